@@ -1,0 +1,165 @@
+//! GET requests through `wasi:http`, to the hosts that an administrator granted.
+
+use crate::Failure;
+use std::time::Duration;
+
+#[allow(missing_docs)]
+mod bindings {
+    wit_bindgen::generate!({
+        path: "../wit/since_v0_1",
+        inline: "
+            package kiso:sdk-http;
+            world client {
+                import wasi:http/outgoing-handler@0.2.12;
+                import wasi:http/types@0.2.12;
+            }
+        ",
+        world: "kiso:sdk-http/client",
+        generate_all,
+    });
+}
+
+use bindings::wasi::http::outgoing_handler;
+use bindings::wasi::http::types::{ErrorCode, Fields, Method, OutgoingRequest, RequestOptions, Scheme};
+use bindings::wasi::io::streams::StreamError;
+
+/// A GET request.
+#[derive(Debug, Clone)]
+pub struct Get<'a> {
+    url: &'a str,
+    headers: Vec<(String, String)>,
+    max_bytes: usize,
+    timeout: Duration,
+}
+
+/// The answer to a request, whatever its status.
+#[derive(Debug, Clone)]
+pub struct Response {
+    /// The status code, such as 200.
+    pub status: u16,
+    /// Header names in lower case, in the order of arrival.
+    pub headers: Vec<(String, String)>,
+    /// The body, at most as long as the request allowed.
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    /// The first header of that name (in lower case).
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+    }
+}
+
+impl<'a> Get<'a> {
+    /// A request for an absolute `http` or `https` URL; 8 MiB and 20 seconds at the most.
+    pub fn new(url: &'a str) -> Self {
+        Self { url, headers: Vec::new(), max_bytes: 8 << 20, timeout: Duration::from_secs(20) }
+    }
+
+    /// Adds a header.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets how many bytes of body are read; more is a failure with code "too-large".
+    pub fn max_bytes(mut self, max: usize) -> Self {
+        self.max_bytes = max;
+        self
+    }
+
+    /// Sets how long to wait for a connection, for the first byte, and between two reads.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Sends the request. Redirects are not followed: the new host may not be granted, so the caller decides.
+    ///
+    /// Codes: "bad-args" (not an absolute URL), "denied" (not granted, or a private address), "too-large",
+    /// "unavailable" (retryable: no connection, time-out, broken answer).
+    pub fn send(self) -> Result<Response, Failure> {
+        let (scheme, authority, path) = split(self.url)?;
+        let headers = Fields::new();
+        for (name, value) in &self.headers {
+            let bad = |e| Failure::new("bad-args", format!("header {name} cannot be sent: {e}"));
+            headers.append(name, value.as_bytes()).map_err(bad)?;
+        }
+        let request = OutgoingRequest::new(headers);
+        let set = request
+            .set_method(&Method::Get)
+            .and_then(|()| request.set_scheme(Some(&scheme)))
+            .and_then(|()| request.set_authority(Some(authority)))
+            .and_then(|()| request.set_path_with_query(Some(&path)));
+        set.map_err(|()| Failure::new("bad-args", format!("{} is not a URL that can be fetched", self.url)))?;
+        let options = RequestOptions::new();
+        let nanos = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX);
+        // An option that the host does not know keeps the host's own time-out, which is never longer than the call's.
+        let _ = options.set_connect_timeout(Some(nanos));
+        let _ = options.set_first_byte_timeout(Some(nanos));
+        let _ = options.set_between_bytes_timeout(Some(nanos));
+
+        let pending = outgoing_handler::handle(request, Some(options)).map_err(|e| self.failed(&e))?;
+        pending.subscribe().block();
+        let response = match pending.get() {
+            Some(Ok(answer)) => answer.map_err(|e| self.failed(&e))?,
+            Some(Err(())) | None => return Err(Failure::retryable("unavailable", format!("no answer from {authority}"))),
+        };
+        let status = response.status();
+        let headers = response.headers().entries();
+        let headers = headers.into_iter().map(|(n, v)| (n.to_lowercase(), String::from_utf8_lossy(&v).into_owned()));
+        let headers = headers.collect();
+        let body = response.consume().map_err(|()| Failure::new("failed", "the answer has no body to read"))?;
+        let stream = body.stream().map_err(|()| Failure::new("failed", "the answer has no body to read"))?;
+        let mut bytes = Vec::new();
+        loop {
+            match stream.blocking_read(64 << 10) {
+                Ok(chunk) => bytes.extend(chunk),
+                Err(StreamError::Closed) => break,
+                Err(StreamError::LastOperationFailed(e)) => {
+                    let why = e.to_debug_string();
+                    return Err(Failure::retryable("unavailable", format!("{} broke off: {why}", self.url)));
+                }
+            }
+            if bytes.len() > self.max_bytes {
+                let max = self.max_bytes;
+                return Err(Failure::new("too-large", format!("{} is larger than {max} bytes", self.url)));
+            }
+        }
+        Ok(Response { status, headers, body: bytes })
+    }
+
+    fn failed(&self, code: &ErrorCode) -> Failure {
+        let url = self.url;
+        match code {
+            ErrorCode::HttpRequestDenied => Failure::new(
+                "denied",
+                format!("{url} is not allowed: the host is not granted to this skill, or its address is private"),
+            ),
+            ErrorCode::DnsError(_) => Failure::retryable("unavailable", format!("the host of {url} was not found")),
+            ErrorCode::HttpRequestUriInvalid => Failure::new("bad-args", format!("{url} is not a URL")),
+            ErrorCode::HttpResponseBodySize(_) => {
+                Failure::new("too-large", format!("{url} is larger than the host allows"))
+            }
+            other => Failure::retryable("unavailable", format!("cannot fetch {url}: {other}")),
+        }
+    }
+}
+
+/// Scheme, authority, and path with query of an absolute URL; a fragment is dropped.
+fn split(url: &str) -> Result<(Scheme, &str, String), Failure> {
+    let bad = || Failure::new("bad-args", format!("{url} is not an absolute http or https URL"));
+    let (scheme, rest) = match url.split_once("://") {
+        Some((s, rest)) if s.eq_ignore_ascii_case("https") => (Scheme::Https, rest),
+        Some((s, rest)) if s.eq_ignore_ascii_case("http") => (Scheme::Http, rest),
+        _ => return Err(bad()),
+    };
+    let rest = rest.split('#').next().unwrap_or(rest);
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    if authority.is_empty() || authority.contains('@') {
+        return Err(bad());
+    }
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    Ok((scheme, authority, path))
+}
