@@ -77,7 +77,7 @@ fn group(value: u64) -> String {
     }
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push('_');
         }
         let _ = text.write_char(digit);

@@ -141,7 +141,12 @@ fn writes_that_wait_share_a_commit_and_fail_alone() {
     let run = begin(&store, 1);
     let (release, held) = std::sync::mpsc::channel::<()>();
     std::thread::scope(|scope| {
-        let hold = scope.spawn(|| store.write_blocking(move |_| Ok(held.recv().unwrap())));
+        let hold = scope.spawn(|| {
+            store.write_blocking(move |_| {
+                held.recv().unwrap();
+                Ok(())
+            })
+        });
         let add = |text: &'static str| {
             store.write_blocking(move |tx| tx.add_message(&session("s"), MessageRole::User, text, 1, None))
         };
