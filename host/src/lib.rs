@@ -1,1 +1,4 @@
-
+pub mod config;
+pub mod home;
+pub mod secret;
+pub mod store;

@@ -1,0 +1,261 @@
+//! `config.toml`: what the administrator wrote, checked before anything starts (design §15).
+//!
+//! Every key stands once, below, with its default, its range and its sentence; the commented file of a fresh home, the
+//! documentation and the checks are all made from that list ([`KEYS`]). An unknown key, a wrong type and a value out of
+//! range are errors with line and column, and all of them are told at once.
+//!
+//! ```toml
+//! model = "reflex"
+//!
+//! [limits]
+//! max_parse_retries = 3
+//! ```
+
+mod key;
+mod parse;
+
+pub use key::{KEYS, Key, Kind, SECTIONS, Section};
+pub use parse::{ConfigError, Problem};
+
+use crate::home::Home;
+use key::settings;
+
+settings! {
+    top {
+        /// Provider and model for every role that has none of its own: "provider:model", or "reflex" for the built-in rules.
+        model: Text("reflex"),
+        /// Names of the people who may do what only administrators may.
+        admins: List(),
+    }
+
+    /// The model of a single role, where it is not the one above.
+    models: Models {
+        /// Makes plans.
+        planner: Choice(),
+        /// Judges what tasks left behind.
+        reviewer: Choice(),
+        /// Writes texts for the user.
+        worker: Choice(),
+    }
+
+    /// What one run may use. Reaching a limit ends the run with a message that says so.
+    limits: Limits {
+        /// How often a model may correct an answer that cannot be read.
+        max_parse_retries: Int(3, 0, 20),
+        /// How often in a row a reviewer may ask for a fix of the same task.
+        max_review_depth: Int(3, 0, 20),
+        /// How often a message may be planned anew.
+        max_replan_depth: Int(3, 0, 20),
+        /// Tokens that all model calls of a run may use together, in and out.
+        max_tokens_per_run: Int(500_000, 1_000, 1_000_000_000),
+        /// Size in MiB of a file that is copied into a workspace with --file.
+        file_mib: Int(256, 1, 65_536),
+    }
+
+    /// What skills may use. The limits hold for each call, unless they say otherwise.
+    engine: Engine {
+        /// Calls that run at once; more wait.
+        max_calls: Int(8, 1, 256),
+        /// Memory in MiB: the most that a manifest may ask for.
+        max_memory_mib: Int(512, 1, 4_096),
+        /// Memory in MiB of a skill whose manifest asks for none.
+        default_memory_mib: Int(64, 1, 4_096),
+        /// Deadline in seconds of a skill whose manifest asks for none. Time spent waiting counts.
+        default_timeout_s: Int(30, 1, 86_400),
+        /// Deadline in seconds: the most that a manifest may ask for.
+        max_timeout_s: Int(600, 1, 86_400),
+        /// Stack in KiB.
+        stack_kib: Int(512, 64, 8_192),
+        /// Output in KiB: reply, standard output and standard error, each.
+        output_kib: Int(256, 1, 65_536),
+        /// Lines that may be logged.
+        log_lines: Int(1_000, 1, 1_000_000),
+        /// Log in KiB.
+        log_kib: Int(256, 1, 65_536),
+        /// Calls into the host: files, clocks, requests, everything.
+        host_calls: Int(1_000_000, 100, 1_000_000_000),
+        /// Files, directories and streams that are open at once.
+        open_files: Int(128, 8, 4_096),
+        /// Data in MiB that may be written to the workspace.
+        write_mib: Int(64, 1, 65_536),
+        /// Size in MiB of a session's workspace, all calls together.
+        workspace_mib: Int(1_024, 1, 1_048_576),
+        /// Files and directories in a session's workspace, all calls together.
+        max_files: Int(10_000, 16, 10_000_000),
+        /// Core instances that a component may consist of.
+        instances: Int(64, 1, 1_000),
+        /// Tables that a component may have.
+        tables: Int(64, 1, 1_000),
+        /// Elements of a table.
+        table_elements: Int(100_000, 1_000, 10_000_000),
+        /// Threads that compile; 0 is one per core.
+        compile_threads: Int(0, 0, 256),
+    }
+
+    /// Requests that skills make to the hosts they were granted.
+    http: Http {
+        /// Size in MiB of an answer.
+        max_response_mib: Int(16, 1, 4_096),
+        /// Seconds until a connection stands.
+        connect_timeout_s: Int(10, 1, 300),
+        /// Whether a granted host may have a private address, such as 127.0.0.1 or 192.168.0.1.
+        allow_private: Bool(false),
+    }
+}
+
+/// Defaults that may not exceed the value they stand in for.
+const ORDERED: [(&str, &str, &str); 2] =
+    [("engine", "default_memory_mib", "max_memory_mib"), ("engine", "default_timeout_s", "max_timeout_s")];
+
+impl Config {
+    /// Reads the home's `config.toml`. In a fresh home it is written first, with every key as a comment, so that a
+    /// person who opens it sees what there is.
+    pub fn load(home: &Home) -> Result<Config, ConfigError> {
+        let path = home.config_path();
+        if !path.exists() {
+            home.write_new(&path, Config::default_file().as_bytes())?;
+        }
+        let bytes = std::fs::read(&path).map_err(|error| ConfigError::Unreadable { path: path.clone(), error })?;
+        Config::parse(&bytes).map_err(|problems| ConfigError::Invalid { path, problems })
+    }
+
+    /// Checks the text of a `config.toml`. Keys that are absent have their defaults.
+    pub fn parse(text: &[u8]) -> Result<Config, Vec<Problem>> {
+        parse::parse(text)
+    }
+
+    /// The model of a role: its own, or the one for all.
+    pub fn model_of(&self, role: &str) -> &str {
+        let own = match role {
+            "planner" => &self.models.planner,
+            "reviewer" => &self.models.reviewer,
+            "worker" => &self.models.worker,
+            _ => &None,
+        };
+        own.as_deref().unwrap_or(&self.model)
+    }
+
+    /// The file that a fresh home gets.
+    pub fn default_file() -> String {
+        let mut text = String::from(
+            "# What kiso may do and how much. No secrets belong here.\n\
+             # A line that starts with '#' shows the default; remove the '#' to change it.\n",
+        );
+        for section in SECTIONS {
+            if !section.name.is_empty() {
+                text += &format!("\n# {}\n[{}]\n", section.doc, section.name);
+            }
+            for key in KEYS.iter().filter(|key| key.section == section.name) {
+                let hide = if key.path() == "model" { "" } else { "# " };
+                let range = key.range().map(|range| format!(" ({range})")).unwrap_or_default();
+                text += &format!("\n# {}{range}\n{hide}{} = {}\n", key.doc, key.name, key.default_value());
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(text: &str) -> String {
+        let problems = Config::parse(text.as_bytes()).unwrap_err();
+        problems.iter().map(|problem| format!("{problem}\n")).collect()
+    }
+
+    #[test]
+    fn the_default_file_is_the_default_and_lists_every_key() {
+        let file = Config::default_file();
+        assert_eq!(Config::parse(file.as_bytes()).unwrap(), Config::default());
+        assert!(file.contains("\nmodel = \"reflex\"\n"));
+        for key in KEYS {
+            assert!(file.contains(&format!("{} = {}", key.name, key.default_value())), "{}", key.path());
+            assert!(file.contains(key.doc), "{}", key.path());
+        }
+        // Every commented default is a line that works.
+        let settings = file.lines().map(|line| match line.strip_prefix("# ") {
+            Some(hidden)
+                if hidden.split_once(" = ").is_some_and(|(name, _)| KEYS.iter().any(|key| key.name == name)) =>
+            {
+                hidden
+            }
+            _ => line,
+        });
+        let shown = settings.collect::<Vec<_>>().join("\n");
+        assert_ne!(shown, file);
+        assert_eq!(Config::parse(shown.as_bytes()).unwrap(), Config::default());
+    }
+
+    #[test]
+    fn values_and_overrides_are_taken() {
+        let config = Config::parse(
+            b"model = \"openai:gpt-4o\"\nadmins = [\"ada\", \"eve\"]\nlimits.file_mib = 1_000\n\
+              [models]\nplanner = \"anthropic:claude\"\n[http]\nallow_private = true\n",
+        )
+        .unwrap();
+        assert_eq!(config.model_of("planner"), "anthropic:claude");
+        assert_eq!(config.model_of("reviewer"), "openai:gpt-4o");
+        assert_eq!((config.limits.file_mib, config.engine.max_calls), (1_000, 8));
+        assert_eq!(config.admins, ["ada", "eve"]);
+        assert!(config.http.allow_private);
+    }
+
+    #[test]
+    fn unknown_keys_are_named_with_their_place_and_what_is_allowed() {
+        assert_eq!(
+            problems("\n  modle = \"reflex\"\n"),
+            "2:3: unknown key modle: did you mean model? Allowed here: admins, model, [engine], [http], [limits], [models]\n"
+        );
+        assert_eq!(
+            problems("[http]\nallow_privat = true"),
+            "2:1: unknown key http.allow_privat: did you mean allow_private? Allowed here: allow_private, \
+             connect_timeout_s, max_response_mib\n"
+        );
+        let misplaced = problems("max_calls = 3");
+        assert!(misplaced.contains("did you mean max_calls in [engine]?"), "{misplaced}");
+        let table = problems("[enginge]\nmax_calls = 3");
+        assert!(table.contains("1:2: unknown key enginge: did you mean [engine]?"), "{table}");
+    }
+
+    #[test]
+    fn wrong_values_are_told_all_at_once() {
+        assert_eq!(
+            problems(
+                "model = \"\"\nadmins = [\"a\", 3]\n[limits]\nfile_mib = 0\nmax_replan_depth = \"3\"\n\
+                 max_tokens_per_run = 99999999999999999999\n[models]\nworker = true\n"
+            ),
+            "1:9: model = \"\" is not allowed: it must have 1 to 200 characters and no spaces\n\
+             2:16: admins must hold strings only, and here is an integer\n\
+             4:12: limits.file_mib = 0 is out of range: 1 to 65536\n\
+             5:20: limits.max_replan_depth must be an integer, and this is a string\n\
+             6:22: limits.max_tokens_per_run = 99999999999999999999 is out of range: 1000 to 1000000000\n\
+             8:10: models.worker must be a string, and this is a boolean\n"
+        );
+        assert!(problems("engine = 3").contains("1:10: [engine] must be a table, and this is an integer"));
+        let negative = problems("[limits]\nfile_mib = -1");
+        assert!(negative.contains("limits.file_mib = -1 is out of range"), "{negative}");
+    }
+
+    #[test]
+    fn a_default_may_not_exceed_its_maximum() {
+        assert_eq!(
+            problems("[engine]\nmax_memory_mib = 32\n"),
+            "2:18: engine.max_memory_mib = 32 is less than engine.default_memory_mib = 64 (the default): set both\n"
+        );
+        let given = problems("[engine]\ndefault_timeout_s = 900\n");
+        assert!(
+            given.contains("2:21: engine.default_timeout_s = 900 is more than engine.max_timeout_s = 600"),
+            "{given}"
+        );
+    }
+
+    #[test]
+    fn what_is_not_toml_is_refused_with_line_and_column() {
+        let text = problems("model = \"reflex\"\n[limits\n");
+        assert!(text.starts_with("2:8: "), "{text}");
+        assert!(problems("model = \"a\"\nmodel = \"b\"").starts_with("2:1: duplicate key"));
+        let bytes = Config::parse(b"model = \"\xff\"").unwrap_err();
+        assert_eq!(bytes[0].to_string(), "1:10: this is not UTF-8 text");
+    }
+}

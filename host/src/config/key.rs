@@ -1,0 +1,206 @@
+//! What is known about a key, and the macro that makes structs and list from one text.
+
+use std::fmt::Write;
+
+/// A key of `config.toml`.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// The table it stands in; empty at the top.
+    pub section: &'static str,
+    pub name: &'static str,
+    /// One or more sentences.
+    pub doc: &'static str,
+    pub kind: Kind,
+}
+
+/// The type of a key, with its default.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// Default, least and greatest value.
+    Int(u64, u64, u64),
+    Bool(bool),
+    Text(&'static str),
+    /// A text that may be absent, and is by default.
+    Choice(),
+    /// A list of texts, empty by default.
+    List(),
+}
+
+/// A table of `config.toml`; the first has no name and stands for the keys at the top.
+#[derive(Debug, Clone, Copy)]
+pub struct Section {
+    pub name: &'static str,
+    pub doc: &'static str,
+}
+
+impl Key {
+    /// The key with its table, such as "limits.file_mib".
+    pub fn path(&self) -> String {
+        if self.section.is_empty() { self.name.to_owned() } else { format!("{}.{}", self.section, self.name) }
+    }
+
+    /// "integer", "boolean", "string" or "list of strings".
+    pub fn type_name(&self) -> &'static str {
+        match self.kind {
+            Kind::Int(..) => "integer",
+            Kind::Bool(_) => "boolean",
+            Kind::Text(_) | Kind::Choice() => "string",
+            Kind::List() => "list of strings",
+        }
+    }
+
+    /// The default as it would stand in the file. A text that is absent by default is `""` here.
+    pub fn default_value(&self) -> String {
+        match self.kind {
+            Kind::Int(default, ..) => group(default),
+            Kind::Bool(default) => default.to_string(),
+            Kind::Text(default) => format!("{default:?}"),
+            Kind::Choice() => "\"\"".to_owned(),
+            Kind::List() => "[]".to_owned(),
+        }
+    }
+
+    /// Least and greatest value, such as "1 to 20".
+    pub fn range(&self) -> Option<String> {
+        match self.kind {
+            Kind::Int(_, min, max) => Some(format!("{} to {}", group(min), group(max))),
+            _ => None,
+        }
+    }
+}
+
+/// 1000000 as TOML's `1_000_000`; four digits are left as they are.
+fn group(value: u64) -> String {
+    let digits = value.to_string();
+    if digits.len() < 5 {
+        return digits;
+    }
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push('_');
+        }
+        let _ = text.write_char(digit);
+    }
+    text
+}
+
+/// A place in [`Config`](super::Config) that a value goes to.
+pub(super) enum Slot<'a> {
+    Int(&'a mut u64),
+    Bool(&'a mut bool),
+    Text(&'a mut String),
+    Choice(&'a mut Option<String>),
+    List(&'a mut Vec<String>),
+}
+
+/// From one list of keys: the structs, their defaults, [`KEYS`](super::KEYS), [`SECTIONS`](super::SECTIONS) and the way
+/// from a key's name to its field.
+macro_rules! settings {
+    (
+        top {
+            $( #[doc = $top_doc:literal] $top:ident: $top_kind:ident($($top_arg:expr),*), )*
+        }
+        $(
+            #[doc = $section_doc:literal]
+            $section:ident: $name:ident {
+                $( #[doc = $doc:literal] $field:ident: $kind:ident($($arg:expr),*), )*
+            }
+        )*
+    ) => {
+        /// The whole configuration. Made by [`Config::load`]; the default is that of a fresh home.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct Config {
+            $( #[doc = $top_doc] pub $top: $crate::config::key::field_type!($top_kind), )*
+            $( #[doc = $section_doc] pub $section: $name, )*
+        }
+
+        impl Default for Config {
+            fn default() -> Config {
+                Config {
+                    $( $top: $crate::config::key::field_default!($top_kind($($top_arg),*)), )*
+                    $( $section: $name::default(), )*
+                }
+            }
+        }
+
+        $(
+            #[doc = $section_doc]
+            #[derive(Debug, Clone, PartialEq, Eq)]
+            pub struct $name {
+                $( #[doc = $doc] pub $field: $crate::config::key::field_type!($kind), )*
+            }
+
+            impl Default for $name {
+                fn default() -> $name {
+                    $name { $( $field: $crate::config::key::field_default!($kind($($arg),*)), )* }
+                }
+            }
+        )*
+
+        impl Config {
+            fn slot(&mut self, section: &str, name: &str) -> Option<$crate::config::key::Slot<'_>> {
+                use $crate::config::key::Slot;
+                Some(match (section, name) {
+                    $( ("", stringify!($top)) => Slot::$top_kind(&mut self.$top), )*
+                    $( $( (stringify!($section), stringify!($field)) => Slot::$kind(&mut self.$section.$field), )* )*
+                    _ => return None,
+                })
+            }
+        }
+
+        const ALL_KEYS: &[$crate::config::key::Key] = &[
+            $( $crate::config::key::Key {
+                section: "",
+                name: stringify!($top),
+                doc: $top_doc.trim_ascii(),
+                kind: $crate::config::key::Kind::$top_kind($($top_arg),*),
+            }, )*
+            $( $( $crate::config::key::Key {
+                section: stringify!($section),
+                name: stringify!($field),
+                doc: $doc.trim_ascii(),
+                kind: $crate::config::key::Kind::$kind($($arg),*),
+            }, )* )*
+        ];
+
+        const ALL_SECTIONS: &[$crate::config::key::Section] = &[
+            $crate::config::key::Section { name: "", doc: "" },
+            $( $crate::config::key::Section { name: stringify!($section), doc: $section_doc.trim_ascii() }, )*
+        ];
+    };
+}
+
+macro_rules! field_type {
+    (Int) => { u64 };
+    (Bool) => { bool };
+    (Text) => { String };
+    (Choice) => { Option<String> };
+    (List) => { Vec<String> };
+}
+
+macro_rules! field_default {
+    (Int($default:expr, $min:expr, $max:expr)) => {
+        $default
+    };
+    (Bool($default:expr)) => {
+        $default
+    };
+    (Text($default:expr)) => {
+        String::from($default)
+    };
+    (Choice()) => {
+        None
+    };
+    (List()) => {
+        Vec::new()
+    };
+}
+
+pub(super) use {field_default, field_type, settings};
+
+/// Every key, in the order of the file.
+pub const KEYS: &[Key] = super::ALL_KEYS;
+
+/// Every table, in the order of the file; the one without a name comes first.
+pub const SECTIONS: &[Section] = super::ALL_SECTIONS;

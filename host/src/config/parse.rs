@@ -1,0 +1,239 @@
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use toml::Spanned;
+use toml::de::{DeInteger, DeTable, DeValue};
+
+use super::key::Slot;
+use super::{Config, KEYS, Key, Kind, ORDERED, SECTIONS};
+use crate::home::HomeError;
+
+/// Why there is no configuration. Nothing starts then (exit code 3).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    #[error("{}", listing(path, problems))]
+    Invalid { path: PathBuf, problems: Vec<Problem> },
+    #[error("failed to read {}: {error}", path.display())]
+    Unreadable { path: PathBuf, error: io::Error },
+    #[error(transparent)]
+    Home(#[from] HomeError),
+}
+
+/// Something wrong in the text, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Counted from 1.
+    pub line: usize,
+    /// In characters, counted from 1.
+    pub column: usize,
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, self.message)
+    }
+}
+
+fn listing(path: &std::path::Path, problems: &[Problem]) -> String {
+    let lines: Vec<_> = problems.iter().map(|problem| format!("{}:{problem}", path.display())).collect();
+    lines.join("\n")
+}
+
+pub(super) fn parse(bytes: &[u8]) -> Result<Config, Vec<Problem>> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        vec![problem(&before, before.len(), "this is not UTF-8 text".to_owned())]
+    })?;
+    let document = DeTable::parse(text).map_err(|error| {
+        let at = error.span().map_or(text.len(), |span| span.start);
+        vec![problem(text, at, error.message().to_owned())]
+    })?;
+    let mut reading = Reading { text, config: Config::default(), given: Vec::new(), problems: Vec::new() };
+    for (name, value) in document.get_ref() {
+        match (SECTIONS.iter().any(|section| section.name == name.get_ref().as_ref()), value.get_ref()) {
+            (false, _) => reading.key("", name.get_ref(), name.span(), value),
+            (true, DeValue::Table(table)) => {
+                for (key, value) in table {
+                    reading.key(name.get_ref(), key.get_ref(), key.span(), value);
+                }
+            }
+            (true, other) => {
+                let message = format!("[{}] must be a table, and this is {}", name.get_ref(), article(other));
+                reading.wrong(value.span(), message);
+            }
+        }
+    }
+    reading.order();
+    if reading.problems.is_empty() {
+        return Ok(reading.config);
+    }
+    // The parser hands keys over by name; people read from the top.
+    reading.problems.sort_by_key(|problem| (problem.line, problem.column));
+    Err(reading.problems)
+}
+
+struct Reading<'a> {
+    text: &'a str,
+    config: Config,
+    /// Paths of the integers that the file sets, and where.
+    given: Vec<(String, Range<usize>)>,
+    problems: Vec<Problem>,
+}
+
+impl Reading<'_> {
+    fn wrong(&mut self, span: Range<usize>, message: String) {
+        self.problems.push(problem(self.text, span.start, message));
+    }
+
+    fn key(&mut self, section: &str, name: &str, span: Range<usize>, value: &Spanned<DeValue<'_>>) {
+        match KEYS.iter().find(|key| key.section == section && key.name == name) {
+            Some(key) => {
+                if let Err((span, message)) = set(&mut self.config, key, value) {
+                    self.wrong(span, message);
+                } else {
+                    self.given.push((key.path(), value.span()));
+                }
+            }
+            None => self.wrong(span, unknown(section, name)),
+        }
+    }
+
+    fn order(&mut self) {
+        for (section, low, high) in ORDERED {
+            let (low, high) = (format!("{section}.{low}"), format!("{section}.{high}"));
+            let (low_value, high_value) = (self.int(&low), self.int(&high));
+            let place = |path: &str| self.given.iter().find(|(given, _)| given == path).map(|(_, span)| span.clone());
+            let default = |path: &str| if place(path).is_none() { " (the default)" } else { "" };
+            if low_value <= high_value {
+                continue;
+            }
+            if let Some(span) = place(&high) {
+                let rest = default(&low);
+                self.wrong(span, format!("{high} = {high_value} is less than {low} = {low_value}{rest}: set both"));
+            } else if let Some(span) = place(&low) {
+                let rest = default(&high);
+                self.wrong(span, format!("{low} = {low_value} is more than {high} = {high_value}{rest}: set both"));
+            }
+        }
+    }
+
+    fn int(&mut self, path: &str) -> u64 {
+        let (section, name) = path.split_once('.').unwrap_or(("", path));
+        match self.config.slot(section, name) {
+            Some(Slot::Int(value)) => *value,
+            _ => 0,
+        }
+    }
+}
+
+/// Puts a value into its field, or says where and why not.
+fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(), (Range<usize>, String)> {
+    let path = key.path();
+    let wrong_type = || {
+        let wanted = match key.kind {
+            Kind::Int(..) => "an integer",
+            Kind::Bool(_) => "true or false",
+            Kind::Text(_) | Kind::Choice() => "a string",
+            Kind::List() => "a list of strings",
+        };
+        (value.span(), format!("{path} must be {wanted}, and this is {}", article(value.get_ref())))
+    };
+    let text = |text: &str| {
+        if (1..=200).contains(&text.chars().count()) && !text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+            return Ok(text.to_owned());
+        }
+        let shown: String = text.chars().take(60).collect();
+        let rule = "it must have 1 to 200 characters and no spaces";
+        Err((value.span(), format!("{path} = {shown:?} is not allowed: {rule}")))
+    };
+    match (config.slot(key.section, key.name), value.get_ref()) {
+        (Some(Slot::Int(slot)), DeValue::Integer(integer)) => {
+            let Kind::Int(_, min, max) = key.kind else { return Err(wrong_type()) };
+            let number = u64_of(integer).filter(|number| (min..=max).contains(number));
+            *slot =
+                number.ok_or_else(|| (value.span(), format!("{path} = {integer} is out of range: {min} to {max}")))?;
+        }
+        (Some(Slot::Bool(slot)), DeValue::Boolean(given)) => *slot = *given,
+        (Some(Slot::Text(slot)), DeValue::String(given)) => *slot = text(given)?,
+        // The commented default shows an empty text, so that is a way to say "none".
+        (Some(Slot::Choice(slot)), DeValue::String(given)) => {
+            *slot = if given.is_empty() { None } else { Some(text(given)?) };
+        }
+        (Some(Slot::List(slot)), DeValue::Array(array)) => {
+            let mut list = Vec::new();
+            for item in array {
+                let DeValue::String(given) = item.get_ref() else {
+                    let message = format!("{path} must hold strings only, and here is {}", article(item.get_ref()));
+                    return Err((item.span(), message));
+                };
+                list.push(text(given)?);
+            }
+            *slot = list;
+        }
+        _ => return Err(wrong_type()),
+    }
+    Ok(())
+}
+
+fn u64_of(integer: &DeInteger<'_>) -> Option<u64> {
+    u64::from_str_radix(integer.as_str(), integer.radix()).ok()
+}
+
+fn unknown(section: &str, name: &str) -> String {
+    let path = if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") };
+    let mut allowed: Vec<String> =
+        KEYS.iter().filter(|key| key.section == section).map(|key| key.name.to_owned()).collect();
+    allowed.sort();
+    if section.is_empty() {
+        let mut tables: Vec<_> = SECTIONS.iter().skip(1).map(|section| format!("[{}]", section.name)).collect();
+        tables.sort();
+        allowed.extend(tables);
+    }
+    let near = allowed
+        .iter()
+        .map(|allowed| (distance(name, allowed.trim_matches(['[', ']'])), allowed))
+        .filter(|(distance, _)| *distance <= 1 + name.len() / 5)
+        .min()
+        .map(|(_, near)| near.clone());
+    let elsewhere = || {
+        let key = KEYS.iter().find(|key| key.name == name)?;
+        Some(if key.section.is_empty() { format!("{name} at the top") } else { format!("{name} in [{}]", key.section) })
+    };
+    let hint = near.or_else(elsewhere).map(|hint| format!(" did you mean {hint}?")).unwrap_or_default();
+    format!("unknown key {path}:{hint} Allowed here: {}", allowed.join(", "))
+}
+
+/// How many letters must be changed, added, removed or swapped with the next to make one name of the other.
+fn distance(one: &str, other: &str) -> usize {
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().take(64).collect(), other.chars().collect());
+    let mut rows = vec![(0..=other.len()).collect::<Vec<_>>()];
+    for i in 1..=one.len() {
+        let mut row = vec![i];
+        for j in 1..=other.len() {
+            let change = rows[i - 1][j - 1] + usize::from(one[i - 1] != other[j - 1]);
+            let mut least = change.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[one.len()][other.len()]
+}
+
+fn article(value: &DeValue<'_>) -> String {
+    let name = value.type_str();
+    let article = if name.starts_with(['a', 'i']) { "an" } else { "a" };
+    format!("{article} {name}")
+}
+
+fn problem(text: &str, at: usize, message: String) -> Problem {
+    let before = text.get(..at).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+    Problem { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1, message }
+}

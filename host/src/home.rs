@@ -1,0 +1,502 @@
+//! The home: the directory that holds everything kiso keeps (design §2).
+//!
+//! ```text
+//! config.toml           written by hand             key                   32 random bytes, 0600
+//! store.db              everything that changes     roles/NAME.md         overrides of the built-in prompts
+//! skills/NAME/          an installed skill          grants/NAME.toml      what it was allowed
+//! cache/DIGEST.cwasm    compiled code               sessions/ID/work/     a session's workspace, seen by tasks as /work
+//! kiso.sock
+//! ```
+//!
+//! It is made on first use and private to its owner. Any number of processes may open it at once. What must not be done
+//! twice at the same time is guarded by a [`HomeLock`].
+//!
+//! Inside `sessions/ID/work` guests may have left anything, symbolic links included, so the host reaches that directory
+//! through [`Home::open_work`] and never by joining paths.
+
+mod error;
+mod import;
+mod lock;
+mod name;
+
+pub use error::HomeError;
+pub use import::{ImportError, ImportedFile};
+pub use lock::HomeLock;
+pub use name::{NameError, SessionName, SkillName};
+
+use std::fmt;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use ring::rand::{SecureRandom, SystemRandom};
+use rustix::fs::Access;
+
+/// What a home may hold besides [`FOLDERS`] before it has a key. `lost+found` stands at the root of a file system of its own.
+const FILES: [&str; 7] =
+    ["config.toml", "key", "store.db", "store.db-wal", "store.db-shm", "install.lock", "lost+found"];
+const FOLDERS: [&str; 5] = ["roles", "skills", "grants", "cache", "sessions"];
+
+/// Mode bits that let anybody but the owner in.
+const OTHERS: u32 = 0o077;
+
+/// An opened home. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Home(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// Absolute and free of links, so that it stays the same directory when the process changes its own.
+    root: PathBuf,
+    key: Key,
+}
+
+/// The key of a home. It authenticates compiled code and encrypts what is stored encrypted.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key([u8; 32]);
+
+impl Key {
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+impl Home {
+    /// The directory to open: the one given with `--home` or `KISO_HOME` if that is not empty, else `~/.kiso`.
+    pub fn locate(given: Option<&Path>) -> Result<PathBuf, HomeError> {
+        if let Some(given) = given.filter(|given| !given.as_os_str().is_empty()) {
+            return Ok(given.to_path_buf());
+        }
+        match std::env::home_dir().filter(|dir| !dir.as_os_str().is_empty()) {
+            Some(dir) => Ok(dir.join(".kiso")),
+            None => Err(HomeError::Unknown),
+        }
+    }
+
+    /// Opens the home at `path` and makes what is missing, the directory itself included.
+    ///
+    /// Refuses what is no home of ours: a file, a directory of another user, a directory with foreign things in it, one
+    /// that cannot be written, and one whose key is damaged or open to others.
+    pub fn open(path: &Path) -> Result<Home, HomeError> {
+        make_root(path)?;
+        let root = path.canonicalize().map_err(|error| HomeError::from_io(path, "find", error))?;
+        claim(&root)?;
+        for folder in FOLDERS {
+            private_dir(&root.join(folder))?;
+        }
+        let key = read_or_make_key(&root.join("key"))?;
+        Ok(Home(Arc::new(Inner { root, key })))
+    }
+
+    /// The home's directory, absolute.
+    pub fn path(&self) -> &Path {
+        &self.0.root
+    }
+
+    pub fn key(&self) -> &Key {
+        &self.0.key
+    }
+
+    pub fn config_path(&self) -> PathBuf {
+        self.path().join("config.toml")
+    }
+
+    pub fn store_path(&self) -> PathBuf {
+        self.path().join("store.db")
+    }
+
+    pub fn socket_path(&self) -> PathBuf {
+        self.path().join("kiso.sock")
+    }
+
+    pub fn roles_dir(&self) -> PathBuf {
+        self.path().join("roles")
+    }
+
+    pub fn cache_dir(&self) -> PathBuf {
+        self.path().join("cache")
+    }
+
+    /// Holds one directory per installed skill.
+    pub fn skills_dir(&self) -> PathBuf {
+        self.path().join("skills")
+    }
+
+    pub fn skill_dir(&self, skill: &SkillName) -> PathBuf {
+        self.skills_dir().join(skill.as_str())
+    }
+
+    pub fn grant_path(&self, skill: &SkillName) -> PathBuf {
+        self.path().join("grants").join(format!("{skill}.toml"))
+    }
+
+    /// Holds the workspace and what belongs to the session but no task may see.
+    pub fn session_dir(&self, session: &SessionName) -> PathBuf {
+        self.path().join("sessions").join(session.as_str())
+    }
+
+    /// The workspace, `/work` for tasks. See [`Home::open_work`] for reaching into it.
+    pub fn work_dir(&self, session: &SessionName) -> PathBuf {
+        self.session_dir(session).join("work")
+    }
+
+    /// Makes the session's directories (`work/` and `work/pub/`) where they are missing.
+    pub fn create_session(&self, session: &SessionName) -> Result<(), HomeError> {
+        let dir = self.session_dir(session);
+        private_dir(&dir)?;
+        // Where the file system ignores case, "Oslo" and "oslo" would share one workspace.
+        let real = dir.canonicalize().map_err(|error| HomeError::from_io(&dir, "find", error))?;
+        if real.file_name() != dir.file_name() {
+            return Err(HomeError::SameName { session: session.clone(), other: real });
+        }
+        private_dir(&self.work_dir(session))?;
+        match self.open_work(session)?.create_dir("pub") {
+            // Whatever a guest left under that name is its own affair.
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(HomeError::from_io(&self.work_dir(session).join("pub"), "create", error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The session's workspace as a capability: nothing opened through it lies outside, whatever links stand in it.
+    pub fn open_work(&self, session: &SessionName) -> Result<Dir, HomeError> {
+        let path = self.work_dir(session);
+        Dir::open_ambient_dir(&path, ambient_authority()).map_err(|error| HomeError::from_io(&path, "open", error))
+    }
+
+    /// Writes a file of the home (0600) so that after a crash either the old or the new content is there, whole.
+    pub fn write_atomic(&self, path: &Path, bytes: &[u8]) -> Result<(), HomeError> {
+        debug_assert!(path.starts_with(self.path()), "{} is not in the home", path.display());
+        place(path, bytes, |temp| fs::rename(temp, path)).map_err(|error| HomeError::from_io(path, "write", error))
+    }
+
+    /// Like [`Home::write_atomic`], but leaves a file that is already there, also one that another process makes at
+    /// this moment. Tells whether it wrote.
+    pub fn write_new(&self, path: &Path, bytes: &[u8]) -> Result<bool, HomeError> {
+        debug_assert!(path.starts_with(self.path()), "{} is not in the home", path.display());
+        place_new(path, bytes).map_err(|error| HomeError::from_io(path, "write", error))
+    }
+
+    /// Held while skills are installed, updated or removed. Fails with [`HomeError::Busy`] when another process holds it.
+    pub fn lock_install(&self) -> Result<HomeLock, HomeError> {
+        lock::take(&self.path().join("install.lock"), "the skills of this home are being changed".to_owned())
+    }
+
+    /// Held while a run works in the session. Fails with [`HomeError::Busy`] when another process, or another run of
+    /// this one, holds it. Makes the session's directories.
+    pub fn lock_session(&self, session: &SessionName) -> Result<HomeLock, HomeError> {
+        self.create_session(session)?;
+        let dir = self.session_dir(session);
+        let lock = lock::take(&dir.join("lock"), format!("the session {session} is in use"))?;
+        import::sweep(&dir);
+        Ok(lock)
+    }
+}
+
+/// Makes the directory; parents that are missing too get the usual mode, the home itself is private.
+fn make_root(path: &Path) -> Result<(), HomeError> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_dir() => return Err(HomeError::NotADirectory { path: path.to_path_buf() }),
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(HomeError::from_io(path, "open", error)),
+    }
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        fs::create_dir_all(parent).map_err(|error| HomeError::from_io(path, "create", error))?;
+    }
+    private_dir(path)
+}
+
+/// Checks that an existing directory is ours to use, and closes it to others.
+fn claim(root: &Path) -> Result<(), HomeError> {
+    let found = fs::metadata(root).map_err(|error| HomeError::from_io(root, "open", error))?;
+    let me = rustix::process::geteuid().as_raw();
+    if found.uid() != me {
+        return Err(HomeError::Foreign { path: root.to_path_buf(), owner: found.uid(), me });
+    }
+    rustix::fs::access(root, Access::WRITE_OK | Access::EXEC_OK)
+        .map_err(|error| HomeError::from_io(root, "write", error.into()))?;
+    if !root.join("key").exists() {
+        // Somebody's documents must not become a home (and lose their permissions) through a slip in `--home`.
+        let entries = fs::read_dir(root).map_err(|error| HomeError::from_io(root, "read", error))?;
+        for entry in entries {
+            let name = entry.map_err(|error| HomeError::from_io(root, "read", error))?.file_name();
+            let known = name
+                .to_str()
+                .is_some_and(|name| FILES.contains(&name) || FOLDERS.contains(&name) || name.starts_with(TEMP));
+            if !known {
+                return Err(HomeError::NotAHome {
+                    path: root.to_path_buf(),
+                    entry: name.to_string_lossy().into_owned(),
+                });
+            }
+        }
+    }
+    if found.permissions().mode() & OTHERS != 0 {
+        fs::set_permissions(root, fs::Permissions::from_mode(0o700))
+            .map_err(|error| HomeError::from_io(root, "close to other users", error))?;
+    }
+    Ok(())
+}
+
+/// Makes a directory with mode 0700 unless there is one; its parent must exist.
+fn private_dir(path: &Path) -> Result<(), HomeError> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(HomeError::NotADirectory { path: path.to_path_buf() })
+        }
+        Err(error) => Err(HomeError::from_io(path, "create", error)),
+        Ok(()) => Ok(()),
+    }
+}
+
+fn read_or_make_key(path: &Path) -> Result<Key, HomeError> {
+    let failed = |doing, error| HomeError::from_io(path, doing, error);
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let mut key = [0; 32];
+            SystemRandom::new()
+                .fill(&mut key)
+                .map_err(|_| failed("make", io::Error::other("the system gives no random numbers")))?;
+            // Of two processes that get here at once one wins, and both read what is there then.
+            place_new(path, &key).map_err(|error| failed("write", error))?;
+            File::open(path)
+        }
+        opened => opened,
+    }
+    .map_err(|error| failed("open", error))?;
+    let found = file.metadata().map_err(|error| failed("open", error))?;
+    let mode = found.permissions().mode();
+    if found.uid() != rustix::process::geteuid().as_raw() || mode & OTHERS != 0 {
+        return Err(HomeError::KeyOpen { path: path.to_path_buf(), mode: mode & 0o777 });
+    }
+    let mut key = [0; 32];
+    if !found.is_file() || found.len() != key.len() as u64 {
+        return Err(HomeError::KeyDamaged { path: path.to_path_buf(), bytes: found.len() });
+    }
+    file.read_exact(&mut key).map_err(|error| failed("read", error))?;
+    Ok(Key(key))
+}
+
+/// How the names of files begin that are not yet what they will be.
+const TEMP: &str = ".new-";
+
+/// A name that no other file being made has: other processes differ by pid, and `create_new` settles the rest.
+fn temp_name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("{TEMP}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn place_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let mut wrote = true;
+    place(path, bytes, |temp| {
+        // Unlike a rename, a hard link never replaces.
+        match fs::hard_link(temp, path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => wrote = false,
+            linked => linked?,
+        }
+        fs::remove_file(temp)
+    })?;
+    Ok(wrote)
+}
+
+/// Writes a temporary file beside `path`, lets `put` move it there, and makes both durable. Leaves nothing on failure.
+fn place(path: &Path, bytes: &[u8], put: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let dir = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let (temp, mut file) = loop {
+        let temp = dir.join(temp_name());
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temp) {
+            // Left by a process that had our pid and was killed.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => break (temp, opened?),
+        }
+    };
+    let done = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| put(&temp));
+    if done.is_err() {
+        let _ = fs::remove_file(&temp);
+    }
+    done?;
+    File::open(dir)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A directory that goes when the test ends.
+    pub(super) struct Temp(pub PathBuf);
+
+    impl Temp {
+        pub fn new() -> Temp {
+            let path = std::env::temp_dir().join(format!("kiso-home{}", temp_name()));
+            fs::create_dir(&path).unwrap();
+            Temp(path)
+        }
+    }
+
+    impl Drop for Temp {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_fresh_home_is_private_and_opens_again_with_the_same_key() {
+        let temp = Temp::new();
+        let path = temp.0.join("deep/er/home");
+        let home = Home::open(&path).unwrap();
+        assert_eq!(mode(&path), 0o700);
+        assert_eq!(mode(&path.join("key")), 0o600);
+        assert_eq!(mode(&path.join("sessions")), 0o700);
+        assert_ne!(home.key().as_bytes(), &[0; 32]);
+        assert_eq!(Home::open(&path).unwrap().key(), home.key());
+        assert_eq!(format!("{:?}", home.key()), "Key(…)");
+    }
+
+    #[test]
+    fn homes_opened_at_once_agree_on_the_key_and_leave_no_temporary_files() {
+        let temp = Temp::new();
+        let path = temp.0.join("home");
+        let keys: Vec<Key> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| Home::open(&path).unwrap().key().clone())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(keys.windows(2).all(|pair| pair[0] == pair[1]));
+        let mut names: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["cache", "grants", "key", "roles", "sessions", "skills"]);
+    }
+
+    #[test]
+    fn refuses_what_is_no_home() {
+        let temp = Temp::new();
+        let file = temp.0.join("file");
+        fs::write(&file, "x").unwrap();
+        assert!(matches!(Home::open(&file), Err(HomeError::NotADirectory { .. })));
+        assert!(matches!(Home::open(&file.join("below")), Err(HomeError::NotADirectory { .. })));
+
+        let documents = temp.0.join("documents");
+        fs::create_dir(&documents).unwrap();
+        fs::write(documents.join("letter.txt"), "Dear").unwrap();
+        fs::set_permissions(&documents, fs::Permissions::from_mode(0o755)).unwrap();
+        let error = Home::open(&documents).unwrap_err();
+        assert!(error.to_string().contains("letter.txt") && error.to_string().contains("--home"), "{error}");
+        assert_eq!(mode(&documents), 0o755);
+    }
+
+    #[test]
+    fn an_empty_directory_made_by_hand_becomes_private() {
+        let temp = Temp::new();
+        fs::set_permissions(&temp.0, fs::Permissions::from_mode(0o755)).unwrap();
+        Home::open(&temp.0).unwrap();
+        assert_eq!(mode(&temp.0), 0o700);
+        // Once it is a home, strange files in it are no matter.
+        fs::write(temp.0.join("notes.txt"), "x").unwrap();
+        Home::open(&temp.0).unwrap();
+    }
+
+    #[test]
+    fn a_directory_of_another_user_is_refused() {
+        let temp = Temp::new();
+        if std::os::unix::fs::chown(&temp.0, Some(12345), None).is_err() {
+            return; // only root can give a directory away
+        }
+        let error = Home::open(&temp.0).unwrap_err();
+        assert!(matches!(error, HomeError::Foreign { owner: 12345, .. }), "{error}");
+    }
+
+    #[test]
+    fn a_key_that_is_damaged_or_open_to_others_is_refused() {
+        let temp = Temp::new();
+        Home::open(&temp.0).unwrap();
+        let key = temp.0.join("key");
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).unwrap();
+        let error = Home::open(&temp.0).unwrap_err();
+        assert!(error.to_string().contains("chmod 600"), "{error}");
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(&key, "short").unwrap();
+        let error = Home::open(&temp.0).unwrap_err();
+        assert!(matches!(error, HomeError::KeyDamaged { bytes: 5, .. }), "{error}");
+    }
+
+    #[test]
+    fn what_the_system_refuses_is_told_with_the_way_out() {
+        let text = |kind: io::ErrorKind| HomeError::from_io(Path::new("/h"), "write", kind.into()).to_string();
+        let read_only = text(io::ErrorKind::ReadOnlyFilesystem);
+        assert!(read_only.contains("/h cannot be written") && read_only.contains("--home or KISO_HOME"), "{read_only}");
+        assert!(text(io::ErrorKind::StorageFull).contains("the disk is full"));
+        assert!(text(io::ErrorKind::QuotaExceeded).contains("the disk is full"));
+        assert!(text(io::ErrorKind::PermissionDenied).contains("permission denied"));
+        assert_eq!(Home::locate(Some(Path::new("/x"))).unwrap(), Path::new("/x"));
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole_and_made_once() {
+        let temp = Temp::new();
+        let home = Home::open(&temp.0.join("home")).unwrap();
+        let path = home.config_path();
+        assert!(home.write_new(&path, b"one").unwrap());
+        assert!(!home.write_new(&path, b"two").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        home.write_atomic(&path, b"three").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"three");
+        assert_eq!(mode(&path), 0o600);
+        // A directory in the way: the error leaves no temporary file behind.
+        fs::create_dir(home.store_path()).unwrap();
+        assert!(home.write_atomic(&home.store_path(), b"x").is_err());
+        assert!(
+            !fs::read_dir(home.path())
+                .unwrap()
+                .any(|entry| { entry.unwrap().file_name().to_string_lossy().starts_with(TEMP) })
+        );
+    }
+
+    #[test]
+    fn a_session_has_its_workspace_whatever_a_guest_did_to_it() {
+        let temp = Temp::new();
+        let home = Home::open(&temp.0.join("home")).unwrap();
+        let session = SessionName::parse("demo").unwrap();
+        home.create_session(&session).unwrap();
+        assert!(home.work_dir(&session).join("pub").is_dir());
+        assert_eq!(mode(&home.work_dir(&session)), 0o700);
+        // A link to the outside in place of pub/ is neither followed nor an error.
+        fs::remove_dir(home.work_dir(&session).join("pub")).unwrap();
+        symlink("/", home.work_dir(&session).join("pub")).unwrap();
+        home.create_session(&session).unwrap();
+        assert!(home.open_work(&session).unwrap().read_dir("pub").is_err());
+    }
+
+    #[test]
+    fn locks_exclude_and_name_the_holder() {
+        let temp = Temp::new();
+        let home = Home::open(&temp.0.join("home")).unwrap();
+        let (one, two) = (SessionName::parse("one").unwrap(), SessionName::parse("two").unwrap());
+        let lock = home.lock_session(&one).unwrap();
+        let _other = home.lock_session(&two).unwrap();
+        let error = home.lock_session(&one).unwrap_err();
+        assert!(matches!(error, HomeError::Busy { pid: Some(pid), .. } if pid == std::process::id()), "{error}");
+        assert!(error.to_string().contains("session one is in use"), "{error}");
+        drop(lock);
+        drop(home.lock_session(&one).unwrap());
+        let _install = home.lock_install().unwrap();
+        assert!(home.lock_install().is_err());
+    }
+}

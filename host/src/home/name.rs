@@ -1,0 +1,153 @@
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a name is refused: what was given, and the rule it breaks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name:?} cannot be the name of a {thing}: {rule}")]
+pub struct NameError {
+    name: String,
+    thing: &'static str,
+    rule: String,
+}
+
+/// The name of a session, which is also the name of its directory.
+///
+/// 1 to 64 characters out of `A-Z a-z 0-9 . _ -`; the first is no `.` and no `-`; no `..`; none of [`RESERVED`].
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SessionName(String);
+
+/// Words that mean something else where a session is named on the command line.
+const RESERVED: [&str; 6] = ["all", "last", "latest", "new", "none", "self"];
+
+impl SessionName {
+    pub fn parse(name: &str) -> Result<SessionName, NameError> {
+        let rule = if name.is_empty() || name.len() > 64 {
+            "it must have 1 to 64 characters".to_owned()
+        } else if let Some(odd) = name.chars().find(|c| !c.is_ascii_alphanumeric() && !"._-".contains(*c)) {
+            format!("{odd:?} is not allowed, only letters a to z, digits, '.', '_' and '-'")
+        } else if name.starts_with(['.', '-']) {
+            "it must start with a letter, a digit or '_'".to_owned()
+        } else if name.contains("..") {
+            "it must not contain \"..\"".to_owned()
+        } else if RESERVED.contains(&name.to_ascii_lowercase().as_str()) {
+            format!("the words {} are reserved", RESERVED.join(", "))
+        } else {
+            return Ok(SessionName(name.to_owned()));
+        };
+        Err(NameError { name: shorten(name), thing: "session", rule })
+    }
+}
+
+/// The name of a skill, which is also the name of its directory: `[a-z][a-z0-9-]{0,63}`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SkillName(String);
+
+impl SkillName {
+    pub fn parse(name: &str) -> Result<SkillName, NameError> {
+        let rule = if name.is_empty() || name.len() > 64 {
+            "it must have 1 to 64 characters".to_owned()
+        } else if let Some(odd) = name.chars().find(|c| !matches!(c, 'a'..='z' | '0'..='9' | '-')) {
+            format!("{odd:?} is not allowed, only lower-case letters a to z, digits and '-'")
+        } else if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+            "it must start with a letter".to_owned()
+        } else {
+            return Ok(SkillName(name.to_owned()));
+        };
+        Err(NameError { name: shorten(name), thing: "skill", rule })
+    }
+}
+
+/// A name can be anything, so what is repeated of it is bounded.
+fn shorten(name: &str) -> String {
+    if name.chars().count() <= 80 {
+        return name.to_owned();
+    }
+    name.chars().take(79).chain(['…']).collect()
+}
+
+macro_rules! name_conversions {
+    ($($name:ident)*) => {$(
+        impl $name {
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NameError;
+
+            fn from_str(name: &str) -> Result<$name, NameError> {
+                $name::parse(name)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = NameError;
+
+            fn try_from(name: String) -> Result<$name, NameError> {
+                $name::parse(&name)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> String {
+                name.0
+            }
+        }
+    )*};
+}
+
+name_conversions!(SessionName SkillName);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_safe_as_directories() {
+        for good in ["a", "demo", "2024.weather_x-1", "_", &"x".repeat(64)] {
+            assert_eq!(SessionName::parse(good).unwrap().as_str(), good);
+        }
+        for (bad, rule) in [
+            ("", "1 to 64"),
+            (&*"x".repeat(65), "1 to 64"),
+            ("../x", "'/' is not allowed"),
+            ("a/b", "'/' is not allowed"),
+            (".hidden", "must start"),
+            ("-rf", "must start"),
+            ("a..b", "must not contain"),
+            ("a b", "' ' is not allowed"),
+            ("a\0b", "is not allowed"),
+            ("Öl", "is not allowed"),
+            ("Last", "reserved"),
+        ] {
+            let error = SessionName::parse(bad).unwrap_err().to_string();
+            assert!(error.contains(rule), "{bad:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn skills_are_named_in_lower_case() {
+        for good in ["a", "data", "web-search2"] {
+            assert_eq!(SkillName::parse(good).unwrap().as_str(), good);
+        }
+        for bad in ["", "Data", "2d", "-a", "a_b", "a.b", "../a", &"x".repeat(65)] {
+            assert!(SkillName::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_bad_name_is_not_repeated_whole() {
+        assert!(SessionName::parse(&"é".repeat(10_000)).unwrap_err().to_string().len() < 400);
+    }
+}

@@ -1,0 +1,194 @@
+//! Secrets of one run, and keeping them out of everything that is written down.
+//!
+//! Two kinds exist so far: those of the environment, set by an administrator as `KISO_SKILL_NAME_KEY` (NAME in upper
+//! case, with `_` for `-`), and those that a user put into a message and the planner took out of it, which live in
+//! memory for the run. What a skill may ask for is decided by its manifest and its grant, not here.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+
+use crate::home::SkillName;
+
+const PREFIX: &str = "KISO_SKILL_";
+
+/// Values that are shorter are not looked for in texts: they would be found in half of all words, and hide nothing.
+const LEAST_REDACTED: usize = 4;
+
+/// A value that is never printed, and overwritten in memory when it goes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretValue(String);
+
+impl SecretValue {
+    pub fn new(value: String) -> SecretValue {
+        SecretValue(value)
+    }
+
+    /// The value itself. Where this is called, a secret leaves.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SecretValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+impl fmt::Display for SecretValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+impl Drop for SecretValue {
+    fn drop(&mut self) {
+        let mut bytes = std::mem::take(&mut self.0).into_bytes();
+        bytes.fill(0);
+        // Otherwise the compiler may leave out a write that nobody reads.
+        std::hint::black_box(&bytes);
+    }
+}
+
+/// The secrets that a run knows.
+#[derive(Debug, Clone, Default)]
+pub struct Secrets {
+    /// By the name of the variable.
+    environment: BTreeMap<String, SecretValue>,
+    /// By the name that the planner gave.
+    session: BTreeMap<String, SecretValue>,
+}
+
+impl Secrets {
+    /// Takes the secrets out of the process's environment, given as [`std::env::vars_os`] gives it. Variables that are
+    /// empty or not UTF-8 do not count.
+    pub fn from_environment(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Secrets {
+        let environment = variables
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty())
+            .map(|(name, value)| (name, SecretValue(value)))
+            .collect();
+        Secrets { environment, session: BTreeMap::new() }
+    }
+
+    /// Adds a secret that the user gave in a message. A later one of the same name replaces it.
+    pub fn add_session(&mut self, name: String, value: SecretValue) {
+        self.session.insert(name, value);
+    }
+
+    /// A secret of the environment that was set for this skill.
+    pub fn environment(&self, skill: &SkillName, key: &str) -> Option<&SecretValue> {
+        self.environment.get(&variable(skill, key))
+    }
+
+    /// A secret that the user gave.
+    pub fn session(&self, name: &str) -> Option<&SecretValue> {
+        self.session.get(name)
+    }
+
+    /// The text with every value of a known secret replaced by "[secret NAME]", also where it stands inside JSON.
+    pub fn redact(&self, text: &str) -> String {
+        let mut found = Vec::new();
+        for (name, value) in self.session.iter().chain(&self.environment) {
+            if value.0.chars().count() < LEAST_REDACTED {
+                continue;
+            }
+            let escaped = serde_json::Value::from(value.expose()).to_string();
+            // Without the quotes around it.
+            let escaped = SecretValue(escaped[1..escaped.len() - 1].to_owned());
+            for form in [value, &escaped] {
+                found.extend(text.match_indices(form.expose()).map(|(start, found)| (start, found.len(), name)));
+            }
+        }
+        // Where two begin at the same place, the longer one hides more.
+        found.sort_by_key(|(start, length, _)| (*start, std::cmp::Reverse(*length)));
+        let mut clean = String::with_capacity(text.len());
+        let mut end = 0;
+        for (start, length, name) in found {
+            if start >= end {
+                clean.push_str(&text[end..start]);
+                clean.push_str(&format!("[secret {name}]"));
+            }
+            // The rest of a value that begins inside another goes too.
+            end = end.max(start + length);
+        }
+        clean.push_str(&text[end..]);
+        clean
+    }
+}
+
+/// The variable that holds a secret of a skill, such as `KISO_SKILL_SEARCH_API_KEY`.
+pub fn variable(skill: &SkillName, key: &str) -> String {
+    format!("{PREFIX}{skill}_{key}").replace('-', "_").to_ascii_uppercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secrets(environment: &[(&str, &str)], session: &[(&str, &str)]) -> Secrets {
+        let mut secrets =
+            Secrets::from_environment(environment.iter().map(|(name, value)| (name.into(), value.into())));
+        for (name, value) in session {
+            secrets.add_session((*name).to_owned(), SecretValue::new((*value).to_owned()));
+        }
+        secrets
+    }
+
+    #[test]
+    fn a_skill_finds_its_own() {
+        let secrets = secrets(
+            &[("KISO_SKILL_WEB_SEARCH_API_KEY", "k-123"), ("KISO_SKILL_DATA_TOKEN", ""), ("HOME", "/root")],
+            &[("github_token", "ghp_1")],
+        );
+        let search = SkillName::parse("web-search").unwrap();
+        assert_eq!(variable(&search, "api_key"), "KISO_SKILL_WEB_SEARCH_API_KEY");
+        assert_eq!(secrets.environment(&search, "api_key").unwrap().expose(), "k-123");
+        assert!(secrets.environment(&SkillName::parse("data").unwrap(), "token").is_none());
+        assert_eq!(secrets.session("github_token").unwrap().expose(), "ghp_1");
+        assert!(secrets.session("api_key").is_none());
+    }
+
+    #[test]
+    fn values_are_never_printed() {
+        let secrets = secrets(&[("KISO_SKILL_A_B", "hunter22")], &[("pw", "hunter33")]);
+        let shown = format!("{secrets:?} {:?} {}", secrets.session("pw"), secrets.session("pw").unwrap());
+        assert!(!shown.contains("hunter"), "{shown}");
+        assert!(shown.contains("KISO_SKILL_A_B") && shown.contains("[secret]"), "{shown}");
+    }
+
+    #[test]
+    fn texts_are_cleaned() {
+        let secrets = secrets(
+            &[("KISO_SKILL_A_KEY", "abcd")],
+            &[
+                ("long", "abcdefgh"),
+                ("pin", "123"),
+                ("odd", "a\"b\nc\\d"),
+                ("word", "secret"),
+                ("quoted", "\"quoted\""),
+            ],
+        );
+        for (text, clean) in [
+            ("nothing here", "nothing here"),
+            ("key=abcd.", "key=[secret KISO_SKILL_A_KEY]."),
+            ("abcdefgh", "[secret long]"),
+            ("abcdabcd é abcd", "[secret KISO_SKILL_A_KEY][secret KISO_SKILL_A_KEY] é [secret KISO_SKILL_A_KEY]"),
+            ("pin 123", "pin 123"),
+            ("a \"secret\"", "a \"[secret word]\""),
+            (r#"{"text":"a\"b\nc\\d"}"#, r#"{"text":"[secret odd]"}"#),
+            ("a\"b\nc\\d", "[secret odd]"),
+            (r#"[\"quoted\"]"#, "[[secret quoted]]"),
+        ] {
+            assert_eq!(secrets.redact(text), clean, "{text}");
+        }
+    }
+
+    #[test]
+    fn overlapping_values_leave_no_rest() {
+        let secrets = secrets(&[], &[("one", "aaaabbbb"), ("two", "bbbbcccc")]);
+        assert_eq!(secrets.redact("x aaaabbbbcccc y"), "x [secret one] y");
+    }
+}

@@ -1,0 +1,255 @@
+//! The store: everything that changes, in one SQLite file (design §12).
+//!
+//! ```text
+//!  write(…).await ──┐                            ┌─ one transaction ──────────────┐
+//!  write(…).await ──┼─▶ channel ─▶ writer thread ─▶ job, job, job … ─▶ COMMIT ─▶ answers
+//!  write_blocking ──┘  (bounded)                 └─ fsync once for all of them ───┘
+//!
+//!  read(…).await ────▶ a reader's connection, its own snapshot; never waits for the writer
+//! ```
+//!
+//! A write is answered when it is on disk: the log is synced at each commit (`synchronous = FULL`; WAL's usual `NORMAL`
+//! could lose the last commits in a power cut, and an event that a step relied on would be gone). Since a sync is slow,
+//! writes that wait while one is under way share the next. Each still succeeds or fails alone.
+//!
+//! Several processes may use one store. Each opens it by itself and SQLite's locks do the rest.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # use kiso::{home::SessionName, store::Store};
+//! # let dir = std::env::temp_dir().join(format!("kiso-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&dir)?;
+//! # let path = dir.join("store.db");
+//! let store = Store::open(&path)?;
+//! let session = SessionName::parse("demo")?;
+//! let run = store.write_blocking(move |tx| {
+//!     let run = tx.create_run(&session, "plot rain over date from weather.csv", 1_700_000_000_000)?;
+//!     tx.append_event(&run, 0, 1_700_000_000_000, "started", "{}")?;
+//!     Ok(run)
+//! })?;
+//! assert_eq!(store.read_blocking(|view| view.events(&run))?.len(), 1);
+//! # store.close();
+//! # std::fs::remove_dir_all(&dir)?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+mod events;
+mod id;
+mod kv;
+mod migrations;
+mod published;
+mod readers;
+mod runs;
+mod sessions;
+mod writer;
+
+pub use error::StoreError;
+pub use events::Event;
+pub use id::{BadRunId, RunId};
+pub use kv::{MAX_KEY_BYTES, MAX_KEYS, MAX_SPACE_BYTES, MAX_VALUE_BYTES};
+pub use published::{MAX_PUBLISHED, Published};
+pub use runs::{Run, RunLine, RunStatus};
+pub use sessions::{Message, MessageRole};
+
+use std::fs::OpenOptions;
+use std::ops::Deref;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use tokio::sync::{mpsc, oneshot};
+
+use readers::Readers;
+use writer::{Job, Pending};
+
+/// Writes that may wait for the writer. More callers than that wait for a place, so that a slow disk slows the work
+/// down instead of filling the memory.
+const QUEUE: usize = 256;
+
+/// How long to wait for another process that holds the write lock. Its transactions take milliseconds, so this is
+/// reached only when a process hangs with the lock held.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// A handle on the store. Cheap to clone; the file is closed when the last one goes, or with [`Store::close`].
+#[derive(Debug, Clone)]
+pub struct Store(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    path: PathBuf,
+    readers: Arc<Readers>,
+    writer: Mutex<Option<Writer>>,
+}
+
+#[derive(Debug)]
+struct Writer {
+    jobs: mpsc::Sender<Box<dyn Job>>,
+    thread: JoinHandle<()>,
+}
+
+/// What can be read, in one snapshot. The functions stand in the files of their tables.
+#[derive(Debug)]
+pub struct View<'a> {
+    conn: &'a Connection,
+}
+
+/// A transaction: all of it is done, or, when its closure returns an error, nothing. It can read what it wrote.
+#[derive(Debug)]
+pub struct Tx<'a>(View<'a>);
+
+impl<'a> Deref for Tx<'a> {
+    type Target = View<'a>;
+
+    fn deref(&self) -> &View<'a> {
+        &self.0
+    }
+}
+
+impl Store {
+    /// Opens the file, makes it (0600) where there is none, and brings its tables up to date.
+    ///
+    /// Refuses a database of a newer kiso, one whose migrations are not ours, and what is no database.
+    pub fn open(path: &Path) -> Result<Store, StoreError> {
+        Store::open_file(path).map_err(|error| error.in_file(path))
+    }
+
+    fn open_file(path: &Path) -> Result<Store, StoreError> {
+        // SQLite would make it readable for all; what it adds later (-wal, -shm) copies the mode of the first.
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(StoreError::from_io(error)),
+            _ => {}
+        }
+        let mut conn = connect(path)?;
+        migrations::migrate(&mut conn, migrations::ALL)?;
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        let thread = std::thread::Builder::new()
+            .name("store".to_owned())
+            .spawn(move || writer::run(conn, queue))
+            .map_err(StoreError::from_io)?;
+        Ok(Store(Arc::new(Shared {
+            path: path.to_path_buf(),
+            readers: Arc::new(Readers::new(path)),
+            writer: Mutex::new(Some(Writer { jobs, thread })),
+        })))
+    }
+
+    /// Does the work in a transaction and answers when it is on disk. Once it stands in the queue the work is
+    /// done, even if the caller stops waiting.
+    pub async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        F: FnOnce(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+        T: Send + 'static,
+    {
+        let (answer, answered) = oneshot::channel();
+        self.jobs()?.send(Box::new(Pending { work, answer })).await.map_err(|_| StoreError::Closed)?;
+        answered.await.unwrap_or(Err(StoreError::Closed)).map_err(|error| error.in_file(&self.0.path))
+    }
+
+    /// [`Store::write`] for callers that are not asynchronous. Panics inside a runtime of tokio.
+    pub fn write_blocking<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        F: FnOnce(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+        T: Send + 'static,
+    {
+        let (answer, answered) = oneshot::channel();
+        self.jobs()?.blocking_send(Box::new(Pending { work, answer })).map_err(|_| StoreError::Closed)?;
+        answered.blocking_recv().unwrap_or(Err(StoreError::Closed)).map_err(|error| error.in_file(&self.0.path))
+    }
+
+    /// Reads in one snapshot, on a thread where blocking is allowed.
+    pub async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        F: FnOnce(&View<'_>) -> Result<T, StoreError> + Send + 'static,
+        T: Send + 'static,
+    {
+        let readers = Arc::clone(&self.0.readers);
+        let read = tokio::task::spawn_blocking(move || readers.read(work)).await;
+        read.unwrap_or_else(|failed| match failed.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(StoreError::Closed),
+        })
+    }
+
+    /// [`Store::read`] on the thread of the caller.
+    pub fn read_blocking<T>(&self, work: impl FnOnce(&View<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.0.readers.read(work)
+    }
+
+    /// Where the database is.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Finishes the writes that wait, moves the log into the file and closes it. Later calls of any handle fail with
+    /// [`StoreError::Closed`].
+    pub fn close(&self) {
+        self.0.close();
+    }
+
+    fn jobs(&self) -> Result<mpsc::Sender<Box<dyn Job>>, StoreError> {
+        let writer = self.0.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.as_ref().map(|writer| writer.jobs.clone()).ok_or(StoreError::Closed)
+    }
+}
+
+impl Shared {
+    fn close(&self) {
+        let Some(Writer { jobs, thread }) = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            return;
+        };
+        // SQLite moves the log into the file when the last connection goes, so the readers go first.
+        self.readers.close();
+        drop(jobs);
+        // The last handle may have been owned by a job.
+        if thread.thread().id() != std::thread::current().id() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags)?;
+    conn.busy_timeout(BUSY)?;
+    conn.pragma_update(None, "foreign_keys", true)?;
+    conn.pragma_update(None, "synchronous", "FULL")?;
+    // On macOS a plain fsync leaves the data in the drive's cache; elsewhere this does nothing.
+    conn.pragma_update(None, "fullfsync", true)?;
+    // A log that grew in a busy hour gives its space back.
+    conn.pragma_update(None, "journal_size_limit", 16 << 20)?;
+    conn.set_prepared_statement_cache_capacity(64);
+    use_wal(&conn)?;
+    Ok(conn)
+}
+
+/// Of two processes that switch a new file to WAL at once one is told "busy", without the wait that other statements get.
+fn use_wal(conn: &Connection) -> Result<(), StoreError> {
+    let deadline = std::time::Instant::now() + BUSY;
+    loop {
+        match conn.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0)) {
+            Ok(mode) if mode == "wal" => return Ok(()),
+            Ok(mode) => return Err(StoreError::NoWal { path: PathBuf::new(), mode }),
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && std::time::Instant::now() < deadline =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! The log of a run: what happened, in order, never changed.
+
+use super::{RunId, StoreError, Tx, View};
+
+/// An event of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its place in the log; the first is 0 or 1, and each is one more than the one before.
+    pub seq: u32,
+    pub at_ms: i64,
+    pub kind: String,
+    /// JSON.
+    pub body: String,
+}
+
+impl View<'_> {
+    /// All events of a run, in order.
+    pub fn events(&self, run: &RunId) -> Result<Vec<Event>, StoreError> {
+        let mut query =
+            self.conn.prepare_cached("SELECT seq, at_ms, kind, body FROM events WHERE run = ?1 ORDER BY seq")?;
+        let rows = query.query_map([self.num(run)?], |row| {
+            Ok(Event { seq: row.get(0)?, at_ms: row.get(1)?, kind: row.get(2)?, body: row.get(3)? })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+impl Tx<'_> {
+    /// Appends an event. One that is already there is refused ([`StoreError::Duplicate`]), so that of two processes
+    /// that drive the same run only one goes on; and so is one that leaves a gap, because a log with a hole cannot be
+    /// replayed.
+    pub fn append_event(&self, run: &RunId, seq: u32, at_ms: i64, kind: &str, body: &str) -> Result<(), StoreError> {
+        let num = self.num(run)?;
+        let mut query = self.conn.prepare_cached("SELECT max(seq) FROM events WHERE run = ?1")?;
+        let last: Option<u32> = query.query_row([num], |row| row.get(0))?;
+        match last {
+            Some(last) if seq <= last => return Err(StoreError::Duplicate { run: run.clone(), seq }),
+            Some(last) if seq == last + 1 => {}
+            None if seq <= 1 => {}
+            _ => return Err(StoreError::Gap { run: run.clone(), seq, last }),
+        }
+        let mut insert =
+            self.conn.prepare_cached("INSERT INTO events (run, seq, at_ms, kind, body) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+        insert.execute((num, seq, at_ms, kind, body))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! Numbered changes of the tables.
+//!
+//! A migration that was released never changes: what stands in somebody's database was made by the old text. The text's
+//! checksum is stored with it, so that a changed one is noticed and not silently missing. All that are due are applied
+//! in one transaction: after a crash the database is at the old version or at the newest, never between.
+
+use ring::digest::{SHA256, digest};
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::StoreError;
+
+pub(super) struct Migration {
+    pub name: &'static str,
+    pub sql: &'static str,
+}
+
+/// In order; the first has version 1.
+pub(super) const ALL: &[Migration] =
+    &[Migration { name: "sessions and runs", sql: include_str!("migrations/0001_sessions_and_runs.sql") }];
+
+pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {
+    // Without the write lock first: nearly always there is nothing to do.
+    if applied(conn, all)? == all.len() {
+        return Ok(());
+    }
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have been faster.
+    let done = applied(&tx, all)?;
+    tx.execute_batch(
+        "CREATE TABLE IF NOT EXISTS migrations (
+             version INTEGER PRIMARY KEY,
+             name TEXT NOT NULL,
+             checksum TEXT NOT NULL, -- SHA-256 of the text
+             applied TEXT NOT NULL DEFAULT (datetime('now'))
+         ) STRICT",
+    )?;
+    for (version, migration) in (1_u32..).zip(all).skip(done) {
+        tx.execute_batch(migration.sql)?;
+        tx.execute(
+            "INSERT INTO migrations (version, name, checksum) VALUES (?1, ?2, ?3)",
+            (version, migration.name, checksum(migration.sql)),
+        )?;
+    }
+    Ok(tx.commit()?)
+}
+
+/// How many are applied already, after a check that they are the first ones of ours.
+fn applied(conn: &Connection, all: &[Migration]) -> Result<usize, StoreError> {
+    let tables = |filter: &str| -> Result<i64, rusqlite::Error> {
+        let sql = format!("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND {filter}");
+        conn.query_row(&sql, (), |row| row.get(0))
+    };
+    if tables("name = 'migrations'")? == 0 {
+        return match tables("name NOT LIKE 'sqlite_%'")? {
+            0 => Ok(0),
+            _ => Err(StoreError::Foreign { path: Default::default() }),
+        };
+    }
+    let mut rows = conn.prepare("SELECT version, name, checksum FROM migrations ORDER BY version")?;
+    let rows = rows.query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let rows = rows.collect::<Result<Vec<(u32, String, String)>, _>>()?;
+    let known = all.len() as u32;
+    if let Some((found, ..)) = rows.last().filter(|(version, ..)| *version > known) {
+        return Err(StoreError::Newer { path: Default::default(), found: *found, known });
+    }
+    for (index, (version, name, found)) in rows.iter().enumerate() {
+        if *version as usize != index + 1 {
+            return Err(StoreError::corrupt(format!("migration {} is missing", index + 1)));
+        }
+        if *found != checksum(all[index].sql) {
+            return Err(StoreError::Changed { path: Default::default(), version: *version, name: name.clone() });
+        }
+    }
+    Ok(rows.len())
+}
+
+fn checksum(sql: &str) -> String {
+    digest(&SHA256, sql.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: Migration = Migration { name: "one", sql: "CREATE TABLE a (x); INSERT INTO a VALUES (1);" };
+    const TWO: Migration = Migration { name: "two", sql: "ALTER TABLE a ADD COLUMN y; UPDATE a SET y = x + 1;" };
+
+    fn sum(conn: &Connection) -> i64 {
+        conn.query_row("SELECT sum(x + y) FROM a", (), |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn each_is_applied_once_and_in_order() {
+        let mut conn = Connection::open_in_memory().unwrap();
+        migrate(&mut conn, &[ONE]).unwrap();
+        migrate(&mut conn, &[ONE, TWO]).unwrap();
+        migrate(&mut conn, &[ONE, TWO]).unwrap();
+        assert_eq!(sum(&conn), 3);
+    }
+
+    #[test]
+    fn one_that_fails_leaves_none() {
+        let mut conn = Connection::open_in_memory().unwrap();
+        let broken = Migration { name: "broken", sql: "CREATE TABLE b (x); INSERT INTO missing VALUES (1);" };
+        assert!(migrate(&mut conn, &[ONE, TWO, broken]).is_err());
+        assert!(conn.prepare("SELECT * FROM a").is_err());
+        migrate(&mut conn, &[ONE, TWO]).unwrap();
+        assert_eq!(sum(&conn), 3);
+    }
+
+    #[test]
+    fn a_newer_database_is_refused_and_left_alone() {
+        let mut conn = Connection::open_in_memory().unwrap();
+        migrate(&mut conn, &[ONE, TWO]).unwrap();
+        let error = migrate(&mut conn, &[ONE]).unwrap_err();
+        assert!(matches!(error, StoreError::Newer { found: 2, known: 1, .. }), "{error}");
+        assert!(error.to_string().contains("is at version 2 and this kiso knows versions up to 1"), "{error}");
+        migrate(&mut conn, &[ONE, TWO]).unwrap();
+    }
+
+    #[test]
+    fn a_changed_or_missing_one_is_noticed() {
+        let mut conn = Connection::open_in_memory().unwrap();
+        migrate(&mut conn, &[ONE, TWO]).unwrap();
+        let changed = Migration { name: "one", sql: "CREATE TABLE a (x, z);" };
+        let error = migrate(&mut conn, &[changed, TWO]).unwrap_err();
+        assert!(matches!(error, StoreError::Changed { version: 1, .. }), "{error}");
+        conn.execute("DELETE FROM migrations WHERE version = 1", ()).unwrap();
+        assert!(matches!(migrate(&mut conn, &[ONE, TWO]), Err(StoreError::Corrupt { .. })));
+    }
+
+    #[test]
+    fn a_database_of_another_program_is_refused() {
+        let mut conn = Connection::open_in_memory().unwrap();
+        conn.execute_batch("CREATE TABLE bookmarks (url)").unwrap();
+        assert!(matches!(migrate(&mut conn, &[ONE]), Err(StoreError::Foreign { .. })));
+    }
+}

@@ -1,0 +1,188 @@
+//! Runs: one row each, from the message that began it to its outcome.
+
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{OptionalExtension, Row};
+
+use super::sessions::session_name;
+use super::{MessageRole, RunId, StoreError, Tx, View};
+use crate::home::SessionName;
+
+/// A run, as in a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunLine {
+    pub id: RunId,
+    pub session: SessionName,
+    /// The beginning of the message, at most 200 characters.
+    pub message: String,
+    pub status: RunStatus,
+    pub started_ms: i64,
+    /// None while it runs, and where the process was killed.
+    pub ended_ms: Option<i64>,
+}
+
+/// A run with all that is known besides its events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    pub id: RunId,
+    pub session: SessionName,
+    /// What the user wrote.
+    pub message: String,
+    pub status: RunStatus,
+    pub started_ms: i64,
+    /// None while it runs, and where the process was killed.
+    pub ended_ms: Option<i64>,
+    /// JSON, as given to [`Tx::finish_run`].
+    pub outcome: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunStatus {
+    Running,
+    Done,
+    Failed,
+    Cancelled,
+}
+
+impl RunStatus {
+    /// "running", "done", "failed" or "cancelled".
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RunStatus::Running => "running",
+            RunStatus::Done => "done",
+            RunStatus::Failed => "failed",
+            RunStatus::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Runs that a page of a listing has at most.
+const MAX_PAGE: u32 = 1_000;
+
+impl View<'_> {
+    /// The run of that id.
+    pub fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT r.id, s.name, m.text, r.status, r.started_ms, r.ended_ms, r.outcome FROM runs r
+             JOIN sessions s ON s.id = r.session JOIN messages m ON m.id = r.message WHERE r.id = ?1",
+        )?;
+        let run = query.query_row([id], |row| {
+            let RunLine { id, session, message, status, started_ms, ended_ms } = line(row)?;
+            Ok(Run { id, session, message, status, started_ms, ended_ms, outcome: row.get(6)? })
+        });
+        Ok(run.optional()?)
+    }
+
+    /// Runs, the latest first: of one session or of all, those that began before `before`, at most `limit` (and at
+    /// most 1,000). The last one's id is the `before` of the next page.
+    pub fn list_runs(
+        &self,
+        session: Option<&SessionName>,
+        before: Option<&RunId>,
+        limit: u32,
+    ) -> Result<Vec<RunLine>, StoreError> {
+        let before = match before {
+            Some(id) => self.num(id)?,
+            None => i64::MAX,
+        };
+        // Two texts, because with an "or" SQLite would walk over the runs of all other sessions.
+        let of_session = if session.is_some() {
+            "r.session = (SELECT id FROM sessions WHERE name = ?3) AND"
+        } else {
+            "?3 IS NULL AND"
+        };
+        let mut query = self.conn.prepare_cached(&format!(
+            "SELECT r.id, s.name, substr(m.text, 1, 200), r.status, r.started_ms, r.ended_ms FROM runs r
+             JOIN sessions s ON s.id = r.session JOIN messages m ON m.id = r.message
+             WHERE {of_session} r.num < ?1 ORDER BY r.num DESC LIMIT ?2"
+        ))?;
+        let rows = query.query_map((before, limit.min(MAX_PAGE), session.map(SessionName::as_str)), line)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The run that a person means: "last", an id, or enough of its beginning to be unique.
+    pub fn resolve_run(&self, text: &str) -> Result<RunId, StoreError> {
+        const SHOWN: usize = 5;
+        let none = || StoreError::NoRun { text: text.chars().take(80).collect() };
+        if text == "last" {
+            let mut query = self.conn.prepare_cached("SELECT id FROM runs ORDER BY num DESC LIMIT 1")?;
+            return query.query_row((), |row| row.get(0)).optional()?.ok_or_else(none);
+        }
+        let prefix = text.to_ascii_lowercase();
+        if prefix.is_empty() || !prefix.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return Err(none());
+        }
+        // '{' is the character after 'z'.
+        let mut query =
+            self.conn.prepare_cached("SELECT id FROM runs WHERE id >= ?1 AND id < ?1 || '{' ORDER BY id LIMIT ?2")?;
+        let rows = query.query_map((&prefix, SHOWN as u32 + 1), |row| row.get(0))?;
+        let mut runs: Vec<RunId> = rows.collect::<Result<_, _>>()?;
+        match runs.len() {
+            0 => Err(none()),
+            1 => Ok(runs.remove(0)),
+            found => {
+                runs.truncate(SHOWN);
+                Err(StoreError::Ambiguous { text: text.to_owned(), runs, more: found > SHOWN })
+            }
+        }
+    }
+
+    /// The row of a run.
+    pub(super) fn num(&self, id: &RunId) -> Result<i64, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT num FROM runs WHERE id = ?1")?;
+        let num = query.query_row([id], |row| row.get(0)).optional()?;
+        num.ok_or_else(|| StoreError::NoRun { text: id.to_string() })
+    }
+}
+
+impl Tx<'_> {
+    /// Begins a run: its row, the user's message, and the session where there is none of that name.
+    pub fn create_run(&self, session: &SessionName, message: &str, at_ms: i64) -> Result<RunId, StoreError> {
+        let id = RunId::new(at_ms)?;
+        let message = self.add_message(session, MessageRole::User, message, at_ms, Some(&id))?;
+        let mut insert = self.conn.prepare_cached(
+            "INSERT INTO runs (id, session, message, status, started_ms)
+             VALUES (?1, (SELECT session FROM messages WHERE id = ?2), ?2, ?3, ?4)",
+        )?;
+        insert.execute((&id, message, RunStatus::Running, at_ms))?;
+        Ok(id)
+    }
+
+    /// Ends a run that is running. `outcome` is JSON; `status` is any but running.
+    pub fn finish_run(&self, id: &RunId, status: RunStatus, at_ms: i64, outcome: &str) -> Result<(), StoreError> {
+        let num = self.num(id)?;
+        let mut update = self.conn.prepare_cached(
+            "UPDATE runs SET status = ?2, ended_ms = ?3, outcome = ?4 WHERE num = ?1 AND status = 'running'",
+        )?;
+        match update.execute((num, status, at_ms, outcome))? {
+            0 => Err(StoreError::Ended { run: id.clone() }),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn line(row: &Row<'_>) -> rusqlite::Result<RunLine> {
+    Ok(RunLine {
+        id: row.get(0)?,
+        session: session_name(row, 1)?,
+        message: row.get(2)?,
+        status: row.get(3)?,
+        started_ms: row.get(4)?,
+        ended_ms: row.get(5)?,
+    })
+}
+
+impl ToSql for RunStatus {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::from(self.as_str()))
+    }
+}
+
+impl FromSql for RunStatus {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<RunStatus> {
+        let text = value.as_str()?;
+        [RunStatus::Running, RunStatus::Done, RunStatus::Failed, RunStatus::Cancelled]
+            .into_iter()
+            .find(|status| status.as_str() == text)
+            .ok_or(FromSqlError::InvalidType)
+    }
+}

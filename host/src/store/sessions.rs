@@ -1,0 +1,111 @@
+//! Sessions and their messages.
+
+use rusqlite::OptionalExtension;
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+
+use super::{RunId, StoreError, Tx, View};
+use crate::home::SessionName;
+
+/// A message of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Grows with every message.
+    pub id: i64,
+    pub role: MessageRole,
+    pub text: String,
+    pub at_ms: i64,
+    /// The run that it began (user) or came from (assistant).
+    pub run: Option<RunId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageRole {
+    User,
+    Assistant,
+}
+
+impl View<'_> {
+    /// The last `count` messages of the session, oldest first; none where there is no such session. Reads no more
+    /// rows than that, however long the session is.
+    pub fn last_messages(&self, session: &SessionName, count: u32) -> Result<Vec<Message>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT id, role, text, at_ms, run FROM messages
+             WHERE session = (SELECT id FROM sessions WHERE name = ?1) ORDER BY id DESC LIMIT ?2",
+        )?;
+        let rows = query.query_map((session.as_str(), count), |row| {
+            Ok(Message { id: row.get(0)?, role: row.get(1)?, text: row.get(2)?, at_ms: row.get(3)?, run: row.get(4)? })
+        })?;
+        let mut messages = rows.collect::<Result<Vec<_>, _>>()?;
+        messages.reverse();
+        Ok(messages)
+    }
+
+    pub(super) fn session_id(&self, session: &SessionName) -> Result<Option<i64>, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT id FROM sessions WHERE name = ?1")?;
+        Ok(query.query_row([session.as_str()], |row| row.get(0)).optional()?)
+    }
+}
+
+impl Tx<'_> {
+    /// Adds a message, and the session where there is none of that name. Returns the message's id.
+    pub fn add_message(
+        &self,
+        session: &SessionName,
+        role: MessageRole,
+        text: &str,
+        at_ms: i64,
+        run: Option<&RunId>,
+    ) -> Result<i64, StoreError> {
+        let session = self.ensure_session(session, at_ms)?;
+        let mut insert = self
+            .conn
+            .prepare_cached("INSERT INTO messages (session, role, text, at_ms, run) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+        Ok(insert.insert((session, role, text, at_ms, run))?)
+    }
+
+    /// The session's row; made with this time where there is none.
+    pub(super) fn ensure_session(&self, session: &SessionName, at_ms: i64) -> Result<i64, StoreError> {
+        if let Some(id) = self.session_id(session)? {
+            return Ok(id);
+        }
+        let mut insert = self.conn.prepare_cached("INSERT INTO sessions (name, created_ms) VALUES (?1, ?2)")?;
+        Ok(insert.insert((session.as_str(), at_ms))?)
+    }
+}
+
+impl ToSql for MessageRole {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::from(match self {
+            MessageRole::User => "user",
+            MessageRole::Assistant => "assistant",
+        }))
+    }
+}
+
+impl FromSql for MessageRole {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<MessageRole> {
+        match value.as_str()? {
+            "user" => Ok(MessageRole::User),
+            "assistant" => Ok(MessageRole::Assistant),
+            _ => Err(FromSqlError::InvalidType),
+        }
+    }
+}
+
+impl ToSql for RunId {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::from(self.as_str()))
+    }
+}
+
+impl FromSql for RunId {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<RunId> {
+        value.as_str()?.parse().map_err(FromSqlError::other)
+    }
+}
+
+/// Reads a session's name out of a row.
+pub(super) fn session_name(row: &rusqlite::Row<'_>, index: usize) -> rusqlite::Result<SessionName> {
+    SessionName::parse(row.get_ref(index)?.as_str()?)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(index, rusqlite::types::Type::Text, error.into()))
+}

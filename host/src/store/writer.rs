@@ -1,0 +1,125 @@
+//! The one thread that writes.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{StoreError, Tx, View};
+
+/// Writes that share a commit at most. It bounds what a failing commit takes along, and how long the first waits.
+const GROUP: usize = 64;
+
+/// A write that somebody waits for.
+pub(super) trait Job: Send {
+    /// Does the work and keeps the answer back until the commit. The error tells that there is nothing to commit.
+    fn run(self: Box<Self>, tx: &Tx<'_>) -> (Result<(), StoreError>, Answer);
+
+    /// Answers without doing anything.
+    fn refuse(self: Box<Self>, error: StoreError);
+}
+
+/// Gives the caller the result of the work, or the error of the commit.
+type Answer = Box<dyn FnOnce(Result<(), StoreError>)>;
+
+pub(super) struct Pending<F, T> {
+    pub work: F,
+    pub answer: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<F, T> Job for Pending<F, T>
+where
+    F: FnOnce(&Tx<'_>) -> Result<T, StoreError> + Send,
+    T: Send + 'static,
+{
+    fn run(self: Box<Self>, tx: &Tx<'_>) -> (Result<(), StoreError>, Answer) {
+        let Pending { work, answer } = *self;
+        // A mistake in one write must not end all others. What it half did is rolled back like any failed write.
+        let result = catch_unwind(AssertUnwindSafe(|| work(tx))).unwrap_or_else(|panic| {
+            let message = panic.downcast_ref::<String>().cloned();
+            let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            Err(StoreError::Panicked { message: message.unwrap_or_default() })
+        });
+        // Whoever asked may have gone.
+        let done = result.as_ref().map(drop).map_err(StoreError::clone);
+        (done, Box::new(move |committed| drop(answer.send(committed.and(result)))))
+    }
+
+    fn refuse(self: Box<Self>, error: StoreError) {
+        let _ = self.answer.send(Err(error));
+    }
+}
+
+/// Works until every sender is gone.
+pub(super) fn run(conn: Connection, mut jobs: mpsc::Receiver<Box<dyn Job>>) {
+    while let Some(first) = jobs.blocking_recv() {
+        let mut group = vec![first];
+        while group.len() < GROUP
+            && let Ok(next) = jobs.try_recv()
+        {
+            group.push(next);
+        }
+        commit(&conn, group);
+    }
+    let _ = conn.execute_batch("PRAGMA optimize");
+    // Closing the last connection moves the log into the file.
+    let _ = conn.close();
+}
+
+fn commit(conn: &Connection, group: Vec<Box<dyn Job>>) {
+    let mut group = group.into_iter().peekable();
+    // More than once only when SQLite gives the transaction up, as it may on a full disk.
+    while group.peek().is_some() {
+        if let Err(error) = conn.execute_batch("BEGIN IMMEDIATE") {
+            let error = StoreError::from(error);
+            group.by_ref().for_each(|job| job.refuse(error.clone()));
+            return;
+        }
+        let mut answers = Vec::new();
+        let mut ended = Ok(());
+        for job in group.by_ref() {
+            match step(conn, job) {
+                Ok(answer) => answers.extend(answer),
+                Err(error) => {
+                    ended = Err(error);
+                    break;
+                }
+            }
+        }
+        if ended.is_ok() {
+            ended = conn.execute_batch("COMMIT").map_err(StoreError::from);
+        }
+        if ended.is_err() && !conn.is_autocommit() {
+            let _ = conn.execute_batch("ROLLBACK");
+        }
+        answers.into_iter().for_each(|answer: Answer| answer(ended.clone()));
+    }
+}
+
+/// One job, which leaves nothing when it fails; its caller hears of that at once. An error means that the whole
+/// transaction is lost.
+fn step(conn: &Connection, job: Box<dyn Job>) -> Result<Option<Answer>, StoreError> {
+    if let Err(error) = conn.execute_batch("SAVEPOINT job") {
+        let error = StoreError::from(error);
+        job.refuse(error.clone());
+        return Err(error);
+    }
+    let (done, answer) = job.run(&Tx(View { conn }));
+    if let Err(error) = done {
+        answer(Ok(()));
+        // SQLite may have given up the whole transaction, for reasons of the disk.
+        if conn.is_autocommit() {
+            return Err(error);
+        }
+        conn.execute_batch("ROLLBACK TO job; RELEASE job")?;
+        return Ok(None);
+    }
+    match conn.execute_batch("RELEASE job") {
+        Ok(()) => Ok(Some(answer)),
+        Err(error) => {
+            let error = StoreError::from(error);
+            answer(Err(error.clone()));
+            Err(error)
+        }
+    }
+}
