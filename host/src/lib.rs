@@ -1,1 +1,4 @@
+//! kiso: an agent daemon whose skills and commands all run as WASI components.
 
+pub mod graph;
+pub mod llm;
