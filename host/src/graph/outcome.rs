@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::limits::LimitReached;
-use super::report::FileNote;
+use super::report::{FileNote, TaskReport};
 
 /// The way a run ended.
 ///
@@ -47,4 +47,42 @@ pub struct Outcome {
     pub reply: String,
     /// Every file that a task produced, in order; a path that was written twice stands once, as it was last.
     pub files: Vec<FileNote>,
+}
+
+impl Outcome {
+    /// The outcome of a run that said `said` and left `reports`. There is always a reply, and it says why a run that
+    /// is not done is not done.
+    pub(super) fn new<'a>(
+        ending: Ending,
+        said: &[String],
+        goal: &str,
+        reports: impl Iterator<Item = &'a TaskReport>,
+    ) -> Self {
+        let mut reply = said.join("\n\n");
+        if let Some(words) = ending
+            .words()
+            .filter(|words| !reply.contains(words.as_str()))
+        {
+            if !reply.is_empty() {
+                reply.push_str("\n\n");
+            }
+            reply.push_str(&words);
+        }
+        if reply.is_empty() {
+            reply =
+                format!("The plan came to its end without a message for you. Its goal was: {goal}");
+        }
+        let mut files: Vec<FileNote> = Vec::new();
+        for file in reports.flat_map(|report| &report.files) {
+            match files.iter_mut().find(|known| known.path == file.path) {
+                Some(known) => *known = file.clone(),
+                None => files.push(file.clone()),
+            }
+        }
+        Self {
+            ending,
+            reply,
+            files,
+        }
+    }
 }

@@ -7,6 +7,8 @@
 //! After a crash the stored events go through the same [`Run::accept`] ([`Run::replay`]), then [`Run::interrupt`]
 //! turns a task that started and never ended into a report that the critic sees.
 
+mod critic;
+
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
@@ -15,11 +17,9 @@ use super::brief::{self, Brief};
 use super::limits::{LimitReached, Limits, Usage};
 use super::outcome::{Ending, Outcome};
 use super::plan::{Caller, Plan, Task, TaskKind};
-use super::report::{
-    Attempt, Correction, FailureNote, FileNote, INTERRUPTED, TaskReport, TaskStatus,
-};
+use super::report::{Attempt, Correction, FailureNote, INTERRUPTED, TaskReport, TaskStatus};
 use super::step::{Event, IllegalResult, Move, PlanAsk, Replan, ReviewAsk, Step, StepResult};
-use super::verdict::{Status, Verdict};
+use super::verdict::Status;
 use super::{Node, Why, edge};
 
 /// What a run is made from; stored with it, so that a replay has the same limits.
@@ -261,7 +261,11 @@ impl Run {
         if task.kind == TaskKind::Msg {
             return Ok(None);
         }
-        let report = TaskReport::new(task.clone(), TaskStatus::Interrupted, INTERRUPTED);
+        let report = Box::new(TaskReport::new(
+            task.clone(),
+            TaskStatus::Interrupted,
+            INTERRUPTED,
+        ));
         self.accept(StepResult::Executed {
             task: self.records.len(),
             report,
@@ -349,7 +353,7 @@ impl Run {
                 }
                 None => Ok(()),
             },
-            StepResult::Executed { report, .. } => self.take_report(event, report),
+            StepResult::Executed { report, .. } => self.take_report(event, *report),
             StepResult::Reviewed { verdict, .. } => self.take_verdict(event, verdict),
             StepResult::Unreviewed { correction, .. } => self.retry_review(event, correction),
             StepResult::ModelFailed { message } if self.node() == Node::Planner => {
@@ -358,13 +362,7 @@ impl Run {
                 };
                 self.go(event, Why::PlanningFailed, State::Finishing { ending })
             }
-            StepResult::ModelFailed { message } => {
-                self.notices.push_back(format!(
-                    "{} could not be reviewed ({message}), so it counts as what it reported itself.",
-                    self.last_label()
-                ));
-                self.settle(event)
-            }
+            StepResult::ModelFailed { message } => self.do_without_review(event, &message),
             StepResult::Finished { reply } => {
                 let State::Finishing { ending } = &self.state else {
                     return Ok(());
@@ -445,222 +443,12 @@ impl Run {
         )
     }
 
-    fn take_report(&mut self, event: &mut Event, report: TaskReport) -> Result<(), IllegalResult> {
-        let State::Acting { task, depth } = &self.state else {
-            return Ok(());
-        };
-        let (review, depth) = (task.review, *depth);
-        self.records.push(Record {
-            report,
-            depth,
-            rejected: None,
-        });
-        self.pass(event, Why::TaskEnded)?;
-        if !review {
-            return self.settle(event);
-        }
-        let max = self.spec.limits.max_review_depth;
-        if depth < max {
-            self.state = State::Reviewing {
-                attempt: 1,
-                correction: None,
-            };
-            return Ok(());
-        }
-        event
-            .limits
-            .push(LimitReached::new("max_review_depth", max.into()));
-        self.notices.push_back(format!(
-            "{} was not reviewed: {depth} rounds of fixes are behind it, which is the limit max_review_depth. It counts \
-             as what it reported itself.",
-            self.last_label()
-        ));
-        self.settle(event)
-    }
-
-    /// The critic without a reviewer: exit code and tool status decide alone.
-    fn settle(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
-        match self
-            .records
-            .last()
-            .and_then(|record| record.report.trouble())
-        {
-            Some(reason) => self.give_up_plan(event, reason),
-            None => self.accept_task(event),
-        }
-    }
-
-    fn take_verdict(&mut self, event: &mut Event, verdict: Verdict) -> Result<(), IllegalResult> {
-        let Verdict {
-            status,
-            inject,
-            reason,
-            goal_met,
-            ..
-        } = verdict;
-        match status {
-            // A reviewer sees one task and cannot know what else is planned, so its word that the goal is unmet
-            // counts only where nothing but messages is left.
-            Status::Ok if goal_met == Some(false) && self.only_messages_remain() => {
-                let reason = reason
-                    .unwrap_or_else(|| "the tasks succeeded, but the goal is not met".to_owned());
-                self.give_up_plan(event, reason)
-            }
-            Status::Ok => {
-                if let Some(record) = self.records.last_mut() {
-                    record.rejected = record
-                        .report
-                        .trouble()
-                        .filter(|_| !vindicated(&record.report));
-                }
-                self.accept_task(event)
-            }
-            Status::Replan => self.give_up_plan(event, reason.unwrap_or_default()),
-            Status::NeedsFix => self.inject(event, inject, reason),
-        }
-    }
-
-    fn inject(
-        &mut self,
-        event: &mut Event,
-        tasks: Vec<Task>,
-        reason: Option<String>,
-    ) -> Result<(), IllegalResult> {
-        let max = self.spec.limits.max_tasks;
-        let reason = reason.unwrap_or_else(|| "the output was not what was expected".to_owned());
-        if self.current.size + tasks.len() > max {
-            event
-                .limits
-                .push(LimitReached::new("max_tasks", max as u64));
-            let reason =
-                format!("{reason}; putting it right would take more than max_tasks allows ({max})");
-            return self.give_up_plan(event, reason);
-        }
-        let Some(record) = self.records.last_mut() else {
-            return Ok(());
-        };
-        record.rejected = Some(reason);
-        let depth = record.depth + 1;
-        self.current.size += tasks.len();
-        for task in tasks.into_iter().rev() {
-            self.current.waiting.push_front(Waiting { task, depth });
-        }
-        self.go(event, Why::NeedsFix, State::Reasoning)
-    }
-
-    /// A review that cannot be read neither passes nor fails a task: asking for a new plan would repeat the effects
-    /// of the old one because of a slip of the reviewer's, so the task's own status decides, and the user is told.
-    fn retry_review(
-        &mut self,
-        event: &mut Event,
-        correction: Correction,
-    ) -> Result<(), IllegalResult> {
-        let State::Reviewing { attempt, .. } = &self.state else {
-            return Ok(());
-        };
-        let attempt = *attempt;
-        let retries = self.spec.limits.max_parse_retries;
-        if attempt <= retries {
-            let state = State::Reviewing {
-                attempt: attempt + 1,
-                correction: Some(correction),
-            };
-            return self.go(event, Why::NoVerdict, state);
-        }
-        event
-            .limits
-            .push(LimitReached::new("max_parse_retries", retries.into()));
-        self.notices.push_back(format!(
-            "The review of {} could not be read after {attempt} attempts, so it counts as what it reported itself.",
-            self.last_label()
-        ));
-        self.settle(event)
-    }
-
-    fn accept_task(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
-        if let Some(Record {
-            report,
-            rejected: None,
-            ..
-        }) = self.records.last()
-            && report.task.notify
-            && !report.text.trim().is_empty()
-        {
-            let text = report.text.trim().to_owned();
-            if report.task.kind == TaskKind::Msg {
-                self.said.push(text.clone());
-            }
-            event.say = Some(text);
-        }
-        if self.current.waiting.is_empty() {
-            let ending = match self.failure() {
-                Some(reason) => Ending::Failed { reason },
-                None => Ending::Done,
-            };
-            self.go(event, Why::PlanExhausted, State::Finishing { ending })
-        } else {
-            self.go(event, Why::TasksRemain, State::Reasoning)
-        }
-    }
-
-    /// Gives up the current plan because of its last task.
-    fn give_up_plan(&mut self, event: &mut Event, reason: String) -> Result<(), IllegalResult> {
-        if let Some(record) = self.records.last_mut() {
-            record.rejected = Some(reason.clone());
-        }
-        let max = self.spec.limits.max_replan_depth;
-        let used = self.history.len();
-        if used >= max as usize {
-            event
-                .limits
-                .push(LimitReached::new("max_replan_depth", max.into()));
-            let reason = format!(
-                "I gave up: {reason}\nNo further plan is made for this message, {used} new ones have been tried \
-                 (the limit max_replan_depth; limits.max_replan_depth in config.toml raises it)."
-            );
-            let state = State::Finishing {
-                ending: Ending::Failed { reason },
-            };
-            return self.go(event, Why::ReplansExhausted, state);
-        }
-        if self.out_of_tokens() {
-            let ending = self.token_ending(event);
-            return self.go(event, Why::OutOfTokens, State::Finishing { ending });
-        }
-        let tried = self.records[self.current.first.min(self.records.len())..]
-            .iter()
-            .map(tried)
-            .collect();
-        self.history.push(Attempt {
-            goal: self.current.goal.clone(),
-            reason: reason.clone(),
-            tried,
-        });
-        self.notices.push_back(format!("That plan did not work out, so I am making a new one ({} of {max}). The reason: {reason}", used + 1));
-        let remaining = self
-            .current
-            .waiting
-            .drain(..)
-            .map(|waiting| waiting.task)
-            .collect();
-        let abandoned = Some(Abandoned { reason, remaining });
-        self.go(
-            event,
-            Why::Replan,
-            State::Planning {
-                attempt: 1,
-                correction: None,
-                abandoned,
-            },
-        )
-    }
-
     fn out_of_tokens(&self) -> bool {
-        self.usage.total() >= self.spec.limits.max_tokens
+        self.usage.total() >= self.spec.limits.max_tokens_per_run
     }
 
     fn token_ending(&self, event: &mut Event) -> Ending {
-        let limit = LimitReached::new("max_tokens", self.spec.limits.max_tokens);
+        let limit = LimitReached::new("max_tokens_per_run", self.spec.limits.max_tokens_per_run);
         event.limits.push(limit.clone());
         Ending::LimitHit(limit)
     }
@@ -670,48 +458,13 @@ impl Run {
         self.go(event, Why::OutOfTokens, State::Finishing { ending })
     }
 
-    /// Why a plan that came to its end has failed all the same.
-    fn failure(&self) -> Option<String> {
-        let worked = self
-            .records
-            .iter()
-            .rev()
-            .find(|record| record.report.task.kind != TaskKind::Msg);
-        self.current
-            .blocked
-            .clone()
-            .or_else(|| worked.and_then(|record| record.rejected.clone()))
-    }
-
     fn outcome_of(&self, ending: &Ending) -> Outcome {
-        let mut reply = self.said.join("\n\n");
-        if let Some(words) = ending
-            .words()
-            .filter(|words| !reply.contains(words.as_str()))
-        {
-            if !reply.is_empty() {
-                reply.push_str("\n\n");
-            }
-            reply.push_str(&words);
-        }
-        if reply.is_empty() {
-            reply = format!(
-                "The plan came to its end without a message for you. Its goal was: {}",
-                self.current.goal
-            );
-        }
-        let mut files: Vec<FileNote> = Vec::new();
-        for file in self.reports().flat_map(|report| &report.files) {
-            match files.iter_mut().find(|known| known.path == file.path) {
-                Some(known) => *known = file.clone(),
-                None => files.push(file.clone()),
-            }
-        }
-        Outcome {
-            ending: ending.clone(),
-            reply,
-            files,
-        }
+        Outcome::new(
+            ending.clone(),
+            &self.said,
+            &self.current.goal,
+            self.reports(),
+        )
     }
 
     fn brief(&self, task: &Task) -> Brief {
@@ -736,47 +489,6 @@ impl Run {
             },
             history: self.history.clone(),
         })
-    }
-
-    fn only_messages_remain(&self) -> bool {
-        self.current
-            .waiting
-            .iter()
-            .all(|waiting| waiting.task.kind == TaskKind::Msg)
-    }
-
-    /// The task under review, for a sentence to the user.
-    fn last_label(&self) -> String {
-        let label = self
-            .records
-            .last()
-            .map(|record| record.report.task.label())
-            .unwrap_or_default();
-        format!("Task {} ({label})", self.records.len() - self.current.first)
-    }
-}
-
-/// Whether a reviewer's `ok` makes up for a failing status: a command may be expected to end with 1, but nobody can
-/// approve away a limit, a refusal, or a task that did not come to its end.
-fn vindicated(report: &TaskReport) -> bool {
-    report.status == TaskStatus::Failed
-        && report.exit_code.is_some()
-        && report
-            .error
-            .as_ref()
-            .is_none_or(|error| error.limit.is_none() && !error.policy)
-}
-
-fn tried(record: &Record) -> String {
-    let Task { detail, args, .. } = &record.report.task;
-    let label = record.report.task.label();
-    let what = match args {
-        Some(args) => format!("{label} {args}"),
-        None => format!("{label} {detail}"),
-    };
-    match &record.rejected {
-        Some(reason) => format!("{} → {}", brief::clip(&what, 300), brief::clip(reason, 300)),
-        None => format!("{} → done", brief::clip(&what, 300)),
     }
 }
 

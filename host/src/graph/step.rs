@@ -127,7 +127,7 @@ pub enum StepResult {
     },
     Executed {
         task: usize,
-        report: TaskReport,
+        report: Box<TaskReport>,
         /// Of the worker, for a task that needed one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<Call>,

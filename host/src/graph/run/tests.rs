@@ -1,6 +1,7 @@
 use super::super::plan::TaskKind;
-use super::super::report::TaskError;
+use super::super::report::{FileNote, TaskError};
 use super::super::step::{Call, Route};
+use super::super::verdict::Verdict;
 use super::*;
 use proptest::prelude::*;
 use serde_json::json;
@@ -125,7 +126,7 @@ impl Live {
             panic!("{:?}", self.run.next_step())
         };
         self.feed(StepResult::Started { task });
-        let mut report = TaskReport::new(brief.task, TaskStatus::Done, "it worked");
+        let mut report = Box::new(TaskReport::new(brief.task, TaskStatus::Done, "it worked"));
         change(&mut report);
         self.feed(StepResult::Executed {
             task,
@@ -622,7 +623,7 @@ fn tokens_run_out() {
         },
     };
     let mut live = Live::with(Limits {
-        max_tokens: 100,
+        max_tokens_per_run: 100,
         ..Limits::default()
     });
     live.retrieve();
@@ -656,10 +657,10 @@ fn tokens_run_out() {
     let outcome = live.finish();
     assert_eq!(
         outcome.ending,
-        Ending::LimitHit(LimitReached::new("max_tokens", 100))
+        Ending::LimitHit(LimitReached::new("max_tokens_per_run", 100))
     );
     assert!(
-        outcome.reply.contains("limits.max_tokens"),
+        outcome.reply.contains("limits.max_tokens_per_run"),
         "{}",
         outcome.reply
     );
@@ -712,14 +713,14 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
             .contains("waits for the result of start")
     );
     live.feed(StepResult::Started { task: 0 });
-    let report = TaskReport::new(msg(), TaskStatus::Done, "");
+    let report = Box::new(TaskReport::new(msg(), TaskStatus::Done, ""));
     let result = StepResult::Executed {
         task: 0,
         report,
         call: None,
     };
     assert!(refuse(&mut live, result).contains("another task"));
-    let report = TaskReport::new(skill(true), TaskStatus::Done, "");
+    let report = Box::new(TaskReport::new(skill(true), TaskStatus::Done, ""));
     live.feed(StepResult::Executed {
         task: 0,
         report,
@@ -802,7 +803,7 @@ fn answer(step: &Step, dice: u32) -> StepResult {
             },
             _ => {
                 let mut tasks = some(dice / 5);
-                let blocked = (dice % 11 == 0).then(|| "cannot".to_owned());
+                let blocked = (dice.is_multiple_of(11)).then(|| "cannot".to_owned());
                 if blocked.is_some() {
                     tasks.clear();
                 }
@@ -824,11 +825,15 @@ fn answer(step: &Step, dice: u32) -> StepResult {
         Step::Execute { task, brief } => {
             let status = match dice % 4 {
                 0 => TaskStatus::Failed,
-                1 if dice % 7 == 0 => TaskStatus::Interrupted,
+                1 if dice.is_multiple_of(7) => TaskStatus::Interrupted,
                 _ => TaskStatus::Done,
             };
-            let mut report = TaskReport::new(brief.task.clone(), status, format!("text {dice}"));
-            report.exit_code = (dice % 3 == 0).then_some(1);
+            let mut report = Box::new(TaskReport::new(
+                brief.task.clone(),
+                status,
+                format!("text {dice}"),
+            ));
+            report.exit_code = (dice.is_multiple_of(3)).then_some(1);
             StepResult::Executed {
                 task: *task,
                 report,
@@ -842,7 +847,7 @@ fn answer(step: &Step, dice: u32) -> StepResult {
             },
             1 => replan("because"),
             2 | 3 => fix(&some(dice / 6)),
-            4 => verdict(json!({"status": "ok", "goal_met": dice % 5 != 0})),
+            4 => verdict(json!({"status": "ok", "goal_met": !dice.is_multiple_of(5)})),
             _ if dice % 30 == 5 => StepResult::ModelFailed {
                 message: "gone".to_owned(),
             },
@@ -874,13 +879,19 @@ fn some_limits() -> impl Strategy<Value = Limits> {
         prop_oneof![Just(u64::MAX), 50u64..3_000],
     )
         .prop_map(
-            |(max_parse_retries, max_review_depth, max_replan_depth, max_tasks, max_tokens)| {
+            |(
+                max_parse_retries,
+                max_review_depth,
+                max_replan_depth,
+                max_tasks,
+                max_tokens_per_run,
+            )| {
                 Limits {
                     max_parse_retries,
                     max_review_depth,
                     max_replan_depth,
                     max_tasks,
-                    max_tokens,
+                    max_tokens_per_run,
                 }
             },
         )
