@@ -1,0 +1,72 @@
+//! Builds a workspace of guests for wasm32-wasip2 from a build script. Shared by `host/build.rs` and `tests/build.rs`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const TARGET: &str = "wasm32-wasip2";
+
+/// Runs cargo on the workspace at `manifest_dir` and returns the directory with its components.
+///
+/// The guests have a target directory of their own, because the outer one is locked while a build script runs, and one
+/// that no profile and no `OUT_DIR` goes into, because otherwise every profile would build all guests again. A guest
+/// whose sources did not change costs nothing.
+pub fn build(manifest_dir: &Path, target_dir: &Path) -> PathBuf {
+    require_target();
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo
+        .args(["build", "--release", "--locked", "--quiet", "--target", TARGET])
+        .arg("--manifest-path")
+        .arg(manifest_dir.join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(target_dir);
+    // What the outer cargo set is meant for the host, not for the guests.
+    for (name, _) in std::env::vars_os() {
+        let name_text = name.to_string_lossy();
+        let is_outer = name_text.starts_with("CARGO_")
+            && !matches!(name_text.as_ref(), "CARGO_HOME" | "CARGO_NET_OFFLINE" | "CARGO_HTTP_CAINFO" | "CARGO_TERM_COLOR")
+            && !name_text.starts_with("CARGO_REGISTR")
+            && !name_text.starts_with("CARGO_SOURCE");
+        if is_outer || ["RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "RUSTC", "TARGET", "HOST", "PROFILE", "OUT_DIR"].contains(&name_text.as_ref()) {
+            cargo.env_remove(&name);
+        }
+    }
+    let status = cargo.status().unwrap_or_else(|e| fail(&format!("cargo could not be started: {e}")));
+    if !status.success() {
+        fail(&format!("the guests in {} could not be built ({status})", manifest_dir.display()));
+    }
+    target_dir.join(TARGET).join("release")
+}
+
+/// Tells cargo to run the build script again when a file below `dir` changes.
+pub fn rerun_if_changed(dir: &Path) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let name = entry.file_name();
+        if name == "target" || name.to_string_lossy().starts_with('.') {
+            continue;
+        }
+        if path.is_dir() {
+            rerun_if_changed(&path);
+        } else {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+    }
+    println!("cargo::rerun-if-changed={}", dir.display());
+}
+
+fn require_target() {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let libdir = Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]).output();
+    let found = libdir.is_ok_and(|out| {
+        let path = String::from_utf8_lossy(&out.stdout);
+        out.status.success() && Path::new(path.trim()).is_dir()
+    });
+    if !found {
+        fail(&format!("kiso's skills are built for {TARGET}, which is missing; run: rustup target add {TARGET}"));
+    }
+}
+
+fn fail(message: &str) -> ! {
+    println!("cargo::error={message}");
+    std::process::exit(1)
+}

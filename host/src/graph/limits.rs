@@ -1,0 +1,76 @@
+//! What a run may use up. The limits live in `Run` and never in a node, so that one place stops every kind of run.
+
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+/// The limits of one run; the `[limits]` table of `config.toml` has the same keys.
+///
+/// - `max_parse_retries = 3`: how often an unusable answer of the planner or the reviewer is sent back
+/// - `max_review_depth = 3`: rounds of injected tasks in one chain before the reviewer is no longer asked
+/// - `max_replan_depth = 3`: new plans for the same message
+/// - `max_tasks = 50`: tasks of one plan, injected ones included
+/// - `max_tokens_per_run = 500000`: tokens of all model calls of the run, in and out
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    pub max_parse_retries: u32,
+    pub max_review_depth: u32,
+    pub max_replan_depth: u32,
+    pub max_tasks: usize,
+    pub max_tokens_per_run: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_parse_retries: 3,
+            max_review_depth: 3,
+            max_replan_depth: 3,
+            max_tasks: 50,
+            max_tokens_per_run: 500_000,
+        }
+    }
+}
+
+/// A limit that was reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitReached {
+    /// Its name, such as `max_replan_depth`.
+    pub limit: String,
+    /// The value that was in force.
+    pub value: u64,
+    /// The key in `config.toml` that raises it.
+    pub setting: String,
+}
+
+impl LimitReached {
+    /// `limit` must be a field of [`Limits`].
+    pub fn new(limit: &str, value: u64) -> Self {
+        Self {
+            limit: limit.to_owned(),
+            value,
+            setting: format!("limits.{limit}"),
+        }
+    }
+}
+
+/// Tokens that model calls used, as the provider counted them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+}
+
+impl Usage {
+    pub fn total(self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+    }
+}

@@ -1,0 +1,140 @@
+//! What a task left behind, and what the planner is told when a plan broke.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::plan::Task;
+
+/// How a task ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// It ran to its end and reported success.
+    Done,
+    /// It ran and failed, or was refused.
+    Failed,
+    /// The host stopped while it ran; whether it took effect is not known.
+    Interrupted,
+}
+
+/// Everything that is known about one task after it ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskReport {
+    pub task: Task,
+    pub status: TaskStatus,
+    /// What a person or a model reads; capped by the host before it gets here.
+    pub text: String,
+    /// The same for programs, where the skill gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileNote>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<TaskError>,
+    /// Of a command; a skill of the kiso world has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// Wall-clock time in milliseconds.
+    #[serde(default)]
+    pub millis: u64,
+    /// SHA-256 of the component that ran, so that a trace names the exact code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skill_digest: Option<String>,
+}
+
+impl TaskReport {
+    /// An empty report of `task` with this status, for the caller to fill in.
+    pub fn new(task: Task, status: TaskStatus, text: impl Into<String>) -> Self {
+        Self {
+            task,
+            status,
+            text: text.into(),
+            data: None,
+            files: Vec::new(),
+            error: None,
+            exit_code: None,
+            millis: 0,
+            skill_digest: None,
+        }
+    }
+
+    /// A report of a task that failed with `error`.
+    pub fn failed(task: Task, error: TaskError) -> Self {
+        let mut report = Self::new(task, TaskStatus::Failed, "");
+        report.error = Some(error);
+        report
+    }
+
+    /// Why the task did not succeed, in one line; `None` for a task that is done.
+    pub fn trouble(&self) -> Option<String> {
+        if self.status == TaskStatus::Done {
+            return None;
+        }
+        Some(match (&self.error, self.exit_code, self.status) {
+            (Some(error), _, _) => error.message.clone(),
+            (None, _, TaskStatus::Interrupted) => INTERRUPTED.to_owned(),
+            (None, Some(code), _) => format!("it ended with exit code {code}"),
+            (None, None, _) => "it failed without saying why".to_owned(),
+        })
+    }
+}
+
+/// Said of a task whose end the host did not see.
+pub const INTERRUPTED: &str =
+    "the host stopped while the task ran, so it may or may not have taken effect";
+
+/// A file that a task produced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileNote {
+    /// Relative to `/work`, such as `pub/rain.svg`.
+    pub path: String,
+    pub media_type: String,
+    pub bytes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// `/pub/ID` when it was published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+}
+
+/// Why a task failed, in a form that a program can branch on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskError {
+    /// Stable and short, such as `timeout` or `not_found`.
+    pub code: String,
+    pub message: String,
+    /// The limit that ended the task, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+    /// Whether the same call may succeed later.
+    #[serde(default)]
+    pub retryable: bool,
+    /// Whether it was refused because of what an administrator allowed.
+    #[serde(default)]
+    pub policy: bool,
+}
+
+/// The task that broke a plan, and why that calls for a new one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FailureNote {
+    pub report: TaskReport,
+    pub reason: String,
+}
+
+/// A plan that was given up, so that the planner does not try it again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    pub goal: String,
+    pub reason: String,
+    /// One line per task that ran, with how it ended.
+    pub tried: Vec<String>,
+}
+
+/// An answer that could not be used, handed back with what is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Correction {
+    /// What the model answered, without secrets.
+    pub broken: String,
+    /// One line each, with the path of the field.
+    pub violations: Vec<String>,
+}

@@ -1,0 +1,107 @@
+//! The pieces that a prompt is made of. Which role gets which piece is decided in `context.rs`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use crate::graph::plan::{Caller, Task};
+pub use crate::graph::report::{Attempt, Correction, FailureNote, TaskReport};
+
+/// Everything that a role may be told. A piece that a role does not get is `None`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pieces {
+    /// The message that the plan is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_message: Option<String>,
+    /// The same message as the reviewer sees it: what was asked for in the first place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub original_message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caller: Option<Caller>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skills: Option<Vec<SkillCard>>,
+    /// The files of the session's workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Vec<FileCard>>,
+    /// The session so far, in short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// The last messages, oldest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Vec<ChatMessage>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub facts: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<Task>,
+    /// What earlier tasks left behind, oldest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Vec<TaskReport>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect: Option<String>,
+    /// What the task under review left behind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<TaskReport>,
+    /// Tasks that ran before the plan was given up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completed: Option<Vec<TaskReport>>,
+    /// Tasks that were planned and did not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remaining: Option<Vec<Task>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureNote>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replan_history: Option<Vec<Attempt>>,
+    /// The role's own last answer, if it could not be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correction: Option<Correction>,
+}
+
+/// One message of the session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChatMessage {
+    /// `user` or `assistant`.
+    pub from: String,
+    pub text: String,
+}
+
+/// What the planner is told about a skill.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SkillCard {
+    pub name: String,
+    pub summary: String,
+    pub category: String,
+    #[serde(default)]
+    pub examples: Vec<String>,
+    /// JSON Schema object. A property that names a workspace file has `"format": "file"`, a column name of such a
+    /// file `"format": "column"`.
+    pub args: Value,
+}
+
+/// A file of the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileCard {
+    /// Relative to `/work`.
+    pub path: String,
+    pub bytes: u64,
+    /// Read by the host from the head of CSV files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Vec<Column>>,
+}
+
+/// A column of a CSV file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    pub name: String,
+    pub kind: ColumnKind,
+}
+
+/// What the first rows of a column hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ColumnKind {
+    Number,
+    Date,
+    Text,
+}

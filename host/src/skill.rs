@@ -1,0 +1,505 @@
+//! Skills: components that are installed, and the sandbox that runs them.
+//!
+//! In reading order: [`manifest`] and [`grant`] say what a skill asks for and what it was given, [`loader`] and
+//! [`install`] turn a file into a skill, [`engine`], [`limits`], [`ctx`] and [`host`] are the sandbox, [`instance`] is
+//! one call. This file ties them together: find a tool, check its arguments, load it once, call it.
+
+mod args;
+mod cache;
+mod ctx;
+mod engine;
+mod error;
+pub mod grant;
+mod host;
+mod install;
+mod installed;
+mod instance;
+mod limits;
+mod loader;
+pub mod manifest;
+pub mod pack;
+mod values;
+mod wit;
+
+pub use self::args::{from_words, near_names};
+pub use self::ctx::{LogLine, Observer, Quiet};
+pub use self::error::{Blame, SkillError};
+pub use self::install::{Candidate, GrantChoice};
+pub use self::installed::{Installed, Place, Tool};
+pub use self::instance::{Answer, Ended, Used};
+pub use self::limits::{Limit, LimitHit};
+pub use self::loader::Shape;
+
+use self::ctx::{Ctx, ReadableSecrets};
+use self::engine::Sandbox;
+use self::grant::{Allowed, Grant};
+use self::host::{HttpRule, HttpRules, Keep, Usage};
+use self::installed::BUNDLED;
+use self::instance::{Entry, Function, Given};
+use self::limits::Budget;
+use self::manifest::{Manifest, Workspace};
+use crate::config::Config;
+use crate::graph::plan::Violation;
+use crate::home::{Home, SessionName, SkillName};
+use crate::secret::Secrets;
+use crate::store::Store;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, SystemTime};
+use wasmtime::component::Component;
+use wasmtime::component::types::ComponentItem;
+
+/// All skills of a home. Cheap to clone.
+#[derive(Clone)]
+pub struct Skills(Arc<Inner>);
+
+struct Inner {
+    home: Home,
+    config: Config,
+    store: Store,
+    observer: Arc<dyn Observer>,
+    /// Made by the first call: a listing needs no engine.
+    sandbox: OnceLock<Sandbox>,
+    bundled: OnceLock<Vec<Arc<Installed>>>,
+    /// What was read from the home, with the time stamp of its record.
+    known: Mutex<HashMap<SkillName, (SystemTime, Arc<Installed>)>>,
+    /// What was loaded, by digest.
+    loaded: Mutex<HashMap<String, Arc<tokio::sync::OnceCell<Entry>>>>,
+    /// What workspaces hold, for sessions with a call that runs.
+    usages: Mutex<HashMap<SessionName, Weak<Usage>>>,
+}
+
+impl std::fmt::Debug for Skills {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Skills").field("home", &self.0.home.path()).finish_non_exhaustive()
+    }
+}
+
+/// Who calls, and for which session.
+#[derive(Debug, Clone)]
+pub struct Caller<'a> {
+    pub session: &'a SessionName,
+    /// BCP 47 tag, such as "en".
+    pub locale: &'a str,
+    /// The run's secrets; environment secrets are found through it too.
+    pub secrets: &'a Secrets,
+}
+
+/// Skills whose state is kept while the process runs.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Skills {
+    /// The skills of a home. Reads and starts nothing yet.
+    pub fn new(home: Home, config: Config, store: Store, observer: Arc<dyn Observer>) -> Self {
+        Self(Arc::new(Inner {
+            home,
+            config,
+            store,
+            observer,
+            sandbox: OnceLock::new(),
+            bundled: OnceLock::new(),
+            known: Mutex::default(),
+            loaded: Mutex::default(),
+            usages: Mutex::default(),
+        }))
+    }
+
+    fn home(&self) -> &Home {
+        &self.0.home
+    }
+
+    fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    fn observer(&self) -> &Arc<dyn Observer> {
+        &self.0.observer
+    }
+
+    fn sandbox(&self) -> anyhow::Result<&Sandbox> {
+        if let Some(sandbox) = self.0.sandbox.get() {
+            return Ok(sandbox);
+        }
+        let sandbox = Sandbox::new(&self.0.config.engine)?;
+        Ok(self.0.sandbox.get_or_init(|| sandbox))
+    }
+
+    /// Every skill, bundled ones first, each group by name. A damaged one is an error in its place.
+    pub fn list(&self) -> Vec<Result<Arc<Installed>, SkillError>> {
+        let mut list: Vec<_> = self.all_bundled().iter().cloned().map(Ok).collect();
+        let entries = std::fs::read_dir(self.home().skills_dir()).into_iter().flatten().flatten();
+        let mut names: Vec<SkillName> =
+            entries.filter_map(|e| SkillName::parse(e.file_name().to_str()?).ok()).collect();
+        names.sort();
+        list.extend(names.iter().filter_map(|name| self.read_known(name).transpose()));
+        list
+    }
+
+    /// A skill by name, or an error that names the near ones.
+    pub fn find(&self, name: &str) -> Result<Arc<Installed>, SkillError> {
+        let Ok(parsed) = SkillName::parse(name) else { return Err(self.unknown(name)) };
+        if let Some(bundled) = self.bundled(&parsed) {
+            return Ok(bundled);
+        }
+        self.read_known(&parsed)?.ok_or_else(|| self.unknown(name))
+    }
+
+    /// A tool by the name that plans use: "search" or "calc.add".
+    pub fn find_tool(&self, name: &str) -> Result<(Arc<Installed>, usize), SkillError> {
+        let skill = self.find(name.split('.').next().unwrap_or(name))?;
+        if let Some(index) = skill.tools.iter().position(|t| t.name == name) {
+            return Ok((skill, index));
+        }
+        let tools: Vec<&str> = skill.tools.iter().map(|t| t.name.as_str()).collect();
+        let message = format!("there is no tool `{name}`; this skill has {}", tools.join(", "));
+        Err(SkillError::new(name, Blame::Caller, "unknown-skill", message))
+    }
+
+    /// The arguments with defaults filled in, or every violation.
+    pub fn check(&self, tool: &str, args: &Value) -> Result<Value, Vec<Violation>> {
+        let found = self.find_tool(tool);
+        let (skill, index) = found.map_err(|e| vec![Violation { path: "skill".to_owned(), message: e.to_string() }])?;
+        skill.tools[index].args.check(args)
+    }
+
+    /// Calls a tool. Every way in which a call can end is in [`Ended`].
+    pub async fn call(&self, tool: &str, args: &Value, caller: Caller<'_>) -> Ended {
+        let found = self.find_tool(tool).and_then(|(skill, index)| {
+            let args = skill.tools[index].args.check(args).map_err(|violations| {
+                SkillError::bad_args(tool, &violations).version(&skill.manifest.version)
+            })?;
+            Ok((skill, index, args))
+        });
+        let (skill, index, args) = match found {
+            Ok(found) => found,
+            Err(error) => return Ended::early(error),
+        };
+        let version = |error: SkillError| error.version(&skill.manifest.version);
+        let given = self.allowed(&skill).and_then(|allowed| {
+            self.given(&skill.manifest, &skill.tools[index].inner, &allowed, args, &caller, Keep::Disk)
+        });
+        let given = match given {
+            Ok(given) => given,
+            Err(error) => return Ended::early(version(error)),
+        };
+        let entry = match self.load(&skill).await {
+            Ok(entry) => entry,
+            Err(error) => return Ended::early(version(error)),
+        };
+        let sandbox = match self.sandbox() {
+            Ok(sandbox) => sandbox,
+            Err(error) => return Ended::early(version(SkillError::host(tool, error))),
+        };
+        let mut ended = instance::call(sandbox, &entry, given).await;
+        ended.result = ended.result.map_err(version);
+        ended
+    }
+
+    /// Compiles what is not compiled yet, so that the first call does not wait. Returns whether it had to.
+    pub async fn warm(&self, skill: &Arc<Installed>) -> Result<(), SkillError> {
+        self.load(skill).await.map(|_| ())
+    }
+
+    /// SHA-256 of the component, in hexadecimal.
+    pub fn digest(&self, skill: &Installed) -> String {
+        match &skill.place {
+            Place::Binary(bytes) => cache::Digest::of(bytes).to_string(),
+            Place::Home { digest, .. } => digest.clone(),
+        }
+    }
+
+    /// What a call of this skill would get.
+    pub fn allowed(&self, skill: &Installed) -> Result<Allowed, SkillError> {
+        let grant = Grant::load(self.home(), skill.name()).map_err(|e| SkillError::host(skill.name().as_str(), e))?;
+        Ok(Allowed::new(&skill.manifest, grant.as_ref(), &self.config().engine, skill.is_bundled()))
+    }
+
+    fn all_bundled(&self) -> &[Arc<Installed>] {
+        self.0.bundled.get_or_init(|| BUNDLED.iter().map(|b| Arc::new(Installed::bundled(b))).collect())
+    }
+
+    fn bundled(&self, name: &SkillName) -> Option<Arc<Installed>> {
+        self.all_bundled().iter().find(|b| b.name() == name).cloned()
+    }
+
+    /// A skill of the home, read again only when its record changed on disk.
+    fn read_known(&self, name: &SkillName) -> Result<Option<Arc<Installed>>, SkillError> {
+        let record = self.home().skill_dir(name).join(installed::RECORD);
+        let Ok(stamp) = std::fs::metadata(&record).and_then(|m| m.modified()) else { return Ok(None) };
+        if let Some((known, skill)) = lock(&self.0.known).get(name)
+            && *known == stamp
+        {
+            return Ok(Some(skill.clone()));
+        }
+        let Some(skill) = self.read_installed(name)?.map(Arc::new) else { return Ok(None) };
+        lock(&self.0.known).insert(name.clone(), (stamp, skill.clone()));
+        Ok(Some(skill))
+    }
+
+    fn read_installed(&self, name: &SkillName) -> Result<Option<Installed>, SkillError> {
+        Installed::read(self.home(), name)
+    }
+
+    fn unknown(&self, name: &str) -> SkillError {
+        let names: Vec<String> = self.list().into_iter().flatten().map(|s| s.name().to_string()).collect();
+        let near = near_names(name, names.iter().map(String::as_str));
+        let hint = match near.first() {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are {}", names.join(", ")),
+        };
+        SkillError::new(name, Blame::Caller, "unknown-skill", format!("there is no such skill; {hint}"))
+    }
+
+    /// The compiled skill, ready to be instantiated; loaded once however many calls wait for it.
+    async fn load(&self, skill: &Arc<Installed>) -> Result<Entry, SkillError> {
+        let key = match &skill.place {
+            Place::Binary(_) => skill.name().to_string(),
+            Place::Home { digest, .. } => digest.clone(),
+        };
+        let cell = lock(&self.0.loaded).entry(key).or_default().clone();
+        let entry = cell.get_or_try_init(|| async {
+            let (skills, skill) = (self.clone(), skill.clone());
+            let name = skill.name().to_string();
+            let loaded = tokio::task::spawn_blocking(move || skills.load_blocking(&skill)).await;
+            loaded.map_err(|e| SkillError::host(&name, e))?.map_err(|e| SkillError::host(&name, format!("{e:#}")))
+        });
+        entry.await.cloned()
+    }
+
+    fn load_blocking(&self, skill: &Installed) -> anyhow::Result<Entry> {
+        let sandbox = self.sandbox()?;
+        let wasm = skill.wasm()?;
+        if let Place::Home { path, digest } = &skill.place {
+            let found = cache::Digest::of(&wasm).to_string();
+            anyhow::ensure!(found == *digest, "{} is not the file that was installed; add the skill again", path.display());
+        }
+        if !cache::has(sandbox, self.home(), &wasm) {
+            self.observer().compiling(skill.name().as_str());
+        }
+        let (component, _) = cache::load(sandbox, self.home(), &wasm).map_err(|e| anyhow::anyhow!("{e:#}"))?;
+        let (entry, _) = entry(sandbox, &component, skill.shape).map_err(anyhow::Error::msg)?;
+        Ok(entry)
+    }
+
+    /// Puts together what a call gets: limits, workspace, secrets and hosts, as granted.
+    fn given(
+        &self,
+        manifest: &Manifest,
+        tool: &str,
+        allowed: &Allowed,
+        args: Value,
+        caller: &Caller<'_>,
+        keep: Keep,
+    ) -> Result<Given, SkillError> {
+        let name = manifest.name.as_str();
+        let budget = Budget::new(&self.config().engine, allowed.memory_mib, allowed.timeout_s);
+        let work = self.home().work_dir(caller.session);
+        if allowed.workspace != Workspace::None {
+            self.home().create_session(caller.session).map_err(|e| SkillError::host(name, e))?;
+        }
+        let usage = if allowed.workspace == Workspace::Write {
+            self.usage(caller.session, &work, &budget).map_err(|e| SkillError::host(name, format!("the workspace {}: {e}", work.display())))?
+        } else {
+            Arc::default()
+        };
+        let (secrets, env, mut injected) = self.secrets(manifest, allowed, caller.secrets)?;
+        let mut rules = Vec::new();
+        for (need, private) in &allowed.http {
+            let inject = match &need.inject {
+                None => None,
+                Some(inject) => {
+                    let header = http::HeaderName::from_bytes(inject.header.as_bytes()).map_err(|e| SkillError::host(name, e))?;
+                    let value = injected.remove(&inject.secret).or_else(|| secrets.values.get(&inject.secret).cloned());
+                    // Without its secret the request could only fail, and in a way that nobody understands.
+                    let Some(value) = value else { continue };
+                    injected.insert(inject.secret.clone(), value.clone());
+                    Some((header, value))
+                }
+            };
+            rules.push(HttpRule { host: need.host.clone(), methods: need.methods.clone(), private: *private, inject });
+        }
+        let http = &self.config().http;
+        let http = HttpRules {
+            rules,
+            max_response: usize::try_from(http.max_response_mib << 20).unwrap_or(usize::MAX),
+            connect_timeout: Duration::from_secs(http.connect_timeout_s),
+        };
+        Ok(Given {
+            skill: manifest.name.clone(),
+            tool: tool.to_owned(),
+            args,
+            session: caller.session.clone(),
+            locale: caller.locale.to_owned(),
+            budget,
+            workspace: allowed.workspace,
+            work,
+            usage,
+            env,
+            secrets,
+            http: Arc::new(http),
+            store: self.0.store.clone(),
+            observer: self.observer().clone(),
+            keep,
+        })
+    }
+
+    /// Splits a skill's secrets: what the guest may read, what stands in its environment, and what is only injected
+    /// into requests and never enters the guest.
+    #[expect(clippy::type_complexity, reason = "three results of one pass over the declarations")]
+    fn secrets(
+        &self,
+        manifest: &Manifest,
+        allowed: &Allowed,
+        secrets: &Secrets,
+    ) -> Result<(ReadableSecrets, Vec<(String, String)>, BTreeMap<String, crate::secret::SecretValue>), SkillError> {
+        let name = manifest.name.as_str();
+        let (mut readable, mut env, mut injected) = (ReadableSecrets::default(), Vec::new(), BTreeMap::new());
+        let inject_only = |secret: &str| manifest.needs.http.iter().any(|n| n.inject.as_ref().is_some_and(|i| i.secret == secret));
+        let declared = manifest.secrets.iter().map(|s| (s, false, false));
+        let declared = declared.chain(manifest.env.iter().map(|(s, required)| (s, true, *required)));
+        for (secret, from_env, required) in declared {
+            if !allowed.secrets.contains(secret) {
+                readable.denied.push(secret.clone());
+                continue;
+            }
+            let value = if from_env { secrets.environment(&manifest.name, secret) } else { secrets.session(secret) };
+            let value = value.cloned();
+            let variable = crate::secret::variable(&manifest.name, secret);
+            let Some(value) = value else {
+                let how = if from_env { format!("set {variable} where kiso runs") } else { "give it in the conversation".to_owned() };
+                if required {
+                    let message = format!("it needs the secret `{secret}`, which is not set; {how}");
+                    return Err(SkillError::new(name, Blame::Caller, "secret-missing", message));
+                }
+                readable.unset.push((secret.clone(), how));
+                continue;
+            };
+            if inject_only(secret) {
+                injected.insert(secret.clone(), value);
+            } else {
+                if from_env {
+                    env.push((variable, value.expose().to_owned()));
+                }
+                readable.values.insert(secret.clone(), value);
+            }
+        }
+        Ok((readable, env, injected))
+    }
+
+    /// What the session's workspace holds, measured when no other call of the session runs.
+    fn usage(&self, session: &SessionName, work: &std::path::Path, budget: &Budget) -> std::io::Result<Arc<Usage>> {
+        if let Some(usage) = lock(&self.0.usages).get(session).and_then(Weak::upgrade) {
+            return Ok(usage);
+        }
+        let usage = Arc::new(Usage::measure(work, budget)?);
+        let mut usages = lock(&self.0.usages);
+        usages.retain(|_, usage| usage.strong_count() > 0);
+        if let Some(other) = usages.get(session).and_then(Weak::upgrade) {
+            return Ok(other);
+        }
+        usages.insert(session.clone(), Arc::downgrade(&usage));
+        Ok(usage)
+    }
+
+    /// What a self-test gets: its manifest's memory and time, an empty workspace, and nothing else.
+    fn test_given(&self, manifest: &Manifest, work: PathBuf) -> Given {
+        let allowed = Allowed::new(manifest, None, &self.config().engine, true);
+        Given {
+            skill: manifest.name.clone(),
+            tool: manifest.name.to_string(),
+            args: Value::Null,
+            session: SessionName::parse("self-test").expect("the name follows the rules"),
+            locale: "en".to_owned(),
+            budget: Budget::new(&self.config().engine, allowed.memory_mib, allowed.timeout_s),
+            workspace: manifest.needs.workspace,
+            work,
+            usage: Arc::default(),
+            env: Vec::new(),
+            secrets: ReadableSecrets::default(),
+            http: Arc::default(),
+            store: self.0.store.clone(),
+            observer: self.observer().clone(),
+            keep: Keep::Nothing,
+        }
+    }
+}
+
+/// Links a compiled component and finds what is called in it; for plain functions also the schema of each.
+fn entry(sandbox: &Sandbox, component: &Component, shape: Shape) -> Result<(Entry, Vec<(String, Value)>), String> {
+    let pre = sandbox.linker().instantiate_pre(component).map_err(|e| format!("it does not fit this host: {e:#}"))?;
+    match shape {
+        Shape::Skill => {
+            let pre = wit::since_v0_1::SkillPre::new(pre).map_err(|e| format!("its `skill.run` is not the one of kiso:skill@0.1: {e:#}"))?;
+            Ok((Entry::Skill(pre), Vec::new()))
+        }
+        Shape::Command => {
+            let pre = wasmtime_wasi::p2::bindings::CommandPre::new(pre).map_err(|e| format!("its `wasi:cli/run` cannot be called: {e:#}"))?;
+            Ok((Entry::Command(pre), Vec::new()))
+        }
+        Shape::Functions => {
+            let functions = functions(component)?;
+            let mut schemas = Vec::new();
+            for function in &functions {
+                let params = function.ty.params().map(|(name, ty)| (name.to_owned(), ty)).collect();
+                let unusable = |ty: String| format!("its function {} takes or returns a {ty}, which has no JSON form", function.tool);
+                for result in function.ty.results() {
+                    values::schema(&result).map_err(unusable)?;
+                }
+                schemas.push((function.tool.clone(), values::object(params).map_err(unusable)?));
+            }
+            Ok((Entry::Functions { pre, functions }, schemas))
+        }
+    }
+}
+
+/// Most functions of one component that become tools.
+const MAX_FUNCTIONS: usize = 64;
+
+/// The exported functions of a component, those inside exported interfaces included.
+fn functions(component: &Component) -> Result<Vec<Function>, String> {
+    let engine = component.engine();
+    let mut found: Vec<(Option<String>, Function)> = Vec::new();
+    for (name, item) in component.component_type().exports(engine) {
+        match item.ty {
+            ComponentItem::ComponentFunc(ty) => {
+                let index = component.get_export_index(None, name).ok_or("its exports cannot be read")?;
+                found.push((None, Function { tool: name.to_owned(), index, ty }));
+            }
+            ComponentItem::ComponentInstance(instance) if !name.starts_with("wasi:") => {
+                let outer = component.get_export_index(None, name).ok_or("its exports cannot be read")?;
+                let short = name.split('@').next().unwrap_or(name).rsplit('/').next().unwrap_or(name);
+                for (inner, item) in instance.exports(engine) {
+                    if let ComponentItem::ComponentFunc(ty) = item.ty {
+                        let index = component.get_export_index(Some(&outer), inner).ok_or("its exports cannot be read")?;
+                        found.push((Some(short.to_owned()), Function { tool: inner.to_owned(), index, ty }));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    if found.is_empty() {
+        return Err("it exports no functions".to_owned());
+    }
+    if found.len() > MAX_FUNCTIONS {
+        return Err(format!("it exports {} functions; {MAX_FUNCTIONS} can become tools", found.len()));
+    }
+    // The interface's name only where two functions would have one name.
+    let mut count: HashMap<String, usize> = HashMap::new();
+    for (_, function) in &found {
+        *count.entry(function.tool.clone()).or_default() += 1;
+    }
+    let named = found.into_iter().map(|(interface, mut function)| {
+        if count[&function.tool] > 1
+            && let Some(interface) = interface
+        {
+            function.tool = format!("{interface}.{}", function.tool);
+        }
+        function
+    });
+    Ok(named.collect())
+}

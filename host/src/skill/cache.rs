@@ -1,0 +1,107 @@
+//! Compiled code on disk.
+//!
+//! Loading compiled code is as dangerous as running a native program, so a file of the cache is only believed when it
+//! carries the host's own signature (HMAC-SHA256 with the home's key) over the digest of the component and over the
+//! engine that it was compiled for. Anything else is thrown away and compiled again.
+
+use super::engine::Sandbox;
+use crate::home::Home;
+use ring::{digest, hmac};
+use std::path::PathBuf;
+use wasmtime::component::Component;
+
+const TAG_BYTES: usize = 32;
+
+/// SHA-256 of a component's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut digest = [0; 32];
+        digest.copy_from_slice(digest::digest(&digest::SHA256, bytes).as_ref());
+        Self(digest)
+    }
+}
+
+impl std::fmt::Display for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|b| write!(f, "{b:02x}"))
+    }
+}
+
+/// Where the code that is returned came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    Cache,
+    Compiled,
+}
+
+/// The compiled form of a component, from the cache if a valid entry is there. Blocking, and seconds of work on both
+/// cores when it has to compile a large component.
+pub fn load(sandbox: &Sandbox, home: &Home, wasm: &[u8]) -> wasmtime::Result<(Component, Origin)> {
+    let digest = Digest::of(wasm);
+    let path = entry_path(sandbox, home, &digest);
+    if let Some(component) = read(sandbox, home, &digest, &path) {
+        return Ok((component, Origin::Cache));
+    }
+    tracing::debug!(%digest, "skill.compile");
+    let component = Component::new(sandbox.engine(), wasm)?;
+    let mut entry = component.serialize()?;
+    let tag = sign(sandbox, home, &digest, &entry);
+    entry.extend_from_slice(tag.as_ref());
+    if let Err(error) = home.write_atomic(&path, &entry) {
+        // The cache is a convenience: a full disk costs the next start its speed, not this call.
+        tracing::warn!(%error, "skill.cache could not be written");
+    }
+    Ok((component, Origin::Compiled))
+}
+
+/// Whether [`load`] would find a file for this component, valid or not.
+pub fn has(sandbox: &Sandbox, home: &Home, wasm: &[u8]) -> bool {
+    entry_path(sandbox, home, &Digest::of(wasm)).exists()
+}
+
+fn read(sandbox: &Sandbox, home: &Home, digest: &Digest, path: &PathBuf) -> Option<Component> {
+    let entry = std::fs::read(path).ok()?;
+    let discard = |why: &str| {
+        tracing::warn!(path = %path.display(), why, "skill.cache entry discarded");
+        let _ = std::fs::remove_file(path);
+        None
+    };
+    let Some(split) = entry.len().checked_sub(TAG_BYTES) else { return discard("too short") };
+    let (code, tag) = entry.split_at(split);
+    if hmac::verify(&key(home), &message(sandbox, digest, code), tag).is_err() {
+        return discard("not signed by this home for this engine");
+    }
+    // SAFETY: the signature shows that this very code was produced by `Component::serialize` in a process that holds the
+    // home's key, for this component and an engine of the same compatibility hash. It was verified on the bytes in
+    // memory that are loaded here, so nobody can exchange the file in between.
+    match unsafe { Component::deserialize(sandbox.engine(), code) } {
+        Ok(component) => Some(component),
+        Err(error) => discard(&format!("{error:#}")),
+    }
+}
+
+/// One file for a component and an engine, so that two versions of kiso on one home do not undo each other's work.
+fn entry_path(sandbox: &Sandbox, home: &Home, digest: &Digest) -> PathBuf {
+    let engine = sandbox.compatibility()[..4].iter().map(|b| format!("{b:02x}")).collect::<String>();
+    home.cache_dir().join(format!("{digest}-{engine}.cwasm"))
+}
+
+fn key(home: &Home) -> hmac::Key {
+    hmac::Key::new(hmac::HMAC_SHA256, home.key().as_bytes())
+}
+
+fn sign(sandbox: &Sandbox, home: &Home, digest: &Digest, code: &[u8]) -> hmac::Tag {
+    hmac::sign(&key(home), &message(sandbox, digest, code))
+}
+
+/// What is signed. The code goes in as its digest, so that it need not be copied.
+fn message(sandbox: &Sandbox, component: &Digest, code: &[u8]) -> Vec<u8> {
+    let mut message = b"kiso compiled code v1\0".to_vec();
+    message.extend(component.0);
+    message.extend(sandbox.compatibility());
+    message.extend(Digest::of(code).0);
+    message
+}

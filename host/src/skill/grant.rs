@@ -1,0 +1,225 @@
+//! What an administrator allowed a skill: `grants/NAME.toml`. No tool and no skill can reach these files.
+//!
+//! Without a grant a skill gets `/work` as its manifest asks, the default memory and time, and nothing else. What a
+//! call gets is the overlap of what the manifest asks for and what was granted.
+
+use super::manifest::{HttpNeed, Manifest, Workspace, check_host};
+use crate::config::Engine as EngineConfig;
+use crate::home::{Home, SkillName};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// A grant as it stands in its file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grant {
+    /// Less than the manifest asks for, if the administrator wants so.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub workspace: Option<Workspace>,
+    /// Memory in MiB beyond the default.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub memory_mib: Option<u64>,
+    /// Time in seconds beyond the default.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub timeout_s: Option<u64>,
+    /// Names of secrets, of the session and of the environment.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
+    pub secrets: BTreeSet<String>,
+    /// Hosts.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub http: Vec<HttpGrant>,
+}
+
+/// One host that may be reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HttpGrant {
+    /// As in the manifest, or narrower: "example.org" where the manifest asks for "*".
+    pub host: String,
+    /// Also when the host's address is private (127.0.0.1, 192.168.…). A manifest cannot ask for this.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub private: bool,
+}
+
+/// Why a grant file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum GrantError {
+    #[error("{path}: {message}")]
+    Invalid { path: String, message: String },
+    #[error("cannot read {path}: {error}")]
+    Read { path: String, error: std::io::Error },
+}
+
+impl Grant {
+    /// The grant of a skill; none if the administrator gave none.
+    pub fn load(home: &Home, skill: &SkillName) -> Result<Option<Self>, GrantError> {
+        let file = home.grant_path(skill);
+        let path = file.display().to_string();
+        let text = match std::fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(GrantError::Read { path, error }),
+        };
+        let grant: Self = toml::from_str(&text)
+            .map_err(|error| GrantError::Invalid { path: path.clone(), message: error.to_string().trim().to_owned() })?;
+        for http in &grant.http {
+            check_host(&http.host).map_err(|message| GrantError::Invalid { path: path.clone(), message })?;
+        }
+        Ok(Some(grant))
+    }
+
+    /// Everything that the manifest asks for.
+    pub fn all(manifest: &Manifest, config: &EngineConfig) -> Self {
+        let asked = Asked::of(manifest, config);
+        Self {
+            workspace: None,
+            memory_mib: asked.memory_mib,
+            timeout_s: asked.timeout_s,
+            secrets: asked.secrets,
+            http: asked.http.iter().map(|need| HttpGrant { host: need.host.clone(), private: false }).collect(),
+        }
+    }
+
+    /// The text of the grant's file.
+    pub fn to_toml(&self) -> String {
+        let head = "# What this skill may do. Written by `kiso skill add` and `kiso skill grant`; edit it or delete it at will.\n";
+        format!("{head}{}", toml::to_string(self).expect("a grant has a TOML form"))
+    }
+}
+
+/// What a manifest asks for beyond what every skill gets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Asked {
+    pub memory_mib: Option<u64>,
+    pub timeout_s: Option<u64>,
+    pub secrets: BTreeSet<String>,
+    pub http: Vec<HttpNeed>,
+}
+
+impl Asked {
+    pub fn of(manifest: &Manifest, config: &EngineConfig) -> Self {
+        let needs = &manifest.needs;
+        Self {
+            memory_mib: needs.memory_mib.filter(|m| *m > config.default_memory_mib),
+            timeout_s: needs.timeout_s.filter(|t| *t > config.default_timeout_s),
+            secrets: manifest.secrets.iter().chain(manifest.env.keys()).cloned().collect(),
+            http: needs.http.clone(),
+        }
+    }
+
+    /// What is asked here that `grant` does not cover.
+    pub fn beyond(&self, grant: &Grant) -> Self {
+        let more = |asked: Option<u64>, granted: Option<u64>| asked.filter(|a| granted.is_none_or(|g| *a > g));
+        Self {
+            memory_mib: more(self.memory_mib, grant.memory_mib),
+            timeout_s: more(self.timeout_s, grant.timeout_s),
+            secrets: self.secrets.difference(&grant.secrets).cloned().collect(),
+            http: self.http.iter().filter(|need| !grant.http.iter().any(|g| g.host == need.host)).cloned().collect(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// One line for each thing, to be read before answering "allow?".
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for need in &self.http {
+            write!(f, "  reach {} over HTTP ({})", if need.host == "*" { "every public host" } else { &need.host }, need.methods.join(", "))?;
+            if let Some(inject) = &need.inject {
+                write!(f, ", kiso adding the header {} with the secret `{}`", inject.header, inject.secret)?;
+            }
+            writeln!(f)?;
+        }
+        for secret in &self.secrets {
+            writeln!(f, "  receive the secret `{secret}`")?;
+        }
+        if let Some(mib) = self.memory_mib {
+            writeln!(f, "  use {mib} MiB of memory")?;
+        }
+        if let Some(seconds) = self.timeout_s {
+            writeln!(f, "  run for {seconds} s")?;
+        }
+        Ok(())
+    }
+}
+
+/// What a call gets: the overlap of manifest and grant.
+#[derive(Debug, Clone)]
+pub struct Allowed {
+    pub workspace: Workspace,
+    pub memory_mib: u64,
+    pub timeout_s: u64,
+    pub secrets: BTreeSet<String>,
+    /// Each with whether private addresses are reachable.
+    pub http: Vec<(HttpNeed, bool)>,
+}
+
+impl Allowed {
+    /// `trusted` skills are part of the binary: they get the memory and time they ask for, but reach no host unless
+    /// that was granted.
+    pub fn new(manifest: &Manifest, grant: Option<&Grant>, config: &EngineConfig, trusted: bool) -> Self {
+        let needs = &manifest.needs;
+        let limit = |asked: Option<u64>, granted: Option<u64>, default: u64, max: u64| {
+            let granted = if trusted { u64::MAX } else { granted.unwrap_or(0) };
+            asked.map_or(default, |asked| asked.min(granted.max(default))).min(max)
+        };
+        let none = Grant::default();
+        let grant = grant.unwrap_or(&none);
+        let mut http = Vec::new();
+        for need in &needs.http {
+            for granted in &grant.http {
+                // The narrower of the two counts.
+                let host = if covers(&need.host, &granted.host) {
+                    &granted.host
+                } else if covers(&granted.host, &need.host) {
+                    &need.host
+                } else {
+                    continue;
+                };
+                http.push((HttpNeed { host: host.clone(), ..need.clone() }, granted.private));
+            }
+        }
+        let declared: BTreeSet<String> = manifest.secrets.iter().chain(manifest.env.keys()).cloned().collect();
+        Self {
+            workspace: grant.workspace.map_or(needs.workspace, |w| w.min(needs.workspace)),
+            memory_mib: limit(needs.memory_mib, grant.memory_mib, config.default_memory_mib, config.max_memory_mib),
+            timeout_s: limit(needs.timeout_s, grant.timeout_s, config.default_timeout_s, config.max_timeout_s),
+            secrets: grant.secrets.intersection(&declared).cloned().collect(),
+            http,
+        }
+    }
+}
+
+/// Whether every host that `narrow` names is also named by `wide`. A "*" covers other ports than the scheme's own too:
+/// the one who grants "example.org:8080" has named the port.
+fn covers(wide: &str, narrow: &str) -> bool {
+    wide == narrow || wide == "*" || wide.strip_prefix('*').is_some_and(|suffix| suffix.starts_with('.') && narrow.ends_with(suffix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::covers;
+
+    #[test]
+    fn a_pattern_covers_only_what_lies_below_it() {
+        let table = [
+            ("*", "example.org", true),
+            ("*", "*.example.org", true),
+            ("*.example.org", "a.example.org", true),
+            ("*.example.org", "*.a.example.org", true),
+            ("*.example.org", "example.org", false),
+            ("*.example.org", "evilexample.org", false),
+            ("*.example.org", "*", false),
+            ("example.org", "example.org", true),
+            ("example.org", "a.example.org", false),
+            ("example.org", "*", false),
+        ];
+        for (wide, narrow, expected) in table {
+            assert_eq!(covers(wide, narrow), expected, "{wide} over {narrow}");
+        }
+    }
+}

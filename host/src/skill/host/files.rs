@@ -1,0 +1,264 @@
+//! `wasi:filesystem` with a quota, and the host's own look at a guest's files.
+//!
+//! The implementation is wasmtime's. The functions that make a workspace grow are shadowed by ones that charge the
+//! call's quota first and then delegate.
+
+use super::quota::Quota;
+use crate::graph::report::FileNote as Note;
+use crate::skill::ctx::Ctx;
+use bytes::Bytes;
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use wasmtime::StoreContextMut;
+use wasmtime::component::{Linker, Resource};
+use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView};
+use wasmtime_wasi::p2::bindings::filesystem::types::{
+    DescriptorFlags, ErrorCode, HostDescriptor, OpenFlags, PathFlags,
+};
+use wasmtime_wasi::p2::{DynOutputStream, FsResult, OutputStream, Pollable, StreamError, StreamResult};
+
+pub use crate::graph::report::FileNote;
+
+/// The version that wasmtime's own functions are defined under.
+const TYPES: &str = "wasi:filesystem/types@0.2.12";
+
+/// Shadows everything that makes a file longer or an entry appear.
+pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
+    linker.allow_shadowing(true);
+    let mut types = linker.instance(TYPES)?;
+
+    types.func_wrap_async(
+        "[method]descriptor.write-via-stream",
+        |mut store: StoreContextMut<'_, Ctx>, (fd, offset): (Resource<Descriptor>, u64)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                // A stream that starts behind the end of the file leaves a hole, which counts like bytes.
+                let hole = if offset == 0 { 0 } else { offset.saturating_sub(size(ctx, &fd).await) };
+                let stream = ctx.filesystem().write_via_stream(fd, offset);
+                Ok((charged(ctx, stream, hole)?,))
+            })
+        },
+    )?;
+    types.func_wrap(
+        "[method]descriptor.append-via-stream",
+        |mut store: StoreContextMut<'_, Ctx>, (fd,): (Resource<Descriptor>,)| {
+            let ctx = store.data_mut();
+            let stream = ctx.filesystem().append_via_stream(fd);
+            Ok((charged(ctx, stream, 0)?,))
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.write",
+        |mut store: StoreContextMut<'_, Ctx>, (fd, bytes, offset): (Resource<Descriptor>, Vec<u8>, u64)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                let hole = offset.saturating_sub(size(ctx, &fd).await);
+                ctx.quota.write(hole.saturating_add(bytes.len() as u64))?;
+                answer(ctx.filesystem().write(fd, bytes, offset).await)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.set-size",
+        |mut store: StoreContextMut<'_, Ctx>, (fd, new): (Resource<Descriptor>, u64)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                ctx.quota.write(new.saturating_sub(size(ctx, &fd).await))?;
+                answer(ctx.filesystem().set_size(fd, new).await)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.open-at",
+        |mut store: StoreContextMut<'_, Ctx>,
+         (fd, follow, path, open, flags): (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFlags)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                if open.contains(OpenFlags::CREATE) {
+                    let there = ctx.filesystem().stat_at(fd_of(&fd), follow, path.clone()).await;
+                    if there.is_err() {
+                        ctx.quota.entry()?;
+                    }
+                }
+                answer(ctx.filesystem().open_at(fd, follow, path, open, flags).await)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.create-directory-at",
+        |mut store: StoreContextMut<'_, Ctx>, (fd, path): (Resource<Descriptor>, String)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                ctx.quota.entry()?;
+                answer(ctx.filesystem().create_directory_at(fd, path).await)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.symlink-at",
+        |mut store: StoreContextMut<'_, Ctx>, (fd, old, new): (Resource<Descriptor>, String, String)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                ctx.quota.entry()?;
+                answer(ctx.filesystem().symlink_at(fd, old, new).await)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.link-at",
+        |mut store: StoreContextMut<'_, Ctx>,
+         (fd, follow, old, to, new): (Resource<Descriptor>, PathFlags, String, Resource<Descriptor>, String)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                ctx.quota.entry()?;
+                answer(ctx.filesystem().link_at(fd, follow, old, to, new).await)
+            })
+        },
+    )?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+/// A second handle for the same descriptor, because delegating consumes the first.
+fn fd_of(fd: &Resource<Descriptor>) -> Resource<Descriptor> {
+    Resource::new_borrow(fd.rep())
+}
+
+/// Turns an error for the guest into a value, and leaves an error that ends the call an error.
+fn answer<T>(result: FsResult<T>) -> wasmtime::Result<(Result<T, ErrorCode>,)> {
+    match result {
+        Ok(value) => Ok((Ok(value),)),
+        Err(error) => Ok((Err(error.downcast()?),)),
+    }
+}
+
+/// The file's length; 0 where it cannot be told, which charges more, never less.
+async fn size(ctx: &mut Ctx, fd: &Resource<Descriptor>) -> u64 {
+    ctx.filesystem().stat(fd_of(fd)).await.map_or(0, |stat| stat.size)
+}
+
+/// Wraps the stream that a delegate opened in one that charges the quota, with the bytes that it skips first.
+fn charged(
+    ctx: &mut Ctx,
+    stream: FsResult<Resource<DynOutputStream>>,
+    hole: u64,
+) -> wasmtime::Result<Result<Resource<DynOutputStream>, ErrorCode>> {
+    let stream = match stream {
+        Ok(stream) => stream,
+        Err(error) => return Ok(Err(error.downcast()?)),
+    };
+    let inner = ctx.table.delete(stream)?;
+    let charged: DynOutputStream = Box::new(Charged { inner, quota: ctx.quota.clone(), hole });
+    Ok(Ok(ctx.table.push(charged)?))
+}
+
+/// An output stream that charges a quota before it writes.
+struct Charged {
+    inner: DynOutputStream,
+    quota: Arc<Quota>,
+    hole: u64,
+}
+
+impl Charged {
+    fn charge(&mut self, bytes: usize) -> StreamResult<()> {
+        let hole = std::mem::take(&mut self.hole);
+        self.quota.write(hole.saturating_add(bytes as u64)).map_err(|hit| StreamError::Trap(hit.into()))
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl OutputStream for Charged {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.charge(bytes.len())?;
+        self.inner.write(bytes)
+    }
+
+    async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.charge(bytes.len())?;
+        self.inner.blocking_write_and_flush(bytes).await
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        self.inner.flush()
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        self.inner.check_write()
+    }
+
+    async fn cancel(&mut self) {
+        self.inner.cancel().await;
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Charged {
+    async fn ready(&mut self) {
+        self.inner.ready().await;
+    }
+}
+
+/// Why a path that a guest named cannot be shown to a person.
+#[derive(Debug, thiserror::Error)]
+pub enum NoteError {
+    #[error("there is no such file in the workspace")]
+    NotFound,
+    #[error("it leads out of the workspace")]
+    Outside,
+    #[error("it is not a regular file")]
+    NotRegular,
+    #[error("{0}")]
+    Io(io::Error),
+}
+
+/// Looks at a file that a guest named, "/work/pub/a.svg" or "pub/a.svg", without ever leaving the workspace or
+/// following a link at its end.
+pub fn note(work: &Path, named: &str) -> Result<FileNote, NoteError> {
+    let named = Path::new(named);
+    let relative = named.strip_prefix("/work").unwrap_or(named);
+    if relative.components().any(|c| !matches!(c, Component::Normal(_) | Component::CurDir)) {
+        return Err(NoteError::Outside);
+    }
+    let relative: PathBuf = relative.components().filter(|c| matches!(c, Component::Normal(_))).collect();
+    let io = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => NoteError::NotFound,
+        io::ErrorKind::PermissionDenied => NoteError::Outside,
+        _ => NoteError::Io(error),
+    };
+    let dir = Dir::open_ambient_dir(work, ambient_authority()).map_err(io)?;
+    let metadata = dir.symlink_metadata(&relative).map_err(io)?;
+    if !metadata.is_file() {
+        return Err(NoteError::NotRegular);
+    }
+    let path = relative.to_str().ok_or(NoteError::NotRegular)?.to_owned();
+    let media_type = media_type(&path).to_owned();
+    Ok(Note { path, media_type, bytes: metadata.len(), title: None, link: None })
+}
+
+/// The media type that a file's name tells.
+fn media_type(path: &str) -> &'static str {
+    let extension = Path::new(path).extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    match extension.as_str() {
+        "csv" => "text/csv",
+        "gif" => "image/gif",
+        "gz" => "application/gzip",
+        "htm" | "html" => "text/html",
+        "jpeg" | "jpg" => "image/jpeg",
+        "json" => "application/json",
+        "jsonl" => "application/jsonl",
+        "md" => "text/markdown",
+        "pdf" => "application/pdf",
+        "png" => "image/png",
+        "svg" => "image/svg+xml",
+        "tar" => "application/x-tar",
+        "tsv" => "text/tab-separated-values",
+        "txt" | "log" => "text/plain",
+        "webp" => "image/webp",
+        "xml" => "application/xml",
+        "zip" => "application/zip",
+        _ => "application/octet-stream",
+    }
+}

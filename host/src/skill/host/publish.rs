@@ -1,0 +1,41 @@
+//! `kiso:skill/publish`: links to files of the workspace.
+
+use super::failure;
+use super::files::{NoteError, note};
+use crate::skill::ctx::Ctx;
+use crate::skill::wit::since_v0_1::kiso::skill::publish::Host;
+use crate::skill::wit::since_v0_1::kiso::skill::types::Failure;
+use crate::store::StoreError;
+
+/// Larger files are copied by hand, not opened in a browser.
+const MAX_BYTES: u64 = 64 << 20;
+
+impl Host for Ctx {
+    async fn file(&mut self, path: String, title: Option<String>) -> wasmtime::Result<Result<String, Failure>> {
+        let Some(work) = &self.work else {
+            return Ok(Err(failure("denied", "this skill has no workspace")));
+        };
+        let note = match note(work, &path) {
+            Ok(note) => note,
+            Err(NoteError::NotFound) => return Ok(Err(failure("not-found", format!("{path} is not in the workspace")))),
+            Err(error) => return Ok(Err(failure("denied", format!("{path}: {error}")))),
+        };
+        if note.bytes > MAX_BYTES {
+            return Ok(Err(failure("too-large", format!("{path} is larger than {} MiB", MAX_BYTES >> 20))));
+        }
+        let (session, path, media_type) = (self.session.clone(), note.path.clone(), note.media_type);
+        let published = self
+            .store
+            .write(move |tx| tx.publish(&session, &path, &media_type, title.as_deref(), crate::clock::now_ms()))
+            .await;
+        Ok(match published {
+            Ok(id) => {
+                let link = format!("/pub/{id}");
+                self.published.push((note.path, link.clone()));
+                Ok(link)
+            }
+            Err(StoreError::Quota { message }) => Err(failure("quota", message)),
+            Err(error) => Err(failure("unavailable", format!("the file could not be published: {error}"))),
+        })
+    }
+}

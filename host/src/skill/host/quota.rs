@@ -1,0 +1,109 @@
+//! Bytes and entries that a call may add to the workspace, counted while they are written.
+//!
+//! A file counts with its length, every file and directory with [`ENTRY_BYTES`] besides, so that a million empty
+//! files are not free. What a call deletes or overwrites is credited when the next call measures the workspace again.
+
+use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use std::io;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What an entry costs beside its bytes: a block of most file systems.
+const ENTRY_BYTES: u64 = 4 << 10;
+
+/// Deeper trees are not measured: each level holds a file handle open. A call that would write is refused instead.
+const MAX_DEPTH: usize = 128;
+
+/// What a session's workspace holds, shared by all calls of the session that are running.
+#[derive(Debug, Default)]
+pub struct Usage {
+    bytes: AtomicU64,
+    entries: AtomicU64,
+}
+
+impl Usage {
+    /// Walks the workspace without following links. Stops early once it holds more entries than any call may have.
+    pub fn measure(work: &Path, budget: &Budget) -> io::Result<Self> {
+        let mut usage = (0u64, 0u64);
+        let root = Rc::new(Dir::open_ambient_dir(work, ambient_authority())?);
+        let mut pending = vec![(root.clone(), None::<std::ffi::OsString>, 0usize)];
+        while let Some((parent, name, depth)) = pending.pop() {
+            if depth > MAX_DEPTH {
+                return Err(io::Error::other(format!("the workspace is nested deeper than {MAX_DEPTH} directories")));
+            }
+            let dir = match name {
+                Some(name) => Rc::new(parent.open_dir(name)?),
+                None => parent,
+            };
+            for entry in dir.entries()? {
+                let entry = entry?;
+                usage.1 += 1;
+                usage.0 = usage.0.saturating_add(ENTRY_BYTES);
+                let kind = entry.file_type()?;
+                if kind.is_dir() {
+                    pending.push((dir.clone(), Some(entry.file_name()), depth + 1));
+                } else if kind.is_file() {
+                    usage.0 = usage.0.saturating_add(entry.metadata().map_or(0, |m| m.len()));
+                }
+            }
+            if usage.1 > budget.files {
+                break;
+            }
+        }
+        Ok(Self { bytes: AtomicU64::new(usage.0), entries: AtomicU64::new(usage.1) })
+    }
+}
+
+/// The quota of one call.
+#[derive(Debug)]
+pub struct Quota {
+    budget: Budget,
+    hit: HitCell,
+    written: AtomicU64,
+    usage: Arc<Usage>,
+}
+
+impl Quota {
+    pub fn new(budget: Budget, hit: HitCell, usage: Arc<Usage>) -> Self {
+        Self { budget, hit, written: AtomicU64::new(0), usage }
+    }
+
+    /// Bytes that this call has written.
+    pub fn written(&self) -> u64 {
+        self.written.load(Relaxed)
+    }
+
+    /// Charges bytes that are about to be written, or that a file is about to grow by.
+    pub fn write(&self, bytes: u64) -> Result<(), LimitHit> {
+        let written = self.written.fetch_add(bytes, Relaxed).saturating_add(bytes);
+        let held = self.usage.bytes.fetch_add(bytes, Relaxed).saturating_add(bytes);
+        if written > self.budget.write_mib << 20 {
+            return Err(self.over(Limit::CallWrites, bytes));
+        }
+        if held > self.budget.workspace_mib << 20 {
+            return Err(self.over(Limit::Workspace, bytes));
+        }
+        Ok(())
+    }
+
+    /// Charges a file, directory or link that is about to be made.
+    pub fn entry(&self) -> Result<(), LimitHit> {
+        let entries = self.usage.entries.fetch_add(1, Relaxed).saturating_add(1);
+        if entries > self.budget.files {
+            self.usage.entries.fetch_sub(1, Relaxed);
+            return Err(self.hit.set(self.budget.hit(Limit::Files)));
+        }
+        self.write(ENTRY_BYTES)
+    }
+
+    /// Takes back what will not be written after all, so that one refused write does not stop the session's other calls.
+    fn over(&self, limit: Limit, bytes: u64) -> LimitHit {
+        self.written.fetch_sub(bytes, Relaxed);
+        self.usage.bytes.fetch_sub(bytes, Relaxed);
+        self.hit.set(self.budget.hit(limit))
+    }
+}

@@ -1,0 +1,317 @@
+//! From a file to a skill that is listed: parse, check imports, ask for grants, compile, self-test.
+
+use super::host::Keep;
+use super::{Caller, Skills};
+use super::cache;
+use super::error::{Blame, SkillError};
+use super::grant::{Allowed, Asked, Grant};
+use super::installed::{Installed, MANIFEST, RECORD, Record, WASM, tools};
+use super::instance::{self, Ended, Entry};
+use super::loader::{self, MAX_WASM_BYTES, Parsed, Shape};
+use super::manifest::Manifest;
+use crate::home::SkillName;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A file that was read and checked, but not compiled and not installed.
+#[derive(Debug)]
+pub struct Candidate {
+    parsed: Parsed,
+    manifest: Manifest,
+    /// Text that is stored; empty where the manifest was derived.
+    manifest_text: String,
+    /// Whether the file brought no manifest.
+    pub derived: bool,
+    /// What it asks for beyond what every skill gets, and beyond what the installed version was granted.
+    pub beyond: Asked,
+    /// The version that it replaces.
+    pub replaces: Option<String>,
+}
+
+impl Candidate {
+    pub fn name(&self) -> &SkillName {
+        &self.manifest.name
+    }
+
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+}
+
+/// What to do with what a skill asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GrantChoice {
+    /// Everything.
+    All,
+    /// Nothing beyond what every skill gets; an existing grant is taken back.
+    None,
+    /// What stands in the grant file already.
+    Keep,
+}
+
+impl Skills {
+    /// Reads a file and says what it is and what it asks for. Compiles nothing and changes nothing.
+    pub fn examine(&self, file: &Path, manifest: Option<&Path>, name: Option<&str>) -> Result<Candidate, SkillError> {
+        let shown = file.display().to_string();
+        let refuse = |code: &str, message: String| SkillError::new(&shown, Blame::Caller, code, message);
+        let bytes = read_file(file).map_err(|m| refuse("not-found", m))?;
+        let parsed = loader::parse(&bytes).map_err(|e| refuse("bad-component", e.to_string()))?;
+
+        let (source, text) = match manifest {
+            Some(path) => {
+                let text = fs::read_to_string(path).map_err(|e| refuse("not-found", format!("cannot read {}: {e}", path.display())))?;
+                (path.display().to_string(), Some(text))
+            }
+            None => match &parsed.manifest {
+                Some(text) => (format!("{shown} (section kiso.toml)"), Some(text.clone())),
+                None => {
+                    let beside = file.with_file_name(MANIFEST);
+                    (beside.display().to_string(), fs::read_to_string(&beside).ok())
+                }
+            },
+        };
+        let derived = text.is_none();
+        let mut manifest = match &text {
+            Some(text) => Manifest::parse(&source, text).map_err(|e| refuse("bad-manifest", e.to_string()))?,
+            None => derive(file, name, &parsed).map_err(|m| refuse("bad-manifest", m))?,
+        };
+        if let Some(name) = name {
+            manifest.name = SkillName::parse(name).map_err(|e| refuse("bad-args", e.to_string()))?;
+        }
+        if parsed.shape == Shape::Functions && !derived && manifest.args["properties"] != json!({}) {
+            let message = "a component of plain functions takes its arguments from their types; delete [kiso.skill.args]";
+            return Err(refuse("bad-manifest", message.to_owned()));
+        }
+        let name = manifest.name.clone();
+        if self.bundled(&name).is_some() {
+            let message = format!("`{name}` is a bundled skill; give this one another name with --name");
+            return Err(refuse("name-taken", message));
+        }
+        self.within_limits(&manifest).map_err(|m| refuse("bad-manifest", format!("{source}: {m}")))?;
+        let replaces = self.read_installed(&name)?.map(|i| i.manifest.version.clone());
+        let granted = Grant::load(self.home(), &name).map_err(|e| SkillError::host(name.as_str(), e))?.unwrap_or_default();
+        let beyond = Asked::of(&manifest, &self.config().engine).beyond(&granted);
+        Ok(Candidate { parsed, manifest, manifest_text: text.unwrap_or_default(), derived, beyond, replaces })
+    }
+
+    /// Compiles the candidate, runs its self-test, and lists it. Until the last step nothing of an older version changes;
+    /// an error leaves it as it was.
+    pub async fn install(&self, candidate: Candidate, choice: GrantChoice) -> Result<Arc<Installed>, SkillError> {
+        let name = candidate.manifest.name.clone();
+        let host_error = |e: &dyn std::fmt::Display| SkillError::host(name.as_str(), e);
+        let _lock = self.home().lock_install().map_err(|e| host_error(&e))?;
+
+        self.observer().compiling(name.as_str());
+        let (skills, wasm) = (self.clone(), candidate.parsed.wasm.clone());
+        let compiled = tokio::task::spawn_blocking(move || {
+            let sandbox = skills.sandbox()?;
+            cache::load(sandbox, skills.home(), &wasm).map_err(|e| anyhow::anyhow!("{e:#}"))
+        });
+        let component = compiled.await.map_err(|e| host_error(&e))?;
+        let (component, _) = component.map_err(|e| self.uncompilable(&candidate, &e))?;
+
+        let manifest = &candidate.manifest;
+        let sandbox = self.sandbox().map_err(|e| host_error(&e))?;
+        let (entry, found) = super::entry(sandbox, &component, candidate.parsed.shape)
+            .map_err(|m| SkillError::new(name.as_str(), Blame::Skill, "bad-component", m).version(&manifest.version))?;
+        if let Some(test) = &candidate.parsed.self_test {
+            self.self_test(manifest, &component, &entry, test).await?;
+        }
+        let found = match candidate.parsed.shape {
+            Shape::Functions => found,
+            _ => vec![(name.to_string(), manifest.args.clone())],
+        };
+        tools(manifest, candidate.parsed.shape, found.clone()).map_err(|e| host_error(&e))?;
+
+        let grant = match choice {
+            GrantChoice::All => Some(Grant::all(manifest, &self.config().engine)),
+            GrantChoice::None => Some(Grant::default()),
+            GrantChoice::Keep => None,
+        };
+        let record = Record {
+            shape: candidate.parsed.shape,
+            wrapped: candidate.parsed.wrapped,
+            sdk: candidate.parsed.sdk.clone(),
+            digest: cache::Digest::of(&candidate.parsed.wasm).to_string(),
+            tools: found,
+        };
+        let text = if candidate.derived { derived_text(manifest) } else { candidate.manifest_text.clone() };
+        self.place(&name, &candidate.parsed.wasm, &text, &record).map_err(|e| host_error(&e))?;
+        if let Some(grant) = grant {
+            self.write_grant(&name, &grant)?;
+        }
+        let installed = self.read_installed(&name)?;
+        installed.ok_or_else(|| host_error(&"the skill vanished while it was installed")).map(Arc::new)
+    }
+
+    /// Calls a candidate without installing it, with everything that its manifest asks for: `kiso skill test`. Nothing
+    /// that it puts into `kv` is kept.
+    pub async fn try_out(&self, candidate: Candidate, args: &Value, caller: Caller<'_>) -> Result<Ended, SkillError> {
+        let Candidate { parsed, manifest, .. } = candidate;
+        let name = manifest.name.clone();
+        let host_error = |e: &dyn std::fmt::Display| SkillError::host(name.as_str(), e);
+        self.observer().compiling(name.as_str());
+        let (skills, shape) = (self.clone(), parsed.shape);
+        let compiled = tokio::task::spawn_blocking(move || {
+            let sandbox = skills.sandbox()?;
+            let (component, _) = cache::load(sandbox, skills.home(), &parsed.wasm).map_err(|e| anyhow::anyhow!("{e:#}"))?;
+            super::entry(sandbox, &component, shape).map_err(anyhow::Error::msg)
+        });
+        let compiled = compiled.await.map_err(|e| host_error(&e))?;
+        let (entry, found) = compiled.map_err(|e| host_error(&format!("{e:#}")))?;
+        let tools = tools(&manifest, shape, found).map_err(|e| host_error(&e))?;
+        let tool = tools.first().ok_or_else(|| host_error(&"it has no tool"))?;
+        let args = tool.args.check(args).map_err(|violations| SkillError::bad_args(name.as_str(), &violations))?;
+        let engine = &self.config().engine;
+        let allowed = Allowed::new(&manifest, Some(&Grant::all(&manifest, engine)), engine, true);
+        let given = self.given(&manifest, &tool.inner, &allowed, args, &caller, Keep::Nothing)?;
+        let sandbox = self.sandbox().map_err(|e| host_error(&e))?;
+        Ok(instance::call(sandbox, &entry, given).await)
+    }
+
+    /// Takes a skill and its grant away.
+    pub fn remove(&self, name: &SkillName) -> Result<(), SkillError> {
+        if self.bundled(name).is_some() {
+            let message = "it is a bundled skill; it is part of kiso and cannot be removed";
+            return Err(SkillError::new(name.as_str(), Blame::Caller, "bundled", message));
+        }
+        let _lock = self.home().lock_install().map_err(|e| SkillError::host(name.as_str(), e))?;
+        let dir = self.home().skill_dir(name);
+        if !dir.exists() {
+            return Err(self.unknown(name.as_str()));
+        }
+        // The grant goes first: a skill without one can do less, a grant without its skill waits for a namesake.
+        let grant = self.home().grant_path(name);
+        match fs::remove_file(&grant) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(SkillError::host(name.as_str(), format!("{}: {error}", grant.display())));
+            }
+            _ => {}
+        }
+        fs::remove_dir_all(&dir).map_err(|e| SkillError::host(name.as_str(), format!("{}: {e}", dir.display())))
+    }
+
+    /// Replaces what a skill is allowed.
+    pub fn write_grant(&self, name: &SkillName, grant: &Grant) -> Result<(), SkillError> {
+        let path = self.home().grant_path(name);
+        self.home().write_atomic(&path, grant.to_toml().as_bytes()).map_err(|e| SkillError::host(name.as_str(), e))
+    }
+
+    /// A manifest may not ask for more than the administrator allows anybody.
+    fn within_limits(&self, manifest: &Manifest) -> Result<(), String> {
+        let engine = &self.config().engine;
+        let check = |asked: Option<u64>, max: u64, key: &str, setting: &str| match asked {
+            Some(asked) if asked > max => Err(format!("`{key}` = {asked}, and this host allows at most {max} ([engine] {setting} in config.toml)")),
+            _ => Ok(()),
+        };
+        check(manifest.needs.memory_mib, engine.max_memory_mib, "memory_mib", "max_memory_mib")?;
+        check(manifest.needs.timeout_s, engine.max_timeout_s, "timeout_s", "max_timeout_s")
+    }
+
+    fn uncompilable(&self, candidate: &Candidate, error: &anyhow::Error) -> SkillError {
+        let manifest = &candidate.manifest;
+        SkillError::new(manifest.name.as_str(), Blame::Skill, "bad-component", format!("it cannot be compiled: {error:#}")).version(&manifest.version)
+    }
+
+    async fn self_test(
+        &self,
+        manifest: &Manifest,
+        component: &wasmtime::component::Component,
+        entry: &Entry,
+        export: &str,
+    ) -> Result<(), SkillError> {
+        let Entry::Skill(pre) = entry else { return Ok(()) };
+        let find = || {
+            let instance = component.get_export_index(None, export)?;
+            component.get_export_index(Some(&instance), "run")
+        };
+        let Some(index) = find() else { return Ok(()) };
+        let scratch = Scratch::new(self.home().path()).map_err(|e| SkillError::host(manifest.name.as_str(), e))?;
+        let test = Entry::SelfTest { pre: pre.instance_pre().clone(), index };
+        let given = self.test_given(manifest, scratch.0.clone());
+        let sandbox = self.sandbox().map_err(|e| SkillError::host(manifest.name.as_str(), e))?;
+        let ended = instance::call(sandbox, &test, given).await;
+        ended.result.map(|_| ()).map_err(|mut error| {
+            error.message = format!("its self-test failed, so it was not installed: {}", error.message);
+            error.version(&manifest.version)
+        })
+    }
+
+    /// Puts the files in a new directory and exchanges it for the old one.
+    fn place(&self, name: &SkillName, wasm: &[u8], manifest: &str, record: &Record) -> anyhow::Result<()> {
+        let dir = self.home().skill_dir(name);
+        let parent = dir.parent().unwrap_or(Path::new(".")).to_owned();
+        let (new, old) = (parent.join(format!(".{name}.new")), parent.join(format!(".{name}.old")));
+        for left_over in [&new, &old] {
+            if left_over.exists() {
+                fs::remove_dir_all(left_over)?;
+            }
+        }
+        fs::create_dir(&new)?;
+        self.home().write_atomic(&new.join(WASM), wasm)?;
+        self.home().write_atomic(&new.join(MANIFEST), manifest.as_bytes())?;
+        self.home().write_atomic(&new.join(RECORD), &serde_json::to_vec_pretty(record)?)?;
+        if dir.exists() {
+            fs::rename(&dir, &old)?;
+        }
+        fs::rename(&new, &dir)?;
+        if old.exists() {
+            fs::remove_dir_all(&old)?;
+        }
+        Ok(())
+    }
+}
+
+/// A directory of the home for a moment.
+pub(super) struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new(home: &Path) -> std::io::Result<Self> {
+        let path = home.join("cache").join(format!("scratch-{}", std::process::id()));
+        fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn read_file(file: &Path) -> Result<Vec<u8>, String> {
+    let metadata = fs::metadata(file).map_err(|e| format!("cannot read it: {e}"))?;
+    if !metadata.is_file() {
+        return Err("this is not a file; `kiso skill add` takes a .wasm file".to_owned());
+    }
+    if metadata.len() > MAX_WASM_BYTES {
+        return Err(loader::LoadError::TooLarge.to_string());
+    }
+    fs::read(file).map_err(|e| format!("cannot read it: {e}"))
+}
+
+/// What can be said of a component that brings no manifest.
+fn derive(file: &Path, name: Option<&str>, parsed: &Parsed) -> Result<Manifest, String> {
+    let stem = file.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_lowercase().replace(['_', ' ', '.'], "-");
+    let name = SkillName::parse(name.unwrap_or(&stem)).map_err(|e| format!("{e}; give it one with --name"))?;
+    let (summary, args) = match parsed.shape {
+        Shape::Functions => (format!("Functions of {name}"), json!({ "type": "object", "properties": {} })),
+        // Nothing says which arguments it takes, so none are refused: the command sees them as they are.
+        Shape::Command => (format!("The command {name}"), json!({ "type": "object", "properties": {} })),
+        Shape::Skill => return Err("a kiso skill needs a manifest: put kiso.toml beside the file, or name it with --manifest".to_owned()),
+    };
+    Ok(Manifest::derived(name, summary, args))
+}
+
+/// The manifest that is written for a component that brought none.
+fn derived_text(manifest: &Manifest) -> String {
+    let quoted = |text: &str| Value::String(text.to_owned()).to_string();
+    format!(
+        "# Written by `kiso skill add`: the file brought no manifest.\n[kiso]\ntype = \"skill\"\nname = {}\nversion = {}\ndescription = {}\n",
+        quoted(manifest.name.as_str()),
+        quoted(&manifest.version),
+        quoted(&manifest.summary)
+    )
+}

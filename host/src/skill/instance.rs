@@ -1,0 +1,415 @@
+//! One call: a fresh instance with its limits, run to its end, and its outcome put into words.
+
+use super::ctx::{Ctx, Log, LogLine, Observer, ReadableSecrets, cut};
+use super::engine::Sandbox;
+use super::error::{Blame, SkillError};
+use super::host::{Capture, FileNote, HttpGate, HttpRules, Keep, Quota, Usage, note};
+use super::limits::{Budget, HitCell, Limit, Meter};
+use super::manifest::Workspace;
+use super::values;
+use super::wit::since_v0_1::exports::skill as guest;
+use super::wit::since_v0_1::{SkillPre, kiso::skill::types};
+use crate::home::{SessionName, SkillName};
+use crate::store::Store;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+use wasmtime::component::types::ComponentFunc;
+use wasmtime::component::{ComponentExportIndex, InstancePre, ResourceTable, Val};
+use wasmtime::{CallHook, Store as Instances, Trap};
+use wasmtime_wasi::p2::bindings::CommandPre;
+use wasmtime_wasi::p2::pipe::MemoryInputPipe;
+use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx};
+use wasmtime_wasi_http::WasiHttpCtx;
+
+/// What is called in a component.
+#[derive(Clone)]
+pub enum Entry {
+    Skill(SkillPre<Ctx>),
+    Command(CommandPre<Ctx>),
+    Functions { pre: InstancePre<Ctx>, functions: Vec<Function> },
+    SelfTest { pre: InstancePre<Ctx>, index: ComponentExportIndex },
+}
+
+/// One exported function.
+#[derive(Clone)]
+pub struct Function {
+    /// Name of the tool, unique in the component.
+    pub tool: String,
+    pub index: ComponentExportIndex,
+    pub ty: ComponentFunc,
+}
+
+/// What one call gets.
+pub struct Given {
+    pub skill: SkillName,
+    pub tool: String,
+    /// Validated, defaults filled in.
+    pub args: Value,
+    pub session: SessionName,
+    pub locale: String,
+    pub budget: Budget,
+    pub workspace: Workspace,
+    /// The session's workspace on this machine.
+    pub work: PathBuf,
+    pub usage: Arc<Usage>,
+    /// Environment variables, as granted.
+    pub env: Vec<(String, String)>,
+    pub secrets: ReadableSecrets,
+    pub http: Arc<HttpRules>,
+    pub store: Store,
+    pub observer: Arc<dyn Observer>,
+    pub keep: Keep,
+}
+
+/// What a call left behind, whether it went well or not.
+#[derive(Debug)]
+pub struct Ended {
+    pub result: Result<Answer, SkillError>,
+    pub log: Vec<LogLine>,
+    /// What the guest wrote to its standard streams, where that is not the answer itself.
+    pub stdout: String,
+    pub stderr: String,
+    pub used: Used,
+}
+
+/// An answer whose files were looked at by the host.
+#[derive(Debug, Clone, Default)]
+pub struct Answer {
+    pub text: String,
+    pub data: Option<Value>,
+    pub files: Vec<FileNote>,
+}
+
+/// What a call used of its limits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Used {
+    pub millis: u64,
+    /// The most bytes that its memories held at once.
+    pub memory_bytes: u64,
+    pub written_bytes: u64,
+    pub host_calls: u64,
+}
+
+/// Longest message of a failure that is kept.
+const FAILURE_BYTES: usize = 4 << 10;
+/// Most files that a reply may name.
+const MAX_FILES: usize = 100;
+
+/// Runs one call to its end. The future may be dropped at any time: the instance goes with it.
+pub async fn call(sandbox: &Sandbox, entry: &Entry, given: Given) -> Ended {
+    let _slot = sandbox.enter().await;
+    let started = Instant::now();
+    let hit = HitCell::default();
+    let budget = given.budget.clone();
+    let (skill, tool, args) = (given.skill.to_string(), given.tool.clone(), given.args.clone());
+    let request = types::Call {
+        tool: tool.clone(),
+        args: args.to_string(),
+        session: given.session.to_string(),
+        locale: given.locale.clone(),
+    };
+    let work = (given.workspace != Workspace::None).then(|| given.work.clone());
+    let stdout = Capture::new(budget.clone(), hit.clone());
+    let stderr = Capture::new(budget.clone(), hit.clone());
+    let stdin = match entry {
+        Entry::Command(_) => stdin_json(&given),
+        _ => String::new(),
+    };
+    let ctx = match context(given, stdin, &stdout, &stderr, &hit) {
+        Ok(ctx) => ctx,
+        Err(error) => return Ended::early(error),
+    };
+    let mut store = Instances::new(sandbox.engine(), ctx);
+    store.limiter(|ctx| &mut ctx.meter);
+    store.set_epoch_deadline(1);
+    // A guest that spins gives its thread back at every tick; the time-out around the call is then seen.
+    store.epoch_deadline_async_yield_and_update(1);
+    store.call_hook(|mut ctx, hook| match hook {
+        CallHook::CallingHost => Ok(ctx.data_mut().meter.host_call()?),
+        _ => Ok(()),
+    });
+
+    let run = async {
+        match entry {
+            Entry::Skill(pre) => run_skill(&mut store, pre, &request).await,
+            Entry::Command(pre) => run_command(&mut store, pre, &stdout).await,
+            Entry::Functions { pre, functions } => run_function(&mut store, pre, functions, &tool, &args).await,
+            Entry::SelfTest { pre, index } => run_self_test(&mut store, pre, *index).await,
+        }
+    };
+    let result = match tokio::time::timeout(budget.timeout, run).await {
+        Ok(result) => result,
+        Err(_) => {
+            hit.set(budget.hit(Limit::Time));
+            Err(Stopped::Trap(wasmtime::format_err!("deadline")))
+        }
+    };
+    let ctx = store.data_mut();
+    let used = Used {
+        millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        memory_bytes: ctx.meter.peak_bytes(),
+        written_bytes: ctx.quota.written(),
+        host_calls: ctx.meter.host_calls(),
+    };
+    let log = ctx.log.take();
+    let published = std::mem::take(&mut ctx.published);
+    drop(store);
+    let (stdout, stderr) = (lossy(stdout.take()), lossy(stderr.take()));
+    let result = match hit.get() {
+        // Even when the guest caught the error and answered: a call over its limits has no answer.
+        Some(hit) => Err(SkillError::limit(&skill, hit)),
+        None => result
+            .map_err(|stopped| stopped.explain(&skill, &budget, &stderr))
+            .and_then(|reply| accept(&skill, reply, work.as_deref(), published, &budget)),
+    };
+    Ended { result, log, stdout, stderr, used }
+}
+
+impl Ended {
+    /// A call that did not come as far as an instance.
+    pub fn early(error: SkillError) -> Self {
+        Self { result: Err(error), log: Vec::new(), stdout: String::new(), stderr: String::new(), used: Used::default() }
+    }
+}
+
+fn context(given: Given, stdin: String, stdout: &Capture, stderr: &Capture, hit: &HitCell) -> Result<Ctx, SkillError> {
+    let mut wasi = WasiCtx::builder();
+    wasi.stdin(MemoryInputPipe::new(stdin))
+        .stdout(stdout.clone())
+        .stderr(stderr.clone())
+        .arg(given.skill.as_str())
+        .envs(&given.env)
+        .allow_tcp(false)
+        .allow_udp(false)
+        .allow_ip_name_lookup(false);
+    let perms = match given.workspace {
+        Workspace::None => None,
+        Workspace::Read => Some(FsPerms::ReadOnly),
+        Workspace::Write => Some(FsPerms::ReadWrite),
+    };
+    if let Some(perms) = perms {
+        wasi.preopened_dir(&given.work, "/work", perms)
+            .map_err(|e| SkillError::host(given.skill.as_str(), format!("the workspace {} cannot be opened: {e}", given.work.display())))?;
+    }
+    let budget = &given.budget;
+    let mut table = ResourceTable::new();
+    table.set_max_capacity(usize::try_from(budget.open_files).unwrap_or(usize::MAX));
+    Ok(Ctx {
+        wasi: wasi.build(),
+        http: WasiHttpCtx::new(),
+        gate: HttpGate(given.http),
+        table,
+        meter: Meter::new(budget.clone(), hit.clone()),
+        quota: Arc::new(Quota::new(budget.clone(), hit.clone(), given.usage)),
+        log: Log::new(budget.clone(), hit.clone()),
+        skill: given.skill,
+        session: given.session,
+        work: perms.map(|_| given.work),
+        secrets: given.secrets,
+        store: given.store,
+        progress: given.observer,
+        published: Vec::new(),
+        keep: given.keep,
+    })
+}
+
+/// What a command reads: the original `run.py` contract.
+fn stdin_json(given: &Given) -> String {
+    let secrets = &given.secrets.values;
+    let secrets: serde_json::Map<_, _> =
+        secrets.iter().map(|(name, value)| (name.clone(), Value::String(value.expose().to_owned()))).collect();
+    serde_json::json!({
+        "args": given.args,
+        "session": given.session.to_string(),
+        "workspace": "/work",
+        "secrets": secrets,
+    })
+    .to_string()
+}
+
+/// How a guest can stop without an answer.
+enum Stopped {
+    /// It returned a failure.
+    Failure(types::Failure),
+    /// It ended with an exit code other than 0, and this standard output.
+    Exit(i32, String),
+    /// It trapped, or a host function ended it.
+    Trap(wasmtime::Error),
+}
+
+impl From<wasmtime::Error> for Stopped {
+    fn from(error: wasmtime::Error) -> Self {
+        Self::Trap(error)
+    }
+}
+
+async fn run_skill(store: &mut Instances<Ctx>, pre: &SkillPre<Ctx>, call: &types::Call) -> Result<types::Reply, Stopped> {
+    let instance = pre.instantiate_async(&mut *store).await?;
+    let result: Result<guest::Reply, guest::Failure> = instance.skill().call_run(store, call).await?;
+    result.map_err(Stopped::Failure)
+}
+
+async fn run_command(store: &mut Instances<Ctx>, pre: &CommandPre<Ctx>, stdout: &Capture) -> Result<types::Reply, Stopped> {
+    let instance = pre.instantiate_async(&mut *store).await?;
+    let code = match instance.wasi_cli_run().call_run(store).await {
+        Ok(Ok(())) => 0,
+        Ok(Err(())) => 1,
+        Err(error) => match error.downcast_ref::<I32Exit>() {
+            Some(exit) => exit.0,
+            None => return Err(error.into()),
+        },
+    };
+    let text = lossy(stdout.take());
+    if code != 0 {
+        return Err(Stopped::Exit(code, text));
+    }
+    // A command that answers with JSON gives data too, without having to know about it.
+    let data = text.trim_start().starts_with(['{', '[']).then(|| text.trim().to_owned());
+    let data = data.filter(|d| serde_json::from_str::<Value>(d).is_ok());
+    Ok(types::Reply { text, data, files: Vec::new() })
+}
+
+async fn run_function(
+    store: &mut Instances<Ctx>,
+    pre: &InstancePre<Ctx>,
+    functions: &[Function],
+    tool: &str,
+    args: &Value,
+) -> Result<types::Reply, Stopped> {
+    let bad = |message: String| {
+        Stopped::Failure(types::Failure { code: "bad-args".to_owned(), message, retryable: false })
+    };
+    let function = functions.iter().find(|f| f.tool == tool).ok_or_else(|| bad(format!("there is no function {tool}")))?;
+    let mut params = Vec::new();
+    for (name, ty) in function.ty.params() {
+        let value = args.get(name).unwrap_or(&Value::Null);
+        params.push(values::from_json(&ty, value).map_err(|e| bad(format!("{name}: {e}")))?);
+    }
+    let instance = pre.instantiate_async(&mut *store).await?;
+    let callee = instance.get_func(&mut *store, function.index).ok_or_else(|| wasmtime::format_err!("no function"))?;
+    let mut results = vec![Val::Bool(false); function.ty.results().len()];
+    callee.call_async(store, &params, &mut results).await?;
+    let value = match results.first() {
+        // An error that the function returned is the call's failure, not its answer.
+        Some(Val::Result(Err(error))) => {
+            let message = error.as_deref().map_or_else(|| "the function returned an error".to_owned(), plain);
+            return Err(Stopped::Failure(types::Failure { code: "failed".to_owned(), message, retryable: false }));
+        }
+        Some(Val::Result(Ok(Some(value)))) => Some(value.as_ref()),
+        Some(Val::Result(Ok(None))) | None => None,
+        Some(value) => Some(value),
+    };
+    Ok(types::Reply {
+        text: value.map_or_else(|| "done".to_owned(), plain),
+        data: value.map(|v| values::to_json(v).to_string()),
+        files: Vec::new(),
+    })
+}
+
+async fn run_self_test(
+    store: &mut Instances<Ctx>,
+    pre: &InstancePre<Ctx>,
+    index: ComponentExportIndex,
+) -> Result<types::Reply, Stopped> {
+    let instance = pre.instantiate_async(&mut *store).await?;
+    let run = instance.get_typed_func::<(), (Result<(), String>,)>(&mut *store, index)?;
+    let (result,) = run.call_async(store, ()).await?;
+    let failed = |message| Stopped::Failure(types::Failure { code: "self-test".to_owned(), message, retryable: false });
+    result.map_err(failed)?;
+    Ok(types::Reply { text: String::new(), data: None, files: Vec::new() })
+}
+
+/// A value as a person reads it: strings without quotes, everything else as JSON.
+fn plain(value: &Val) -> String {
+    match values::to_json(value) {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+impl Stopped {
+    /// Says what happened, in the order of how sure it is.
+    fn explain(self, skill: &str, budget: &Budget, stderr: &str) -> SkillError {
+        let error = match self {
+            Self::Failure(failure) => {
+                let code = cut(&failure.code, 64).chars().filter(|c| !c.is_control()).collect::<String>();
+                let code = if code.is_empty() { "failed".to_owned() } else { code };
+                let mut error = SkillError::new(skill, Blame::Skill, &code, cut(&failure.message, FAILURE_BYTES));
+                error.retryable = failure.retryable;
+                return error;
+            }
+            Self::Exit(code, stdout) => {
+                let said = last_lines(stderr, 3);
+                let said = if said.is_empty() { last_lines(&stdout, 3) } else { said };
+                let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+                return SkillError::new(skill, Blame::Skill, "exit", format!("it ended with exit code {code}{said}"));
+            }
+            Self::Trap(error) => error,
+        };
+        if let Some(Trap::StackOverflow) = error.downcast_ref() {
+            return SkillError::limit(skill, budget.hit(Limit::Stack));
+        }
+        if error.downcast_ref::<wasmtime::component::ResourceTableError>().is_some() {
+            return SkillError::limit(skill, budget.hit(Limit::OpenFiles));
+        }
+        if let Some(exit) = error.downcast_ref::<I32Exit>() {
+            return Self::Exit(exit.0, String::new()).explain(skill, budget, stderr);
+        }
+        // A panic says why on standard error before it traps.
+        let said = last_lines(stderr, 3);
+        let why = if said.is_empty() { reason(&error) } else { said };
+        SkillError::new(skill, Blame::Skill, "trap", format!("it crashed: {why}"))
+    }
+}
+
+/// The innermost cause in words; the outer ones are wasm frames.
+fn reason(error: &wasmtime::Error) -> String {
+    match error.downcast_ref::<Trap>() {
+        Some(trap) => trap.to_string(),
+        None => error.root_cause().to_string(),
+    }
+}
+
+fn last_lines(text: &str, n: usize) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("note: run with")).collect();
+    cut(&lines[lines.len().saturating_sub(n)..].join(" "), FAILURE_BYTES).to_owned()
+}
+
+/// Looks at everything that a guest claims in its reply.
+fn accept(
+    skill: &str,
+    reply: types::Reply,
+    work: Option<&std::path::Path>,
+    published: Vec<(String, String)>,
+    budget: &Budget,
+) -> Result<Answer, SkillError> {
+    let bad = |message: String| SkillError::new(skill, Blame::Skill, "bad-reply", message);
+    let size = reply.text.len() + reply.data.as_ref().map_or(0, String::len);
+    if size as u64 > budget.output_kib << 10 {
+        return Err(SkillError::limit(skill, budget.hit(Limit::Output)));
+    }
+    let data = reply.data.map(|d| serde_json::from_str(&d)).transpose();
+    let data = data.map_err(|e| bad(format!("the data of its reply is not JSON: {e}")))?;
+    if reply.files.len() > MAX_FILES {
+        return Err(bad(format!("its reply names {} files; {MAX_FILES} are allowed", reply.files.len())));
+    }
+    let mut files = Vec::new();
+    for file in reply.files {
+        let work = work.ok_or_else(|| bad(format!("its reply names the file {}, but it has no workspace", file.path)))?;
+        let mut noted = note(work, &file.path).map_err(|e| bad(format!("its reply names the file {}: {e}", cut(&file.path, 200))))?;
+        noted.title = file.title.map(|t| cut(&t, 200).to_owned());
+        if let Some(media_type) = file.media_type.filter(|m| m.len() <= 100 && m.is_ascii() && m.contains('/')) {
+            noted.media_type = media_type;
+        }
+        noted.link = published.iter().find(|(path, _)| *path == noted.path).map(|(_, link)| link.clone());
+        files.push(noted);
+    }
+    Ok(Answer { text: reply.text, data, files })
+}
+
+fn lossy(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}

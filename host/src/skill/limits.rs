@@ -1,0 +1,235 @@
+//! What one call may use, who counts it, and what a person is told when it is used up.
+
+use crate::config::Engine as EngineConfig;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use wasmtime::ResourceLimiter;
+
+/// The limits that end a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// Wall-clock time, host calls included.
+    Time,
+    /// All linear memories of the instance together.
+    Memory,
+    /// Elements in all tables together.
+    Tables,
+    /// The wasm stack: recursion without end.
+    Stack,
+    /// Bytes of standard output, standard error, or of the reply.
+    Output,
+    /// Lines or bytes written with `log`.
+    Log,
+    /// Calls from the guest into the host.
+    HostCalls,
+    /// Handles open at once: files, directories, streams, requests.
+    OpenFiles,
+    /// Bytes written to the workspace by this call.
+    CallWrites,
+    /// Bytes that the session's workspace holds.
+    Workspace,
+    /// Files and directories that the session's workspace holds.
+    Files,
+}
+
+/// A limit that was reached: which, its value with unit, and where it is set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitHit {
+    /// Which limit.
+    pub limit: Limit,
+    /// Its value for this call, such as "30 s" or "64 MiB".
+    pub value: String,
+    /// Where to raise it.
+    pub setting: String,
+}
+
+impl fmt::Display for LimitHit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.limit {
+            Limit::Time => "it ran longer than its deadline of",
+            Limit::Memory => "it asked for more memory than its",
+            Limit::Tables => "it asked for larger tables than its",
+            Limit::Stack => "it recursed deeper than its stack of",
+            Limit::Output => "it wrote more output than its",
+            Limit::Log => "it logged more than its",
+            Limit::HostCalls => "it called the host more often than its",
+            Limit::OpenFiles => "it held more open files and streams than its",
+            Limit::CallWrites => "it wrote more to the workspace in one call than its",
+            Limit::Workspace => "the session's workspace would hold more than its",
+            Limit::Files => "the session's workspace would hold more than its",
+        };
+        write!(f, "{what} {}; the setting is {}", self.value, self.setting)
+    }
+}
+
+impl std::error::Error for LimitHit {}
+
+/// The first limit that a call reached. Shared by everything that enforces one, because a trap that passes through
+/// guest and host frames may lose its type on the way.
+#[derive(Debug, Clone, Default)]
+pub struct HitCell(Arc<OnceLock<LimitHit>>);
+
+impl HitCell {
+    /// Records a hit unless there is one already; returns it for use as an error.
+    pub fn set(&self, hit: LimitHit) -> LimitHit {
+        self.0.get_or_init(|| hit).clone()
+    }
+
+    /// The hit, if a limit was reached.
+    pub fn get(&self) -> Option<LimitHit> {
+        self.0.get().cloned()
+    }
+}
+
+/// The limits of one call: `config.toml`, narrowed or widened by what the skill was granted.
+#[derive(Debug, Clone)]
+pub struct Budget {
+    pub timeout: Duration,
+    /// MiB over all memories.
+    pub memory_mib: u64,
+    pub stack_kib: u64,
+    pub output_kib: u64,
+    pub log_lines: u64,
+    pub log_kib: u64,
+    pub host_calls: u64,
+    pub open_files: u64,
+    pub write_mib: u64,
+    pub workspace_mib: u64,
+    pub files: u64,
+    /// Tables of an instance.
+    pub tables: u64,
+    /// Elements over all tables of an instance. Large interpreters need some 20,000.
+    pub table_elements: u64,
+}
+
+/// Linear memories in one instance: a component of several modules has one for each.
+pub const MEMORIES: usize = 8;
+
+impl Budget {
+    /// The limits for a skill that was granted this much memory and time.
+    pub fn new(config: &EngineConfig, memory_mib: u64, timeout_s: u64) -> Self {
+        Self {
+            timeout: Duration::from_secs(timeout_s.min(config.max_timeout_s)),
+            memory_mib: memory_mib.min(config.max_memory_mib),
+            stack_kib: config.stack_kib,
+            output_kib: config.output_kib,
+            log_lines: config.log_lines,
+            log_kib: config.log_kib,
+            host_calls: config.host_calls,
+            open_files: config.open_files,
+            write_mib: config.write_mib,
+            workspace_mib: config.workspace_mib,
+            files: config.max_files,
+            tables: config.tables,
+            table_elements: config.table_elements,
+        }
+    }
+
+    /// The hit of a limit of this budget, with its value and setting.
+    pub fn hit(&self, limit: Limit) -> LimitHit {
+        let seconds = self.timeout.as_secs_f64();
+        let (value, setting) = match limit {
+            Limit::Time => (
+                format!("{seconds} s"),
+                "`timeout_s` in the skill's grant (at most [engine] max_timeout_s in config.toml)",
+            ),
+            Limit::Memory => (
+                format!("{} MiB", self.memory_mib),
+                "`memory_mib` in the skill's grant (at most [engine] max_memory_mib in config.toml)",
+            ),
+            Limit::Tables => (
+                format!("{} elements", self.table_elements),
+                "[engine] table_elements in config.toml",
+            ),
+            Limit::Stack => (format!("{} KiB", self.stack_kib), "[engine] stack_kib in config.toml"),
+            Limit::Output => (format!("{} KiB", self.output_kib), "[engine] output_kib in config.toml"),
+            Limit::Log => (
+                format!("{} lines or {} KiB", self.log_lines, self.log_kib),
+                "[engine] log_lines and log_kib in config.toml",
+            ),
+            Limit::HostCalls => (format!("{}", self.host_calls), "[engine] host_calls in config.toml"),
+            Limit::OpenFiles => (format!("{}", self.open_files), "[engine] open_files in config.toml"),
+            Limit::CallWrites => (format!("{} MiB", self.write_mib), "[engine] write_mib in config.toml"),
+            Limit::Workspace => (format!("{} MiB", self.workspace_mib), "[engine] workspace_mib in config.toml"),
+            Limit::Files => (
+                format!("{} files and directories", self.files),
+                "[engine] max_files in config.toml",
+            ),
+        };
+        LimitHit { limit, value, setting: setting.to_owned() }
+    }
+}
+
+/// Counts memory, tables and host calls of one instance. Growth over a cap ends the call: a guest that is told "no"
+/// would only turn it into an abort that says nothing.
+#[derive(Debug)]
+pub struct Meter {
+    budget: Budget,
+    hit: HitCell,
+    memory: usize,
+    peak: usize,
+    elements: usize,
+    host_calls: u64,
+}
+
+impl Meter {
+    pub fn new(budget: Budget, hit: HitCell) -> Self {
+        Self { budget, hit, memory: 0, peak: 0, elements: 0, host_calls: 0 }
+    }
+
+    /// The most bytes that all memories held at once.
+    pub fn peak_bytes(&self) -> u64 {
+        self.peak as u64
+    }
+
+    /// Calls into the host so far.
+    pub fn host_calls(&self) -> u64 {
+        self.host_calls
+    }
+
+    /// Counts one call into the host.
+    pub fn host_call(&mut self) -> Result<(), LimitHit> {
+        self.host_calls += 1;
+        if self.host_calls > self.budget.host_calls {
+            return Err(self.hit.set(self.budget.hit(Limit::HostCalls)));
+        }
+        Ok(())
+    }
+}
+
+impl ResourceLimiter for Meter {
+    fn memory_growing(&mut self, current: usize, desired: usize, _max: Option<usize>) -> wasmtime::Result<bool> {
+        let memory = self.memory.saturating_add(desired.saturating_sub(current));
+        if memory as u64 > self.budget.memory_mib << 20 {
+            return Err(self.hit.set(self.budget.hit(Limit::Memory)).into());
+        }
+        self.memory = memory;
+        self.peak = self.peak.max(memory);
+        Ok(true)
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, _max: Option<usize>) -> wasmtime::Result<bool> {
+        let elements = self.elements.saturating_add(desired.saturating_sub(current));
+        if elements as u64 > self.budget.table_elements {
+            return Err(self.hit.set(self.budget.hit(Limit::Tables)).into());
+        }
+        self.elements = elements;
+        Ok(true)
+    }
+
+    fn instances(&self) -> usize {
+        // Bounded by the pool: `max_core_instances_per_component`.
+        10_000
+    }
+
+    fn tables(&self) -> usize {
+        usize::try_from(self.budget.tables).unwrap_or(usize::MAX)
+    }
+
+    fn memories(&self) -> usize {
+        MEMORIES
+    }
+}

@@ -1,0 +1,291 @@
+//! What a file is, before anything of it is compiled or run: its shape, its manifest, what it imports.
+
+use wasmparser::{ComponentExternalKind, Encoding, ExternalKind, Parser, Payload, TypeRef, Validator, WasmFeatures};
+use wit_component::ComponentEncoder;
+
+/// Largest file that is looked at. Components with a language's interpreter inside have some 20 MiB.
+pub const MAX_WASM_BYTES: u64 = 128 << 20;
+
+/// The four kinds of file that can be installed (design §9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// World `kiso:skill/skill`.
+    Skill,
+    /// `wasi:cli/command`: JSON on standard input, text on standard output.
+    Command,
+    /// Exported functions of plain values; each is a tool.
+    Functions,
+}
+
+impl Shape {
+    /// For people.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Skill => "kiso skill",
+            Self::Command => "WASI command",
+            Self::Functions => "plain functions",
+        }
+    }
+}
+
+/// A file that can be compiled.
+#[derive(Debug)]
+pub struct Parsed {
+    pub shape: Shape,
+    /// The component; a core module for WASI preview 1 is wrapped already.
+    pub wasm: Vec<u8>,
+    /// Whether the file was such a core module.
+    pub wrapped: bool,
+    /// Text of the custom section `kiso.toml`, of the component or of a module in it.
+    pub manifest: Option<String>,
+    /// What the custom section `kiso-sdk` says, such as "rust 0.1.0".
+    pub sdk: Option<String>,
+    /// Name of the exported interface `kiso:skill/self-test`, if there is one.
+    pub self_test: Option<String>,
+}
+
+/// Why a file cannot be a skill.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error("this is not WebAssembly: {0}")]
+    NotWasm(String),
+    #[error("the file is larger than {} MiB", MAX_WASM_BYTES >> 20)]
+    TooLarge,
+    #[error("the file is damaged or cut off (byte {offset}): {message}")]
+    Invalid { offset: usize, message: String },
+    #[error("it imports what kiso does not offer: {}; kiso offers kiso:skill@0.1, wasi:cli/imports@0.2 and wasi:http/outgoing-handler@0.2", .0.join(", "))]
+    MissingImports(Vec<String>),
+    #[error("it is built for version {found} of kiso:skill, and this kiso knows {known}; update kiso")]
+    NewerWorld { found: String, known: &'static str },
+    #[error("it exports nothing that can be called: a skill exports `skill.run`, `wasi:cli/run`, or functions of plain values{}", found(.0))]
+    NoEntry(Vec<String>),
+    #[error("this core module cannot be wrapped: {0}")]
+    Core(String),
+    #[error("its section kiso.toml is not UTF-8 text")]
+    ManifestNotText,
+}
+
+fn found(exports: &[String]) -> String {
+    if exports.is_empty() { String::new() } else { format!(" (found: {})", exports.join(", ")) }
+}
+
+/// The version of `kiso:skill` that this host speaks.
+const WORLD: &str = "0.1";
+
+/// Interfaces that the linker defines (`host.rs`), without versions.
+const OFFERED: &[&str] = &[
+    "kiso:skill/kv",
+    "kiso:skill/log",
+    "kiso:skill/progress",
+    "kiso:skill/publish",
+    "kiso:skill/secrets",
+    "kiso:skill/types",
+    "wasi:cli/environment",
+    "wasi:cli/exit",
+    "wasi:cli/stderr",
+    "wasi:cli/stdin",
+    "wasi:cli/stdout",
+    "wasi:cli/terminal-input",
+    "wasi:cli/terminal-output",
+    "wasi:cli/terminal-stderr",
+    "wasi:cli/terminal-stdin",
+    "wasi:cli/terminal-stdout",
+    "wasi:clocks/monotonic-clock",
+    "wasi:clocks/wall-clock",
+    "wasi:filesystem/preopens",
+    "wasi:filesystem/types",
+    "wasi:http/outgoing-handler",
+    "wasi:http/types",
+    "wasi:io/error",
+    "wasi:io/poll",
+    "wasi:io/streams",
+    "wasi:random/insecure",
+    "wasi:random/insecure-seed",
+    "wasi:random/random",
+    "wasi:sockets/instance-network",
+    "wasi:sockets/ip-name-lookup",
+    "wasi:sockets/network",
+    "wasi:sockets/tcp",
+    "wasi:sockets/tcp-create-socket",
+    "wasi:sockets/udp",
+    "wasi:sockets/udp-create-socket",
+];
+
+/// Reads a file's outside. Bounded work: one pass over the bytes, and the wrapping of a core module.
+pub fn parse(bytes: &[u8]) -> Result<Parsed, LoadError> {
+    if bytes.len() as u64 > MAX_WASM_BYTES {
+        return Err(LoadError::TooLarge);
+    }
+    if !bytes.starts_with(b"\0asm") {
+        return Err(LoadError::NotWasm(looks_like(bytes)));
+    }
+    let outside = Outside::read(bytes)?;
+    let (wasm, wrapped) = match outside.encoding {
+        Encoding::Component => (bytes.to_vec(), false),
+        Encoding::Module => (wrap(bytes, &outside)?, true),
+    };
+    let component = if wrapped { Outside::read(&wasm)? } else { outside.clone() };
+    let missing: Vec<String> = component.imports.iter().filter(|i| !is_offered(i)).cloned().collect();
+    if let Some(newer) = missing.iter().find_map(|i| newer_world(i)) {
+        return Err(LoadError::NewerWorld { found: newer, known: WORLD });
+    }
+    if !missing.is_empty() {
+        return Err(LoadError::MissingImports(missing));
+    }
+    let shape = shape(&component).ok_or_else(|| LoadError::NoEntry(component.export_names()))?;
+    // The wrapped module keeps its custom sections inside, but the original is what its author signed off.
+    let manifest = outside.manifest.map(|m| String::from_utf8(m).map_err(|_| LoadError::ManifestNotText)).transpose()?;
+    let sdk = outside.sdk.map(|s| String::from_utf8_lossy(&s).into_owned());
+    let self_test = component.exports.iter().map(|(name, _)| name).find(|n| n.starts_with("kiso:skill/self-test@0.1."));
+    let self_test = self_test.cloned();
+    Ok(Parsed { shape, wasm, wrapped, manifest, sdk, self_test })
+}
+
+/// What can be seen of a file without compiling it.
+#[derive(Debug, Clone)]
+struct Outside {
+    encoding: Encoding,
+    imports: Vec<String>,
+    exports: Vec<(String, bool)>,
+    manifest: Option<Vec<u8>>,
+    sdk: Option<Vec<u8>>,
+}
+
+impl Outside {
+    fn read(bytes: &[u8]) -> Result<Self, LoadError> {
+        let invalid = |e: wasmparser::BinaryReaderError| LoadError::Invalid {
+            offset: usize::try_from(e.offset()).unwrap_or(usize::MAX),
+            message: e.message().to_owned(),
+        };
+        Validator::new_with_features(WasmFeatures::default()).validate_all(bytes).map_err(invalid)?;
+        let mut out =
+            Self { encoding: Encoding::Module, imports: Vec::new(), exports: Vec::new(), manifest: None, sdk: None };
+        let mut depth = 0usize;
+        let mut manifest_depth = usize::MAX;
+        for payload in Parser::new(0).parse_all(bytes) {
+            match payload.map_err(invalid)? {
+                Payload::Version { encoding, .. } => {
+                    if depth == 0 {
+                        out.encoding = encoding;
+                    }
+                    depth += 1;
+                }
+                Payload::End(_) => depth -= 1,
+                Payload::CustomSection(section) => match section.name() {
+                    // The outermost wins: `kiso skill pack` may override what a macro put inside.
+                    "kiso.toml" if depth < manifest_depth => {
+                        manifest_depth = depth;
+                        out.manifest = Some(section.data().to_vec());
+                    }
+                    "kiso-sdk" if out.sdk.is_none() => out.sdk = Some(section.data().to_vec()),
+                    _ => {}
+                },
+                Payload::ComponentImportSection(imports) if depth == 1 => {
+                    for import in imports {
+                        out.imports.push(import.map_err(invalid)?.name.name.to_owned());
+                    }
+                }
+                Payload::ComponentExportSection(exports) if depth == 1 => {
+                    for export in exports {
+                        let export = export.map_err(invalid)?;
+                        let callable = matches!(export.kind, ComponentExternalKind::Func | ComponentExternalKind::Instance);
+                        out.exports.push((export.name.name.to_owned(), callable));
+                    }
+                }
+                Payload::ImportSection(imports) if depth == 1 => {
+                    for import in imports.into_imports() {
+                        let import = import.map_err(invalid)?;
+                        if matches!(import.ty, TypeRef::Func(_) | TypeRef::FuncExact(_)) || import.module != "env" {
+                            out.imports.push(import.module.to_owned());
+                        }
+                    }
+                    out.imports.dedup();
+                }
+                Payload::ExportSection(exports) if depth == 1 => {
+                    for export in exports {
+                        let export = export.map_err(invalid)?;
+                        out.exports.push((export.name.to_owned(), export.kind == ExternalKind::Func));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(out)
+    }
+
+    fn has(&self, name: impl Fn(&str) -> bool) -> bool {
+        self.exports.iter().any(|(n, callable)| *callable && name(n))
+    }
+
+    fn export_names(&self) -> Vec<String> {
+        self.exports.iter().map(|(n, _)| n.clone()).take(10).collect()
+    }
+}
+
+fn shape(component: &Outside) -> Option<Shape> {
+    if component.has(|n| n == "skill") && component.imports.iter().any(|i| i.starts_with("kiso:skill/types@")) {
+        Some(Shape::Skill)
+    } else if component.has(|n| n.starts_with("wasi:cli/run@0.2.")) {
+        Some(Shape::Command)
+    } else if component.has(|n| !n.starts_with("wasi:")) {
+        Some(Shape::Functions)
+    } else {
+        None
+    }
+}
+
+/// Whether the linker has this import: a known interface in a version that is compatible with what it defines.
+fn is_offered(import: &str) -> bool {
+    let (name, version) = import.split_once('@').unwrap_or((import, ""));
+    OFFERED.contains(&name)
+        && (if name.starts_with("kiso:") { version.starts_with("0.1.") } else { version.starts_with("0.2.") })
+}
+
+/// The version of `kiso:skill` that an import asks for, if it is one that this host does not know.
+fn newer_world(import: &str) -> Option<String> {
+    let (name, version) = import.split_once('@')?;
+    (name.starts_with("kiso:skill/") && !version.starts_with("0.1.")).then(|| version.to_owned())
+}
+
+/// Makes a `wasi:cli/command` component of a core module for WASI preview 1.
+fn wrap(module: &[u8], outside: &Outside) -> Result<Vec<u8>, LoadError> {
+    use wasi_preview1_component_adapter_provider as adapter;
+    let name = adapter::WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME;
+    if let Some(other) = outside.imports.iter().find(|i| *i != name) {
+        return Err(LoadError::Core(format!(
+            "it imports from `{other}`; only WASI preview 1 (`{name}`) can be wrapped, so build it for wasm32-wasip2 or wasm32-wasip1"
+        )));
+    }
+    if !outside.has(|n| n == "_start") {
+        return Err(LoadError::Core("it has no `_start`: build it as a program, not as a library".to_owned()));
+    }
+    let encode = || {
+        ComponentEncoder::default()
+            .module(module)?
+            .adapter(name, adapter::WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER)?
+            .encode()
+    };
+    encode().map_err(|e| LoadError::Core(format!("{e:#}")))
+}
+
+/// What a file that is not wasm seems to be, and what to do.
+fn looks_like(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(64)]).trim_start().to_lowercase();
+    let what = if bytes.is_empty() {
+        "the file is empty"
+    } else if bytes.starts_with(b"\x7fELF") || bytes.starts_with(b"\xcf\xfa\xed\xfe") || bytes.starts_with(b"MZ") {
+        "it is a native program; build it for wasm32-wasip2"
+    } else if bytes.starts_with(b"\x1f\x8b") || bytes.starts_with(b"PK") {
+        "it is an archive; unpack it first"
+    } else if text.starts_with("<!doctype") || text.starts_with("<html") {
+        "it is a web page; the download link was not the file's own"
+    } else if text.starts_with("(module") || text.starts_with("(component") {
+        "it is WebAssembly text; assemble it first with `wasm-tools parse`"
+    } else if text.starts_with("#!") {
+        "it is a script"
+    } else {
+        "it does not start with the bytes \\0asm"
+    };
+    what.to_owned()
+}

@@ -1,0 +1,164 @@
+//! `[kiso.skill.args]` as a JSON Schema (draft 2020-12).
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use toml::Spanned;
+
+/// Arguments by name. A list rather than a map so that the order of the file is the order that people see.
+#[derive(Debug, Clone, Default)]
+pub struct Args(Vec<(Spanned<String>, Arg)>);
+
+impl<'de> Deserialize<'de> for Args {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+        impl<'de> serde::de::Visitor<'de> for Entries {
+            type Value = Args;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a table of arguments")
+            }
+            fn visit_map<M: serde::de::MapAccess<'de>>(self, mut map: M) -> Result<Args, M::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Args(entries))
+            }
+        }
+        deserializer.deserialize_map(Entries)
+    }
+}
+
+/// One argument: the keys of a manifest, each of which becomes the keyword of JSON Schema that enforces it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arg {
+    #[serde(rename = "type")]
+    kind: Spanned<String>,
+    #[serde(default)]
+    required: bool,
+    default: Option<Spanned<toml::Value>>,
+    description: Option<String>,
+    min_length: Option<u64>,
+    max_length: Option<u64>,
+    pattern: Option<Spanned<String>>,
+    #[serde(rename = "enum")]
+    one_of: Option<Vec<toml::Value>>,
+    format: Option<Spanned<String>>,
+    minimum: Option<toml::Value>,
+    maximum: Option<toml::Value>,
+    items: Option<Box<Arg>>,
+    min_items: Option<u64>,
+    max_items: Option<u64>,
+}
+
+/// What an argument means beyond its type. `file` is checked by the host: a path inside `/work`. The others tell the
+/// reflex model and the page how to fill it in.
+const FORMATS: [&str; 7] = ["file", "column", "url", "expression", "condition", "aggregate", "group"];
+
+/// A wrong argument, at a byte of the manifest.
+#[derive(Debug)]
+pub struct ArgError {
+    pub offset: usize,
+    pub message: String,
+}
+
+/// The schema of a call's arguments. Arguments that are not declared are refused.
+pub fn args_schema(args: &Args) -> Result<Value, ArgError> {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for (name, arg) in &args.0 {
+        let offset = name.span().start;
+        let fits = name.get_ref().chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        if name.get_ref().is_empty() || name.get_ref().len() > 64 || !fits {
+            let message = format!("`{}` is no name for an argument: 1 to 64 letters, digits, _ and -", name.get_ref());
+            return Err(ArgError { offset, message });
+        }
+        if arg.required && arg.default.is_some() {
+            let message = format!("`{}` is required and has a default: only one of the two can hold", name.get_ref());
+            return Err(ArgError { offset, message });
+        }
+        let schema = schema(name.get_ref(), arg)?;
+        if let Some(default) = &arg.default {
+            let validator = jsonschema::draft202012::new(&schema).map_err(|e| ArgError { offset, message: e.to_string() })?;
+            let value = json_of(default.get_ref());
+            if let Err(error) = validator.validate(&value) {
+                let message = format!("the default of `{}` is not allowed by its own rules: {error}", name.get_ref());
+                return Err(ArgError { offset: default.span().start, message });
+            }
+        }
+        if arg.required {
+            required.push(json!(name.get_ref()));
+        }
+        properties.insert(name.get_ref().clone(), schema);
+    }
+    Ok(json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    }))
+}
+
+fn schema(name: &str, arg: &Arg) -> Result<Value, ArgError> {
+    let offset = arg.kind.span().start;
+    let kind = match arg.kind.get_ref().as_str() {
+        "string" => "string",
+        "int" => "integer",
+        "number" => "number",
+        "bool" => "boolean",
+        "list" => "array",
+        "object" => "object",
+        other => {
+            let message = format!("`{other}` is no type of an argument; there are string, int, number, bool, list and object");
+            return Err(ArgError { offset, message });
+        }
+    };
+    let mut out = Map::from_iter([("type".to_owned(), json!(kind))]);
+    // A keyword that does not go with the type would never refuse anything: a promise that is not kept.
+    let mut put = |keyword: &str, key: &str, on: &[&str], value: Option<Value>| -> Result<(), ArgError> {
+        let Some(value) = value else { return Ok(()) };
+        if !on.contains(&kind) {
+            let message = format!("`{key}` says nothing about `{name}`, which is of type {}", arg.kind.get_ref());
+            return Err(ArgError { offset, message });
+        }
+        out.insert(keyword.to_owned(), value);
+        Ok(())
+    };
+    let numbers = ["integer", "number"];
+    put("description", "description", &[kind], arg.description.as_ref().map(|d| json!(d)))?;
+    put("default", "default", &[kind], arg.default.as_ref().map(|d| json_of(d.get_ref())))?;
+    put("minLength", "min_length", &["string"], arg.min_length.map(|n| json!(n)))?;
+    put("maxLength", "max_length", &["string"], arg.max_length.map(|n| json!(n)))?;
+    put("pattern", "pattern", &["string"], arg.pattern.as_ref().map(|p| json!(p.get_ref())))?;
+    put("enum", "enum", &[kind], arg.one_of.as_ref().map(|v| v.iter().map(json_of).collect()))?;
+    put("format", "format", &["string", "array"], arg.format.as_ref().map(|f| json!(f.get_ref())))?;
+    put("minimum", "minimum", &numbers, arg.minimum.as_ref().map(json_of))?;
+    put("maximum", "maximum", &numbers, arg.maximum.as_ref().map(json_of))?;
+    put("minItems", "min_items", &["array"], arg.min_items.map(|n| json!(n)))?;
+    put("maxItems", "max_items", &["array"], arg.max_items.map(|n| json!(n)))?;
+    let items = arg.items.as_ref().map(|items| schema(name, items)).transpose()?;
+    put("items", "items", &["array"], items)?;
+    if let Some(format) = &arg.format
+        && !FORMATS.contains(&format.get_ref().as_str())
+    {
+        let message = format!("`{}` is no format; there are {}", format.get_ref(), FORMATS.join(", "));
+        return Err(ArgError { offset: format.span().start, message });
+    }
+    let schema = Value::Object(out);
+    if let Err(error) = jsonschema::draft202012::new(&schema) {
+        let offset = arg.pattern.as_ref().map_or(offset, |p| p.span().start);
+        return Err(ArgError { offset, message: format!("the rules of `{name}` cannot be checked: {error}") });
+    }
+    Ok(schema)
+}
+
+fn json_of(value: &toml::Value) -> Value {
+    match value {
+        toml::Value::String(s) => json!(s),
+        toml::Value::Integer(i) => json!(i),
+        toml::Value::Float(f) => json!(f),
+        toml::Value::Boolean(b) => json!(b),
+        toml::Value::Datetime(d) => json!(d.to_string()),
+        toml::Value::Array(a) => a.iter().map(json_of).collect(),
+        toml::Value::Table(t) => Value::Object(t.iter().map(|(k, v)| (k.clone(), json_of(v))).collect()),
+    }
+}
