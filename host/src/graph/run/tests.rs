@@ -468,6 +468,13 @@ fn an_unreviewed_failure_is_a_replan_with_the_error() {
 }
 
 #[test]
+fn an_exit_code_is_a_failure_whatever_the_status_says() {
+    let mut live = Live::planned(vec![skill(false), msg()]);
+    live.execute(|report| report.exit_code = Some(2));
+    assert!(live.told().contains("it ended with exit code 2"));
+}
+
+#[test]
 fn what_the_reviewer_rejected_stays_rejected() {
     let mut live = Live::planned(vec![skill(true), msg()]);
     live.done();
