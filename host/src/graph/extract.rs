@@ -12,7 +12,7 @@ const CLOSE: &str = "</final_prd>";
 const FENCE: &str = "```json";
 
 /// An answer longer than this is not looked at: a plan of fifty tasks is a tenth of it.
-const MAX_ANSWER: usize = 256 * 1024;
+pub(super) const MAX_ANSWER: usize = 256 * 1024;
 
 /// Every `{` is a place where the object may begin; text full of them must not cost a parse each.
 const MAX_TRIES: usize = 64;
@@ -73,6 +73,9 @@ fn find_object(text: &str, key: &str) -> Result<Map<String, Value>, Violation> {
     first.unwrap_or_else(|| Err(Violation::new("", "there is no JSON object in the answer")))
 }
 
+/// A planner has one plan; an answer that is made of wrappers is no longer listened to.
+const MAX_HIDDEN: usize = 16;
+
 /// What a planner says beside its plan, taken out of the stream as it arrives.
 #[derive(Debug)]
 pub struct Chatter {
@@ -81,6 +84,8 @@ pub struct Chatter {
     /// Whether `held` begins at the start of a line.
     line_start: bool,
     hidden: Hidden,
+    /// How often something was hidden so far.
+    times: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,6 +102,7 @@ impl Default for Chatter {
             held: String::new(),
             line_start: true,
             hidden: Hidden::No,
+            times: 0,
         }
     }
 }
@@ -105,7 +111,7 @@ impl Chatter {
     /// All of the talk in a finished answer.
     pub fn of(text: &str) -> String {
         let mut chatter = Self::default();
-        let mut talk = chatter.push(text);
+        let mut talk = chatter.push(&text[..text.floor_char_boundary(MAX_ANSWER)]);
         talk.push_str(&chatter.finish());
         talk.trim().trim_end_matches("```").trim_end().to_owned()
     }
@@ -142,6 +148,10 @@ impl Chatter {
                     self.hidden = hidden;
                     if hidden == Hidden::No {
                         return talk;
+                    }
+                    self.times += 1;
+                    if self.times > MAX_HIDDEN {
+                        self.hidden = Hidden::Rest;
                     }
                 }
             }
@@ -194,6 +204,7 @@ impl Chatter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn goal(text: &str) -> Result<String, String> {
         let map = object(text, "tasks").map_err(|violation| violation.message)?;
@@ -271,6 +282,46 @@ mod tests {
                     "cut at {cut} of {text}"
                 );
             }
+        }
+    }
+
+    fn fragment() -> impl Strategy<Value = &'static str> {
+        proptest::sample::select(vec![
+            "<FINAL_PRD>",
+            "</FINAL_PRD>",
+            "<final",
+            "</",
+            "```json",
+            "```",
+            "{",
+            "}",
+            "\n",
+            "\"",
+            "ä",
+            "talk ",
+            PLAN,
+            "{\"tasks\": [",
+            "secrets: x",
+            " ",
+        ])
+    }
+
+    proptest! {
+        /// No answer breaks the reader, and the talk does not depend on how the stream is cut.
+        #[test]
+        fn any_answer_is_read(pieces in proptest::collection::vec(fragment(), 0..30)) {
+            let text = pieces.concat();
+            let _ = object(&text, "tasks");
+            let (mut whole, mut cut) = (Chatter::default(), Chatter::default());
+            let mut at_once = whole.push(&text);
+            at_once.push_str(&whole.finish());
+            let mut bit_by_bit = String::new();
+            for c in text.chars() {
+                bit_by_bit.push_str(&cut.push(c.encode_utf8(&mut [0; 4])));
+            }
+            bit_by_bit.push_str(&cut.finish());
+            prop_assert_eq!(&at_once, &bit_by_bit);
+            prop_assert!(!at_once.to_ascii_lowercase().contains(OPEN), "{}", at_once);
         }
     }
 }

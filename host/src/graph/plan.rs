@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::extract::{self, Chatter};
+use super::extract::{self, Chatter, MAX_ANSWER};
 use super::fields::{Fields, MAX_SENTENCE};
 use super::redact;
 pub use super::redact::Secrets;
@@ -182,7 +182,8 @@ impl Unusable {
             (*path, *message) = (secrets.strike(path), secrets.strike(message));
         }
         // Shortened last: a cut in the middle of a secret would hide it from the search.
-        let mut broken = secrets.strike(&redact::strike_fields(text));
+        let strike = |text: &str| secrets.strike(&redact::strike_fields(text));
+        let mut broken = strike(&text[..text.floor_char_boundary(MAX_ANSWER)]);
         broken.truncate(broken.floor_char_boundary(MAX_BROKEN));
         Self {
             chatter: secrets.strike(&chatter),

@@ -113,24 +113,26 @@ impl Secrets {
 
 /// `text` without what follows any key `secrets`. Works on broken JSON too: in doubt it takes away too much.
 pub(super) fn strike_fields(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
     let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.to_ascii_lowercase().find("secrets") {
-        let (before, after) = rest.split_at(at + "secrets".len());
-        out.push_str(before);
-        let value = after
-            .trim_start_matches(|c: char| c == '"' || c == '\'' || c == '`' || c.is_whitespace());
-        rest = match value.strip_prefix([':', '=']) {
-            Some(value) => {
-                out.push_str("\": \"");
-                out.push_str(REMOVED);
-                out.push('"');
-                &value[value_length(value)..]
-            }
-            None => after,
+    let mut copied = 0;
+    for (at, key) in lower.match_indices("secrets") {
+        let end = at + key.len();
+        if end < copied {
+            continue; // inside a value that was taken away
+        }
+        let value =
+            text[end..].trim_start_matches(|c: char| c.is_whitespace() || "\"'`".contains(c));
+        let Some(value) = value.strip_prefix([':', '=']) else {
+            continue;
         };
+        out.push_str(&text[copied..end]);
+        out.push_str("\": \"");
+        out.push_str(REMOVED);
+        out.push('"');
+        copied = text.len() - value.len() + value_length(value);
     }
-    out.push_str(rest);
+    out.push_str(&text[copied..]);
     out
 }
 
@@ -198,6 +200,25 @@ mod tests {
             "{struck}"
         );
         assert_eq!(format!("{secrets:?}"), r#"{"longer", "pin", "token"}"#);
+    }
+
+    proptest::proptest! {
+        /// Whatever a broken answer looks like, the value of its `secrets` field is not in what is kept of it.
+        #[test]
+        fn nothing_of_a_secrets_field_is_left(
+            before in "[ {}\":,a-zä\n]{0,20}",
+            value in "[ {}\\[\\]:,a-zä\n]{0,30}",
+            after in "[ {}\":,a-zä\n]{0,20}",
+        ) {
+            let given = serde_json::json!({"k": format!("{value}TOPSECRET{value}")});
+            for text in [
+                format!("{before}\"secrets\": {given}{after}"),
+                format!("{before}\"secrets\": {}", &given.to_string()[..given.to_string().len() - 2]),
+            ] {
+                let struck = strike_fields(&text);
+                proptest::prop_assert!(!struck.contains("TOPSECRET"), "{}", struck);
+            }
+        }
     }
 
     #[test]

@@ -276,7 +276,7 @@ impl Run {
 /// Whether a reviewer's `ok` makes up for a failing status: a command may be expected to end with 1, but nobody can
 /// approve away a limit, a refusal, or a task that did not come to its end.
 fn vindicated(report: &TaskReport) -> bool {
-    report.status == TaskStatus::Failed
+    report.status != TaskStatus::Interrupted
         && report.exit_code.is_some()
         && report
             .error

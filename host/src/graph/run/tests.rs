@@ -468,6 +468,13 @@ fn an_unreviewed_failure_is_a_replan_with_the_error() {
 }
 
 #[test]
+fn an_exit_code_is_a_failure_whatever_the_status_says() {
+    let mut live = Live::planned(vec![skill(false), msg()]);
+    live.execute(|report| report.exit_code = Some(2));
+    assert!(live.told().contains("it ended with exit code 2"));
+}
+
+#[test]
 fn what_the_reviewer_rejected_stays_rejected() {
     let mut live = Live::planned(vec![skill(true), msg()]);
     live.done();
@@ -776,16 +783,13 @@ fn answer(step: &Step, dice: u32) -> StepResult {
         model: "m".to_owned(),
         usage: tokens,
     };
+    // Mostly reviewed skills: they are what leads into the far corners of the graph.
     let some = |kind: u32| -> Vec<Task> {
-        (0..=kind % 3)
-            .map(|n| {
-                if (kind >> n) & 1 == 0 {
-                    skill((kind >> n) & 2 == 0)
-                } else {
-                    msg()
-                }
-            })
-            .collect()
+        let task = |n: u32| match (kind >> (2 * n)) % 4 {
+            0 => msg(),
+            review => skill(review > 1),
+        };
+        (0..=kind % 3).map(task).collect()
     };
     match step {
         Step::Retrieve => StepResult::Retrieved {
@@ -823,9 +827,9 @@ fn answer(step: &Step, dice: u32) -> StepResult {
         },
         Step::Start { task, .. } => StepResult::Started { task: *task },
         Step::Execute { task, brief } => {
-            let status = match dice % 4 {
+            let status = match dice % 8 {
                 0 => TaskStatus::Failed,
-                1 if dice.is_multiple_of(7) => TaskStatus::Interrupted,
+                1..=3 if dice.is_multiple_of(7) => TaskStatus::Interrupted,
                 _ => TaskStatus::Done,
             };
             let mut report = Box::new(TaskReport::new(
