@@ -30,7 +30,7 @@ pub use self::instance::{Answer, Ended, Used};
 pub use self::limits::{Limit, LimitHit};
 pub use self::loader::Shape;
 
-use self::ctx::{Ctx, ReadableSecrets};
+use self::ctx::ReadableSecrets;
 use self::engine::Sandbox;
 use self::grant::{Allowed, Grant};
 use self::host::{HttpRule, HttpRules, Keep, Usage};

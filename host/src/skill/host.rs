@@ -11,21 +11,19 @@ mod quota;
 mod secrets;
 
 pub use self::files::{FileNote, note};
-pub use self::http::{HttpGate, HttpRules};
+pub use self::http::{HttpGate, HttpRule, HttpRules};
 pub use self::kv::Keep;
 pub use self::output::Capture;
 pub use self::quota::{Quota, Usage};
 
 use super::ctx::Ctx;
 use super::wit::since_v0_1::kiso::skill;
+use crate::store::StoreError;
 use wasmtime::component::{HasSelf, Linker};
 
 /// Everything that the world `kiso:skill/skill` and `wasi:cli/command` may import.
 pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
-    let mut options = wasmtime_wasi::p2::bindings::LinkOptions::default();
-    // Without it `process::exit(3)` reaches the host as 1.
-    options.cli_exit_with_code(true);
-    wasmtime_wasi::p2::add_to_linker_with_options_async(linker, &options)?;
+    wasmtime_wasi::p2::add_to_linker_async(linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)?;
     skill::types::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
     skill::log::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
@@ -34,6 +32,19 @@ pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
     skill::publish::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
     skill::kv::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
     files::add_to_linker(linker)
+}
+
+/// The types have no functions of their own.
+impl skill::types::Host for Ctx {}
+
+/// What the store refused, as a failure that the guest may handle.
+fn refused(error: &StoreError) -> skill::types::Failure {
+    let code = match error {
+        StoreError::Quota { .. } => "quota",
+        StoreError::BadKey { .. } => "bad-args",
+        _ => "unavailable",
+    };
+    failure(code, error.to_string())
 }
 
 /// A failure that the guest may handle.

@@ -5,7 +5,7 @@ mod args;
 mod needs;
 
 pub use self::args::{ArgError, args_schema};
-pub use self::needs::{HttpNeed, Inject, Needs, Workspace};
+pub use self::needs::{HttpNeed, Inject, Needs, Workspace, check_host};
 
 use crate::home::SkillName;
 use serde::Deserialize;

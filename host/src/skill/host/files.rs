@@ -66,7 +66,8 @@ pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
         |mut store: StoreContextMut<'_, Ctx>, (fd, new): (Resource<Descriptor>, u64)| {
             Box::new(async move {
                 let ctx = store.data_mut();
-                ctx.quota.write(new.saturating_sub(size(ctx, &fd).await))?;
+                let longer = new.saturating_sub(size(ctx, &fd).await);
+                ctx.quota.write(longer)?;
                 answer(ctx.filesystem().set_size(fd, new).await)
             })
         },

@@ -1,25 +1,16 @@
 //! `kiso:skill/kv`: small values that outlive a call.
 
-use super::failure;
+use super::{failure, refused};
 use crate::home::{SessionName, SkillName};
 use crate::skill::ctx::Ctx;
 use crate::skill::wit::since_v0_1::kiso::skill::kv::Host;
 use crate::skill::wit::since_v0_1::kiso::skill::types::Failure;
-use crate::store::StoreError;
 
 /// Whether values of `kv` reach the disk. A self-test and `kiso skill test` leave nothing behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     Disk,
     Nothing,
-}
-
-fn refused(error: StoreError) -> Failure {
-    match error {
-        StoreError::Quota { message } => failure("quota", message),
-        StoreError::BadKey { message } => failure("bad-args", message),
-        other => failure("unavailable", other.to_string()),
-    }
 }
 
 impl Ctx {
@@ -32,7 +23,7 @@ impl Ctx {
 impl Host for Ctx {
     async fn get(&mut self, key: String) -> wasmtime::Result<Result<Option<Vec<u8>>, Failure>> {
         let (session, skill) = self.owner();
-        Ok(self.store.read(move |view| view.kv_get(&session, &skill, &key)).await.map_err(refused))
+        Ok(self.store.read(move |view| view.kv_get(&session, &skill, &key)).await.map_err(|e| refused(&e)))
     }
 
     async fn set(&mut self, key: String, value: Vec<u8>) -> wasmtime::Result<Result<(), Failure>> {
@@ -40,7 +31,7 @@ impl Host for Ctx {
             return Ok(Err(failure("unavailable", "values are not kept in a test")));
         }
         let (session, skill) = self.owner();
-        Ok(self.store.write(move |tx| tx.kv_set(&session, &skill, &key, &value)).await.map_err(refused))
+        Ok(self.store.write(move |tx| tx.kv_set(&session, &skill, &key, &value)).await.map_err(|e| refused(&e)))
     }
 
     async fn delete(&mut self, key: String) -> wasmtime::Result<Result<bool, Failure>> {
@@ -48,11 +39,11 @@ impl Host for Ctx {
             return Ok(Err(failure("unavailable", "values are not kept in a test")));
         }
         let (session, skill) = self.owner();
-        Ok(self.store.write(move |tx| tx.kv_delete(&session, &skill, &key)).await.map_err(refused))
+        Ok(self.store.write(move |tx| tx.kv_delete(&session, &skill, &key)).await.map_err(|e| refused(&e)))
     }
 
     async fn keys(&mut self, prefix: String) -> wasmtime::Result<Result<Vec<String>, Failure>> {
         let (session, skill) = self.owner();
-        Ok(self.store.read(move |view| view.kv_keys(&session, &skill, &prefix)).await.map_err(refused))
+        Ok(self.store.read(move |view| view.kv_keys(&session, &skill, &prefix)).await.map_err(|e| refused(&e)))
     }
 }

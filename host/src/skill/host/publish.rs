@@ -1,11 +1,10 @@
 //! `kiso:skill/publish`: links to files of the workspace.
 
-use super::failure;
+use super::{failure, refused};
 use super::files::{NoteError, note};
 use crate::skill::ctx::Ctx;
 use crate::skill::wit::since_v0_1::kiso::skill::publish::Host;
 use crate::skill::wit::since_v0_1::kiso::skill::types::Failure;
-use crate::store::StoreError;
 
 /// Larger files are copied by hand, not opened in a browser.
 const MAX_BYTES: u64 = 64 << 20;
@@ -34,8 +33,7 @@ impl Host for Ctx {
                 self.published.push((note.path, link.clone()));
                 Ok(link)
             }
-            Err(StoreError::Quota { message }) => Err(failure("quota", message)),
-            Err(error) => Err(failure("unavailable", format!("the file could not be published: {error}"))),
+            Err(error) => Err(refused(&error)),
         })
     }
 }
