@@ -46,6 +46,8 @@ settings! {
         max_review_depth: Int(3, 0, 20),
         /// How often a message may be planned anew.
         max_replan_depth: Int(3, 0, 20),
+        /// Tasks of a plan, those that a reviewer adds included.
+        max_tasks: Int(50, 1, 500),
         /// Tokens that all model calls of a run may use together, in and out.
         max_tokens_per_run: Int(500_000, 1_000, 1_000_000_000),
         /// Size in MiB of a file that is copied into a workspace with --file.
@@ -87,9 +89,7 @@ settings! {
         /// Tables that a component may have.
         tables: Int(64, 1, 1_000),
         /// Elements of a table.
-        table_elements: Int(100_000, 1_000, 10_000_000),
-        /// Threads that compile; 0 is one per core.
-        compile_threads: Int(0, 0, 256),
+        table_elements: Int(200_000, 1_000, 10_000_000),
     }
 
     /// Requests that skills make to the hosts they were granted.
@@ -98,8 +98,6 @@ settings! {
         max_response_mib: Int(16, 1, 4_096),
         /// Seconds until a connection stands.
         connect_timeout_s: Int(10, 1, 300),
-        /// Whether a granted host may have a private address, such as 127.0.0.1 or 192.168.0.1.
-        allow_private: Bool(false),
     }
 }
 

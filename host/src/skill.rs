@@ -22,11 +22,11 @@ mod values;
 mod wit;
 
 pub use self::args::{from_words, near_names};
-pub use self::ctx::{LogLine, Observer, Quiet};
+pub use self::ctx::{Observer, Quiet};
 pub use self::error::{Blame, SkillError};
 pub use self::install::{Candidate, GrantChoice};
 pub use self::installed::{Installed, Place, Tool};
-pub use self::instance::{Answer, Ended, Used};
+pub use self::instance::{Answer, Ended};
 pub use self::limits::{Limit, LimitHit};
 pub use self::loader::Shape;
 
@@ -216,6 +216,12 @@ impl Skills {
     pub fn allowed(&self, skill: &Installed) -> Result<Allowed, SkillError> {
         let grant = Grant::load(self.home(), skill.name()).map_err(|e| SkillError::host(skill.name().as_str(), e))?;
         Ok(Allowed::new(&skill.manifest, grant.as_ref(), &self.config().engine, skill.is_bundled()))
+    }
+
+    /// What an administrator granted this skill beyond what every skill gets.
+    pub fn grant(&self, skill: &Installed) -> Result<Grant, SkillError> {
+        let grant = Grant::load(self.home(), skill.name()).map_err(|e| SkillError::host(skill.name().as_str(), e))?;
+        Ok(grant.unwrap_or_default())
     }
 
     fn all_bundled(&self) -> &[Arc<Installed>] {

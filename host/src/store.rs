@@ -37,6 +37,7 @@
 mod error;
 mod events;
 mod id;
+mod integrity;
 mod kv;
 mod migrations;
 mod published;

@@ -37,6 +37,12 @@ pub struct TaskReport {
     /// Wall-clock time in milliseconds.
     #[serde(default)]
     pub millis: u64,
+    /// What it used of its limits; for the trace, not for prompts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<Used>,
+    /// What the skill logged; for the trace, not for prompts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<LogLine>,
     /// SHA-256 of the component that ran, so that a trace names the exact code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill_digest: Option<String>,
@@ -54,6 +60,8 @@ impl TaskReport {
             error: None,
             exit_code: None,
             millis: 0,
+            used: None,
+            log: Vec::new(),
             skill_digest: None,
         }
     }
@@ -78,6 +86,24 @@ impl TaskReport {
             (None, None, _) => "it failed without saying why".to_owned(),
         })
     }
+}
+
+/// What a call used of its limits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Used {
+    pub millis: u64,
+    /// The most bytes that its memories held at once.
+    pub memory_bytes: u64,
+    pub written_bytes: u64,
+    pub host_calls: u64,
+}
+
+/// A line that a skill logged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLine {
+    /// "error", "warn", "info" or "debug".
+    pub level: String,
+    pub message: String,
 }
 
 /// Said of a task whose end the host did not see.

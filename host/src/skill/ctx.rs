@@ -2,10 +2,10 @@
 
 use super::host::{HttpGate, Keep, Quota};
 use super::limits::{Budget, HitCell, LimitHit, Meter};
+use crate::graph::report::LogLine;
 use crate::home::{SessionName, SkillName};
 use crate::secret::SecretValue;
 use crate::store::Store;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -76,14 +76,6 @@ pub struct ReadableSecrets {
     pub denied: Vec<String>,
     /// Declared and granted, but nobody has set it: name and how to set it.
     pub unset: Vec<(String, String)>,
-}
-
-/// A line for the trace.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogLine {
-    /// "error", "warn", "info" or "debug".
-    pub level: String,
-    pub message: String,
 }
 
 /// The lines of one call, within their limits.

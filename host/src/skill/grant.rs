@@ -196,7 +196,7 @@ impl Allowed {
 
 /// Whether every host that `narrow` names is also named by `wide`. A "*" covers other ports than the scheme's own too:
 /// the one who grants "example.org:8080" has named the port.
-fn covers(wide: &str, narrow: &str) -> bool {
+pub fn covers(wide: &str, narrow: &str) -> bool {
     wide == narrow || wide == "*" || wide.strip_prefix('*').is_some_and(|suffix| suffix.starts_with('.') && narrow.ends_with(suffix))
 }
 

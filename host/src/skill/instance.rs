@@ -1,6 +1,6 @@
 //! One call: a fresh instance with its limits, run to its end, and its outcome put into words.
 
-use super::ctx::{Ctx, Log, LogLine, Observer, ReadableSecrets, cut};
+use super::ctx::{Ctx, Log, Observer, ReadableSecrets, cut};
 use super::engine::Sandbox;
 use super::error::{Blame, SkillError};
 use super::host::{Capture, FileNote, HttpGate, HttpRules, Keep, Quota, Usage, note};
@@ -9,9 +9,9 @@ use super::manifest::Workspace;
 use super::values;
 use super::wit::since_v0_1::exports::skill as guest;
 use super::wit::since_v0_1::{SkillPre, kiso::skill::types};
+use crate::graph::report::{LogLine, Used};
 use crate::home::{SessionName, SkillName};
 use crate::store::Store;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -81,16 +81,6 @@ pub struct Answer {
     pub text: String,
     pub data: Option<Value>,
     pub files: Vec<FileNote>,
-}
-
-/// What a call used of its limits.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Used {
-    pub millis: u64,
-    /// The most bytes that its memories held at once.
-    pub memory_bytes: u64,
-    pub written_bytes: u64,
-    pub host_calls: u64,
 }
 
 /// Longest message of a failure that is kept.

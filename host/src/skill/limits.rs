@@ -35,6 +35,25 @@ pub enum Limit {
     Files,
 }
 
+impl Limit {
+    /// As in JSON, such as "call-writes".
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Memory => "memory",
+            Self::Tables => "tables",
+            Self::Stack => "stack",
+            Self::Output => "output",
+            Self::Log => "log",
+            Self::HostCalls => "host-calls",
+            Self::OpenFiles => "open-files",
+            Self::CallWrites => "call-writes",
+            Self::Workspace => "workspace",
+            Self::Files => "files",
+        }
+    }
+}
+
 /// A limit that was reached: which, its value with unit, and where it is set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitHit {

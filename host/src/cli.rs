@@ -1,0 +1,148 @@
+//! The command line: one file per command, and what they share.
+//!
+//! Results go to standard output, progress to standard error; with `--json` standard output has one JSON object per line
+//! (docs/json.md). Exit codes are those of [`Exit`].
+
+mod completions;
+mod doctor;
+mod failure;
+mod run;
+mod show;
+mod skill;
+mod trace;
+
+pub use self::failure::{Exit, Failure};
+
+use crate::config::Config;
+use crate::home::{Home, SessionName};
+use crate::secret::Secrets;
+use crate::skill::{Observer, Skills};
+use crate::store::Store;
+use clap::{CommandFactory, Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// An agent whose skills and commands all run as WASI components in a sandbox.
+#[derive(Debug, Parser)]
+#[command(name = "kiso", version, max_term_width = 100, after_help = EXIT_CODES)]
+struct Kiso {
+    #[command(flatten)]
+    shared: Shared,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 the work failed, 2 wrong use, 3 configuration, 4 refused by policy, 5 a limit was hit.";
+
+/// What every command takes.
+#[derive(Debug, clap::Args)]
+struct Shared {
+    /// Directory that holds everything kiso keeps; made on first use [default: ~/.kiso]
+    #[arg(long, env = "KISO_HOME", global = true, value_name = "DIR")]
+    home: Option<PathBuf>,
+    /// Print one JSON object per line instead of text
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Turn one message into finished work, here and now
+    Run(run::Run),
+    /// Install, inspect, call and write skills
+    #[command(subcommand)]
+    Skill(skill::Skill),
+    /// Show what a run did, step by step
+    Trace(trace::Trace),
+    /// Check the home, the configuration, the store and every skill
+    Doctor(doctor::Doctor),
+    /// Print a completion script for a shell
+    Completions(completions::Completions),
+}
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    let kiso = match Kiso::try_parse() {
+        Ok(kiso) => kiso,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    log_to_stderr();
+    let shared = &kiso.shared;
+    let result = match kiso.command {
+        Command::Run(command) => command.execute(shared),
+        Command::Skill(command) => command.execute(shared),
+        Command::Trace(command) => command.execute(shared),
+        Command::Doctor(command) => command.execute(shared),
+        Command::Completions(command) => {
+            command.execute(&mut Kiso::command());
+            Ok(Exit::Done)
+        }
+    };
+    match result {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            failure.print(shared.json);
+            failure.exit.into()
+        }
+    }
+}
+
+/// `KISO_LOG=debug` shows what happens inside; without it only what somebody should know.
+fn log_to_stderr() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("KISO_LOG").unwrap_or_else(|_| "warn".into());
+    let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(ansi).without_time().try_init();
+}
+
+/// An opened home with what lies in it.
+struct Opened {
+    home: Home,
+    config: Config,
+    store: Store,
+    skills: Skills,
+}
+
+impl Opened {
+    fn new(shared: &Shared, observer: Arc<dyn Observer>) -> Result<Self, Failure> {
+        let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
+        let config = Config::load(&home)?;
+        let store = Store::open(&home.store_path())?;
+        let skills = Skills::new(home.clone(), config.clone(), store.clone(), observer);
+        Ok(Self { home, config, store, skills })
+    }
+}
+
+/// The session of a command that names none.
+const DEFAULT_SESSION: &str = "default";
+
+fn session(name: Option<&str>) -> Result<SessionName, Failure> {
+    Ok(SessionName::parse(name.unwrap_or(DEFAULT_SESSION))?)
+}
+
+fn environment_secrets() -> Secrets {
+    Secrets::from_environment(std::env::vars_os())
+}
+
+/// The runtime of one command. Guests run on its workers, file access on its blocking threads.
+fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
+    let workers = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(4);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers)
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::new(Exit::Failed, format!("failed to start threads: {e}")))?;
+    Ok(runtime.block_on(work))
+}
+
+/// `key=value` words as pairs.
+fn pairs(words: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let split = |word: &String| match word.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err(Failure::new(Exit::Usage, format!("`{word}` is no argument; write KEY=VALUE, or --args with JSON"))),
+    };
+    words.iter().map(split).collect()
+}

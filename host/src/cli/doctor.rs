@@ -1,0 +1,122 @@
+//! `kiso doctor`: looks at everything that a run needs, and says what to do about what is wrong.
+
+use super::show::{Show, size};
+use super::{Exit, Failure, Shared, block_on};
+use crate::config::Config;
+use crate::drive::Models;
+use crate::home::Home;
+use crate::llm::Role;
+use crate::skill::{Quiet, Skills};
+use crate::store::Store;
+use serde_json::json;
+use std::sync::Arc;
+
+#[derive(Debug, clap::Args)]
+pub struct Doctor {}
+
+/// Free space under which writing becomes a matter of luck.
+const LOW_DISK: u64 = 256 << 20;
+
+impl Doctor {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let mut report = Report { json: shared.json, show: Show::new(false), worst: Exit::Done };
+        let Some(home) = report.check("home", open_home(shared)) else { return Ok(report.worst) };
+        let config = report.check("config", Config::load(&home).map(|c| (c, home.config_path().display().to_string())).map_err(Failure::from));
+        report.check("disk", disk(&home).map(|free| ((), format!("{} free", size(free)))));
+        report.check("clock", clock().map(|now| ((), now)));
+        let store = report.check("store", open_store(&home));
+        for role in Role::ALL {
+            let path = home.roles_dir().join(format!("{role}.md"));
+            if path.exists() {
+                let read = std::fs::read_to_string(&path).map(|_| ((), format!("{} overrides the built-in prompt", path.display())));
+                report.check(&format!("role {role}"), read.map_err(|e| Failure::new(Exit::Config, format!("{}: {e}", path.display()))));
+            }
+        }
+        if let Some(config) = &config {
+            let models = Models::open(config).map_err(Failure::from);
+            report.check("models", models.map(|models| {
+                let names: Vec<String> = Role::ALL.iter().map(|r| format!("{r}: {}", models.of(*r).name())).collect();
+                ((), names.join(", "))
+            }));
+        }
+        let (Some(config), Some(store)) = (config, store) else { return Ok(report.worst) };
+        let skills = Skills::new(home, config, store.clone(), Arc::new(Quiet));
+        for skill in skills.list() {
+            match skill {
+                Err(error) => drop(report.check::<()>("skill", Err(error.into()))),
+                Ok(skill) => {
+                    let loaded = block_on(skills.warm(&skill))?;
+                    let what = format!("{} {} loads", skill.manifest.version, skill.shape.describe());
+                    report.check(&format!("skill {}", skill.name()), loaded.map(|()| ((), what)).map_err(Failure::from));
+                }
+            }
+        }
+        store.close();
+        Ok(report.worst)
+    }
+}
+
+struct Report {
+    json: bool,
+    show: Show,
+    worst: Exit,
+}
+
+impl Report {
+    fn check<T>(&mut self, what: &str, result: Result<(T, String), Failure>) -> Option<T> {
+        let (ok, text, value) = match result {
+            Ok((value, text)) => (true, text, Some(value)),
+            Err(failure) => {
+                if self.worst == Exit::Done {
+                    self.worst = failure.exit;
+                }
+                (false, failure.message, None)
+            }
+        };
+        if self.json {
+            println!("{}", json!({ "type": "check", "what": what, "ok": ok, "detail": text }));
+        } else {
+            let mark = if ok { self.show.green("ok  ") } else { self.show.red("FAIL") };
+            println!("{mark} {what}: {text}");
+        }
+        value
+    }
+}
+
+fn open_home(shared: &Shared) -> Result<(Home, String), Failure> {
+    let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
+    let path = home.path().display().to_string();
+    Ok((home, path))
+}
+
+fn open_store(home: &Home) -> Result<(Store, String), Failure> {
+    let store = Store::open(&home.store_path())?;
+    let found = store.read_blocking(|view| view.integrity())?;
+    match found.as_slice() {
+        [] => Ok((store, format!("{} is whole", home.store_path().display()))),
+        problems => Err(Failure::new(
+            Exit::Failed,
+            format!("{} is damaged ({}); restore a backup", home.store_path().display(), problems.join("; ")),
+        )),
+    }
+}
+
+fn disk(home: &Home) -> Result<u64, Failure> {
+    let path = home.path();
+    let stat = rustix::fs::statvfs(path).map_err(|e| Failure::new(Exit::Config, format!("{}: {e}", path.display())))?;
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    if free < LOW_DISK {
+        let message = format!("only {} are free at {}; delete something, or move the home with --home", size(free), path.display());
+        return Err(Failure::new(Exit::Failed, message));
+    }
+    Ok(free)
+}
+
+/// A board without a battery starts in 1970 until it reaches a time server; timestamps and certificates are wrong then.
+fn clock() -> Result<String, Failure> {
+    let now = jiff::Timestamp::now();
+    if now.as_second() < 1_750_000_000 {
+        return Err(Failure::new(Exit::Failed, format!("the clock says {now}, which is past; set it or start a time service")));
+    }
+    Ok(now.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+}

@@ -1,0 +1,139 @@
+//! How a command ends.
+
+use crate::drive::{DriveError, ModelError};
+use crate::home::{HomeError, ImportError, NameError};
+use crate::skill::{Blame, SkillError};
+use crate::store::StoreError;
+use crate::{config::ConfigError, store};
+use serde_json::json;
+use std::process::ExitCode;
+
+/// Exit codes (design §14).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    Done = 0,
+    /// The work failed.
+    Failed = 1,
+    /// The command was used wrongly.
+    Usage = 2,
+    /// The configuration or the home cannot be used.
+    Config = 3,
+    /// Refused by what an administrator allowed.
+    Policy = 4,
+    /// A limit was hit.
+    Limit = 5,
+}
+
+impl Exit {
+    /// Stable word for JSON.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Usage => "usage",
+            Self::Config => "config",
+            Self::Policy => "policy",
+            Self::Limit => "limit",
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// A command that did not do its work, and what a person is told.
+#[derive(Debug)]
+pub struct Failure {
+    pub exit: Exit,
+    pub message: String,
+}
+
+impl Failure {
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into() }
+    }
+
+    pub(super) fn print(&self, json: bool) {
+        if json {
+            println!("{}", json!({ "type": "error", "code": self.exit.code(), "message": self.message }));
+        } else {
+            eprintln!("error: {}", self.message);
+        }
+    }
+}
+
+impl From<HomeError> for Failure {
+    fn from(error: HomeError) -> Self {
+        let exit = match error {
+            HomeError::Busy { .. } | HomeError::DiskFull { .. } => Exit::Failed,
+            _ => Exit::Config,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::new(Exit::Config, error.to_string())
+    }
+}
+
+impl From<ModelError> for Failure {
+    fn from(error: ModelError) -> Self {
+        Self::new(Exit::Config, error.to_string())
+    }
+}
+
+impl From<NameError> for Failure {
+    fn from(error: NameError) -> Self {
+        Self::new(Exit::Usage, error.to_string())
+    }
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Self {
+        let exit = match error {
+            ImportError::Io { .. } | ImportError::Home(_) => Exit::Failed,
+            ImportError::TooLarge { .. } => Exit::Limit,
+            _ => Exit::Usage,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let exit = match error {
+            store::StoreError::NoRun { .. } | store::StoreError::Ambiguous { .. } => Exit::Usage,
+            store::StoreError::Newer { .. } | store::StoreError::Changed { .. } | store::StoreError::Foreign { .. } => Exit::Config,
+            _ => Exit::Failed,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+impl From<DriveError> for Failure {
+    fn from(error: DriveError) -> Self {
+        match error {
+            DriveError::Store(error) => error.into(),
+            DriveError::Home(error) => error.into(),
+            other => Self::new(Exit::Failed, other.to_string()),
+        }
+    }
+}
+
+impl From<SkillError> for Failure {
+    fn from(error: SkillError) -> Self {
+        let exit = match error.blame {
+            _ if error.limit.is_some() => Exit::Limit,
+            _ if error.code == "denied" => Exit::Policy,
+            Blame::Policy => Exit::Policy,
+            Blame::Caller => Exit::Usage,
+            Blame::Skill | Blame::Host => Exit::Failed,
+        };
+        Self::new(exit, error.to_string())
+    }
+}

@@ -1,0 +1,131 @@
+//! What a person sees while kiso works: lines on standard error, and a spinner where that is a terminal.
+
+use crate::skill::Observer;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+/// A spinner is drawn only for what takes longer than a moment.
+const TICK: Duration = Duration::from_millis(120);
+
+/// Standard error, shared by everything that reports on one command.
+#[derive(Debug)]
+pub struct Show {
+    /// None where no person watches: with `--json`.
+    quiet: bool,
+    terminal: bool,
+    spinner: Mutex<Option<ProgressBar>>,
+}
+
+impl Show {
+    pub fn new(quiet: bool) -> Self {
+        let terminal = std::io::stderr().is_terminal() && !quiet;
+        Self { quiet, terminal, spinner: Mutex::new(None) }
+    }
+
+    /// Whether colour and spinners make sense.
+    pub fn is_terminal(&self) -> bool {
+        self.terminal && std::env::var_os("NO_COLOR").is_none()
+    }
+
+    /// Prints a line, above the spinner if one turns.
+    pub fn line(&self, text: &str) {
+        if self.quiet {
+            return;
+        }
+        match &*self.lock() {
+            Some(spinner) => spinner.suspend(|| eprintln!("{text}")),
+            None => eprintln!("{text}"),
+        }
+    }
+
+    /// Says what is being done until [`Self::rest`]. Where there is no terminal, nothing is drawn.
+    pub fn busy(&self, what: &str) {
+        if !self.terminal {
+            return;
+        }
+        let mut spinner = self.lock();
+        let bar = spinner.get_or_insert_with(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            bar.set_style(ProgressStyle::with_template("{spinner:.cyan} {msg} {elapsed:.dim}").expect("the template is right"));
+            bar.enable_steady_tick(TICK);
+            bar
+        });
+        bar.set_message(what.to_owned());
+    }
+
+    /// Takes the spinner away.
+    pub fn rest(&self) {
+        if let Some(spinner) = self.lock().take() {
+            spinner.finish_and_clear();
+        }
+    }
+
+    /// Dim text on a terminal.
+    pub fn dim(&self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    pub fn bold(&self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    pub fn green(&self, text: &str) -> String {
+        self.paint("32", text)
+    }
+
+    pub fn red(&self, text: &str) -> String {
+        self.paint("31", text)
+    }
+
+    fn paint(&self, code: &str, text: &str) -> String {
+        if self.is_terminal() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<ProgressBar>> {
+        self.spinner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observer for Show {
+    fn compiling(&self, skill: &str) {
+        if self.terminal {
+            self.busy(&format!("compiling {skill} (once)"));
+        } else {
+            self.line(&format!("compiling {skill} (once)"));
+        }
+    }
+
+    fn progress(&self, skill: &str, done: Option<f64>, note: &str) {
+        let share = done.map(|d| format!(" {:.0} %", d * 100.0)).unwrap_or_default();
+        self.busy(&format!("{skill}:{share} {note}"));
+    }
+}
+
+/// Text of a guest or a model without what could move a terminal's cursor or colour its output.
+pub fn printable(text: &str) -> String {
+    let keep = |c: char| c == '\n' || c == '\t' || !c.is_control();
+    if text.chars().all(keep) {
+        return text.to_owned();
+    }
+    text.chars().map(|c| if keep(c) { c } else { '\u{fffd}' }).collect()
+}
+
+/// "340 ms", "1.2 s".
+pub fn duration(millis: u64) -> String {
+    match millis {
+        0..1_000 => format!("{millis} ms"),
+        _ => format!("{}.{} s", millis / 1_000, millis % 1_000 / 100),
+    }
+}
+
+/// "812 bytes", "3.4 kB", "2.1 MB".
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{}.{} kB", bytes / 1_000, bytes % 1_000 / 100),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+    }
+}

@@ -1,0 +1,88 @@
+//! `kiso skill add`.
+
+use super::open;
+use crate::cli::{Exit, Failure, Shared, block_on};
+use crate::skill::GrantChoice;
+use clap::ValueEnum;
+use serde_json::json;
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub struct Add {
+    /// The .wasm file
+    file: PathBuf,
+    /// Manifest to use instead of the one in the file or beside it
+    #[arg(long, value_name = "KISO.TOML")]
+    manifest: Option<PathBuf>,
+    /// Name to install it under instead of its own
+    #[arg(long)]
+    name: Option<String>,
+    /// Grant everything that it asks for, or nothing; without this you are asked
+    #[arg(long, value_name = "all|none")]
+    grant: Option<Grant>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Grant {
+    All,
+    None,
+}
+
+impl Add {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let (opened, show) = open(shared)?;
+        let skills = &opened.skills;
+        let candidate = skills.examine(&self.file, self.manifest.as_deref(), self.name.as_deref())?;
+        let (name, version) = (candidate.name().clone(), candidate.manifest().version.clone());
+        if candidate.derived {
+            show.line("the file brings no kiso.toml; name and arguments are taken from the component");
+        }
+        if let Some(old) = &candidate.replaces {
+            show.line(&format!("replaces {name} {old}"));
+        }
+        let choice = match self.grant {
+            Some(Grant::All) => GrantChoice::All,
+            Some(Grant::None) => GrantChoice::None,
+            None if candidate.beyond.is_empty() => GrantChoice::Keep,
+            None => {
+                let asks = if candidate.replaces.is_some() { "asks for more than before" } else { "asks to" };
+                let question = format!("{name} {version} {asks}:\n{}", candidate.beyond);
+                ask(&question, shared.json)?
+            }
+        };
+        let installed = block_on(skills.install(candidate, choice));
+        show.rest();
+        let installed = installed??;
+        let tools: Vec<&str> = installed.tools.iter().map(|t| t.name.as_str()).collect();
+        if shared.json {
+            let object = json!({
+                "type": "loaded", "skill": name.as_str(), "version": version, "shape": installed.shape,
+                "wrapped": installed.wrapped, "digest": skills.digest(&installed), "tools": tools,
+            });
+            println!("{object}");
+        } else {
+            let wrapped = if installed.wrapped { ", wrapped from WASI preview 1" } else { "" };
+            let several = if tools.len() > 1 { format!("; tools: {}", tools.join(", ")) } else { String::new() };
+            println!("loaded {name} {version} ({}{wrapped}){several}", installed.shape.describe());
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// Asks a person; where there is none, the answer has to be on the command line.
+fn ask(question: &str, json: bool) -> Result<GrantChoice, Failure> {
+    if json || !std::io::stdin().is_terminal() {
+        let message = format!("{question}nothing was installed; say --grant all or --grant none");
+        return Err(Failure::new(Exit::Policy, message));
+    }
+    eprint!("{question}Allow all of this? [y]es, [n]o but install, [c]ancel: ");
+    std::io::stderr().flush().ok();
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).ok();
+    match answer.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(GrantChoice::All),
+        "n" | "no" => Ok(GrantChoice::None),
+        _ => Err(Failure::new(Exit::Policy, "nothing was installed")),
+    }
+}

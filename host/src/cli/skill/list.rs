@@ -1,0 +1,45 @@
+//! `kiso skill list`.
+
+use super::open;
+use crate::cli::show::printable;
+use crate::cli::{Exit, Failure, Shared};
+use serde_json::json;
+
+#[derive(Debug, clap::Args)]
+pub struct List {}
+
+impl List {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let (opened, _) = open(shared)?;
+        let mut exit = Exit::Done;
+        for skill in opened.skills.list() {
+            let skill = match skill {
+                Ok(skill) => skill,
+                Err(error) => {
+                    exit = Exit::Failed;
+                    let failure = Failure::from(error);
+                    if shared.json {
+                        println!("{}", json!({ "type": "error", "code": failure.exit.code(), "message": failure.message }));
+                    } else {
+                        eprintln!("error: {}", failure.message);
+                    }
+                    continue;
+                }
+            };
+            let manifest = &skill.manifest;
+            let origin = if skill.is_bundled() { "bundled" } else { "installed" };
+            if shared.json {
+                let tools: Vec<&str> = skill.tools.iter().map(|t| t.name.as_str()).collect();
+                let object = json!({
+                    "type": "skill", "skill": manifest.name.as_str(), "version": manifest.version, "origin": origin,
+                    "shape": skill.shape, "category": manifest.category, "summary": manifest.summary, "tools": tools,
+                });
+                println!("{object}");
+            } else {
+                let summary = printable(&manifest.summary);
+                println!("{:16} {:10} {origin:10} {summary}", manifest.name.as_str(), manifest.version);
+            }
+        }
+        Ok(exit)
+    }
+}

@@ -1,0 +1,52 @@
+//! `kiso skill pack`.
+
+use crate::cli::{Exit, Failure, Shared};
+use crate::skill::manifest::Manifest;
+use crate::skill::pack::pack;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+pub struct Pack {
+    /// The .wasm file
+    file: PathBuf,
+    /// The manifest to put inside [default: kiso.toml beside the file, then in the current directory]
+    #[arg(long, value_name = "KISO.TOML")]
+    manifest: Option<PathBuf>,
+    /// Where to write; without it the file is replaced
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+impl Pack {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let manifest = match &self.manifest {
+            Some(path) => path.clone(),
+            None => {
+                let beside = self.file.with_file_name("kiso.toml");
+                if beside.exists() { beside } else { PathBuf::from("kiso.toml") }
+            }
+        };
+        let out = self.out.as_deref().unwrap_or(&self.file);
+        let name = write_packed(&self.file, &manifest, out)?;
+        if shared.json {
+            println!("{}", json!({ "type": "packed", "skill": name, "file": out }));
+        } else {
+            println!("packed {name} into {}", out.display());
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// Checks the manifest and writes the packed file; returns the skill's name.
+pub(super) fn write_packed(wasm: &Path, manifest: &Path, out: &Path) -> Result<String, Failure> {
+    let read = |path: &Path| std::fs::read(path).map_err(|e| Failure::new(Exit::Usage, format!("cannot read {}: {e}", path.display())));
+    let text = String::from_utf8(read(manifest)?).map_err(|_| Failure::new(Exit::Usage, format!("{} is not UTF-8 text", manifest.display())))?;
+    let parsed = Manifest::parse(&manifest.display().to_string(), &text).map_err(|e| Failure::new(Exit::Usage, e.to_string()))?;
+    let bytes = read(wasm)?;
+    if !bytes.starts_with(b"\0asm") {
+        return Err(Failure::new(Exit::Usage, format!("{} is not WebAssembly", wasm.display())));
+    }
+    std::fs::write(out, pack(&bytes, &text)).map_err(|e| Failure::new(Exit::Failed, format!("cannot write {}: {e}", out.display())))?;
+    Ok(parsed.name.to_string())
+}

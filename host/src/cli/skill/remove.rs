@@ -1,0 +1,26 @@
+//! `kiso skill remove`.
+
+use super::open;
+use crate::cli::{Exit, Failure, Shared};
+use crate::home::SkillName;
+use serde_json::json;
+
+#[derive(Debug, clap::Args)]
+pub struct Remove {
+    /// The skill
+    name: String,
+}
+
+impl Remove {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let (opened, _) = open(shared)?;
+        let name = SkillName::parse(&self.name)?;
+        opened.skills.remove(&name)?;
+        if shared.json {
+            println!("{}", json!({ "type": "removed", "skill": name.as_str() }));
+        } else {
+            println!("removed {name} and its grant");
+        }
+        Ok(Exit::Done)
+    }
+}
