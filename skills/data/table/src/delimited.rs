@@ -1,0 +1,179 @@
+//! Comma, semicolon, tab and bar separated values (RFC 4180 and what is found in the wild).
+
+use crate::cell::{Cell, Sink};
+use crate::date::{self, Order};
+use crate::name;
+use crate::number::{self, Style};
+use kiso_sdk::Failure;
+
+/// How a file is laid out.
+#[derive(Debug)]
+pub struct Layout {
+    pub delimiter: u8,
+    /// Bytes in front of the header: lines of comment and empty ones.
+    skip: usize,
+    skipped_lines: usize,
+    header: bool,
+    columns: usize,
+}
+
+/// Learns the layout and hands every cell to `sink`.
+pub fn survey(file: &str, text: &str, sink: &mut impl Sink, notes: &mut Vec<String>) -> Result<Layout, Failure> {
+    let (skip, skipped_lines) = preamble(text);
+    let delimiter = sniff(&text[skip..]);
+    let mut layout = Layout { delimiter, skip, skipped_lines, header: true, columns: 0 };
+    let mut first = csv::StringRecord::new();
+    if !reader(text, &layout).read_record(&mut first).map_err(|e| broken(file, &layout, &e))? {
+        return Err(Failure::new(
+            "not-a-table",
+            format!("{file} is empty; a table needs at least a line with column names"),
+        ));
+    }
+    layout.columns = first.len();
+    layout.header = !headless(text, &layout, &first);
+    let names = if layout.header {
+        first.iter().map(str::to_owned).collect()
+    } else {
+        notes.push(format!("{file} has no line with column names; its columns are called column_1, column_2, …"));
+        vec![String::new(); first.len()]
+    };
+    for name in name::distinct(names) {
+        sink.column(&name);
+    }
+    let short = rows(file, text, &layout, sink)?;
+    if let Some((count, line)) = short {
+        let rows = if count == 1 { "1 row has".to_owned() } else { format!("{count} rows have") };
+        notes.push(format!("{rows} fewer values than the header (first on line {line}); the rest counts as missing"));
+    }
+    Ok(layout)
+}
+
+/// Hands every cell to `sink`.
+pub fn walk(file: &str, text: &str, layout: &Layout, sink: &mut impl Sink) -> Result<(), Failure> {
+    rows(file, text, layout, sink).map(|_| ())
+}
+
+/// The number of rows that are too short, and the line of the first.
+fn rows(file: &str, text: &str, layout: &Layout, sink: &mut impl Sink) -> Result<Option<(usize, u64)>, Failure> {
+    let mut reader = reader(text, layout);
+    let mut record = csv::StringRecord::new();
+    let (mut short, mut first) = (None, layout.header);
+    let mut last_line = 0;
+    while reader.read_record(&mut record).map_err(|e| broken(file, layout, &e))? {
+        if std::mem::take(&mut first) {
+            continue;
+        }
+        let line = record.position().map_or(0, csv::Position::line) + layout.skipped_lines as u64;
+        last_line = line;
+        if record.len() == 1 && record[0].trim().is_empty() && layout.columns > 1 {
+            continue;
+        }
+        if let Some(extra) = record.iter().skip(layout.columns).position(|c| !c.trim().is_empty()) {
+            let count = layout.columns + extra + 1;
+            return Err(Failure::new(
+                "not-a-table",
+                format!(
+                    "{file} line {line} column {count}: the line has {} values, but there are {} columns; put a value that \
+                     holds the delimiter {} in double quotes",
+                    record.len(),
+                    layout.columns,
+                    shown(layout.delimiter)
+                ),
+            ));
+        }
+        if record.len() < layout.columns {
+            short = Some(short.map_or((1, line), |(count, first)| (count + 1, first)));
+        }
+        for (column, cell) in record.iter().take(layout.columns).enumerate() {
+            sink.cell(column, Cell::Written(cell.trim()));
+        }
+        sink.end_row();
+    }
+    // A quote that nobody closes swallows the rest of the file into one cell.
+    let swallowed = record.iter().any(|c| c.contains('\n')) || reader.position().line() > last_line + 1;
+    if swallowed && text.bytes().filter(|&b| b == b'"').count() % 2 == 1 {
+        let message = format!("{file} line {last_line}: a double quote is opened and never closed");
+        return Err(Failure::new("not-a-table", message));
+    }
+    Ok(short)
+}
+
+fn reader<'t>(text: &'t str, layout: &Layout) -> csv::Reader<&'t [u8]> {
+    csv::ReaderBuilder::new()
+        .delimiter(layout.delimiter)
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(&text.as_bytes()[layout.skip..])
+}
+
+fn broken(file: &str, layout: &Layout, error: &csv::Error) -> Failure {
+    let line = error.position().map_or(0, csv::Position::line) + layout.skipped_lines as u64;
+    Failure::new("not-a-table", format!("{file} line {line}: {error}"))
+}
+
+/// Bytes and lines in front of the header. A `sep=;` line is what spreadsheets put there.
+fn preamble(text: &str) -> (usize, usize) {
+    let (mut bytes, mut lines) = (0, 0);
+    for line in text.split_inclusive('\n') {
+        let start = line.trim();
+        if !(start.is_empty() || start.starts_with('#') || start.starts_with("sep=")) {
+            break;
+        }
+        bytes += line.len();
+        lines += 1;
+    }
+    (bytes, lines)
+}
+
+/// The delimiter that the first lines have equally often, and most of; the rarer one where two are as good.
+fn sniff(text: &str) -> u8 {
+    const CANDIDATES: [u8; 4] = [b'\t', b';', b'|', b','];
+    const LINES: usize = 20;
+    let mut lines: Vec<[usize; 4]> = vec![[0; 4]];
+    let (mut quoted, mut end) = (false, 0);
+    for byte in text.bytes() {
+        end += 1;
+        match byte {
+            b'"' => quoted = !quoted,
+            b'\n' if !quoted && lines.len() == LINES => break,
+            b'\n' if !quoted => lines.push([0; 4]),
+            _ if !quoted => {
+                if let Some(i) = CANDIDATES.iter().position(|&c| c == byte) {
+                    lines.last_mut().expect("starts with one")[i] += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    if end == text.len() && lines.len() > 1 && text.ends_with('\n') {
+        lines.pop();
+    }
+    let score = |i: &usize| {
+        let header = lines[0][*i];
+        let same = lines.iter().filter(|l| l[*i] == header).count();
+        (header > 0, header * same)
+    };
+    let best = (0..CANDIDATES.len()).rev().max_by_key(score).unwrap_or_default();
+    if lines[0][best] == 0 { b',' } else { CANDIDATES[best] }
+}
+
+/// Whether the first line is already data: all numbers and dates, and so is the second.
+fn headless(text: &str, layout: &Layout, first: &csv::StringRecord) -> bool {
+    let data = |record: &csv::StringRecord| {
+        record.iter().any(|c| !c.trim().is_empty())
+            && record
+                .iter()
+                .map(str::trim)
+                .filter(|c| !c.is_empty())
+                .all(|c| number::parse(c, Style::Point).is_some() || date::parse(c, Order::MonthFirst).is_some())
+    };
+    let mut second = csv::StringRecord::new();
+    let mut reader = reader(text, layout);
+    let read = reader.read_record(&mut second).is_ok_and(|more| more)
+        && reader.read_record(&mut second).is_ok_and(|more| more);
+    read && data(first) && data(&second)
+}
+
+fn shown(delimiter: u8) -> String {
+    if delimiter == b'\t' { "tab".to_owned() } else { format!("`{}`", char::from(delimiter)) }
+}

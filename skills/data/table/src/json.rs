@@ -1,0 +1,313 @@
+//! JSON tables: an array of objects, `{columns, rows}`, an object around such an array, or one object a line.
+//!
+//! Values go to the sink while the text is parsed, so that no tree of the whole file is ever in memory.
+//! Objects inside a row become columns of their own (`main.temp`); arrays stay as JSON text.
+
+use crate::cell::{Cell, Sink};
+use kiso_sdk::Failure;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+
+/// Objects nested deeper than this stay JSON text.
+const FLATTENED: usize = 3;
+
+/// Hands every cell of a JSON document to `sink`.
+pub fn walk(file: &str, text: &str, sink: &mut impl Sink) -> Result<(), Failure> {
+    let mut from = serde_json::Deserializer::from_str(text);
+    let found = Document(sink).deserialize(&mut from).and_then(|found| from.end().map(|()| found));
+    match found {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Failure::new(
+            "not-a-table",
+            format!("{file} has no rows; a JSON table is an array of objects, or an object with columns and rows"),
+        )),
+        Err(e) => Err(broken(file, e.line(), &e)),
+    }
+}
+
+/// As [`walk`], for one object a line.
+pub fn walk_lines(file: &str, text: &str, sink: &mut impl Sink) -> Result<(), Failure> {
+    for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let mut from = serde_json::Deserializer::from_str(line);
+        let read = Row { sink, needed: true }.deserialize(&mut from).and_then(|_| from.end());
+        read.map_err(|e| broken(file, i + 1, &e))?;
+    }
+    Ok(())
+}
+
+/// Whether the first line is an object and the second one more.
+pub fn is_lines(text: &str) -> bool {
+    let mut lines = text.lines().filter(|l| !l.trim().is_empty());
+    let object = |line: Option<&str>| {
+        line.is_some_and(|l| l.trim().starts_with('{') && serde_json::from_str::<IgnoredAny>(l).is_ok())
+    };
+    object(lines.next()) && lines.next().is_some_and(|l| l.trim().starts_with('{'))
+}
+
+fn broken(file: &str, line: usize, error: &serde_json::Error) -> Failure {
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or_default();
+    Failure::new("not-a-table", format!("{file} line {line} column {}: {message}", error.column()))
+}
+
+/// Answers whether there were rows.
+struct Document<'s, S>(&'s mut S);
+
+impl<'de, S: Sink> DeserializeSeed<'de> for Document<'_, S> {
+    type Value = bool;
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<bool, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de, S: Sink> Visitor<'de> for Document<'_, S> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of objects")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<bool, A::Error> {
+        while seq.next_element_seed(Row { sink: self.0, needed: true })?.is_some() {}
+        Ok(true)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
+        let mut found = false;
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "columns" if !found => {
+                    for name in map.next_value::<Names>()?.0 {
+                        self.0.column(&name);
+                    }
+                }
+                _ if found => drop(map.next_value::<IgnoredAny>()?),
+                _ => found = map.next_value_seed(Rows { sink: self.0, needed: key == "rows" })?,
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Names of columns: texts, or objects with a `name`. Anything else is no list of names and is passed over.
+struct Names(Vec<String>);
+
+impl<'de> serde::Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(from)?;
+        let name = |v: &serde_json::Value| v.get("name").unwrap_or(v).as_str().map(str::to_owned);
+        let names = value.as_array().map(|a| a.iter().filter_map(name).collect());
+        Ok(Self(crate::name::distinct(names.unwrap_or_else(Vec::new))))
+    }
+}
+
+/// A value of an object that may be its rows.
+struct Rows<'s, S> {
+    sink: &'s mut S,
+    needed: bool,
+}
+
+impl<'de, S: Sink> DeserializeSeed<'de> for Rows<'_, S> {
+    type Value = bool;
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<bool, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+/// What is not there to be rows.
+macro_rules! passed_over {
+    ($($visit:ident: $type:ty),*) => {
+        $(fn $visit<E: Error>(self, _: $type) -> Result<bool, E> { Ok(false) })*
+        fn visit_unit<E: Error>(self) -> Result<bool, E> { Ok(false) }
+    };
+}
+
+impl<'de, S: Sink> Visitor<'de> for Rows<'_, S> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("rows")
+    }
+
+    passed_over!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str);
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(false)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<bool, A::Error> {
+        let mut rows = self.needed;
+        while let Some(row) = seq.next_element_seed(Row { sink: self.sink, needed: rows })? {
+            if !row {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                return Ok(false);
+            }
+            rows = true;
+        }
+        Ok(rows)
+    }
+}
+
+/// One row: an object, or an array of values in the order of the columns. Answers whether it was one.
+struct Row<'s, S> {
+    sink: &'s mut S,
+    needed: bool,
+}
+
+impl<'de, S: Sink> DeserializeSeed<'de> for Row<'_, S> {
+    type Value = bool;
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<bool, D::Error> {
+        // A scalar where a row must be is an error with its place; elsewhere it only says that this is no table.
+        if self.needed { from.deserialize_any(NeededRow(self.sink)) } else { from.deserialize_any(self) }
+    }
+}
+
+impl<'de, S: Sink> Visitor<'de> for Row<'_, S> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a row")
+    }
+
+    passed_over!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str);
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<bool, A::Error> {
+        NeededRow(self.sink).visit_map(map)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<bool, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(false)
+    }
+}
+
+struct NeededRow<'s, S>(&'s mut S);
+
+impl<'de, S: Sink> Visitor<'de> for NeededRow<'_, S> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a row: an object, or an array of values")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
+        entries(self.0, "", 0, &mut map)?;
+        self.0.end_row();
+        Ok(true)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<bool, A::Error> {
+        let mut i = 0;
+        while let Some(cell) = seq.next_element_seed(Place { sink: self.0, name: None, column: i, depth: 0 })? {
+            i += 1;
+            let () = cell;
+        }
+        self.0.end_row();
+        Ok(true)
+    }
+}
+
+fn entries<'de, S: Sink, A: MapAccess<'de>>(
+    sink: &mut S,
+    prefix: &str,
+    depth: usize,
+    map: &mut A,
+) -> Result<(), A::Error> {
+    while let Some(key) = map.next_key::<std::borrow::Cow<'_, str>>()? {
+        let name = if prefix.is_empty() { key.into_owned() } else { format!("{prefix}.{key}") };
+        map.next_value_seed(Place { sink, name: Some(name), column: 0, depth })?;
+    }
+    Ok(())
+}
+
+/// Where a value of a row goes: a column by name, or by its place.
+struct Place<'s, S> {
+    sink: &'s mut S,
+    name: Option<String>,
+    column: usize,
+    depth: usize,
+}
+
+impl<S: Sink> Place<'_, S> {
+    fn put(self, cell: Cell<'_>) {
+        let column = match &self.name {
+            Some(name) => self.sink.column(name),
+            None => self.column,
+        };
+        self.sink.cell(column, cell);
+    }
+}
+
+impl<'de, S: Sink> DeserializeSeed<'de> for Place<'_, S> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de, S: Sink> Visitor<'de> for Place<'_, S> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
+        self.put(Cell::Written(if value { "true" } else { "false" }));
+        Ok(())
+    }
+
+    // Integers go as digits, so that those that a float cannot hold are noticed.
+    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
+        if value.unsigned_abs() > 1 << 53 {
+            self.put(Cell::Written(&value.to_string()));
+        } else {
+            self.put(Cell::Number(value as f64));
+        }
+        Ok(())
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
+        if value > 1 << 53 {
+            self.put(Cell::Written(&value.to_string()));
+        } else {
+            self.put(Cell::Number(value as f64));
+        }
+        Ok(())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
+        self.put(Cell::Number(value));
+        Ok(())
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
+        self.put(Cell::Written(value.trim()));
+        Ok(())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        self.put(Cell::Missing);
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
+        let value: serde_json::Value =
+            serde::Deserialize::deserialize(serde::de::value::SeqAccessDeserializer::new(seq))?;
+        self.put(Cell::Written(&value.to_string()));
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        match &self.name {
+            Some(name) if self.depth < FLATTENED => entries(self.sink, name, self.depth + 1, &mut map),
+            _ => {
+                let from = serde::de::value::MapAccessDeserializer::new(map);
+                let value: serde_json::Value = serde::Deserialize::deserialize(from)?;
+                self.put(Cell::Written(&value.to_string()));
+                Ok(())
+            }
+        }
+    }
+}
