@@ -41,6 +41,7 @@
 //! errors that a user understands. A panic ends the call and its message reaches the user; return a [`Failure`] where
 //! something can be said that helps.
 
+mod charset;
 mod file;
 #[cfg(feature = "http")]
 pub mod http;
@@ -50,7 +51,10 @@ mod progress;
 mod publish;
 mod reply;
 mod secret;
+#[cfg(feature = "http")]
+mod url;
 
+pub use charset::decode;
 pub use file::{read, read_bytes, resolve, write};
 pub use progress::progress;
 pub use publish::publish;

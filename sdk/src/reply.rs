@@ -32,6 +32,13 @@ impl Reply {
         self
     }
 
+    /// Adds the result as JSON text that the skill already has, such as the body of an answer. The host refuses a reply
+    /// whose data does not parse.
+    pub fn json(mut self, text: impl Into<String>) -> Self {
+        self.data = Some(text.into());
+        self
+    }
+
     /// Names a file under `/work` that the call produced.
     pub fn file(self, path: impl Into<String>) -> Self {
         self.push(path.into(), None, None)

@@ -1,0 +1,76 @@
+//! `kiso skill new`: a project that builds, with everything it needs inside.
+
+use crate::cli::{Exit, Failure, Shared};
+use crate::home::SkillName;
+use clap::ValueEnum;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+include!(concat!(env!("OUT_DIR"), "/templates.rs"));
+
+#[derive(Debug, clap::Args)]
+pub struct New {
+    /// The skill's name: a-z, 0-9 and -
+    name: String,
+    /// The language to write it in
+    #[arg(long, value_enum, default_value_t = Language::Rust)]
+    lang: Language,
+    /// Where to put the project [default: a directory of the skill's name]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Language {
+    Rust,
+    Js,
+    Python,
+}
+
+impl Language {
+    fn files(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Rust => RUST,
+            Self::Js => JS,
+            Self::Python => PYTHON,
+        }
+    }
+}
+
+impl New {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let name = SkillName::parse(&self.name)?;
+        let dir = self.dir.clone().unwrap_or_else(|| PathBuf::from(name.as_str()));
+        if dir.exists() && std::fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(Failure::new(Exit::Usage, format!("{} is not empty; choose another place with --dir", dir.display())));
+        }
+        for (path, text) in self.lang.files() {
+            write(&dir.join(path), &text.replace("{{name}}", name.as_str()))?;
+        }
+        // The interface, and for Rust the SDK, travel with the project, so that it builds wherever it is.
+        let wit = if self.lang == Language::Rust { "vendor/wit/since_v0_1" } else { "wit" };
+        for (path, text) in WIT {
+            write(&dir.join(wit).join(path), text)?;
+        }
+        if self.lang == Language::Rust {
+            for (path, text) in SDK {
+                write(&dir.join("vendor/kiso-sdk").join(path), text)?;
+            }
+        }
+        if shared.json {
+            println!("{}", json!({ "type": "created", "skill": name.as_str(), "dir": dir }));
+        } else {
+            let shown = dir.display();
+            println!("created {shown}\n\n  kiso skill build {shown}\n  kiso skill test --dir {shown} name=world\n  kiso skill add {shown}/{name}.wasm");
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |e: std::io::Error| Failure::new(Exit::Failed, format!("cannot write {}: {e}", path.display()));
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(failed)?;
+    }
+    std::fs::write(path, text).map_err(failed)
+}

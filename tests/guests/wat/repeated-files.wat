@@ -1,0 +1,43 @@
+;; A reply that claims 100 files whose paths are all the same 60 KiB: 6 MB once copied, out of a memory of 64 KiB. The output
+;; limit must count what is copied, not what the guest holds. (1,000 files of 4 MiB would be 4 GB.)
+(component
+  (import "kiso:skill/types@0.1.0" (instance $types
+    (type $call' (record (field "tool" string) (field "args" string) (field "session" string) (field "locale" string)))
+    (export "call" (type $call (eq $call')))
+    (type $file' (record (field "path" string) (field "media-type" (option string)) (field "title" (option string))))
+    (export "file" (type $file (eq $file')))
+    (type $reply' (record (field "text" string) (field "data" (option string)) (field "files" (list $file))))
+    (export "reply" (type $reply (eq $reply')))
+    (type $failure' (record (field "code" string) (field "message" string) (field "retryable" bool)))
+    (export "failure" (type $failure (eq $failure')))
+  ))
+  (alias export $types "call" (type $call))
+  (alias export $types "reply" (type $reply))
+  (alias export $types "failure" (type $failure))
+
+  (core module $core
+    (memory (export "memory") 2)
+    (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024))
+    (func (export "run") (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
+      (local $n i32)
+      ;; 100 records of 32 bytes at 0x1000: path 61,440 bytes at 0x3000, no media type, no title
+      (loop $next
+        (i32.store (i32.add (i32.const 0x1000) (i32.shl (local.get $n) (i32.const 5))) (i32.const 0x3000))
+        (i32.store (i32.add (i32.const 0x1004) (i32.shl (local.get $n) (i32.const 5))) (i32.const 61440))
+        (br_if $next (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 100))))
+      (memory.fill (i32.const 0x3000) (i32.const 0x61) (i32.const 61440))
+      (i32.const 0x08))
+    (data (i32.const 0x08) "\00\00\00\00\40\00\00\00\02\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\10\00\00\64\00\00\00")
+    (data (i32.const 0x40) "ok")
+  )
+  (core instance $i (instantiate $core))
+  (alias core export $i "memory" (core memory $memory))
+  (alias core export $i "realloc" (core func $realloc))
+  (alias core export $i "run" (core func $run'))
+  (func $run (param "call" $call) (result (result $reply (error $failure)))
+    (canon lift (core func $run') (memory $memory) (realloc $realloc)))
+  (instance $skill
+    (export "call" (type $call)) (export "reply" (type $reply)) (export "failure" (type $failure))
+    (export "run" (func $run)))
+  (export "skill" (instance $skill))
+)
