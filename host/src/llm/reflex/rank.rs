@@ -170,7 +170,7 @@ fn implied(reader: &mut Reader, i: usize) -> Option<usize> {
     let mut end = i + 1;
     let mut plural = false;
     let subject = subject(reader, end);
-    if subject.is_some() || reader.word(end).is_some_and(is_row) {
+    if subject.is_some() {
         plural = reader.norm(end).ends_with('s');
         end += 1;
     }
@@ -192,11 +192,7 @@ fn named(reader: &mut Reader, i: usize) -> Option<usize> {
     }
     let noun = reader.skip_back(i, &["with", "that", "having", "had", "has", "by"])?;
     let word = reader.word(noun)?;
-    let row = is_row(word);
-    let subject = subject(reader, noun);
-    if subject.is_none() && !row {
-        return None;
-    }
+    let subject = Some(subject(reader, noun)?);
     let before = noun.checked_sub(1)?;
     let n = match (count(reader.norm(before)), reader.norm(before)) {
         (Some(n), _) => n,
@@ -210,19 +206,26 @@ fn named(reader: &mut Reader, i: usize) -> Option<usize> {
     Some(end)
 }
 
-/// What a noun ranks: days and rows are rows (`None` inside), a column of text or a longer time is a group.
-fn subject(reader: &mut Reader, i: usize) -> Option<Option<Grouped>> {
+/// What a noun ranks.
+enum Subject {
+    /// Days and rows.
+    Rows,
+    /// The values of a column of text, or longer times.
+    Groups(Grouped),
+}
+
+fn subject(reader: &mut Reader, i: usize) -> Option<Subject> {
     match time_noun(reader.norm(i)) {
-        Some("day" | "hour") => return Some(None),
-        Some(name) => return on_date(reader, name).map(Some),
+        Some("day" | "hour") => return Some(Subject::Rows),
+        Some(name) => return on_date(reader, name).map(Subject::Groups),
         None => {}
     }
     if reader.word(i).is_some_and(is_row) {
-        return Some(None);
+        return Some(Subject::Rows);
     }
     let (column, end) = reader.column_at(i, Reach::Words)?;
     let kind = reader.kind_of(&column)?;
-    (kind == ColumnKind::Text && end == i + 1).then(|| Some(Grouped { text: column.clone(), column, kind }))
+    (kind == ColumnKind::Text && end == i + 1).then(|| Subject::Groups(Grouped { text: column.clone(), column, kind }))
 }
 
 /// A function and a column: what is ranked by.
@@ -240,11 +243,12 @@ fn amount(reader: &Reader, i: usize) -> Option<(Rank, usize)> {
 }
 
 /// Ranks rows by a column, or groups by an aggregate of it.
-fn apply(reader: &mut Reader, subject: Option<Option<Grouped>>, rank: Rank, desc: bool, by_default: &'static str, n: u64) {
+fn apply(reader: &mut Reader, subject: Option<Subject>, rank: Rank, desc: bool, by_default: &'static str, n: u64) {
     let (function, column) = rank;
-    let grouped = match (subject.flatten(), function) {
-        (None, Some(_)) => on_date(reader, "day"),
-        (grouped, _) => grouped,
+    let grouped = match (subject, function) {
+        (Some(Subject::Groups(grouped)), _) => Some(grouped),
+        (Some(Subject::Rows) | None, Some(_)) => on_date(reader, "day"),
+        (Some(Subject::Rows) | None, None) => None,
     };
     let key = match grouped {
         Some(grouped) => {
