@@ -65,7 +65,7 @@ pub(super) fn calls(reader: &mut Reader) {
 
 /// Functions with the columns that follow them; then columns without a function.
 pub(super) fn read(reader: &mut Reader) {
-    let mut functions: Vec<&'static str> = Vec::new();
+    let mut functions: Vec<String> = Vec::new();
     let mut applied = false;
     let mut function_words: Vec<usize> = Vec::new();
     let mut i = 0;
@@ -79,6 +79,16 @@ pub(super) fn read(reader: &mut Reader) {
             i += 1;
             continue;
         };
+        if let Some((percentile, end)) = percentile(reader, i).or_else(|| how_much(reader, i)) {
+            if applied {
+                functions.clear();
+                applied = false;
+            }
+            functions.push(percentile);
+            function_words.extend(i..end);
+            i = end;
+            continue;
+        }
         let found = reader
             .column_at(i, Reach::Words)
             .or_else(|| (!is_plain_english(word)).then(|| reader.column_at(i, Reach::Spelling)).flatten());
@@ -93,7 +103,7 @@ pub(super) fn read(reader: &mut Reader) {
             if word.norm == "deviation" && i > 0 && reader.norm(i - 1) == "standard" {
                 reader.take(i - 1, i);
             }
-            functions.push(name);
+            functions.push(name.to_owned());
             function_words.push(i);
             i += 1;
         } else if let Some((column, end)) = found {
@@ -127,6 +137,18 @@ pub(super) fn read(reader: &mut Reader) {
             reader.take(at, at + 1);
         }
     }
+}
+
+/// "90th percentile".
+fn percentile(reader: &Reader, i: usize) -> Option<(String, usize)> {
+    let n: u8 = reader.norm(i).trim_end_matches(|c: char| c.is_alphabetic()).parse().ok()?;
+    (reader.norm(i + 1) == "percentile" && n < 100).then(|| (format!("p{n}"), i + 2))
+}
+
+/// "how much rain": its sum.
+fn how_much(reader: &Reader, i: usize) -> Option<(String, usize)> {
+    let asks = reader.norm(i) == "how" && reader.norm(i + 1) == "much";
+    (asks && reader.column_at(i + 2, Reach::Words).is_some()).then(|| ("sum".to_owned(), i + 2))
 }
 
 /// "how many days", "number of rows", "count of cities", "count rows".

@@ -191,7 +191,7 @@ mod tests {
         for phrase in ["humidity", "lowest", "mean temperature", "rainfall total", "show"] {
             assert_eq!(resolve(&weather, phrase, Reach::Spelling), Found::Nothing, "{phrase}");
         }
-        let two = columns("rain_a,rain_b");
+        let two = columns("rain_north,rain_south");
         assert!(matches!(resolve(&two, "rain", Reach::Words), Found::Many(names) if names.len() == 2));
     }
 

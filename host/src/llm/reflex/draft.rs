@@ -41,6 +41,13 @@ pub(super) struct Draft {
     pub phrase: String,
 }
 
+impl Draft {
+    /// Drafts that understood everything come first, then those that understood most.
+    fn rank(&self) -> (bool, i32) {
+        (self.problems.is_empty() && self.unused.is_empty(), self.score)
+    }
+}
+
 /// Every skill's arguments, read once.
 pub(super) fn all_args(skills: &[SkillCard]) -> Vec<Vec<Arg<'_>>> {
     skills.iter().map(schema::args).collect()
@@ -55,7 +62,7 @@ pub(super) fn best(scene: &Scene, args: &[Vec<Arg>], words: &[Word], source: Opt
     for index in 0..scene.skills.len() {
         let prior = query_skill.filter(|q| *q != index).map(|q| (q, args[q].as_slice()));
         for draft in drafts(scene, index, &args[index], words, source, prior) {
-            if best.as_ref().is_none_or(|b| draft.score > b.score) {
+            if best.as_ref().is_none_or(|b| draft.rank() > b.rank()) {
                 best = Some(draft);
             }
         }
@@ -74,6 +81,7 @@ fn drafts(scene: &Scene, index: usize, args: &[Arg], words: &[Word], source: Opt
         lexicon: &lexicon,
         source,
         used: vec![false; words.len()],
+        aside: vec![false; words.len()],
         out: Map::new(),
         score: 0,
         problems: Vec::new(),
@@ -114,13 +122,15 @@ fn drafts(scene: &Scene, index: usize, args: &[Arg], words: &[Word], source: Opt
     out
 }
 
-/// The words of a skill's own language: its name, and the words with content of its examples.
+/// The words of a skill's own language: its name, the words with content of its examples, the values of its enums.
 fn lexicon(card: &SkillCard) -> BTreeSet<String> {
     let examples = card.examples.iter().flat_map(|e| parse(e)).filter_map(|item| match item {
         Item::Literal { key, content: true } => Some(key),
         _ => None,
     });
-    examples.chain([key(&card.name.to_lowercase())]).collect()
+    let args = schema::args(card);
+    let values = args.iter().flat_map(|a| choices(a.schema)).map(|c| key(&c.to_lowercase()));
+    examples.chain(values).chain([key(&card.name.to_lowercase())]).collect()
 }
 
 /// How many words with content the clause shares with the example that is closest; none below half of that example's.
@@ -173,7 +183,7 @@ fn fits(fill: &Fill, arg: &Arg, span: &[Word]) -> Option<i32> {
 
 fn column_fit(fill: &Fill, span: &[Word]) -> Option<i32> {
     let own: Vec<&str> = span.iter().filter(|w| w.is_content()).map(|w| w.raw.as_str()).collect();
-    let Some(columns) = fill.columns() else {
+    let Some(columns) = fill.columns().filter(|_| fill.source.is_some()) else {
         return (!own.is_empty()).then_some(1);
     };
     let phrase = own.join(" ");
@@ -192,6 +202,9 @@ fn laid<'a>(mut fill: Fill<'a>, alignment: &Alignment, prior: Option<(usize, &'a
         let arg = fill.args.iter().find(|a| a.name == name)?;
         fill.capture(arg, &fill.words[range.clone()]);
         fill.used[range.clone()].fill(true);
+        if !matches!(arg.used, Use::Column | Use::Columns | Use::Text) {
+            fill.aside[range.clone()].fill(true);
+        }
     }
     for (name, text) in &alignment.fixed {
         let arg = fill.args.iter().find(|a| a.name == name)?;
@@ -282,10 +295,10 @@ fn phrase(fill: &Fill) -> String {
         !w.is_content() || is_asking(w) || is_row(w) || choice(w) || (fill.lexicon.contains(&w.key) && !fill.is_column(&w.raw) && super::aggregate::function(w).is_none())
     };
     let mut words: Vec<&Word> = Vec::new();
-    for word in fill.words {
-        if matches!(word.shape, Shape::File | Shape::Url | Shape::Quoted) {
+    for (i, word) in fill.words.iter().enumerate() {
+        if fill.aside[i] || matches!(word.shape, Shape::File | Shape::Url | Shape::Quoted) {
             // The preposition before a file goes with it.
-            if words.last().is_some_and(|w| !w.is_content()) {
+            while words.last().is_some_and(|w| !w.is_content()) {
                 words.pop();
             }
             if !words.iter().all(|w| outer(w)) {

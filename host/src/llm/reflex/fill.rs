@@ -32,6 +32,8 @@ pub(super) struct Fill<'a> {
     pub lexicon: &'a BTreeSet<String>,
     pub source: Option<&'a Source>,
     pub used: Vec<bool>,
+    /// Words that set something beside the matter: files, `20 bins`, "as bars".
+    pub aside: Vec<bool>,
     pub out: Map<String, Value>,
     pub score: i32,
     pub problems: Vec<String>,
@@ -46,7 +48,10 @@ pub(super) struct Fill<'a> {
 
 impl<'a> Fill<'a> {
     pub fn columns(&self) -> Option<&'a [Column]> {
-        self.source.and_then(|s| s.columns.as_deref())
+        match self.source {
+            Some(source) => source.columns.as_deref(),
+            None => Some(&[]),
+        }
     }
 
     pub fn set(&mut self, arg: &Arg, value: Value) {
@@ -150,7 +155,7 @@ impl<'a> Fill<'a> {
             return Err(None);
         }
         let phrase = own.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
-        let Some(columns) = self.columns() else {
+        let Some(columns) = self.columns().filter(|_| self.source.is_some()) else {
             return Ok(phrase);
         };
         if let Found::One(name) = resolve(columns, &phrase, Reach::Spelling) {
@@ -170,7 +175,9 @@ impl<'a> Fill<'a> {
         for len in (1..own.len()).rev() {
             for part in own.windows(len) {
                 let part_phrase = part.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
+                let dropped = own.iter().filter(|w| !part.iter().any(|p| p.at == w.at));
                 if own.len() - len == 1
+                    && !dropped.clone().any(|w| query::is_keyword(w))
                     && let Found::One(name) = resolve(columns, &part_phrase, Reach::Words)
                 {
                     self.notes.push(format!("\"{phrase}\" was read as the column {name}"));
@@ -210,7 +217,8 @@ impl<'a> Fill<'a> {
             if self.used[i] {
                 continue;
             }
-            let before = i.checked_sub(1).map_or("", |j| self.words[j].norm.as_str());
+            let lead = (0..i).rev().find(|j| !matches!(self.words[*j].norm.as_str(), "the" | "my" | "our" | "this" | "file"));
+            let before = lead.map_or("", |j| self.words[j].norm.as_str());
             let saving = matches!(before, "as" | "to" | "into") && self.words[..i].iter().any(|w| matches!(w.norm.as_str(), "save" | "write" | "store"));
             let placed = word.shape == Shape::Plain
                 && matches!(before, "from" | "in" | "of" | "with" | "using")
@@ -230,10 +238,9 @@ impl<'a> Fill<'a> {
                 Use::Url => self.url(&arg, word),
                 _ => self.set(&arg, json!(word.raw)),
             }
-            self.used[i] = true;
-            if i > 0 && !self.words[i - 1].is_content() && self.words[i - 1].norm != "and" {
-                self.used[i - 1] = true;
-            }
+            let start = lead.filter(|j| !self.words[*j].is_content() && self.words[*j].norm != "and").unwrap_or(i);
+            self.used[start..=i].fill(true);
+            self.aside[i] = true;
         }
     }
 
@@ -263,8 +270,10 @@ impl<'a> Fill<'a> {
                 if let Some(j) = at {
                     let text = number(&self.words[j].raw).filter(|_| numeric).map_or_else(|| self.words[j].raw.clone(), |n| n.to_string());
                     self.parsed(arg, &text);
-                    self.used[i] = true;
-                    self.used[j] = true;
+                    for at in [i, j] {
+                        self.used[at] = true;
+                        self.aside[at] = true;
+                    }
                     break;
                 }
             }
@@ -279,7 +288,14 @@ impl<'a> Fill<'a> {
                 let free = !self.out.contains_key(arg.name) && word.shape == Shape::Plain && !self.is_column(&word.raw);
                 if free && let Some(choice) = choices(arg.schema).find(|c| key(&c.to_lowercase()) == word.key) {
                     self.set(arg, json!(choice));
-                    self.used[i] = true;
+                    // "dark theme", "kind bar": the argument's own name goes with its value.
+                    let name = key(&arg.name.to_lowercase());
+                    for at in [i.wrapping_sub(1), i, i + 1] {
+                        if at == i || self.words.get(at).is_some_and(|w| w.key == name) {
+                            self.used[at] = true;
+                            self.aside[at] = true;
+                        }
+                    }
                 }
             }
         }

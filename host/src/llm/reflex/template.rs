@@ -79,11 +79,6 @@ pub(super) fn align(items: &[Item], clause: &[Word], fits: &dyn Fn(&str, &[Word]
                 let left = clause[wi..].iter().filter(|word| word.is_content()).count();
                 options.push(Alignment { score: -2 * left as i32, rest: wi..w, ..Alignment::default() });
             } else {
-                if wi < w && skippable(&clause[wi])
-                    && let Some(next) = &best[ti][wi + 1]
-                {
-                    options.push(next.clone());
-                }
                 match &items[ti] {
                     Item::Fixed(arg, value) => {
                         if let Some(next) = &best[ti + 1][wi] {
@@ -104,7 +99,9 @@ pub(super) fn align(items: &[Item], clause: &[Word], fits: &dyn Fn(&str, &[Word]
                             one.met.push(wi);
                             options.push(one);
                         }
-                        if !content && let Some(next) = &best[ti + 1][wi] {
+                        // Between two slots a preposition is all that tells where one ends.
+                        let parts_slots = ti > 0 && matches!((&items[ti - 1], items.get(ti + 1)), (Item::Slot(_), Some(Item::Slot(_))));
+                        if !content && !parts_slots && let Some(next) = &best[ti + 1][wi] {
                             options.push(next.clone());
                         }
                     }
@@ -120,6 +117,12 @@ pub(super) fn align(items: &[Item], clause: &[Word], fits: &dyn Fn(&str, &[Word]
                             }
                         }
                     }
+                }
+                if wi < w
+                    && skippable(&clause[wi])
+                    && let Some(next) = &best[ti][wi + 1]
+                {
+                    options.push(next.clone());
                 }
             }
             // The first of equals: an answer must not depend on anything but the input.

@@ -1,7 +1,8 @@
 //! Words: a text cut into words with shapes, and when two words count as the same.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// What a word looks like; decides which arguments it can fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -294,13 +295,10 @@ pub(super) const SYNONYMS: &[&[&str]] = &[
 
 /// The key of a lower-case word: two words with one key count as the same.
 pub(super) fn key(norm: &str) -> String {
+    static ROWS: OnceLock<BTreeMap<String, &str>> = OnceLock::new();
+    let rows = ROWS.get_or_init(|| SYNONYMS.iter().flat_map(|row| row.iter().map(|word| (stem(word), row[0]))).collect());
     let own = stem(norm);
-    for row in SYNONYMS {
-        if row.iter().any(|word| *word == norm || stem(word) == own) {
-            return row[0].to_owned();
-        }
-    }
-    own
+    rows.get(&own).map(|word| (*word).to_owned()).unwrap_or(own)
 }
 
 const FILLERS: &[&str] = &[
@@ -370,7 +368,8 @@ pub(super) fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -
         .filter(|candidate| {
             let have = fold(candidate);
             let begins = wanted.len() >= 3 && (have.starts_with(&wanted) || (have.len() >= 3 && wanted.starts_with(&have)));
-            (is_near(&wanted, &have) || begins) && seen.insert(*candidate)
+            let slip = wanted.chars().count() == 3 && distance(&wanted, &have) == 1;
+            (is_near(&wanted, &have) || slip || begins) && seen.insert(*candidate)
         })
         .collect()
 }
