@@ -1,0 +1,85 @@
+//! `reflex`: the model that is built in. It follows rules, needs no network and no key, gives the same answer to the
+//! same pieces, and says that it is not a language model. Its rules are listed in docs/reflex.md, each with an example
+//! that a test runs.
+//!
+//! It reads `Request::pieces`, the fields that other models get as text, and nothing else.
+//!
+//! A message becomes a plan in this order: [`explicit`] (what is spelt out) → [`clause`] (the steps) → [`chain`] (which
+//! file each step reads) → [`draft`] (which skill, from [`template`]s) → [`fill`] (its arguments: [`column`]s by
+//! [`axes`], and phrases by [`query`], which asks [`condition`], [`rank`], [`group`] and [`aggregate`]) → [`plan`].
+//! Where that ends nowhere, [`honest`] says so, and [`retry`] after a failure. [`review`] judges what [`expect`] can
+//! read off a [`table`] or a report; [`reply`] writes to the user.
+
+use super::prompt::Pieces;
+use super::{Completing, Completion, Model, Request, Role, Usage};
+
+mod aggregate;
+mod axes;
+mod chain;
+mod clause;
+mod column;
+mod condition;
+mod draft;
+mod expect;
+mod explicit;
+mod fill;
+mod group;
+mod honest;
+mod plan;
+mod query;
+mod rank;
+mod reply;
+mod retry;
+mod review;
+mod scene;
+mod schema;
+mod table;
+mod template;
+mod word;
+
+#[cfg(test)]
+mod tests;
+
+/// The model's name in `config.toml`.
+pub const NAME: &str = "reflex";
+
+/// The built-in rule-based model.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Reflex;
+
+impl Model for Reflex {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut (dyn FnMut(&str) + Send)) -> Completing<'a> {
+        Box::pin(async move {
+            let text = answer(request.role, &request.pieces);
+            for line in text.split_inclusive('\n') {
+                sink(line);
+            }
+            let usage = Usage {
+                input_tokens: tokens(&request.system) + tokens(&request.user),
+                output_tokens: tokens(&text),
+            };
+            Ok(Completion { text, usage, model: NAME.to_owned() })
+        })
+    }
+}
+
+/// The answer in the form that the role's prompt asks for.
+fn answer(role: Role, pieces: &Pieces) -> String {
+    match role {
+        Role::Planner => {
+            let plan = serde_json::to_string_pretty(&plan::plan(pieces)).expect("a plan has only string keys");
+            format!("<FINAL_PRD>\n{plan}\n</FINAL_PRD>")
+        }
+        Role::Reviewer => serde_json::to_string(&review::review(pieces)).expect("a verdict has only string keys"),
+        Role::Worker => reply::reply(pieces),
+    }
+}
+
+/// An estimate: four characters to a token.
+fn tokens(text: &str) -> u64 {
+    text.chars().count().div_ceil(4) as u64
+}

@@ -1,0 +1,247 @@
+//! Chains: the clauses of a message as steps, each reading the file that it names, or what the step before it left.
+
+use serde_json::{Map, Value, json};
+
+use crate::llm::prompt::{ChatMessage, Column, FileCard};
+
+use super::clause::{split, verbs};
+use super::draft::{Draft, all_args, best};
+use super::scene::{Scene, Source};
+use super::schema::{Arg, Use, first};
+use super::word::{Shape, Word, is_reference, words};
+
+/// One call of the plan.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Step {
+    pub skill: usize,
+    pub args: Map<String, Value>,
+    pub detail: String,
+    pub produces: Option<Vec<Column>>,
+    pub notes: Vec<String>,
+}
+
+/// What the clauses so far left behind.
+#[derive(Default)]
+struct Trail {
+    steps: Vec<Step>,
+    /// The last result, as the file that it will be once somebody reads it.
+    result: Option<(Source, String)>,
+    /// The last file that was read.
+    source: Option<Source>,
+    /// The last phrase that said what something is about.
+    phrase: String,
+}
+
+/// The steps of the scene's message, or what stands in the way.
+pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>, String> {
+    let args = all_args(scene.skills);
+    let cards: Vec<FileCard> = scene
+        .files
+        .iter()
+        .map(|f| FileCard { path: f.path.clone(), bytes: 0, columns: f.columns.clone() })
+        .collect();
+    let clauses = split(&words(scene.text), &verbs(scene.skills), &cards);
+    let mut trail = Trail { source: mentioned(scene, messages), ..Trail::default() };
+    for clause in &clauses {
+        if save_as(&mut trail, clause, &args) {
+            continue;
+        }
+        match choose(scene, &args, clause, &trail)? {
+            Some(draft) => push(scene, &args, &mut trail, clause, draft),
+            None => match opened(scene, clause) {
+                Some(source) => {
+                    trail.source = Some(source);
+                    trail.result = None;
+                }
+                None => return Err(format!("\"{}\" was not understood", scene.slice(clause))),
+            },
+        }
+    }
+    match trail.steps.is_empty() {
+        true => Err("nothing was asked for that an installed skill does".to_owned()),
+        false => Ok(trail.steps),
+    }
+}
+
+/// The table that the conversation named last, if it is still there.
+fn mentioned(scene: &Scene, messages: &[ChatMessage]) -> Option<Source> {
+    messages.iter().rev().find_map(|message| {
+        let said = words(&message.text);
+        said.iter()
+            .rev()
+            .filter(|w| w.shape == Shape::File)
+            .find_map(|w| scene.file(&w.raw).filter(|f| f.columns.is_some()).cloned())
+    })
+}
+
+/// "load weather.csv": nothing to do yet, but what follows is about that file.
+fn opened(scene: &Scene, clause: &[Word]) -> Option<Source> {
+    let file = clause.iter().find(|w| w.shape == Shape::File)?;
+    let only_opens = clause
+        .iter()
+        .filter(|w| w.is_content() && w.shape == Shape::Plain)
+        .all(|w| matches!(w.norm.as_str(), "load" | "open" | "read" | "take" | "consider" | "look"));
+    only_opens.then(|| scene.file(&file.raw).cloned()).flatten()
+}
+
+/// "save it as monthly.csv" after a step whose result can be saved.
+fn save_as(trail: &mut Trail, clause: &[Word], args: &[Vec<Arg>]) -> bool {
+    let content: Vec<&Word> = clause.iter().filter(|w| w.is_content() && w.norm != "result").collect();
+    let file = match content.as_slice() {
+        [verb] if is_saving(verb) => None,
+        [verb, file] if is_saving(verb) && file.shape == Shape::File => Some(file.raw.clone()),
+        _ => return false,
+    };
+    let Some((step, save)) = trail.steps.last_mut().and_then(|s| first(&args[s.skill], Use::Save).map(|a| (s, a.name))) else {
+        // A step that has no say in where it writes leaves its files in the workspace anyway.
+        return file.is_none() && !trail.steps.is_empty();
+    };
+    if let Some((result, _)) = &mut trail.result {
+        result.path = file.unwrap_or(result.path.clone());
+        step.args.insert(save.to_owned(), json!(result.path));
+    }
+    true
+}
+
+fn is_saving(word: &Word) -> bool {
+    matches!(word.norm.as_str(), "save" | "store" | "write" | "keep")
+}
+
+/// The draft of a clause from the first file that it makes sense with; an error says why none does.
+fn choose(scene: &Scene, args: &[Vec<Arg>], clause: &[Word], trail: &Trail) -> Result<Option<Draft>, String> {
+    let named = clause.iter().find(|w| {
+        w.shape == Shape::File || (w.shape == Shape::Plain && w.is_content() && scene.file(&w.raw).is_some_and(|f| f.path.contains('.')))
+    });
+    if let Some(word) = named.filter(|w| w.shape == Shape::File || !is_column_of(scene, w)) {
+        // A file that is not there yet is a file of unknown columns.
+        let unknown = || Source { path: word.raw.clone(), columns: None, groups: 0 };
+        let source = scene.file(&word.raw).cloned().unwrap_or_else(unknown);
+        return settle(best(scene, args, clause, Some(&source)));
+    }
+    let refers = clause.iter().any(|w| is_reference(&w.norm));
+    let mut candidates: Vec<Source> = Vec::new();
+    let result = trail.result.as_ref().map(|(source, _)| source.clone());
+    // A result whose columns nobody knows is only read when it is meant.
+    candidates.extend(result.filter(|r| r.columns.is_some() || refers));
+    candidates.extend(trail.source.clone());
+    let mut worst = None;
+    for source in &candidates {
+        match best(scene, args, clause, Some(source)) {
+            Some(draft) if draft.problems.is_empty() => return Ok(Some(draft)),
+            other => worst = worst.or(other),
+        }
+    }
+    let mut fits: Vec<Draft> = Vec::new();
+    for table in scene.tables() {
+        match best(scene, args, clause, Some(table)) {
+            Some(draft) if draft.problems.is_empty() && !draft.took_source && draft.prior.is_none() => return Ok(Some(draft)),
+            Some(draft) if draft.problems.is_empty() => fits.push(draft),
+            other => worst = worst.or(other),
+        }
+    }
+    match fits.len() {
+        0 if worst.is_some() => settle(worst),
+        0 => settle(best(scene, args, clause, None)),
+        1 => Ok(fits.pop()),
+        _ => Err(format!("\"{}\" could be about more than one file; {}; name one of them", scene.slice(clause), scene.holdings())),
+    }
+}
+
+fn is_column_of(scene: &Scene, word: &Word) -> bool {
+    scene.tables().any(|t| t.columns.iter().flatten().any(|c| c.name.eq_ignore_ascii_case(&word.norm)))
+}
+
+fn settle(draft: Option<Draft>) -> Result<Option<Draft>, String> {
+    match draft {
+        Some(draft) if !draft.problems.is_empty() => Err(draft.problems.join("; ")),
+        other => Ok(other),
+    }
+}
+
+/// Adds a draft's steps, and links them with what came before.
+fn push(scene: &Scene, args: &[Vec<Arg>], trail: &mut Trail, clause: &[Word], mut draft: Draft) {
+    let detail = scene.slice(clause).to_owned();
+    let mut notes = std::mem::take(&mut draft.notes);
+    if !draft.unused.is_empty() {
+        notes.push(format!("these words were not understood and left out: {}", draft.unused.join(", ")));
+    }
+    if draft.phrase.is_empty() {
+        // "plot both": what it is about was said before.
+        if let Some(title) = first(&args[draft.skill], Use::Title)
+            && !draft.args.contains_key(title.name)
+            && !trail.phrase.is_empty()
+            && draft.refers
+        {
+            draft.args.insert(title.name.to_owned(), json!(super::draft::sentence(&trail.phrase)));
+        }
+    } else {
+        trail.phrase = draft.phrase.clone();
+    }
+    let file_name = draft.file_arg.clone();
+    let mut path = file_name.as_ref().and_then(|name| draft.args.get(name)?.as_str()).map(str::to_owned);
+    if let (Some((result, save)), Some(read)) = (&trail.result, &path)
+        && result.path == *read
+        && let Some(step) = trail.steps.last_mut()
+        && !step.args.contains_key(save)
+    {
+        step.args.insert(save.clone(), json!(read));
+    }
+    if let Some(prior) = draft.prior.take() {
+        let saved = free_name(scene, trail, &draft.phrase);
+        let query_args = &args[prior.skill];
+        let mut call = Map::new();
+        if let (Some(file), Some(read)) = (first(query_args, Use::File), &path) {
+            call.insert(file.name.to_owned(), json!(read));
+        }
+        call.extend(prior.args);
+        if let Some(save) = first(query_args, Use::Save) {
+            call.insert(save.name.to_owned(), json!(saved));
+        }
+        let about = if draft.phrase.is_empty() { detail.clone() } else { format!("compute: {}", draft.phrase) };
+        trail.steps.push(Step { skill: prior.skill, args: call, detail: about, produces: prior.produces, notes: Vec::new() });
+        if let Some(name) = &file_name {
+            draft.args.insert(name.clone(), json!(saved));
+        }
+        path = path.filter(|p| scene.file(p).is_some());
+    }
+    if let Some(source) = path.as_deref().and_then(|p| scene.file(p)) {
+        trail.source = Some(source.clone());
+    }
+    let save = first(&args[draft.skill], Use::Save);
+    trail.result = save.map(|save| {
+        let path = match draft.args.get(save.name).and_then(Value::as_str) {
+            Some(path) => path.to_owned(),
+            None => free_name(scene, trail, &draft.phrase),
+        };
+        let source = Source { path, columns: draft.produces.clone(), groups: draft.groups };
+        (source, save.name.to_owned())
+    });
+    trail.steps.push(Step { skill: draft.skill, args: draft.args, detail, produces: draft.produces, notes });
+}
+
+/// A name for a result that nothing in the workspace and no step of this plan has: up to three words of the phrase.
+fn free_name(scene: &Scene, trail: &Trail, phrase: &str) -> String {
+    let parts: Vec<String> = words(phrase)
+        .iter()
+        .filter(|w| w.is_content() && w.shape == Shape::Plain)
+        .map(|w| w.norm.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>())
+        .filter(|part| !part.is_empty())
+        .take(3)
+        .collect();
+    let base = match parts.as_slice() {
+        [] => "result".to_owned(),
+        [one] => format!("{one}-result"),
+        all => all.join("-"),
+    };
+    let taken = |path: &str| {
+        scene.files.iter().any(|f| f.path == path)
+            || trail.steps.iter().any(|s| s.args.values().any(|v| v.as_str() == Some(path)))
+    };
+    let mut path = format!("{base}.csv");
+    let mut n = 2;
+    while taken(&path) {
+        path = format!("{base}-{n}.csv");
+        n += 1;
+    }
+    path
+}

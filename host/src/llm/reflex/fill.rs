@@ -1,0 +1,458 @@
+//! Filling a skill's arguments from the words of a clause: what a template captured, and then the rest by type.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::llm::prompt::{Column, ColumnKind, SkillCard};
+
+use super::aggregate::mean_of_columns;
+use super::column::{Found, Reach, date_column, missing, resolve};
+use super::group::time_noun;
+use super::query::{self, Query, is_asking};
+use super::scene::{Scene, Source};
+use super::schema::{Arg, Use, choices, first, value};
+use super::word::{Shape, Word, is_reference, key, number};
+
+/// A query that has to run before a skill that can only name columns.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Prior {
+    pub skill: usize,
+    pub args: Map<String, Value>,
+    pub produces: Option<Vec<Column>>,
+}
+
+/// The arguments of one skill while they are filled.
+pub(super) struct Fill<'a> {
+    pub scene: &'a Scene<'a>,
+    pub card: &'a SkillCard,
+    pub args: &'a [Arg<'a>],
+    pub words: &'a [Word],
+    /// The keys of the words that belong to this skill's own language.
+    pub lexicon: &'a BTreeSet<String>,
+    pub source: Option<&'a Source>,
+    pub used: Vec<bool>,
+    /// Words that set something beside the matter: files, `20 bins`, "as bars".
+    pub aside: Vec<bool>,
+    pub out: Map<String, Value>,
+    pub score: i32,
+    pub problems: Vec<String>,
+    pub notes: Vec<String>,
+    pub prior: Option<Prior>,
+    pub produces: Option<Vec<Column>>,
+    /// How many of them are groups.
+    pub groups: usize,
+    /// Something was read as a query.
+    pub queried: bool,
+}
+
+impl<'a> Fill<'a> {
+    pub fn columns(&self) -> Option<&'a [Column]> {
+        match self.source {
+            Some(source) => source.columns.as_deref(),
+            None => Some(&[]),
+        }
+    }
+
+    pub fn set(&mut self, arg: &Arg, value: Value) {
+        self.out.insert(arg.name.to_owned(), value);
+        self.score += 2;
+    }
+
+    pub fn open(&self, used: Use) -> Option<Arg<'a>> {
+        self.args.iter().find(|arg| arg.used == used && !self.out.contains_key(arg.name)).copied()
+    }
+
+    /// What a template captured for `arg`.
+    pub fn capture(&mut self, arg: &Arg, words: &[Word]) {
+        let content: Vec<Word> = words.iter().filter(|w| w.is_content()).cloned().collect();
+        match arg.used {
+            Use::File => match content.first() {
+                Some(word) => self.file(arg, word),
+                None => return,
+            },
+            Use::Column => self.column(arg, words),
+            Use::Columns => self.column_list(arg, words),
+            Use::Choice => {
+                let said = content.iter().find_map(|w| choices(arg.schema).find(|c| key(&c.to_lowercase()) == w.key));
+                if let Some(choice) = said {
+                    self.set(arg, json!(choice));
+                }
+            }
+            Use::Integer | Use::Limit | Use::Number => {
+                let text = content.first().and_then(|w| number(&w.raw)).map(|n| n.to_string()).unwrap_or_default();
+                self.parsed(arg, &text);
+            }
+            Use::Url => {
+                if let Some(word) = content.first() {
+                    self.url(arg, word);
+                }
+            }
+            _ => {
+                let text = self.scene.slice(words).to_owned();
+                self.parsed(arg, &text);
+            }
+        }
+    }
+
+    pub fn parsed(&mut self, arg: &Arg, text: &str) {
+        match value(arg.schema, text) {
+            Ok(value) => self.set(arg, value),
+            Err(why) => self.problems.push(format!("{}: {why}", arg.name)),
+        }
+    }
+
+    fn url(&mut self, arg: &Arg, word: &Word) {
+        let text = if word.shape == Shape::Url { word.raw.clone() } else { format!("https://{}", word.raw) };
+        self.set(arg, json!(text));
+    }
+
+    fn file(&mut self, arg: &Arg, word: &Word) {
+        match self.scene.file(&word.raw) {
+            Some(file) => self.set(arg, json!(file.path)),
+            None => {
+                if self.scene.complete {
+                    self.problems.push(self.scene.missing_file(&word.raw));
+                }
+                self.set(arg, json!(word.raw));
+            }
+        }
+    }
+
+    /// One column; a word for time means the column of dates.
+    fn column(&mut self, arg: &Arg, words: &[Word]) {
+        match self.one_column(words) {
+            Ok(column) => self.set(arg, json!(column)),
+            Err(Some(problem)) => self.problems.push(problem),
+            Err(None) => {}
+        }
+    }
+
+    /// Several columns, cut at "and" and commas. "both" and "all" leave the choice to the skill.
+    pub fn column_list(&mut self, arg: &Arg, words: &[Word]) {
+        let mut columns = Vec::new();
+        for item in words.split_inclusive(|w| w.norm == "and" || w.mark == super::word::Mark::Comma) {
+            match self.one_column(item) {
+                Ok(column) => columns.push(json!(column)),
+                Err(Some(problem)) => self.problems.push(problem),
+                Err(None) => {}
+            }
+        }
+        columns.dedup();
+        if !columns.is_empty() {
+            self.set(arg, Value::Array(columns));
+        }
+    }
+
+    /// The column that an item of a list means; nothing where the item says nothing.
+    pub fn one_column(&mut self, words: &[Word]) -> Result<String, Option<String>> {
+        let own: Vec<&Word> = words
+            .iter()
+            .filter(|w| w.is_content() && !is_asking(w) && w.key != "column")
+            .filter(|w| !self.lexicon.contains(&w.key) || self.is_column(&w.raw))
+            .collect();
+        if own.is_empty() {
+            return Err(None);
+        }
+        let phrase = own.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
+        let Some(columns) = self.columns().filter(|_| self.source.is_some()) else {
+            return Ok(phrase);
+        };
+        if let Found::One(name) = resolve(columns, &phrase, Reach::Spelling) {
+            return Ok(name);
+        }
+        if let Some(time) = time_noun(&phrase.to_lowercase()).or((phrase.eq_ignore_ascii_case("time") || phrase.eq_ignore_ascii_case("date")).then_some("day"))
+            && let Some(date) = date_column(columns)
+        {
+            if !matches!(time, "day" | "hour") {
+                self.notes.push(format!(
+                    "{time} was read as the column {date}; for one value per {time}, name an aggregate, such as \"mean … by {time}\""
+                ));
+            }
+            return Ok(date.to_owned());
+        }
+        // "wind speed" where only wind is a column: the longest part that is one.
+        for len in (1..own.len()).rev() {
+            for part in own.windows(len) {
+                let part_phrase = part.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
+                let dropped = own.iter().filter(|w| !part.iter().any(|p| p.at == w.at));
+                if own.len() - len == 1
+                    && !dropped.clone().any(|w| query::is_keyword(w))
+                    && let Found::One(name) = resolve(columns, &part_phrase, Reach::Words)
+                {
+                    self.notes.push(format!("\"{phrase}\" was read as the column {name}"));
+                    return Ok(name);
+                }
+            }
+        }
+        let file = self.source.map_or("the file", |s| s.path.as_str());
+        Err(Some(match resolve(columns, &phrase, Reach::Spelling) {
+            Found::Many(names) => format!("`{phrase}` could be any of the columns {} in {file}", names.join(", ")),
+            _ => missing(&phrase, file, columns),
+        }))
+    }
+
+    pub fn is_column(&self, raw: &str) -> bool {
+        self.columns().is_some_and(|all| all.iter().any(|c| c.name.eq_ignore_ascii_case(raw)))
+    }
+
+    /// Everything that no template captured, by type.
+    pub fn rest(&mut self, index_of_query: Option<(usize, &'a [Arg<'a>])>) {
+        self.files();
+        self.named();
+        self.choices();
+        self.switches();
+        if self.args.iter().any(|a| matches!(a.used, Use::Aggregate | Use::Condition)) {
+            self.query();
+        } else if self.args.iter().any(|a| matches!(a.used, Use::Column | Use::Columns)) {
+            super::axes::fill(self, index_of_query);
+        }
+        self.literals();
+    }
+
+    /// Files and addresses, each for the next argument of its kind, with the preposition before it.
+    fn files(&mut self) {
+        for i in 0..self.words.len() {
+            let word = &self.words[i];
+            if self.used[i] {
+                continue;
+            }
+            let lead = (0..i).rev().find(|j| !matches!(self.words[*j].norm.as_str(), "the" | "my" | "our" | "this" | "file"));
+            let before = lead.map_or("", |j| self.words[j].norm.as_str());
+            let saving = matches!(before, "as" | "to" | "into") && self.words[..i].iter().any(|w| matches!(w.norm.as_str(), "save" | "write" | "store"));
+            let placed = word.shape == Shape::Plain
+                && matches!(before, "from" | "in" | "of" | "with" | "using")
+                && !self.is_column(&word.raw)
+                && self.scene.file(&word.raw).is_some();
+            let arg = match word.shape {
+                Shape::File if saving => self.open(Use::Save),
+                Shape::Url => self.open(Use::Url),
+                Shape::File | Shape::Quoted if self.scene.file(&word.raw).is_some() => self.open(Use::File),
+                Shape::File => self.open(Use::File).or_else(|| self.open(Use::Url)),
+                _ if placed => self.open(Use::File),
+                _ => None,
+            };
+            let Some(arg) = arg else { continue };
+            match arg.used {
+                Use::File => self.file(&arg, word),
+                Use::Url => self.url(&arg, word),
+                _ => self.set(&arg, json!(word.raw)),
+            }
+            let start = lead.filter(|j| !self.words[*j].is_content() && self.words[*j].norm != "and").unwrap_or(i);
+            self.used[start..=i].fill(true);
+            self.aside[i] = true;
+        }
+    }
+
+    /// `width 800`, `20 bins`, `titled "Rain"`: an argument's name beside a value of its type.
+    fn named(&mut self) {
+        for arg in self.args {
+            if self.out.contains_key(arg.name) {
+                continue;
+            }
+            let name = key(&arg.name.to_lowercase());
+            let numeric = matches!(arg.used, Use::Integer | Use::Number | Use::Limit);
+            for i in 0..self.words.len() {
+                let said = self.words[i].key == name
+                    || (arg.used == Use::Title && matches!(self.words[i].norm.as_str(), "titled" | "called" | "entitled" | "named"));
+                if self.used[i] || !said {
+                    continue;
+                }
+                let fits = |j: usize| {
+                    self.words.get(j).is_some_and(|w| !self.used[j] && w.shape == if numeric { Shape::Number } else { Shape::Quoted })
+                };
+                let textual = matches!(arg.used, Use::Text | Use::Title);
+                let link = |j: usize| self.words.get(j).is_some_and(|w| matches!(w.norm.as_str(), "of" | "is" | "to" | "="));
+                let at = [i + 1, i + 2]
+                    .into_iter()
+                    .find(|j| (numeric || textual) && fits(*j) && (*j == i + 1 || link(i + 1)))
+                    .or(i.checked_sub(1).filter(|j| numeric && fits(*j)));
+                if let Some(j) = at {
+                    let text = number(&self.words[j].raw).filter(|_| numeric).map_or_else(|| self.words[j].raw.clone(), |n| n.to_string());
+                    self.parsed(arg, &text);
+                    for at in [i, j] {
+                        self.used[at] = true;
+                        self.aside[at] = true;
+                    }
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Words of an `enum`: "as bars", "a line chart".
+    fn choices(&mut self) {
+        for arg in self.args.iter().filter(|a| a.used == Use::Choice) {
+            for i in 0..self.words.len() {
+                let word = &self.words[i];
+                let free = !self.out.contains_key(arg.name) && word.shape == Shape::Plain && !self.is_column(&word.raw);
+                if free && let Some(choice) = choices(arg.schema).find(|c| key(&c.to_lowercase()) == word.key) {
+                    self.set(arg, json!(choice));
+                    // "dark theme", "kind bar": the argument's own name goes with its value.
+                    let name = key(&arg.name.to_lowercase());
+                    for at in [i.wrapping_sub(1), i, i + 1] {
+                        if at == i || self.words.get(at).is_some_and(|w| w.key == name) {
+                            self.used[at] = true;
+                            self.aside[at] = true;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A boolean whose name is said is switched on.
+    fn switches(&mut self) {
+        for arg in self.args.iter().filter(|a| a.used == Use::Switch) {
+            if !self.out.contains_key(arg.name)
+                && let Some(i) = self.words.iter().position(|w| w.key == key(&arg.name.to_lowercase()))
+            {
+                self.set(arg, json!(true));
+                self.used[i] = true;
+            }
+        }
+    }
+
+    /// The unused words as a query over the source's columns.
+    pub fn read_query(&self) -> (Query, Vec<usize>) {
+        let free: Vec<usize> = (0..self.words.len()).filter(|i| !self.used[*i]).collect();
+        let words: Vec<Word> = free.iter().map(|i| self.words[*i].clone()).collect();
+        let columns = self.joined_columns();
+        let mut query = query::read(&words, columns.as_deref());
+        let own = |i: &usize| !self.lexicon.contains(&words[*i].key) && !(words[*i].key == "column");
+        query.leftover = query.leftover.iter().filter(|i| own(i)).map(|i| free[*i]).collect();
+        (query, free)
+    }
+
+    /// The source's columns and those of every other file that was named (a join).
+    fn joined_columns(&self) -> Option<Vec<Column>> {
+        let mut columns = self.columns()?.to_vec();
+        let files = self.args.iter().filter(|a| a.used == Use::File).filter_map(|a| self.out.get(a.name)?.as_str());
+        for source in files.filter_map(|path| self.scene.file(path)) {
+            for column in source.columns.iter().flatten() {
+                if !columns.iter().any(|c| c.name == column.name) {
+                    columns.push(column.clone());
+                }
+            }
+        }
+        Some(columns)
+    }
+
+    fn query(&mut self) {
+        let (mut query, free) = self.read_query();
+        let columns = self.joined_columns();
+        let switched = self.args.iter().any(|a| a.used == Use::Switch && self.out.contains_key(a.name));
+        if let Some(source) = self.source {
+            mean_of_columns(&mut query, |name| source.is_number(name));
+        }
+        self.produces = if switched { None } else { result_columns(&query, columns.as_deref()) };
+        self.groups = query.group.len();
+        if query.weight() == 0 {
+            self.problems.append(&mut query.problems);
+            return;
+        }
+        for i in free {
+            self.used[i] = !query.leftover.contains(&i);
+        }
+        self.score += 2 * query.weight() as i32;
+        self.queried = true;
+        put_query(&query, self.args, &mut self.out, &mut self.problems);
+        self.notes.append(&mut query.notes);
+        self.problems.append(&mut query.problems);
+    }
+
+    /// Quoted texts, numbers and the rest of the words, for what is required and still missing.
+    fn literals(&mut self) {
+        for i in 0..self.words.len() {
+            let word = &self.words[i];
+            if self.used[i] {
+                continue;
+            }
+            let wanted = |arg: &&Arg| arg.required && !self.out.contains_key(arg.name);
+            let arg = match word.shape {
+                Shape::Quoted => self.args.iter().rev().filter(wanted).find(|a| a.used == Use::Text),
+                Shape::Number => self.args.iter().filter(wanted).find(|a| matches!(a.used, Use::Integer | Use::Number)),
+                _ => None,
+            };
+            if let Some(arg) = arg {
+                let text = if word.shape == Shape::Number { number(&word.raw).unwrap_or_default().to_string() } else { word.raw.clone() };
+                self.parsed(arg, &text);
+                self.used[i] = true;
+            }
+        }
+        let last = self.args.iter().rev().find(|a| a.required && a.used == Use::Text && !self.out.contains_key(a.name));
+        if let Some(arg) = last
+            && let Some(range) = self.free_text()
+        {
+            let text = self.scene.slice(&self.words[range.clone()]).to_owned();
+            self.parsed(arg, &text);
+            self.used[range].fill(true);
+        }
+    }
+
+    /// The words that are left, without the skill's own at the front; if its examples cover them all, what follows the
+    /// first preposition.
+    fn free_text(&self) -> Option<std::ops::Range<usize>> {
+        let own = |i: usize| self.used[i] || !self.words[i].is_content() || self.lexicon.contains(&self.words[i].key);
+        let all = 0..self.words.len();
+        let start = all.clone().find(|i| !own(*i)).or_else(|| {
+            let lead = all.clone().position(|i| matches!(self.words[i].norm.as_str(), "for" | "about" | "on" | "to" | "of"))?;
+            (lead + 1 < self.words.len()).then_some(lead + 1)
+        })?;
+        let end = all.rev().find(|i| !self.used[*i])? + 1;
+        (start < end && !self.used[start..end].contains(&true)).then_some(start..end)
+    }
+
+    /// Whether the clause points at what came before.
+    pub fn refers(&self) -> bool {
+        self.words.iter().any(|w| w.shape == Shape::Plain && is_reference(&w.norm) && w.norm != "all")
+    }
+}
+
+/// Writes a query into the arguments that are for it; what has no argument is a problem.
+pub(super) fn put_query(query: &Query, args: &[Arg], out: &mut Map<String, Value>, problems: &mut Vec<String>) {
+    let list = |texts: Vec<String>| Value::from(texts);
+    let order = query.order.iter().map(|(c, desc)| if *desc { format!("{c} desc") } else { c.clone() }).collect();
+    let parts = [
+        (Use::Condition, list(query.conditions.clone())),
+        (Use::Group, list(query.group.iter().map(|g| g.text.clone()).collect())),
+        (Use::Aggregate, list(query.compute.iter().map(|c| c.text.clone()).collect())),
+        (Use::Order, list(order)),
+        (Use::Limit, query.limit.map_or(json!([]), |n| json!(n))),
+    ];
+    for (used, value) in parts {
+        if value.as_array().is_some_and(Vec::is_empty) {
+            continue;
+        }
+        match first(args, used) {
+            Some(arg) => {
+                out.insert(arg.name.to_owned(), value);
+            }
+            None => problems.push(format!("the skill cannot do this part: {value}")),
+        }
+    }
+    if query.compute.is_empty()
+        && query.group.is_empty()
+        && !query.columns.is_empty()
+        && let Some(arg) = first(args, Use::Columns)
+    {
+        out.insert(arg.name.to_owned(), list(query.columns.clone()));
+    }
+}
+
+/// The columns of a query's result, where they can be known.
+pub(super) fn result_columns(query: &Query, columns: Option<&[Column]>) -> Option<Vec<Column>> {
+    let mut out: Vec<Column> = query.group.iter().map(|g| Column { name: g.column.clone(), kind: g.kind }).collect();
+    out.extend(query.compute.iter().map(|c| Column { name: c.column.clone(), kind: ColumnKind::Number }));
+    if !query.group.is_empty() && query.compute.is_empty() {
+        out.push(Column { name: "count".to_owned(), kind: ColumnKind::Number });
+    }
+    if !out.is_empty() {
+        return Some(out);
+    }
+    let all = columns?;
+    if query.columns.is_empty() {
+        return Some(all.to_vec());
+    }
+    Some(query.columns.iter().filter_map(|name| all.iter().find(|c| c.name == *name).cloned()).collect())
+}

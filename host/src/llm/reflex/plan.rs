@@ -1,0 +1,134 @@
+//! The planner: a message becomes steps, and steps become a plan.
+
+use serde_json::Value;
+
+use crate::graph::plan::{Plan, Task, TaskKind};
+use crate::llm::prompt::{FileCard, Pieces, SkillCard};
+
+use super::chain::{Step, steps};
+use super::explicit::{self, Spelt};
+use super::scene::{Scene, Source};
+use super::{expect, honest, retry};
+
+/// The planner's answer to these pieces.
+pub(super) fn plan(pieces: &Pieces) -> Plan {
+    let message = pieces.new_message.as_deref().or(pieces.original_message.as_deref()).unwrap_or_default().trim();
+    if let Some(correction) = &pieces.correction {
+        return honest::refused(message, correction);
+    }
+    if let Some(failure) = &pieces.failure {
+        return retry::plan(pieces, message, failure);
+    }
+    first(pieces, message)
+}
+
+fn first(pieces: &Pieces, message: &str) -> Plan {
+    let skills = pieces.skills.as_deref().unwrap_or_default();
+    let scene = scene(message, skills, pieces.environment.as_deref());
+    if let Some(spelt) = explicit::read(message, skills) {
+        return match spelt {
+            Ok(spelt) => spelt_out(message, spelt, skills),
+            Err(why) => honest::blocked(message, &why, &scene),
+        };
+    }
+    if honest::is_greeting(message) {
+        return honest::introduction(message, &scene);
+    }
+    match steps(&scene, pieces.messages.as_deref().unwrap_or_default()) {
+        Ok(steps) => {
+            let notes: Vec<String> = steps.iter().flat_map(|s| s.notes.clone()).collect();
+            close(message, steps.iter().map(|step| task(step, skills)).collect(), &notes)
+        }
+        Err(why) => honest::blocked(message, &why, &scene),
+    }
+}
+
+/// What a message is read against.
+pub(super) fn scene<'a>(text: &'a str, skills: &'a [SkillCard], files: Option<&[FileCard]>) -> Scene<'a> {
+    let source = |card: &FileCard| Source { path: card.path.clone(), columns: card.columns.clone(), groups: 0 };
+    Scene {
+        text,
+        skills,
+        files: files.unwrap_or_default().iter().map(source).collect(),
+        complete: files.is_some(),
+    }
+}
+
+fn task(step: &Step, skills: &[SkillCard]) -> Task {
+    let card = &skills[step.skill];
+    Task {
+        kind: TaskKind::Skill,
+        detail: step.detail.clone(),
+        expect: Some(expect::of_call(card, &step.args, step.produces.as_deref())),
+        model: None,
+        skill: Some(card.name.clone()),
+        args: Some(Value::Object(step.args.clone())),
+        notify: false,
+        review: true,
+    }
+}
+
+fn spelt_out(message: &str, spelt: Vec<Spelt>, skills: &[SkillCard]) -> Plan {
+    let tasks = spelt
+        .into_iter()
+        .map(|step| match step {
+            Spelt::Command(command) => Task {
+                kind: TaskKind::Exec,
+                detail: command,
+                expect: Some("exit code 0".to_owned()),
+                model: None,
+                skill: None,
+                args: None,
+                notify: false,
+                review: true,
+            },
+            Spelt::Call { skill, args, text } => {
+                let index = skills.iter().position(|c| c.name == skill).unwrap_or_default();
+                let step = Step { skill: index, args, detail: text, produces: None, notes: Vec::new() };
+                task(&step, skills)
+            }
+        })
+        .collect();
+    close(message, tasks, &[])
+}
+
+/// What the closing task tells the worker to do.
+pub(super) const REPORT: &str = "Tell the user what came out, with the results and the files that were made.";
+
+/// Begins a line of a closing task that the user must be told.
+pub(super) const NOTE: &str = "Note: ";
+
+/// A plan that ends with a report to the user.
+pub(super) fn close(goal: &str, mut tasks: Vec<Task>, notes: &[String]) -> Plan {
+    let mut detail = REPORT.to_owned();
+    for note in notes {
+        detail.push_str(&format!("\n{NOTE}{note}."));
+    }
+    tasks.push(msg(detail));
+    Plan { goal: shortened(goal), tasks, blocked: None }
+}
+
+/// A message to the user.
+pub(super) fn msg(detail: String) -> Task {
+    Task {
+        kind: TaskKind::Msg,
+        detail,
+        expect: None,
+        model: None,
+        skill: None,
+        args: None,
+        notify: true,
+        review: false,
+    }
+}
+
+/// A goal is one line; a long message is cut.
+pub(super) fn shortened(text: &str) -> String {
+    const MOST: usize = 300;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None if line.is_empty() => "an empty message".to_owned(),
+        None => line,
+    }
+}

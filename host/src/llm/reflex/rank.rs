@@ -1,0 +1,275 @@
+//! Order and number of rows: "the 5 hottest days", "10 days with the most rain", "top 3 cities by total rain",
+//! "sorted by rain descending", "first 10 rows".
+
+use crate::llm::prompt::ColumnKind;
+
+use super::aggregate::function;
+use super::column::Reach;
+use super::group::{on_date, time_noun};
+use super::query::{Grouped, Reader, is_row};
+use super::word::{count, key};
+
+/// Superlatives that name the column's amount: which end comes first, and what a group of rows is ranked by if nothing
+/// else is said.
+const NAMED: &[(&str, bool, &str)] = &[
+    ("most", true, "sum"),
+    ("highest", true, "max"),
+    ("largest", true, "max"),
+    ("greatest", true, "max"),
+    ("biggest", true, "max"),
+    ("least", false, "sum"),
+    ("fewest", false, "sum"),
+    ("lowest", false, "min"),
+    ("smallest", false, "min"),
+];
+
+/// Superlatives that imply a column: which end comes first, and how such columns are called. Any other word in -est
+/// implies the column that begins like it ("windiest").
+const IMPLIED: &[(&str, bool, &[&str])] = &[
+    ("hottest", true, &["temperature", "temp"]),
+    ("warmest", true, &["temperature", "temp"]),
+    ("coldest", false, &["temperature", "temp"]),
+    ("coolest", false, &["temperature", "temp"]),
+    ("wettest", true, &["rain", "precipitation"]),
+    ("driest", false, &["rain", "precipitation"]),
+    ("cheapest", false, &["price", "cost"]),
+    ("dearest", true, &["price", "cost"]),
+    ("fastest", true, &["speed"]),
+    ("slowest", false, &["speed"]),
+    ("longest", true, &["duration", "length"]),
+    ("shortest", false, &["duration", "length"]),
+    ("heaviest", true, &["weight"]),
+    ("lightest", false, &["weight"]),
+];
+
+/// Rows that are shown when a plural asks for the best without a number.
+const SOME: u64 = 10;
+
+pub(super) fn is_rank_word(norm: &str) -> bool {
+    NAMED.iter().any(|(word, ..)| *word == norm)
+        || IMPLIED.iter().any(|(word, ..)| *word == norm)
+        || matches!(norm, "top" | "bottom" | "first" | "last" | "sort" | "sorted" | "order" | "ordered" | "ascending" | "descending" | "asc" | "desc" | "latest" | "newest" | "oldest" | "earliest")
+}
+
+pub(super) fn read(reader: &mut Reader) {
+    let mut i = 0;
+    while i < reader.words.len() {
+        let end = sorted(reader, i)
+            .or_else(|| top(reader, i))
+            .or_else(|| implied(reader, i))
+            .or_else(|| named(reader, i));
+        i = end.unwrap_or(i + 1).max(i + 1);
+    }
+}
+
+/// "sorted by rain descending and date".
+fn sorted(reader: &mut Reader, i: usize) -> Option<usize> {
+    if !matches!(reader.norm(i), "sort" | "sorted" | "order" | "ordered") {
+        return None;
+    }
+    let mut at = reader.skip(i + 1, &["by", "it", "them", "rows"]);
+    let mut end = None;
+    while let Some((column, after)) = reader.column_at(at, Reach::Words) {
+        let (desc, after) = direction(reader, after);
+        reader.query.order.push((column, desc));
+        end = Some(after);
+        at = after + usize::from(reader.norm(after) == "and");
+    }
+    reader.take(i, end?);
+    end
+}
+
+/// "descending", "in descending order", "highest first"; without a word the smallest comes first.
+fn direction(reader: &Reader, i: usize) -> (bool, usize) {
+    let start = i + usize::from(reader.norm(i) == "in");
+    let (desc, end) = match (reader.norm(start), reader.norm(start + 1)) {
+        ("descending" | "desc", "order") => (true, start + 2),
+        ("ascending" | "asc", "order") => (false, start + 2),
+        ("descending" | "desc", _) => (true, start + 1),
+        ("ascending" | "asc", _) => (false, start + 1),
+        ("highest" | "largest" | "latest" | "newest", "first") => (true, start + 2),
+        ("lowest" | "smallest" | "earliest" | "oldest", "first") => (false, start + 2),
+        _ => (false, i),
+    };
+    (desc, end)
+}
+
+/// "top 3 cities by total rain", "bottom 5 by close", "first 10 rows", "last 5 days".
+fn top(reader: &mut Reader, i: usize) -> Option<usize> {
+    let lead = reader.norm(i);
+    if !matches!(lead, "top" | "bottom" | "first" | "last") {
+        return None;
+    }
+    let n = count(reader.norm(i + 1))?;
+    let mut end = i + 2;
+    let desc = lead == "top";
+    if matches!(lead, "first" | "last") {
+        if reader.word(end).is_some_and(|w| is_row(w) || time_noun(&w.norm) == Some("day")) {
+            end += 1;
+        }
+        reader.query.limit = Some(n);
+        if lead == "last" {
+            let Some(date) = reader.date() else {
+                reader.query.problems.push("the last rows can only be shown where a column has dates".to_owned());
+                return None;
+            };
+            reader.query.order.push((date, true));
+        }
+        reader.take(i, end);
+        return Some(end);
+    }
+    let subject = subject(reader, end);
+    if subject.is_some() {
+        end += 1;
+    }
+    let by = reader.skip(end, &[]);
+    if reader.norm(by) == "by" {
+        let (rank, after) = amount(reader, by + 1)?;
+        reader.take(i, after);
+        apply(reader, subject, rank, desc, "sum", n);
+        return Some(after);
+    }
+    // "top 5 temperatures" ranks rows by the column itself.
+    if let Some((column, after)) = reader.column_at(i + 2, Reach::Words)
+        && reader.kind_of(&column) == Some(ColumnKind::Number)
+    {
+        reader.take(i, after);
+        apply(reader, None, (None, column), desc, "sum", n);
+        return Some(after);
+    }
+    reader.query.limit = Some(n);
+    reader.take(i, end);
+    Some(end)
+}
+
+/// "the 5 hottest days", "hottest day", "windiest days".
+fn implied(reader: &mut Reader, i: usize) -> Option<usize> {
+    let norm = reader.norm(i);
+    let columns = reader.columns?;
+    let begins = |part: &str| {
+        let fits: Vec<&String> = columns.iter().map(|c| &c.name).filter(|name| name.to_lowercase().starts_with(part)).collect();
+        match fits.as_slice() {
+            [one] => Some((*one).clone()),
+            _ => None,
+        }
+    };
+    let (column, desc) = match norm {
+        "latest" | "newest" => (reader.date()?, true),
+        "oldest" | "earliest" => (reader.date()?, false),
+        _ => match IMPLIED.iter().find(|(word, ..)| *word == norm) {
+            Some((_, desc, names)) => (names.iter().find_map(|name| begins(name))?, *desc),
+            None if NAMED.iter().any(|(word, ..)| *word == norm) => return None,
+            None => {
+                let part = norm.strip_suffix("iest").or(norm.strip_suffix("est")).filter(|part| part.len() >= 3)?;
+                (begins(part)?, true)
+            }
+        },
+    };
+    let n = i.checked_sub(1).and_then(|j| count(reader.norm(j)));
+    let start = i - usize::from(n.is_some());
+    let mut end = i + 1;
+    let mut plural = false;
+    let subject = subject(reader, end);
+    if subject.is_some() {
+        plural = reader.norm(end).ends_with('s');
+        end += 1;
+    }
+    let n = n.unwrap_or(if plural { SOME } else { 1 });
+    reader.take(start, end);
+    apply(reader, subject, (None, column), desc, "mean", n);
+    Some(end)
+}
+
+/// "10 days with the most rain", "which city has the highest mean temperature", "the 5 largest volumes". A superlative
+/// without a number and without rows that it ranks is an aggregate ("highest temperature per city") and left to those.
+fn named(reader: &mut Reader, i: usize) -> Option<usize> {
+    let (_, desc, by_default) = *NAMED.iter().find(|(word, ..)| *word == reader.norm(i))?;
+    let (rank, end) = amount(reader, i + 1)?;
+    if let Some(n) = i.checked_sub(1).and_then(|j| count(reader.norm(j))) {
+        reader.take(i - 1, end);
+        apply(reader, None, rank, desc, by_default, n);
+        return Some(end);
+    }
+    let noun = reader.skip_back(i, &["with", "that", "having", "had", "has", "by"])?;
+    let word = reader.word(noun)?;
+    let subject = Some(subject(reader, noun)?);
+    let before = noun.checked_sub(1)?;
+    let n = match (count(reader.norm(before)), reader.norm(before)) {
+        (Some(n), _) => n,
+        (None, "which" | "what") => 1,
+        (None, "the" | "day" | "show" | "find") if word.norm.ends_with('s') => SOME,
+        (None, "the") => 1,
+        _ => return None,
+    };
+    reader.take(before, end);
+    apply(reader, subject, rank, desc, by_default, n);
+    Some(end)
+}
+
+/// What a noun ranks.
+enum Subject {
+    /// Days and rows.
+    Rows,
+    /// The values of a column of text, or longer times.
+    Groups(Grouped),
+}
+
+fn subject(reader: &mut Reader, i: usize) -> Option<Subject> {
+    match time_noun(reader.norm(i)) {
+        Some("day" | "hour") => return Some(Subject::Rows),
+        Some(name) => return on_date(reader, name).map(Subject::Groups),
+        None => {}
+    }
+    if reader.word(i).is_some_and(is_row) {
+        return Some(Subject::Rows);
+    }
+    let (column, end) = reader.column_at(i, Reach::Words)?;
+    let kind = reader.kind_of(&column)?;
+    (kind == ColumnKind::Text && end == i + 1).then(|| Subject::Groups(Grouped { text: column.clone(), column, kind }))
+}
+
+/// A function and a column: what is ranked by.
+type Rank = (Option<&'static str>, String);
+
+fn amount(reader: &Reader, i: usize) -> Option<(Rank, usize)> {
+    let mut at = reader.skip(i, &["of"]);
+    if let Some((column, end)) = reader.column_at(at, Reach::Words) {
+        return Some(((None, column), end));
+    }
+    let function = function(reader.word(at)?)?;
+    at = reader.skip(at + 1, &["of"]);
+    let (column, end) = reader.column_at(at, Reach::Words)?;
+    Some(((Some(function), column), end))
+}
+
+/// Ranks rows by a column, or groups by an aggregate of it.
+fn apply(reader: &mut Reader, subject: Option<Subject>, rank: Rank, desc: bool, by_default: &'static str, n: u64) {
+    let (function, column) = rank;
+    let grouped = match (subject, function) {
+        (Some(Subject::Groups(grouped)), _) => Some(grouped),
+        (Some(Subject::Rows) | None, Some(_)) => on_date(reader, "day"),
+        (Some(Subject::Rows) | None, None) => None,
+    };
+    let key = match grouped {
+        Some(grouped) => {
+            let used = function.unwrap_or(by_default);
+            if function.is_none() {
+                reader.note(format!("each {} was ranked by the {} of {column}", grouped.column, name_of(used)));
+            }
+            reader.group_by(grouped);
+            reader.compute(used, &column)
+        }
+        None => column,
+    };
+    reader.query.order.push((key, desc));
+    reader.query.limit = Some(n);
+}
+
+fn name_of(function: &str) -> String {
+    match function {
+        "sum" => key("total"),
+        "max" => "maximum".to_owned(),
+        "min" => "minimum".to_owned(),
+        other => other.to_owned(),
+    }
+}

@@ -1,0 +1,82 @@
+//! The worker: what is written to the user from what the tasks left behind.
+
+use crate::graph::plan::TaskKind;
+use crate::graph::report::{FileNote, TaskReport, TaskStatus};
+use crate::llm::prompt::Pieces;
+
+use super::honest::VERBATIM;
+use super::plan::NOTE;
+
+/// A result of this many lines is shown whole.
+const SMALL: usize = 40;
+/// Of a longer one, this many lines are shown.
+const HEAD: usize = 15;
+
+/// The text of a msg task.
+pub(super) fn reply(pieces: &Pieces) -> String {
+    let detail = pieces.task.as_ref().map(|t| t.detail.as_str()).unwrap_or_default();
+    if let Some(text) = detail.strip_prefix(VERBATIM) {
+        return text.to_owned();
+    }
+    let reports: Vec<&TaskReport> = pieces.evidence.iter().flatten().filter(|r| r.task.kind != TaskKind::Msg).collect();
+    let notes: Vec<&str> = detail.lines().filter_map(|line| line.strip_prefix(NOTE)).collect();
+    if reports.is_empty() && notes.is_empty() {
+        // A message that another planner wrote before anything ran.
+        return detail.to_owned();
+    }
+    let mut parts: Vec<String> = reports.iter().map(|report| section(report)).collect();
+    parts.extend(files(&reports));
+    parts.extend((!notes.is_empty()).then(|| notes.iter().map(|n| format!("Note: {n}")).collect::<Vec<_>>().join("\n")));
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n\n")
+}
+
+/// One task: its output, or why it has none.
+fn section(report: &TaskReport) -> String {
+    let label = report.task.label();
+    if let Some(trouble) = report.trouble() {
+        let what = if report.status == TaskStatus::Interrupted { "was interrupted" } else { "failed" };
+        let output = shown(&report.text);
+        let tail = if output.is_empty() { String::new() } else { format!("\n{output}") };
+        return format!("{label} {what}: {trouble}{tail}");
+    }
+    match shown(&report.text) {
+        output if output.is_empty() => format!("{label}: done, without output."),
+        output => output,
+    }
+}
+
+fn shown(text: &str) -> String {
+    let text = text.trim_matches('\n').trim_end();
+    let lines: Vec<&str> = text.lines().collect();
+    if lines.len() <= SMALL {
+        return text.to_owned();
+    }
+    format!("{}\n… {} more lines", lines[..HEAD].join("\n"), lines.len() - HEAD)
+}
+
+/// The files of all tasks, each once.
+fn files(reports: &[&TaskReport]) -> Option<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for file in reports.iter().flat_map(|r| &r.files) {
+        let line = file_line(file);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    (!lines.is_empty()).then(|| format!("Files:\n{}", lines.join("\n")))
+}
+
+fn file_line(file: &FileNote) -> String {
+    let title = file.title.as_ref().map(|t| format!(", {t}")).unwrap_or_default();
+    let link = file.link.as_ref().map(|l| format!(", {l}")).unwrap_or_default();
+    format!("- /work/{} ({}{title}{link})", file.path, size(file.bytes))
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}

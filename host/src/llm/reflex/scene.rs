@@ -1,0 +1,99 @@
+//! The scene: the skills and files that a message is read against, and which file a few letters mean.
+
+use crate::llm::prompt::{Column, ColumnKind, SkillCard};
+
+use super::word::near_names;
+
+/// A file that a step can read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Source {
+    /// Relative to `/work`.
+    pub path: String,
+    /// `None` where the host did not look inside.
+    pub columns: Option<Vec<Column>>,
+    /// How many columns at the front are groups; none unless an earlier step computes the file.
+    pub groups: usize,
+}
+
+impl Source {
+    pub fn is_number(&self, column: &str) -> bool {
+        self.columns
+            .as_ref()
+            .is_none_or(|all| all.iter().any(|c| c.name == column && c.kind == ColumnKind::Number))
+    }
+}
+
+/// What a message is read against.
+#[derive(Debug)]
+pub(super) struct Scene<'a> {
+    /// The message; words point into it.
+    pub text: &'a str,
+    pub skills: &'a [SkillCard],
+    /// The files of the workspace, and those that earlier steps of the plan leave.
+    pub files: Vec<Source>,
+    /// Whether `files` is all there is: only then can a file be said to be missing.
+    pub complete: bool,
+}
+
+impl Scene<'_> {
+    /// The file that `said` means: its path, its name, or its name without the extension, in any case.
+    pub fn file(&self, said: &str) -> Option<&Source> {
+        let said = said.trim_start_matches("/work/").trim_start_matches("./");
+        let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_lowercase();
+        let only = |fits: &dyn Fn(&Source) -> bool| {
+            let mut found = self.files.iter().filter(|f| fits(f));
+            found.next().filter(|_| found.next().is_none())
+        };
+        let lower = said.to_lowercase();
+        self.files
+            .iter()
+            .find(|f| f.path == said)
+            .or_else(|| only(&|f| f.path.to_lowercase() == lower))
+            .or_else(|| only(&|f| name(&f.path) == lower))
+            .or_else(|| only(&|f| f.columns.is_some() && name(&f.path).rsplit_once('.').is_some_and(|(base, _)| base == lower)))
+    }
+
+    /// The files that hold tables.
+    pub fn tables(&self) -> impl Iterator<Item = &Source> {
+        self.files.iter().filter(|f| f.columns.is_some())
+    }
+
+    /// "there is no file `x`; near: `y`; the workspace holds a, b".
+    pub fn missing_file(&self, said: &str) -> String {
+        let paths: Vec<&str> = self.files.iter().map(|f| f.path.as_str()).collect();
+        let near = match near_names(said, paths.iter().copied()).first() {
+            Some(near) => format!("near: `{near}`; "),
+            None => String::new(),
+        };
+        format!("there is no file `{said}`; {near}{}", self.holdings())
+    }
+
+    /// "the workspace holds a, b" or that it is empty.
+    pub fn holdings(&self) -> String {
+        const SHOWN: usize = 12;
+        let paths: Vec<&str> = self.files.iter().map(|f| f.path.as_str()).take(SHOWN).collect();
+        match (paths.len(), self.files.len() - paths.len()) {
+            (0, _) => "the workspace is empty".to_owned(),
+            (_, 0) => format!("the workspace holds {}", paths.join(", ")),
+            (_, more) => format!("the workspace holds {} and {more} more", paths.join(", ")),
+        }
+    }
+
+    /// The text between two words of the message.
+    pub fn slice(&self, words: &[super::word::Word]) -> &str {
+        match words {
+            [one] => one_word(self.text, one),
+            [first, .., last] => self.text.get(first.at.start..last.at.end).unwrap_or_default(),
+            [] => "",
+        }
+    }
+}
+
+/// A quoted word without its quotes.
+fn one_word<'t>(text: &'t str, word: &super::word::Word) -> &'t str {
+    let whole = text.get(word.at.clone()).unwrap_or_default();
+    match whole.find(&word.raw) {
+        Some(start) => &whole[start..start + word.raw.len()],
+        None => whole,
+    }
+}

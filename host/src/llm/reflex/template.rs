@@ -1,0 +1,169 @@
+//! Templates: a skill's examples, with `{arg}` for what is captured and `{arg=value}` for what is fixed, and how a
+//! clause is laid along one.
+
+use std::ops::Range;
+
+use super::word::{Shape, Word, is_filler, is_joint, is_reference, words};
+
+/// One part of a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Item {
+    /// A word, by its key; without content it may be absent from the clause.
+    Literal { key: String, content: bool },
+    Slot(String),
+    /// Sets an argument and captures nothing.
+    Fixed(String, String),
+}
+
+/// An example as a template.
+pub(super) fn parse(example: &str) -> Vec<Item> {
+    let mut items = Vec::new();
+    let mut rest = example;
+    while !rest.is_empty() {
+        let (text, slot, after) = match rest.split_once('{').and_then(|(a, b)| b.split_once('}').map(|(s, c)| (a, s, c))) {
+            Some((text, slot, after)) => (text, Some(slot), after),
+            None => (rest, None, ""),
+        };
+        items.extend(words(text).into_iter().map(|w| Item::Literal { content: w.is_content(), key: w.key }));
+        items.extend(slot.map(|slot| match slot.split_once('=') {
+            Some((arg, value)) => Item::Fixed(arg.trim().to_owned(), value.trim().to_owned()),
+            None => Item::Slot(slot.trim().to_owned()),
+        }));
+        rest = after;
+    }
+    items
+}
+
+/// The template without this slot and the preposition before it: "plot {y} from {file}" as "plot {y}".
+pub(super) fn without(items: &[Item], is_slot: impl Fn(&str) -> bool) -> Vec<Item> {
+    let mut out: Vec<Item> = Vec::new();
+    for item in items {
+        match item {
+            Item::Slot(arg) if is_slot(arg) => {
+                if matches!(out.last(), Some(Item::Literal { content: false, .. })) {
+                    out.pop();
+                }
+            }
+            other => out.push(other.clone()),
+        }
+    }
+    out
+}
+
+/// How a clause lies along a template.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Alignment {
+    pub score: i32,
+    /// Literals with content that were met.
+    pub literals: usize,
+    pub captures: Vec<(String, Range<usize>)>,
+    pub fixed: Vec<(String, String)>,
+    /// Words that were met by literals.
+    pub met: Vec<usize>,
+    /// Words after the template's end.
+    pub rest: Range<usize>,
+}
+
+/// The longest capture; more words than this are no argument but another sentence.
+const MAX_CAPTURE: usize = 40;
+
+/// Lays `clause` along `items`. `fits` says how well words fill a slot, and `None` where they cannot.
+pub(super) fn align(items: &[Item], clause: &[Word], fits: &dyn Fn(&str, &[Word]) -> Option<i32>) -> Option<Alignment> {
+    let (t, w) = (items.len(), clause.len());
+    // Filled from the ends: what is best from (item, word) on, so that no path is walked twice.
+    let mut best: Vec<Vec<Option<Alignment>>> = vec![vec![None; w + 1]; t + 1];
+    for ti in (0..=t).rev() {
+        for wi in (0..=w).rev() {
+            let mut options: Vec<Alignment> = Vec::new();
+            if ti == t {
+                let left = clause[wi..].iter().filter(|word| word.is_content()).count();
+                options.push(Alignment { score: -2 * left as i32, rest: wi..w, ..Alignment::default() });
+            } else {
+                match &items[ti] {
+                    Item::Fixed(arg, value) => {
+                        if let Some(next) = &best[ti + 1][wi] {
+                            let mut one = next.clone();
+                            one.fixed.push((arg.clone(), value.clone()));
+                            options.push(one);
+                        }
+                    }
+                    Item::Literal { key, content } => {
+                        if wi < w
+                            && clause[wi].shape == Shape::Plain
+                            && clause[wi].key == *key
+                            && let Some(next) = &best[ti + 1][wi + 1]
+                        {
+                            let mut one = next.clone();
+                            one.score += if *content { 3 } else { 1 };
+                            one.literals += usize::from(*content);
+                            one.met.push(wi);
+                            options.push(one);
+                        }
+                        // Between two slots a preposition is all that tells where one ends.
+                        let parts_slots = ti > 0 && matches!((&items[ti - 1], items.get(ti + 1)), (Item::Slot(_), Some(Item::Slot(_))));
+                        if !content && !parts_slots && let Some(next) = &best[ti + 1][wi] {
+                            options.push(next.clone());
+                        }
+                    }
+                    Item::Slot(arg) => {
+                        for end in wi + 1..=w.min(wi + MAX_CAPTURE) {
+                            if let Some(next) = &best[ti + 1][end]
+                                && let Some(score) = fits(arg, &clause[wi..end])
+                            {
+                                let mut one = next.clone();
+                                one.score += score;
+                                one.captures.push((arg.clone(), wi..end));
+                                options.push(one);
+                            }
+                        }
+                    }
+                }
+                if wi < w
+                    && skippable(&clause[wi])
+                    && let Some(next) = &best[ti][wi + 1]
+                {
+                    options.push(next.clone());
+                }
+            }
+            // The first of equals: an answer must not depend on anything but the input.
+            let mut chosen: Option<Alignment> = None;
+            for option in options {
+                if chosen.as_ref().is_none_or(|c| option.score > c.score) {
+                    chosen = Some(option);
+                }
+            }
+            best[ti][wi] = chosen;
+        }
+    }
+    best[0][0].take()
+}
+
+fn skippable(word: &Word) -> bool {
+    word.shape == Shape::Plain && (is_filler(&word.norm) || (is_joint(&word.norm) && word.norm != "and") || is_reference(&word.norm))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn laid(template: &str, clause: &str) -> Option<Vec<(String, String)>> {
+        let clause = words(clause);
+        let alignment = align(&parse(template), &clause, &|_, words| Some(i32::from(!words.is_empty())))?;
+        let text = |range: &Range<usize>| clause[range.clone()].iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
+        let mut all: Vec<_> = alignment.captures.iter().map(|(arg, range)| (arg.clone(), text(range))).collect();
+        all.sort();
+        Some(all)
+    }
+
+    #[test]
+    fn captures() {
+        let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        assert_eq!(
+            laid("translate {text} to {language}", "please translate good morning to Norwegian"),
+            Some(vec![pair("language", "Norwegian"), pair("text", "good morning")])
+        );
+        assert_eq!(laid("draw {y} per {x}", "plotting the close over day"), Some(vec![pair("x", "day"), pair("y", "the close")]));
+        assert_eq!(laid("translate {text} to {language}", "fetch the page"), None);
+        assert_eq!(parse("what columns? {describe=true}").last(), Some(&Item::Fixed("describe".to_owned(), "true".to_owned())));
+    }
+}

@@ -1,0 +1,167 @@
+//! The skills and files of the tests: cards like those of the bundled skills, one skill that is nothing like them, and
+//! the files of docs/reflex.md.
+
+use serde_json::{Value, json};
+
+use crate::graph::plan::{Plan, Task, TaskKind};
+use crate::llm::prompt::{Caller, Column, ColumnKind, FileCard, Pieces, SkillCard};
+
+fn card(name: &str, category: &str, summary: &str, examples: &[&str], required: &[&str], properties: Value) -> SkillCard {
+    SkillCard {
+        name: name.to_owned(),
+        summary: summary.to_owned(),
+        category: category.to_owned(),
+        examples: examples.iter().map(|e| (*e).to_owned()).collect(),
+        args: json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false}),
+    }
+}
+
+fn list(format: &str) -> Value {
+    json!({"type": "array", "items": {"type": "string"}, "format": format})
+}
+
+pub(super) fn skills() -> Vec<SkillCard> {
+    let file = || json!({"type": "string", "format": "file", "description": "file under /work"});
+    vec![
+        card(
+            "data",
+            "data",
+            "Reads CSV, JSON and JSON lines: describe, filter, group, aggregate, sort, join",
+            &[
+                "compute {compute} by {group} from {file}",
+                "describe {file}",
+                "what columns does {file} have? {describe=true}",
+                "show the rows of {file} where {where}",
+                "how many rows of {file} have {where}",
+                "list the rows of {file} sorted by {sort}",
+                "join {file} and {join} on {on}",
+            ],
+            &["file"],
+            json!({
+                "file": file(), "join": file(),
+                "on": {"type": "string", "description": "column that both files have, or left=right"},
+                "where": list("condition"), "group": list("group"), "compute": list("aggregate"), "select": list("column"),
+                "sort": list("order"), "limit": {"type": "integer", "minimum": 1, "maximum": 100_000},
+                "describe": {"type": "boolean"}, "format": {"type": "string", "enum": ["table", "json"], "default": "table"},
+                "save": {"type": "string", "description": "where to write the result"},
+            }),
+        ),
+        card(
+            "chart",
+            "chart",
+            "Draws a line, bar, scatter or histogram chart of a CSV or JSON file as SVG and PNG",
+            &[
+                "plot {y} over {x} from {file}",
+                "draw {y} from {file} as a {kind} chart",
+                "draw a histogram of {y} from {file}",
+                "scatter plot of {y} against {x} in {file}",
+            ],
+            &["file"],
+            json!({
+                "file": file(), "kind": {"type": "string", "enum": ["line", "bar", "scatter", "histogram"], "default": "line"},
+                "x": {"type": "string", "format": "column"}, "y": list("column"),
+                "title": {"type": "string"}, "x_label": {"type": "string"}, "y_label": {"type": "string"},
+                "width": {"type": "integer", "minimum": 320, "maximum": 4096, "default": 1000},
+                "height": {"type": "integer", "minimum": 240, "maximum": 4096, "default": 600},
+                "out": {"type": "string", "description": "pub/NAME.svg; the PNG stands beside it"},
+                "bins": {"type": "integer", "minimum": 1, "maximum": 200},
+                "theme": {"type": "string", "enum": ["light", "dark"], "default": "light"},
+            }),
+        ),
+        card(
+            "fetch",
+            "web",
+            "Gets a page or a document over HTTP as text, JSON or Markdown",
+            &["fetch {url}", "get the page {url} as {format}"],
+            &["url"],
+            json!({"url": {"type": "string", "format": "url"}, "format": {"type": "string", "enum": ["text", "json", "markdown"], "default": "markdown"}}),
+        ),
+        card(
+            "feed",
+            "web",
+            "Reads an RSS or Atom feed",
+            &["read the feed {url}", "latest entries of the feed {url}"],
+            &["url"],
+            json!({"url": {"type": "string", "format": "url"}, "limit": {"type": "integer", "minimum": 1, "maximum": 100}}),
+        ),
+        card(
+            "translate",
+            "text",
+            "Translates text",
+            &["translate {text} to {language}"],
+            &["text", "language"],
+            json!({"text": {"type": "string"}, "language": {"type": "string", "enum": ["english", "german", "norwegian"]}}),
+        ),
+        card(
+            "search",
+            "web",
+            "Searches the web",
+            &["search the web for rust wasi"],
+            &["query"],
+            json!({"query": {"type": "string", "maxLength": 400}, "max_results": {"type": "integer", "minimum": 1, "maximum": 20}}),
+        ),
+    ]
+}
+
+fn table(path: &str, columns: &str) -> FileCard {
+    let column = |text: &str| {
+        let (name, kind) = text.split_once(':').unwrap_or((text, "n"));
+        let kind = match kind {
+            "d" => ColumnKind::Date,
+            "t" => ColumnKind::Text,
+            _ => ColumnKind::Number,
+        };
+        Column { name: name.to_owned(), kind }
+    };
+    FileCard { path: path.to_owned(), bytes: 1000, columns: Some(columns.split(',').map(column).collect()) }
+}
+
+pub(super) fn weather() -> FileCard {
+    table("weather.csv", "date:d,city:t,temperature_c,rain_mm,wind_kmh,sunshine_h")
+}
+
+pub(super) fn market() -> FileCard {
+    table("market.csv", "date:d,open,high,low,close,volume")
+}
+
+pub(super) fn cities() -> FileCard {
+    table("cities.csv", "city:t,country:t,population")
+}
+
+/// Files that are nothing like the others.
+pub(super) fn orders() -> FileCard {
+    table("data/Orders 2024.csv", "Order Date:d,Customer Name:t,Unit Price,Quantity,Ship-Days")
+}
+
+pub(super) fn pieces(message: &str, files: Vec<FileCard>) -> Pieces {
+    Pieces {
+        new_message: Some(message.to_owned()),
+        caller: Some(Caller::Admin),
+        skills: Some(skills()),
+        environment: Some(files),
+        ..Pieces::default()
+    }
+}
+
+pub(super) fn plan(message: &str) -> Plan {
+    super::super::plan::plan(&pieces(message, vec![weather(), market(), cities()]))
+}
+
+/// A plan in lines: `skill {args}`, `$ command`, and `blocked: why`.
+pub(super) fn lines(plan: &Plan) -> Vec<String> {
+    let line = |task: &Task| match task.kind {
+        TaskKind::Skill => {
+            let mut args = task.args.clone().unwrap_or_default();
+            // Titles have their own test.
+            if let Some(map) = args.as_object_mut() {
+                map.shift_remove("title");
+            }
+            Some(format!("{} {args}", task.skill.as_deref().unwrap_or_default()))
+        }
+        TaskKind::Exec => Some(format!("$ {}", task.detail)),
+        TaskKind::Msg | TaskKind::Act => None,
+    };
+    let mut out: Vec<String> = plan.tasks.iter().filter_map(line).collect();
+    out.extend(plan.blocked.as_ref().map(|why| format!("blocked: {why}")));
+    out
+}

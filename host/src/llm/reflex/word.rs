@@ -1,0 +1,407 @@
+//! Words: a text cut into words with shapes, and when two words count as the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::OnceLock;
+
+/// What a word looks like; decides which arguments it can fill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    Plain,
+    /// `10`, `-2.5`, `1,000`, `10mm`.
+    Number,
+    /// `2024-03` or `2024-03-01`.
+    Date,
+    /// `weather.csv`, `pub/rain.svg`.
+    File,
+    /// `https://example.org/`.
+    Url,
+    /// Stood in quotes, which are not part of `raw`.
+    Quoted,
+    /// `>`, `<=`, `!=`.
+    Compare,
+    /// `mean(temperature_c)`.
+    Call,
+}
+
+/// The mark that follows a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    None,
+    Comma,
+    /// `.`, `;`, `!`, `?` or the end of a line.
+    Stop,
+}
+
+/// One word of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Word {
+    pub raw: String,
+    /// Lower case.
+    pub norm: String,
+    /// Equal for words that count as the same: stem and synonym.
+    pub key: String,
+    pub shape: Shape,
+    pub mark: Mark,
+    /// Bytes of the text, quotes included.
+    pub at: Range<usize>,
+}
+
+impl Word {
+    fn new(raw: &str, shape: Shape, at: Range<usize>) -> Self {
+        let norm = raw.to_lowercase();
+        Self {
+            raw: raw.to_owned(),
+            key: key(&norm),
+            norm,
+            shape,
+            mark: Mark::None,
+            at,
+        }
+    }
+
+    /// Whether the word says something: no filler, no preposition, no "and".
+    pub fn is_content(&self) -> bool {
+        self.shape != Shape::Plain
+            || !(is_filler(&self.norm) || is_joint(&self.norm) || is_reference(&self.norm))
+    }
+
+    /// Written with a capital, as names are.
+    pub fn is_name(&self) -> bool {
+        matches!(self.shape, Shape::Plain | Shape::Quoted)
+            && self.raw.chars().next().is_some_and(char::is_uppercase)
+    }
+}
+
+/// Cuts `text` into words.
+pub(super) fn words(text: &str) -> Vec<Word> {
+    let mut out: Vec<Word> = Vec::new();
+    let mut rest = 0;
+    while let Some(c) = text[rest..].chars().next() {
+        if c.is_whitespace() {
+            if c == '\n'
+                && let Some(last) = out.last_mut()
+            {
+                last.mark = Mark::Stop;
+            }
+            rest += c.len_utf8();
+            continue;
+        }
+        if let Some(close) = closing_quote(c)
+            && let Some(len) = text[rest + c.len_utf8()..].find(close)
+        {
+            let inner = rest + c.len_utf8()..rest + c.len_utf8() + len;
+            let end = inner.end + close.len_utf8();
+            let shape = match shape(&text[inner.clone()]) {
+                Shape::File => Shape::File,
+                Shape::Url => Shape::Url,
+                _ => Shape::Quoted,
+            };
+            out.push(Word::new(&text[inner], shape, rest..end));
+            rest = end;
+            continue;
+        }
+        let len = text[rest..]
+            .find(char::is_whitespace)
+            .unwrap_or(text.len() - rest);
+        chunk(&text[rest..rest + len], rest, &mut out);
+        rest += len;
+    }
+    out
+}
+
+fn closing_quote(open: char) -> Option<char> {
+    match open {
+        '"' | '\'' | '`' => Some(open),
+        '“' => Some('”'),
+        '‘' => Some('’'),
+        _ => None,
+    }
+}
+
+/// One run of characters without white space: marks are taken off, comparisons are cut out (`rain>=10`).
+fn chunk(text: &str, offset: usize, out: &mut Vec<Word>) {
+    let (body, mark) = match text.trim_end_matches([',', '.', ';', ':', '!', '?', '…']) {
+        "" => ("", mark(text)),
+        body => (body, mark(&text[body.len()..])),
+    };
+    if body.is_empty() {
+        if let Some(last) = out.last_mut()
+            && mark != Mark::None
+        {
+            last.mark = mark;
+        }
+        return;
+    }
+    if matches!(shape(body), Shape::Url) {
+        out.push(Word::new(body, Shape::Url, offset..offset + body.len()));
+    } else {
+        let comparing = |c: char| matches!(c, '<' | '>' | '=' | '≥' | '≤' | '≠' | '!');
+        let mut start = 0;
+        while start < body.len() {
+            let compare = body[start..].starts_with(comparing);
+            let len = body[start..]
+                .find(|c| comparing(c) != compare)
+                .unwrap_or(body.len() - start);
+            let piece = &body[start..start + len];
+            let at = offset + start;
+            if compare {
+                out.push(Word::new(piece, Shape::Compare, at..at + len));
+            } else {
+                // A bracket that is opened and closed inside is part of a call; any other is punctuation.
+                let call = piece.find('(').is_some_and(|i| i > 0) && piece.ends_with(')');
+                let bare = if call {
+                    piece
+                } else {
+                    piece.trim_matches(['(', ')', '[', ']', '{', '}', '"', '\''])
+                };
+                if !bare.is_empty() {
+                    let shape = if call { Shape::Call } else { shape(bare) };
+                    out.push(Word::new(bare, shape, at..at + len));
+                }
+            }
+            start += len;
+        }
+    }
+    if let Some(last) = out.last_mut() {
+        last.mark = mark;
+    }
+}
+
+fn mark(tail: &str) -> Mark {
+    match tail.chars().next() {
+        Some('.' | ';' | '!' | '?') => Mark::Stop,
+        Some(',') => Mark::Comma,
+        _ => Mark::None,
+    }
+}
+
+fn shape(text: &str) -> Shape {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if text.contains("://") {
+        Shape::Url
+    } else if is_date(text) {
+        Shape::Date
+    } else if digits.starts_with(|c: char| c.is_ascii_digit()) && number(text).is_some() {
+        Shape::Number
+    } else if looks_like_file(text) {
+        Shape::File
+    } else {
+        Shape::Plain
+    }
+}
+
+fn is_date(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    (2..=3).contains(&parts.len())
+        && parts[0].len() == 4
+        && parts[1..].iter().all(|p| p.len() == 2)
+        && parts.iter().all(|p| p.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// A name with an extension that starts with a letter: `a.csv`, `data/a.jsonl`, but neither `3.5` nor `e.g`.
+fn looks_like_file(text: &str) -> bool {
+    let name = text.rsplit('/').next().unwrap_or(text);
+    let Some((base, extension)) = name.rsplit_once('.') else {
+        return false;
+    };
+    base.chars().count() > 1
+        && (2..=5).contains(&extension.len())
+        && extension.starts_with(|c: char| c.is_ascii_alphabetic())
+        && extension.bytes().all(|b| b.is_ascii_alphanumeric())
+        && text
+            .chars()
+            .all(|c| c.is_alphanumeric() || "._-/".contains(c))
+}
+
+/// The number that `text` writes in digits, with `1,000` and a unit that is glued on (`10mm`, `5%`) allowed.
+pub(super) fn number(text: &str) -> Option<f64> {
+    let text = text.replace(',', "");
+    let end = text
+        .char_indices()
+        .find(|(i, c)| !(c.is_ascii_digit() || *c == '.' || (*i == 0 && "+-".contains(*c))))
+        .map_or(text.len(), |(i, _)| i);
+    let unit = &text[end..];
+    let glued = unit.chars().count() <= 4 && unit.chars().all(|c| c.is_alphabetic() || "%°/".contains(c));
+    (end > 0 && glued)
+        .then(|| text[..end].parse().ok())
+        .flatten()
+        .filter(|n: &f64| n.is_finite())
+}
+
+/// A whole number in digits or in words up to twelve.
+pub(super) fn count(norm: &str) -> Option<u64> {
+    const NAMES: [&str; 13] = [
+        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+        "eleven", "twelve",
+    ];
+    NAMES
+        .iter()
+        .position(|name| *name == norm)
+        .map(|n| n as u64)
+        .or_else(|| norm.replace(',', "").parse().ok())
+}
+
+/// The stem of a lower-case word: plural, -ing and -ed endings and a last e are dropped.
+pub(super) fn stem(norm: &str) -> String {
+    let long = |s: &str, n: usize| s.chars().count() >= n;
+    let mut s = norm.to_owned();
+    if let Some(base) = s.strip_suffix("ies").filter(|b| long(b, 2)) {
+        s = format!("{base}y");
+    } else if let Some(base) = s.strip_suffix("ches").or(s.strip_suffix("shes")) {
+        s = format!("{base}{}", if norm.ends_with("ches") { "ch" } else { "sh" });
+    } else if let Some(base) = s.strip_suffix('s')
+        && long(base, 3)
+        && !base.ends_with(['s', 'u', 'i'])
+    {
+        s = base.to_owned();
+    }
+    for ending in ["ing", "ed"] {
+        if let Some(base) = s.strip_suffix(ending)
+            && long(base, 3)
+            && base.contains(['a', 'e', 'i', 'o', 'u', 'y'])
+        {
+            let mut base = base.to_owned();
+            let mut tail = base.chars().rev();
+            if let (Some(a), Some(b)) = (tail.next(), tail.next())
+                && a == b
+                && !"lsz".contains(a)
+            {
+                base.pop();
+            }
+            s = base;
+            break;
+        }
+    }
+    if s.ends_with('e') && long(&s, 4) {
+        s.pop();
+    }
+    s
+}
+
+/// Words that count as the same; the first of each row stands for all. Printed in docs/reflex.md.
+pub(super) const SYNONYMS: &[&[&str]] = &[
+    &["mean", "average", "avg"],
+    &["total", "sum"],
+    &["plot", "draw", "chart", "graph", "visualize", "visualise", "diagram"],
+    &["by", "per", "over", "against", "versus", "vs"],
+    &["from", "in", "of", "within", "inside"],
+    &["show", "list", "display", "print"],
+    &["fetch", "get", "download", "retrieve"],
+    &["describe", "summarize", "summarise", "summary", "overview"],
+    &["compute", "calculate", "determine"],
+    &["with", "and"],
+];
+
+/// The key of a lower-case word: two words with one key count as the same.
+pub(super) fn key(norm: &str) -> String {
+    static ROWS: OnceLock<BTreeMap<String, &str>> = OnceLock::new();
+    let rows = ROWS.get_or_init(|| SYNONYMS.iter().flat_map(|row| row.iter().map(|word| (stem(word), row[0]))).collect());
+    let own = stem(norm);
+    rows.get(&own).map(|word| (*word).to_owned()).unwrap_or(own)
+}
+
+const FILLERS: &[&str] = &[
+    "a", "an", "the", "please", "kindly", "can", "could", "would", "will", "should", "you", "i", "we", "want", "need",
+    "like", "me", "us", "my", "our", "your", "now", "also", "just", "simply", "let", "lets", "let's", "is", "are", "was",
+    "were", "be", "do", "does", "did", "there", "here", "some", "any", "using", "use", "as", "to", "for", "on", "at",
+    "into", "its", "their", "nice", "quick", "simple", "new", "small", "good", "pretty", "little", "beautiful", "give",
+    "make", "create", "have", "has", "had", "file", "so", "i'd", "i'm", "out", "up", "what's", "hey", "ok", "okay",
+];
+
+/// A word that changes nothing.
+pub(super) fn is_filler(norm: &str) -> bool {
+    FILLERS.contains(&norm)
+}
+
+/// A preposition or "and": it places what follows and says nothing by itself.
+pub(super) fn is_joint(norm: &str) -> bool {
+    matches!(key(norm).as_str(), "by" | "from" | "with") || matches!(norm, "then" | "or" | "each" | "every")
+}
+
+/// A word that stands for what came before.
+pub(super) fn is_reference(norm: &str) -> bool {
+    matches!(
+        norm,
+        "it" | "them" | "both" | "that" | "this" | "these" | "those" | "result" | "results" | "everything" | "all"
+    )
+}
+
+/// How many insertions, deletions, replacements or swaps lead from `a` to `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                let mut best = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    best = best.min(rows[i - 2][j - 2] + 1);
+                }
+                best
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+/// Near in spelling: one slip in a word of four letters or more, two from eight on.
+pub(super) fn is_near(a: &str, b: &str) -> bool {
+    let short = a.chars().count().min(b.chars().count());
+    let allowed = match short {
+        0..=3 => 0,
+        4..=7 => 1,
+        _ => 2,
+    };
+    a == b || (a.len().abs_diff(b.len()) <= 8 && distance(a, b) <= allowed)
+}
+
+/// The names that are near to `name` in spelling or begin alike, each once, in their order.
+pub(super) fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let fold = |s: &str| s.to_lowercase().replace(['_', '-', ' '], "");
+    let wanted = fold(name);
+    let mut seen = BTreeSet::new();
+    names
+        .filter(|candidate| {
+            let have = fold(candidate);
+            let begins = wanted.len() >= 3 && (have.starts_with(&wanted) || (have.len() >= 3 && wanted.starts_with(&have)));
+            let slip = wanted.chars().count() == 3 && distance(&wanted, &have) == 1;
+            (is_near(&wanted, &have) || slip || begins) && seen.insert(*candidate)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes() {
+        let text = "Plot rain>=10mm from \"a b.csv\", mean(temp) since 2024-03-01 at https://x.org/a?b=c.";
+        let shapes: Vec<_> = words(text).into_iter().map(|w| (w.raw, w.shape)).collect();
+        let expected = [
+            ("Plot", Shape::Plain), ("rain", Shape::Plain), (">=", Shape::Compare), ("10mm", Shape::Number),
+            ("from", Shape::Plain), ("a b.csv", Shape::Quoted), ("mean(temp)", Shape::Call), ("since", Shape::Plain),
+            ("2024-03-01", Shape::Date), ("at", Shape::Plain), ("https://x.org/a?b=c", Shape::Url),
+        ];
+        assert_eq!(shapes, expected.map(|(raw, shape)| (raw.to_owned(), shape)));
+    }
+
+    #[test]
+    fn stems_and_synonyms() {
+        for (a, b) in [("plotting", "plot"), ("cities", "city"), ("averages", "mean"), ("drawn", "drawn"), ("bars", "bar"), ("over", "per")] {
+            assert_eq!(key(a), key(b), "{a} and {b}");
+        }
+        assert_ne!(key("rain"), key("plot"));
+    }
+
+    #[test]
+    fn near() {
+        assert!(is_near("temprature", "temperature"));
+        assert!(!is_near("low", "row"));
+        assert_eq!(near_names("wether.csv", ["weather.csv", "market.csv"].into_iter()), ["weather.csv"]);
+    }
+}
