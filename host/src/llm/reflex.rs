@@ -6,7 +6,7 @@
 //!
 //! A message becomes a plan in this order: [`explicit`] (what is spelt out) → [`clause`] (the steps) → [`chain`] (which
 //! file each step reads) → [`draft`] (which skill, from [`template`]s) → [`fill`] (its arguments: [`column`]s by
-//! [`axes`], and phrases by [`query`], which asks [`condition`], [`rank`], [`group`] and [`aggregate`]) → [`plan`].
+//! [`axes`], [`choice`]s, and phrases by [`query`], which asks [`condition`], [`rank`], [`group`] and [`aggregate`]) → [`plan`].
 //! Where that ends nowhere, [`honest`] says so, and [`retry`] after a failure. [`review`] judges what [`expect`] can
 //! read off a [`table`] or a report; [`reply`] writes to the user.
 
@@ -16,6 +16,7 @@ use super::{Completing, Completion, Model, Request, Role, Usage};
 mod aggregate;
 mod axes;
 mod chain;
+mod choice;
 mod clause;
 mod column;
 mod condition;

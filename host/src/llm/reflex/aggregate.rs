@@ -4,7 +4,7 @@ use crate::llm::prompt::ColumnKind;
 
 use super::column::{Found, Reach, is_unit, resolve};
 use super::group;
-use super::query::{Computed, Query, Reader, is_asking, is_keyword, is_row};
+use super::query::{Computed, Query, Reader, is_asking, is_keyword};
 use super::word::{Shape, Word, is_filler, is_joint, is_reference};
 
 /// The function that a word names.
@@ -91,7 +91,7 @@ pub(super) fn read(reader: &mut Reader) {
         }
         let found = reader
             .column_at(i, Reach::Words)
-            .or_else(|| (!is_plain_english(word)).then(|| reader.column_at(i, Reach::Spelling)).flatten());
+            .or_else(|| (!is_plain_english(reader, word)).then(|| reader.column_at(i, Reach::Spelling)).flatten());
         // "total volume" is a sum even where a column is called total.
         let is_function = function(word)
             .filter(|_| found.as_ref().is_none_or(|(_, end)| *end == i + 1 && reader.column_at(i + 1, Reach::Words).is_some()));
@@ -112,8 +112,13 @@ pub(super) fn read(reader: &mut Reader) {
                     reader.query.columns.push(column);
                 }
             } else {
+                let numeric = reader.kind_of(&column).is_none_or(|kind| kind == ColumnKind::Number);
                 for function in &functions {
-                    reader.compute(function, &column);
+                    if numeric || matches!(function.as_str(), "min" | "max" | "count" | "distinct") {
+                        reader.compute(function, &column);
+                    } else {
+                        reader.query.problems.push(format!("the {function} of {column} cannot be taken: it holds no numbers"));
+                    }
                 }
                 applied = true;
                 for at in function_words.drain(..) {
@@ -164,7 +169,7 @@ fn counting(reader: &mut Reader, i: usize) -> Option<usize> {
         k += 1;
     }
     let word = reader.word(k)?;
-    if is_row(word) {
+    if reader.is_row(word) {
         reader.compute("count", "");
     } else if let (true, Some(date)) = (matches!(word.norm.as_str(), "days" | "day" | "dates"), reader.date()) {
         // Days and not rows: a day may have a row per city.
@@ -180,13 +185,13 @@ fn counting(reader: &mut Reader, i: usize) -> Option<usize> {
 }
 
 /// Words that are too common to be a misspelt column.
-fn is_plain_english(word: &Word) -> bool {
+fn is_plain_english(reader: &Reader, word: &Word) -> bool {
     word.norm.chars().count() < 4
         || is_filler(&word.norm)
         || is_joint(&word.norm)
         || is_reference(&word.norm)
         || is_asking(word)
-        || is_row(word)
+        || reader.is_row(word)
         || is_keyword(word)
         || word.is_name()
 }

@@ -132,6 +132,9 @@ fn column_first(reader: &mut Reader, i: usize) -> Option<usize> {
     if reader.norm(after) == "between" || (matches!(reader.norm(after), "is" | "was") && reader.norm(after + 1) == "between") {
         let start = after + 1 + usize::from(reader.norm(after) != "between");
         let (low, k) = value(reader, start, ">=")?;
+        if reader.words[start].shape == Shape::Date && reader.kind_of(&column) == Some(ColumnKind::Number) {
+            return None;
+        }
         let k = k + usize::from(key(reader.norm(k)) == "with");
         let (high, end) = value(reader, k, "<=")?;
         reader.query.conditions.extend([format!("{column} >= {low}"), format!("{column} <= {high}")]);

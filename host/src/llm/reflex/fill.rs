@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::llm::prompt::{Column, ColumnKind, SkillCard};
 
 use super::aggregate::mean_of_columns;
+use super::choice;
 use super::column::{Found, Reach, date_column, missing, resolve};
 use super::group::time_noun;
 use super::query::{self, Query, is_asking};
@@ -146,9 +147,10 @@ impl<'a> Fill<'a> {
 
     /// The column that an item of a list means; nothing where the item says nothing.
     pub fn one_column(&mut self, words: &[Word]) -> Result<String, Option<String>> {
+        let rows = self.source.map(Source::own_words).unwrap_or_default();
         let own: Vec<&Word> = words
             .iter()
-            .filter(|w| w.is_content() && !is_asking(w) && w.key != "column")
+            .filter(|w| w.is_content() && !is_asking(w) && w.key != "column" && !rows.contains(&w.key))
             .filter(|w| !self.lexicon.contains(&w.key) || self.is_column(&w.raw))
             .collect();
         if own.is_empty() {
@@ -171,19 +173,13 @@ impl<'a> Fill<'a> {
             }
             return Ok(date.to_owned());
         }
-        // "wind speed" where only wind is a column: the longest part that is one.
-        for len in (1..own.len()).rev() {
-            for part in own.windows(len) {
-                let part_phrase = part.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
-                let dropped = own.iter().filter(|w| !part.iter().any(|p| p.at == w.at));
-                if own.len() - len == 1
-                    && !dropped.clone().any(|w| query::is_keyword(w))
-                    && let Found::One(name) = resolve(columns, &part_phrase, Reach::Words)
-                {
-                    self.notes.push(format!("\"{phrase}\" was read as the column {name}"));
-                    return Ok(name);
-                }
-            }
+        // "wind speed" where only wind is a column.
+        if let [head @ .., last] = own.as_slice()
+            && !query::is_keyword(last)
+            && let Found::One(name) = resolve(columns, &head.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" "), Reach::Words)
+        {
+            self.notes.push(format!("\"{phrase}\" was read as the column {name}"));
+            return Ok(name);
         }
         let file = self.source.map_or("the file", |s| s.path.as_str());
         Err(Some(match resolve(columns, &phrase, Reach::Spelling) {
@@ -199,9 +195,7 @@ impl<'a> Fill<'a> {
     /// Everything that no template captured, by type.
     pub fn rest(&mut self, index_of_query: Option<(usize, &'a [Arg<'a>])>) {
         self.files();
-        self.named();
-        self.choices();
-        self.switches();
+        choice::fill(self);
         if self.args.iter().any(|a| matches!(a.used, Use::Aggregate | Use::Condition)) {
             self.query();
         } else if self.args.iter().any(|a| matches!(a.used, Use::Column | Use::Columns)) {
@@ -244,81 +238,13 @@ impl<'a> Fill<'a> {
         }
     }
 
-    /// `width 800`, `20 bins`, `titled "Rain"`: an argument's name beside a value of its type.
-    fn named(&mut self) {
-        for arg in self.args {
-            if self.out.contains_key(arg.name) {
-                continue;
-            }
-            let name = key(&arg.name.to_lowercase());
-            let numeric = matches!(arg.used, Use::Integer | Use::Number | Use::Limit);
-            for i in 0..self.words.len() {
-                let said = self.words[i].key == name
-                    || (arg.used == Use::Title && matches!(self.words[i].norm.as_str(), "titled" | "called" | "entitled" | "named"));
-                if self.used[i] || !said {
-                    continue;
-                }
-                let fits = |j: usize| {
-                    self.words.get(j).is_some_and(|w| !self.used[j] && w.shape == if numeric { Shape::Number } else { Shape::Quoted })
-                };
-                let textual = matches!(arg.used, Use::Text | Use::Title);
-                let link = |j: usize| self.words.get(j).is_some_and(|w| matches!(w.norm.as_str(), "of" | "is" | "to" | "="));
-                let at = [i + 1, i + 2]
-                    .into_iter()
-                    .find(|j| (numeric || textual) && fits(*j) && (*j == i + 1 || link(i + 1)))
-                    .or(i.checked_sub(1).filter(|j| numeric && fits(*j)));
-                if let Some(j) = at {
-                    let text = number(&self.words[j].raw).filter(|_| numeric).map_or_else(|| self.words[j].raw.clone(), |n| n.to_string());
-                    self.parsed(arg, &text);
-                    for at in [i, j] {
-                        self.used[at] = true;
-                        self.aside[at] = true;
-                    }
-                    break;
-                }
-            }
-        }
-    }
-
-    /// Words of an `enum`: "as bars", "a line chart".
-    fn choices(&mut self) {
-        for arg in self.args.iter().filter(|a| a.used == Use::Choice) {
-            for i in 0..self.words.len() {
-                let word = &self.words[i];
-                let free = !self.out.contains_key(arg.name) && word.shape == Shape::Plain && !self.is_column(&word.raw);
-                if free && let Some(choice) = choices(arg.schema).find(|c| key(&c.to_lowercase()) == word.key) {
-                    self.set(arg, json!(choice));
-                    // "dark theme", "kind bar": the argument's own name goes with its value.
-                    let name = key(&arg.name.to_lowercase());
-                    for at in [i.wrapping_sub(1), i, i + 1] {
-                        if at == i || self.words.get(at).is_some_and(|w| w.key == name) {
-                            self.used[at] = true;
-                            self.aside[at] = true;
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    /// A boolean whose name is said is switched on.
-    fn switches(&mut self) {
-        for arg in self.args.iter().filter(|a| a.used == Use::Switch) {
-            if !self.out.contains_key(arg.name)
-                && let Some(i) = self.words.iter().position(|w| w.key == key(&arg.name.to_lowercase()))
-            {
-                self.set(arg, json!(true));
-                self.used[i] = true;
-            }
-        }
-    }
-
     /// The unused words as a query over the source's columns.
     pub fn read_query(&self) -> (Query, Vec<usize>) {
         let free: Vec<usize> = (0..self.words.len()).filter(|i| !self.used[*i]).collect();
         let words: Vec<Word> = free.iter().map(|i| self.words[*i].clone()).collect();
         let columns = self.joined_columns();
-        let mut query = query::read(&words, columns.as_deref());
+        let rows = self.source.map(Source::own_words).unwrap_or_default();
+        let mut query = query::read(&words, columns.as_deref(), &rows);
         let own = |i: &usize| !self.lexicon.contains(&words[*i].key) && !(words[*i].key == "column");
         query.leftover = query.leftover.iter().filter(|i| own(i)).map(|i| free[*i]).collect();
         (query, free)

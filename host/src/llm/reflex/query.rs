@@ -2,6 +2,8 @@
 //! group, which rows to take and in which order. Each reading takes the words that it understood; what nobody took is
 //! left over, and a phrase with words left over was not understood.
 
+use std::collections::BTreeSet;
+
 use crate::llm::prompt::{Column, ColumnKind};
 
 use super::column::{Found, Reach, date_column, resolve};
@@ -70,15 +72,19 @@ pub(super) struct Reader<'a> {
     pub words: &'a [Word],
     pub columns: Option<&'a [Column]>,
     pub query: Query,
+    /// Words for the rows of this table, as keys.
+    rows: &'a BTreeSet<String>,
     taken: Vec<bool>,
 }
 
 /// Reads `words` as a query over a table with these columns; `None` if they are not known, and then any word may be one.
-pub(super) fn read(words: &[Word], columns: Option<&[Column]>) -> Query {
+/// `rows` are words for its rows beside the usual ones.
+pub(super) fn read(words: &[Word], columns: Option<&[Column]>, rows: &BTreeSet<String>) -> Query {
     let mut reader = Reader {
         words,
         columns,
         query: Query::default(),
+        rows,
         taken: vec![false; words.len()],
     };
     aggregate::calls(&mut reader);
@@ -87,7 +93,7 @@ pub(super) fn read(words: &[Word], columns: Option<&[Column]>) -> Query {
     group::read(&mut reader);
     aggregate::read(&mut reader);
     reader.query.leftover = (0..words.len())
-        .filter(|i| !reader.taken[*i] && !is_understood_anyway(&words[*i], &reader.query))
+        .filter(|i| !reader.taken[*i] && !reader.is_row(&words[*i]) && !is_understood_anyway(&words[*i], &reader.query))
         .collect();
     reader.query
 }
@@ -96,7 +102,6 @@ pub(super) fn read(words: &[Word], columns: Option<&[Column]>) -> Query {
 fn is_understood_anyway(word: &Word, query: &Query) -> bool {
     word.shape == Shape::Plain
         && (is_asking(word)
-            || is_row(word)
             || is_filler(&word.norm)
             || is_joint(&word.norm)
             || is_reference(&word.norm)
@@ -124,6 +129,10 @@ pub(super) fn is_row(word: &Word) -> bool {
 impl<'a> Reader<'a> {
     pub fn word(&self, i: usize) -> Option<&'a Word> {
         (i < self.words.len() && !self.taken[i]).then(|| &self.words[i])
+    }
+
+    pub fn is_row(&self, word: &Word) -> bool {
+        is_row(word) || self.rows.contains(&word.key)
     }
 
     pub fn norm(&self, i: usize) -> &'a str {
@@ -160,7 +169,7 @@ impl<'a> Reader<'a> {
             return None;
         }
         let Some(columns) = self.columns else {
-            let is_name = !is_keyword(first) && !is_asking(first) && !is_row(first);
+            let is_name = !is_keyword(first) && !is_asking(first) && !self.is_row(first);
             return is_name.then(|| (first.raw.clone(), i + 1));
         };
         let mut end = i + 1;
@@ -177,7 +186,7 @@ impl<'a> Reader<'a> {
             }
             let phrase = span.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
             // A word with a meaning of its own is a column only when that is exactly its name.
-            if span.len() == 1 && (is_keyword(first) || is_asking(first) || is_row(first)) {
+            if span.len() == 1 && (is_keyword(first) || is_asking(first) || self.is_row(first)) {
                 match columns.iter().find(|c| c.name.eq_ignore_ascii_case(&phrase)) {
                     Some(column) => return Some((column.name.clone(), end)),
                     None => continue,

@@ -6,7 +6,7 @@ use crate::llm::prompt::ColumnKind;
 use super::aggregate::function;
 use super::column::Reach;
 use super::group::{on_date, time_noun};
-use super::query::{Grouped, Reader, is_row};
+use super::query::{Grouped, Reader};
 use super::word::{count, key};
 
 /// Superlatives that name the column's amount: which end comes first, and what a group of rows is ranked by if nothing
@@ -67,7 +67,11 @@ fn sorted(reader: &mut Reader, i: usize) -> Option<usize> {
     if !matches!(reader.norm(i), "sort" | "sorted" | "order" | "ordered") {
         return None;
     }
-    let mut at = reader.skip(i + 1, &["by", "it", "them", "rows"]);
+    let by = reader.skip(i + 1, &["it", "them", "rows"]);
+    if reader.norm(by) != "by" {
+        return None;
+    }
+    let mut at = reader.skip(by + 1, &[]);
     let mut end = None;
     while let Some((column, after)) = reader.column_at(at, Reach::Words) {
         let (desc, after) = direction(reader, after);
@@ -104,7 +108,7 @@ fn top(reader: &mut Reader, i: usize) -> Option<usize> {
     let mut end = i + 2;
     let desc = lead == "top";
     if matches!(lead, "first" | "last") {
-        if reader.word(end).is_some_and(|w| is_row(w) || time_noun(&w.norm) == Some("day")) {
+        if reader.word(end).is_some_and(|w| reader.is_row(w) || time_noun(&w.norm) == Some("day")) {
             end += 1;
         }
         reader.query.limit = Some(n);
@@ -167,7 +171,9 @@ fn implied(reader: &mut Reader, i: usize) -> Option<usize> {
     };
     let n = i.checked_sub(1).and_then(|j| count(reader.norm(j)));
     let start = i - usize::from(n.is_some());
-    let mut end = i + 1;
+    let after = count(reader.norm(i + 1)).filter(|_| n.is_none());
+    let mut end = i + 1 + usize::from(after.is_some());
+    let n = n.or(after);
     let mut plural = false;
     let subject = subject(reader, end);
     if subject.is_some() {
@@ -193,15 +199,9 @@ fn named(reader: &mut Reader, i: usize) -> Option<usize> {
     let noun = reader.skip_back(i, &["with", "that", "having", "had", "has", "by"])?;
     let word = reader.word(noun)?;
     let subject = Some(subject(reader, noun)?);
-    let before = noun.checked_sub(1)?;
-    let n = match (count(reader.norm(before)), reader.norm(before)) {
-        (Some(n), _) => n,
-        (None, "which" | "what") => 1,
-        (None, "the" | "day" | "show" | "find") if word.norm.ends_with('s') => SOME,
-        (None, "the") => 1,
-        _ => return None,
-    };
-    reader.take(before, end);
+    let said = noun.checked_sub(1).and_then(|before| count(reader.norm(before)));
+    let n = said.unwrap_or(if word.norm.ends_with('s') { SOME } else { 1 });
+    reader.take(noun - usize::from(said.is_some()), end);
     apply(reader, subject, rank, desc, by_default, n);
     Some(end)
 }
@@ -220,7 +220,7 @@ fn subject(reader: &mut Reader, i: usize) -> Option<Subject> {
         Some(name) => return on_date(reader, name).map(Subject::Groups),
         None => {}
     }
-    if reader.word(i).is_some_and(is_row) {
+    if reader.word(i).is_some_and(|w| reader.is_row(w)) {
         return Some(Subject::Rows);
     }
     let (column, end) = reader.column_at(i, Reach::Words)?;

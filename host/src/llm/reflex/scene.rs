@@ -1,8 +1,10 @@
 //! The scene: the skills and files that a message is read against, and which file a few letters mean.
 
+use std::collections::BTreeSet;
+
 use crate::llm::prompt::{Column, ColumnKind, SkillCard};
 
-use super::word::near_names;
+use super::word::{key, near_names};
 
 /// A file that a step can read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +18,13 @@ pub(super) struct Source {
 }
 
 impl Source {
+    /// The keys of the words in the file's name: in `orders.csv`, "orders" are its rows.
+    pub fn own_words(&self) -> BTreeSet<String> {
+        let name = self.path.rsplit('/').next().unwrap_or(&self.path);
+        let base = name.rsplit_once('.').map_or(name, |(base, _)| base).to_lowercase();
+        base.split(|c: char| !c.is_alphabetic()).filter(|part| part.len() >= 3).map(key).collect()
+    }
+
     pub fn is_number(&self, column: &str) -> bool {
         self.columns
             .as_ref()

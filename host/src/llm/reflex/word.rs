@@ -306,7 +306,7 @@ const FILLERS: &[&str] = &[
     "like", "me", "us", "my", "our", "your", "now", "also", "just", "simply", "let", "lets", "let's", "is", "are", "was",
     "were", "be", "do", "does", "did", "there", "here", "some", "any", "using", "use", "as", "to", "for", "on", "at",
     "into", "its", "their", "nice", "quick", "simple", "new", "small", "good", "pretty", "little", "beautiful", "give",
-    "make", "create", "have", "has", "had", "file", "so", "i'd", "i'm", "out", "up", "what's", "hey", "ok", "okay",
+    "make", "create", "have", "has", "had", "file", "so", "i'd", "i'm", "out", "up", "compare", "what's", "hey", "ok", "okay",
 ];
 
 /// A word that changes nothing.
