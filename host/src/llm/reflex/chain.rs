@@ -20,6 +20,11 @@ pub(super) struct Step {
     pub notes: Vec<String>,
 }
 
+/// A longer message is a text and not a request, and reading it would take time and find nothing.
+const MAX_WORDS: usize = 400;
+/// The same for one clause; reading one takes time by the square of its length.
+const MAX_CLAUSE: usize = 60;
+
 /// What the clauses so far left behind.
 #[derive(Default)]
 struct Trail {
@@ -34,15 +39,22 @@ struct Trail {
 
 /// The steps of the scene's message, or what stands in the way.
 pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>, String> {
+    let said = words(scene.text);
+    if said.len() > MAX_WORDS {
+        return Err(format!("the message has {} words, more than the {MAX_WORDS} that the rules read", said.len()));
+    }
     let args = all_args(scene.skills);
     let cards: Vec<FileCard> = scene
         .files
         .iter()
         .map(|f| FileCard { path: f.path.clone(), bytes: 0, columns: f.columns.clone() })
         .collect();
-    let clauses = split(&words(scene.text), &verbs(scene.skills), &cards);
+    let clauses = split(&said, &verbs(scene.skills), &cards);
     let mut trail = Trail { source: mentioned(scene, messages), ..Trail::default() };
     for clause in &clauses {
+        if clause.len() > MAX_CLAUSE {
+            return Err(format!("a step of {} words is longer than the {MAX_CLAUSE} that the rules read", clause.len()));
+        }
         if save_as(&mut trail, clause, &args) {
             continue;
         }

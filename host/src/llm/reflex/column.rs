@@ -16,7 +16,9 @@ pub(super) enum Found {
 /// How far from the name a phrase may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// The name, without its unit, in plural, shortened, or part of it.
+    /// The name, also without its unit or in plural.
+    Name,
+    /// The same, shortened, or part of it.
     Words,
     /// The same, and near in spelling.
     Spelling,
@@ -86,9 +88,12 @@ pub(super) fn resolve(columns: &[Column], phrase: &str, reach: Reach) -> Found {
         Box::new(|name| name.concat() == joined),
         Box::new(|name| without_unit(name).concat() == joined),
         Box::new(|name| keys(name) == wanted || keys(without_unit(name)) == wanted),
-        Box::new(|name| wanted.iter().all(|w| keys(without_unit(name)).contains(w))),
     ];
-    if let [only] = trimmed.as_slice() {
+    if reach != Reach::Name {
+        rules.push(Box::new(|name| wanted.iter().all(|w| keys(without_unit(name)).contains(w))));
+    }
+    if reach != Reach::Name
+        && let [only] = trimmed.as_slice() {
         // `temp` for temperature_c, `temperature` for temp; three letters are the least that says something.
         rules.push(Box::new(move |name| {
             let first = without_unit(name).first().map_or("", String::as_str);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::llm::prompt::{Column, ColumnKind, SkillCard};
 
+use super::column::{Found, Reach, resolve};
 use super::word::{key, near_names};
 
 /// A file that a step can read.
@@ -18,11 +19,17 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// The keys of the words in the file's name: in `orders.csv`, "orders" are its rows.
+    /// The word that the file is called by, as a key: in `orders.csv`, "orders" are its rows. A name of more words is
+    /// a description, and a word that is a column's name stays that.
     pub fn own_words(&self) -> BTreeSet<String> {
         let name = self.path.rsplit('/').next().unwrap_or(&self.path);
         let base = name.rsplit_once('.').map_or(name, |(base, _)| base).to_lowercase();
-        base.split(|c: char| !c.is_alphabetic()).filter(|part| part.len() >= 3).map(key).collect()
+        let mut parts = base.split(|c: char| !c.is_alphabetic()).filter(|part| part.len() >= 3);
+        let columns = self.columns.as_deref().unwrap_or_default();
+        match (parts.next(), parts.next()) {
+            (Some(word), None) if resolve(columns, word, Reach::Name) == Found::Nothing => [key(word)].into(),
+            _ => BTreeSet::new(),
+        }
     }
 
     pub fn is_number(&self, column: &str) -> bool {
