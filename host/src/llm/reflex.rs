@@ -5,7 +5,7 @@
 //! It reads `Request::pieces`, the fields that other models get as text, and nothing else.
 //!
 //! A message becomes a plan in this order: [`explicit`] (what is spelt out) → [`clause`] (the steps) → [`chain`] (which
-//! file each step reads) → [`draft`] (which skill, from [`template`]s) → [`fill`] (its arguments: [`column`]s by
+//! file each step reads) → [`draft`] (which skill, from the [`template`]s of its [`vocabulary`]) → [`fill`] (its arguments: [`column`]s by
 //! [`axes`], [`choice`]s, and phrases by [`query`], which asks [`condition`], [`rank`], [`group`] and [`aggregate`]) → [`plan`].
 //! Where that ends nowhere, [`honest`] says so, and [`retry`] after a failure. [`review`] judges what [`expect`] can
 //! read off a [`table`] or a report; [`reply`] writes to the user.
@@ -36,6 +36,7 @@ mod scene;
 mod schema;
 mod table;
 mod template;
+mod vocabulary;
 mod word;
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::column::date_column;
 use super::fill::{Fill, Prior, put_query, result_columns};
 use super::query::Query;
 use super::schema::{Arg, Use, first};
-use super::template::{Item, parse};
+use super::template::Item;
 use super::word::{Shape, Word, key};
 
 /// Fills the column arguments of `fill` from its unused words. `query_skill` is the skill that can run a query and
@@ -59,7 +59,7 @@ fn derive<'a>(fill: &mut Fill<'a>, mut query: Query, skill: usize, args: &'a [Ar
     {
         mean_of_columns(&mut query, |name| source.is_number(name));
     }
-    let date = columns.and_then(date_column).map(str::to_owned);
+    let date = columns.and_then(|all| date_column(all)).map(str::to_owned);
     let mut along: Vec<String> = query.group.iter().map(|g| g.column.clone()).collect();
     let mut values: Vec<String> = query.compute.iter().map(|c| c.column.clone()).collect();
     if query.compute.is_empty() {
@@ -90,7 +90,7 @@ fn derive<'a>(fill: &mut Fill<'a>, mut query: Query, skill: usize, args: &'a [Ar
     fill.problems.append(&mut query.problems);
     fill.notes.append(&mut query.notes);
     fill.score += 2 * query.weight() as i32 - 3;
-    fill.prior = Some(Prior { skill, args: prior, produces: result_columns(&query, columns) });
+    fill.prior = Some(Prior { skill, args: prior, produces: result_columns(&query, columns.map(|all| &**all)) });
     let (x, y) = axes(fill.args);
     if let (Some(x), Some(column)) = (x, along.first()) {
         fill.out.insert(x.name.to_owned(), json!(column));
@@ -103,10 +103,10 @@ fn derive<'a>(fill: &mut Fill<'a>, mut query: Query, skill: usize, args: &'a [Ar
 /// The words before a column's slot in the skill's examples say which argument follows: "over {x}", "of {y}".
 fn cues<'a>(fill: &Fill<'a>) -> BTreeMap<String, Arg<'a>> {
     let mut cues = BTreeMap::new();
-    for example in &fill.card.examples {
-        for pair in parse(example).windows(2) {
+    for template in &fill.skill.templates {
+        for pair in template.windows(2) {
             if let [Item::Literal { key, content: false }, Item::Slot(name)] = pair
-                && let Some(arg) = fill.args.iter().find(|a| a.name == name && is_column(a))
+                && let Some(arg) = fill.args.iter().find(|a| a.name == *name && is_column(a))
             {
                 cues.entry(key.clone()).or_insert(*arg);
             }

@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::llm::prompt::{ChatMessage, Column, FileCard};
+use crate::llm::prompt::{ChatMessage, Column};
 
 use super::clause::{split, verbs};
-use super::draft::{Draft, all_args, best};
+use super::column::Columns;
+use super::draft::{Draft, best};
 use super::scene::{Scene, Source};
-use super::schema::{Arg, Use, first};
+use super::schema::{Use, first};
 use super::word::{Shape, Word, is_reference, words};
 
 /// One call of the plan.
@@ -43,23 +44,17 @@ pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>
     if said.len() > MAX_WORDS {
         return Err(format!("the message has {} words, more than the {MAX_WORDS} that the rules read", said.len()));
     }
-    let args = all_args(scene.skills);
-    let cards: Vec<FileCard> = scene
-        .files
-        .iter()
-        .map(|f| FileCard { path: f.path.clone(), bytes: 0, columns: f.columns.clone() })
-        .collect();
-    let clauses = split(&said, &verbs(scene.skills), &cards);
+    let clauses = split(&said, &verbs(scene.skills), &scene.files);
     let mut trail = Trail { source: mentioned(scene, messages), ..Trail::default() };
     for clause in &clauses {
         if clause.len() > MAX_CLAUSE {
             return Err(format!("a step of {} words is longer than the {MAX_CLAUSE} that the rules read", clause.len()));
         }
-        if save_as(&mut trail, clause, &args) {
+        if save_as(scene, &mut trail, clause) {
             continue;
         }
-        match choose(scene, &args, clause, &trail)? {
-            Some(draft) => push(scene, &args, &mut trail, clause, draft),
+        match choose(scene, clause, &trail)? {
+            Some(draft) => push(scene, &mut trail, clause, draft),
             None => match opened(scene, clause) {
                 Some(source) => {
                     trail.source = Some(source);
@@ -97,14 +92,14 @@ fn opened(scene: &Scene, clause: &[Word]) -> Option<Source> {
 }
 
 /// "save it as monthly.csv" after a step whose result can be saved.
-fn save_as(trail: &mut Trail, clause: &[Word], args: &[Vec<Arg>]) -> bool {
+fn save_as(scene: &Scene, trail: &mut Trail, clause: &[Word]) -> bool {
     let content: Vec<&Word> = clause.iter().filter(|w| w.is_content() && w.norm != "result").collect();
     let file = match content.as_slice() {
         [verb] if is_saving(verb) => None,
         [verb, file] if is_saving(verb) && file.shape == Shape::File => Some(file.raw.clone()),
         _ => return false,
     };
-    let Some((step, save)) = trail.steps.last_mut().and_then(|s| first(&args[s.skill], Use::Save).map(|a| (s, a.name))) else {
+    let Some((step, save)) = trail.steps.last_mut().and_then(|s| first(&scene.skills[s.skill].args, Use::Save).map(|a| (s, a.name))) else {
         // A step that has no say in where it writes leaves its files in the workspace anyway.
         return file.is_none() && !trail.steps.is_empty();
     };
@@ -120,7 +115,7 @@ fn is_saving(word: &Word) -> bool {
 }
 
 /// The draft of a clause from the first file that it makes sense with; an error says why none does.
-fn choose(scene: &Scene, args: &[Vec<Arg>], clause: &[Word], trail: &Trail) -> Result<Option<Draft>, String> {
+fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<Draft>, String> {
     let named = clause.iter().find(|w| {
         w.shape == Shape::File || (w.shape == Shape::Plain && w.is_content() && scene.file(&w.raw).is_some_and(|f| f.path.contains('.')))
     });
@@ -128,7 +123,7 @@ fn choose(scene: &Scene, args: &[Vec<Arg>], clause: &[Word], trail: &Trail) -> R
         // A file that is not there yet is a file of unknown columns.
         let unknown = || Source { path: word.raw.clone(), columns: None, groups: 0 };
         let source = scene.file(&word.raw).cloned().unwrap_or_else(unknown);
-        return settle(best(scene, args, clause, Some(&source)));
+        return settle(best(scene, clause, Some(&source)));
     }
     let refers = clause.iter().any(|w| is_reference(&w.norm));
     let mut candidates: Vec<Source> = Vec::new();
@@ -138,14 +133,14 @@ fn choose(scene: &Scene, args: &[Vec<Arg>], clause: &[Word], trail: &Trail) -> R
     candidates.extend(trail.source.clone());
     let mut worst = None;
     for source in &candidates {
-        match best(scene, args, clause, Some(source)) {
+        match best(scene, clause, Some(source)) {
             Some(draft) if draft.problems.is_empty() => return Ok(Some(draft)),
             other => worst = worst.or(other),
         }
     }
     let mut fits: Vec<Draft> = Vec::new();
     for table in scene.tables() {
-        match best(scene, args, clause, Some(table)) {
+        match best(scene, clause, Some(table)) {
             Some(draft) if draft.problems.is_empty() && !draft.took_source && draft.prior.is_none() => return Ok(Some(draft)),
             Some(draft) if draft.problems.is_empty() => fits.push(draft),
             other => worst = worst.or(other),
@@ -153,14 +148,14 @@ fn choose(scene: &Scene, args: &[Vec<Arg>], clause: &[Word], trail: &Trail) -> R
     }
     match fits.len() {
         0 if worst.is_some() => settle(worst),
-        0 => settle(best(scene, args, clause, None)),
+        0 => settle(best(scene, clause, None)),
         1 => Ok(fits.pop()),
         _ => Err(format!("\"{}\" could be about more than one file; {}; name one of them", scene.slice(clause), scene.holdings())),
     }
 }
 
 fn is_column_of(scene: &Scene, word: &Word) -> bool {
-    scene.tables().any(|t| t.columns.iter().flatten().any(|c| c.name.eq_ignore_ascii_case(&word.norm)))
+    scene.tables().any(|t| t.columns.iter().flat_map(|c| c.iter()).any(|c| c.name.eq_ignore_ascii_case(&word.norm)))
 }
 
 fn settle(draft: Option<Draft>) -> Result<Option<Draft>, String> {
@@ -171,7 +166,7 @@ fn settle(draft: Option<Draft>) -> Result<Option<Draft>, String> {
 }
 
 /// Adds a draft's steps, and links them with what came before.
-fn push(scene: &Scene, args: &[Vec<Arg>], trail: &mut Trail, clause: &[Word], mut draft: Draft) {
+fn push(scene: &Scene, trail: &mut Trail, clause: &[Word], mut draft: Draft) {
     let detail = scene.slice(clause).to_owned();
     let mut notes = std::mem::take(&mut draft.notes);
     if !draft.unused.is_empty() {
@@ -179,7 +174,7 @@ fn push(scene: &Scene, args: &[Vec<Arg>], trail: &mut Trail, clause: &[Word], mu
     }
     if draft.phrase.is_empty() {
         // "plot both": what it is about was said before.
-        if let Some(title) = first(&args[draft.skill], Use::Title)
+        if let Some(title) = first(&scene.skills[draft.skill].args, Use::Title)
             && !draft.args.contains_key(title.name)
             && !trail.phrase.is_empty()
             && draft.refers
@@ -200,7 +195,7 @@ fn push(scene: &Scene, args: &[Vec<Arg>], trail: &mut Trail, clause: &[Word], mu
     }
     if let Some(prior) = draft.prior.take() {
         let saved = free_name(scene, trail, &draft.phrase);
-        let query_args = &args[prior.skill];
+        let query_args = &scene.skills[prior.skill].args;
         let mut call = Map::new();
         if let (Some(file), Some(read)) = (first(query_args, Use::File), &path) {
             call.insert(file.name.to_owned(), json!(read));
@@ -219,13 +214,13 @@ fn push(scene: &Scene, args: &[Vec<Arg>], trail: &mut Trail, clause: &[Word], mu
     if let Some(source) = path.as_deref().and_then(|p| scene.file(p)) {
         trail.source = Some(source.clone());
     }
-    let save = first(&args[draft.skill], Use::Save);
+    let save = first(&scene.skills[draft.skill].args, Use::Save);
     trail.result = save.map(|save| {
         let path = match draft.args.get(save.name).and_then(Value::as_str) {
             Some(path) => path.to_owned(),
             None => free_name(scene, trail, &draft.phrase),
         };
-        let source = Source { path, columns: draft.produces.clone(), groups: draft.groups };
+        let source = Source { path, columns: draft.produces.clone().map(Columns::new), groups: draft.groups };
         (source, save.name.to_owned())
     });
     trail.steps.push(Step { skill: draft.skill, args: draft.args, detail, produces: draft.produces, notes });

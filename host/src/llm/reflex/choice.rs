@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::column::{Found, Reach, resolve};
+use super::column::{Found, Reach};
 use super::fill::Fill;
 use super::query::is_keyword;
 use super::schema::{Use, choices};
-use super::template::{Item, parse};
+use super::template::Item;
 use super::word::{Shape, key, number};
 
 /// Fills what is said by name from the unused words.
@@ -66,7 +66,7 @@ fn values(fill: &mut Fill<'_>) {
                 && !fill.lexicon.contains(&word.key)
                 && !is_keyword(word)
                 && !fill.source.is_some_and(|s| s.own_words().contains(&word.key))
-                && fill.columns().is_some_and(|all| resolve(all, &word.raw, Reach::Spelling) == Found::Nothing);
+                && fill.columns().is_some_and(|all| all.resolve(&word.raw, Reach::Spelling) == Found::Nothing);
             if alien && let Some(arg) = fill.args.iter().find(|a| a.name == name) {
                 let allowed = choices(arg.schema).collect::<Vec<_>>().join(", ");
                 fill.problems.push(format!("{}: `{}` is none of {allowed}", arg.name, word.raw));
@@ -95,10 +95,9 @@ fn values(fill: &mut Fill<'_>) {
 
 /// Where the examples have an `enum`: its name, and the word after it ("{kind} chart").
 fn places(fill: &Fill<'_>) -> BTreeSet<(String, String)> {
-    let items = fill.card.examples.iter().map(|e| parse(e));
-    let pairs = items.flat_map(|items| items.windows(2).map(<[Item]>::to_vec).collect::<Vec<_>>());
+    let pairs = fill.skill.templates.iter().flat_map(|items| items.windows(2));
     pairs
-        .filter_map(|pair| match pair.as_slice() {
+        .filter_map(|pair| match pair {
             [Item::Slot(name), Item::Literal { key, content: true }] => Some((name.clone(), key.clone())),
             _ => None,
         })

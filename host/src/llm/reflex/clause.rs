@@ -2,31 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use crate::llm::prompt::{FileCard, SkillCard};
 
 use super::aggregate::function;
 use super::query::is_keyword;
-use super::template::{Item, parse};
-use super::word::{Mark, Shape, Word, count};
+use super::scene::Source;
+use super::template::Item;
+use super::vocabulary::Vocabulary;
+use super::word::{Mark, Shape, Word, count, key};
 
 /// The keys of the words that begin some skill's example.
-pub(super) fn verbs(skills: &[SkillCard]) -> BTreeSet<String> {
-    let mut verbs: BTreeSet<String> = skills
-        .iter()
-        .flat_map(|card| &card.examples)
-        .filter_map(|example| match parse(example).into_iter().next() {
-            Some(Item::Literal { key, content: true }) => Some(key),
-            _ => None,
-        })
-        .collect();
+pub(super) fn verbs(skills: &[Vocabulary]) -> BTreeSet<String> {
+    let begins = skills.iter().flat_map(|skill| &skill.templates).filter_map(|template| match template.first() {
+        Some(Item::Literal { key, content: true }) => Some(key.clone()),
+        _ => None,
+    });
     // A result is saved by the step before it, whatever the examples say.
-    verbs.insert("save".to_owned());
-    verbs.insert("sav".to_owned());
-    verbs
+    begins.chain([key("save")]).collect()
 }
 
 /// The clauses of `words`: cut at "then", at the end of a sentence, and at "and" or a comma before a verb.
-pub(super) fn split(words: &[Word], verbs: &BTreeSet<String>, files: &[FileCard]) -> Vec<Vec<Word>> {
+pub(super) fn split(words: &[Word], verbs: &BTreeSet<String>, files: &[Source]) -> Vec<Vec<Word>> {
     let mut clauses: Vec<Vec<Word>> = vec![Vec::new()];
     let mut i = 0;
     while i < words.len() {
@@ -73,10 +68,10 @@ fn is_then(norm: &str) -> bool {
 }
 
 /// A verb of an example, unless it is a column's name or a word of queries ("and total rain" goes on with the list).
-fn starts_clause(word: &Word, verbs: &BTreeSet<String>, files: &[FileCard]) -> bool {
+fn starts_clause(word: &Word, verbs: &BTreeSet<String>, files: &[Source]) -> bool {
     let is_column = files
         .iter()
-        .flat_map(|f| f.columns.iter().flatten())
+        .flat_map(|f| f.columns.iter().flat_map(|c| c.iter()))
         .any(|c| c.name.eq_ignore_ascii_case(&word.norm));
     word.shape == Shape::Plain
         && verbs.contains(&word.key)
@@ -92,7 +87,7 @@ mod tests {
 
     #[test]
     fn cuts() {
-        let verbs: BTreeSet<String> = ["plot", "compute", "total", "save", "sav"].map(str::to_owned).into();
+        let verbs: BTreeSet<String> = ["plot", "compute", "total", "save"].map(key).into();
         for (text, clauses) in [
             ("compute mean rain and total wind from a.csv, then draw both", vec!["compute mean rain and total wind from a.csv", "draw both"]),
             ("compute mean rain. Plot it", vec!["compute mean rain", "Plot it"]),

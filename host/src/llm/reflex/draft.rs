@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::llm::prompt::{Column, SkillCard};
+use crate::llm::prompt::Column;
 
-use super::column::{Found, Reach, date_column, resolve};
+use super::column::{Found, Reach, date_column};
 use super::fill::{Fill, Prior};
 use super::group::time_noun;
 use super::query::{is_asking, is_row};
 use super::scene::{Scene, Source};
 use super::schema::{self, Arg, Use, choices};
-use super::template::{Alignment, Item, align, parse, without};
+use super::template::{Alignment, Item, align, without};
+use super::vocabulary::{Vocabulary, contents};
 use super::word::{Shape, Word, is_reference, key};
 
 /// A clause as a call.
@@ -48,20 +49,13 @@ impl Draft {
     }
 }
 
-/// Every skill's arguments, read once.
-pub(super) fn all_args(skills: &[SkillCard]) -> Vec<Vec<Arg<'_>>> {
-    skills.iter().map(schema::args).collect()
-}
-
 /// The best draft of `words` over all skills, reading from `source`.
-pub(super) fn best(scene: &Scene, args: &[Vec<Arg>], words: &[Word], source: Option<&Source>) -> Option<Draft> {
-    let query_skill = args.iter().position(|a| {
-        schema::first(a, Use::Save).is_some() && schema::first(a, Use::Aggregate).is_some() && schema::first(a, Use::File).is_some()
-    });
+pub(super) fn best(scene: &Scene, words: &[Word], source: Option<&Source>) -> Option<Draft> {
+    let query_skill = scene.skills.iter().position(Vocabulary::saves_queries);
     let mut best: Option<Draft> = None;
     for index in 0..scene.skills.len() {
-        let prior = query_skill.filter(|q| *q != index).map(|q| (q, args[q].as_slice()));
-        for draft in drafts(scene, index, &args[index], words, source, prior) {
+        let prior = query_skill.filter(|q| *q != index).map(|q| (q, scene.skills[q].args.as_slice()));
+        for draft in drafts(scene, index, words, source, prior) {
             if best.as_ref().is_none_or(|b| draft.rank() > b.rank()) {
                 best = Some(draft);
             }
@@ -70,15 +64,16 @@ pub(super) fn best(scene: &Scene, args: &[Vec<Arg>], words: &[Word], source: Opt
     best
 }
 
-fn drafts(scene: &Scene, index: usize, args: &[Arg], words: &[Word], source: Option<&Source>, prior: Option<(usize, &[Arg])>) -> Vec<Draft> {
-    let card = &scene.skills[index];
-    let lexicon = lexicon(card);
+fn drafts(scene: &Scene, index: usize, words: &[Word], source: Option<&Source>, prior: Option<(usize, &[Arg])>) -> Vec<Draft> {
+    let skill = &scene.skills[index];
+    let args = skill.args.as_slice();
+    let said: BTreeSet<&str> = words.iter().filter(|w| w.is_content()).map(|w| w.key.as_str()).collect();
     let blank = || Fill {
         scene,
-        card,
+        skill,
         args,
         words,
-        lexicon: &lexicon,
+        lexicon: &skill.words,
         source,
         used: vec![false; words.len()],
         aside: vec![false; words.len()],
@@ -93,8 +88,11 @@ fn drafts(scene: &Scene, index: usize, args: &[Arg], words: &[Word], source: Opt
     };
     let mut out = Vec::new();
     let arg = |name: &str| args.iter().find(|a| a.name == name);
-    for example in &card.examples {
-        let items = parse(example);
+    for items in &skill.templates {
+        // Every literal with content has to be met, so most templates are out at once.
+        if !contents(items).all(|key| said.contains(key)) {
+            continue;
+        }
         // Phrases of queries are read whole, in any order; their templates only lend their words.
         let is_query = |item: &Item| {
             matches!(item, Item::Slot(name) if arg(name).is_some_and(|a| matches!(a.used, Use::Aggregate | Use::Group | Use::Condition | Use::Order | Use::Limit)))
@@ -102,8 +100,8 @@ fn drafts(scene: &Scene, index: usize, args: &[Arg], words: &[Word], source: Opt
         if items.iter().any(is_query) || !items.iter().any(|i| matches!(i, Item::Slot(_) | Item::Fixed(..))) {
             continue;
         }
-        let bare = without(&items, |name| arg(name).is_some_and(|a| a.used == Use::File));
-        for items in [&items, &bare] {
+        let bare = without(items, |name| arg(name).is_some_and(|a| a.used == Use::File));
+        for items in [items, &bare] {
             let probe = blank();
             let Some(alignment) = align(items, words, &|name, span| arg(name).and_then(|a| fits(&probe, a, span))) else {
                 continue;
@@ -115,42 +113,11 @@ fn drafts(scene: &Scene, index: usize, args: &[Arg], words: &[Word], source: Opt
     }
     let mut fill = blank();
     fill.rest(prior);
-    let shared = closeness(card, words);
+    let shared = skill.closeness(&said);
     fill.score += 2 * shared as i32;
     let evidence = shared + usize::from(fill.queried) + usize::from(args.iter().any(|a| a.used == Use::Choice && fill.out.contains_key(a.name)));
     out.extend(finish(fill, index, evidence));
     out
-}
-
-/// The words of a skill's own language: its name, the words with content of its examples, the values of its enums.
-fn lexicon(card: &SkillCard) -> BTreeSet<String> {
-    let examples = card.examples.iter().flat_map(|e| parse(e)).filter_map(|item| match item {
-        Item::Literal { key, content: true } => Some(key),
-        _ => None,
-    });
-    let args = schema::args(card);
-    let values = args.iter().flat_map(|a| choices(a.schema)).map(|c| key(&c.to_lowercase()));
-    examples.chain(values).chain([key(&card.name.to_lowercase())]).collect()
-}
-
-/// How many words with content the clause shares with the example that is closest; none below half of that example's.
-fn closeness(card: &SkillCard, words: &[Word]) -> usize {
-    let said: BTreeSet<&str> = words.iter().filter(|w| w.is_content()).map(|w| w.key.as_str()).collect();
-    card.examples
-        .iter()
-        .map(|example| {
-            let own: BTreeSet<String> = parse(example)
-                .into_iter()
-                .filter_map(|i| match i {
-                    Item::Literal { key, content: true } => Some(key),
-                    _ => None,
-                })
-                .collect();
-            let shared = own.iter().filter(|k| said.contains(k.as_str())).count();
-            if shared * 2 >= own.len() { shared } else { 0 }
-        })
-        .max()
-        .unwrap_or(0)
 }
 
 /// How well words fill a slot; nothing if they cannot.
@@ -187,7 +154,7 @@ fn column_fit(fill: &Fill, span: &[Word]) -> Option<i32> {
         return (!own.is_empty()).then_some(1);
     };
     let phrase = own.join(" ");
-    match resolve(columns, &phrase, Reach::Spelling) {
+    match columns.resolve(&phrase, Reach::Spelling) {
         Found::One(_) => Some(2),
         _ if time_noun(&phrase.to_lowercase()).is_some() && date_column(columns).is_some() => Some(2),
         // It may still be told which column is missing.
@@ -249,8 +216,8 @@ fn finish(mut fill: Fill, skill: usize, evidence: usize) -> Option<Draft> {
     }
     for arg in fill.args.iter().filter(|a| a.required && !fill.out.contains_key(a.name)) {
         let what = match arg.used {
-            Use::File => format!("no file was named for {}; {}", fill.card.name, fill.scene.holdings()),
-            _ => format!("{} needs `{}`{}", fill.card.name, arg.name, about(arg)),
+            Use::File => format!("no file was named for {}; {}", fill.skill.card.name, fill.scene.holdings()),
+            _ => format!("{} needs `{}`{}", fill.skill.card.name, arg.name, about(arg)),
         };
         fill.problems.push(what);
     }

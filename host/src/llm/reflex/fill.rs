@@ -1,18 +1,20 @@
 //! Filling a skill's arguments from the words of a clause: what a template captured, and then the rest by type.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::llm::prompt::{Column, ColumnKind, SkillCard};
+use crate::llm::prompt::{Column, ColumnKind};
 
 use super::aggregate::mean_of_columns;
 use super::choice;
-use super::column::{Found, Reach, date_column, missing, resolve};
+use super::column::{Columns, Found, Reach, date_column, missing};
 use super::group::time_noun;
 use super::query::{self, Query, is_asking};
 use super::scene::{Scene, Source};
 use super::schema::{Arg, Use, choices, first, value};
+use super::vocabulary::Vocabulary;
 use super::word::{Shape, Word, is_reference, key, number};
 
 /// A query that has to run before a skill that can only name columns.
@@ -26,7 +28,7 @@ pub(super) struct Prior {
 /// The arguments of one skill while they are filled.
 pub(super) struct Fill<'a> {
     pub scene: &'a Scene<'a>,
-    pub card: &'a SkillCard,
+    pub skill: &'a Vocabulary<'a>,
     pub args: &'a [Arg<'a>],
     pub words: &'a [Word],
     /// The keys of the words that belong to this skill's own language.
@@ -48,10 +50,10 @@ pub(super) struct Fill<'a> {
 }
 
 impl<'a> Fill<'a> {
-    pub fn columns(&self) -> Option<&'a [Column]> {
+    pub fn columns(&self) -> Option<&'a Columns> {
         match self.source {
-            Some(source) => source.columns.as_deref(),
-            None => Some(&[]),
+            Some(source) => source.columns.as_ref(),
+            None => Some(&self.scene.none),
         }
     }
 
@@ -160,7 +162,7 @@ impl<'a> Fill<'a> {
         let Some(columns) = self.columns().filter(|_| self.source.is_some()) else {
             return Ok(phrase);
         };
-        if let Found::One(name) = resolve(columns, &phrase, Reach::Spelling) {
+        if let Found::One(name) = columns.resolve(&phrase, Reach::Spelling) {
             return Ok(name);
         }
         if let Some(time) = time_noun(&phrase.to_lowercase()).or((phrase.eq_ignore_ascii_case("time") || phrase.eq_ignore_ascii_case("date")).then_some("day"))
@@ -176,13 +178,13 @@ impl<'a> Fill<'a> {
         // "wind speed" where only wind is a column.
         if let [head @ .., last] = own.as_slice()
             && !query::is_keyword(last)
-            && let Found::One(name) = resolve(columns, &head.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" "), Reach::Words)
+            && let Found::One(name) = columns.resolve(&head.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" "), Reach::Words)
         {
             self.notes.push(format!("\"{phrase}\" was read as the column {name}"));
             return Ok(name);
         }
         let file = self.source.map_or("the file", |s| s.path.as_str());
-        Err(Some(match resolve(columns, &phrase, Reach::Spelling) {
+        Err(Some(match columns.resolve(&phrase, Reach::Spelling) {
             Found::Many(names) => format!("`{phrase}` could be any of the columns {} in {file}", names.join(", ")),
             _ => missing(&phrase, file, columns),
         }))
@@ -251,17 +253,18 @@ impl<'a> Fill<'a> {
     }
 
     /// The source's columns and those of every other file that was named (a join).
-    fn joined_columns(&self) -> Option<Vec<Column>> {
-        let mut columns = self.columns()?.to_vec();
+    fn joined_columns(&self) -> Option<Cow<'a, Columns>> {
+        let own = self.columns()?;
+        let mut columns = own.to_vec();
         let files = self.args.iter().filter(|a| a.used == Use::File).filter_map(|a| self.out.get(a.name)?.as_str());
         for source in files.filter_map(|path| self.scene.file(path)) {
-            for column in source.columns.iter().flatten() {
+            for column in source.columns.iter().flat_map(|c| c.iter()) {
                 if !columns.iter().any(|c| c.name == column.name) {
                     columns.push(column.clone());
                 }
             }
         }
-        Some(columns)
+        Some(if columns.len() == own.len() { Cow::Borrowed(own) } else { Cow::Owned(Columns::new(columns)) })
     }
 
     fn query(&mut self) {
@@ -271,7 +274,7 @@ impl<'a> Fill<'a> {
         if let Some(source) = self.source {
             mean_of_columns(&mut query, |name| source.is_number(name));
         }
-        self.produces = if switched { None } else { result_columns(&query, columns.as_deref()) };
+        self.produces = if switched { None } else { result_columns(&query, columns.as_deref().map(|all| &**all)) };
         self.groups = query.group.len();
         if query.weight() == 0 {
             self.problems.append(&mut query.problems);

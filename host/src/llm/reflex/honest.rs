@@ -2,14 +2,15 @@
 
 use crate::graph::plan::Plan;
 use crate::graph::report::Correction;
-use crate::llm::prompt::{ColumnKind, SkillCard};
+use crate::llm::prompt::ColumnKind;
 
 use super::chain::steps;
-use super::column::{date_column, only};
+use super::column::{Columns, date_column, only};
 use super::plan::{msg, shortened};
 use super::scene::{Scene, Source};
-use super::schema::{Use, args, choices};
+use super::schema::{Use, choices};
 use super::template::{Item, parse};
+use super::vocabulary::Vocabulary;
 use super::word::words;
 
 /// Begins a task detail whose rest is the reply itself.
@@ -60,7 +61,7 @@ fn offers(scene: &Scene) -> String {
     let mut lines = vec!["What I can do here, for example:".to_owned()];
     lines.extend(suggestions(scene, MOST).into_iter().map(|s| format!("- {s}")));
     if lines.len() == 1 {
-        let names: Vec<&str> = scene.skills.iter().map(|s| s.name.as_str()).collect();
+        let names: Vec<&str> = scene.skills.iter().map(|s| s.card.name.as_str()).collect();
         lines = match names.is_empty() {
             true => vec!["No skill is installed (`kiso skill list`).".to_owned()],
             false => vec![format!("Installed skills: {}; {}.", names.join(", "), scene.holdings())],
@@ -73,15 +74,24 @@ fn offers(scene: &Scene) -> String {
 /// Sentences made from the skills' examples and the files at hand; only those that the rules do plan.
 pub(super) fn suggestions(scene: &Scene, most: usize) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
-    let longest = scene.skills.iter().map(|s| s.examples.len()).max().unwrap_or(0);
+    let longest = scene.skills.iter().map(|s| s.templates.len()).max().unwrap_or(0);
     // The first example of every skill, then the second of every skill.
     for round in 0..longest {
-        for card in scene.skills {
-            let Some(sentence) = card.examples.get(round).and_then(|e| made(card, e, scene)) else {
+        for skill in scene.skills {
+            if out.len() == most {
+                return out;
+            }
+            let Some(sentence) = skill.card.examples.get(round).and_then(|e| made(skill, e, scene)) else {
                 continue;
             };
-            let trial = Scene { text: &sentence, skills: scene.skills, files: scene.files.clone(), complete: scene.complete };
-            if out.len() < most && !out.contains(&sentence) && steps(&trial, &[]).is_ok() {
+            let trial = Scene {
+                text: &sentence,
+                skills: scene.skills,
+                files: scene.files.clone(),
+                complete: scene.complete,
+                none: Columns::default(),
+            };
+            if !out.contains(&sentence) && steps(&trial, &[]).is_ok() {
                 out.push(sentence);
             }
         }
@@ -90,8 +100,7 @@ pub(super) fn suggestions(scene: &Scene, most: usize) -> Vec<String> {
 }
 
 /// An example with its slots filled from the scene; nothing if one cannot be.
-fn made(card: &SkillCard, example: &str, scene: &Scene) -> Option<String> {
-    let known = args(card);
+fn made(skill: &Vocabulary, example: &str, scene: &Scene) -> Option<String> {
     let mut files = scene.tables().chain(scene.files.iter().filter(|f| f.columns.is_none()));
     let table = scene.tables().next();
     let columns = table.and_then(|t| t.columns.as_deref()).unwrap_or_default();
@@ -103,7 +112,7 @@ fn made(card: &SkillCard, example: &str, scene: &Scene) -> Option<String> {
             Item::Literal { .. } => continue,
             Item::Fixed(arg, value) => (format!("{{{arg}={value}}}"), String::new()),
             Item::Slot(name) => {
-                let arg = known.iter().find(|a| a.name == name)?;
+                let arg = skill.args.iter().find(|a| a.name == name)?;
                 let text = match arg.used {
                     Use::File => files.next().map(|f: &Source| f.path.clone())?,
                     Use::Column => along()?.to_owned(),

@@ -3,11 +3,12 @@
 use serde_json::Value;
 
 use crate::graph::plan::{Plan, Task, TaskKind};
-use crate::llm::prompt::{FileCard, Pieces, SkillCard};
+use crate::llm::prompt::{Pieces, SkillCard};
 
 use super::chain::{Step, steps};
 use super::explicit::{self, Spelt};
-use super::scene::{Scene, Source};
+use super::scene::Scene;
+use super::vocabulary::Vocabulary;
 use super::{expect, honest, retry};
 
 /// The planner's answer to these pieces.
@@ -24,7 +25,8 @@ pub(super) fn plan(pieces: &Pieces) -> Plan {
 
 fn first(pieces: &Pieces, message: &str) -> Plan {
     let skills = pieces.skills.as_deref().unwrap_or_default();
-    let scene = scene(message, skills, pieces.environment.as_deref());
+    let vocabularies: Vec<Vocabulary> = skills.iter().map(Vocabulary::new).collect();
+    let scene = Scene::new(message, &vocabularies, pieces.environment.as_deref());
     if let Some(spelt) = explicit::read(message, skills) {
         return match spelt {
             Ok(spelt) => spelt_out(message, spelt, skills),
@@ -40,17 +42,6 @@ fn first(pieces: &Pieces, message: &str) -> Plan {
             close(message, steps.iter().map(|step| task(step, skills)).collect(), &notes)
         }
         Err(why) => honest::blocked(message, &why, &scene),
-    }
-}
-
-/// What a message is read against.
-pub(super) fn scene<'a>(text: &'a str, skills: &'a [SkillCard], files: Option<&[FileCard]>) -> Scene<'a> {
-    let source = |card: &FileCard| Source { path: card.path.clone(), columns: card.columns.clone(), groups: 0 };
-    Scene {
-        text,
-        skills,
-        files: files.unwrap_or_default().iter().map(source).collect(),
-        complete: files.is_some(),
     }
 }
 

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::llm::prompt::{Column, ColumnKind};
+use crate::llm::prompt::ColumnKind;
 
-use super::column::{Found, Reach, date_column, resolve};
+use super::column::{Columns, Found, Reach, date_column};
 use super::word::{Mark, Shape, Word, is_filler, is_joint, is_reference};
 use super::{aggregate, condition, group, rank};
 
@@ -70,7 +70,7 @@ impl Query {
 /// The words of one phrase and who took them.
 pub(super) struct Reader<'a> {
     pub words: &'a [Word],
-    pub columns: Option<&'a [Column]>,
+    pub columns: Option<&'a Columns>,
     pub query: Query,
     /// Words for the rows of this table, as keys.
     rows: &'a BTreeSet<String>,
@@ -79,7 +79,7 @@ pub(super) struct Reader<'a> {
 
 /// Reads `words` as a query over a table with these columns; `None` if they are not known, and then any word may be one.
 /// `rows` are words for its rows beside the usual ones.
-pub(super) fn read(words: &[Word], columns: Option<&[Column]>, rows: &BTreeSet<String>) -> Query {
+pub(super) fn read(words: &[Word], columns: Option<&Columns>, rows: &BTreeSet<String>) -> Query {
     let mut reader = Reader {
         words,
         columns,
@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
                     None => continue,
                 }
             }
-            if let Found::One(name) = resolve(columns, &phrase, reach) {
+            if let Found::One(name) = columns.resolve(&phrase, reach) {
                 return Some((name, end));
             }
         }

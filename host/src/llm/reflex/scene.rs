@@ -2,18 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use crate::llm::prompt::{Column, ColumnKind, SkillCard};
+use crate::llm::prompt::{ColumnKind, FileCard};
 
-use super::column::{Found, Reach, resolve};
+use super::column::{Columns, Found, Reach};
+use super::vocabulary::Vocabulary;
 use super::word::{key, near_names};
 
 /// A file that a step can read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Source {
     /// Relative to `/work`.
     pub path: String,
     /// `None` where the host did not look inside.
-    pub columns: Option<Vec<Column>>,
+    pub columns: Option<Columns>,
     /// How many columns at the front are groups; none unless an earlier step computes the file.
     pub groups: usize,
 }
@@ -25,9 +26,9 @@ impl Source {
         let name = self.path.rsplit('/').next().unwrap_or(&self.path);
         let base = name.rsplit_once('.').map_or(name, |(base, _)| base).to_lowercase();
         let mut parts = base.split(|c: char| !c.is_alphabetic()).filter(|part| part.len() >= 3);
-        let columns = self.columns.as_deref().unwrap_or_default();
+        let is_column = |word: &str| self.columns.as_ref().is_some_and(|all| all.resolve(word, Reach::Name) != Found::Nothing);
         match (parts.next(), parts.next()) {
-            (Some(word), None) if resolve(columns, word, Reach::Name) == Found::Nothing => [key(word)].into(),
+            (Some(word), None) if !is_column(word) => [key(word)].into(),
             _ => BTreeSet::new(),
         }
     }
@@ -44,14 +45,28 @@ impl Source {
 pub(super) struct Scene<'a> {
     /// The message; words point into it.
     pub text: &'a str,
-    pub skills: &'a [SkillCard],
+    pub skills: &'a [Vocabulary<'a>],
     /// The files of the workspace, and those that earlier steps of the plan leave.
     pub files: Vec<Source>,
     /// Whether `files` is all there is: only then can a file be said to be missing.
     pub complete: bool,
+    /// The columns of no file.
+    pub none: Columns,
 }
 
-impl Scene<'_> {
+impl<'a> Scene<'a> {
+    /// The scene of a message; without cards nothing is known about the workspace.
+    pub fn new(text: &'a str, skills: &'a [Vocabulary<'a>], files: Option<&[FileCard]>) -> Self {
+        let source = |card: &FileCard| Source { path: card.path.clone(), columns: card.columns.clone().map(Columns::new), groups: 0 };
+        Self {
+            text,
+            skills,
+            files: files.unwrap_or_default().iter().map(source).collect(),
+            complete: files.is_some(),
+            none: Columns::default(),
+        }
+    }
+
     /// The file that `said` means: its path, its name, or its name without the extension, in any case.
     pub fn file(&self, said: &str) -> Option<&Source> {
         let said = said.trim_start_matches("/work/").trim_start_matches("./");

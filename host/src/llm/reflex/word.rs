@@ -316,7 +316,11 @@ pub(super) fn is_filler(norm: &str) -> bool {
 
 /// A preposition or "and": it places what follows and says nothing by itself.
 pub(super) fn is_joint(norm: &str) -> bool {
-    matches!(key(norm).as_str(), "by" | "from" | "with") || matches!(norm, "then" | "or" | "each" | "every")
+    matches!(
+        norm,
+        "by" | "per" | "over" | "against" | "versus" | "vs" | "from" | "in" | "of" | "within" | "inside" | "with" | "and"
+            | "then" | "or" | "each" | "every"
+    )
 }
 
 /// A word that stands for what came before.

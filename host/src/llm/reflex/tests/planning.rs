@@ -22,7 +22,7 @@ fn documentation() {
             examples += 1;
         }
     }
-    assert!(examples > 45, "{examples} examples were found");
+    assert!(examples >= 42, "{examples} examples were found");
 }
 
 #[track_caller]
