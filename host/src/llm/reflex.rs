@@ -14,6 +14,7 @@ use super::prompt::Pieces;
 use super::{Completing, Completion, Model, Request, Role, Usage};
 
 mod aggregate;
+mod asked;
 mod axes;
 mod chain;
 mod choice;
@@ -34,6 +35,7 @@ mod retry;
 mod review;
 mod scene;
 mod schema;
+mod spelling;
 mod table;
 mod template;
 mod vocabulary;
@@ -54,7 +56,11 @@ impl Model for Reflex {
         NAME
     }
 
-    fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut (dyn FnMut(&str) + Send)) -> Completing<'a> {
+    fn complete<'a>(
+        &'a self,
+        request: &'a Request,
+        sink: &'a mut (dyn FnMut(&str) + Send),
+    ) -> Completing<'a> {
         Box::pin(async move {
             let text = answer(request.role, &request.pieces);
             for line in text.split_inclusive('\n') {
@@ -64,7 +70,11 @@ impl Model for Reflex {
                 input_tokens: tokens(&request.system) + tokens(&request.user),
                 output_tokens: tokens(&text),
             };
-            Ok(Completion { text, usage, model: NAME.to_owned() })
+            Ok(Completion {
+                text,
+                usage,
+                model: NAME.to_owned(),
+            })
         })
     }
 }
@@ -73,10 +83,13 @@ impl Model for Reflex {
 fn answer(role: Role, pieces: &Pieces) -> String {
     match role {
         Role::Planner => {
-            let plan = serde_json::to_string_pretty(&plan::plan(pieces)).expect("a plan has only string keys");
+            let plan = serde_json::to_string_pretty(&plan::plan(pieces))
+                .expect("a plan has only string keys");
             format!("<FINAL_PRD>\n{plan}\n</FINAL_PRD>")
         }
-        Role::Reviewer => serde_json::to_string(&review::review(pieces)).expect("a verdict has only string keys"),
+        Role::Reviewer => {
+            serde_json::to_string(&review::review(pieces)).expect("a verdict has only string keys")
+        }
         Role::Worker => reply::reply(pieces),
     }
 }

@@ -42,13 +42,22 @@ struct Trail {
 pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>, String> {
     let said = words(scene.text);
     if said.len() > MAX_WORDS {
-        return Err(format!("the message has {} words, more than the {MAX_WORDS} that the rules read", said.len()));
+        return Err(format!(
+            "the message has {} words, more than the {MAX_WORDS} that the rules read",
+            said.len()
+        ));
     }
     let clauses = split(&said, &verbs(scene.skills), &scene.files);
-    let mut trail = Trail { source: mentioned(scene, messages), ..Trail::default() };
+    let mut trail = Trail {
+        source: mentioned(scene, messages),
+        ..Trail::default()
+    };
     for clause in &clauses {
         if clause.len() > MAX_CLAUSE {
-            return Err(format!("a step of {} words is longer than the {MAX_CLAUSE} that the rules read", clause.len()));
+            return Err(format!(
+                "a step of {} words is longer than the {MAX_CLAUSE} that the rules read",
+                clause.len()
+            ));
         }
         if save_as(scene, &mut trail, clause) {
             continue;
@@ -87,19 +96,31 @@ fn opened(scene: &Scene, clause: &[Word]) -> Option<Source> {
     let only_opens = clause
         .iter()
         .filter(|w| w.is_content() && w.shape == Shape::Plain)
-        .all(|w| matches!(w.norm.as_str(), "load" | "open" | "read" | "take" | "consider" | "look"));
+        .all(|w| {
+            matches!(
+                w.norm.as_str(),
+                "load" | "open" | "read" | "take" | "consider" | "look"
+            )
+        });
     only_opens.then(|| scene.file(&file.raw).cloned()).flatten()
 }
 
 /// "save it as monthly.csv" after a step whose result can be saved.
 fn save_as(scene: &Scene, trail: &mut Trail, clause: &[Word]) -> bool {
-    let content: Vec<&Word> = clause.iter().filter(|w| w.is_content() && w.norm != "result").collect();
+    let content: Vec<&Word> = clause
+        .iter()
+        .filter(|w| w.is_content() && w.norm != "result")
+        .collect();
     let file = match content.as_slice() {
         [verb] if is_saving(verb) => None,
         [verb, file] if is_saving(verb) && file.shape == Shape::File => Some(file.raw.clone()),
         _ => return false,
     };
-    let Some((step, save)) = trail.steps.last_mut().and_then(|s| first(&scene.skills[s.skill].args, Use::Save).map(|a| (s, a.name))) else {
+    let Some((step, save)) = trail
+        .steps
+        .last_mut()
+        .and_then(|s| first(&scene.skills[s.skill].args, Use::Save).map(|a| (s, a.name)))
+    else {
         // A step that has no say in where it writes leaves its files in the workspace anyway.
         return file.is_none() && !trail.steps.is_empty();
     };
@@ -117,11 +138,18 @@ fn is_saving(word: &Word) -> bool {
 /// The draft of a clause from the first file that it makes sense with; an error says why none does.
 fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<Draft>, String> {
     let named = clause.iter().find(|w| {
-        w.shape == Shape::File || (w.shape == Shape::Plain && w.is_content() && scene.file(&w.raw).is_some_and(|f| f.path.contains('.')))
+        w.shape == Shape::File
+            || (w.shape == Shape::Plain
+                && w.is_content()
+                && scene.file(&w.raw).is_some_and(|f| f.path.contains('.')))
     });
     if let Some(word) = named.filter(|w| w.shape == Shape::File || !is_column_of(scene, w)) {
         // A file that is not there yet is a file of unknown columns.
-        let unknown = || Source { path: word.raw.clone(), columns: None, groups: 0 };
+        let unknown = || Source {
+            path: word.raw.clone(),
+            columns: None,
+            groups: 0,
+        };
         let source = scene.file(&word.raw).cloned().unwrap_or_else(unknown);
         return settle(best(scene, clause, Some(&source)));
     }
@@ -141,7 +169,11 @@ fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<Draft>
     let mut fits: Vec<Draft> = Vec::new();
     for table in scene.tables() {
         match best(scene, clause, Some(table)) {
-            Some(draft) if draft.problems.is_empty() && !draft.took_source && draft.prior.is_none() => return Ok(Some(draft)),
+            Some(draft)
+                if draft.problems.is_empty() && !draft.took_source && draft.prior.is_none() =>
+            {
+                return Ok(Some(draft));
+            }
             Some(draft) if draft.problems.is_empty() => fits.push(draft),
             other => worst = worst.or(other),
         }
@@ -150,12 +182,21 @@ fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<Draft>
         0 if worst.is_some() => settle(worst),
         0 => settle(best(scene, clause, None)),
         1 => Ok(fits.pop()),
-        _ => Err(format!("\"{}\" could be about more than one file; {}; name one of them", scene.slice(clause), scene.holdings())),
+        _ => Err(format!(
+            "\"{}\" could be about more than one file; {}; name one of them",
+            scene.slice(clause),
+            scene.holdings()
+        )),
     }
 }
 
 fn is_column_of(scene: &Scene, word: &Word) -> bool {
-    scene.tables().any(|t| t.columns.iter().flat_map(|c| c.iter()).any(|c| c.name.eq_ignore_ascii_case(&word.norm)))
+    scene.tables().any(|t| {
+        t.columns
+            .iter()
+            .flat_map(|c| c.iter())
+            .any(|c| c.name.eq_ignore_ascii_case(&word.norm))
+    })
 }
 
 fn settle(draft: Option<Draft>) -> Result<Option<Draft>, String> {
@@ -170,7 +211,10 @@ fn push(scene: &Scene, trail: &mut Trail, clause: &[Word], mut draft: Draft) {
     let detail = scene.slice(clause).to_owned();
     let mut notes = std::mem::take(&mut draft.notes);
     if !draft.unused.is_empty() {
-        notes.push(format!("these words were not understood and left out: {}", draft.unused.join(", ")));
+        notes.push(format!(
+            "these words were not understood and left out: {}",
+            draft.unused.join(", ")
+        ));
     }
     if draft.phrase.is_empty() {
         // "plot both": what it is about was said before.
@@ -179,13 +223,19 @@ fn push(scene: &Scene, trail: &mut Trail, clause: &[Word], mut draft: Draft) {
             && !trail.phrase.is_empty()
             && draft.refers
         {
-            draft.args.insert(title.name.to_owned(), json!(super::draft::sentence(&trail.phrase)));
+            draft.args.insert(
+                title.name.to_owned(),
+                json!(super::draft::sentence(&trail.phrase)),
+            );
         }
     } else {
         trail.phrase = draft.phrase.clone();
     }
     let file_name = draft.file_arg.clone();
-    let mut path = file_name.as_ref().and_then(|name| draft.args.get(name)?.as_str()).map(str::to_owned);
+    let mut path = file_name
+        .as_ref()
+        .and_then(|name| draft.args.get(name)?.as_str())
+        .map(str::to_owned);
     if let (Some((result, save)), Some(read)) = (&trail.result, &path)
         && result.path == *read
         && let Some(step) = trail.steps.last_mut()
@@ -204,8 +254,18 @@ fn push(scene: &Scene, trail: &mut Trail, clause: &[Word], mut draft: Draft) {
         if let Some(save) = first(query_args, Use::Save) {
             call.insert(save.name.to_owned(), json!(saved));
         }
-        let about = if draft.phrase.is_empty() { detail.clone() } else { format!("compute: {}", draft.phrase) };
-        trail.steps.push(Step { skill: prior.skill, args: call, detail: about, produces: prior.produces, notes: Vec::new() });
+        let about = if draft.phrase.is_empty() {
+            detail.clone()
+        } else {
+            format!("compute: {}", draft.phrase)
+        };
+        trail.steps.push(Step {
+            skill: prior.skill,
+            args: call,
+            detail: about,
+            produces: prior.produces,
+            notes: Vec::new(),
+        });
         if let Some(name) = &file_name {
             draft.args.insert(name.clone(), json!(saved));
         }
@@ -220,10 +280,20 @@ fn push(scene: &Scene, trail: &mut Trail, clause: &[Word], mut draft: Draft) {
             Some(path) => path.to_owned(),
             None => free_name(scene, trail, &draft.phrase),
         };
-        let source = Source { path, columns: draft.produces.clone().map(Columns::new), groups: draft.groups };
+        let source = Source {
+            path,
+            columns: draft.produces.clone().map(Columns::new),
+            groups: draft.groups,
+        };
         (source, save.name.to_owned())
     });
-    trail.steps.push(Step { skill: draft.skill, args: draft.args, detail, produces: draft.produces, notes });
+    trail.steps.push(Step {
+        skill: draft.skill,
+        args: draft.args,
+        detail,
+        produces: draft.produces,
+        notes,
+    });
 }
 
 /// A name for a result that nothing in the workspace and no step of this plan has: up to three words of the phrase.
@@ -231,7 +301,12 @@ fn free_name(scene: &Scene, trail: &Trail, phrase: &str) -> String {
     let parts: Vec<String> = words(phrase)
         .iter()
         .filter(|w| w.is_content() && w.shape == Shape::Plain)
-        .map(|w| w.norm.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>())
+        .map(|w| {
+            w.norm
+                .chars()
+                .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
+                .collect::<String>()
+        })
         .filter(|part| !part.is_empty())
         .take(3)
         .collect();
@@ -242,7 +317,10 @@ fn free_name(scene: &Scene, trail: &Trail, phrase: &str) -> String {
     };
     let taken = |path: &str| {
         scene.files.iter().any(|f| f.path == path)
-            || trail.steps.iter().any(|s| s.args.values().any(|v| v.as_str() == Some(path)))
+            || trail
+                .steps
+                .iter()
+                .any(|s| s.args.values().any(|v| v.as_str() == Some(path)))
     };
     let mut path = format!("{base}.csv");
     let mut n = 2;

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use crate::llm::prompt::{ColumnKind, FileCard};
 
 use super::column::{Columns, Found, Reach};
+use super::spelling::near_names;
 use super::vocabulary::Vocabulary;
-use super::word::{key, near_names};
+use super::word::key;
 
 /// A file that a step can read.
 #[derive(Debug, Clone)]
@@ -24,9 +25,18 @@ impl Source {
     /// a description, and a word that is a column's name stays that.
     pub fn own_words(&self) -> BTreeSet<String> {
         let name = self.path.rsplit('/').next().unwrap_or(&self.path);
-        let base = name.rsplit_once('.').map_or(name, |(base, _)| base).to_lowercase();
-        let mut parts = base.split(|c: char| !c.is_alphabetic()).filter(|part| part.len() >= 3);
-        let is_column = |word: &str| self.columns.as_ref().is_some_and(|all| all.resolve(word, Reach::Name) != Found::Nothing);
+        let base = name
+            .rsplit_once('.')
+            .map_or(name, |(base, _)| base)
+            .to_lowercase();
+        let mut parts = base
+            .split(|c: char| !c.is_alphabetic())
+            .filter(|part| part.len() >= 3);
+        let is_column = |word: &str| {
+            self.columns
+                .as_ref()
+                .is_some_and(|all| all.resolve(word, Reach::Name) != Found::Nothing)
+        };
         match (parts.next(), parts.next()) {
             (Some(word), None) if !is_column(word) => [key(word)].into(),
             _ => BTreeSet::new(),
@@ -34,9 +44,10 @@ impl Source {
     }
 
     pub fn is_number(&self, column: &str) -> bool {
-        self.columns
-            .as_ref()
-            .is_none_or(|all| all.iter().any(|c| c.name == column && c.kind == ColumnKind::Number))
+        self.columns.as_ref().is_none_or(|all| {
+            all.iter()
+                .any(|c| c.name == column && c.kind == ColumnKind::Number)
+        })
     }
 }
 
@@ -57,7 +68,11 @@ pub(super) struct Scene<'a> {
 impl<'a> Scene<'a> {
     /// The scene of a message; without cards nothing is known about the workspace.
     pub fn new(text: &'a str, skills: &'a [Vocabulary<'a>], files: Option<&[FileCard]>) -> Self {
-        let source = |card: &FileCard| Source { path: card.path.clone(), columns: card.columns.clone().map(Columns::new), groups: 0 };
+        let source = |card: &FileCard| Source {
+            path: card.path.clone(),
+            columns: card.columns.clone().map(Columns::new),
+            groups: 0,
+        };
         Self {
             text,
             skills,
@@ -81,7 +96,14 @@ impl<'a> Scene<'a> {
             .find(|f| f.path == said)
             .or_else(|| only(&|f| f.path.to_lowercase() == lower))
             .or_else(|| only(&|f| name(&f.path) == lower))
-            .or_else(|| only(&|f| f.columns.is_some() && name(&f.path).rsplit_once('.').is_some_and(|(base, _)| base == lower)))
+            .or_else(|| {
+                only(&|f| {
+                    f.columns.is_some()
+                        && name(&f.path)
+                            .rsplit_once('.')
+                            .is_some_and(|(base, _)| base == lower)
+                })
+            })
     }
 
     /// The files that hold tables.
@@ -102,7 +124,12 @@ impl<'a> Scene<'a> {
     /// "the workspace holds a, b" or that it is empty.
     pub fn holdings(&self) -> String {
         const SHOWN: usize = 12;
-        let paths: Vec<&str> = self.files.iter().map(|f| f.path.as_str()).take(SHOWN).collect();
+        let paths: Vec<&str> = self
+            .files
+            .iter()
+            .map(|f| f.path.as_str())
+            .take(SHOWN)
+            .collect();
         match (paths.len(), self.files.len() - paths.len()) {
             (0, _) => "the workspace is empty".to_owned(),
             (_, 0) => format!("the workspace holds {}", paths.join(", ")),
@@ -114,7 +141,10 @@ impl<'a> Scene<'a> {
     pub fn slice(&self, words: &[super::word::Word]) -> &str {
         match words {
             [one] => one_word(self.text, one),
-            [first, .., last] => self.text.get(first.at.start..last.at.end).unwrap_or_default(),
+            [first, .., last] => self
+                .text
+                .get(first.at.start..last.at.end)
+                .unwrap_or_default(),
             [] => "",
         }
     }

@@ -9,7 +9,10 @@ use super::word::{Shape, Word, is_filler, is_joint, is_reference, words};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Item {
     /// A word, by its key; without content it may be absent from the clause.
-    Literal { key: String, content: bool },
+    Literal {
+        key: String,
+        content: bool,
+    },
     Slot(String),
     /// Sets an argument and captures nothing.
     Fixed(String, String),
@@ -20,11 +23,17 @@ pub(super) fn parse(example: &str) -> Vec<Item> {
     let mut items = Vec::new();
     let mut rest = example;
     while !rest.is_empty() {
-        let (text, slot, after) = match rest.split_once('{').and_then(|(a, b)| b.split_once('}').map(|(s, c)| (a, s, c))) {
+        let (text, slot, after) = match rest
+            .split_once('{')
+            .and_then(|(a, b)| b.split_once('}').map(|(s, c)| (a, s, c)))
+        {
             Some((text, slot, after)) => (text, Some(slot), after),
             None => (rest, None, ""),
         };
-        items.extend(words(text).into_iter().map(|w| Item::Literal { content: w.is_content(), key: w.key }));
+        items.extend(words(text).into_iter().map(|w| Item::Literal {
+            content: w.is_content(),
+            key: w.key,
+        }));
         items.extend(slot.map(|slot| match slot.split_once('=') {
             Some((arg, value)) => Item::Fixed(arg.trim().to_owned(), value.trim().to_owned()),
             None => Item::Slot(slot.trim().to_owned()),
@@ -82,7 +91,11 @@ enum Move {
 }
 
 /// Lays `clause` along `items`. `fits` says how well words fill a slot, and `None` where they cannot.
-pub(super) fn align(items: &[Item], clause: &[Word], fits: &dyn Fn(&str, &[Word]) -> Option<i32>) -> Option<Alignment> {
+pub(super) fn align(
+    items: &[Item],
+    clause: &[Word],
+    fits: &dyn Fn(&str, &[Word]) -> Option<i32>,
+) -> Option<Alignment> {
     let (t, w) = (items.len(), clause.len());
     // Filled from the ends: what is best from (item, word) on, so that no path is walked twice.
     let mut best: Vec<Vec<Option<(i32, Move)>>> = vec![vec![None; w + 1]; t + 1];
@@ -105,17 +118,27 @@ pub(super) fn align(items: &[Item], clause: &[Word], fits: &dyn Fn(&str, &[Word]
                 Some(Item::Fixed(..)) => offer(best[ti + 1][wi], 0, Move::Fix),
                 Some(Item::Literal { key, content }) => {
                     if wi < w && clause[wi].shape == Shape::Plain && clause[wi].key == *key {
-                        offer(best[ti + 1][wi + 1], if *content { 3 } else { 1 }, Move::Meet);
+                        offer(
+                            best[ti + 1][wi + 1],
+                            if *content { 3 } else { 1 },
+                            Move::Meet,
+                        );
                     }
                     // Between two slots a preposition is all that tells where one ends.
-                    let parts_slots = ti > 0 && matches!((&items[ti - 1], items.get(ti + 1)), (Item::Slot(_), Some(Item::Slot(_))));
+                    let parts_slots = ti > 0
+                        && matches!(
+                            (&items[ti - 1], items.get(ti + 1)),
+                            (Item::Slot(_), Some(Item::Slot(_)))
+                        );
                     if !content && !parts_slots {
                         offer(best[ti + 1][wi], 0, Move::Omit);
                     }
                 }
                 Some(Item::Slot(arg)) => {
                     for end in wi + 1..=w.min(wi + MAX_CAPTURE) {
-                        if let Some(score) = best[ti + 1][end].and_then(|_| fits(arg, &clause[wi..end])) {
+                        if let Some(score) =
+                            best[ti + 1][end].and_then(|_| fits(arg, &clause[wi..end]))
+                        {
                             offer(best[ti + 1][end], score, Move::Capture(end));
                         }
                     }
@@ -127,7 +150,10 @@ pub(super) fn align(items: &[Item], clause: &[Word], fits: &dyn Fn(&str, &[Word]
             best[ti][wi] = chosen;
         }
     }
-    let mut out = Alignment { score: best[0][0]?.0, ..Alignment::default() };
+    let mut out = Alignment {
+        score: best[0][0]?.0,
+        ..Alignment::default()
+    };
     let (mut ti, mut wi) = (0, 0);
     while let Some((_, step)) = best[ti][wi] {
         match (step, items.get(ti)) {
@@ -158,7 +184,10 @@ pub(super) fn align(items: &[Item], clause: &[Word], fits: &dyn Fn(&str, &[Word]
 }
 
 fn skippable(word: &Word) -> bool {
-    word.shape == Shape::Plain && (is_filler(&word.norm) || (is_joint(&word.norm) && word.norm != "and") || is_reference(&word.norm))
+    word.shape == Shape::Plain
+        && (is_filler(&word.norm)
+            || (is_joint(&word.norm) && word.norm != "and")
+            || is_reference(&word.norm))
 }
 
 #[cfg(test)]
@@ -167,9 +196,21 @@ mod tests {
 
     fn laid(template: &str, clause: &str) -> Option<Vec<(String, String)>> {
         let clause = words(clause);
-        let alignment = align(&parse(template), &clause, &|_, words| Some(i32::from(!words.is_empty())))?;
-        let text = |range: &Range<usize>| clause[range.clone()].iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
-        let mut all: Vec<_> = alignment.captures.iter().map(|(arg, range)| (arg.clone(), text(range))).collect();
+        let alignment = align(&parse(template), &clause, &|_, words| {
+            Some(i32::from(!words.is_empty()))
+        })?;
+        let text = |range: &Range<usize>| {
+            clause[range.clone()]
+                .iter()
+                .map(|w| w.raw.as_str())
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let mut all: Vec<_> = alignment
+            .captures
+            .iter()
+            .map(|(arg, range)| (arg.clone(), text(range)))
+            .collect();
         all.sort();
         Some(all)
     }
@@ -178,11 +219,26 @@ mod tests {
     fn captures() {
         let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
         assert_eq!(
-            laid("translate {text} to {language}", "please translate good morning to Norwegian"),
-            Some(vec![pair("language", "Norwegian"), pair("text", "good morning")])
+            laid(
+                "translate {text} to {language}",
+                "please translate good morning to Norwegian"
+            ),
+            Some(vec![
+                pair("language", "Norwegian"),
+                pair("text", "good morning")
+            ])
         );
-        assert_eq!(laid("draw {y} per {x}", "plotting the close over day"), Some(vec![pair("x", "day"), pair("y", "the close")]));
-        assert_eq!(laid("translate {text} to {language}", "fetch the page"), None);
-        assert_eq!(parse("what columns? {describe=true}").last(), Some(&Item::Fixed("describe".to_owned(), "true".to_owned())));
+        assert_eq!(
+            laid("draw {y} per {x}", "plotting the close over day"),
+            Some(vec![pair("x", "day"), pair("y", "the close")])
+        );
+        assert_eq!(
+            laid("translate {text} to {language}", "fetch the page"),
+            None
+        );
+        assert_eq!(
+            parse("what columns? {describe=true}").last(),
+            Some(&Item::Fixed("describe".to_owned(), "true".to_owned()))
+        );
     }
 }
