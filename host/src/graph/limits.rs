@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// - `max_review_depth = 3`: rounds of injected tasks in one chain before the reviewer is no longer asked
 /// - `max_replan_depth = 3`: new plans for the same message
 /// - `max_tasks = 50`: tasks of one plan, injected ones included
-/// - `max_tokens = 200000`: tokens of all model calls of the run, in and out
+/// - `max_tokens_per_run = 500000`: tokens of all model calls of the run, in and out
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -18,7 +18,7 @@ pub struct Limits {
     pub max_review_depth: u32,
     pub max_replan_depth: u32,
     pub max_tasks: usize,
-    pub max_tokens: u64,
+    pub max_tokens_per_run: u64,
 }
 
 impl Default for Limits {
@@ -28,7 +28,7 @@ impl Default for Limits {
             max_review_depth: 3,
             max_replan_depth: 3,
             max_tasks: 50,
-            max_tokens: 200_000,
+            max_tokens_per_run: 500_000,
         }
     }
 }

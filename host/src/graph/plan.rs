@@ -1,9 +1,14 @@
-//! The plan: its shape (seed 001, "Planner") and what it is checked against.
+//! The plan: its shape (seed 001, "Planner"), and how it is read from a planner's answer.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use super::extract::{self, Chatter, MAX_ANSWER};
+use super::fields::{Fields, MAX_SENTENCE};
+use super::redact;
+pub use super::redact::Secrets;
 
 /// What runs a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,4 +136,403 @@ pub trait Catalog {
 
     /// Whether exec tasks can be run at all; the error says why not.
     fn exec(&self) -> Result<(), String>;
+}
+
+/// A planner's answer that can be used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parsed {
+    pub plan: Plan,
+    /// Credentials from the message, to be put into the secret store; the plan does not contain them.
+    pub secrets: Secrets,
+    /// What the planner said beside its plan.
+    pub chatter: String,
+}
+
+/// A model's answer that cannot be used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unusable {
+    /// What the model said beside its JSON.
+    pub chatter: String,
+    /// The answer without secrets, shortened, as it is sent back and kept in the log.
+    pub broken: String,
+    /// Everything that is wrong with it; never empty.
+    pub violations: Vec<Violation>,
+}
+
+/// What is sent back of a broken answer: enough to mend it, not enough to fill the next prompt.
+const MAX_BROKEN: usize = 16_000;
+
+/// A planner that gets everything wrong is told this much at once.
+const MAX_VIOLATIONS: usize = 20;
+
+impl Unusable {
+    pub(super) fn new(
+        text: &str,
+        chatter: String,
+        secrets: &Secrets,
+        mut violations: Vec<Violation>,
+    ) -> Self {
+        if violations.len() > MAX_VIOLATIONS {
+            let more = violations.len() - MAX_VIOLATIONS;
+            violations.truncate(MAX_VIOLATIONS);
+            violations.push(Violation::new("", format!("and {more} more like these")));
+        }
+        for Violation { path, message } in &mut violations {
+            // The schema's complaints quote the value that they are about.
+            (*path, *message) = (secrets.strike(path), secrets.strike(message));
+        }
+        // Shortened last: a cut in the middle of a secret would hide it from the search.
+        let strike = |text: &str| secrets.strike(&redact::strike_fields(text));
+        let mut broken = strike(&text[..text.floor_char_boundary(MAX_ANSWER)]);
+        broken.truncate(broken.floor_char_boundary(MAX_BROKEN));
+        Self {
+            chatter: secrets.strike(&chatter),
+            broken,
+            violations,
+        }
+    }
+}
+
+/// Reads a planner's answer and checks everything about it that can be known before it runs.
+///
+/// A plan has a goal, at least one task, and a `msg` with `notify: true` at its end. A plan that is `blocked` has
+/// nothing but messages, because its work is known to be in vain. Secrets are taken out; a plan that repeats the value
+/// of one elsewhere is refused, since plans are logged.
+pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize) -> Result<Parsed, Unusable> {
+    let chatter = Chatter::of(text);
+    let map = match extract::object(text, "tasks") {
+        Ok(map) => map,
+        Err(violation) => {
+            return Err(Unusable::new(
+                text,
+                chatter,
+                &Secrets::default(),
+                vec![violation],
+            ));
+        }
+    };
+    let mut violations = Vec::new();
+    let secrets = Secrets::read(map.get("secrets"), &mut violations);
+    let mut fields = Fields::new(&map, String::new(), &mut violations);
+    fields.only(&["goal", "secrets", "tasks", "blocked"]);
+    let goal = fields.required(
+        "goal",
+        MAX_SENTENCE,
+        "missing; it says what the whole plan is to achieve",
+    );
+    let blocked = fields.text("blocked", MAX_SENTENCE);
+    let tasks = fields.tasks("tasks", max_tasks, catalog);
+    let plan = Plan {
+        goal,
+        tasks,
+        blocked,
+    };
+    // A task that could not be read is missing from the list, so its shape says nothing then.
+    if violations.is_empty() {
+        violations.extend(plan.shape(max_tasks));
+        violations.extend(leaks(&plan, &secrets));
+    }
+    if violations.is_empty() {
+        Ok(Parsed {
+            plan,
+            chatter: secrets.strike(&chatter),
+            secrets,
+        })
+    } else {
+        Err(Unusable::new(text, chatter, &secrets, violations))
+    }
+}
+
+impl Plan {
+    /// What is wrong with the plan as a whole, apart from what each task says.
+    pub fn shape(&self, max_tasks: usize) -> Vec<Violation> {
+        let mut violations = Vec::new();
+        let Some((last, before)) = self.tasks.split_last() else {
+            return vec![Violation::new(
+                "tasks",
+                "there must be at least one task, a msg with notify: true",
+            )];
+        };
+        if self.tasks.len() > max_tasks {
+            let message = format!(
+                "has {} tasks, at most {max_tasks} are allowed (max_tasks)",
+                self.tasks.len()
+            );
+            violations.push(Violation::new("tasks", message));
+        }
+        if last.kind != TaskKind::Msg || !last.notify {
+            let path = format!("tasks[{}]", before.len());
+            violations.push(Violation::new(
+                path,
+                "the last task must be a msg with notify: true",
+            ));
+        }
+        if self.blocked.is_some() && self.tasks.iter().any(|task| task.kind != TaskKind::Msg) {
+            violations.push(Violation::new("tasks", "a blocked plan has msg tasks only"));
+        }
+        violations
+    }
+}
+
+/// Where the plan repeats the value of a secret.
+fn leaks(plan: &Plan, secrets: &Secrets) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    let mut look = |path: String, text: &str| {
+        if let Some(name) = secrets.within(text) {
+            let message =
+                format!("repeats the value of the secret {name}; leave it in secrets only");
+            violations.push(Violation::new(path, message));
+        }
+    };
+    look("goal".to_owned(), &plan.goal);
+    look(
+        "blocked".to_owned(),
+        plan.blocked.as_deref().unwrap_or_default(),
+    );
+    for (index, task) in plan.tasks.iter().enumerate() {
+        look(format!("tasks[{index}].detail"), &task.detail);
+        look(
+            format!("tasks[{index}].expect"),
+            task.expect.as_deref().unwrap_or_default(),
+        );
+        for text in task.args.iter().flat_map(strings) {
+            look(format!("tasks[{index}].args"), text);
+        }
+    }
+    violations
+}
+
+/// Every string and key in a JSON value.
+fn strings(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().flat_map(strings).collect(),
+        Value::Object(map) => map
+            .iter()
+            .flat_map(|(key, value)| std::iter::once(key.as_str()).chain(strings(value)))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Knows the skill `chart`, whose `file` is required and whose `width` defaults to 1000.
+    pub(crate) struct OneSkill;
+
+    impl Catalog for OneSkill {
+        fn check(&self, skill: &str, args: &Value) -> Result<Value, Vec<Violation>> {
+            if skill != "chart" {
+                return Err(vec![Violation::new(
+                    "skill",
+                    format!("there is no skill {skill:?}; near: chart"),
+                )]);
+            }
+            let mut args = args.clone();
+            let mut violations = Vec::new();
+            if args.get("file").is_none() {
+                violations.push(Violation::new("file", "is required"));
+            }
+            if args
+                .get("width")
+                .and_then(Value::as_i64)
+                .is_some_and(|width| width < 320)
+            {
+                violations.push(Violation::new("width", "0 is less than the minimum of 320"));
+            }
+            args.as_object_mut()
+                .map(|map| map.entry("width").or_insert(json!(1000)));
+            if violations.is_empty() {
+                Ok(args)
+            } else {
+                Err(violations)
+            }
+        }
+
+        fn exec(&self) -> Result<(), String> {
+            Err("exec tasks are not available yet".to_owned())
+        }
+    }
+
+    fn good() -> Value {
+        json!({"goal": "draw", "tasks": [
+            {"type": "skill", "skill": "chart", "args": {"file": "a.csv"}, "expect": "a chart", "review": true},
+            {"type": "msg", "detail": "say so", "notify": true},
+        ]})
+    }
+
+    fn complaints(plan: &Value) -> Vec<String> {
+        match parse(&plan.to_string(), &OneSkill, 50) {
+            Ok(_) => Vec::new(),
+            Err(unusable) => unusable
+                .violations
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn a_good_plan_gets_its_defaults() {
+        let text = format!("On it.\n<FINAL_PRD>{}</FINAL_PRD>", good());
+        let parsed = parse(&text, &OneSkill, 50).unwrap();
+        assert_eq!(parsed.chatter, "On it.");
+        assert_eq!(parsed.plan.tasks[0].detail, "skill chart");
+        assert_eq!(
+            parsed.plan.tasks[0].args,
+            Some(json!({"file": "a.csv", "width": 1000}))
+        );
+        assert!(parsed.plan.tasks[1].notify && !parsed.plan.tasks[1].review);
+        assert!(parsed.secrets.is_empty());
+    }
+
+    #[test]
+    fn null_is_absence() {
+        let mut plan = good();
+        plan["blocked"] = Value::Null;
+        plan["tasks"][1]["expect"] = Value::Null;
+        plan["tasks"][1]["args"] = Value::Null;
+        assert_eq!(complaints(&plan), [""; 0]);
+    }
+
+    #[test]
+    fn every_violation_is_named_with_its_path() {
+        let plan = json!({"goal": " ", "why": 1, "tasks": [
+            {"type": "skill", "skill": "chart", "args": {"width": 0}, "review": true},
+            {"type": "skill", "skill": "chrt"},
+            {"type": "skill"},
+            {"type": "exec", "detail": "ls"},
+            {"type": "act", "detail": "look"},
+            {"type": "dance"},
+            {"detail": "x"},
+            {"type": "msg", "detail": 3, "notify": "yes", "colour": "red", "model": "oracle", "skill": "chart"},
+            "msg",
+            {"type": "msg", "detail": "x", "expect": 1, "review": true},
+        ]});
+        let complaints = complaints(&plan);
+        for expected in [
+            "why: unknown field",
+            "goal: missing",
+            "tasks[0].args.file: is required",
+            "tasks[0].args.width: 0 is less than the minimum of 320",
+            "tasks[0].expect: missing",
+            "tasks[1].skill: there is no skill \"chrt\"; near: chart",
+            "tasks[2].skill: a skill task names its skill",
+            "tasks[3].type: exec tasks are not available yet",
+            "tasks[4].type: act tasks are not available yet",
+            "tasks[5].type: there is no type \"dance\"",
+            "tasks[6].type: missing",
+            "tasks[7].colour: unknown field",
+            "tasks[7].detail: must be a string, not a number",
+            "tasks[7].notify: must be true or false, not a string",
+            "tasks[7].model: there is no role \"oracle\"",
+            "tasks[7].skill: only skill tasks have this",
+            "tasks[8]: must be an object",
+            "tasks[9].expect: must be a string",
+        ] {
+            assert!(
+                complaints.iter().any(|c| c.starts_with(expected)),
+                "{expected} is not in {complaints:#?}"
+            );
+        }
+        assert_eq!(complaints.len(), 18, "{complaints:#?}");
+    }
+
+    #[test]
+    fn an_argument_called_skill_keeps_its_path() {
+        let plan = json!({"goal": "g", "tasks": [{"type": "skill", "skill": "chrt", "args": {"skill": 1}}]});
+        assert!(complaints(&plan)[0].starts_with("tasks[0].args.skill"));
+    }
+
+    #[test]
+    fn the_last_task_tells_the_user() {
+        let mut plan = good();
+        plan["tasks"][1]["notify"] = json!(false);
+        assert_eq!(
+            complaints(&plan),
+            ["tasks[1]: the last task must be a msg with notify: true"]
+        );
+        plan["tasks"] = json!([]);
+        assert!(complaints(&plan)[0].starts_with("tasks: there must be at least one task"));
+        assert!(
+            complaints(&json!({"goal": "g", "tasks": "x"}))[0].starts_with("tasks: must be a list")
+        );
+        assert!(complaints(&json!({"goal": "g"}))[0].starts_with("tasks: there must"));
+    }
+
+    #[test]
+    fn sizes_have_limits() {
+        let mut plan = good();
+        plan["goal"] = json!("x".repeat(MAX_SENTENCE + 1));
+        plan["tasks"][1]["detail"] = json!("x".repeat(16_001));
+        assert_eq!(complaints(&plan).len(), 2);
+        let mut plan = good();
+        plan["tasks"] = json!(vec![plan["tasks"][1].clone(); 51]);
+        assert_eq!(
+            complaints(&plan),
+            ["tasks: has 51 tasks, at most 50 are allowed here (max_tasks)"]
+        );
+        plan["tasks"] = json!(vec![json!({}); 40]);
+        let all = complaints(&plan);
+        assert_eq!(
+            (all.len(), all[20].as_str()),
+            (21, "and 20 more like these")
+        );
+    }
+
+    #[test]
+    fn a_blocked_plan_only_talks() {
+        let mut plan = good();
+        plan["blocked"] = json!("there is no such file");
+        assert_eq!(
+            complaints(&plan),
+            ["tasks: a blocked plan has msg tasks only"]
+        );
+        plan["tasks"].as_array_mut().unwrap().remove(0);
+        assert_eq!(complaints(&plan), [""; 0]);
+    }
+
+    #[test]
+    fn secrets_come_apart_from_the_plan() {
+        let mut plan = good();
+        plan["secrets"] = json!({"github_token": "ghp_abc123"});
+        let parsed = parse(&plan.to_string(), &OneSkill, 50).unwrap();
+        assert_eq!(parsed.secrets.names(), ["github_token"]);
+        assert!(!format!("{parsed:?}").contains("ghp_abc123"));
+        assert!(
+            !serde_json::to_string(&parsed.plan)
+                .unwrap()
+                .contains("ghp_abc123")
+        );
+        plan["tasks"][0]["args"]["title"] = json!("with ghp_abc123");
+        let text = format!("Your token is ghp_abc123.\n{plan}");
+        let unusable = parse(&text, &OneSkill, 50).unwrap_err();
+        assert!(
+            !format!("{unusable:?}").contains("ghp_abc123"),
+            "{unusable:?}"
+        );
+        assert!(
+            unusable.violations[0]
+                .to_string()
+                .contains("tasks[0].args: repeats the value of the secret")
+        );
+    }
+
+    #[test]
+    fn an_answer_without_json_is_refused_with_the_place() {
+        let unusable = parse("<FINAL_PRD>{\"goal\": \"g\",", &OneSkill, 50).unwrap_err();
+        assert!(
+            unusable.violations[0].message.contains("line 1 column"),
+            "{unusable:?}"
+        );
+        assert!(
+            parse("I cannot.", &OneSkill, 50)
+                .unwrap_err()
+                .chatter
+                .contains("I cannot.")
+        );
+    }
 }

@@ -65,9 +65,10 @@ impl TaskReport {
         report
     }
 
-    /// Why the task did not succeed, in one line; `None` for a task that is done.
+    /// Why the task did not succeed, in one line; `None` for a task that is done and ended with 0, if with anything.
     pub fn trouble(&self) -> Option<String> {
-        if self.status == TaskStatus::Done {
+        // The exit code counts by itself: a command that ended with 1 has not succeeded, whoever filled in the status.
+        if self.status == TaskStatus::Done && self.exit_code.unwrap_or(0) == 0 {
             return None;
         }
         Some(match (&self.error, self.exit_code, self.status) {

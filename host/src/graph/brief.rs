@@ -1,0 +1,119 @@
+//! The technical execution brief of one task (seed 004, "TEB"): what reasoning hands to action.
+//!
+//! A task that is ready as it stands (a command, a skill with args, a message) gets its brief without a model call.
+
+use serde_json::Value;
+
+use super::plan::Task;
+use super::report::TaskReport;
+
+/// Everything that is needed to do one task, and one thing to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Brief {
+    /// The objective of the plan.
+    pub goal: String,
+    /// Properties that the result must have.
+    pub expect: Option<String>,
+    /// What the tasks before this one left behind, oldest first, shortened.
+    pub evidence: Vec<TaskReport>,
+    /// The one immediate action.
+    pub task: Task,
+    /// Position in the plan, from 1, as in "task 2 of 4".
+    pub number: usize,
+    /// Tasks of the plan as it stands, injected ones included.
+    pub of: usize,
+}
+
+/// What is kept of a report's text, and of its data as JSON, in characters.
+const MAX_REPORT: usize = 4_000;
+
+/// A run of injected fixes can leave many reports behind; the latest ones matter.
+const MAX_REPORTS: usize = 16;
+
+/// The reports as evidence: the latest ones, each shortened.
+pub fn evidence<'a>(reports: impl DoubleEndedIterator<Item = &'a TaskReport>) -> Vec<TaskReport> {
+    let mut evidence: Vec<_> = reports.rev().take(MAX_REPORTS).map(shorten).collect();
+    evidence.reverse();
+    evidence
+}
+
+fn shorten(report: &TaskReport) -> TaskReport {
+    let keep = |data: &&Value| data.to_string().len() <= MAX_REPORT;
+    // Field by field: the text may be large, and a clone of the whole would copy it only to throw it away.
+    TaskReport {
+        task: report.task.clone(),
+        status: report.status,
+        text: clip(&report.text, MAX_REPORT),
+        data: report.data.as_ref().filter(keep).cloned(),
+        files: report.files.clone(),
+        error: report.error.clone(),
+        exit_code: report.exit_code,
+        millis: report.millis,
+        skill_digest: report.skill_digest.clone(),
+    }
+}
+
+/// `text` in at most about `max` characters: head and tail are kept, and the gap says how much is missing.
+pub fn clip(text: &str, max: usize) -> String {
+    // Bytes bound characters from above, so most texts are never counted.
+    if text.len() <= max {
+        return text.to_owned();
+    }
+    let length = text.chars().count();
+    if length <= max {
+        return text.to_owned();
+    }
+    let tail = max / 3;
+    let head = max - tail;
+    let at = |index: usize| {
+        text.char_indices()
+            .nth(index)
+            .map_or(text.len(), |(at, _)| at)
+    };
+    format!(
+        "{}\n[… {} characters left out …]\n{}",
+        &text[..at(head)],
+        length - max,
+        &text[at(length - tail)..]
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::TaskKind;
+    use super::super::report::TaskStatus;
+    use super::*;
+
+    #[test]
+    fn head_and_tail_are_kept() {
+        assert_eq!(clip("abc", 3), "abc");
+        assert_eq!(clip("äöü", 3), "äöü");
+        assert_eq!(
+            clip("äöüabcdefx", 6),
+            "äöüa\n[… 4 characters left out …]\nfx"
+        );
+        assert_eq!(clip("abc", 0), "\n[… 3 characters left out …]\n");
+    }
+
+    #[test]
+    fn evidence_is_the_latest_and_bounded() {
+        let task = Task {
+            kind: TaskKind::Msg,
+            detail: "d".to_owned(),
+            expect: None,
+            model: None,
+            skill: None,
+            args: None,
+            notify: false,
+            review: false,
+        };
+        let mut reports: Vec<_> = (0..40)
+            .map(|n| TaskReport::new(task.clone(), TaskStatus::Done, n.to_string()))
+            .collect();
+        reports[39].text = "x".repeat(100_000);
+        reports[39].data = Some(Value::from("y".repeat(100_000)));
+        let evidence = evidence(reports.iter());
+        assert_eq!((evidence.len(), evidence[0].text.as_str()), (16, "24"));
+        assert!(evidence[15].text.len() < 4_100 && evidence[15].data.is_none());
+    }
+}

@@ -1,0 +1,281 @@
+//! Reads the fields of a JSON object that a model wrote. Nothing stops at the first mistake: a model that is told
+//! everything at once needs one retry and not five.
+
+use serde_json::{Map, Value};
+
+use super::plan::{Catalog, Task, TaskKind, Violation};
+
+/// A goal or an expectation is a sentence or two; more would crowd out the rest of every later prompt.
+pub(super) const MAX_SENTENCE: usize = 2_000;
+
+/// A detail may carry a whole instruction or a script.
+const MAX_DETAIL: usize = 16_000;
+
+/// Whose model a task may ask for.
+const ROLES: [&str; 3] = ["planner", "reviewer", "worker"];
+
+const TASK_FIELDS: [&str; 8] = [
+    "type", "detail", "expect", "model", "skill", "args", "notify", "review",
+];
+
+pub(super) struct Fields<'a> {
+    map: &'a Map<String, Value>,
+    /// With the dot at its end; empty for the root.
+    prefix: String,
+    violations: &'a mut Vec<Violation>,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(
+        map: &'a Map<String, Value>,
+        prefix: String,
+        violations: &'a mut Vec<Violation>,
+    ) -> Self {
+        Self {
+            map,
+            prefix,
+            violations,
+        }
+    }
+
+    pub(super) fn wrong(&mut self, key: &str, message: impl Into<String>) {
+        self.violations
+            .push(Violation::new(format!("{}{key}", self.prefix), message));
+    }
+
+    /// The field, where JSON's null is the same as its absence.
+    pub(super) fn get(&self, key: &str) -> Option<&'a Value> {
+        self.map.get(key).filter(|value| !value.is_null())
+    }
+
+    pub(super) fn only(&mut self, allowed: &[&str]) {
+        for key in self
+            .map
+            .keys()
+            .filter(|key| !allowed.contains(&key.as_str()))
+        {
+            self.wrong(
+                key,
+                format!("unknown field; the fields are {}", allowed.join(", ")),
+            );
+        }
+    }
+
+    /// A text of at most `max` characters; blank text counts as absent.
+    pub(super) fn text(&mut self, key: &str, max: usize) -> Option<String> {
+        let text = match self.get(key)? {
+            Value::String(text) => text.trim(),
+            other => {
+                self.wrong(key, format!("must be a string, not {}", kind_of(other)));
+                return None;
+            }
+        };
+        let length = text.chars().count();
+        if length > max {
+            self.wrong(
+                key,
+                format!("has {length} characters, at most {max} are allowed"),
+            );
+        }
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    pub(super) fn flag(&mut self, key: &str) -> Option<bool> {
+        match self.get(key)? {
+            Value::Bool(flag) => Some(*flag),
+            other => {
+                self.wrong(
+                    key,
+                    format!("must be true or false, not {}", kind_of(other)),
+                );
+                None
+            }
+        }
+    }
+
+    /// Whether the field was given in a usable form, or is already in the list of what is wrong.
+    fn complained(&self, key: &str) -> bool {
+        let path = format!("{}{key}", self.prefix);
+        self.violations
+            .iter()
+            .any(|violation| violation.path == path)
+    }
+
+    pub(super) fn required(&mut self, key: &str, max: usize, why: &str) -> String {
+        match self.text(key, max) {
+            Some(text) => text,
+            None => {
+                if !self.complained(key) {
+                    self.wrong(key, why);
+                }
+                String::new()
+            }
+        }
+    }
+
+    /// A list of tasks. `max` is how many there may be, `limit` the name of what says so.
+    pub(super) fn tasks(&mut self, key: &str, max: usize, catalog: &dyn Catalog) -> Vec<Task> {
+        let items = match self.get(key) {
+            None => return Vec::new(),
+            Some(Value::Array(items)) => items,
+            Some(other) => {
+                self.wrong(key, format!("must be a list, not {}", kind_of(other)));
+                return Vec::new();
+            }
+        };
+        if items.len() > max {
+            self.wrong(
+                key,
+                format!(
+                    "has {} tasks, at most {max} are allowed here (max_tasks)",
+                    items.len()
+                ),
+            );
+            return Vec::new();
+        }
+        let mut tasks = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let path = format!("{}{key}[{index}]", self.prefix);
+            match item {
+                Value::Object(map) => {
+                    let fields = Fields::new(map, format!("{path}."), self.violations);
+                    tasks.extend(fields.task(catalog));
+                }
+                other => self.violations.push(Violation::new(
+                    path,
+                    format!("must be an object, not {}", kind_of(other)),
+                )),
+            }
+        }
+        tasks
+    }
+
+    fn task(mut self, catalog: &dyn Catalog) -> Option<Task> {
+        self.only(&TASK_FIELDS);
+        let kind = self.kind(catalog)?;
+        let skill = if kind == TaskKind::Skill {
+            let name = self.required("skill", 200, "a skill task names its skill");
+            (!name.is_empty()).then_some(name)
+        } else {
+            for key in ["skill", "args"] {
+                if self.get(key).is_some() {
+                    self.wrong(
+                        key,
+                        format!(
+                            "only skill tasks have this, and this is of type {}",
+                            kind.name()
+                        ),
+                    );
+                }
+            }
+            None
+        };
+        let detail = match &skill {
+            Some(name) => self
+                .text("detail", MAX_DETAIL)
+                .unwrap_or_else(|| format!("skill {name}")),
+            None if kind == TaskKind::Skill => String::new(),
+            None => self.required("detail", MAX_DETAIL, "missing; it says what to do"),
+        };
+        let args = skill.as_deref().and_then(|name| self.args(name, catalog));
+        let review = self.flag("review").unwrap_or(false);
+        let expect = self.text("expect", MAX_SENTENCE);
+        if review && expect.is_none() && !self.complained("expect") {
+            self.wrong(
+                "expect",
+                "missing; a task with review: true says what is expected of it",
+            );
+        }
+        let model = self.text("model", 200);
+        if let Some(name) = model.as_deref().filter(|name| !ROLES.contains(name)) {
+            self.wrong(
+                "model",
+                format!(
+                    "there is no role {name:?}; the roles are {}",
+                    ROLES.join(", ")
+                ),
+            );
+        }
+        let notify = self.flag("notify").unwrap_or(false);
+        Some(Task {
+            kind,
+            detail,
+            expect,
+            model,
+            skill,
+            args,
+            notify,
+            review,
+        })
+    }
+
+    fn kind(&mut self, catalog: &dyn Catalog) -> Option<TaskKind> {
+        let kind = match self
+            .required("type", 100, "missing; the types are exec, skill, msg")
+            .as_str()
+        {
+            "exec" => TaskKind::Exec,
+            "skill" => TaskKind::Skill,
+            "msg" => TaskKind::Msg,
+            "act" => TaskKind::Act,
+            "" => return None,
+            other => {
+                self.wrong(
+                    "type",
+                    format!("there is no type {other:?}; the types are exec, skill, msg"),
+                );
+                return None;
+            }
+        };
+        match kind {
+            TaskKind::Exec => {
+                if let Err(why) = catalog.exec() {
+                    self.wrong("type", why);
+                }
+            }
+            TaskKind::Act => self.wrong("type", "act tasks are not available yet"),
+            TaskKind::Skill | TaskKind::Msg => {}
+        }
+        Some(kind)
+    }
+
+    fn args(&mut self, skill: &str, catalog: &dyn Catalog) -> Option<Value> {
+        let given = match self.get("args") {
+            None => Value::Object(Map::new()),
+            Some(value @ Value::Object(_)) => value.clone(),
+            Some(other) => {
+                self.wrong("args", format!("must be an object, not {}", kind_of(other)));
+                return None;
+            }
+        };
+        match catalog.check(skill, &given) {
+            Ok(args) => Some(args),
+            Err(violations) => {
+                // An unknown skill is reported as the one violation `skill`; an argument of that name is one too.
+                let unknown = violations.len() == 1 && given.get("skill").is_none();
+                for Violation { path, message } in violations {
+                    match path.as_str() {
+                        "skill" if unknown => self.wrong("skill", message),
+                        "" => self.wrong("args", message),
+                        path if path.starts_with('[') => {
+                            self.wrong(&format!("args{path}"), message)
+                        }
+                        path => self.wrong(&format!("args.{path}"), message),
+                    }
+                }
+                None
+            }
+        }
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,88 @@
+//! How a run ends.
+
+use serde::{Deserialize, Serialize};
+
+use super::limits::LimitReached;
+use super::report::{FileNote, TaskReport};
+
+/// The way a run ended.
+///
+/// A run has failed if its plan was `blocked`, if planning failed, if there may be no further plan, or if the last
+/// task that was more than a message did not succeed. Everything else that comes to the end of its plan is done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ending", rename_all = "snake_case")]
+pub enum Ending {
+    Done,
+    Failed {
+        reason: String,
+    },
+    /// The run was stopped before its end.
+    LimitHit(LimitReached),
+}
+
+impl Ending {
+    /// What the user is told if the messages of the run do not say it; `None` when there is nothing to add.
+    pub fn words(&self) -> Option<String> {
+        match self {
+            Self::Done => None,
+            Self::Failed { reason } => Some(reason.clone()),
+            Self::LimitHit(LimitReached {
+                limit,
+                value,
+                setting,
+            }) => Some(format!(
+                "I stopped before the work was done: the run reached its limit {limit} of {value}. The setting \
+                 {setting} in config.toml raises it."
+            )),
+        }
+    }
+}
+
+/// What a run leaves for its user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    #[serde(flatten)]
+    pub ending: Ending,
+    /// The texts of the `msg` tasks with `notify: true`, and what the ending adds.
+    pub reply: String,
+    /// Every file that a task produced, in order; a path that was written twice stands once, as it was last.
+    pub files: Vec<FileNote>,
+}
+
+impl Outcome {
+    /// The outcome of a run that said `said` and left `reports`. There is always a reply, and it says why a run that
+    /// is not done is not done.
+    pub(super) fn new<'a>(
+        ending: Ending,
+        said: &[String],
+        goal: &str,
+        reports: impl Iterator<Item = &'a TaskReport>,
+    ) -> Self {
+        let mut reply = said.join("\n\n");
+        if let Some(words) = ending
+            .words()
+            .filter(|words| !reply.contains(words.as_str()))
+        {
+            if !reply.is_empty() {
+                reply.push_str("\n\n");
+            }
+            reply.push_str(&words);
+        }
+        if reply.is_empty() {
+            reply =
+                format!("The plan came to its end without a message for you. Its goal was: {goal}");
+        }
+        let mut files: Vec<FileNote> = Vec::new();
+        for file in reports.flat_map(|report| &report.files) {
+            match files.iter_mut().find(|known| known.path == file.path) {
+                Some(known) => *known = file.clone(),
+                None => files.push(file.clone()),
+            }
+        }
+        Self {
+            ending,
+            reply,
+            files,
+        }
+    }
+}

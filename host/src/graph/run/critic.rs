@@ -1,0 +1,298 @@
+//! The critic: what becomes of a task that ended, and of its plan.
+
+use super::super::Why;
+use super::super::brief;
+use super::super::limits::LimitReached;
+use super::super::outcome::Ending;
+use super::super::plan::{Task, TaskKind};
+use super::super::report::{Attempt, Correction, TaskReport, TaskStatus};
+use super::super::step::{Event, IllegalResult};
+use super::super::verdict::{Status, Verdict};
+use super::{Abandoned, Record, Run, State, Waiting};
+
+impl Run {
+    pub(super) fn take_report(
+        &mut self,
+        event: &mut Event,
+        report: TaskReport,
+    ) -> Result<(), IllegalResult> {
+        let State::Acting { task, depth } = &self.state else {
+            return Ok(());
+        };
+        let (review, depth) = (task.review, *depth);
+        self.records.push(Record {
+            report,
+            depth,
+            rejected: None,
+        });
+        self.pass(event, Why::TaskEnded)?;
+        if !review {
+            return self.settle(event);
+        }
+        let max = self.spec.limits.max_review_depth;
+        if depth < max {
+            self.state = State::Reviewing {
+                attempt: 1,
+                correction: None,
+            };
+            return Ok(());
+        }
+        event
+            .limits
+            .push(LimitReached::new("max_review_depth", max.into()));
+        self.notices.push_back(format!(
+            "{} was not reviewed: {depth} rounds of fixes are behind it, which is the limit max_review_depth. It counts \
+             as what it reported itself.",
+            self.last_label()
+        ));
+        self.settle(event)
+    }
+
+    /// The critic without a reviewer: exit code and tool status decide alone.
+    pub(super) fn settle(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
+        match self
+            .records
+            .last()
+            .and_then(|record| record.report.trouble())
+        {
+            Some(reason) => self.give_up_plan(event, reason),
+            None => self.accept_task(event),
+        }
+    }
+
+    pub(super) fn take_verdict(
+        &mut self,
+        event: &mut Event,
+        verdict: Verdict,
+    ) -> Result<(), IllegalResult> {
+        let Verdict {
+            status,
+            inject,
+            reason,
+            goal_met,
+            ..
+        } = verdict;
+        match status {
+            // A reviewer sees one task and cannot know what else is planned, so its word that the goal is unmet
+            // counts only where nothing but messages is left.
+            Status::Ok if goal_met == Some(false) && self.only_messages_remain() => {
+                let reason = reason
+                    .unwrap_or_else(|| "the tasks succeeded, but the goal is not met".to_owned());
+                self.give_up_plan(event, reason)
+            }
+            Status::Ok => {
+                if let Some(record) = self.records.last_mut() {
+                    record.rejected = record
+                        .report
+                        .trouble()
+                        .filter(|_| !vindicated(&record.report));
+                }
+                self.accept_task(event)
+            }
+            Status::Replan => self.give_up_plan(event, reason.unwrap_or_default()),
+            Status::NeedsFix => self.inject(event, inject, reason),
+        }
+    }
+
+    fn inject(
+        &mut self,
+        event: &mut Event,
+        tasks: Vec<Task>,
+        reason: Option<String>,
+    ) -> Result<(), IllegalResult> {
+        let max = self.spec.limits.max_tasks;
+        let reason = reason.unwrap_or_else(|| "the output was not what was expected".to_owned());
+        if self.current.size + tasks.len() > max {
+            event
+                .limits
+                .push(LimitReached::new("max_tasks", max as u64));
+            let reason =
+                format!("{reason}; putting it right would take more than max_tasks allows ({max})");
+            return self.give_up_plan(event, reason);
+        }
+        let Some(record) = self.records.last_mut() else {
+            return Ok(());
+        };
+        record.rejected = Some(reason);
+        let depth = record.depth + 1;
+        self.current.size += tasks.len();
+        for task in tasks.into_iter().rev() {
+            self.current.waiting.push_front(Waiting { task, depth });
+        }
+        self.go(event, Why::NeedsFix, State::Reasoning)
+    }
+
+    /// A review that cannot be read neither passes nor fails a task: asking for a new plan would repeat the effects
+    /// of the old one because of a slip of the reviewer's, so the task's own status decides, and the user is told.
+    pub(super) fn retry_review(
+        &mut self,
+        event: &mut Event,
+        correction: Correction,
+    ) -> Result<(), IllegalResult> {
+        let State::Reviewing { attempt, .. } = &self.state else {
+            return Ok(());
+        };
+        let attempt = *attempt;
+        let retries = self.spec.limits.max_parse_retries;
+        if attempt <= retries {
+            let state = State::Reviewing {
+                attempt: attempt + 1,
+                correction: Some(correction),
+            };
+            return self.go(event, Why::NoVerdict, state);
+        }
+        event
+            .limits
+            .push(LimitReached::new("max_parse_retries", retries.into()));
+        self.notices.push_back(format!(
+            "The review of {} could not be read after {attempt} attempts, so it counts as what it reported itself.",
+            self.last_label()
+        ));
+        self.settle(event)
+    }
+
+    /// The same for a reviewer whose model does not answer.
+    pub(super) fn do_without_review(
+        &mut self,
+        event: &mut Event,
+        why: &str,
+    ) -> Result<(), IllegalResult> {
+        self.notices.push_back(format!(
+            "{} could not be reviewed ({why}), so it counts as what it reported itself.",
+            self.last_label()
+        ));
+        self.settle(event)
+    }
+
+    fn accept_task(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
+        if let Some(Record {
+            report,
+            rejected: None,
+            ..
+        }) = self.records.last()
+            && report.task.notify
+            && !report.text.trim().is_empty()
+        {
+            let text = report.text.trim().to_owned();
+            if report.task.kind == TaskKind::Msg {
+                self.said.push(text.clone());
+            }
+            event.say = Some(text);
+        }
+        if self.current.waiting.is_empty() {
+            let ending = match self.failure() {
+                Some(reason) => Ending::Failed { reason },
+                None => Ending::Done,
+            };
+            self.go(event, Why::PlanExhausted, State::Finishing { ending })
+        } else {
+            self.go(event, Why::TasksRemain, State::Reasoning)
+        }
+    }
+
+    /// Gives up the current plan because of its last task.
+    fn give_up_plan(&mut self, event: &mut Event, reason: String) -> Result<(), IllegalResult> {
+        if let Some(record) = self.records.last_mut() {
+            record.rejected = Some(reason.clone());
+        }
+        let max = self.spec.limits.max_replan_depth;
+        let used = self.history.len();
+        if used >= max as usize {
+            event
+                .limits
+                .push(LimitReached::new("max_replan_depth", max.into()));
+            let reason = format!(
+                "I gave up: {reason}\nNo further plan is made for this message, {used} new ones have been tried \
+                 (the limit max_replan_depth; limits.max_replan_depth in config.toml raises it)."
+            );
+            let state = State::Finishing {
+                ending: Ending::Failed { reason },
+            };
+            return self.go(event, Why::ReplansExhausted, state);
+        }
+        if self.out_of_tokens() {
+            let ending = self.token_ending(event);
+            return self.go(event, Why::OutOfTokens, State::Finishing { ending });
+        }
+        let tried = self.records[self.current.first.min(self.records.len())..]
+            .iter()
+            .map(tried)
+            .collect();
+        self.history.push(Attempt {
+            goal: self.current.goal.clone(),
+            reason: reason.clone(),
+            tried,
+        });
+        self.notices.push_back(format!("That plan did not work out, so I am making a new one ({} of {max}). The reason: {reason}", used + 1));
+        let remaining = self
+            .current
+            .waiting
+            .drain(..)
+            .map(|waiting| waiting.task)
+            .collect();
+        let abandoned = Some(Abandoned { reason, remaining });
+        self.go(
+            event,
+            Why::Replan,
+            State::Planning {
+                attempt: 1,
+                correction: None,
+                abandoned,
+            },
+        )
+    }
+
+    /// Why a plan that came to its end has failed all the same.
+    fn failure(&self) -> Option<String> {
+        let worked = self
+            .records
+            .iter()
+            .rev()
+            .find(|record| record.report.task.kind != TaskKind::Msg);
+        self.current
+            .blocked
+            .clone()
+            .or_else(|| worked.and_then(|record| record.rejected.clone()))
+    }
+
+    fn only_messages_remain(&self) -> bool {
+        self.current
+            .waiting
+            .iter()
+            .all(|waiting| waiting.task.kind == TaskKind::Msg)
+    }
+
+    /// The task under review, for a sentence to the user.
+    fn last_label(&self) -> String {
+        let label = self
+            .records
+            .last()
+            .map(|record| record.report.task.label())
+            .unwrap_or_default();
+        format!("Task {} ({label})", self.records.len() - self.current.first)
+    }
+}
+
+/// Whether a reviewer's `ok` makes up for a failing status: a command may be expected to end with 1, but nobody can
+/// approve away a limit, a refusal, or a task that did not come to its end.
+fn vindicated(report: &TaskReport) -> bool {
+    report.status != TaskStatus::Interrupted
+        && report.exit_code.is_some()
+        && report
+            .error
+            .as_ref()
+            .is_none_or(|error| error.limit.is_none() && !error.policy)
+}
+
+fn tried(record: &Record) -> String {
+    let Task { detail, args, .. } = &record.report.task;
+    let label = record.report.task.label();
+    let what = match args {
+        Some(args) => format!("{label} {args}"),
+        None => format!("{label} {detail}"),
+    };
+    match &record.rejected {
+        Some(reason) => format!("{} → {}", brief::clip(&what, 300), brief::clip(reason, 300)),
+        None => format!("{} → done", brief::clip(&what, 300)),
+    }
+}

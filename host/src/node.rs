@@ -1,0 +1,58 @@
+//! The nodes of the graph: each builds the prompt of its role and reads the answer. None decides where the run goes
+//! next, and none does I/O except by calling the model that it is given.
+
+pub mod output;
+pub mod planner;
+pub mod retrieval;
+pub mod reviewer;
+pub mod worker;
+
+use crate::context;
+use crate::graph::step::{Call, StepResult};
+use crate::llm::prompt::Pieces;
+use crate::llm::{Completion, LlmError, Request, Role};
+
+/// The prompt of `role` that is compiled in; `roles/NAME.md` in the home takes its place.
+pub fn built_in_prompt(role: Role) -> &'static str {
+    match role {
+        Role::Planner => include_str!("../../roles/planner.md"),
+        Role::Reviewer => include_str!("../../roles/reviewer.md"),
+        Role::Worker => include_str!("../../roles/worker.md"),
+    }
+}
+
+/// The call of `role`, with the pieces of its column out of `all`.
+fn request(role: Role, system: &str, all: &Pieces, boundary: &str) -> Request {
+    let pieces = context::select(role, all);
+    // A plan and a verdict want the likeliest words, a letter to a person the provider's own idea of style.
+    let (temperature, max_tokens) = match role {
+        Role::Planner => (Some(0.2), 4_096),
+        Role::Reviewer => (Some(0.0), 2_048),
+        Role::Worker => (None, 2_048),
+    };
+    let user = context::render(&pieces, boundary);
+    Request {
+        role,
+        system: system.to_owned(),
+        user,
+        pieces,
+        temperature,
+        max_tokens,
+    }
+}
+
+fn call_of(completion: &Completion) -> Call {
+    Call {
+        model: completion.model.clone(),
+        usage: completion.usage,
+    }
+}
+
+fn no_answer(error: &LlmError) -> StepResult {
+    StepResult::ModelFailed {
+        message: error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

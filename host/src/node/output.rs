@@ -1,0 +1,61 @@
+//! Output: the reply as it is delivered.
+
+use std::fmt::Write as _;
+
+use crate::graph::outcome::Outcome;
+use crate::graph::report::FileNote;
+use crate::graph::step::StepResult;
+
+/// The last step of a run, with the reply that goes to the user.
+pub fn finish(outcome: &Outcome) -> StepResult {
+    StepResult::Finished {
+        reply: reply(outcome),
+    }
+}
+
+/// The reply, with a list of the files that it does not mention.
+pub fn reply(outcome: &Outcome) -> String {
+    let mut reply = outcome.reply.clone();
+    let missing: Vec<_> = outcome
+        .files
+        .iter()
+        .filter(|file| !mentions(&reply, file))
+        .collect();
+    if missing.is_empty() {
+        return reply;
+    }
+    reply.push_str("\n\nFiles:");
+    for file in missing {
+        let _ = write!(reply, "\n- {}", file.path);
+        if let Some(title) = &file.title {
+            let _ = write!(reply, ": {title}");
+        }
+        let _ = write!(reply, " ({}, {})", file.media_type, size(file.bytes));
+        if let Some(link) = &file.link {
+            let _ = write!(reply, " {link}");
+        }
+    }
+    reply
+}
+
+/// Whether a person who reads `reply` learns where the file is.
+fn mentions(reply: &str, file: &FileNote) -> bool {
+    let stands = |name: &str| {
+        reply.match_indices(name).any(|(at, _)| {
+            let before = reply[..at].chars().next_back();
+            let after = reply[at + name.len()..].chars().next();
+            // "rain.svg" is neither mentioned by "train.svg" nor by "rain.svgz".
+            let part_of_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+            !before.is_some_and(part_of_name) && !after.is_some_and(part_of_name)
+        })
+    };
+    stands(&file.path) || file.link.as_deref().is_some_and(stands)
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}

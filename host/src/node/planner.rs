@@ -1,0 +1,102 @@
+//! The planner: a message becomes a plan.
+
+use crate::graph::Chatter;
+use crate::graph::limits::Limits;
+use crate::graph::plan::{self, Catalog, Secrets, Unusable};
+use crate::graph::report::Correction;
+use crate::graph::run::Run;
+use crate::graph::step::{PlanAsk, StepResult};
+use crate::llm::prompt::Pieces;
+use crate::llm::{Completion, Model, Request, Role};
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planning {
+    pub result: StepResult,
+    /// Values from the message for the secret store, which must have them before the event is committed.
+    pub secrets: Secrets,
+}
+
+/// The planner's prompt. `given` has what the session knows: skills, environment, summary, messages and facts;
+/// `boundary` is drawn for this call.
+pub fn request(system: &str, given: &Pieces, run: &Run, ask: &PlanAsk, boundary: &str) -> Request {
+    let mut all = Pieces {
+        new_message: Some(run.spec().message.clone()),
+        caller: Some(run.spec().caller),
+        correction: ask.correction.clone(),
+        ..given.clone()
+    };
+    if let Some(replan) = &ask.replan {
+        all.completed = Some(replan.completed.clone());
+        all.remaining = Some(replan.remaining.clone());
+        all.failure = Some(replan.failure.clone());
+        all.replan_history = Some(replan.history.clone());
+    }
+    super::request(Role::Planner, system, &all, boundary)
+}
+
+/// Calls the model. `talk` gets what the planner says beside its plan, as it arrives, and never any of the plan.
+pub async fn call(
+    model: &dyn Model,
+    request: &Request,
+    catalog: &(dyn Catalog + Sync),
+    limits: &Limits,
+    talk: &mut (dyn FnMut(&str) + Send),
+) -> Planning {
+    let mut chatter = Chatter::default();
+    let mut sink = |piece: &str| {
+        let shown = chatter.push(piece);
+        if !shown.is_empty() {
+            talk(&shown);
+        }
+    };
+    match model.complete(request, &mut sink).await {
+        Ok(completion) => {
+            let rest = chatter.finish();
+            if !rest.is_empty() {
+                talk(&rest);
+            }
+            read(&completion, catalog, limits)
+        }
+        Err(error) => Planning {
+            result: super::no_answer(&error),
+            secrets: Secrets::default(),
+        },
+    }
+}
+
+/// Reads the answer.
+pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits) -> Planning {
+    let call = super::call_of(completion);
+    match plan::parse(&completion.text, catalog, limits.max_tasks) {
+        Ok(plan::Parsed {
+            plan,
+            secrets,
+            chatter,
+        }) => {
+            let result = StepResult::Planned {
+                plan,
+                chatter,
+                secrets: secrets.names(),
+                call,
+            };
+            Planning { result, secrets }
+        }
+        Err(Unusable {
+            chatter,
+            broken,
+            violations,
+        }) => {
+            let violations = violations.iter().map(ToString::to_string).collect();
+            let result = StepResult::Unplanned {
+                chatter,
+                correction: Correction { broken, violations },
+                call,
+            };
+            Planning {
+                result,
+                secrets: Secrets::default(),
+            }
+        }
+    }
+}

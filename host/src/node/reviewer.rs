@@ -1,0 +1,59 @@
+//! The reviewer: the critic's model call, for tasks with `review: true`.
+
+use crate::graph::limits::Limits;
+use crate::graph::plan::Catalog;
+use crate::graph::report::Correction;
+use crate::graph::run::Run;
+use crate::graph::step::{ReviewAsk, StepResult};
+use crate::graph::verdict;
+use crate::llm::prompt::Pieces;
+use crate::llm::{Completion, Model, Request, Role};
+
+/// The reviewer's prompt; `boundary` is drawn for this call.
+pub fn request(system: &str, run: &Run, ask: &ReviewAsk, boundary: &str) -> Request {
+    let all = Pieces {
+        original_message: Some(run.spec().message.clone()),
+        goal: Some(ask.goal.clone()),
+        expect: ask.report.task.expect.clone(),
+        task: Some(ask.report.task.clone()),
+        output: Some(ask.report.clone()),
+        correction: ask.correction.clone(),
+        ..Pieces::default()
+    };
+    super::request(Role::Reviewer, system, &all, boundary)
+}
+
+/// Calls the model. A verdict is not shown while it is written.
+pub async fn call(
+    model: &dyn Model,
+    request: &Request,
+    catalog: &(dyn Catalog + Sync),
+    limits: &Limits,
+) -> StepResult {
+    match model.complete(request, &mut |_| {}).await {
+        Ok(completion) => read(&completion, catalog, limits),
+        Err(error) => super::no_answer(&error),
+    }
+}
+
+/// Reads the answer.
+pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits) -> StepResult {
+    let call = super::call_of(completion);
+    match verdict::parse(&completion.text, catalog, limits.max_tasks) {
+        Ok(verdict) => StepResult::Reviewed { verdict, call },
+        Err(unusable) => {
+            let violations = unusable
+                .violations
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            StepResult::Unreviewed {
+                correction: Correction {
+                    broken: unusable.broken,
+                    violations,
+                },
+                call,
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The worker: writes the text of a `msg` task.
+
+use crate::graph::brief::{Brief, clip};
+use crate::graph::plan::Task;
+use crate::graph::report::{TaskError, TaskReport, TaskStatus};
+use crate::graph::step::Call;
+use crate::llm::prompt::Pieces;
+use crate::llm::{LlmError, Model, Request, Role};
+
+/// A message longer than this is not read by anyone; a model that repeats itself without end could fill the store.
+const MAX_TEXT: usize = 64_000;
+
+/// The role whose model writes this task: its own, unless the task names another.
+pub fn model_role(task: &Task) -> Role {
+    task.model
+        .as_deref()
+        .and_then(Role::named)
+        .unwrap_or(Role::Worker)
+}
+
+/// The worker's prompt. `given` has what the session knows: summary, messages and facts. The brief is what the worker
+/// is told about its task: goal, evidence, expectation, and the one thing to do.
+pub fn request(system: &str, given: &Pieces, brief: &Brief, boundary: &str) -> Request {
+    let all = Pieces {
+        goal: Some(brief.goal.clone()),
+        evidence: Some(brief.evidence.clone()),
+        expect: brief.expect.clone(),
+        task: Some(brief.task.clone()),
+        ..given.clone()
+    };
+    super::request(Role::Worker, system, &all, boundary)
+}
+
+/// Calls the model. `sink` gets the text as it arrives. The report has no duration yet, as time belongs to the caller.
+pub async fn call(
+    model: &dyn Model,
+    request: &Request,
+    task: &Task,
+    sink: &mut (dyn FnMut(&str) + Send),
+) -> (TaskReport, Option<Call>) {
+    let completion = match model.complete(request, sink).await {
+        Ok(completion) => completion,
+        Err(error) => {
+            let retryable = matches!(
+                error,
+                LlmError::Unavailable {
+                    retryable: true,
+                    ..
+                }
+            );
+            return (
+                failed(task, "model_failed", error.to_string(), retryable),
+                None,
+            );
+        }
+    };
+    let call = super::call_of(&completion);
+    let text = completion.text.trim();
+    let report = if text.is_empty() {
+        failed(
+            task,
+            "empty_answer",
+            format!("the model {} answered with nothing", call.model),
+            true,
+        )
+    } else {
+        TaskReport::new(task.clone(), TaskStatus::Done, clip(text, MAX_TEXT))
+    };
+    (report, Some(call))
+}
+
+fn failed(task: &Task, code: &str, message: String, retryable: bool) -> TaskReport {
+    let error = TaskError {
+        code: code.to_owned(),
+        message,
+        limit: None,
+        retryable,
+        policy: false,
+    };
+    TaskReport::failed(task.clone(), error)
+}
