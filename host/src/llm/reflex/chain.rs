@@ -18,6 +18,8 @@ pub(super) struct Step {
     pub args: Map<String, Value>,
     pub detail: String,
     pub produces: Option<Vec<Column>>,
+    /// How many columns of the result are groups.
+    pub groups: usize,
     pub notes: Vec<String>,
 }
 
@@ -26,12 +28,21 @@ const MAX_WORDS: usize = 400;
 /// The same for one clause; reading one takes time by the square of its length.
 const MAX_CLAUSE: usize = 60;
 
+/// A result that a later clause may read.
+struct Left {
+    source: Source,
+    /// The argument that has to name the file.
+    save: String,
+    /// Not a table as far as anybody knows ("describe"): it is only read when it is meant.
+    doubtful: bool,
+}
+
 /// What the clauses so far left behind.
 #[derive(Default)]
 struct Trail {
     steps: Vec<Step>,
     /// The last result, as the file that it will be once somebody reads it.
-    result: Option<(Source, String)>,
+    result: Option<Left>,
     /// The last file that was read.
     source: Option<Source>,
     /// The last phrase that said what something is about.
@@ -52,6 +63,7 @@ pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>
         source: mentioned(scene, messages),
         ..Trail::default()
     };
+    let mut scene = scene.clone();
     for clause in &clauses {
         if clause.len() > MAX_CLAUSE {
             return Err(format!(
@@ -59,12 +71,13 @@ pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>
                 clause.len()
             ));
         }
-        if save_as(scene, &mut trail, clause) {
+        if save_as(&scene, &mut trail, clause) {
             continue;
         }
-        match choose(scene, clause, &trail)? {
-            Some(draft) => push(scene, &mut trail, clause, draft),
-            None => match opened(scene, clause) {
+        remember(&mut scene, &trail.steps);
+        match choose(&scene, clause, &trail)? {
+            Some(draft) => push(&scene, &mut trail, clause, draft),
+            None => match opened(&scene, clause) {
                 Some(source) => {
                     trail.source = Some(source);
                     trail.result = None;
@@ -124,9 +137,9 @@ fn save_as(scene: &Scene, trail: &mut Trail, clause: &[Word]) -> bool {
         // A step that has no say in where it writes leaves its files in the workspace anyway.
         return file.is_none() && !trail.steps.is_empty();
     };
-    if let Some((result, _)) = &mut trail.result {
-        result.path = file.unwrap_or(result.path.clone());
-        step.args.insert(save.to_owned(), json!(result.path));
+    if let Some(Left { source, .. }) = &mut trail.result {
+        source.path = file.unwrap_or(source.path.clone());
+        step.args.insert(save.to_owned(), json!(source.path));
     }
     true
 }
@@ -155,9 +168,8 @@ fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<Draft>
     }
     let refers = clause.iter().any(|w| is_reference(&w.norm));
     let mut candidates: Vec<Source> = Vec::new();
-    let result = trail.result.as_ref().map(|(source, _)| source.clone());
-    // A result whose columns nobody knows is only read when it is meant.
-    candidates.extend(result.filter(|r| r.columns.is_some() || refers));
+    let result = trail.result.as_ref().filter(|r| refers || !r.doubtful);
+    candidates.extend(result.map(|r| r.source.clone()));
     candidates.extend(trail.source.clone());
     let mut worst = None;
     for source in &candidates {
@@ -236,8 +248,8 @@ fn push(scene: &Scene, trail: &mut Trail, clause: &[Word], mut draft: Draft) {
         .as_ref()
         .and_then(|name| draft.args.get(name)?.as_str())
         .map(str::to_owned);
-    if let (Some((result, save)), Some(read)) = (&trail.result, &path)
-        && result.path == *read
+    if let (Some(Left { source, save, .. }), Some(read)) = (&trail.result, &path)
+        && source.path == *read
         && let Some(step) = trail.steps.last_mut()
         && !step.args.contains_key(save)
     {
@@ -264,6 +276,7 @@ fn push(scene: &Scene, trail: &mut Trail, clause: &[Word], mut draft: Draft) {
             args: call,
             detail: about,
             produces: prior.produces,
+            groups: 0,
             notes: Vec::new(),
         });
         if let Some(name) = &file_name {
@@ -275,25 +288,67 @@ fn push(scene: &Scene, trail: &mut Trail, clause: &[Word], mut draft: Draft) {
         trail.source = Some(source.clone());
     }
     let save = first(&scene.skills[draft.skill].args, Use::Save);
-    trail.result = save.map(|save| {
+    let queries = scene.skills[draft.skill].saves_queries();
+    trail.result = save.and_then(|save| {
         let path = match draft.args.get(save.name).and_then(Value::as_str) {
             Some(path) => path.to_owned(),
-            None => free_name(scene, trail, &draft.phrase),
+            None if queries => free_name(scene, trail, &draft.phrase),
+            None => fetched_name(&draft.args)?,
         };
         let source = Source {
             path,
             columns: draft.produces.clone().map(Columns::new),
             groups: draft.groups,
         };
-        (source, save.name.to_owned())
+        let doubtful = queries && draft.produces.is_none();
+        Some(Left {
+            source,
+            save: save.name.to_owned(),
+            doubtful,
+        })
     });
     trail.steps.push(Step {
         skill: draft.skill,
         args: draft.args,
         detail,
         produces: draft.produces,
+        groups: draft.groups,
         notes,
     });
+}
+
+/// The name at the end of an address, if it has an extension that tables have.
+fn fetched_name(args: &Map<String, Value>) -> Option<String> {
+    let url = args
+        .values()
+        .filter_map(Value::as_str)
+        .find(|v| v.contains("://"))?;
+    let path = url.split(['?', '#']).next()?;
+    let name = path.rsplit('/').next()?;
+    let is_table = [".csv", ".tsv", ".json", ".jsonl"]
+        .iter()
+        .any(|e| name.to_lowercase().ends_with(e));
+    is_table.then(|| name.to_owned())
+}
+
+/// The files that the steps leave, so that later clauses can name them.
+fn remember(scene: &mut Scene, steps: &[Step]) {
+    for step in steps {
+        let Some(save) = first(&scene.skills[step.skill].args, Use::Save) else {
+            continue;
+        };
+        let Some(path) = step.args.get(save.name).and_then(Value::as_str) else {
+            continue;
+        };
+        if scene.file(path).is_none() {
+            let columns = step.produces.clone().map(Columns::new);
+            scene.files.push(Source {
+                path: path.to_owned(),
+                columns,
+                groups: step.groups,
+            });
+        }
+    }
 }
 
 /// A name for a result that nothing in the workspace and no step of this plan has: up to three words of the phrase.

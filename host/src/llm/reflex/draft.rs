@@ -9,7 +9,7 @@ use crate::llm::prompt::Column;
 use super::column::{Found, Reach, date_column};
 use super::fill::{Fill, Prior};
 use super::group::time_noun;
-use super::query::{is_asking, is_row};
+use super::query::{is_asking, is_keyword, is_row};
 use super::scene::{Scene, Source};
 use super::schema::{self, Arg, Use, choices};
 use super::template::{Alignment, Item, align, without};
@@ -201,7 +201,8 @@ fn column_fit(fill: &Fill, span: &[Word]) -> Option<i32> {
         _ if time_noun(&phrase.to_lowercase()).is_some() && date_column(columns).is_some() => {
             Some(2)
         }
-        // It may still be told which column is missing.
+        // "total rain" is a query; of other words it may still be told which column is missing.
+        _ if span.iter().any(|w| w.is_content() && is_keyword(w)) => None,
         _ if (1..=3).contains(&own.len()) => Some(-2),
         _ => None,
     }

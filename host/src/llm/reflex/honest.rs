@@ -1,11 +1,13 @@
 //! Honest plans: what reflex says when it cannot plan something, and what it could do instead.
 
+use std::cmp::Reverse;
+
 use crate::graph::plan::Plan;
 use crate::graph::report::Correction;
 use crate::llm::prompt::ColumnKind;
 
 use super::chain::steps;
-use super::column::{Columns, date_column, only};
+use super::column::{date_column, only};
 use super::plan::{msg, shortened};
 use super::scene::{Scene, Source};
 use super::schema::{Use, choices};
@@ -99,41 +101,34 @@ fn offers(scene: &Scene) -> String {
     lines.join("\n")
 }
 
-/// Sentences made from the skills' examples and the files at hand; only those that the rules do plan.
+/// Sentences made from the skills' examples and the files at hand; only those that the rules do plan. Of every skill
+/// the one that says most, then of every skill the next.
 pub(super) fn suggestions(scene: &Scene, most: usize) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    let longest = scene
+    let mut of_each: Vec<_> = scene
         .skills
         .iter()
-        .map(|s| s.templates.len())
-        .max()
-        .unwrap_or(0);
-    // The first example of every skill, then the second of every skill.
-    for round in 0..longest {
-        for skill in scene.skills {
-            if out.len() == most {
-                return out;
-            }
-            let Some(sentence) = skill
-                .card
-                .examples
-                .get(round)
-                .and_then(|e| made(skill, e, scene))
-            else {
-                continue;
-            };
-            let trial = Scene {
-                text: &sentence,
-                skills: scene.skills,
-                files: scene.files.clone(),
-                complete: scene.complete,
-                none: Columns::default(),
-            };
-            if !out.contains(&sentence) && steps(&trial, &[]).is_ok() {
-                out.push(sentence);
-            }
+        .map(|skill| {
+            let mut examples: Vec<&String> = skill.card.examples.iter().collect();
+            examples.sort_by_key(|example| Reverse(example.matches('{').count()));
+            let sentences = examples.into_iter().filter_map(|e| made(skill, e, scene));
+            sentences.filter(|sentence| {
+                let trial = Scene {
+                    text: sentence,
+                    ..scene.clone()
+                };
+                steps(&trial, &[]).is_ok()
+            })
+        })
+        .collect();
+    let mut out: Vec<String> = Vec::new();
+    while out.len() < most {
+        let round: Vec<String> = of_each.iter_mut().filter_map(Iterator::next).collect();
+        if round.is_empty() {
+            break;
         }
+        out.extend(round);
     }
+    out.truncate(most);
     out
 }
 

@@ -92,6 +92,7 @@ fn spelt_out(message: &str, spelt: Vec<Spelt>, skills: &[SkillCard]) -> Plan {
                     args,
                     detail: text,
                     produces: None,
+                    groups: 0,
                     notes: Vec::new(),
                 };
                 task(&step, skills)

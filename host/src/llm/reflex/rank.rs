@@ -248,6 +248,11 @@ enum Subject {
 }
 
 fn subject(reader: &mut Reader, i: usize) -> Option<Subject> {
+    // A computed table has a row per month already.
+    let computed = |name: &str| reader.kind_of(name) == Some(ColumnKind::Date);
+    if time_noun(reader.norm(i)).is_some_and(computed) {
+        return Some(Subject::Rows);
+    }
     match time_noun(reader.norm(i)) {
         Some("day" | "hour") => return Some(Subject::Rows),
         Some(name) => return on_date(reader, name).map(Subject::Groups),

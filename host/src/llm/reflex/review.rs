@@ -1,5 +1,6 @@
 //! The reviewer: status and exit code first, then the expectations that it knows.
 
+use crate::graph::report::TaskStatus;
 use crate::graph::verdict::{Status, Verdict};
 use crate::llm::prompt::Pieces;
 
@@ -13,7 +14,9 @@ pub(super) fn review(pieces: &Pieces) -> Verdict {
             Some("there is no output to review".to_owned()),
         );
     };
-    if let Some(trouble) = report.trouble() {
+    if report.status != TaskStatus::Done
+        && let Some(trouble) = report.trouble()
+    {
         return verdict(Status::Replan, Some(trouble));
     }
     let text = pieces

@@ -52,7 +52,7 @@ impl Source {
 }
 
 /// What a message is read against.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Scene<'a> {
     /// The message; words point into it.
     pub text: &'a str,

@@ -87,6 +87,27 @@ fn other_files() {
 }
 
 #[test]
+fn files_that_steps_leave() {
+    over(
+        vec![weather(), market()],
+        &[
+            (
+                "fetch https://example.org/data.csv, then plot close over date",
+                "fetch {\"url\":\"https://example.org/data.csv\",\"save\":\"data.csv\"}\nchart {\"file\":\"data.csv\",\"x\":\"date\",\"y\":[\"close\"]}",
+            ),
+            (
+                "compute total rain by city from weather.csv and save it as rain.csv, then plot rain.csv as bars",
+                "data {\"file\":\"weather.csv\",\"group\":[\"city\"],\"compute\":[\"sum(rain_mm)\"],\"save\":\"rain.csv\"}\nchart {\"file\":\"rain.csv\",\"kind\":\"bar\",\"x\":\"city\",\"y\":[\"sum_rain_mm\"]}",
+            ),
+            (
+                "mean temperature by month from weather.csv. Then show the 3 months with the highest mean temperature",
+                "data {\"file\":\"weather.csv\",\"group\":[\"month(date)\"],\"compute\":[\"mean(temperature_c)\"],\"save\":\"mean-temperature-month.csv\"}\ndata {\"file\":\"mean-temperature-month.csv\",\"sort\":[\"mean_temperature_c desc\"],\"limit\":3}",
+            ),
+        ],
+    );
+}
+
+#[test]
 fn columns_of_json_are_not_known() {
     let json = FileCard {
         path: "a.json".to_owned(),
@@ -183,7 +204,7 @@ fn a_blocked_plan_helps() {
         "not a language model",
         "config.toml",
         "model = ",
-        "- plot temperature_c over date from weather.csv",
+        "- line chart of temperature_c by date from weather.csv",
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
