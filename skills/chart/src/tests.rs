@@ -40,7 +40,7 @@ fn self_test_passes() {
 #[test]
 fn a_missing_value_breaks_the_line() {
     let drawn = drawn(DAYS, json!({"y": ["temp"]}));
-    let lines = drawn.svg.split("<g id=\"lines\"").nth(1).unwrap().split("</g>").next().unwrap();
+    let lines = drawn.svg.split("<g class=\"lines\"").nth(1).unwrap().split("</g>").next().unwrap();
     assert_eq!(count(lines, "<line") + count(lines, "<polyline"), 2);
     assert_eq!(count(&drawn.svg, "<circle"), 4);
     assert_eq!(drawn.title, "Temp, Jan 2024");
