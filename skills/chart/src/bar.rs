@@ -5,7 +5,7 @@ use crate::series::Series;
 use crate::theme::Palette;
 
 /// A single bar is not wider than this.
-const WIDEST: f64 = 92.0;
+const WIDEST: f64 = 130.0;
 
 /// Draws bars from zero, those of one slot side by side.
 pub fn draw(scene: &mut Scene, area: &Area, x: &Axis, series: &[Series], palette: &Palette) {

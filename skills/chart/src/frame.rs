@@ -205,7 +205,7 @@ impl<'a> Page<'a> {
     /// Pixels below the labels of the horizontal axis.
     fn foot(&self) -> f64 {
         let label = if self.frame.x_label.is_some() { 22.0 } else { 0.0 };
-        18.0 + label + SOURCE + 8.0
+        18.0 + label + SOURCE + 14.0
     }
 
     fn axes(&mut self, area: &Area, below: &AxisLabels, (ticks, labels): &(Ticks, Labels)) {

@@ -22,9 +22,50 @@ pub fn png(scene: &Scene, font: &Font) -> Result<(Vec<u8>, u32, u32), Failure> {
     for mark in scene.layers.iter().flat_map(|l| &l.marks) {
         canvas.draw(mark);
     }
-    let bytes =
-        canvas.pixmap.encode_png().map_err(|e| Failure::new("failed", format!("cannot encode the PNG: {e}")))?;
-    Ok((bytes, width, height))
+    Ok((encoded(&canvas.pixmap), width, height))
+}
+
+/// The picture as a PNG file of 8 bits a channel, without an alpha channel, as the background covers everything
+/// (W3C, "Portable Network Graphics", third edition).
+fn encoded(pixmap: &Pixmap) -> Vec<u8> {
+    const UP: u8 = 2;
+    let (width, height) = (pixmap.width() as usize, pixmap.height() as usize);
+    let mut lines = Vec::with_capacity((width * 3 + 1) * height);
+    let blank = vec![0; width * 4];
+    let mut above = blank.as_slice();
+    // Each line as its difference from the one above: most of a chart is the same in both.
+    for line in pixmap.data().chunks_exact(width * 4) {
+        lines.push(UP);
+        for (pixel, over) in line.chunks_exact(4).zip(above.chunks_exact(4)) {
+            lines.extend((0..3).map(|i| pixel[i].wrapping_sub(over[i])));
+        }
+        above = line;
+    }
+    let mut header = Vec::new();
+    header.extend(pixmap.width().to_be_bytes());
+    header.extend(pixmap.height().to_be_bytes());
+    header.extend([8, 2, 0, 0, 0]); // bits, colour without alpha, and the only methods there are
+    let mut out = b"\x89PNG\r\n\x1a\n".to_vec();
+    chunk(&mut out, b"IHDR", &header);
+    chunk(&mut out, b"IDAT", &miniz_oxide::deflate::compress_to_vec_zlib(&lines, 6));
+    chunk(&mut out, b"IEND", &[]);
+    out
+}
+
+fn chunk(out: &mut Vec<u8>, kind: &[u8; 4], data: &[u8]) {
+    out.extend((data.len() as u32).to_be_bytes());
+    let start = out.len();
+    out.extend(kind);
+    out.extend(data);
+    let sum = checksum(&out[start..]);
+    out.extend(sum.to_be_bytes());
+}
+
+/// CRC-32 with the polynomial of ISO 3309.
+fn checksum(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0u32, |sum, &byte| {
+        (0..8).fold(sum ^ u32::from(byte), |s, _| if s & 1 == 1 { (s >> 1) ^ 0xEDB8_8320 } else { s >> 1 })
+    })
 }
 
 struct Canvas<'f> {
@@ -131,4 +172,13 @@ fn paint(fill: Color) -> Paint<'static> {
 
 fn color(c: Color) -> tiny_skia::Color {
     tiny_skia::Color::from_rgba8(c.red, c.green, c.blue, (c.alpha * 255.0).round() as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_checksum_is_the_standard_one() {
+        assert_eq!(super::checksum(b"123456789"), 0xCBF4_3926);
+        assert_eq!(super::checksum(b"IEND"), 0xAE42_6082);
+    }
 }

@@ -25,7 +25,7 @@ pub fn svg(scene: &Scene) -> String {
     for layer in &scene.layers {
         let elements: Vec<Element<'_>> = layer.marks.iter().map(element).collect();
         let shared = shared(&elements);
-        let _ = writeln!(out, "<g id=\"{}\"{}>", layer.name, attributes(shared.iter()));
+        let _ = writeln!(out, "<g class=\"{}\"{}>", layer.name, attributes(shared.iter()));
         for element in &elements {
             let own = element.look.iter().filter(|look| !shared.contains(look));
             let _ = write!(out, "  <{}{}{}", element.tag, element.place, attributes(own));
