@@ -189,14 +189,14 @@ mod tests {
     fn values_and_overrides_are_taken() {
         let config = Config::parse(
             b"model = \"openai:gpt-4o\"\nadmins = [\"ada\", \"eve\"]\nlimits.file_mib = 1_000\n\
-              [models]\nplanner = \"anthropic:claude\"\n[http]\nallow_private = true\n",
+              [models]\nplanner = \"anthropic:claude\"\n[http]\nmax_response_mib = 2\n",
         )
         .unwrap();
         assert_eq!(config.model_of("planner"), "anthropic:claude");
         assert_eq!(config.model_of("reviewer"), "openai:gpt-4o");
         assert_eq!((config.limits.file_mib, config.engine.max_calls), (1_000, 8));
         assert_eq!(config.admins, ["ada", "eve"]);
-        assert!(config.http.allow_private);
+        assert_eq!(config.http.max_response_mib, 2);
     }
 
     #[test]
@@ -206,9 +206,9 @@ mod tests {
             "2:3: unknown key modle: did you mean model? Allowed here: admins, model, [engine], [http], [limits], [models]\n"
         );
         assert_eq!(
-            problems("[http]\nallow_privat = true"),
-            "2:1: unknown key http.allow_privat: did you mean allow_private? Allowed here: allow_private, \
-             connect_timeout_s, max_response_mib\n"
+            problems("[http]\nmax_response_mb = 1"),
+            "2:1: unknown key http.max_response_mb: did you mean max_response_mib? Allowed here: connect_timeout_s, \
+             max_response_mib\n"
         );
         let misplaced = problems("max_calls = 3");
         assert!(misplaced.contains("did you mean max_calls in [engine]?"), "{misplaced}");

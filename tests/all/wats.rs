@@ -48,7 +48,6 @@ macro_rules! limits {
 limits! {
     wat_big_memory "big-memory" => Memory;
     wat_big_table "big-table" => Tables;
-    wat_many_memories "many-memories" => Instances;
     wat_realloc_loop "realloc-loop" => Time;
     wat_repeated_files "repeated-files" => Output;
     wat_start_loop "start-loop" => Time;
@@ -97,6 +96,7 @@ macro_rules! refused {
 
 refused! {
     wat_core_library "core-library" => "_start" "as a program";
+    wat_many_memories "many-memories" => "201";
     wat_newer_wasi "newer-wasi" => "does not fit this host";
     wat_no_exports "no-exports" => "exports nothing that can be called";
     wat_preview1_unknown "preview1-unknown" => "imports from";

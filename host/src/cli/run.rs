@@ -12,6 +12,7 @@ use crate::graph::verdict::Status;
 use crate::home::{Home, SessionName};
 use crate::llm::Role;
 use crate::node::output;
+use crate::skill::Skills;
 use crate::store::RunId;
 use crate::tool::Tools;
 use serde_json::json;
@@ -58,7 +59,7 @@ impl Run {
             tools: Tools::new(opened.skills.clone()),
             models,
         };
-        let mut listener = Told { show: &show, json: shared.json, home: &opened.home, session: &session, run: None, last: None };
+        let mut listener = Told { show: &show, json: shared.json, home: &opened.home, skills: &opened.skills, session: &session, run: None, last: None };
         let outcome = block_on(async {
             let work = drive.run(&session, self.message.trim(), Caller::Admin, environment_secrets(), &mut listener);
             tokio::select! {
@@ -103,6 +104,7 @@ struct Told<'a> {
     show: &'a Show,
     json: bool,
     home: &'a Home,
+    skills: &'a Skills,
     session: &'a SessionName,
     run: Option<RunId>,
     /// What the last task that was more than a message ran into.
@@ -121,7 +123,7 @@ impl Told<'_> {
         self.show.line(&format!("{} {}", self.show.bold("Plan:"), printable(goal)));
         for (i, task) in tasks.iter().enumerate() {
             let review = if task.review { self.show.dim("  (reviewed)") } else { String::new() };
-            self.show.line(&format!("  {}. {}{review}", i + 1, printable(&describe(task))));
+            self.show.line(&format!("  {}. {}{review}", i + 1, printable(&describe(task, self.skills))));
         }
     }
 
@@ -163,19 +165,21 @@ impl Told<'_> {
 }
 
 /// A task on one line: "data file=weather.csv group=month(date)".
-fn describe(task: &Task) -> String {
+fn describe(task: &Task, skills: &Skills) -> String {
     match task.kind {
         TaskKind::Skill => {
             let name = task.skill.as_deref().unwrap_or("skill");
             let args = task.args.as_ref().and_then(|a| a.as_object()).into_iter().flatten();
-            let args = args.map(|(key, value)| match value {
+            // What the schema filled in says nothing about this task.
+            let default = |key: &str| skills.find_tool(name).ok().and_then(|(s, i)| s.tools[i].args.default_of(key).cloned());
+            let args = args.filter(|(key, value)| default(key).as_ref() != Some(*value)).map(|(key, value)| match value {
                 serde_json::Value::String(text) => format!(" {key}={text}"),
                 other => format!(" {key}={other}"),
             });
             format!("{name}{}", args.collect::<String>())
         }
         TaskKind::Exec => format!("$ {}", task.detail),
-        TaskKind::Msg => format!("reply: {}", task.detail),
+        TaskKind::Msg => "reply".to_owned(),
         TaskKind::Act => task.detail.clone(),
     }
 }

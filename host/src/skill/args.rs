@@ -30,6 +30,11 @@ impl ArgsSchema {
         &self.schema
     }
 
+    /// The default of an argument, if it has one.
+    pub fn default_of(&self, name: &str) -> Option<&Value> {
+        self.schema.pointer(&format!("/properties/{name}/default"))
+    }
+
     /// The arguments with defaults filled in, or every violation with its path.
     pub fn check(&self, args: &Value) -> Result<Value, Vec<Violation>> {
         let violation = |path: &str, message: String| Violation { path: path.to_owned(), message };

@@ -204,6 +204,3 @@ impl Source<'_> {
         self.at(error.span().map_or(0, |s| s.start), message)
     }
 }
-
-#[cfg(test)]
-mod tests;

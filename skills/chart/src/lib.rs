@@ -69,7 +69,7 @@ impl Skill for Chart {
         let drawn = draw(&table, &request)?;
         let svg = kiso_sdk::write(&format!("{}.svg", drawn.out), &drawn.svg)?;
         let png = kiso_sdk::write(&format!("{}.png", drawn.out), &drawn.png)?;
-        let text = format!("{}\nFiles: {svg}, {png}\n", drawn.text);
+        let text = format!("{}\n", drawn.text);
         let title = drawn.title;
         Ok(Reply::text(text)
             .data(&drawn.data)
