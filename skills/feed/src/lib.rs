@@ -106,8 +106,8 @@ fn list(feed: &mut Feed, origin: &str, limit: usize, since: Option<Instant>) -> 
     let since = since.map_or_else(String::new, |s| format!(" since {}", s.day()));
     let shown = entries.len();
     let count = match (shown == matching, matching == all) {
-        (true, true) => format!("{all} entries"),
-        (true, false) => format!("{matching} entries{since}, of {all}"),
+        (true, true) => format!("{all} {}", if all == 1 { "entry" } else { "entries" }),
+        (true, false) => format!("{matching} of {all} entries{since}"),
         (false, _) => format!("the newest {shown} of {matching} entries{since}"),
     };
     let text = format!("{title}: {count}\n{lines}");
@@ -151,6 +151,6 @@ mod tests {
         let shown = format!("{:?}", list(&mut feed, "f.xml", 2, None));
         assert!(shown.contains("News: the newest 2 of 4 entries\\n- 2024-03-01 c\\n- 2024-02-01 d\""), "{shown}");
         let shown = format!("{:?}", list(&mut feed, "f.xml", 9, Instant::parse("2024-02-01")));
-        assert!(shown.contains("News: 2 entries since 2024-02-01, of 4"), "{shown}");
+        assert!(shown.contains("News: 2 of 4 entries since 2024-02-01"), "{shown}");
     }
 }
