@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// In the order of a listing.
-const BUNDLED: [&str; 1] = ["data"];
+const BUNDLED: [&str; 4] = ["chart", "data", "feed", "fetch"];
 
 fn main() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -13,13 +13,12 @@ pub use self::models::{ModelError, Models};
 
 use crate::clock::now_ms;
 use crate::config::Config;
-use crate::graph::IllegalResult;
 use crate::graph::brief::Brief;
 use crate::graph::limits::Limits;
 use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::plan::{Caller, TaskKind};
 use crate::graph::run::{Run, RunSpec};
-use crate::graph::step::{Event, PlanAsk, ReviewAsk, Step, StepResult};
+use crate::graph::step::{Event, IllegalResult, PlanAsk, ReviewAsk, Step, StepResult};
 use crate::home::{Home, SessionName};
 use crate::llm::prompt::{ChatMessage, Pieces};
 use crate::llm::Role;
@@ -117,7 +116,7 @@ impl Drive {
             let earlier = tx.last_messages(&name, WINDOW)?;
             let id = tx.create_run(&name, &text, now_ms())?;
             let spec = RunSpec { id: id.to_string(), session: name.to_string(), message: text, caller, limits };
-            let body = serde_json::to_string(&spec).map_err(|e| StoreError::Other { detail: e.to_string() })?;
+            let body = serde_json::to_string(&spec).expect("a spec has a JSON form");
             tx.append_event(&id, 0, now_ms(), SPEC, &body)?;
             Ok((id, spec, earlier))
         });

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use serde::{Deserialize, Serialize};
 
 pub mod prompt;
+pub mod reflex;
 pub mod scripted;
 
 pub use crate::graph::limits::Usage;

@@ -18,7 +18,6 @@ pub struct Key {
 pub enum Kind {
     /// Default, least and greatest value.
     Int(u64, u64, u64),
-    Bool(bool),
     Text(&'static str),
     /// A text that may be absent, and is by default.
     Choice(),
@@ -43,7 +42,6 @@ impl Key {
     pub fn type_name(&self) -> &'static str {
         match self.kind {
             Kind::Int(..) => "integer",
-            Kind::Bool(_) => "boolean",
             Kind::Text(_) | Kind::Choice() => "string",
             Kind::List() => "list of strings",
         }
@@ -53,7 +51,6 @@ impl Key {
     pub fn default_value(&self) -> String {
         match self.kind {
             Kind::Int(default, ..) => group(default),
-            Kind::Bool(default) => default.to_string(),
             Kind::Text(default) => format!("{default:?}"),
             Kind::Choice() => "\"\"".to_owned(),
             Kind::List() => "[]".to_owned(),
@@ -88,7 +85,6 @@ fn group(value: u64) -> String {
 /// A place in [`Config`](super::Config) that a value goes to.
 pub(super) enum Slot<'a> {
     Int(&'a mut u64),
-    Bool(&'a mut bool),
     Text(&'a mut String),
     Choice(&'a mut Option<String>),
     List(&'a mut Vec<String>),
@@ -173,7 +169,6 @@ macro_rules! settings {
 
 macro_rules! field_type {
     (Int) => { u64 };
-    (Bool) => { bool };
     (Text) => { String };
     (Choice) => { Option<String> };
     (List) => { Vec<String> };
@@ -181,9 +176,6 @@ macro_rules! field_type {
 
 macro_rules! field_default {
     (Int($default:expr, $min:expr, $max:expr)) => {
-        $default
-    };
-    (Bool($default:expr)) => {
         $default
     };
     (Text($default:expr)) => {

@@ -136,7 +136,6 @@ fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(
     let wrong_type = || {
         let wanted = match key.kind {
             Kind::Int(..) => "an integer",
-            Kind::Bool(_) => "true or false",
             Kind::Text(_) | Kind::Choice() => "a string",
             Kind::List() => "a list of strings",
         };
@@ -157,7 +156,6 @@ fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(
             *slot =
                 number.ok_or_else(|| (value.span(), format!("{path} = {integer} is out of range: {min} to {max}")))?;
         }
-        (Some(Slot::Bool(slot)), DeValue::Boolean(given)) => *slot = *given,
         (Some(Slot::Text(slot)), DeValue::String(given)) => *slot = text(given)?,
         // The commented default shows an empty text, so that is a way to say "none".
         (Some(Slot::Choice(slot)), DeValue::String(given)) => {

@@ -49,6 +49,9 @@ fn shorten(report: &TaskReport) -> TaskReport {
         error: report.error.clone(),
         exit_code: report.exit_code,
         millis: report.millis,
+        // For the trace, never for a prompt.
+        used: None,
+        log: Vec::new(),
         skill_digest: report.skill_digest.clone(),
     }
 }

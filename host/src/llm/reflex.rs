@@ -5,7 +5,7 @@
 //! It reads `Request::pieces`, the fields that other models get as text, and nothing else.
 //!
 //! A message becomes a plan in this order: [`explicit`] (what is spelt out) → [`clause`] (the steps) → [`chain`] (which
-//! file each step reads) → [`draft`] (which skill, from [`template`]s) → [`fill`] (its arguments: [`column`]s by
+//! file each step reads) → [`draft`] (which skill, from the [`template`]s of its [`vocabulary`]) → [`fill`] (its arguments: [`column`]s by
 //! [`axes`], [`choice`]s, and phrases by [`query`], which asks [`condition`], [`rank`], [`group`] and [`aggregate`]) → [`plan`].
 //! Where that ends nowhere, [`honest`] says so, and [`retry`] after a failure. [`review`] judges what [`expect`] can
 //! read off a [`table`] or a report; [`reply`] writes to the user.
@@ -14,6 +14,7 @@ use super::prompt::Pieces;
 use super::{Completing, Completion, Model, Request, Role, Usage};
 
 mod aggregate;
+mod asked;
 mod axes;
 mod chain;
 mod choice;
@@ -34,8 +35,10 @@ mod retry;
 mod review;
 mod scene;
 mod schema;
+mod spelling;
 mod table;
 mod template;
+mod vocabulary;
 mod word;
 
 #[cfg(test)]
@@ -53,7 +56,11 @@ impl Model for Reflex {
         NAME
     }
 
-    fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut (dyn FnMut(&str) + Send)) -> Completing<'a> {
+    fn complete<'a>(
+        &'a self,
+        request: &'a Request,
+        sink: &'a mut (dyn FnMut(&str) + Send),
+    ) -> Completing<'a> {
         Box::pin(async move {
             let text = answer(request.role, &request.pieces);
             for line in text.split_inclusive('\n') {
@@ -63,7 +70,11 @@ impl Model for Reflex {
                 input_tokens: tokens(&request.system) + tokens(&request.user),
                 output_tokens: tokens(&text),
             };
-            Ok(Completion { text, usage, model: NAME.to_owned() })
+            Ok(Completion {
+                text,
+                usage,
+                model: NAME.to_owned(),
+            })
         })
     }
 }
@@ -72,10 +83,13 @@ impl Model for Reflex {
 fn answer(role: Role, pieces: &Pieces) -> String {
     match role {
         Role::Planner => {
-            let plan = serde_json::to_string_pretty(&plan::plan(pieces)).expect("a plan has only string keys");
+            let plan = serde_json::to_string_pretty(&plan::plan(pieces))
+                .expect("a plan has only string keys");
             format!("<FINAL_PRD>\n{plan}\n</FINAL_PRD>")
         }
-        Role::Reviewer => serde_json::to_string(&review::review(pieces)).expect("a verdict has only string keys"),
+        Role::Reviewer => {
+            serde_json::to_string(&review::review(pieces)).expect("a verdict has only string keys")
+        }
         Role::Worker => reply::reply(pieces),
     }
 }

@@ -4,7 +4,7 @@ use super::ctx::{Ctx, Log, Observer, ReadableSecrets, cut};
 use super::engine::Sandbox;
 use super::error::{Blame, SkillError};
 use super::host::{Capture, FileNote, HttpGate, HttpRules, Keep, Quota, Usage, note};
-use super::limits::{Budget, HitCell, Limit, Meter};
+use super::limits::{Budget, HitCell, Limit, Meter, TRANSFER_BYTES};
 use super::manifest::Workspace;
 use super::values;
 use super::wit::since_v0_1::exports::kiso::skill::skill as guest;
@@ -83,6 +83,8 @@ pub struct Answer {
     pub files: Vec<FileNote>,
 }
 
+/// Most random bytes that one call of the guest into the host gets: more only makes the host work.
+const RANDOM_BYTES: u64 = 1 << 20;
 /// Longest message of a failure that is kept.
 const FAILURE_BYTES: usize = 4 << 10;
 /// Most files that a reply may name.
@@ -114,6 +116,7 @@ pub async fn call(sandbox: &Sandbox, entry: &Entry, given: Given) -> Ended {
     };
     let mut store = Instances::new(sandbox.engine(), ctx);
     store.limiter(|ctx| &mut ctx.meter);
+    store.set_hostcall_fuel(TRANSFER_BYTES);
     store.set_epoch_deadline(1);
     // A guest that spins gives its thread back at every tick; the time-out around the call is then seen.
     store.epoch_deadline_async_yield_and_update(1);
@@ -174,7 +177,8 @@ fn context(given: Given, stdin: String, stdout: &Capture, stderr: &Capture, hit:
         .envs(&given.env)
         .allow_tcp(false)
         .allow_udp(false)
-        .allow_ip_name_lookup(false);
+        .allow_ip_name_lookup(false)
+        .max_random_size(RANDOM_BYTES);
     let perms = match given.workspace {
         Workspace::None => None,
         Workspace::Read => Some(FsPerms::ReadOnly),
@@ -345,6 +349,13 @@ impl Stopped {
         if error.downcast_ref::<wasmtime::component::ResourceTableError>().is_some() {
             return SkillError::limit(skill, budget.hit(Limit::OpenFiles));
         }
+        if error.downcast_ref::<std::str::Utf8Error>().is_some() {
+            return SkillError::new(skill, Blame::Skill, "bad-reply", "it returned text that is not UTF-8");
+        }
+        // The engine keeps the type of this error to itself.
+        if error.root_cause().to_string().contains("fuel allocated for hostcalls") {
+            return SkillError::limit(skill, budget.hit(Limit::Transfer));
+        }
         if let Some(exit) = error.downcast_ref::<I32Exit>() {
             return Self::Exit(exit.0, String::new()).explain(skill, budget, stderr);
         }
@@ -377,7 +388,8 @@ fn accept(
     budget: &Budget,
 ) -> Result<Answer, SkillError> {
     let bad = |message: String| SkillError::new(skill, Blame::Skill, "bad-reply", message);
-    let size = reply.text.len() + reply.data.as_ref().map_or(0, String::len);
+    let of_files: usize = reply.files.iter().map(|f| f.path.len() + f.title.as_ref().map_or(0, String::len)).sum();
+    let size = reply.text.len() + reply.data.as_ref().map_or(0, String::len) + of_files;
     if size as u64 > budget.output_kib << 10 {
         return Err(SkillError::limit(skill, budget.hit(Limit::Output)));
     }

@@ -25,6 +25,8 @@ pub enum Limit {
     Log,
     /// Calls from the guest into the host.
     HostCalls,
+    /// Bytes that the guest hands to the host at once: in one call of a host function, or as its reply.
+    Transfer,
     /// Handles open at once: files, directories, streams, requests.
     OpenFiles,
     /// Bytes written to the workspace by this call.
@@ -46,6 +48,7 @@ impl Limit {
             Self::Output => "output",
             Self::Log => "log",
             Self::HostCalls => "host-calls",
+            Self::Transfer => "transfer",
             Self::OpenFiles => "open-files",
             Self::CallWrites => "call-writes",
             Self::Workspace => "workspace",
@@ -75,6 +78,7 @@ impl fmt::Display for LimitHit {
             Limit::Output => "it wrote more output than its",
             Limit::Log => "it logged more than its",
             Limit::HostCalls => "it called the host more often than its",
+            Limit::Transfer => "it handed more to the host at once than its",
             Limit::OpenFiles => "it held more open files and streams than its",
             Limit::CallWrites => "it wrote more to the workspace in one call than its",
             Limit::Workspace => "the session's workspace would hold more than its",
@@ -127,6 +131,10 @@ pub struct Budget {
 /// Linear memories in one instance: a component of several modules has one for each.
 pub const MEMORIES: usize = 8;
 
+/// Most bytes that a guest may hand to the host at once. A list whose items all point at the same bytes would otherwise
+/// make the host allocate a thousand times what the guest holds.
+pub const TRANSFER_BYTES: usize = 16 << 20;
+
 impl Budget {
     /// The limits for a skill that was granted this much memory and time.
     pub fn new(config: &EngineConfig, memory_mib: u64, timeout_s: u64) -> Self {
@@ -170,6 +178,7 @@ impl Budget {
                 "[engine] log_lines and log_kib in config.toml",
             ),
             Limit::HostCalls => (format!("{}", self.host_calls), "[engine] host_calls in config.toml"),
+            Limit::Transfer => (format!("{} MiB", TRANSFER_BYTES >> 20), "fixed; pass large data in files"),
             Limit::OpenFiles => (format!("{}", self.open_files), "[engine] open_files in config.toml"),
             Limit::CallWrites => (format!("{} MiB", self.write_mib), "[engine] write_mib in config.toml"),
             Limit::Workspace => (format!("{} MiB", self.workspace_mib), "[engine] workspace_mib in config.toml"),

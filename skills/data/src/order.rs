@@ -16,7 +16,7 @@ pub struct By<'t> {
 impl<'t> By<'t> {
     pub fn ascending(column: &'t Column) -> Self {
         let weekday =
-            |t: &Texts| t.len() > 0 && (0..t.len()).all(|r| weekday(t.get(r)).is_some() || t.get(r).is_empty());
+            |t: &Texts| !t.is_empty() && (0..t.len()).all(|r| weekday(t.get(r)).is_some() || t.get(r).is_empty());
         let weekdays = matches!(&column.values, Values::Text(t) if weekday(t));
         Self { column, descending: false, weekdays }
     }

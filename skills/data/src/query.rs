@@ -38,6 +38,10 @@ impl Answer {
         self.rows.len()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// The columns to show, in order.
     pub fn shown(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().map(|&c| &self.table.columns[c])

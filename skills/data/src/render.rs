@@ -98,7 +98,7 @@ fn aligned(answer: &Answer) -> String {
             text.push('\n');
         }
     }
-    if answer.len() == 0 {
+    if answer.is_empty() {
         text.push_str("no rows\n");
     }
     if answer.len() > SHOWN_ROWS {

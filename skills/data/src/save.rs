@@ -53,7 +53,7 @@ fn json(answer: &Answer, names: &[&str], open: &str, between: &str, close: &str)
         let row = names.iter().map(|n| (*n).to_owned()).zip(render::json_row(answer, i));
         out.push_str(&Json::Object(row.collect::<Map<String, Json>>()).to_string());
     }
-    if answer.len() > 0 || !open.is_empty() {
+    if !answer.is_empty() || !open.is_empty() {
         out.push_str(close);
     }
     out.into_bytes()

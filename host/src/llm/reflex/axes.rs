@@ -8,17 +8,21 @@ use serde_json::{Map, Value, json};
 use crate::llm::prompt::ColumnKind;
 
 use super::aggregate::mean_of_columns;
+use super::asked::{put_query, result_columns};
 use super::column::date_column;
-use super::fill::{Fill, Prior, put_query, result_columns};
+use super::fill::{Fill, Prior};
 use super::query::Query;
 use super::schema::{Arg, Use, first};
-use super::template::{Item, parse};
+use super::template::Item;
 use super::word::{Shape, Word, key};
 
 /// Fills the column arguments of `fill` from its unused words. `query_skill` is the skill that can run a query and
 /// save its result.
 pub(super) fn fill<'a>(fill: &mut Fill<'a>, query_skill: Option<(usize, &'a [Arg<'a>])>) {
-    let untouched = !fill.args.iter().any(|a| is_column(a) && fill.out.contains_key(a.name));
+    let untouched = !fill
+        .args
+        .iter()
+        .any(|a| is_column(a) && fill.out.contains_key(a.name));
     if untouched && let Some((skill, args)) = query_skill {
         let (query, free) = fill.read_query();
         if query.is_derived() && query.leftover.is_empty() {
@@ -59,7 +63,7 @@ fn derive<'a>(fill: &mut Fill<'a>, mut query: Query, skill: usize, args: &'a [Ar
     {
         mean_of_columns(&mut query, |name| source.is_number(name));
     }
-    let date = columns.and_then(date_column).map(str::to_owned);
+    let date = columns.and_then(|all| date_column(all)).map(str::to_owned);
     let mut along: Vec<String> = query.group.iter().map(|g| g.column.clone()).collect();
     let mut values: Vec<String> = query.compute.iter().map(|c| c.column.clone()).collect();
     if query.compute.is_empty() {
@@ -71,7 +75,11 @@ fn derive<'a>(fill: &mut Fill<'a>, mut query: Query, skill: usize, args: &'a [Ar
         };
         values = query.columns.clone();
         if values.is_empty() {
-            values = query.order.iter().map(|(column, _)| column.clone()).collect();
+            values = query
+                .order
+                .iter()
+                .map(|(column, _)| column.clone())
+                .collect();
         }
         query.group.clear();
         query.columns = along.iter().chain(&values).cloned().collect();
@@ -82,7 +90,12 @@ fn derive<'a>(fill: &mut Fill<'a>, mut query: Query, skill: usize, args: &'a [Ar
     } else if query.group.is_empty() {
         fill.problems.push(format!(
             "{} is one value, which leaves nothing to draw; say by what, such as \"by month\"",
-            query.compute.iter().map(|c| c.text.as_str()).collect::<Vec<_>>().join(", ")
+            query
+                .compute
+                .iter()
+                .map(|c| c.text.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
         ));
     }
     let mut prior = Map::new();
@@ -90,7 +103,11 @@ fn derive<'a>(fill: &mut Fill<'a>, mut query: Query, skill: usize, args: &'a [Ar
     fill.problems.append(&mut query.problems);
     fill.notes.append(&mut query.notes);
     fill.score += 2 * query.weight() as i32 - 3;
-    fill.prior = Some(Prior { skill, args: prior, produces: result_columns(&query, columns) });
+    fill.prior = Some(Prior {
+        skill,
+        args: prior,
+        produces: result_columns(&query, columns.map(|all| &**all)),
+    });
     let (x, y) = axes(fill.args);
     if let (Some(x), Some(column)) = (x, along.first()) {
         fill.out.insert(x.name.to_owned(), json!(column));
@@ -103,10 +120,16 @@ fn derive<'a>(fill: &mut Fill<'a>, mut query: Query, skill: usize, args: &'a [Ar
 /// The words before a column's slot in the skill's examples say which argument follows: "over {x}", "of {y}".
 fn cues<'a>(fill: &Fill<'a>) -> BTreeMap<String, Arg<'a>> {
     let mut cues = BTreeMap::new();
-    for example in &fill.card.examples {
-        for pair in parse(example).windows(2) {
-            if let [Item::Literal { key, content: false }, Item::Slot(name)] = pair
-                && let Some(arg) = fill.args.iter().find(|a| a.name == name && is_column(a))
+    for template in &fill.skill.templates {
+        for pair in template.windows(2) {
+            if let [
+                Item::Literal {
+                    key,
+                    content: false,
+                },
+                Item::Slot(name),
+            ] = pair
+                && let Some(arg) = fill.args.iter().find(|a| a.name == *name && is_column(a))
             {
                 cues.entry(key.clone()).or_insert(*arg);
             }
@@ -125,12 +148,19 @@ fn by_cue(fill: &mut Fill<'_>) {
         if fill.used[i] || !matches!(word.shape, Shape::Plain | Shape::Quoted) {
             continue;
         }
-        match cues.get(&key(&word.norm)).filter(|_| word.norm != "and" && !word.is_content()) {
+        match cues
+            .get(&key(&word.norm))
+            .filter(|_| word.norm != "and" && !word.is_content())
+        {
             Some(arg) => {
                 current = *arg;
                 parts.push((current, Vec::new()));
             }
-            None => parts.last_mut().expect("starts with one").1.push(word.clone()),
+            None => parts
+                .last_mut()
+                .expect("starts with one")
+                .1
+                .push(word.clone()),
         }
         fill.used[i] = true;
     }
@@ -154,11 +184,20 @@ fn release(fill: &mut Fill<'_>, word: &Word) {
 
 /// A computed table has a known shape: its groups stand along the rows and the rest are values.
 fn by_shape(fill: &mut Fill<'_>) {
-    let Some(source) = fill.source.filter(|s| s.groups > 0) else { return };
+    let Some(source) = fill.source.filter(|s| s.groups > 0) else {
+        return;
+    };
     let (x, y) = axes(fill.args);
-    let Some(y) = y.filter(|y| !fill.out.contains_key(y.name)) else { return };
+    let Some(y) = y.filter(|y| !fill.out.contains_key(y.name)) else {
+        return;
+    };
     let columns = source.columns.as_deref().unwrap_or_default();
-    let values: Vec<String> = columns.iter().skip(source.groups).filter(|c| c.kind == ColumnKind::Number).map(|c| c.name.clone()).collect();
+    let values: Vec<String> = columns
+        .iter()
+        .skip(source.groups)
+        .filter(|c| c.kind == ColumnKind::Number)
+        .map(|c| c.name.clone())
+        .collect();
     if let (Some(x), Some(group)) = (x, columns.first())
         && !fill.out.contains_key(x.name)
     {

@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::llm::prompt::{ChatMessage, Column, FileCard};
+use crate::llm::prompt::{ChatMessage, Column};
 
 use super::clause::{split, verbs};
-use super::draft::{Draft, all_args, best};
+use super::column::Columns;
+use super::draft::{Draft, best};
 use super::scene::{Scene, Source};
-use super::schema::{Arg, Use, first};
+use super::schema::{Use, first};
 use super::word::{Shape, Word, is_reference, words};
 
 /// One call of the plan.
@@ -17,7 +18,23 @@ pub(super) struct Step {
     pub args: Map<String, Value>,
     pub detail: String,
     pub produces: Option<Vec<Column>>,
+    /// How many columns of the result are groups.
+    pub groups: usize,
     pub notes: Vec<String>,
+}
+
+/// A longer message is a text and not a request, and reading it would take time and find nothing.
+const MAX_WORDS: usize = 400;
+/// The same for one clause; reading one takes time by the square of its length.
+const MAX_CLAUSE: usize = 60;
+
+/// A result that a later clause may read.
+struct Left {
+    source: Source,
+    /// The argument that has to name the file.
+    save: String,
+    /// Not a table as far as anybody knows ("describe"): it is only read when it is meant.
+    doubtful: bool,
 }
 
 /// What the clauses so far left behind.
@@ -25,7 +42,7 @@ pub(super) struct Step {
 struct Trail {
     steps: Vec<Step>,
     /// The last result, as the file that it will be once somebody reads it.
-    result: Option<(Source, String)>,
+    result: Option<Left>,
     /// The last file that was read.
     source: Option<Source>,
     /// The last phrase that said what something is about.
@@ -34,21 +51,33 @@ struct Trail {
 
 /// The steps of the scene's message, or what stands in the way.
 pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>, String> {
-    let args = all_args(scene.skills);
-    let cards: Vec<FileCard> = scene
-        .files
-        .iter()
-        .map(|f| FileCard { path: f.path.clone(), bytes: 0, columns: f.columns.clone() })
-        .collect();
-    let clauses = split(&words(scene.text), &verbs(scene.skills), &cards);
-    let mut trail = Trail { source: mentioned(scene, messages), ..Trail::default() };
+    let said = words(scene.text);
+    if said.len() > MAX_WORDS {
+        return Err(format!(
+            "the message has {} words, more than the {MAX_WORDS} that the rules read",
+            said.len()
+        ));
+    }
+    let clauses = split(&said, &verbs(scene.skills), &scene.files);
+    let mut trail = Trail {
+        source: mentioned(scene, messages),
+        ..Trail::default()
+    };
+    let mut scene = scene.clone();
     for clause in &clauses {
-        if save_as(&mut trail, clause, &args) {
+        if clause.len() > MAX_CLAUSE {
+            return Err(format!(
+                "a step of {} words is longer than the {MAX_CLAUSE} that the rules read",
+                clause.len()
+            ));
+        }
+        if save_as(&scene, &mut trail, clause) {
             continue;
         }
-        match choose(scene, &args, clause, &trail)? {
-            Some(draft) => push(scene, &args, &mut trail, clause, draft),
-            None => match opened(scene, clause) {
+        remember(&mut scene, &trail.steps);
+        match choose(&scene, clause, &trail)? {
+            Some(draft) => push(&scene, &mut trail, clause, draft),
+            None => match opened(&scene, clause) {
                 Some(source) => {
                     trail.source = Some(source);
                     trail.result = None;
@@ -80,25 +109,37 @@ fn opened(scene: &Scene, clause: &[Word]) -> Option<Source> {
     let only_opens = clause
         .iter()
         .filter(|w| w.is_content() && w.shape == Shape::Plain)
-        .all(|w| matches!(w.norm.as_str(), "load" | "open" | "read" | "take" | "consider" | "look"));
+        .all(|w| {
+            matches!(
+                w.norm.as_str(),
+                "load" | "open" | "read" | "take" | "consider" | "look"
+            )
+        });
     only_opens.then(|| scene.file(&file.raw).cloned()).flatten()
 }
 
 /// "save it as monthly.csv" after a step whose result can be saved.
-fn save_as(trail: &mut Trail, clause: &[Word], args: &[Vec<Arg>]) -> bool {
-    let content: Vec<&Word> = clause.iter().filter(|w| w.is_content() && w.norm != "result").collect();
+fn save_as(scene: &Scene, trail: &mut Trail, clause: &[Word]) -> bool {
+    let content: Vec<&Word> = clause
+        .iter()
+        .filter(|w| w.is_content() && w.norm != "result")
+        .collect();
     let file = match content.as_slice() {
         [verb] if is_saving(verb) => None,
         [verb, file] if is_saving(verb) && file.shape == Shape::File => Some(file.raw.clone()),
         _ => return false,
     };
-    let Some((step, save)) = trail.steps.last_mut().and_then(|s| first(&args[s.skill], Use::Save).map(|a| (s, a.name))) else {
+    let Some((step, save)) = trail
+        .steps
+        .last_mut()
+        .and_then(|s| first(&scene.skills[s.skill].args, Use::Save).map(|a| (s, a.name)))
+    else {
         // A step that has no say in where it writes leaves its files in the workspace anyway.
         return file.is_none() && !trail.steps.is_empty();
     };
-    if let Some((result, _)) = &mut trail.result {
-        result.path = file.unwrap_or(result.path.clone());
-        step.args.insert(save.to_owned(), json!(result.path));
+    if let Some(Left { source, .. }) = &mut trail.result {
+        source.path = file.unwrap_or(source.path.clone());
+        step.args.insert(save.to_owned(), json!(source.path));
     }
     true
 }
@@ -108,47 +149,66 @@ fn is_saving(word: &Word) -> bool {
 }
 
 /// The draft of a clause from the first file that it makes sense with; an error says why none does.
-fn choose(scene: &Scene, args: &[Vec<Arg>], clause: &[Word], trail: &Trail) -> Result<Option<Draft>, String> {
+fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<Draft>, String> {
     let named = clause.iter().find(|w| {
-        w.shape == Shape::File || (w.shape == Shape::Plain && w.is_content() && scene.file(&w.raw).is_some_and(|f| f.path.contains('.')))
+        w.shape == Shape::File
+            || (w.shape == Shape::Plain
+                && w.is_content()
+                && scene.file(&w.raw).is_some_and(|f| f.path.contains('.')))
     });
     if let Some(word) = named.filter(|w| w.shape == Shape::File || !is_column_of(scene, w)) {
         // A file that is not there yet is a file of unknown columns.
-        let unknown = || Source { path: word.raw.clone(), columns: None, groups: 0 };
+        let unknown = || Source {
+            path: word.raw.clone(),
+            columns: None,
+            groups: 0,
+        };
         let source = scene.file(&word.raw).cloned().unwrap_or_else(unknown);
-        return settle(best(scene, args, clause, Some(&source)));
+        return settle(best(scene, clause, Some(&source)));
     }
     let refers = clause.iter().any(|w| is_reference(&w.norm));
     let mut candidates: Vec<Source> = Vec::new();
-    let result = trail.result.as_ref().map(|(source, _)| source.clone());
-    // A result whose columns nobody knows is only read when it is meant.
-    candidates.extend(result.filter(|r| r.columns.is_some() || refers));
+    let result = trail.result.as_ref().filter(|r| refers || !r.doubtful);
+    candidates.extend(result.map(|r| r.source.clone()));
     candidates.extend(trail.source.clone());
     let mut worst = None;
     for source in &candidates {
-        match best(scene, args, clause, Some(source)) {
+        match best(scene, clause, Some(source)) {
             Some(draft) if draft.problems.is_empty() => return Ok(Some(draft)),
             other => worst = worst.or(other),
         }
     }
     let mut fits: Vec<Draft> = Vec::new();
     for table in scene.tables() {
-        match best(scene, args, clause, Some(table)) {
-            Some(draft) if draft.problems.is_empty() && !draft.took_source && draft.prior.is_none() => return Ok(Some(draft)),
+        match best(scene, clause, Some(table)) {
+            Some(draft)
+                if draft.problems.is_empty() && !draft.took_source && draft.prior.is_none() =>
+            {
+                return Ok(Some(draft));
+            }
             Some(draft) if draft.problems.is_empty() => fits.push(draft),
             other => worst = worst.or(other),
         }
     }
     match fits.len() {
         0 if worst.is_some() => settle(worst),
-        0 => settle(best(scene, args, clause, None)),
+        0 => settle(best(scene, clause, None)),
         1 => Ok(fits.pop()),
-        _ => Err(format!("\"{}\" could be about more than one file; {}; name one of them", scene.slice(clause), scene.holdings())),
+        _ => Err(format!(
+            "\"{}\" could be about more than one file; {}; name one of them",
+            scene.slice(clause),
+            scene.holdings()
+        )),
     }
 }
 
 fn is_column_of(scene: &Scene, word: &Word) -> bool {
-    scene.tables().any(|t| t.columns.iter().flatten().any(|c| c.name.eq_ignore_ascii_case(&word.norm)))
+    scene.tables().any(|t| {
+        t.columns
+            .iter()
+            .flat_map(|c| c.iter())
+            .any(|c| c.name.eq_ignore_ascii_case(&word.norm))
+    })
 }
 
 fn settle(draft: Option<Draft>) -> Result<Option<Draft>, String> {
@@ -159,28 +219,37 @@ fn settle(draft: Option<Draft>) -> Result<Option<Draft>, String> {
 }
 
 /// Adds a draft's steps, and links them with what came before.
-fn push(scene: &Scene, args: &[Vec<Arg>], trail: &mut Trail, clause: &[Word], mut draft: Draft) {
+fn push(scene: &Scene, trail: &mut Trail, clause: &[Word], mut draft: Draft) {
     let detail = scene.slice(clause).to_owned();
     let mut notes = std::mem::take(&mut draft.notes);
     if !draft.unused.is_empty() {
-        notes.push(format!("these words were not understood and left out: {}", draft.unused.join(", ")));
+        notes.push(format!(
+            "these words were not understood and left out: {}",
+            draft.unused.join(", ")
+        ));
     }
     if draft.phrase.is_empty() {
         // "plot both": what it is about was said before.
-        if let Some(title) = first(&args[draft.skill], Use::Title)
+        if let Some(title) = first(&scene.skills[draft.skill].args, Use::Title)
             && !draft.args.contains_key(title.name)
             && !trail.phrase.is_empty()
             && draft.refers
         {
-            draft.args.insert(title.name.to_owned(), json!(super::draft::sentence(&trail.phrase)));
+            draft.args.insert(
+                title.name.to_owned(),
+                json!(super::draft::sentence(&trail.phrase)),
+            );
         }
     } else {
         trail.phrase = draft.phrase.clone();
     }
     let file_name = draft.file_arg.clone();
-    let mut path = file_name.as_ref().and_then(|name| draft.args.get(name)?.as_str()).map(str::to_owned);
-    if let (Some((result, save)), Some(read)) = (&trail.result, &path)
-        && result.path == *read
+    let mut path = file_name
+        .as_ref()
+        .and_then(|name| draft.args.get(name)?.as_str())
+        .map(str::to_owned);
+    if let (Some(Left { source, save, .. }), Some(read)) = (&trail.result, &path)
+        && source.path == *read
         && let Some(step) = trail.steps.last_mut()
         && !step.args.contains_key(save)
     {
@@ -188,7 +257,7 @@ fn push(scene: &Scene, args: &[Vec<Arg>], trail: &mut Trail, clause: &[Word], mu
     }
     if let Some(prior) = draft.prior.take() {
         let saved = free_name(scene, trail, &draft.phrase);
-        let query_args = &args[prior.skill];
+        let query_args = &scene.skills[prior.skill].args;
         let mut call = Map::new();
         if let (Some(file), Some(read)) = (first(query_args, Use::File), &path) {
             call.insert(file.name.to_owned(), json!(read));
@@ -197,8 +266,19 @@ fn push(scene: &Scene, args: &[Vec<Arg>], trail: &mut Trail, clause: &[Word], mu
         if let Some(save) = first(query_args, Use::Save) {
             call.insert(save.name.to_owned(), json!(saved));
         }
-        let about = if draft.phrase.is_empty() { detail.clone() } else { format!("compute: {}", draft.phrase) };
-        trail.steps.push(Step { skill: prior.skill, args: call, detail: about, produces: prior.produces, notes: Vec::new() });
+        let about = if draft.phrase.is_empty() {
+            detail.clone()
+        } else {
+            format!("compute: {}", draft.phrase)
+        };
+        trail.steps.push(Step {
+            skill: prior.skill,
+            args: call,
+            detail: about,
+            produces: prior.produces,
+            groups: 0,
+            notes: Vec::new(),
+        });
         if let Some(name) = &file_name {
             draft.args.insert(name.clone(), json!(saved));
         }
@@ -207,16 +287,68 @@ fn push(scene: &Scene, args: &[Vec<Arg>], trail: &mut Trail, clause: &[Word], mu
     if let Some(source) = path.as_deref().and_then(|p| scene.file(p)) {
         trail.source = Some(source.clone());
     }
-    let save = first(&args[draft.skill], Use::Save);
-    trail.result = save.map(|save| {
+    let save = first(&scene.skills[draft.skill].args, Use::Save);
+    let queries = scene.skills[draft.skill].saves_queries();
+    trail.result = save.and_then(|save| {
         let path = match draft.args.get(save.name).and_then(Value::as_str) {
             Some(path) => path.to_owned(),
-            None => free_name(scene, trail, &draft.phrase),
+            None if queries => free_name(scene, trail, &draft.phrase),
+            None => fetched_name(&draft.args)?,
         };
-        let source = Source { path, columns: draft.produces.clone(), groups: draft.groups };
-        (source, save.name.to_owned())
+        let source = Source {
+            path,
+            columns: draft.produces.clone().map(Columns::new),
+            groups: draft.groups,
+        };
+        let doubtful = queries && draft.produces.is_none();
+        Some(Left {
+            source,
+            save: save.name.to_owned(),
+            doubtful,
+        })
     });
-    trail.steps.push(Step { skill: draft.skill, args: draft.args, detail, produces: draft.produces, notes });
+    trail.steps.push(Step {
+        skill: draft.skill,
+        args: draft.args,
+        detail,
+        produces: draft.produces,
+        groups: draft.groups,
+        notes,
+    });
+}
+
+/// The name at the end of an address, if it has an extension that tables have.
+fn fetched_name(args: &Map<String, Value>) -> Option<String> {
+    let url = args
+        .values()
+        .filter_map(Value::as_str)
+        .find(|v| v.contains("://"))?;
+    let path = url.split(['?', '#']).next()?;
+    let name = path.rsplit('/').next()?;
+    let is_table = [".csv", ".tsv", ".json", ".jsonl"]
+        .iter()
+        .any(|e| name.to_lowercase().ends_with(e));
+    is_table.then(|| name.to_owned())
+}
+
+/// The files that the steps leave, so that later clauses can name them.
+fn remember(scene: &mut Scene, steps: &[Step]) {
+    for step in steps {
+        let Some(save) = first(&scene.skills[step.skill].args, Use::Save) else {
+            continue;
+        };
+        let Some(path) = step.args.get(save.name).and_then(Value::as_str) else {
+            continue;
+        };
+        if scene.file(path).is_none() {
+            let columns = step.produces.clone().map(Columns::new);
+            scene.files.push(Source {
+                path: path.to_owned(),
+                columns,
+                groups: step.groups,
+            });
+        }
+    }
 }
 
 /// A name for a result that nothing in the workspace and no step of this plan has: up to three words of the phrase.
@@ -224,7 +356,12 @@ fn free_name(scene: &Scene, trail: &Trail, phrase: &str) -> String {
     let parts: Vec<String> = words(phrase)
         .iter()
         .filter(|w| w.is_content() && w.shape == Shape::Plain)
-        .map(|w| w.norm.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>())
+        .map(|w| {
+            w.norm
+                .chars()
+                .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
+                .collect::<String>()
+        })
         .filter(|part| !part.is_empty())
         .take(3)
         .collect();
@@ -235,7 +372,10 @@ fn free_name(scene: &Scene, trail: &Trail, phrase: &str) -> String {
     };
     let taken = |path: &str| {
         scene.files.iter().any(|f| f.path == path)
-            || trail.steps.iter().any(|s| s.args.values().any(|v| v.as_str() == Some(path)))
+            || trail
+                .steps
+                .iter()
+                .any(|s| s.args.values().any(|v| v.as_str() == Some(path)))
     };
     let mut path = format!("{base}.csv");
     let mut n = 2;

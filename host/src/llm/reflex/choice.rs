@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::column::{Found, Reach, resolve};
+use super::column::{Found, Reach};
 use super::fill::Fill;
 use super::query::is_keyword;
 use super::schema::{Use, choices};
-use super::template::{Item, parse};
+use super::template::Item;
 use super::word::{Shape, key, number};
 
 /// Fills what is said by name from the unused words.
@@ -29,21 +29,39 @@ fn named(fill: &mut Fill<'_>) {
         let numeric = matches!(arg.used, Use::Integer | Use::Number | Use::Limit);
         for i in 0..fill.words.len() {
             let said = fill.words[i].key == name
-                || (arg.used == Use::Title && matches!(fill.words[i].norm.as_str(), "titled" | "called" | "entitled" | "named"));
+                || (arg.used == Use::Title
+                    && matches!(
+                        fill.words[i].norm.as_str(),
+                        "titled" | "called" | "entitled" | "named"
+                    ));
             if fill.used[i] || !said {
                 continue;
             }
             let fits = |j: usize| {
-                fill.words.get(j).is_some_and(|w| !fill.used[j] && w.shape == if numeric { Shape::Number } else { Shape::Quoted })
+                fill.words.get(j).is_some_and(|w| {
+                    !fill.used[j]
+                        && w.shape
+                            == if numeric {
+                                Shape::Number
+                            } else {
+                                Shape::Quoted
+                            }
+                })
             };
             let textual = matches!(arg.used, Use::Text | Use::Title);
-            let link = |j: usize| fill.words.get(j).is_some_and(|w| matches!(w.norm.as_str(), "of" | "is" | "to" | "="));
+            let link = |j: usize| {
+                fill.words
+                    .get(j)
+                    .is_some_and(|w| matches!(w.norm.as_str(), "of" | "is" | "to" | "="))
+            };
             let at = [i + 1, i + 2]
                 .into_iter()
                 .find(|j| (numeric || textual) && fits(*j) && (*j == i + 1 || link(i + 1)))
                 .or(i.checked_sub(1).filter(|j| numeric && fits(*j)));
             if let Some(j) = at {
-                let text = number(&fill.words[j].raw).filter(|_| numeric).map_or_else(|| fill.words[j].raw.clone(), |n| n.to_string());
+                let text = number(&fill.words[j].raw)
+                    .filter(|_| numeric)
+                    .map_or_else(|| fill.words[j].raw.clone(), |n| n.to_string());
                 fill.parsed(arg, &text);
                 for at in [i, j] {
                     fill.used[at] = true;
@@ -65,11 +83,16 @@ fn values(fill: &mut Fill<'_>) {
                 && word.is_content()
                 && !fill.lexicon.contains(&word.key)
                 && !is_keyword(word)
-                && !fill.source.is_some_and(|s| s.own_words().contains(&word.key))
-                && fill.columns().is_some_and(|all| resolve(all, &word.raw, Reach::Spelling) == Found::Nothing);
+                && !fill
+                    .source
+                    .is_some_and(|s| s.own_words().contains(&word.key))
+                && fill
+                    .columns()
+                    .is_some_and(|all| all.resolve(&word.raw, Reach::Spelling) == Found::Nothing);
             if alien && let Some(arg) = fill.args.iter().find(|a| a.name == name) {
                 let allowed = choices(arg.schema).collect::<Vec<_>>().join(", ");
-                fill.problems.push(format!("{}: `{}` is none of {allowed}", arg.name, word.raw));
+                fill.problems
+                    .push(format!("{}: `{}` is none of {allowed}", arg.name, word.raw));
                 fill.used[i] = true;
             }
         }
@@ -77,8 +100,13 @@ fn values(fill: &mut Fill<'_>) {
     for arg in fill.args.iter().filter(|a| a.used == Use::Choice) {
         for i in 0..fill.words.len() {
             let word = &fill.words[i];
-            let free = !fill.out.contains_key(arg.name) && word.shape == Shape::Plain && !fill.is_column(&word.raw);
-            if free && let Some(choice) = choices(arg.schema).find(|c| key(&c.to_lowercase()) == word.key) {
+            let free = !fill.out.contains_key(arg.name)
+                && word.shape == Shape::Plain
+                && !fill.is_column(&word.raw);
+            if free
+                && let Some(choice) =
+                    choices(arg.schema).find(|c| key(&c.to_lowercase()) == word.key)
+            {
                 fill.set(arg, json!(choice));
                 // "dark theme", "kind bar": the argument's own name goes with its value.
                 let name = key(&arg.name.to_lowercase());
@@ -95,14 +123,23 @@ fn values(fill: &mut Fill<'_>) {
 
 /// Where the examples have an `enum`: its name, and the word after it ("{kind} chart").
 fn places(fill: &Fill<'_>) -> BTreeSet<(String, String)> {
-    let items = fill.card.examples.iter().map(|e| parse(e));
-    let pairs = items.flat_map(|items| items.windows(2).map(<[Item]>::to_vec).collect::<Vec<_>>());
+    let pairs = fill
+        .skill
+        .templates
+        .iter()
+        .flat_map(|items| items.windows(2));
     pairs
-        .filter_map(|pair| match pair.as_slice() {
-            [Item::Slot(name), Item::Literal { key, content: true }] => Some((name.clone(), key.clone())),
+        .filter_map(|pair| match pair {
+            [Item::Slot(name), Item::Literal { key, content: true }] => {
+                Some((name.clone(), key.clone()))
+            }
             _ => None,
         })
-        .filter(|(name, _)| fill.args.iter().any(|a| a.name == name && a.used == Use::Choice))
+        .filter(|(name, _)| {
+            fill.args
+                .iter()
+                .any(|a| a.name == name && a.used == Use::Choice)
+        })
         .collect()
 }
 
@@ -110,7 +147,10 @@ fn places(fill: &Fill<'_>) -> BTreeSet<(String, String)> {
 fn switches(fill: &mut Fill<'_>) {
     for arg in fill.args.iter().filter(|a| a.used == Use::Switch) {
         if !fill.out.contains_key(arg.name)
-            && let Some(i) = fill.words.iter().position(|w| w.key == key(&arg.name.to_lowercase()))
+            && let Some(i) = fill
+                .words
+                .iter()
+                .position(|w| w.key == key(&arg.name.to_lowercase()))
         {
             fill.set(arg, json!(true));
             fill.used[i] = true;

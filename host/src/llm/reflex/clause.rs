@@ -2,31 +2,28 @@
 
 use std::collections::BTreeSet;
 
-use crate::llm::prompt::{FileCard, SkillCard};
-
 use super::aggregate::function;
 use super::query::is_keyword;
-use super::template::{Item, parse};
-use super::word::{Mark, Shape, Word, count};
+use super::scene::Source;
+use super::template::Item;
+use super::vocabulary::Vocabulary;
+use super::word::{Mark, Shape, Word, count, key};
 
 /// The keys of the words that begin some skill's example.
-pub(super) fn verbs(skills: &[SkillCard]) -> BTreeSet<String> {
-    let mut verbs: BTreeSet<String> = skills
+pub(super) fn verbs(skills: &[Vocabulary]) -> BTreeSet<String> {
+    let begins = skills
         .iter()
-        .flat_map(|card| &card.examples)
-        .filter_map(|example| match parse(example).into_iter().next() {
-            Some(Item::Literal { key, content: true }) => Some(key),
+        .flat_map(|skill| &skill.templates)
+        .filter_map(|template| match template.first() {
+            Some(Item::Literal { key, content: true }) => Some(key.clone()),
             _ => None,
-        })
-        .collect();
+        });
     // A result is saved by the step before it, whatever the examples say.
-    verbs.insert("save".to_owned());
-    verbs.insert("sav".to_owned());
-    verbs
+    begins.chain([key("save")]).collect()
 }
 
 /// The clauses of `words`: cut at "then", at the end of a sentence, and at "and" or a comma before a verb.
-pub(super) fn split(words: &[Word], verbs: &BTreeSet<String>, files: &[FileCard]) -> Vec<Vec<Word>> {
+pub(super) fn split(words: &[Word], verbs: &BTreeSet<String>, files: &[Source]) -> Vec<Vec<Word>> {
     let mut clauses: Vec<Vec<Word>> = vec![Vec::new()];
     let mut i = 0;
     while i < words.len() {
@@ -37,7 +34,8 @@ pub(super) fn split(words: &[Word], verbs: &BTreeSet<String>, files: &[FileCard]
                 let marks_step = words[i..start].iter().any(|w| is_then(&w.norm));
                 marks_step || (starts_clause(word, verbs, files) && !words[i].norm.is_empty())
             });
-        let after_comma = i > 0 && words[i - 1].mark == Mark::Comma && starts_clause(&words[i], verbs, files);
+        let after_comma =
+            i > 0 && words[i - 1].mark == Mark::Comma && starts_clause(&words[i], verbs, files);
         if cut {
             clauses.push(Vec::new());
             i = start;
@@ -45,7 +43,10 @@ pub(super) fn split(words: &[Word], verbs: &BTreeSet<String>, files: &[FileCard]
             clauses.push(Vec::new());
         }
         let Some(word) = words.get(i) else { break };
-        clauses.last_mut().expect("starts with one").push(word.clone());
+        clauses
+            .last_mut()
+            .expect("starts with one")
+            .push(word.clone());
         if word.mark == Mark::Stop {
             clauses.push(Vec::new());
         }
@@ -57,26 +58,41 @@ pub(super) fn split(words: &[Word], verbs: &BTreeSet<String>, files: &[FileCard]
 
 /// How many words at the start only join: "and", "then", "and then", "after that", "finally".
 fn lead(words: &[Word]) -> usize {
-    let norm = |i: usize| words.get(i).map_or("", |w| if w.shape == Shape::Plain { w.norm.as_str() } else { "" });
+    let norm = |i: usize| {
+        words.get(i).map_or("", |w| {
+            if w.shape == Shape::Plain {
+                w.norm.as_str()
+            } else {
+                ""
+            }
+        })
+    };
     match (norm(0), norm(1)) {
         ("and" | "but", "then" | "finally" | "also" | "afterwards") => 2,
         ("and", "please") => 2,
         ("after", "that" | "this") => 2,
-        ("first", next) if count(next).is_none() && !next.is_empty() && next != "row" && next != "rows" => 1,
+        ("first", next)
+            if count(next).is_none() && !next.is_empty() && next != "row" && next != "rows" =>
+        {
+            1
+        }
         ("then" | "finally" | "afterwards" | "next" | "and", _) => 1,
         _ => 0,
     }
 }
 
 fn is_then(norm: &str) -> bool {
-    matches!(norm, "then" | "finally" | "afterwards" | "after" | "next" | "first")
+    matches!(
+        norm,
+        "then" | "finally" | "afterwards" | "after" | "next" | "first"
+    )
 }
 
 /// A verb of an example, unless it is a column's name or a word of queries ("and total rain" goes on with the list).
-fn starts_clause(word: &Word, verbs: &BTreeSet<String>, files: &[FileCard]) -> bool {
+fn starts_clause(word: &Word, verbs: &BTreeSet<String>, files: &[Source]) -> bool {
     let is_column = files
         .iter()
-        .flat_map(|f| f.columns.iter().flatten())
+        .flat_map(|f| f.columns.iter().flat_map(|c| c.iter()))
         .any(|c| c.name.eq_ignore_ascii_case(&word.norm));
     word.shape == Shape::Plain
         && verbs.contains(&word.key)
@@ -92,17 +108,34 @@ mod tests {
 
     #[test]
     fn cuts() {
-        let verbs: BTreeSet<String> = ["plot", "compute", "total", "save", "sav"].map(str::to_owned).into();
+        let verbs: BTreeSet<String> = ["plot", "compute", "total", "save"].map(key).into();
         for (text, clauses) in [
-            ("compute mean rain and total wind from a.csv, then draw both", vec!["compute mean rain and total wind from a.csv", "draw both"]),
-            ("compute mean rain. Plot it", vec!["compute mean rain", "Plot it"]),
-            ("compute mean rain and plot it and save it as b.csv", vec!["compute mean rain", "plot it", "save it as b.csv"]),
-            ("plot rain; after that, plot wind", vec!["plot rain", "plot wind"]),
+            (
+                "compute mean rain and total wind from a.csv, then draw both",
+                vec!["compute mean rain and total wind from a.csv", "draw both"],
+            ),
+            (
+                "compute mean rain. Plot it",
+                vec!["compute mean rain", "Plot it"],
+            ),
+            (
+                "compute mean rain and plot it and save it as b.csv",
+                vec!["compute mean rain", "plot it", "save it as b.csv"],
+            ),
+            (
+                "plot rain; after that, plot wind",
+                vec!["plot rain", "plot wind"],
+            ),
             ("plot rain and wind", vec!["plot rain and wind"]),
         ] {
             let found: Vec<String> = split(&words(text), &verbs, &[])
                 .iter()
-                .map(|c| c.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" "))
+                .map(|c| {
+                    c.iter()
+                        .map(|w| w.raw.as_str())
+                        .collect::<Vec<_>>()
+                        .join(" ")
+                })
                 .collect();
             assert_eq!(found, clauses, "{text}");
         }

@@ -1,8 +1,13 @@
 //! Columns: which column of a table a few words mean.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Deref;
+
 use crate::llm::prompt::{Column, ColumnKind};
 
-use super::word::{is_near, key, near_names, stem};
+use super::spelling::{is_near, near_names};
+use super::word::{key, stem};
 
 /// What a phrase found among the columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,9 +19,11 @@ pub(super) enum Found {
 }
 
 /// How far from the name a phrase may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reach {
-    /// The name, without its unit, in plural, shortened, or part of it.
+    /// The name, also without its unit or in plural.
+    Name,
+    /// The same, shortened, or part of it.
     Words,
     /// The same, and near in spelling.
     Spelling,
@@ -24,17 +31,32 @@ pub(super) enum Reach {
 
 /// Units that may end a column's name and that nobody says.
 const UNITS: &[&str] = &[
-    "c", "f", "k", "mm", "cm", "m", "km", "kmh", "mph", "ms", "s", "sec", "min", "h", "hr", "hrs", "hours", "hpa", "pa",
-    "bar", "pct", "percent", "usd", "eur", "gbp", "kg", "g", "lb", "w", "kw", "kwh", "v", "a", "mb", "gb", "kb",
+    "c", "f", "k", "mm", "cm", "m", "km", "kmh", "mph", "ms", "s", "sec", "min", "h", "hr", "hrs",
+    "hours", "hpa", "pa", "bar", "pct", "percent", "usd", "eur", "gbp", "kg", "g", "lb", "w", "kw",
+    "kwh", "v", "a", "mb", "gb", "kb",
 ];
 
 /// Words that may follow a column's name and add nothing.
-const NOUNS: &[&str] = &["column", "value", "data", "price", "amount", "level", "reading", "figure"];
+const NOUNS: &[&str] = &[
+    "column", "value", "data", "price", "amount", "level", "reading", "figure",
+];
 
 /// Whether a word is a unit, in a name or after a number.
 pub(super) fn is_unit(norm: &str) -> bool {
     UNITS.contains(&norm)
-        || matches!(norm, "degrees" | "degree" | "°c" | "°f" | "celsius" | "km/h" | "%" | "millimetres" | "hour" | "minutes")
+        || matches!(
+            norm,
+            "degrees"
+                | "degree"
+                | "°c"
+                | "°f"
+                | "celsius"
+                | "km/h"
+                | "%"
+                | "millimetres"
+                | "hour"
+                | "minutes"
+        )
 }
 
 /// The words of a column's name, lower case.
@@ -53,7 +75,9 @@ fn parts(name: &str) -> Vec<String> {
             out.push(String::new());
         }
         lower = c.is_lowercase();
-        out.last_mut().expect("pushed above").extend(c.to_lowercase());
+        out.last_mut()
+            .expect("pushed above")
+            .extend(c.to_lowercase());
     }
     out.retain(|part| !part.is_empty());
     out
@@ -67,71 +91,149 @@ fn without_unit(parts: &[String]) -> &[String] {
     }
 }
 
-/// The column that `phrase` means. Rules are tried from the strictest to the widest; the first that fits any column
-/// decides, and it must fit exactly one.
-pub(super) fn resolve(columns: &[Column], phrase: &str, reach: Reach) -> Found {
-    let said = parts(phrase);
-    if said.is_empty() {
-        return Found::Nothing;
-    }
-    let joined = said.concat();
-    let trimmed: Vec<String> = match said.iter().rposition(|w| !NOUNS.contains(&stem_of_noun(w).as_str())) {
-        Some(last) => said[..=last].to_vec(),
-        None => said.clone(),
-    };
-    let keys = |words: &[String]| words.iter().map(|w| key(&aggregate_word(w))).collect::<Vec<_>>();
-    let wanted = keys(&trimmed);
-    type Rule<'a> = Box<dyn Fn(&[String]) -> bool + 'a>;
-    let mut rules: Vec<Rule> = vec![
-        Box::new(|name| name.concat() == joined),
-        Box::new(|name| without_unit(name).concat() == joined),
-        Box::new(|name| keys(name) == wanted || keys(without_unit(name)) == wanted),
-        Box::new(|name| wanted.iter().all(|w| keys(without_unit(name)).contains(w))),
-    ];
-    if let [only] = trimmed.as_slice() {
-        // `temp` for temperature_c, `temperature` for temp; three letters are the least that says something.
-        rules.push(Box::new(move |name| {
-            let first = without_unit(name).first().map_or("", String::as_str);
-            (only.chars().count() >= 3 && first.starts_with(only.as_str()))
-                || (first.chars().count() >= 3 && only.starts_with(first) && without_unit(name).len() == 1 && is_cut(first, only))
-        }));
-    }
-    if reach == Reach::Spelling {
-        let said = trimmed.concat();
-        rules.push(Box::new(move |name| is_near(&said, &name.concat()) || is_near(&said, &without_unit(name).concat())));
-    }
-    for rule in rules {
-        let fits: Vec<String> = columns
+/// The columns of one table, with their names taken apart once.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Columns {
+    list: Vec<Column>,
+    names: Vec<Name>,
+    /// The same few phrases are tried over and over while a clause is laid along templates.
+    found: RefCell<BTreeMap<(Reach, String), Found>>,
+}
+
+/// A column's name taken apart.
+#[derive(Debug, Clone)]
+struct Name {
+    whole: String,
+    keys: Vec<String>,
+    /// Without the unit at its end.
+    bare: String,
+    bare_keys: Vec<String>,
+    first: String,
+    /// The name is one word, with or without a unit.
+    single: bool,
+}
+
+impl Columns {
+    pub fn new(list: Vec<Column>) -> Self {
+        let names = list
             .iter()
-            .filter(|column| rule(&parts(&column.name)))
-            .map(|column| column.name.clone())
+            .map(|column| Name::new(&parts(&column.name)))
             .collect();
-        match fits.len() {
-            0 => {}
-            1 => return Found::One(fits.into_iter().next().unwrap_or_default()),
-            _ => return Found::Many(fits),
+        Self {
+            list,
+            names,
+            found: RefCell::default(),
         }
     }
-    Found::Nothing
+
+    /// The column that `phrase` means. Rules are tried from the strictest to the widest; the first that fits any
+    /// column decides, and it must fit exactly one.
+    pub fn resolve(&self, phrase: &str, reach: Reach) -> Found {
+        let known = (reach, phrase.to_owned());
+        if let Some(found) = self.found.borrow().get(&known) {
+            return found.clone();
+        }
+        let found = self.look_up(phrase, reach);
+        self.found.borrow_mut().insert(known, found.clone());
+        found
+    }
+
+    fn look_up(&self, phrase: &str, reach: Reach) -> Found {
+        let said = parts(phrase);
+        if said.is_empty() {
+            return Found::Nothing;
+        }
+        let joined = said.concat();
+        let trimmed = match said
+            .iter()
+            .rposition(|w| !NOUNS.contains(&w.strip_suffix('s').unwrap_or(w)))
+        {
+            Some(last) => &said[..=last],
+            None => &said[..],
+        };
+        let wanted = keys(trimmed);
+        let close = trimmed.concat();
+        type Rule<'a> = &'a dyn Fn(&Name) -> bool;
+        let names: [Rule; 3] = [
+            &|name| name.whole == joined,
+            &|name| name.bare == joined,
+            &|name| name.keys == wanted || name.bare_keys == wanted,
+        ];
+        // `temp` for temperature_c, `temperature` for temp; three letters are the least that says something.
+        let cut = |name: &Name| {
+            trimmed.len() == 1
+                && ((close.chars().count() >= 3 && name.first.starts_with(&close))
+                    || (name.single
+                        && name.first.chars().count() >= 3
+                        && is_cut(&name.first, &close)))
+        };
+        let words: [Rule; 2] = [
+            &|name| wanted.iter().all(|w| name.bare_keys.contains(w)),
+            &cut,
+        ];
+        let spelling: [Rule; 1] =
+            [&|name| is_near(&close, &name.whole) || is_near(&close, &name.bare)];
+        let rules = names
+            .iter()
+            .chain(words.iter().filter(|_| reach >= Reach::Words))
+            .chain(spelling.iter().filter(|_| reach >= Reach::Spelling));
+        for rule in rules {
+            let mut fits: Vec<String> = self
+                .names
+                .iter()
+                .zip(&self.list)
+                .filter(|(name, _)| rule(name))
+                .map(|(_, c)| c.name.clone())
+                .collect();
+            match fits.len() {
+                0 => {}
+                1 => return Found::One(fits.remove(0)),
+                _ => return Found::Many(fits),
+            }
+        }
+        Found::Nothing
+    }
+}
+
+impl Name {
+    fn new(parts: &[String]) -> Self {
+        let bare = without_unit(parts);
+        Self {
+            whole: parts.concat(),
+            keys: keys(parts),
+            bare: bare.concat(),
+            bare_keys: keys(bare),
+            first: bare.first().cloned().unwrap_or_default(),
+            single: bare.len() == 1,
+        }
+    }
+}
+
+impl Deref for Columns {
+    type Target = [Column];
+
+    fn deref(&self) -> &[Column] {
+        &self.list
+    }
+}
+
+fn keys(words: &[String]) -> Vec<String> {
+    words.iter().map(|w| key(aggregate_word(w))).collect()
 }
 
 /// Whether `short` is a usual cut of `long` (temp of temperature), not merely its beginning (low of lowest).
 fn is_cut(short: &str, long: &str) -> bool {
-    !matches!(long.strip_prefix(short), Some("est" | "er" | "ly" | "y" | "ed" | "ing"))
-}
-
-fn stem_of_noun(word: &str) -> String {
-    word.strip_suffix('s').unwrap_or(word).to_owned()
+    long.strip_prefix(short)
+        .is_some_and(|rest| !matches!(rest, "est" | "er" | "ly" | "y" | "ed" | "ing"))
 }
 
 /// `sum` for `total`, so that "total rain" finds a computed column sum_rain_mm.
-fn aggregate_word(word: &str) -> String {
+fn aggregate_word(word: &str) -> &str {
     match word {
         "maximum" | "highest" => "max",
         "minimum" | "lowest" => "min",
         other => other,
     }
-    .to_owned()
 }
 
 /// The column that holds dates: the first that the host saw to hold them, or one that is named like it.
@@ -139,7 +241,14 @@ pub(super) fn date_column(columns: &[Column]) -> Option<&str> {
     columns
         .iter()
         .find(|c| c.kind == ColumnKind::Date)
-        .or_else(|| columns.iter().find(|c| matches!(c.name.to_lowercase().as_str(), "date" | "time" | "timestamp" | "datetime")))
+        .or_else(|| {
+            columns.iter().find(|c| {
+                matches!(
+                    c.name.to_lowercase().as_str(),
+                    "date" | "time" | "timestamp" | "datetime"
+                )
+            })
+        })
         .map(|c| c.name.as_str())
 }
 
@@ -159,18 +268,22 @@ pub(super) fn missing(phrase: &str, file: &str, columns: &[Column]) -> String {
         Some(name) => format!("near: `{name}`; "),
         None => String::new(),
     };
-    format!("no column `{phrase}` in {file}; {near}its columns: {}", names.join(", "))
+    format!(
+        "no column `{phrase}` in {file}; {near}its columns: {}",
+        names.join(", ")
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn columns(names: &str) -> Vec<Column> {
-        names
-            .split(',')
-            .map(|name| Column { name: name.to_owned(), kind: ColumnKind::Number })
-            .collect()
+    fn columns(names: &str) -> Columns {
+        let column = |name: &str| Column {
+            name: name.to_owned(),
+            kind: ColumnKind::Number,
+        };
+        Columns::new(names.split(',').map(column).collect())
     }
 
     #[test]
@@ -179,20 +292,46 @@ mod tests {
         let computed = columns("month,mean_temperature_c,sum_rain_mm");
         let market = columns("Trade Date,open,high,low,close,Adj-Close,volume");
         for (table, phrase, name) in [
-            (&weather, "Temperature", "temperature_c"), (&weather, "rain", "rain_mm"), (&weather, "temp", "temperature_c"),
-            (&weather, "wind km/h", "wind_kmh"), (&weather, "temprature", "temperature_c"), (&weather, "sunshine", "sunshine_h"),
-            (&weather, "dates", "date"), (&weather, "rain column", "rain_mm"), (&weather, "rain values", "rain_mm"),
-            (&computed, "temperature", "mean_temperature_c"), (&computed, "total rain", "sum_rain_mm"),
-            (&computed, "average temperature", "mean_temperature_c"), (&market, "trade_date", "Trade Date"),
-            (&market, "close", "close"), (&market, "adj close", "Adj-Close"), (&market, "closing price", "close"),
+            (&weather, "Temperature", "temperature_c"),
+            (&weather, "rain", "rain_mm"),
+            (&weather, "temp", "temperature_c"),
+            (&weather, "wind km/h", "wind_kmh"),
+            (&weather, "temprature", "temperature_c"),
+            (&weather, "sunshine", "sunshine_h"),
+            (&weather, "dates", "date"),
+            (&weather, "rain column", "rain_mm"),
+            (&weather, "rain values", "rain_mm"),
+            (&computed, "temperature", "mean_temperature_c"),
+            (&computed, "total rain", "sum_rain_mm"),
+            (&computed, "average temperature", "mean_temperature_c"),
+            (&market, "trade_date", "Trade Date"),
+            (&market, "close", "close"),
+            (&market, "adj close", "Adj-Close"),
+            (&market, "closing price", "close"),
         ] {
-            assert_eq!(resolve(table, phrase, Reach::Spelling), Found::One(name.to_owned()), "{phrase}");
+            assert_eq!(
+                table.resolve(phrase, Reach::Spelling),
+                Found::One(name.to_owned()),
+                "{phrase}"
+            );
         }
-        for phrase in ["humidity", "lowest", "mean temperature", "rainfall total", "show"] {
-            assert_eq!(resolve(&weather, phrase, Reach::Spelling), Found::Nothing, "{phrase}");
+        for phrase in [
+            "humidity",
+            "lowest",
+            "mean temperature",
+            "rainfall total",
+            "show",
+        ] {
+            assert_eq!(
+                weather.resolve(phrase, Reach::Spelling),
+                Found::Nothing,
+                "{phrase}"
+            );
         }
         let two = columns("rain_north,rain_south");
-        assert!(matches!(resolve(&two, "rain", Reach::Words), Found::Many(names) if names.len() == 2));
+        assert!(
+            matches!(two.resolve("rain", Reach::Words), Found::Many(names) if names.len() == 2)
+        );
     }
 
     #[test]

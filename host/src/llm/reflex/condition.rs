@@ -9,7 +9,10 @@ use super::word::{Shape, Word, count, key, number};
 
 /// Words that lead to a condition and mean nothing once it was read.
 pub(super) fn leads(norm: &str) -> bool {
-    matches!(norm, "where" | "when" | "whose" | "if" | "only" | "having" | "had" | "while")
+    matches!(
+        norm,
+        "where" | "when" | "whose" | "if" | "only" | "having" | "had" | "while"
+    )
 }
 
 /// Comparisons, longest first.
@@ -49,8 +52,26 @@ const COMPARISONS: &[(&[&str], &str)] = &[
 pub(super) fn is_comparison(norm: &str) -> bool {
     matches!(
         norm,
-        "more" | "less" | "fewer" | "greater" | "than" | "above" | "below" | "under" | "least" | "exceeding" | "exceeds"
-            | "exceeded" | "between" | "since" | "before" | "after" | "until" | "contains" | "containing" | "equals"
+        "more"
+            | "less"
+            | "fewer"
+            | "greater"
+            | "than"
+            | "above"
+            | "below"
+            | "under"
+            | "least"
+            | "exceeding"
+            | "exceeds"
+            | "exceeded"
+            | "between"
+            | "since"
+            | "before"
+            | "after"
+            | "until"
+            | "contains"
+            | "containing"
+            | "equals"
     )
 }
 
@@ -71,7 +92,10 @@ pub(super) fn read(reader: &mut Reader) {
     }
     let either = reader.words.iter().any(|w| w.norm == "or");
     if either && !reader.query.conditions.is_empty() {
-        reader.query.problems.push("conditions that are joined with \"or\" are not understood".to_owned());
+        reader
+            .query
+            .problems
+            .push("conditions that are joined with \"or\" are not understood".to_owned());
     }
 }
 
@@ -90,11 +114,21 @@ fn comparison(reader: &Reader, i: usize) -> Option<(&'static str, usize)> {
         };
         return Some((sign, i + 1));
     }
-    let at = |words: &[&str], i: usize| words.iter().enumerate().all(|(k, w)| reader.norm(i + k) == *w);
+    let at = |words: &[&str], i: usize| {
+        words
+            .iter()
+            .enumerate()
+            .all(|(k, w)| reader.norm(i + k) == *w)
+    };
     // "is over", "was at least": the verb adds nothing to a comparison that follows.
-    let verb = usize::from(matches!(word.norm.as_str(), "is" | "was" | "were" | "are" | "be" | "had" | "has"));
+    let verb = usize::from(matches!(
+        word.norm.as_str(),
+        "is" | "was" | "were" | "are" | "be" | "had" | "has"
+    ));
     for start in [i + verb, i] {
-        let found = COMPARISONS.iter().find(|(words, _)| at(words, start) && !(start > i && words[0] == "is"));
+        let found = COMPARISONS
+            .iter()
+            .find(|(words, _)| at(words, start) && !(start > i && words[0] == "is"));
         if let Some((words, sign)) = found {
             return Some((sign, start + words.len()));
         }
@@ -115,7 +149,10 @@ fn value(reader: &Reader, i: usize, sign: &str) -> Option<(String, usize)> {
             while word.is_name() && reader.word(end).is_some_and(Word::is_name) {
                 end += 1;
             }
-            let raw: Vec<&str> = reader.words[i..end].iter().map(|w| w.raw.as_str()).collect();
+            let raw: Vec<&str> = reader.words[i..end]
+                .iter()
+                .map(|w| w.raw.as_str())
+                .collect();
             (raw.join(" "), end)
         }
         _ => return None,
@@ -129,15 +166,22 @@ fn value(reader: &Reader, i: usize, sign: &str) -> Option<(String, usize)> {
 /// "rain over 10 mm", "city is Oslo", "rain between 5 and 10", "rain is empty".
 fn column_first(reader: &mut Reader, i: usize) -> Option<usize> {
     let (column, after) = reader.column_at(i, Reach::Words)?;
-    if reader.norm(after) == "between" || (matches!(reader.norm(after), "is" | "was") && reader.norm(after + 1) == "between") {
+    if reader.norm(after) == "between"
+        || (matches!(reader.norm(after), "is" | "was") && reader.norm(after + 1) == "between")
+    {
         let start = after + 1 + usize::from(reader.norm(after) != "between");
         let (low, k) = value(reader, start, ">=")?;
-        if reader.words[start].shape == Shape::Date && reader.kind_of(&column) == Some(ColumnKind::Number) {
+        if reader.words[start].shape == Shape::Date
+            && reader.kind_of(&column) == Some(ColumnKind::Number)
+        {
             return None;
         }
         let k = k + usize::from(key(reader.norm(k)) == "with");
         let (high, end) = value(reader, k, "<=")?;
-        reader.query.conditions.extend([format!("{column} >= {low}"), format!("{column} <= {high}")]);
+        reader
+            .query
+            .conditions
+            .extend([format!("{column} >= {low}"), format!("{column} <= {high}")]);
         return Some(end);
     }
     let empty = usize::from(matches!(reader.norm(after), "is" | "are" | "was"));
@@ -153,7 +197,10 @@ fn column_first(reader: &mut Reader, i: usize) -> Option<usize> {
             reader.norm(i - 1)
         ));
     }
-    reader.query.conditions.push(format!("{column} {sign} {text}"));
+    reader
+        .query
+        .conditions
+        .push(format!("{column} {sign} {text}"));
     Some(end)
 }
 
@@ -166,14 +213,31 @@ fn value_first(reader: &mut Reader, i: usize) -> Option<usize> {
     let (text, k) = value(reader, k, sign)?;
     let k = reader.skip(k, &["of", "in"]);
     let (column, end) = reader.column_at(k, Reach::Words)?;
-    reader.query.conditions.push(format!("{column} {sign} {text}"));
+    reader
+        .query
+        .conditions
+        .push(format!("{column} {sign} {text}"));
     Some(end)
 }
 
 /// "since 2024-03-01", "before March 2024", "in 2024", "between 2024-03-01 and 2024-04-01".
 fn dates(reader: &mut Reader, i: usize) -> Option<usize> {
     let lead = reader.norm(i);
-    if !matches!(lead, "since" | "after" | "from" | "before" | "until" | "till" | "in" | "during" | "for" | "of" | "between" | "on") {
+    if !matches!(
+        lead,
+        "since"
+            | "after"
+            | "from"
+            | "before"
+            | "until"
+            | "till"
+            | "in"
+            | "during"
+            | "for"
+            | "of"
+            | "between"
+            | "on"
+    ) {
         return None;
     }
     let first = period(reader, i + 1)?;
@@ -215,27 +279,54 @@ struct Period {
 }
 
 fn period(reader: &Reader, i: usize) -> Option<Period> {
-    const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    const MONTHS: [&str; 12] = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ];
     let year = |i: usize| {
-        let word = reader.word(i).filter(|w| w.shape == Shape::Number && w.raw.len() == 4)?;
-        word.raw.parse::<u32>().ok().filter(|y| (1900..=2199).contains(y))
+        let word = reader
+            .word(i)
+            .filter(|w| w.shape == Shape::Number && w.raw.len() == 4)?;
+        word.raw
+            .parse::<u32>()
+            .ok()
+            .filter(|y| (1900..=2199).contains(y))
     };
     let month = |year: u32, month: u32, end: usize| {
-        let (y, m) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
-        Period { start: format!("{year}-{month:02}-01"), after: Some(format!("{y}-{m:02}-01")), end }
+        let (y, m) = if month == 12 {
+            (year + 1, 1)
+        } else {
+            (year, month + 1)
+        };
+        Period {
+            start: format!("{year}-{month:02}-01"),
+            after: Some(format!("{y}-{m:02}-01")),
+            end,
+        }
     };
     let word = reader.word(i)?;
     if word.shape == Shape::Date {
         return match word.raw.len() {
             7 => {
                 let (y, m) = word.raw.split_once('-')?;
-                Some(month(y.parse().ok()?, m.parse().ok().filter(|m| (1..=12).contains(m))?, i + 1))
+                Some(month(
+                    y.parse().ok()?,
+                    m.parse().ok().filter(|m| (1..=12).contains(m))?,
+                    i + 1,
+                ))
             }
-            _ => Some(Period { start: word.raw.clone(), after: None, end: i + 1 }),
+            _ => Some(Period {
+                start: word.raw.clone(),
+                after: None,
+                end: i + 1,
+            }),
         };
     }
     if let Some(year) = year(i) {
-        return Some(Period { start: format!("{year}-01-01"), after: Some(format!("{}-01-01", year + 1)), end: i + 1 });
+        return Some(Period {
+            start: format!("{year}-01-01"),
+            after: Some(format!("{}-01-01", year + 1)),
+            end: i + 1,
+        });
     }
     let prefix = word.norm.get(..3)?;
     let number = MONTHS.iter().position(|m| *m == prefix)? as u32 + 1;
@@ -254,7 +345,11 @@ fn name(reader: &mut Reader, i: usize) -> Option<usize> {
         Some(_) => return None,
         None => i + 1,
     };
-    if !reader.word(start).is_some_and(|w| w.is_name() && function(w).is_none()) || reader.column_at(start, Reach::Words).is_some() {
+    if !reader
+        .word(start)
+        .is_some_and(|w| w.is_name() && function(w).is_none())
+        || reader.column_at(start, Reach::Words).is_some()
+    {
         return None;
     }
     let (text, end) = value(reader, start, "=")?;

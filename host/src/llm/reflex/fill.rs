@@ -1,18 +1,21 @@
 //! Filling a skill's arguments from the words of a clause: what a template captured, and then the rest by type.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::llm::prompt::{Column, ColumnKind, SkillCard};
+use crate::llm::prompt::Column;
 
 use super::aggregate::mean_of_columns;
+use super::asked::{put_query, result_columns};
 use super::choice;
-use super::column::{Found, Reach, date_column, missing, resolve};
+use super::column::{Columns, Found, Reach, date_column, missing};
 use super::group::time_noun;
 use super::query::{self, Query, is_asking};
 use super::scene::{Scene, Source};
-use super::schema::{Arg, Use, choices, first, value};
+use super::schema::{Arg, Use, choices, value};
+use super::vocabulary::Vocabulary;
 use super::word::{Shape, Word, is_reference, key, number};
 
 /// A query that has to run before a skill that can only name columns.
@@ -26,7 +29,7 @@ pub(super) struct Prior {
 /// The arguments of one skill while they are filled.
 pub(super) struct Fill<'a> {
     pub scene: &'a Scene<'a>,
-    pub card: &'a SkillCard,
+    pub skill: &'a Vocabulary<'a>,
     pub args: &'a [Arg<'a>],
     pub words: &'a [Word],
     /// The keys of the words that belong to this skill's own language.
@@ -48,10 +51,10 @@ pub(super) struct Fill<'a> {
 }
 
 impl<'a> Fill<'a> {
-    pub fn columns(&self) -> Option<&'a [Column]> {
+    pub fn columns(&self) -> Option<&'a Columns> {
         match self.source {
-            Some(source) => source.columns.as_deref(),
-            None => Some(&[]),
+            Some(source) => source.columns.as_ref(),
+            None => Some(&self.scene.none),
         }
     }
 
@@ -61,27 +64,37 @@ impl<'a> Fill<'a> {
     }
 
     pub fn open(&self, used: Use) -> Option<Arg<'a>> {
-        self.args.iter().find(|arg| arg.used == used && !self.out.contains_key(arg.name)).copied()
+        self.args
+            .iter()
+            .find(|arg| arg.used == used && !self.out.contains_key(arg.name))
+            .copied()
     }
 
     /// What a template captured for `arg`.
     pub fn capture(&mut self, arg: &Arg, words: &[Word]) {
         let content: Vec<Word> = words.iter().filter(|w| w.is_content()).cloned().collect();
         match arg.used {
-            Use::File => match content.first() {
-                Some(word) => self.file(arg, word),
-                None => return,
-            },
+            Use::File => {
+                if let Some(word) = content.first() {
+                    self.file(arg, word);
+                }
+            }
             Use::Column => self.column(arg, words),
             Use::Columns => self.column_list(arg, words),
             Use::Choice => {
-                let said = content.iter().find_map(|w| choices(arg.schema).find(|c| key(&c.to_lowercase()) == w.key));
+                let said = content
+                    .iter()
+                    .find_map(|w| choices(arg.schema).find(|c| key(&c.to_lowercase()) == w.key));
                 if let Some(choice) = said {
                     self.set(arg, json!(choice));
                 }
             }
             Use::Integer | Use::Limit | Use::Number => {
-                let text = content.first().and_then(|w| number(&w.raw)).map(|n| n.to_string()).unwrap_or_default();
+                let text = content
+                    .first()
+                    .and_then(|w| number(&w.raw))
+                    .map(|n| n.to_string())
+                    .unwrap_or_default();
                 self.parsed(arg, &text);
             }
             Use::Url => {
@@ -104,7 +117,11 @@ impl<'a> Fill<'a> {
     }
 
     fn url(&mut self, arg: &Arg, word: &Word) {
-        let text = if word.shape == Shape::Url { word.raw.clone() } else { format!("https://{}", word.raw) };
+        let text = if word.shape == Shape::Url {
+            word.raw.clone()
+        } else {
+            format!("https://{}", word.raw)
+        };
         self.set(arg, json!(text));
     }
 
@@ -132,7 +149,8 @@ impl<'a> Fill<'a> {
     /// Several columns, cut at "and" and commas. "both" and "all" leave the choice to the skill.
     pub fn column_list(&mut self, arg: &Arg, words: &[Word]) {
         let mut columns = Vec::new();
-        for item in words.split_inclusive(|w| w.norm == "and" || w.mark == super::word::Mark::Comma) {
+        for item in words.split_inclusive(|w| w.norm == "and" || w.mark == super::word::Mark::Comma)
+        {
             match self.one_column(item) {
                 Ok(column) => columns.push(json!(column)),
                 Err(Some(problem)) => self.problems.push(problem),
@@ -150,20 +168,29 @@ impl<'a> Fill<'a> {
         let rows = self.source.map(Source::own_words).unwrap_or_default();
         let own: Vec<&Word> = words
             .iter()
-            .filter(|w| w.is_content() && !is_asking(w) && w.key != "column" && !rows.contains(&w.key))
+            .filter(|w| {
+                w.is_content() && !is_asking(w) && w.key != "column" && !rows.contains(&w.key)
+            })
             .filter(|w| !self.lexicon.contains(&w.key) || self.is_column(&w.raw))
             .collect();
         if own.is_empty() {
             return Err(None);
         }
-        let phrase = own.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
+        let phrase = own
+            .iter()
+            .map(|w| w.raw.as_str())
+            .collect::<Vec<_>>()
+            .join(" ");
         let Some(columns) = self.columns().filter(|_| self.source.is_some()) else {
             return Ok(phrase);
         };
-        if let Found::One(name) = resolve(columns, &phrase, Reach::Spelling) {
+        if let Found::One(name) = columns.resolve(&phrase, Reach::Spelling) {
             return Ok(name);
         }
-        if let Some(time) = time_noun(&phrase.to_lowercase()).or((phrase.eq_ignore_ascii_case("time") || phrase.eq_ignore_ascii_case("date")).then_some("day"))
+        if let Some(time) = time_noun(&phrase.to_lowercase()).or((phrase
+            .eq_ignore_ascii_case("time")
+            || phrase.eq_ignore_ascii_case("date"))
+        .then_some("day"))
             && let Some(date) = date_column(columns)
         {
             if !matches!(time, "day" | "hour") {
@@ -176,29 +203,49 @@ impl<'a> Fill<'a> {
         // "wind speed" where only wind is a column.
         if let [head @ .., last] = own.as_slice()
             && !query::is_keyword(last)
-            && let Found::One(name) = resolve(columns, &head.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" "), Reach::Words)
+            && let Found::One(name) = columns.resolve(
+                &head
+                    .iter()
+                    .map(|w| w.raw.as_str())
+                    .collect::<Vec<_>>()
+                    .join(" "),
+                Reach::Words,
+            )
         {
-            self.notes.push(format!("\"{phrase}\" was read as the column {name}"));
+            self.notes
+                .push(format!("\"{phrase}\" was read as the column {name}"));
             return Ok(name);
         }
         let file = self.source.map_or("the file", |s| s.path.as_str());
-        Err(Some(match resolve(columns, &phrase, Reach::Spelling) {
-            Found::Many(names) => format!("`{phrase}` could be any of the columns {} in {file}", names.join(", ")),
+        Err(Some(match columns.resolve(&phrase, Reach::Spelling) {
+            Found::Many(names) => format!(
+                "`{phrase}` could be any of the columns {} in {file}",
+                names.join(", ")
+            ),
             _ => missing(&phrase, file, columns),
         }))
     }
 
     pub fn is_column(&self, raw: &str) -> bool {
-        self.columns().is_some_and(|all| all.iter().any(|c| c.name.eq_ignore_ascii_case(raw)))
+        self.columns()
+            .is_some_and(|all| all.iter().any(|c| c.name.eq_ignore_ascii_case(raw)))
     }
 
     /// Everything that no template captured, by type.
     pub fn rest(&mut self, index_of_query: Option<(usize, &'a [Arg<'a>])>) {
         self.files();
         choice::fill(self);
-        if self.args.iter().any(|a| matches!(a.used, Use::Aggregate | Use::Condition)) {
+        if self
+            .args
+            .iter()
+            .any(|a| matches!(a.used, Use::Aggregate | Use::Condition))
+        {
             self.query();
-        } else if self.args.iter().any(|a| matches!(a.used, Use::Column | Use::Columns)) {
+        } else if self
+            .args
+            .iter()
+            .any(|a| matches!(a.used, Use::Column | Use::Columns))
+        {
             super::axes::fill(self, index_of_query);
         }
         self.literals();
@@ -211,9 +258,17 @@ impl<'a> Fill<'a> {
             if self.used[i] {
                 continue;
             }
-            let lead = (0..i).rev().find(|j| !matches!(self.words[*j].norm.as_str(), "the" | "my" | "our" | "this" | "file"));
+            let lead = (0..i).rev().find(|j| {
+                !matches!(
+                    self.words[*j].norm.as_str(),
+                    "the" | "my" | "our" | "this" | "file"
+                )
+            });
             let before = lead.map_or("", |j| self.words[j].norm.as_str());
-            let saving = matches!(before, "as" | "to" | "into") && self.words[..i].iter().any(|w| matches!(w.norm.as_str(), "save" | "write" | "store"));
+            let saving = matches!(before, "as" | "to" | "into")
+                && self.words[..i]
+                    .iter()
+                    .any(|w| matches!(w.norm.as_str(), "save" | "write" | "store"));
             let placed = word.shape == Shape::Plain
                 && matches!(before, "from" | "in" | "of" | "with" | "using")
                 && !self.is_column(&word.raw)
@@ -221,7 +276,9 @@ impl<'a> Fill<'a> {
             let arg = match word.shape {
                 Shape::File if saving => self.open(Use::Save),
                 Shape::Url => self.open(Use::Url),
-                Shape::File | Shape::Quoted if self.scene.file(&word.raw).is_some() => self.open(Use::File),
+                Shape::File | Shape::Quoted if self.scene.file(&word.raw).is_some() => {
+                    self.open(Use::File)
+                }
                 Shape::File => self.open(Use::File).or_else(|| self.open(Use::Url)),
                 _ if placed => self.open(Use::File),
                 _ => None,
@@ -232,7 +289,9 @@ impl<'a> Fill<'a> {
                 Use::Url => self.url(&arg, word),
                 _ => self.set(&arg, json!(word.raw)),
             }
-            let start = lead.filter(|j| !self.words[*j].is_content() && self.words[*j].norm != "and").unwrap_or(i);
+            let start = lead
+                .filter(|j| !self.words[*j].is_content() && self.words[*j].norm != "and")
+                .unwrap_or(i);
             self.used[start..=i].fill(true);
             self.aside[i] = true;
         }
@@ -245,33 +304,54 @@ impl<'a> Fill<'a> {
         let columns = self.joined_columns();
         let rows = self.source.map(Source::own_words).unwrap_or_default();
         let mut query = query::read(&words, columns.as_deref(), &rows);
-        let own = |i: &usize| !self.lexicon.contains(&words[*i].key) && !(words[*i].key == "column");
-        query.leftover = query.leftover.iter().filter(|i| own(i)).map(|i| free[*i]).collect();
+        let own = |i: &usize| !self.lexicon.contains(&words[*i].key) && words[*i].key != "column";
+        query.leftover = query
+            .leftover
+            .iter()
+            .filter(|i| own(i))
+            .map(|i| free[*i])
+            .collect();
         (query, free)
     }
 
     /// The source's columns and those of every other file that was named (a join).
-    fn joined_columns(&self) -> Option<Vec<Column>> {
-        let mut columns = self.columns()?.to_vec();
-        let files = self.args.iter().filter(|a| a.used == Use::File).filter_map(|a| self.out.get(a.name)?.as_str());
+    fn joined_columns(&self) -> Option<Cow<'a, Columns>> {
+        let own = self.columns()?;
+        let mut columns = own.to_vec();
+        let files = self
+            .args
+            .iter()
+            .filter(|a| a.used == Use::File)
+            .filter_map(|a| self.out.get(a.name)?.as_str());
         for source in files.filter_map(|path| self.scene.file(path)) {
-            for column in source.columns.iter().flatten() {
+            for column in source.columns.iter().flat_map(|c| c.iter()) {
                 if !columns.iter().any(|c| c.name == column.name) {
                     columns.push(column.clone());
                 }
             }
         }
-        Some(columns)
+        Some(if columns.len() == own.len() {
+            Cow::Borrowed(own)
+        } else {
+            Cow::Owned(Columns::new(columns))
+        })
     }
 
     fn query(&mut self) {
         let (mut query, free) = self.read_query();
         let columns = self.joined_columns();
-        let switched = self.args.iter().any(|a| a.used == Use::Switch && self.out.contains_key(a.name));
+        let switched = self
+            .args
+            .iter()
+            .any(|a| a.used == Use::Switch && self.out.contains_key(a.name));
         if let Some(source) = self.source {
             mean_of_columns(&mut query, |name| source.is_number(name));
         }
-        self.produces = if switched { None } else { result_columns(&query, columns.as_deref()) };
+        self.produces = if switched {
+            None
+        } else {
+            result_columns(&query, columns.as_deref().map(|all| &**all))
+        };
         self.groups = query.group.len();
         if query.weight() == 0 {
             self.problems.append(&mut query.problems);
@@ -296,17 +376,34 @@ impl<'a> Fill<'a> {
             }
             let wanted = |arg: &&Arg| arg.required && !self.out.contains_key(arg.name);
             let arg = match word.shape {
-                Shape::Quoted => self.args.iter().rev().filter(wanted).find(|a| a.used == Use::Text),
-                Shape::Number => self.args.iter().filter(wanted).find(|a| matches!(a.used, Use::Integer | Use::Number)),
+                Shape::Quoted => self
+                    .args
+                    .iter()
+                    .rev()
+                    .filter(wanted)
+                    .find(|a| a.used == Use::Text),
+                Shape::Number => self
+                    .args
+                    .iter()
+                    .filter(wanted)
+                    .find(|a| matches!(a.used, Use::Integer | Use::Number)),
                 _ => None,
             };
             if let Some(arg) = arg {
-                let text = if word.shape == Shape::Number { number(&word.raw).unwrap_or_default().to_string() } else { word.raw.clone() };
+                let text = if word.shape == Shape::Number {
+                    number(&word.raw).unwrap_or_default().to_string()
+                } else {
+                    word.raw.clone()
+                };
                 self.parsed(arg, &text);
                 self.used[i] = true;
             }
         }
-        let last = self.args.iter().rev().find(|a| a.required && a.used == Use::Text && !self.out.contains_key(a.name));
+        let last = self
+            .args
+            .iter()
+            .rev()
+            .find(|a| a.required && a.used == Use::Text && !self.out.contains_key(a.name));
         if let Some(arg) = last
             && let Some(range) = self.free_text()
         {
@@ -319,10 +416,17 @@ impl<'a> Fill<'a> {
     /// The words that are left, without the skill's own at the front; if its examples cover them all, what follows the
     /// first preposition.
     fn free_text(&self) -> Option<std::ops::Range<usize>> {
-        let own = |i: usize| self.used[i] || !self.words[i].is_content() || self.lexicon.contains(&self.words[i].key);
+        let own = |i: usize| {
+            self.used[i] || !self.words[i].is_content() || self.lexicon.contains(&self.words[i].key)
+        };
         let all = 0..self.words.len();
         let start = all.clone().find(|i| !own(*i)).or_else(|| {
-            let lead = all.clone().position(|i| matches!(self.words[i].norm.as_str(), "for" | "about" | "on" | "to" | "of"))?;
+            let lead = all.clone().position(|i| {
+                matches!(
+                    self.words[i].norm.as_str(),
+                    "for" | "about" | "on" | "to" | "of"
+                )
+            })?;
             (lead + 1 < self.words.len()).then_some(lead + 1)
         })?;
         let end = all.rev().find(|i| !self.used[*i])? + 1;
@@ -331,54 +435,8 @@ impl<'a> Fill<'a> {
 
     /// Whether the clause points at what came before.
     pub fn refers(&self) -> bool {
-        self.words.iter().any(|w| w.shape == Shape::Plain && is_reference(&w.norm) && w.norm != "all")
+        self.words
+            .iter()
+            .any(|w| w.shape == Shape::Plain && is_reference(&w.norm) && w.norm != "all")
     }
-}
-
-/// Writes a query into the arguments that are for it; what has no argument is a problem.
-pub(super) fn put_query(query: &Query, args: &[Arg], out: &mut Map<String, Value>, problems: &mut Vec<String>) {
-    let list = |texts: Vec<String>| Value::from(texts);
-    let order = query.order.iter().map(|(c, desc)| if *desc { format!("{c} desc") } else { c.clone() }).collect();
-    let parts = [
-        (Use::Condition, list(query.conditions.clone())),
-        (Use::Group, list(query.group.iter().map(|g| g.text.clone()).collect())),
-        (Use::Aggregate, list(query.compute.iter().map(|c| c.text.clone()).collect())),
-        (Use::Order, list(order)),
-        (Use::Limit, query.limit.map_or(json!([]), |n| json!(n))),
-    ];
-    for (used, value) in parts {
-        if value.as_array().is_some_and(Vec::is_empty) {
-            continue;
-        }
-        match first(args, used) {
-            Some(arg) => {
-                out.insert(arg.name.to_owned(), value);
-            }
-            None => problems.push(format!("the skill cannot do this part: {value}")),
-        }
-    }
-    if query.compute.is_empty()
-        && query.group.is_empty()
-        && !query.columns.is_empty()
-        && let Some(arg) = first(args, Use::Columns)
-    {
-        out.insert(arg.name.to_owned(), list(query.columns.clone()));
-    }
-}
-
-/// The columns of a query's result, where they can be known.
-pub(super) fn result_columns(query: &Query, columns: Option<&[Column]>) -> Option<Vec<Column>> {
-    let mut out: Vec<Column> = query.group.iter().map(|g| Column { name: g.column.clone(), kind: g.kind }).collect();
-    out.extend(query.compute.iter().map(|c| Column { name: c.column.clone(), kind: ColumnKind::Number }));
-    if !query.group.is_empty() && query.compute.is_empty() {
-        out.push(Column { name: "count".to_owned(), kind: ColumnKind::Number });
-    }
-    if !out.is_empty() {
-        return Some(out);
-    }
-    let all = columns?;
-    if query.columns.is_empty() {
-        return Some(all.to_vec());
-    }
-    Some(query.columns.iter().filter_map(|name| all.iter().find(|c| c.name == *name).cloned()).collect())
 }

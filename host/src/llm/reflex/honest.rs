@@ -1,26 +1,33 @@
 //! Honest plans: what reflex says when it cannot plan something, and what it could do instead.
 
+use std::cmp::Reverse;
+
 use crate::graph::plan::Plan;
 use crate::graph::report::Correction;
-use crate::llm::prompt::{ColumnKind, SkillCard};
+use crate::llm::prompt::ColumnKind;
 
 use super::chain::steps;
 use super::column::{date_column, only};
 use super::plan::{msg, shortened};
 use super::scene::{Scene, Source};
-use super::schema::{Use, args, choices};
+use super::schema::{Use, choices};
 use super::template::{Item, parse};
+use super::vocabulary::Vocabulary;
 use super::word::words;
 
 /// Begins a task detail whose rest is the reply itself.
 pub(super) const VERBATIM: &str = "Tell the user, word for word:\n\n";
 
-const WHO: &str = "I am reflex, the rule-based model that is built into kiso. I am not a language model.";
+const WHO: &str =
+    "I am reflex, the rule-based model that is built into kiso. I am not a language model.";
 const HOW: &str = "For requests in free language, set a language model in config.toml, such as `model = \"provider:model\"`.";
 
 /// A plan that does nothing but say why nothing can be done.
 pub(super) fn blocked(message: &str, why: &str, scene: &Scene) -> Plan {
-    let text = format!("{WHO} I cannot plan this: {why}.\n\n{}\n\n{HOW}", offers(scene));
+    let text = format!(
+        "{WHO} I cannot plan this: {why}.\n\n{}\n\n{HOW}",
+        offers(scene)
+    );
     Plan {
         goal: shortened(message),
         tasks: vec![msg(format!("{VERBATIM}{text}"))],
@@ -30,8 +37,13 @@ pub(super) fn blocked(message: &str, why: &str, scene: &Scene) -> Plan {
 
 /// The same plan again would be refused again.
 pub(super) fn refused(message: &str, correction: &Correction) -> Plan {
-    let why = format!("the plan that the rules give was refused ({})", correction.violations.join("; "));
-    let text = format!("{WHO} I cannot plan this: {why}, and the same rules would give the same plan again.\n\n{HOW}");
+    let why = format!(
+        "the plan that the rules give was refused ({})",
+        correction.violations.join("; ")
+    );
+    let text = format!(
+        "{WHO} I cannot plan this: {why}, and the same rules would give the same plan again.\n\n{HOW}"
+    );
     Plan {
         goal: shortened(message),
         tasks: vec![msg(format!("{VERBATIM}{text}"))],
@@ -42,60 +54,95 @@ pub(super) fn refused(message: &str, correction: &Correction) -> Plan {
 /// Whether a message only says hello or asks what can be done.
 pub(super) fn is_greeting(message: &str) -> bool {
     let said = words(message);
-    let text = said.iter().map(|w| w.norm.as_str()).collect::<Vec<_>>().join(" ");
+    let text = said
+        .iter()
+        .map(|w| w.norm.as_str())
+        .collect::<Vec<_>>()
+        .join(" ");
     let first = said.first().map_or("", |w| w.norm.as_str());
     (said.len() <= 3 && matches!(first, "hello" | "hi" | "hey" | "help" | "thanks"))
         || text == "thank you"
-        || matches!(text.as_str(), "what can you do" | "who are you" | "what are you")
+        || matches!(
+            text.as_str(),
+            "what can you do" | "who are you" | "what are you"
+        )
 }
 
 /// Says what reflex is and what it can do here.
 pub(super) fn introduction(message: &str, scene: &Scene) -> Plan {
     let text = format!("{WHO}\n\n{}\n\n{HOW}", offers(scene));
-    Plan { goal: shortened(message), tasks: vec![msg(format!("{VERBATIM}{text}"))], blocked: None }
+    Plan {
+        goal: shortened(message),
+        tasks: vec![msg(format!("{VERBATIM}{text}"))],
+        blocked: None,
+    }
 }
 
 fn offers(scene: &Scene) -> String {
     const MOST: usize = 5;
     let mut lines = vec!["What I can do here, for example:".to_owned()];
-    lines.extend(suggestions(scene, MOST).into_iter().map(|s| format!("- {s}")));
+    lines.extend(
+        suggestions(scene, MOST)
+            .into_iter()
+            .map(|s| format!("- {s}")),
+    );
     if lines.len() == 1 {
-        let names: Vec<&str> = scene.skills.iter().map(|s| s.name.as_str()).collect();
+        let names: Vec<&str> = scene.skills.iter().map(|s| s.card.name.as_str()).collect();
         lines = match names.is_empty() {
             true => vec!["No skill is installed (`kiso skill list`).".to_owned()],
-            false => vec![format!("Installed skills: {}; {}.", names.join(", "), scene.holdings())],
+            false => vec![format!(
+                "Installed skills: {}; {}.",
+                names.join(", "),
+                scene.holdings()
+            )],
         };
     }
     lines.push("- `SKILL key=value …` calls an installed skill as it stands, and `$ COMMAND` runs a command.".to_owned());
     lines.join("\n")
 }
 
-/// Sentences made from the skills' examples and the files at hand; only those that the rules do plan.
+/// Sentences made from the skills' examples and the files at hand; only those that the rules do plan. Of every skill
+/// the one that says most, then of every skill the next.
 pub(super) fn suggestions(scene: &Scene, most: usize) -> Vec<String> {
+    let mut of_each: Vec<_> = scene
+        .skills
+        .iter()
+        .map(|skill| {
+            let mut examples: Vec<&String> = skill.card.examples.iter().collect();
+            examples.sort_by_key(|example| Reverse(example.matches('{').count()));
+            let sentences = examples.into_iter().filter_map(|e| made(skill, e, scene));
+            sentences.filter(|sentence| {
+                let trial = Scene {
+                    text: sentence,
+                    ..scene.clone()
+                };
+                steps(&trial, &[]).is_ok()
+            })
+        })
+        .collect();
     let mut out: Vec<String> = Vec::new();
-    let longest = scene.skills.iter().map(|s| s.examples.len()).max().unwrap_or(0);
-    // The first example of every skill, then the second of every skill.
-    for round in 0..longest {
-        for card in scene.skills {
-            let Some(sentence) = card.examples.get(round).and_then(|e| made(card, e, scene)) else {
-                continue;
-            };
-            let trial = Scene { text: &sentence, skills: scene.skills, files: scene.files.clone(), complete: scene.complete };
-            if out.len() < most && !out.contains(&sentence) && steps(&trial, &[]).is_ok() {
-                out.push(sentence);
-            }
+    while out.len() < most {
+        let round: Vec<String> = of_each.iter_mut().filter_map(Iterator::next).collect();
+        if round.is_empty() {
+            break;
         }
+        out.extend(round);
     }
+    out.truncate(most);
     out
 }
 
 /// An example with its slots filled from the scene; nothing if one cannot be.
-fn made(card: &SkillCard, example: &str, scene: &Scene) -> Option<String> {
-    let known = args(card);
-    let mut files = scene.tables().chain(scene.files.iter().filter(|f| f.columns.is_none()));
+fn made(skill: &Vocabulary, example: &str, scene: &Scene) -> Option<String> {
+    let mut files = scene
+        .tables()
+        .chain(scene.files.iter().filter(|f| f.columns.is_none()));
     let table = scene.tables().next();
     let columns = table.and_then(|t| t.columns.as_deref()).unwrap_or_default();
-    let number = columns.iter().find(|c| c.kind == ColumnKind::Number).map(|c| c.name.as_str());
+    let number = columns
+        .iter()
+        .find(|c| c.kind == ColumnKind::Number)
+        .map(|c| c.name.as_str());
     let along = || date_column(columns).or(only(columns, ColumnKind::Text));
     let mut out = example.to_owned();
     for item in parse(example) {
@@ -103,7 +150,7 @@ fn made(card: &SkillCard, example: &str, scene: &Scene) -> Option<String> {
             Item::Literal { .. } => continue,
             Item::Fixed(arg, value) => (format!("{{{arg}={value}}}"), String::new()),
             Item::Slot(name) => {
-                let arg = known.iter().find(|a| a.name == name)?;
+                let arg = skill.args.iter().find(|a| a.name == name)?;
                 let text = match arg.used {
                     Use::File => files.next().map(|f: &Source| f.path.clone())?,
                     Use::Column => along()?.to_owned(),

@@ -3,16 +3,22 @@
 use serde_json::Value;
 
 use crate::graph::plan::{Plan, Task, TaskKind};
-use crate::llm::prompt::{FileCard, Pieces, SkillCard};
+use crate::llm::prompt::{Pieces, SkillCard};
 
 use super::chain::{Step, steps};
 use super::explicit::{self, Spelt};
-use super::scene::{Scene, Source};
+use super::scene::Scene;
+use super::vocabulary::Vocabulary;
 use super::{expect, honest, retry};
 
 /// The planner's answer to these pieces.
 pub(super) fn plan(pieces: &Pieces) -> Plan {
-    let message = pieces.new_message.as_deref().or(pieces.original_message.as_deref()).unwrap_or_default().trim();
+    let message = pieces
+        .new_message
+        .as_deref()
+        .or(pieces.original_message.as_deref())
+        .unwrap_or_default()
+        .trim();
     if let Some(correction) = &pieces.correction {
         return honest::refused(message, correction);
     }
@@ -24,7 +30,8 @@ pub(super) fn plan(pieces: &Pieces) -> Plan {
 
 fn first(pieces: &Pieces, message: &str) -> Plan {
     let skills = pieces.skills.as_deref().unwrap_or_default();
-    let scene = scene(message, skills, pieces.environment.as_deref());
+    let vocabularies: Vec<Vocabulary> = skills.iter().map(Vocabulary::new).collect();
+    let scene = Scene::new(message, &vocabularies, pieces.environment.as_deref());
     if let Some(spelt) = explicit::read(message, skills) {
         return match spelt {
             Ok(spelt) => spelt_out(message, spelt, skills),
@@ -37,20 +44,13 @@ fn first(pieces: &Pieces, message: &str) -> Plan {
     match steps(&scene, pieces.messages.as_deref().unwrap_or_default()) {
         Ok(steps) => {
             let notes: Vec<String> = steps.iter().flat_map(|s| s.notes.clone()).collect();
-            close(message, steps.iter().map(|step| task(step, skills)).collect(), &notes)
+            close(
+                message,
+                steps.iter().map(|step| task(step, skills)).collect(),
+                &notes,
+            )
         }
         Err(why) => honest::blocked(message, &why, &scene),
-    }
-}
-
-/// What a message is read against.
-pub(super) fn scene<'a>(text: &'a str, skills: &'a [SkillCard], files: Option<&[FileCard]>) -> Scene<'a> {
-    let source = |card: &FileCard| Source { path: card.path.clone(), columns: card.columns.clone(), groups: 0 };
-    Scene {
-        text,
-        skills,
-        files: files.unwrap_or_default().iter().map(source).collect(),
-        complete: files.is_some(),
     }
 }
 
@@ -83,8 +83,18 @@ fn spelt_out(message: &str, spelt: Vec<Spelt>, skills: &[SkillCard]) -> Plan {
                 review: true,
             },
             Spelt::Call { skill, args, text } => {
-                let index = skills.iter().position(|c| c.name == skill).unwrap_or_default();
-                let step = Step { skill: index, args, detail: text, produces: None, notes: Vec::new() };
+                let index = skills
+                    .iter()
+                    .position(|c| c.name == skill)
+                    .unwrap_or_default();
+                let step = Step {
+                    skill: index,
+                    args,
+                    detail: text,
+                    produces: None,
+                    groups: 0,
+                    notes: Vec::new(),
+                };
                 task(&step, skills)
             }
         })
@@ -93,7 +103,8 @@ fn spelt_out(message: &str, spelt: Vec<Spelt>, skills: &[SkillCard]) -> Plan {
 }
 
 /// What the closing task tells the worker to do.
-pub(super) const REPORT: &str = "Tell the user what came out, with the results and the files that were made.";
+pub(super) const REPORT: &str =
+    "Tell the user what came out, with the results and the files that were made.";
 
 /// Begins a line of a closing task that the user must be told.
 pub(super) const NOTE: &str = "Note: ";
@@ -105,7 +116,11 @@ pub(super) fn close(goal: &str, mut tasks: Vec<Task>, notes: &[String]) -> Plan 
         detail.push_str(&format!("\n{NOTE}{note}."));
     }
     tasks.push(msg(detail));
-    Plan { goal: shortened(goal), tasks, blocked: None }
+    Plan {
+        goal: shortened(goal),
+        tasks,
+        blocked: None,
+    }
 }
 
 /// A message to the user.

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::llm::prompt::{Column, ColumnKind};
+use crate::llm::prompt::ColumnKind;
 
-use super::column::{Found, Reach, date_column, resolve};
+use super::column::{Columns, Found, Reach, date_column};
 use super::word::{Mark, Shape, Word, is_filler, is_joint, is_reference};
 use super::{aggregate, condition, group, rank};
 
@@ -70,7 +70,7 @@ impl Query {
 /// The words of one phrase and who took them.
 pub(super) struct Reader<'a> {
     pub words: &'a [Word],
-    pub columns: Option<&'a [Column]>,
+    pub columns: Option<&'a Columns>,
     pub query: Query,
     /// Words for the rows of this table, as keys.
     rows: &'a BTreeSet<String>,
@@ -79,7 +79,7 @@ pub(super) struct Reader<'a> {
 
 /// Reads `words` as a query over a table with these columns; `None` if they are not known, and then any word may be one.
 /// `rows` are words for its rows beside the usual ones.
-pub(super) fn read(words: &[Word], columns: Option<&[Column]>, rows: &BTreeSet<String>) -> Query {
+pub(super) fn read(words: &[Word], columns: Option<&Columns>, rows: &BTreeSet<String>) -> Query {
     let mut reader = Reader {
         words,
         columns,
@@ -93,7 +93,11 @@ pub(super) fn read(words: &[Word], columns: Option<&[Column]>, rows: &BTreeSet<S
     group::read(&mut reader);
     aggregate::read(&mut reader);
     reader.query.leftover = (0..words.len())
-        .filter(|i| !reader.taken[*i] && !reader.is_row(&words[*i]) && !is_understood_anyway(&words[*i], &reader.query))
+        .filter(|i| {
+            !reader.taken[*i]
+                && !reader.is_row(&words[*i])
+                && !is_understood_anyway(&words[*i], &reader.query)
+        })
         .collect();
     reader.query
 }
@@ -113,8 +117,30 @@ fn is_understood_anyway(word: &Word, query: &Query) -> bool {
 pub(super) fn is_asking(word: &Word) -> bool {
     matches!(
         word.key.as_str(),
-        "show" | "find" | "tell" | "comput" | "compute" | "what" | "which" | "how" | "select" | "return" | "se" | "know" | "fetch"
-            | "report" | "look" | "group" | "grouped" | "who" | "pick" | "tak" | "keep" | "only" | "filter" | "much"
+        "show"
+            | "find"
+            | "tell"
+            | "comput"
+            | "compute"
+            | "what"
+            | "which"
+            | "how"
+            | "select"
+            | "return"
+            | "se"
+            | "know"
+            | "fetch"
+            | "report"
+            | "look"
+            | "group"
+            | "grouped"
+            | "who"
+            | "pick"
+            | "tak"
+            | "keep"
+            | "only"
+            | "filter"
+            | "much"
     )
 }
 
@@ -122,7 +148,16 @@ pub(super) fn is_asking(word: &Word) -> bool {
 pub(super) fn is_row(word: &Word) -> bool {
     matches!(
         word.key.as_str(),
-        "row" | "record" | "entry" | "item" | "observation" | "measurement" | "cas" | "tabl" | "value" | "valu"
+        "row"
+            | "record"
+            | "entry"
+            | "item"
+            | "observation"
+            | "measurement"
+            | "cas"
+            | "tabl"
+            | "value"
+            | "valu"
     )
 }
 
@@ -156,10 +191,14 @@ impl<'a> Reader<'a> {
 
     /// The same to the left: the last index before `i`, or none.
     pub fn skip_back(&self, i: usize, skipped: &[&str]) -> Option<usize> {
-        (0..i).rev().map_while(|j| self.word(j).map(|w| (j, w))).find_map(|(j, w)| {
-            let skip = w.shape == Shape::Plain && (is_filler(&w.norm) || skipped.contains(&w.norm.as_str()));
-            (!skip).then_some(j)
-        })
+        (0..i)
+            .rev()
+            .map_while(|j| self.word(j).map(|w| (j, w)))
+            .find_map(|(j, w)| {
+                let skip = w.shape == Shape::Plain
+                    && (is_filler(&w.norm) || skipped.contains(&w.norm.as_str()));
+                (!skip).then_some(j)
+            })
     }
 
     /// The column that the longest run of words from `i` on means, and the index after it.
@@ -184,15 +223,22 @@ impl<'a> Reader<'a> {
             if !span[span.len() - 1].is_content() || span.iter().any(|w| is_joint(&w.norm)) {
                 continue;
             }
-            let phrase = span.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
+            let phrase = span
+                .iter()
+                .map(|w| w.raw.as_str())
+                .collect::<Vec<_>>()
+                .join(" ");
             // A word with a meaning of its own is a column only when that is exactly its name.
             if span.len() == 1 && (is_keyword(first) || is_asking(first) || self.is_row(first)) {
-                match columns.iter().find(|c| c.name.eq_ignore_ascii_case(&phrase)) {
+                match columns
+                    .iter()
+                    .find(|c| c.name.eq_ignore_ascii_case(&phrase))
+                {
                     Some(column) => return Some((column.name.clone(), end)),
                     None => continue,
                 }
             }
-            if let Found::One(name) = resolve(columns, &phrase, reach) {
+            if let Found::One(name) = columns.resolve(&phrase, reach) {
                 return Some((name, end));
             }
         }
@@ -200,7 +246,10 @@ impl<'a> Reader<'a> {
     }
 
     pub fn kind_of(&self, name: &str) -> Option<ColumnKind> {
-        self.columns?.iter().find(|c| c.name == name).map(|c| c.kind)
+        self.columns?
+            .iter()
+            .find(|c| c.name == name)
+            .map(|c| c.kind)
     }
 
     /// The column of dates.

@@ -2,49 +2,86 @@
 
 use std::collections::BTreeSet;
 
-use crate::llm::prompt::{Column, ColumnKind, SkillCard};
+use crate::llm::prompt::{ColumnKind, FileCard};
 
-use super::word::{key, near_names};
+use super::column::{Columns, Found, Reach};
+use super::spelling::near_names;
+use super::vocabulary::Vocabulary;
+use super::word::key;
 
 /// A file that a step can read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Source {
     /// Relative to `/work`.
     pub path: String,
     /// `None` where the host did not look inside.
-    pub columns: Option<Vec<Column>>,
+    pub columns: Option<Columns>,
     /// How many columns at the front are groups; none unless an earlier step computes the file.
     pub groups: usize,
 }
 
 impl Source {
-    /// The keys of the words in the file's name: in `orders.csv`, "orders" are its rows.
+    /// The word that the file is called by, as a key: in `orders.csv`, "orders" are its rows. A name of more words is
+    /// a description, and a word that is a column's name stays that.
     pub fn own_words(&self) -> BTreeSet<String> {
         let name = self.path.rsplit('/').next().unwrap_or(&self.path);
-        let base = name.rsplit_once('.').map_or(name, |(base, _)| base).to_lowercase();
-        base.split(|c: char| !c.is_alphabetic()).filter(|part| part.len() >= 3).map(key).collect()
+        let base = name
+            .rsplit_once('.')
+            .map_or(name, |(base, _)| base)
+            .to_lowercase();
+        let mut parts = base
+            .split(|c: char| !c.is_alphabetic())
+            .filter(|part| part.len() >= 3);
+        let is_column = |word: &str| {
+            self.columns
+                .as_ref()
+                .is_some_and(|all| all.resolve(word, Reach::Name) != Found::Nothing)
+        };
+        match (parts.next(), parts.next()) {
+            (Some(word), None) if !is_column(word) => [key(word)].into(),
+            _ => BTreeSet::new(),
+        }
     }
 
     pub fn is_number(&self, column: &str) -> bool {
-        self.columns
-            .as_ref()
-            .is_none_or(|all| all.iter().any(|c| c.name == column && c.kind == ColumnKind::Number))
+        self.columns.as_ref().is_none_or(|all| {
+            all.iter()
+                .any(|c| c.name == column && c.kind == ColumnKind::Number)
+        })
     }
 }
 
 /// What a message is read against.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Scene<'a> {
     /// The message; words point into it.
     pub text: &'a str,
-    pub skills: &'a [SkillCard],
+    pub skills: &'a [Vocabulary<'a>],
     /// The files of the workspace, and those that earlier steps of the plan leave.
     pub files: Vec<Source>,
     /// Whether `files` is all there is: only then can a file be said to be missing.
     pub complete: bool,
+    /// The columns of no file.
+    pub none: Columns,
 }
 
-impl Scene<'_> {
+impl<'a> Scene<'a> {
+    /// The scene of a message; without cards nothing is known about the workspace.
+    pub fn new(text: &'a str, skills: &'a [Vocabulary<'a>], files: Option<&[FileCard]>) -> Self {
+        let source = |card: &FileCard| Source {
+            path: card.path.clone(),
+            columns: card.columns.clone().map(Columns::new),
+            groups: 0,
+        };
+        Self {
+            text,
+            skills,
+            files: files.unwrap_or_default().iter().map(source).collect(),
+            complete: files.is_some(),
+            none: Columns::default(),
+        }
+    }
+
     /// The file that `said` means: its path, its name, or its name without the extension, in any case.
     pub fn file(&self, said: &str) -> Option<&Source> {
         let said = said.trim_start_matches("/work/").trim_start_matches("./");
@@ -59,7 +96,14 @@ impl Scene<'_> {
             .find(|f| f.path == said)
             .or_else(|| only(&|f| f.path.to_lowercase() == lower))
             .or_else(|| only(&|f| name(&f.path) == lower))
-            .or_else(|| only(&|f| f.columns.is_some() && name(&f.path).rsplit_once('.').is_some_and(|(base, _)| base == lower)))
+            .or_else(|| {
+                only(&|f| {
+                    f.columns.is_some()
+                        && name(&f.path)
+                            .rsplit_once('.')
+                            .is_some_and(|(base, _)| base == lower)
+                })
+            })
     }
 
     /// The files that hold tables.
@@ -80,7 +124,12 @@ impl Scene<'_> {
     /// "the workspace holds a, b" or that it is empty.
     pub fn holdings(&self) -> String {
         const SHOWN: usize = 12;
-        let paths: Vec<&str> = self.files.iter().map(|f| f.path.as_str()).take(SHOWN).collect();
+        let paths: Vec<&str> = self
+            .files
+            .iter()
+            .map(|f| f.path.as_str())
+            .take(SHOWN)
+            .collect();
         match (paths.len(), self.files.len() - paths.len()) {
             (0, _) => "the workspace is empty".to_owned(),
             (_, 0) => format!("the workspace holds {}", paths.join(", ")),
@@ -92,7 +141,10 @@ impl Scene<'_> {
     pub fn slice(&self, words: &[super::word::Word]) -> &str {
         match words {
             [one] => one_word(self.text, one),
-            [first, .., last] => self.text.get(first.at.start..last.at.end).unwrap_or_default(),
+            [first, .., last] => self
+                .text
+                .get(first.at.start..last.at.end)
+                .unwrap_or_default(),
             [] => "",
         }
     }

@@ -9,7 +9,10 @@ use super::word::{Shape, Word, is_filler, is_joint, is_reference, words};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Item {
     /// A word, by its key; without content it may be absent from the clause.
-    Literal { key: String, content: bool },
+    Literal {
+        key: String,
+        content: bool,
+    },
     Slot(String),
     /// Sets an argument and captures nothing.
     Fixed(String, String),
@@ -20,11 +23,17 @@ pub(super) fn parse(example: &str) -> Vec<Item> {
     let mut items = Vec::new();
     let mut rest = example;
     while !rest.is_empty() {
-        let (text, slot, after) = match rest.split_once('{').and_then(|(a, b)| b.split_once('}').map(|(s, c)| (a, s, c))) {
+        let (text, slot, after) = match rest
+            .split_once('{')
+            .and_then(|(a, b)| b.split_once('}').map(|(s, c)| (a, s, c)))
+        {
             Some((text, slot, after)) => (text, Some(slot), after),
             None => (rest, None, ""),
         };
-        items.extend(words(text).into_iter().map(|w| Item::Literal { content: w.is_content(), key: w.key }));
+        items.extend(words(text).into_iter().map(|w| Item::Literal {
+            content: w.is_content(),
+            key: w.key,
+        }));
         items.extend(slot.map(|slot| match slot.split_once('=') {
             Some((arg, value)) => Item::Fixed(arg.trim().to_owned(), value.trim().to_owned()),
             None => Item::Slot(slot.trim().to_owned()),
@@ -67,79 +76,118 @@ pub(super) struct Alignment {
 /// The longest capture; more words than this are no argument but another sentence.
 const MAX_CAPTURE: usize = 40;
 
+/// What is best done at one place of a template and a clause.
+#[derive(Clone, Copy)]
+enum Move {
+    End,
+    /// A filler of the clause is passed over.
+    Pass,
+    Fix,
+    Meet,
+    /// A literal of the template is not said.
+    Omit,
+    /// The words up to here are captured.
+    Capture(usize),
+}
+
 /// Lays `clause` along `items`. `fits` says how well words fill a slot, and `None` where they cannot.
-pub(super) fn align(items: &[Item], clause: &[Word], fits: &dyn Fn(&str, &[Word]) -> Option<i32>) -> Option<Alignment> {
+pub(super) fn align(
+    items: &[Item],
+    clause: &[Word],
+    fits: &dyn Fn(&str, &[Word]) -> Option<i32>,
+) -> Option<Alignment> {
     let (t, w) = (items.len(), clause.len());
     // Filled from the ends: what is best from (item, word) on, so that no path is walked twice.
-    let mut best: Vec<Vec<Option<Alignment>>> = vec![vec![None; w + 1]; t + 1];
+    let mut best: Vec<Vec<Option<(i32, Move)>>> = vec![vec![None; w + 1]; t + 1];
     for ti in (0..=t).rev() {
         for wi in (0..=w).rev() {
-            let mut options: Vec<Alignment> = Vec::new();
-            if ti == t {
-                let left = clause[wi..].iter().filter(|word| word.is_content()).count();
-                options.push(Alignment { score: -2 * left as i32, rest: wi..w, ..Alignment::default() });
-            } else {
-                match &items[ti] {
-                    Item::Fixed(arg, value) => {
-                        if let Some(next) = &best[ti + 1][wi] {
-                            let mut one = next.clone();
-                            one.fixed.push((arg.clone(), value.clone()));
-                            options.push(one);
-                        }
+            let mut chosen: Option<(i32, Move)> = None;
+            // The first of equals stays: an answer must not depend on anything but the input.
+            let mut offer = |next: Option<(i32, Move)>, gain: i32, step: Move| {
+                if let Some((score, _)) = next
+                    && chosen.is_none_or(|(most, _)| score + gain > most)
+                {
+                    chosen = Some((score + gain, step));
+                }
+            };
+            match items.get(ti) {
+                None => {
+                    let left = clause[wi..].iter().filter(|word| word.is_content()).count();
+                    offer(Some((-2 * left as i32, Move::End)), 0, Move::End);
+                }
+                Some(Item::Fixed(..)) => offer(best[ti + 1][wi], 0, Move::Fix),
+                Some(Item::Literal { key, content }) => {
+                    if wi < w && clause[wi].shape == Shape::Plain && clause[wi].key == *key {
+                        offer(
+                            best[ti + 1][wi + 1],
+                            if *content { 3 } else { 1 },
+                            Move::Meet,
+                        );
                     }
-                    Item::Literal { key, content } => {
-                        if wi < w
-                            && clause[wi].shape == Shape::Plain
-                            && clause[wi].key == *key
-                            && let Some(next) = &best[ti + 1][wi + 1]
-                        {
-                            let mut one = next.clone();
-                            one.score += if *content { 3 } else { 1 };
-                            one.literals += usize::from(*content);
-                            one.met.push(wi);
-                            options.push(one);
-                        }
-                        // Between two slots a preposition is all that tells where one ends.
-                        let parts_slots = ti > 0 && matches!((&items[ti - 1], items.get(ti + 1)), (Item::Slot(_), Some(Item::Slot(_))));
-                        if !content && !parts_slots && let Some(next) = &best[ti + 1][wi] {
-                            options.push(next.clone());
-                        }
-                    }
-                    Item::Slot(arg) => {
-                        for end in wi + 1..=w.min(wi + MAX_CAPTURE) {
-                            if let Some(next) = &best[ti + 1][end]
-                                && let Some(score) = fits(arg, &clause[wi..end])
-                            {
-                                let mut one = next.clone();
-                                one.score += score;
-                                one.captures.push((arg.clone(), wi..end));
-                                options.push(one);
-                            }
-                        }
+                    // Between two slots a preposition is all that tells where one ends.
+                    let parts_slots = ti > 0
+                        && matches!(
+                            (&items[ti - 1], items.get(ti + 1)),
+                            (Item::Slot(_), Some(Item::Slot(_)))
+                        );
+                    if !content && !parts_slots {
+                        offer(best[ti + 1][wi], 0, Move::Omit);
                     }
                 }
-                if wi < w
-                    && skippable(&clause[wi])
-                    && let Some(next) = &best[ti][wi + 1]
-                {
-                    options.push(next.clone());
+                Some(Item::Slot(arg)) => {
+                    for end in wi + 1..=w.min(wi + MAX_CAPTURE) {
+                        if let Some(score) =
+                            best[ti + 1][end].and_then(|_| fits(arg, &clause[wi..end]))
+                        {
+                            offer(best[ti + 1][end], score, Move::Capture(end));
+                        }
+                    }
                 }
             }
-            // The first of equals: an answer must not depend on anything but the input.
-            let mut chosen: Option<Alignment> = None;
-            for option in options {
-                if chosen.as_ref().is_none_or(|c| option.score > c.score) {
-                    chosen = Some(option);
-                }
+            if ti < t && wi < w && skippable(&clause[wi]) {
+                offer(best[ti][wi + 1], 0, Move::Pass);
             }
             best[ti][wi] = chosen;
         }
     }
-    best[0][0].take()
+    let mut out = Alignment {
+        score: best[0][0]?.0,
+        ..Alignment::default()
+    };
+    let (mut ti, mut wi) = (0, 0);
+    while let Some((_, step)) = best[ti][wi] {
+        match (step, items.get(ti)) {
+            (Move::End, _) | (_, None) => break,
+            (Move::Pass, _) => wi += 1,
+            (Move::Omit, _) => ti += 1,
+            (Move::Fix, Some(item)) => {
+                if let Item::Fixed(arg, value) = item {
+                    out.fixed.push((arg.clone(), value.clone()));
+                }
+                ti += 1;
+            }
+            (Move::Meet, Some(item)) => {
+                out.literals += usize::from(matches!(item, Item::Literal { content: true, .. }));
+                out.met.push(wi);
+                (ti, wi) = (ti + 1, wi + 1);
+            }
+            (Move::Capture(end), Some(item)) => {
+                if let Item::Slot(arg) = item {
+                    out.captures.push((arg.clone(), wi..end));
+                }
+                (ti, wi) = (ti + 1, end);
+            }
+        }
+    }
+    out.rest = wi..w;
+    Some(out)
 }
 
 fn skippable(word: &Word) -> bool {
-    word.shape == Shape::Plain && (is_filler(&word.norm) || (is_joint(&word.norm) && word.norm != "and") || is_reference(&word.norm))
+    word.shape == Shape::Plain
+        && (is_filler(&word.norm)
+            || (is_joint(&word.norm) && word.norm != "and")
+            || is_reference(&word.norm))
 }
 
 #[cfg(test)]
@@ -148,9 +196,21 @@ mod tests {
 
     fn laid(template: &str, clause: &str) -> Option<Vec<(String, String)>> {
         let clause = words(clause);
-        let alignment = align(&parse(template), &clause, &|_, words| Some(i32::from(!words.is_empty())))?;
-        let text = |range: &Range<usize>| clause[range.clone()].iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
-        let mut all: Vec<_> = alignment.captures.iter().map(|(arg, range)| (arg.clone(), text(range))).collect();
+        let alignment = align(&parse(template), &clause, &|_, words| {
+            Some(i32::from(!words.is_empty()))
+        })?;
+        let text = |range: &Range<usize>| {
+            clause[range.clone()]
+                .iter()
+                .map(|w| w.raw.as_str())
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let mut all: Vec<_> = alignment
+            .captures
+            .iter()
+            .map(|(arg, range)| (arg.clone(), text(range)))
+            .collect();
         all.sort();
         Some(all)
     }
@@ -159,11 +219,26 @@ mod tests {
     fn captures() {
         let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
         assert_eq!(
-            laid("translate {text} to {language}", "please translate good morning to Norwegian"),
-            Some(vec![pair("language", "Norwegian"), pair("text", "good morning")])
+            laid(
+                "translate {text} to {language}",
+                "please translate good morning to Norwegian"
+            ),
+            Some(vec![
+                pair("language", "Norwegian"),
+                pair("text", "good morning")
+            ])
         );
-        assert_eq!(laid("draw {y} per {x}", "plotting the close over day"), Some(vec![pair("x", "day"), pair("y", "the close")]));
-        assert_eq!(laid("translate {text} to {language}", "fetch the page"), None);
-        assert_eq!(parse("what columns? {describe=true}").last(), Some(&Item::Fixed("describe".to_owned(), "true".to_owned())));
+        assert_eq!(
+            laid("draw {y} per {x}", "plotting the close over day"),
+            Some(vec![pair("x", "day"), pair("y", "the close")])
+        );
+        assert_eq!(
+            laid("translate {text} to {language}", "fetch the page"),
+            None
+        );
+        assert_eq!(
+            parse("what columns? {describe=true}").last(),
+            Some(&Item::Fixed("describe".to_owned(), "true".to_owned()))
+        );
     }
 }

@@ -45,6 +45,7 @@ pub(super) struct Word {
     pub mark: Mark,
     /// Bytes of the text, quotes included.
     pub at: Range<usize>,
+    content: bool,
 }
 
 impl Word {
@@ -53,6 +54,8 @@ impl Word {
         Self {
             raw: raw.to_owned(),
             key: key(&norm),
+            content: shape != Shape::Plain
+                || !(is_filler(&norm) || is_joint(&norm) || is_reference(&norm)),
             norm,
             shape,
             mark: Mark::None,
@@ -62,8 +65,7 @@ impl Word {
 
     /// Whether the word says something: no filler, no preposition, no "and".
     pub fn is_content(&self) -> bool {
-        self.shape != Shape::Plain
-            || !(is_filler(&self.norm) || is_joint(&self.norm) || is_reference(&self.norm))
+        self.content
     }
 
     /// Written with a capital, as names are.
@@ -222,7 +224,8 @@ pub(super) fn number(text: &str) -> Option<f64> {
         .find(|(i, c)| !(c.is_ascii_digit() || *c == '.' || (*i == 0 && "+-".contains(*c))))
         .map_or(text.len(), |(i, _)| i);
     let unit = &text[end..];
-    let glued = unit.chars().count() <= 4 && unit.chars().all(|c| c.is_alphabetic() || "%°/".contains(c));
+    let glued =
+        unit.chars().count() <= 4 && unit.chars().all(|c| c.is_alphabetic() || "%°/".contains(c));
     (end > 0 && glued)
         .then(|| text[..end].parse().ok())
         .flatten()
@@ -283,7 +286,15 @@ pub(super) fn stem(norm: &str) -> String {
 pub(super) const SYNONYMS: &[&[&str]] = &[
     &["mean", "average", "avg"],
     &["total", "sum"],
-    &["plot", "draw", "chart", "graph", "visualize", "visualise", "diagram"],
+    &[
+        "plot",
+        "draw",
+        "chart",
+        "graph",
+        "visualize",
+        "visualise",
+        "diagram",
+    ],
     &["by", "per", "over", "against", "versus", "vs"],
     &["from", "in", "of", "within", "inside"],
     &["show", "list", "display", "print"],
@@ -296,82 +307,140 @@ pub(super) const SYNONYMS: &[&[&str]] = &[
 /// The key of a lower-case word: two words with one key count as the same.
 pub(super) fn key(norm: &str) -> String {
     static ROWS: OnceLock<BTreeMap<String, &str>> = OnceLock::new();
-    let rows = ROWS.get_or_init(|| SYNONYMS.iter().flat_map(|row| row.iter().map(|word| (stem(word), row[0]))).collect());
+    let rows = ROWS.get_or_init(|| {
+        SYNONYMS
+            .iter()
+            .flat_map(|row| row.iter().map(|word| (stem(word), row[0])))
+            .collect()
+    });
     let own = stem(norm);
     rows.get(&own).map(|word| (*word).to_owned()).unwrap_or(own)
 }
 
 const FILLERS: &[&str] = &[
-    "a", "an", "the", "please", "kindly", "can", "could", "would", "will", "should", "you", "i", "we", "want", "need",
-    "like", "me", "us", "my", "our", "your", "now", "also", "just", "simply", "let", "lets", "let's", "is", "are", "was",
-    "were", "be", "do", "does", "did", "there", "here", "some", "any", "using", "use", "as", "to", "for", "on", "at",
-    "into", "its", "their", "nice", "quick", "simple", "new", "small", "good", "pretty", "little", "beautiful", "give",
-    "make", "create", "have", "has", "had", "file", "so", "i'd", "i'm", "out", "up", "compare", "what's", "hey", "ok", "okay",
+    "a",
+    "an",
+    "the",
+    "please",
+    "kindly",
+    "can",
+    "could",
+    "would",
+    "will",
+    "should",
+    "you",
+    "i",
+    "we",
+    "want",
+    "need",
+    "like",
+    "me",
+    "us",
+    "my",
+    "our",
+    "your",
+    "now",
+    "also",
+    "just",
+    "simply",
+    "let",
+    "lets",
+    "let's",
+    "is",
+    "are",
+    "was",
+    "were",
+    "be",
+    "do",
+    "does",
+    "did",
+    "there",
+    "here",
+    "some",
+    "any",
+    "using",
+    "use",
+    "as",
+    "to",
+    "for",
+    "on",
+    "at",
+    "into",
+    "its",
+    "their",
+    "nice",
+    "quick",
+    "simple",
+    "new",
+    "small",
+    "good",
+    "pretty",
+    "little",
+    "beautiful",
+    "give",
+    "make",
+    "create",
+    "have",
+    "has",
+    "had",
+    "file",
+    "so",
+    "i'd",
+    "i'm",
+    "out",
+    "up",
+    "compare",
+    "what's",
+    "hey",
+    "ok",
+    "okay",
 ];
 
 /// A word that changes nothing.
 pub(super) fn is_filler(norm: &str) -> bool {
-    FILLERS.contains(&norm)
+    static SET: OnceLock<BTreeSet<&str>> = OnceLock::new();
+    SET.get_or_init(|| FILLERS.iter().copied().collect())
+        .contains(norm)
 }
 
 /// A preposition or "and": it places what follows and says nothing by itself.
 pub(super) fn is_joint(norm: &str) -> bool {
-    matches!(key(norm).as_str(), "by" | "from" | "with") || matches!(norm, "then" | "or" | "each" | "every")
+    matches!(
+        norm,
+        "by" | "per"
+            | "over"
+            | "against"
+            | "versus"
+            | "vs"
+            | "from"
+            | "in"
+            | "of"
+            | "within"
+            | "inside"
+            | "with"
+            | "and"
+            | "then"
+            | "or"
+            | "each"
+            | "every"
+    )
 }
 
 /// A word that stands for what came before.
 pub(super) fn is_reference(norm: &str) -> bool {
     matches!(
         norm,
-        "it" | "them" | "both" | "that" | "this" | "these" | "those" | "result" | "results" | "everything" | "all"
+        "it" | "them"
+            | "both"
+            | "that"
+            | "this"
+            | "these"
+            | "those"
+            | "result"
+            | "results"
+            | "everything"
+            | "all"
     )
-}
-
-/// How many insertions, deletions, replacements or swaps lead from `a` to `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-                let mut best = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    best = best.min(rows[i - 2][j - 2] + 1);
-                }
-                best
-            };
-        }
-    }
-    rows[a.len()][b.len()]
-}
-
-/// Near in spelling: one slip in a word of four letters or more, two from eight on.
-pub(super) fn is_near(a: &str, b: &str) -> bool {
-    let short = a.chars().count().min(b.chars().count());
-    let allowed = match short {
-        0..=3 => 0,
-        4..=7 => 1,
-        _ => 2,
-    };
-    a == b || (a.len().abs_diff(b.len()) <= 8 && distance(a, b) <= allowed)
-}
-
-/// The names that are near to `name` in spelling or begin alike, each once, in their order.
-pub(super) fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let fold = |s: &str| s.to_lowercase().replace(['_', '-', ' '], "");
-    let wanted = fold(name);
-    let mut seen = BTreeSet::new();
-    names
-        .filter(|candidate| {
-            let have = fold(candidate);
-            let begins = wanted.len() >= 3 && (have.starts_with(&wanted) || (have.len() >= 3 && wanted.starts_with(&have)));
-            let slip = wanted.chars().count() == 3 && distance(&wanted, &have) == 1;
-            (is_near(&wanted, &have) || slip || begins) && seen.insert(*candidate)
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -380,28 +449,37 @@ mod tests {
 
     #[test]
     fn shapes() {
-        let text = "Plot rain>=10mm from \"a b.csv\", mean(temp) since 2024-03-01 at https://x.org/a?b=c.";
+        let text =
+            "Plot rain>=10mm from \"a b.csv\", mean(temp) since 2024-03-01 at https://x.org/a?b=c.";
         let shapes: Vec<_> = words(text).into_iter().map(|w| (w.raw, w.shape)).collect();
         let expected = [
-            ("Plot", Shape::Plain), ("rain", Shape::Plain), (">=", Shape::Compare), ("10mm", Shape::Number),
-            ("from", Shape::Plain), ("a b.csv", Shape::Quoted), ("mean(temp)", Shape::Call), ("since", Shape::Plain),
-            ("2024-03-01", Shape::Date), ("at", Shape::Plain), ("https://x.org/a?b=c", Shape::Url),
+            ("Plot", Shape::Plain),
+            ("rain", Shape::Plain),
+            (">=", Shape::Compare),
+            ("10mm", Shape::Number),
+            ("from", Shape::Plain),
+            ("a b.csv", Shape::Quoted),
+            ("mean(temp)", Shape::Call),
+            ("since", Shape::Plain),
+            ("2024-03-01", Shape::Date),
+            ("at", Shape::Plain),
+            ("https://x.org/a?b=c", Shape::Url),
         ];
         assert_eq!(shapes, expected.map(|(raw, shape)| (raw.to_owned(), shape)));
     }
 
     #[test]
     fn stems_and_synonyms() {
-        for (a, b) in [("plotting", "plot"), ("cities", "city"), ("averages", "mean"), ("drawn", "drawn"), ("bars", "bar"), ("over", "per")] {
+        for (a, b) in [
+            ("plotting", "plot"),
+            ("cities", "city"),
+            ("averages", "mean"),
+            ("drawn", "drawn"),
+            ("bars", "bar"),
+            ("over", "per"),
+        ] {
             assert_eq!(key(a), key(b), "{a} and {b}");
         }
         assert_ne!(key("rain"), key("plot"));
-    }
-
-    #[test]
-    fn near() {
-        assert!(is_near("temprature", "temperature"));
-        assert!(!is_near("low", "row"));
-        assert_eq!(near_names("wether.csv", ["weather.csv", "market.csv"].into_iter()), ["weather.csv"]);
     }
 }

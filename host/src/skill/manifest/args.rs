@@ -53,7 +53,7 @@ struct Arg {
 
 /// What an argument means beyond its type. `file` is checked by the host: a path inside `/work`. The others tell the
 /// reflex model and the page how to fill it in.
-const FORMATS: [&str; 7] = ["file", "column", "url", "expression", "condition", "aggregate", "group"];
+const FORMATS: [&str; 7] = ["file", "column", "url", "condition", "aggregate", "group", "order"];
 
 /// A wrong argument, at a byte of the manifest.
 #[derive(Debug)]

@@ -84,10 +84,10 @@ impl Guess {
             self.month_first != self.day_first || text.as_bytes().get(1..3).is_some_and(|b| b.contains(&b'/'));
     }
 
-    /// The narrowest kind that all cells have; text for a column without cells.
+    /// The narrowest kind that all cells have; text for a column of empty cells, numbers where all say NaN.
     pub fn decide(&self, decimal_comma: bool) -> Reading {
         match self {
-            _ if !self.seen => Reading::Text,
+            _ if !self.seen && self.bytes == 0 => Reading::Text,
             _ if self.comma && self.comma_used && decimal_comma => Reading::Number(Style::Comma),
             _ if self.point => Reading::Number(Style::Point),
             _ if self.month_first => Reading::Date(Order::MonthFirst),

@@ -152,7 +152,7 @@ mod tests {
         {
             assert_eq!(parse(text, Style::Point), None, "{text}");
         }
-        assert_eq!(parse("3,14", Style::Comma), Some(3.14));
+        assert_eq!(parse("3,25", Style::Comma), Some(3.25));
         assert_eq!(parse("1.234.567,8", Style::Comma), Some(1_234_567.8));
     }
 

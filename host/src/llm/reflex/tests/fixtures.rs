@@ -6,7 +6,14 @@ use serde_json::{Value, json};
 use crate::graph::plan::{Plan, Task, TaskKind};
 use crate::llm::prompt::{Caller, Column, ColumnKind, FileCard, Pieces, SkillCard};
 
-fn card(name: &str, category: &str, summary: &str, examples: &[&str], required: &[&str], properties: Value) -> SkillCard {
+fn card(
+    name: &str,
+    category: &str,
+    summary: &str,
+    examples: &[&str],
+    required: &[&str],
+    properties: Value,
+) -> SkillCard {
     SkillCard {
         name: name.to_owned(),
         summary: summary.to_owned(),
@@ -28,13 +35,20 @@ pub(super) fn skills() -> Vec<SkillCard> {
             "data",
             "Reads CSV, JSON and JSON lines: describe, filter, group, aggregate, sort, join",
             &[
-                "compute {compute} by {group} from {file}",
                 "describe {file}",
+                "what is in {file}",
                 "what columns does {file} have? {describe=true}",
-                "show the rows of {file} where {where}",
+                "show {file}",
+                "show the first {limit} rows of {file}",
+                "show {file} where {where}",
+                "show {select} from {file} where {where}",
                 "how many rows of {file} have {where}",
-                "list the rows of {file} sorted by {sort}",
-                "join {file} and {join} on {on}",
+                "count the rows of {file} where {where}",
+                "compute {compute} from {file}",
+                "compute {compute} by {group} from {file}",
+                "compute {compute} by {group} from {file} and save it as {save}",
+                "sort {file} by {sort}",
+                "join {file} with {join} on {on}",
             ],
             &["file"],
             json!({
@@ -51,10 +65,18 @@ pub(super) fn skills() -> Vec<SkillCard> {
             "chart",
             "Draws a line, bar, scatter or histogram chart of a CSV or JSON file as SVG and PNG",
             &[
+                "plot {file}",
+                "plot {y} from {file}",
                 "plot {y} over {x} from {file}",
-                "draw {y} from {file} as a {kind} chart",
-                "draw a histogram of {y} from {file}",
-                "scatter plot of {y} against {x} in {file}",
+                "plot {y} by {x} from {file}",
+                "plot {y} against {x} from {file}",
+                "draw {y} over {x} from {file}",
+                "{kind} chart of {file}",
+                "{kind} chart of {y} by {x} from {file}",
+                "draw a {kind} chart of {y} by {x} from {file}",
+                "draw a {kind} chart of {y} over {x} from {file} as {out}",
+                "{kind} of {y} from {file}",
+                "{kind} plot of {y} over {x} from {file}",
             ],
             &["file"],
             json!({
@@ -71,18 +93,37 @@ pub(super) fn skills() -> Vec<SkillCard> {
         card(
             "fetch",
             "web",
-            "Gets a page or a document over HTTP as text, JSON or Markdown",
-            &["fetch {url}", "get the page {url} as {format}"],
+            "Fetches a web page or file by HTTP GET as Markdown, text or JSON, or saves it",
+            &[
+                "fetch {url}",
+                "read {url}",
+                "fetch {url} as {as}",
+                "get {url} as {as}",
+                "download {url} to {save}",
+                "save {url} as {save}",
+            ],
             &["url"],
-            json!({"url": {"type": "string", "format": "url"}, "format": {"type": "string", "enum": ["text", "json", "markdown"], "default": "markdown"}}),
+            json!({
+                "url": {"type": "string", "format": "url"},
+                "as": {"type": "string", "enum": ["markdown", "text", "json"], "default": "markdown"},
+                "save": {"type": "string"}, "max_bytes": {"type": "integer", "minimum": 1},
+            }),
         ),
         card(
             "feed",
             "web",
-            "Reads an RSS or Atom feed",
-            &["read the feed {url}", "latest entries of the feed {url}"],
-            &["url"],
-            json!({"url": {"type": "string", "format": "url"}, "limit": {"type": "integer", "minimum": 1, "maximum": 100}}),
+            "Lists the entries of an RSS, Atom or JSON feed, newest first",
+            &[
+                "list the feed {url}",
+                "read the feed {url} since {since}",
+                "show {limit} entries of the feed {url}",
+                "list the entries of {file}",
+            ],
+            &[],
+            json!({
+                "url": {"type": "string", "format": "url"}, "file": {"type": "string", "format": "file"},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 200}, "since": {"type": "string"},
+            }),
         ),
         card(
             "translate",
@@ -111,13 +152,23 @@ fn table(path: &str, columns: &str) -> FileCard {
             "t" => ColumnKind::Text,
             _ => ColumnKind::Number,
         };
-        Column { name: name.to_owned(), kind }
+        Column {
+            name: name.to_owned(),
+            kind,
+        }
     };
-    FileCard { path: path.to_owned(), bytes: 1000, columns: Some(columns.split(',').map(column).collect()) }
+    FileCard {
+        path: path.to_owned(),
+        bytes: 1000,
+        columns: Some(columns.split(',').map(column).collect()),
+    }
 }
 
 pub(super) fn weather() -> FileCard {
-    table("weather.csv", "date:d,city:t,temperature_c,rain_mm,wind_kmh,sunshine_h")
+    table(
+        "weather.csv",
+        "date:d,city:t,temperature_c,rain_mm,wind_kmh,sunshine_h",
+    )
 }
 
 pub(super) fn market() -> FileCard {
@@ -130,7 +181,10 @@ pub(super) fn cities() -> FileCard {
 
 /// Files that are nothing like the others.
 pub(super) fn orders() -> FileCard {
-    table("data/Orders 2024.csv", "Order Date:d,Customer Name:t,Unit Price,Quantity,Ship-Days")
+    table(
+        "data/Orders 2024.csv",
+        "Order Date:d,Customer Name:t,Unit Price,Quantity,Ship-Days",
+    )
 }
 
 pub(super) fn pieces(message: &str, files: Vec<FileCard>) -> Pieces {
@@ -156,7 +210,10 @@ pub(super) fn lines(plan: &Plan) -> Vec<String> {
             if let Some(map) = args.as_object_mut() {
                 map.shift_remove("title");
             }
-            Some(format!("{} {args}", task.skill.as_deref().unwrap_or_default()))
+            Some(format!(
+                "{} {args}",
+                task.skill.as_deref().unwrap_or_default()
+            ))
         }
         TaskKind::Exec => Some(format!("$ {}", task.detail)),
         TaskKind::Msg | TaskKind::Act => None,

@@ -1,0 +1,31 @@
+# The developer's commands. Each line also works without just.
+
+# the program
+build:
+    cargo build
+
+# all tests, with the guests they run
+test:
+    rustup target add wasm32-wasip2 && cargo test --workspace
+
+# what CI runs
+ci:
+    bash .ci/run
+
+# ratios in one run, on the release profile
+bench:
+    cargo bench --package kiso --bench bench
+
+# rustfmt and clippy, for the host, the skills and the test guests
+lint:
+    cargo fmt --all --check && cargo clippy --workspace --all-targets -- -D warnings
+    cd skills && cargo fmt --all --check && cargo clippy --release --target wasm32-wasip2 --target-dir ../target/guests -- -D warnings
+    cd tests/guests && cargo fmt --all --check && cargo clippy --release --target wasm32-wasip2 --target-dir ../../target/guests -- -D warnings
+
+# the native tests of the bundled skills
+test-skills:
+    cd skills && cargo test --target-dir ../target/skills-native
+
+# examples/*.csv from their scripts
+examples:
+    cd examples && python3 weather.py && python3 market.py

@@ -1,0 +1,99 @@
+//! The ordinary guests: each shape that can be installed, called through the command line.
+
+use crate::harness::{Home, guest};
+use serde_json::{Value, json};
+
+macro_rules! tested {
+    ($name:ident) => {
+        const _: fn() = $name;
+    };
+}
+// A guest without a test of its name does not compile.
+kiso_tests::foreach_guest!(tested);
+
+#[test]
+fn guest_echo() {
+    let home = Home::new();
+    home.add("echo");
+    let ran = home.kiso(&["skill", "run", "echo", "text=hello there"]);
+    assert_eq!(ran.ok().stdout, "hello there\n");
+}
+
+#[test]
+fn guest_hostile() {
+    // Each of its modes has a test in modes.rs; here, that the command line says what hit it and ends with 5.
+    let home = Home::new();
+    home.add("hostile");
+    let ran = home.kiso(&["skill", "run", "hostile", "mode=write"]);
+    ran.exit(5).says(&["hostile 0.1.0", "64 MiB", "[engine] write_mib"]);
+    let ran = home.kiso(&["skill", "run", "hostile", "mode=failure"]);
+    ran.exit(1).says(&["try tomorrow"]);
+    let object = home.call("hostile", &json!({ "mode": "write" }));
+    assert_eq!(object["ok"], false);
+    assert_eq!(object["error"]["limit"]["limit"], "call-writes");
+}
+
+#[test]
+fn guest_unwell() {
+    let home = Home::new();
+    let file = guest("unwell");
+    let ran = home.kiso(&["skill", "add", file.to_str().unwrap()]);
+    ran.exit(1).says(&["self-test failed", "the table of numbers is missing"]);
+    let ran = home.kiso(&["skill", "run", "unwell"]);
+    ran.exit(2).says(&["no such skill"]);
+}
+
+#[test]
+fn guest_command() {
+    let home = Home::new();
+    home.add("command");
+    let text = home.kiso(&["skill", "run", "command", "text=hi"]).ok().stdout.clone();
+    let given: Value = serde_json::from_str(&text).expect("it prints what it read");
+    assert_eq!(given["args"], json!({ "mode": "echo", "text": "hi" }), "defaults are filled in");
+    assert_eq!(given["workspace"], "/work");
+    home.kiso(&["skill", "run", "command", "mode=exit3"]).exit(1).says(&["exit code", "before the exit"]);
+    home.kiso(&["skill", "run", "command", "mode=complain"]).ok().prints(&["done"]);
+    home.kiso(&["skill", "run", "command", "mode=panic"]).exit(1).says(&["the command gave up, on purpose"]);
+    home.kiso(&["skill", "run", "command", "mode=print"]).exit(5).says(&["256 KiB", "output_kib"]);
+}
+
+#[test]
+fn guest_calc() {
+    let home = Home::new();
+    let file = guest("calc");
+    let ran = home.kiso(&["skill", "add", file.to_str().unwrap()]);
+    ran.ok().prints(&["loaded calc", "plain functions", "calc.add"]);
+    let cases = [
+        ("calc.add", json!({ "a": 2, "b": 40 }), json!(42)),
+        ("calc.mean", json!({ "values": [1, 2, 6] }), json!(3.0)),
+        ("calc.mean", json!({ "values": [] }), json!(null)),
+        ("calc.greet", json!({ "person": { "name": "Ada", "age": 36 } }), Value::Null),
+        ("calc.divide", json!({ "a": 1, "b": 8 }), json!(0.125)),
+        ("calc.swap", json!({ "pair": ["x", 18446744073709551615u64] }), json!([18446744073709551615u64, "x"])),
+        ("calc.initial", json!({ "name": "Ödön" }), json!("Ö")),
+        ("calc.bytes", json!({ "text": "é" }), json!([195, 169])),
+        ("calc.negate", json!({ "value": true }), json!(false)),
+        ("calc.convert", json!({ "degrees": 100, "from": "celsius", "to": "kelvin" }), json!(373.15)),
+        ("calc.open-on", json!({ "on": ["monday", "friday"] }), json!([2, ["monday", "friday"]])),
+        ("calc.area", json!({ "of": { "rectangle": [2, 3] } }), json!(6.0)),
+        ("calc.area", json!({ "of": "point" }), json!(0.0)),
+        ("calc.cover", json!({ "spans": [{ "start": -5, "end": 2 }, { "start": 0, "end": 9 }] }), Value::Null),
+    ];
+    for (tool, args, expected) in cases {
+        let object = home.call(tool, &args);
+        assert_eq!(object["ok"], true, "{tool} {args}: {object}");
+        if tool == "calc.greet" {
+            assert!(object["text"].as_str().unwrap().contains("Ada"), "{object}");
+        } else if tool == "calc.cover" {
+            assert_eq!((&object["data"]["start"], &object["data"]["end"]), (&json!(-5), &json!(9)), "{object}");
+        } else {
+            assert_eq!(object["data"], expected, "{tool} {args}");
+        }
+    }
+    let bad = home.call("calc.divide", &json!({ "a": 1, "b": 0 }));
+    assert_eq!((&bad["ok"], &bad["error"]["code"]), (&json!(false), &json!("failed")), "{bad}");
+    home.kiso(&["skill", "run", "calc.add", "a=1"]).exit(2).says(&["b: is required"]);
+    home.kiso(&["skill", "run", "calc.add", "a=1", "b=5000000000"]).exit(2).says(&["b: 5000000000 is greater than the maximum"]);
+    home.kiso(&["skill", "run", "calc", "a=1"]).exit(2).says(&["calc.add"]);
+    home.kiso(&["skill", "run", "calc.convert", "degrees=1", "from=celsius", "to=reaumur"]).exit(2).says(&["to: ", "kelvin"]);
+}

@@ -1,0 +1,153 @@
+//! A home, the binary, and calls that read like the shell session they describe.
+
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+pub use kiso_tests::{guest, root};
+
+/// The binary, built with the tests.
+const KISO: &str = env!("CARGO_BIN_EXE_kiso");
+
+/// A home of its own, gone with the test.
+pub struct Home {
+    pub dir: TempDir,
+}
+
+impl Home {
+    pub fn new() -> Self {
+        Self { dir: TempDir::new().expect("there is room for a home") }
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.dir.path().join("home")
+    }
+
+    pub fn work(&self, session: &str) -> PathBuf {
+        self.path().join("sessions").join(session).join("work")
+    }
+
+    /// Writes `config.toml`.
+    pub fn config(&self, text: &str) -> &Self {
+        self.kiso(&["skill", "list"]).ok();
+        std::fs::write(self.path().join("config.toml"), text).expect("the home can be written");
+        self
+    }
+
+    /// A file outside the home, for `--file` and `skill add`.
+    pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.dir.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("it has one")).expect("there is room");
+        std::fs::write(&path, bytes).expect("there is room for a file");
+        path
+    }
+
+    /// Runs the binary on this home.
+    #[track_caller]
+    pub fn kiso(&self, args: &[&str]) -> Ran {
+        self.kiso_with(args, |_| {})
+    }
+
+    /// The same, with a say in the environment.
+    #[track_caller]
+    pub fn kiso_with(&self, args: &[&str], adjust: impl FnOnce(&mut Command)) -> Ran {
+        let mut command = self.command(args);
+        adjust(&mut command);
+        Ran::new(args, command.output().expect("kiso starts"))
+    }
+
+    /// The command itself, for tests that start several.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(KISO);
+        command.args(args).env("KISO_HOME", self.path()).env_remove("KISO_LOG").env("TZ", "UTC");
+        command.current_dir(self.dir.path()).stdin(std::process::Stdio::null());
+        command
+    }
+
+    /// Installs a guest with everything it asks for.
+    #[track_caller]
+    pub fn add(&self, guest_name: &str) -> &Self {
+        let file = guest(guest_name);
+        let ran = self.kiso(&["skill", "add", file.to_str().expect("plain path"), "--grant", "all"]);
+        assert!(ran.ok().stdout.contains("loaded"), "{ran:?}");
+        self
+    }
+
+    /// `kiso skill run NAME --args ARGS --json`: the one object that it prints.
+    #[track_caller]
+    pub fn call(&self, tool: &str, args: &Value) -> Value {
+        let ran = self.kiso(&["--json", "skill", "run", tool, "--args", &args.to_string()]);
+        ran.json()
+    }
+}
+
+/// What a command left.
+#[derive(Debug)]
+pub struct Ran {
+    args: String,
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    pub fn new(args: &[&str], output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("kiso prints UTF-8");
+        Self {
+            args: args.join(" "),
+            code: output.status.code().unwrap_or(-1),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+
+    #[track_caller]
+    pub fn ok(&self) -> &Self {
+        self.exit(0)
+    }
+
+    #[track_caller]
+    pub fn exit(&self, code: i32) -> &Self {
+        assert_eq!(self.code, code, "kiso {}\nstdout: {}\nstderr: {}", self.args, self.stdout, self.stderr);
+        self
+    }
+
+    /// Asserts that standard error holds each of these.
+    #[track_caller]
+    pub fn says(&self, parts: &[&str]) -> &Self {
+        for part in parts {
+            assert!(self.stderr.contains(part), "kiso {} does not say {part:?}:\n{}", self.args, self.stderr);
+        }
+        self
+    }
+
+    /// Asserts that standard output holds each of these.
+    #[track_caller]
+    pub fn prints(&self, parts: &[&str]) -> &Self {
+        for part in parts {
+            assert!(self.stdout.contains(part), "kiso {} does not print {part:?}:\n{}", self.args, self.stdout);
+        }
+        self
+    }
+
+    /// The only JSON object on standard output.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        let lines = self.json_lines();
+        assert_eq!(lines.len(), 1, "kiso {}\nstdout: {}\nstderr: {}", self.args, self.stdout, self.stderr);
+        lines.into_iter().next().expect("there is one")
+    }
+
+    /// The JSON objects on standard output.
+    #[track_caller]
+    pub fn json_lines(&self) -> Vec<Value> {
+        let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line:?} is not JSON: {e}"));
+        self.stdout.lines().map(parse).collect()
+    }
+}
+
+/// Says loudly that something was not tested here.
+pub fn skipped(what: &str, why: &str) {
+    eprintln!("\n!!! SKIPPED {what}: {why}\n");
+}

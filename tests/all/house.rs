@@ -1,0 +1,220 @@
+//! The house: who may use whom, how long files are, which words are not used.
+
+use crate::harness::{Home, root};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Modules of the host from the outermost to the innermost (design §2); each may use only those behind it.
+const ORDER: &[&[&str]] = &[
+    &["main"],
+    &["cli"],
+    &["daemon"],
+    &["gateway", "schedule"],
+    &["session"],
+    &["drive"],
+    &["node", "context"],
+    &["tool"],
+    &["skill", "llm", "memory", "scratchpad", "secret"],
+    &["store"],
+];
+
+/// Modules that stand beside the order: they use none of it.
+const BESIDE: &[&str] = &["graph", "config", "home", "clock"];
+
+fn sources(dir: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display())).flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() && name != "target" {
+            found.extend(sources(&path, ending));
+        } else if name.ends_with(ending) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn rank(module: &str) -> Option<usize> {
+    ORDER.iter().position(|modules| modules.contains(&module))
+}
+
+/// The module that a file belongs to: the first part of its path below host/src.
+fn module_of(path: &Path) -> String {
+    let inner = path.strip_prefix(root().join("host/src")).unwrap();
+    let first = inner.components().next().unwrap().as_os_str().to_string_lossy().into_owned();
+    first.trim_end_matches(".rs").to_owned()
+}
+
+/// Every `crate::module` that a file names, in `use` lines and in paths, outside its tests and comments.
+fn named_modules(text: &str) -> Vec<String> {
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let lines = code.lines().filter(|l| !l.trim_start().starts_with("//"));
+    let mut named = Vec::new();
+    for line in lines {
+        for (at, _) in line.match_indices("crate::") {
+            // `$crate::` in a macro, `crate::{a, b}` in a use line.
+            let rest = &line[at + "crate::".len()..];
+            let words = match rest.strip_prefix('{') {
+                Some(list) => list.split('}').next().unwrap_or_default().split(',').collect(),
+                None => vec![rest],
+            };
+            for word in words {
+                let word: String = word.trim().chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+                if word.chars().next().is_some_and(|c| c.is_ascii_lowercase()) {
+                    named.push(word);
+                }
+            }
+        }
+    }
+    named
+}
+
+#[test]
+fn modules_use_only_what_stands_behind_them() {
+    let mut breaches = Vec::new();
+    for path in sources(&root().join("host/src"), ".rs") {
+        let module = module_of(&path);
+        if module == "lib" {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        for used in named_modules(&text) {
+            if used == module || BESIDE.contains(&used.as_str()) && !BESIDE.contains(&module.as_str()) {
+                continue;
+            }
+            let allowed = match (rank(&module), rank(&used)) {
+                (Some(from), Some(to)) => from < to,
+                // graph, config and home use one another only where the design lets them: config reads the home.
+                (None, None) => module == "config" && used == "home",
+                (None, Some(_)) => false,
+                (Some(_), None) => false,
+            };
+            if !allowed {
+                breaches.push(format!("{} uses crate::{used}", path.strip_prefix(root()).unwrap().display()));
+            }
+        }
+        if module == "graph" {
+            for heavy in ["tokio", "wasmtime", "rusqlite"] {
+                if text.split("#[cfg(test)]").next().unwrap().contains(&format!("{heavy}::")) {
+                    breaches.push(format!("{} uses {heavy}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(breaches.is_empty(), "{breaches:#?}");
+}
+
+/// The module graph of `lib.rs` names every module and no other, so that the map stays true.
+#[test]
+fn the_map_names_every_module() {
+    let lib = std::fs::read_to_string(root().join("host/src/lib.rs")).unwrap();
+    let declared: Vec<&str> = lib.lines().filter_map(|l| l.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
+    for module in &declared {
+        assert!(lib.contains(&format!("//! - [`{module}`]")), "the map does not name {module}");
+        assert!(rank(module).is_some() || BESIDE.contains(module), "{module} has no place in the order of the house");
+    }
+}
+
+const FORBIDDEN: &[&str] = &["manager", "helper", "util", "utils", "common", "service", "processor"];
+
+#[test]
+fn nothing_is_called_by_a_word_that_says_nothing() {
+    let mut found = Vec::new();
+    for dir in ["host/src", "sdk/src", "skills", "tests/all"] {
+        for path in sources(&root().join(dir), ".rs") {
+            let stem = path.file_stem().unwrap().to_string_lossy().to_lowercase();
+            if FORBIDDEN.contains(&stem.as_str()) {
+                found.push(path.display().to_string());
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            for line in text.lines() {
+                let mut words = line.split_whitespace().skip_while(|w| w.starts_with("pub"));
+                let (Some(keyword), Some(name)) = (words.next(), words.next()) else { continue };
+                if !["struct", "enum", "trait", "mod", "fn", "type"].contains(&keyword) {
+                    continue;
+                }
+                let name: String = name.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                if parts(&name).iter().any(|part| FORBIDDEN.contains(&part.as_str())) {
+                    found.push(format!("{}: {keyword} {name}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+/// "PathHelper" and "path_helper" as "path", "helper".
+fn parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    for c in name.chars() {
+        if c == '_' || c.is_uppercase() {
+            parts.push(String::new());
+        }
+        if c != '_' {
+            parts.last_mut().unwrap().extend(c.to_lowercase());
+        }
+    }
+    parts
+}
+
+/// Reports sizes; a file past 500 lines without its tests fails, because it has more than one subject.
+#[test]
+fn files_are_short() {
+    let mut sizes = BTreeMap::new();
+    for dir in ["host/src", "sdk/src"] {
+        for path in sources(&root().join(dir), ".rs") {
+            if path.ends_with("tests.rs") || path.components().any(|c| c.as_os_str() == "tests") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let lines = text.lines().take_while(|l| *l != "#[cfg(test)]").count();
+            sizes.insert(path.strip_prefix(root()).unwrap().to_owned(), lines);
+        }
+    }
+    let mut lines: Vec<usize> = sizes.values().copied().collect();
+    lines.sort_unstable();
+    println!("{} files, median {} lines, longest {}", lines.len(), lines[lines.len() / 2], lines.last().unwrap());
+    let long: Vec<_> = sizes.iter().filter(|(_, n)| **n > 500).collect();
+    assert!(long.is_empty(), "{long:?}");
+}
+
+/// The commands of README.md and docs/, as far as they are kiso's own, are commands that exist: each `kiso WORD` in a
+/// shell block is known to the binary.
+#[test]
+fn documented_commands_exist() {
+    let home = Home::new();
+    let mut files = sources(&root().join("docs"), ".md");
+    files.push(root().join("README.md"));
+    let mut seen = 0;
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for block in text.split("```sh\n").skip(1).map(|b| b.split("```").next().unwrap()) {
+            for line in block.lines().map(str::trim).filter(|l| l.starts_with("kiso ")) {
+                let words: Vec<&str> = line.split_whitespace().skip(1).take_while(|w| w.chars().all(|c| c.is_ascii_lowercase())).take(2).collect();
+                let Some(first) = words.first() else { continue };
+                let mut args = vec![*first];
+                if *first == "skill" {
+                    args.push(words.get(1).unwrap_or_else(|| panic!("{}: {line}", file.display())));
+                }
+                args.push("--help");
+                let ran = home.kiso(&args);
+                assert_eq!(ran.code, 0, "{}: `{line}` is no command of kiso", file.display());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 10, "{seen} commands were found in the documentation");
+}
+
+/// What an agent installs today must load tomorrow: a frozen interface never changes.
+#[test]
+fn the_frozen_interface_is_as_it_was() {
+    let mut files: Vec<_> = sources(&root().join("wit/since_v0_1"), ".wit");
+    files.sort();
+    let text: String = files.iter().map(|f| std::fs::read_to_string(f).unwrap()).collect();
+    let found = kiso::skill::digest_of(text.as_bytes());
+    let frozen = std::fs::read_to_string(root().join("wit/since_v0_1/DIGEST")).unwrap();
+    assert_eq!(found, frozen.trim(), "kiso:skill@0.1.0 changed; before its first release the digest may follow, after it never");
+}

@@ -1,0 +1,92 @@
+//! Requests of skills: only to granted hosts, never into this machine's network, with secrets that stay outside.
+
+use crate::harness::Home;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
+
+/// A server for some requests, each answered with the same bytes. Returns its address and what it was asked.
+fn serve(answers: usize, answer: &'static [u8]) -> (String, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for _ in 0..answers {
+            let Ok((mut stream, _)) = listener.accept() else { return };
+            let mut request = Vec::new();
+            let mut chunk = [0; 1024];
+            while !request.windows(4).any(|w| w == b"\r\n\r\n") {
+                match stream.read(&mut chunk) {
+                    Ok(n) if n > 0 => request.extend_from_slice(&chunk[..n]),
+                    _ => break,
+                }
+            }
+            let _ = sender.send(String::from_utf8_lossy(&request).into_owned());
+            let _ = stream.write_all(answer);
+        }
+    });
+    (address, receiver)
+}
+
+const PAGE: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\nconnection: close\r\n\r\n\
+<html><head><title>Rain</title></head><body><h1>Rain in Oslo</h1><p>It <b>rains</b>.</p></body></html>";
+
+#[test]
+fn a_host_that_is_not_granted_is_refused() {
+    let home = Home::new();
+    let (address, asked) = serve(1, PAGE);
+    let ran = home.kiso(&["skill", "run", "fetch", &format!("url=http://{address}/")]);
+    ran.exit(4).says(&["not allowed", "granted"]);
+    assert!(asked.try_recv().is_err(), "nothing went over the wire");
+}
+
+#[test]
+fn a_private_address_needs_a_grant_of_its_own() {
+    let home = Home::new();
+    let (address, asked) = serve(1, PAGE);
+    home.kiso(&["skill", "grant", "fetch", "--host", &address]).ok();
+    let ran = home.kiso(&["skill", "run", "fetch", &format!("url=http://{address}/")]);
+    assert_ne!(ran.code, 0, "{ran:?}");
+    assert!(asked.try_recv().is_err(), "nothing went over the wire");
+    home.kiso(&["skill", "grant", "fetch", "--host", &address, "--private"]).ok();
+    let ran = home.kiso(&["skill", "run", "fetch", &format!("url=http://{address}/")]);
+    ran.ok().prints(&["Rain in Oslo", "rains"]);
+    let request = asked.recv().unwrap();
+    assert!(request.to_lowercase().contains(&format!("host: {address}")), "{request}");
+}
+
+#[test]
+fn a_body_without_end_is_cut_off_by_a_limit() {
+    let home = Home::new();
+    home.config("[http]\nmax_response_mib = 1\n");
+    let mut answer = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n".to_vec();
+    answer.resize(3 << 20, b'x');
+    let (address, _asked) = serve(1, answer.leak());
+    home.kiso(&["skill", "grant", "fetch", "--host", &address, "--private"]).ok();
+    let ran = home.kiso(&["skill", "run", "fetch", &format!("url=http://{address}/")]);
+    assert_ne!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("fetch"), "{ran:?}");
+}
+
+#[test]
+fn a_feed_is_read() {
+    let home = Home::new();
+    let feed = b"HTTP/1.1 200 OK\r\ncontent-type: application/rss+xml\r\nconnection: close\r\n\r\n<?xml version=\"1.0\"?>\
+<rss version=\"2.0\"><channel><title>News</title><item><title>First &amp; last</title><link>https://example.org/1</link>\
+<pubDate>Mon, 02 Sep 2024 10:00:00 GMT</pubDate></item></channel></rss>";
+    let (address, _asked) = serve(1, feed);
+    home.kiso(&["skill", "grant", "feed", "--host", &address, "--private"]).ok();
+    home.kiso(&["skill", "run", "feed", &format!("url=http://{address}/feed.xml")]).ok().prints(&["First & last", "2024-09-02"]);
+}
+
+/// A server that is down is said to be down, and that trying again may help.
+#[test]
+fn a_server_that_is_not_there_is_unavailable() {
+    let home = Home::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    home.kiso(&["skill", "grant", "fetch", "--host", &address, "--private"]).ok();
+    let object = home.call("fetch", &serde_json::json!({ "url": format!("http://{address}/") }));
+    assert_eq!(object["error"]["retryable"], true, "{object}");
+}

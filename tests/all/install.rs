@@ -1,0 +1,140 @@
+//! Installing: what is asked, what is granted, what an update may and may not take along.
+
+use crate::harness::{Home, guest};
+use serde_json::json;
+
+const FETCHING: &str = "[kiso]
+type = \"skill\"
+name = \"echo\"
+version = \"0.1.0\"
+description = \"Answers\"
+
+[kiso.skill]
+secrets = [\"token\"]
+
+[kiso.skill.args]
+text = { type = \"string\", required = true }
+
+[kiso.skill.needs]
+http = [{ host = \"api.example.org\", methods = [\"GET\"] }]
+memory_mib = 96
+";
+
+fn add(home: &Home, manifest: &str, more: &[&str]) -> crate::harness::Ran {
+    let file = home.file("kiso.toml", manifest);
+    let echo = guest("echo");
+    let mut args = vec!["skill", "add", echo.to_str().unwrap(), "--manifest", file.to_str().unwrap()];
+    args.extend(more);
+    home.kiso(&args)
+}
+
+#[test]
+fn needs_are_shown_and_nothing_is_installed_without_an_answer() {
+    let home = Home::new();
+    let ran = add(&home, FETCHING, &[]);
+    ran.exit(4).says(&["reach api.example.org over HTTP (GET)", "secret `token`", "96 MiB", "--grant all or --grant none"]);
+    home.kiso(&["skill", "info", "echo"]).exit(2);
+}
+
+#[test]
+fn a_grant_lies_apart_from_the_skill_and_none_means_none() {
+    let home = Home::new();
+    add(&home, FETCHING, &["--grant", "none"]).ok();
+    let info = home.kiso(&["skill", "info", "echo", "--json"]).json();
+    assert_eq!(info["allowed"]["http"], json!([]));
+    assert_eq!(info["allowed"]["secrets"], json!([]));
+    assert_eq!(info["allowed"]["memory_mib"], 64);
+    assert_eq!(info["allowed"]["workspace"], "read", "what every skill gets");
+    home.kiso(&["skill", "grant", "echo", "--all"]).ok().prints(&["api.example.org"]);
+    let info = home.kiso(&["skill", "info", "echo", "--json"]).json();
+    assert_eq!(info["allowed"]["http"][0]["host"], "api.example.org");
+    assert_eq!(info["allowed"]["memory_mib"], 96);
+    assert!(home.path().join("grants/echo.toml").exists());
+}
+
+#[test]
+fn an_update_that_needs_more_asks_again_and_shows_only_the_difference() {
+    let home = Home::new();
+    add(&home, FETCHING, &["--grant", "all"]).ok();
+    // The same needs: nothing is asked, the grant stays.
+    add(&home, &FETCHING.replace("0.1.0", "0.1.1"), &[]).ok().says(&["replaces echo 0.1.0"]);
+    let more = FETCHING.replace("0.1.0", "0.2.0").replace("http = [", "http = [{ host = \"*.tracker.net\" }, ");
+    let ran = add(&home, &more, &[]);
+    ran.exit(4).says(&["asks for more than before", "*.tracker.net"]);
+    assert!(!ran.stderr.contains("api.example.org"), "{}", ran.stderr);
+    let info = home.kiso(&["skill", "info", "echo", "--json"]).json();
+    assert_eq!(info["version"], "0.1.1", "the old version stays");
+}
+
+#[test]
+fn a_grant_for_what_was_never_asked_is_refused() {
+    let home = Home::new();
+    add(&home, FETCHING, &["--grant", "none"]).ok();
+    home.kiso(&["skill", "grant", "echo", "--host", "evil.net"]).exit(2).says(&["api.example.org", "evil.net"]);
+    home.kiso(&["skill", "grant", "echo", "--secret", "password"]).exit(2).says(&["password"]);
+    home.kiso(&["skill", "grant", "echo", "--host", "api.example.org"]).ok();
+}
+
+#[test]
+fn removing_a_skill_takes_its_grant_along() {
+    let home = Home::new();
+    add(&home, FETCHING, &["--grant", "all"]).ok();
+    home.kiso(&["skill", "remove", "echo"]).ok();
+    assert!(!home.path().join("grants/echo.toml").exists());
+    home.kiso(&["skill", "remove", "echo"]).exit(2).says(&["no such skill"]);
+    home.kiso(&["skill", "remove", "data"]).exit(2).says(&["bundled"]);
+}
+
+#[test]
+fn a_failed_update_leaves_the_old_version() {
+    let home = Home::new();
+    home.add("echo");
+    let unwell = guest("unwell");
+    home.kiso(&["skill", "add", unwell.to_str().unwrap(), "--name", "echo"]).exit(1).says(&["self-test failed"]);
+    assert_eq!(home.kiso(&["skill", "run", "echo", "text=still"]).ok().stdout, "still\n");
+}
+
+#[test]
+fn a_name_can_be_given_and_bundled_names_are_taken() {
+    let home = Home::new();
+    let echo = guest("echo");
+    let echo = echo.to_str().unwrap();
+    home.kiso(&["skill", "add", echo, "--name", "parrot"]).ok().prints(&["loaded parrot"]);
+    assert_eq!(home.kiso(&["skill", "run", "parrot", "text=hi"]).ok().stdout, "hi\n");
+    home.kiso(&["skill", "add", echo, "--name", "data"]).exit(2).says(&["bundled", "--name"]);
+    home.kiso(&["skill", "add", echo, "--name", "../x"]).exit(2).says(&["../x"]);
+}
+
+#[test]
+fn new_writes_a_rust_project_that_builds_tests_and_installs() {
+    let home = Home::new();
+    let dir = home.dir.path().join("hello");
+    let dir = dir.to_str().unwrap();
+    home.kiso(&["skill", "new", "hello", "--dir", dir]).ok().prints(&["kiso skill build"]);
+    home.kiso(&["skill", "new", "hello", "--dir", dir]).exit(2).says(&["not empty"]);
+    home.kiso(&["skill", "build", dir]).ok().prints(&["hello.wasm"]);
+    home.kiso(&["skill", "test", "--dir", dir, "name=Ada"]).ok().prints(&["Ada"]);
+    home.kiso(&["skill", "add", &format!("{dir}/hello.wasm")]).ok().prints(&["loaded hello"]);
+    home.kiso(&["skill", "run", "hello", "name=Ada"]).ok().prints(&["Ada"]);
+    home.kiso(&["skill", "info", "hello"]).ok().prints(&["rust 0.1.0"]);
+}
+
+#[test]
+fn building_where_there_is_no_project_says_what_is_missing() {
+    let home = Home::new();
+    home.kiso(&["skill", "build", "."]).exit(2).says(&["kiso.toml", "kiso skill new"]);
+    home.file("kiso.toml", FETCHING);
+    home.kiso(&["skill", "build", "."]).exit(2).says(&["Cargo.toml, skill.js or skill.py"]);
+    home.file("skill.py", "");
+    let ran = home.kiso_with(&["skill", "build", "."], |c| {
+        c.env("PATH", "/nonexistent");
+    });
+    ran.exit(2).says(&["componentize-py", "pip install"]);
+    std::fs::remove_file(home.dir.path().join("skill.py")).unwrap();
+    home.file("skill.js", "");
+    home.file("package.json", "{}");
+    let ran = home.kiso_with(&["skill", "build", "."], |c| {
+        c.env("PATH", "/nonexistent");
+    });
+    ran.exit(2).says(&["npm", "Node.js"]);
+}

@@ -1,0 +1,116 @@
+//! The sandbox without the command line: one home with the test guests installed, shared by the tests of a process.
+
+use crate::harness::{guest, root};
+use kiso::config::Config;
+use kiso::home::{Home, SessionName};
+use kiso::secret::Secrets;
+use kiso::skill::{Caller, Ended, GrantChoice, Limit, Quiet, SkillError, Skills};
+use kiso::store::Store;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tempfile::TempDir;
+use tokio::sync::OnceCell;
+
+/// A home whose limits are low enough to be reached quickly and high enough that each mode reaches its own.
+pub struct Lab {
+    pub skills: Skills,
+    pub home: Home,
+    /// Holds the home, and beside it a file that nobody may touch.
+    outside: TempDir,
+}
+
+const CONFIG: &str = "
+[engine]
+host_calls = 200_000
+max_files = 2_000
+";
+
+const CANARY: &str = "nobody may read or change this";
+
+impl Lab {
+    /// The one lab of the process.
+    pub async fn get() -> &'static Self {
+        static LAB: OnceCell<Lab> = OnceCell::const_new();
+        LAB.get_or_init(Self::build).await
+    }
+
+    async fn build() -> Self {
+        let outside = TempDir::new().expect("there is room");
+        std::fs::write(outside.path().join("canary"), CANARY).expect("there is room");
+        let home = Home::open(&outside.path().join("home")).expect("a new home");
+        std::fs::write(home.config_path(), CONFIG).expect("the home can be written");
+        let config = Config::load(&home).expect("the configuration is right");
+        let store = Store::open(&home.store_path()).expect("a new store");
+        let skills = Skills::new(home.clone(), config, store, Arc::new(Quiet));
+        let lab = Self { skills, home, outside };
+        for name in ["echo", "hostile", "calc", "command"] {
+            lab.add(guest(name), None, None).await.expect("a guest is installed");
+        }
+        for manifest in ["read-only", "no-work", "short"] {
+            let manifest = root().join(format!("tests/guests/hostile/manifests/{manifest}.toml"));
+            lab.add(guest("hostile"), Some(manifest), None).await.expect("a guest is installed");
+        }
+        lab
+    }
+
+    /// Installs a file with everything that it asks for.
+    pub async fn add(&self, file: PathBuf, manifest: Option<PathBuf>, name: Option<&str>) -> Result<(), SkillError> {
+        // Tests run at the same time, and installs take turns.
+        static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+        let _turn = TURN.lock().await;
+        let candidate = self.skills.examine(&file, manifest.as_deref(), name)?;
+        self.skills.install(candidate, GrantChoice::All).await.map(|_| ())
+    }
+
+    /// Calls a tool in a session of its own, and shows afterwards that the host still serves and that nothing outside
+    /// the workspace changed.
+    pub async fn call(&self, tool: &str, session: &str, args: Value) -> Ended {
+        let ended = self.call_only(tool, session, args).await;
+        let echo = self.call_only("echo", "still-serving", json!({ "text": "here" })).await;
+        assert_eq!(echo.result.expect("the host serves the next call").text, "here");
+        self.assert_untouched(session);
+        ended
+    }
+
+    pub async fn call_only(&self, tool: &str, session: &str, args: Value) -> Ended {
+        let session = SessionName::parse(session).expect("a plain name");
+        let secrets = Secrets::default();
+        self.skills.call(tool, &args, Caller { session: &session, locale: "en", secrets: &secrets }).await
+    }
+
+    fn assert_untouched(&self, session: &str) {
+        let canary = std::fs::read_to_string(self.outside.path().join("canary")).expect("it is there");
+        assert_eq!(canary, CANARY);
+        let names = |dir: PathBuf| {
+            let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+            let mut names: Vec<_> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(self.outside.path().to_owned()), ["canary", "home"]);
+        let beside_work = names(self.home.path().join("sessions").join(session));
+        assert!(beside_work.iter().all(|n| n == "work" || n == "lock"), "{beside_work:?}");
+        let known = ["cache", "config.toml", "grants", "install.lock", "key", "roles", "sessions", "skills", "store.db", "store.db-shm", "store.db-wal"];
+        let found = names(self.home.path().to_owned());
+        assert!(found.iter().all(|n| known.contains(&n.as_str()) || n.starts_with('.')), "{found:?}");
+    }
+}
+
+/// The error of a call that must not go well.
+#[track_caller]
+pub fn error(ended: Ended) -> SkillError {
+    match ended.result {
+        Ok(answer) => panic!("it answered: {}", answer.text),
+        Err(error) => error,
+    }
+}
+
+/// Asserts that a limit ended the call and that its error names limit, value and setting.
+#[track_caller]
+pub fn assert_limit(ended: Ended, limit: Limit) {
+    let error = error(ended);
+    let hit = error.limit.clone().unwrap_or_else(|| panic!("no limit but: {error}"));
+    assert_eq!(hit.limit, limit, "{error}");
+    assert!(error.message.contains(&hit.value) && error.message.contains(&hit.setting), "{error}");
+}

@@ -1,0 +1,17 @@
+//! The integration tests: kiso from outside, by its binary and its library's public face.
+
+mod harness;
+
+mod bad_input;
+mod cache;
+mod commands;
+mod foreign;
+mod guests;
+mod house;
+mod http;
+mod install;
+mod lab;
+mod manifest;
+mod modes;
+mod runs;
+mod wats;

@@ -1,0 +1,249 @@
+//! Every behaviour of the hostile guest: each ends with its own typed error, touches nothing outside `/work`, and
+//! leaves a host that serves the next call. [`Lab::call`] shows the last two for each.
+
+use crate::lab::{Lab, assert_limit, error};
+use kiso::skill::{Blame, Ended, Limit};
+use serde_json::json;
+
+macro_rules! tested {
+    ($name:ident) => {
+        const _: fn() = $name;
+    };
+}
+// A mode that is listed in the guest's manifest and has no function of its name below does not compile.
+kiso_tests::foreach_mode!(tested);
+
+async fn hostile(mode: &str) -> Ended {
+    Lab::get().await.call("hostile", &format!("mode-{mode}"), json!({ "mode": mode })).await
+}
+
+/// A test of a limit.
+macro_rules! limits {
+    ($($name:ident $skill:literal $mode:literal => $limit:ident;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                run(async {
+                    let lab = Lab::get().await;
+                    let ended = lab.call($skill, &format!("mode-{}", $mode), json!({ "mode": $mode })).await;
+                    assert_limit(ended, Limit::$limit);
+                });
+            }
+        )*
+    };
+}
+
+fn run(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("threads start").block_on(test);
+}
+
+limits! {
+    mode_loop "hostile-short" "loop" => Time;
+    mode_sleep "hostile-short" "sleep" => Time;
+    mode_allocate "hostile" "allocate" => Memory;
+    mode_grow "hostile" "grow" => Memory;
+    mode_recurse "hostile" "recurse" => Stack;
+    mode_host_calls "hostile" "host-calls" => HostCalls;
+    mode_pollables "hostile" "pollables" => OpenFiles;
+    mode_fields "hostile" "fields" => OpenFiles;
+    mode_write "hostile" "write" => CallWrites;
+    mode_sparse_length "hostile" "sparse-length" => CallWrites;
+    mode_sparse_offset "hostile" "sparse-offset" => CallWrites;
+    mode_append "hostile" "append" => CallWrites;
+    mode_rewrite "hostile" "rewrite" => CallWrites;
+    mode_files "hostile" "files" => Files;
+    mode_dirs "hostile" "dirs" => Files;
+    mode_deep_dirs "hostile" "deep-dirs" => Files;
+    mode_symlinks "hostile" "symlinks" => Files;
+    mode_open "hostile" "open" => OpenFiles;
+    mode_print "hostile" "print" => Output;
+    mode_eprint "hostile" "eprint" => Output;
+    mode_log "hostile" "log" => Log;
+    mode_progress "hostile" "progress" => HostCalls;
+    mode_big_reply "hostile" "big-reply" => Output;
+    mode_big_data "hostile" "big-data" => Output;
+}
+
+/// A test of an error that is no limit: its code, and words that a person needs.
+macro_rules! errors {
+    ($($name:ident $mode:literal => $code:literal $words:literal;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                run(async {
+                    let error = error(hostile($mode).await);
+                    assert_eq!((error.code.as_str(), error.blame), ($code, Blame::Skill), "{error}");
+                    assert!(error.message.contains($words), "{error}");
+                });
+            }
+        )*
+    };
+}
+
+errors! {
+    mode_recurse_frames "recurse-frames" => "trap" "crashed";
+    mode_random "random" => "trap" "crashed";
+    mode_trap "trap" => "trap" "unreachable";
+    mode_panic "panic" => "trap" "the guest gave up, on purpose";
+    mode_exit3 "exit3" => "exit" "exit code";
+    mode_exit0 "exit0" => "exit" "exit code 0";
+    mode_bad_data "bad-data" => "bad-reply" "not JSON";
+    mode_many_reply_files "many-reply-files" => "bad-reply" "101 files";
+    mode_reply_file "reply-file" => "bad-reply" "no such file";
+    mode_reply_link "reply-link" => "bad-reply" "regular file";
+    mode_reply_dir "reply-dir" => "bad-reply" "regular file";
+    mode_failure "failure" => "not-today" "try tomorrow";
+}
+
+/// A test of a mode that asserts from inside and answers when every attempt failed as it must.
+macro_rules! walls {
+    ($($name:ident $skill:literal $mode:literal;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                run(async {
+                    let lab = Lab::get().await;
+                    let ended = lab.call($skill, &format!("mode-{}", $mode), json!({ "mode": $mode })).await;
+                    let answer = ended.result.unwrap_or_else(|e| panic!("{e}"));
+                    assert!(!answer.text.is_empty());
+                });
+            }
+        )*
+    };
+}
+
+walls! {
+    mode_slow "hostile" "slow";
+    mode_huge_read "hostile" "huge-read";
+    mode_kv_flood "hostile" "kv-flood";
+    mode_publish_flood "hostile" "publish-flood";
+    mode_publish_escape "hostile" "publish-escape";
+    mode_secrets "hostile" "secrets";
+    mode_net "hostile" "net";
+    mode_escape "hostile" "escape";
+    mode_race "hostile" "race";
+    mode_work_when_none "hostile-no-work" "work-when-none";
+}
+
+#[test]
+fn mode_write_when_read_only() {
+    run(async {
+        let lab = Lab::get().await;
+        let session = kiso::home::SessionName::parse("mode-read-only").expect("a plain name");
+        lab.home.create_session(&session).expect("there is room");
+        std::fs::write(lab.home.work_dir(&session).join("given.txt"), "given").expect("there is room");
+        let ended = lab.call("hostile-read-only", "mode-read-only", json!({ "mode": "write-when-read-only" })).await;
+        ended.result.unwrap_or_else(|e| panic!("{e}"));
+        let entries = std::fs::read_dir(lab.home.work_dir(&session)).expect("it is there").count();
+        assert_eq!(entries, 2, "given.txt and pub/ are all there is");
+    });
+}
+
+#[test]
+fn mode_env() {
+    run(async {
+        let answer = hostile("env").await.result.unwrap_or_else(|e| panic!("{e}"));
+        for outside in ["HOME", "PATH", "KISO_HOME", "CARGO"] {
+            assert!(!answer.text.contains(outside), "{}", answer.text);
+        }
+    });
+}
+
+#[test]
+fn mode_produce() {
+    run(async {
+        let answer = hostile("produce").await.result.unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((answer.files[0].path.as_str(), answer.files[0].bytes), ("made.bin", 64 << 10));
+    });
+}
+
+#[test]
+fn mode_flaky() {
+    run(async {
+        let first = error(hostile("flaky").await);
+        assert!(first.retryable, "{first}");
+        let again = hostile("flaky").await;
+        again.result.expect("what kv counted lasts from one call to the next");
+    });
+}
+
+#[test]
+fn mode_long_failure() {
+    run(async {
+        let error = error(hostile("long-failure").await);
+        assert!(error.message.len() <= 4 << 10, "{} bytes are kept", error.message.len());
+    });
+}
+
+/// Two calls in one session, one that swaps a directory for a link while the other opens through it.
+#[test]
+fn mode_race_swap() {
+    run(race());
+}
+
+#[test]
+fn mode_race_open() {
+    run(race());
+}
+
+async fn race() {
+    let lab = Lab::get().await;
+    let swap = lab.call("hostile", "mode-race-two", json!({ "mode": "race-swap", "amount": 300 }));
+    let open = lab.call("hostile", "mode-race-two", json!({ "mode": "race-open", "amount": 300 }));
+    let (swap, open) = tokio::join!(swap, open);
+    for ended in [swap, open] {
+        ended.result.unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+/// Ten guests that spin and two more that want to work: everybody comes to an end.
+#[test]
+fn spinning_guests_do_not_stop_the_others() {
+    run(async {
+        let lab = Lab::get().await;
+        let spins = (0..5).map(|i| async move {
+            let ended = lab.call_only("hostile-short", &format!("spin-{i}"), json!({ "mode": "loop" })).await;
+            assert_limit(ended, Limit::Time);
+        });
+        let spins = async {
+            let mut all = Vec::new();
+            for spin in spins {
+                all.push(spin);
+            }
+            for_all(all).await;
+        };
+        let work = lab.call("echo", "beside-spins", json!({ "text": "quick" }));
+        let ((), echo) = tokio::join!(spins, work);
+        assert_eq!(echo.result.expect("it is served").text, "quick");
+    });
+}
+
+/// Drives futures at the same time.
+async fn for_all<F: Future<Output = ()>>(futures: Vec<F>) {
+    let mut pinned: Vec<_> = futures.into_iter().map(Box::pin).collect();
+    std::future::poll_fn(|cx| {
+        pinned.retain_mut(|f| f.as_mut().poll(cx).is_pending());
+        if pinned.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+}
+
+/// What one call wrote counts against the session, and what was deleted is credited to the next.
+#[test]
+fn a_full_workspace_refuses_the_next_call_and_recovers() {
+    run(async {
+        let lab = Lab::get().await;
+        let session = kiso::home::SessionName::parse("full").expect("a plain name");
+        lab.home.create_session(&session).expect("there is room");
+        let work = lab.home.work_dir(&session);
+        for i in 0..2_000 {
+            std::fs::write(work.join(format!("{i}")), "").expect("there is room");
+        }
+        assert_limit(lab.call("hostile", "full", json!({ "mode": "produce" })).await, Limit::Files);
+        for i in 0..100 {
+            std::fs::remove_file(work.join(format!("{i}"))).expect("it is there");
+        }
+        lab.call("hostile", "full", json!({ "mode": "produce" })).await.result.expect("there is room again");
+    });
+}

@@ -1,0 +1,239 @@
+//! `just bench`: what kiso costs, as ratios against what stands beside it, in one run on one machine.
+//!
+//! - a skill call against bare wasmtime: the same component, instantiated and called by an engine with the same
+//!   settings but without limits, quota, log, and outcome
+//! - a skill call against starting Python (`python3 -c pass`)
+//! - a start of `kiso` that compiles (cold) against one that finds its cache (warm), against starting `/bin/true`
+//! - resident memory of a process that has called 20 skills and waits
+//!
+//! Each figure is the minimum and the median of many repetitions. Nothing here is a limit: the machine is shared.
+
+use kiso::config::Config;
+use kiso::home::{Home, SessionName};
+use kiso::secret::Secrets;
+use kiso::skill::{Caller, GrantChoice, Quiet, Skills};
+use kiso::store::Store;
+use kiso_tests::guest;
+use serde_json::json;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use wasmtime::component::{Component, Linker, ResourceTable};
+use wasmtime::{Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+mod bare {
+    wasmtime::component::bindgen!({
+        path: "../wit/since_v0_1",
+        inline: "
+            package kiso:bench;
+            world bare {
+                import kiso:skill/types@0.1.0;
+                export skill: interface {
+                    use kiso:skill/types@0.1.0.{call, reply, failure};
+                    run: func(call: call) -> result<reply, failure>;
+                }
+            }
+        ",
+        world: "kiso:bench/bare",
+        exports: { default: async },
+    });
+}
+
+fn main() {
+    // `cargo test --benches` runs this too; it measures only when it was asked to.
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return;
+    }
+    if let Some(home) = std::env::var_os("KISO_BENCH_IDLE") {
+        return idle(Path::new(&home));
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads start");
+    let bare = runtime.block_on(bare_calls());
+    let (kiso, resident) = runtime.block_on(kiso_calls());
+    let (python, quick) = (starts("python3", &["-c", "pass"], 60), starts("/bin/true", &[], 200));
+    let (cold, warm) = process_starts();
+
+    println!("| what | minimum | median | ratio (medians) |");
+    println!("|---|---|---|---|");
+    row("bare wasmtime: instantiate and call `echo`", bare, None);
+    row("kiso: call `echo`", kiso, Some((bare, "× bare wasmtime")));
+    if let Some(python) = python {
+        row("python3 -c pass", python, Some((kiso, "× a call of kiso")));
+    }
+    if let Some(quick) = quick {
+        row("/bin/true", quick, None);
+        row("kiso, warm: start, call `echo`, end", warm, Some((quick, "× /bin/true")));
+    }
+    row("kiso, cold: the same, compiling `echo`", cold, Some((warm, "× warm")));
+    println!("| resident memory, 20 skills loaded and called, idle | {} MiB | | |", resident >> 20);
+}
+
+/// Minimum and median.
+type Times = (Duration, Duration);
+
+fn summary(mut times: Vec<Duration>) -> Times {
+    times.sort();
+    (times[0], times[times.len() / 2])
+}
+
+fn row(what: &str, times: Times, against: Option<(Times, &str)>) {
+    let ratio = against.map(|(other, unit)| format!("{:.2} {unit}", times.1.as_secs_f64() / other.1.as_secs_f64())).unwrap_or_default();
+    println!("| {what} | {} | {} | {ratio} |", show(times.0), show(times.1));
+}
+
+fn show(time: Duration) -> String {
+    let micros = time.as_secs_f64() * 1e6;
+    if micros < 1_000.0 { format!("{micros:.0} µs") } else { format!("{:.1} ms", micros / 1_000.0) }
+}
+
+const CALLS: usize = 3_000;
+
+struct Bare {
+    wasi: WasiCtx,
+    table: ResourceTable,
+}
+
+impl WasiView for Bare {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+/// The least that an embedder can do: the same engine settings, a store with WASI, instantiate, call.
+async fn bare_calls() -> Times {
+    let mut pool = PoolingAllocationConfig::new();
+    pool.max_memory_size(512 << 20).total_memories(64).total_stacks(8).total_core_instances(512).linear_memory_keep_resident(64 << 10);
+    let mut config = wasmtime::Config::new();
+    config
+        .epoch_interruption(true)
+        .concurrency_support(false)
+        .memory_reservation(512 << 20)
+        .memory_reservation_for_growth(0)
+        .memory_guard_size(64 << 10)
+        .max_wasm_stack(512 << 10)
+        .async_stack_size(1 << 20)
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    let engine = Engine::new(&config).expect("the engine starts");
+    let component = Component::from_file(&engine, guest("echo")).expect("the guest compiles");
+    let mut linker = Linker::<Bare>::new(&engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker).expect("WASI is defined");
+    linker.instance("kiso:skill/types@0.1.0").expect("types only");
+    let pre = bare::BarePre::new(linker.instantiate_pre(&component).expect("it links")).expect("it exports skill.run");
+    let mut times = Vec::new();
+    for _ in 0..CALLS {
+        let started = Instant::now();
+        let data = Bare { wasi: WasiCtx::builder().build(), table: ResourceTable::new() };
+        let mut store = wasmtime::Store::new(&engine, data);
+        store.set_epoch_deadline(1_000_000);
+        let instance = pre.instantiate_async(&mut store).await.expect("it starts");
+        let call = bare::kiso::skill::types::Call {
+            tool: "echo".into(),
+            args: json!({ "text": "hello" }).to_string(),
+            session: "bench".into(),
+            locale: "en".into(),
+        };
+        let reply = instance.skill().call_run(&mut store, &call).await.expect("it runs").expect("it answers");
+        assert_eq!(reply.text, "hello");
+        drop(store);
+        times.push(started.elapsed());
+    }
+    summary(times)
+}
+
+/// Calls of kiso, then what the process holds with 20 skills loaded.
+async fn kiso_calls() -> (Times, u64) {
+    let dir = TempDir::new().expect("there is room");
+    let skills = skills(&dir.path().join("home"));
+    for i in 0..20 {
+        let candidate = skills.examine(&guest("echo"), None, Some(&format!("echo-{i}"))).expect("the guest is right");
+        skills.install(candidate, GrantChoice::All).await.expect("it is installed");
+    }
+    // A process that only calls: what compiling needed is not counted.
+    drop(skills);
+    let resident = child_resident(&dir.path().join("home"));
+    let skills = self::skills(&dir.path().join("home"));
+    let (session, secrets) = (SessionName::parse("bench").expect("a plain name"), Secrets::default());
+    let caller = || Caller { session: &session, locale: "en", secrets: &secrets };
+    let args = json!({ "text": "hello" });
+    skills.call("echo-0", &args, caller()).await.result.expect("it answers");
+    let mut times = Vec::new();
+    for _ in 0..CALLS {
+        let started = Instant::now();
+        let ended = skills.call("echo-0", &args, caller()).await;
+        times.push(started.elapsed());
+        assert_eq!(ended.result.expect("it answers").text, "hello");
+    }
+    (summary(times), resident)
+}
+
+fn skills(path: &Path) -> Skills {
+    let home = Home::open(path).expect("a home");
+    let config = Config::load(&home).expect("a configuration");
+    let store = Store::open(&home.store_path()).expect("a store");
+    Skills::new(home, config, store, Arc::new(Quiet))
+}
+
+/// Starts this program again to call each skill once and wait, and reads its resident memory.
+fn child_resident(home: &Path) -> u64 {
+    let exe = std::env::current_exe().expect("it has a path");
+    let output = Command::new(exe).arg("--bench").env("KISO_BENCH_IDLE", home).output().expect("it starts again");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.trim().parse().unwrap_or_else(|_| panic!("{text:?} {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// What [`child_resident`] starts.
+fn idle(home: &Path) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads start");
+    runtime.block_on(async {
+        let skills = skills(home);
+        let (session, secrets) = (SessionName::parse("bench").expect("a plain name"), Secrets::default());
+        for i in 0..20 {
+            let caller = Caller { session: &session, locale: "en", secrets: &secrets };
+            let ended = skills.call(&format!("echo-{i}"), &json!({ "text": "hello" }), caller).await;
+            ended.result.expect("it answers");
+        }
+        let status = std::fs::read_to_string("/proc/self/status").expect("this is Linux");
+        let line = status.lines().find(|l| l.starts_with("VmRSS:")).expect("it is there");
+        let kib: u64 = line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("it is a number");
+        println!("{}", kib << 10);
+    });
+}
+
+/// How long a program takes from start to end.
+fn starts(program: &str, args: &[&str], times: usize) -> Option<Times> {
+    let run = || Command::new(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    run().ok().filter(|s| s.success())?;
+    let measure = |_| {
+        let started = Instant::now();
+        run().expect("it started before");
+        started.elapsed()
+    };
+    Some(summary((0..times).map(measure).collect()))
+}
+
+/// `kiso skill run echo`, with and without its compiled code in the cache.
+fn process_starts() -> (Times, Times) {
+    let dir = TempDir::new().expect("there is room");
+    let home = dir.path().join("home");
+    let kiso = |args: &[&str]| {
+        let status = Command::new(env!("CARGO_BIN_EXE_kiso")).args(args).env("KISO_HOME", &home).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        assert!(status.expect("kiso starts").success());
+    };
+    kiso(&["skill", "add", guest("echo").to_str().expect("a plain path")]);
+    let call = |clear: bool| {
+        if clear {
+            for entry in std::fs::read_dir(home.join("cache")).expect("the cache is there").flatten() {
+                std::fs::remove_file(entry.path()).expect("it can be removed");
+            }
+        }
+        let started = Instant::now();
+        kiso(&["skill", "run", "echo", "text=hello"]);
+        started.elapsed()
+    };
+    let cold = summary((0..10).map(|_| call(true)).collect());
+    let warm = summary((0..60).map(|_| call(false)).collect());
+    (cold, warm)
+}
