@@ -439,7 +439,7 @@ fn entry(sandbox: &Sandbox, component: &Component, shape: Shape) -> Result<(Entr
     let pre = sandbox.linker().instantiate_pre(component).map_err(|e| format!("it does not fit this host: {e:#}"))?;
     match shape {
         Shape::Skill => {
-            let pre = wit::since_v0_1::SkillPre::new(pre).map_err(|e| format!("its `skill.run` is not the one of kiso:skill@0.1: {e:#}"))?;
+            let pre = wit::since_v0_1::SandboxWithHttpPre::new(pre).map_err(|e| format!("its `skill.run` is not the one of kiso:skill@0.1: {e:#}"))?;
             Ok((Entry::Skill(pre), Vec::new()))
         }
         Shape::Command => {

@@ -75,10 +75,7 @@ pub mod bindings {
                 import kiso:skill/secrets@0.1.0;
                 import kiso:skill/publish@0.1.0;
                 import kiso:skill/kv@0.1.0;
-                export skill: interface {
-                    use kiso:skill/types@0.1.0.{call, reply, failure};
-                    run: func(call: call) -> result<reply, failure>;
-                }
+                export kiso:skill/skill@0.1.0;
                 export kiso:skill/self-test@0.1.0;
             }
         ",
@@ -123,10 +120,10 @@ macro_rules! skill {
     ($skill:ty) => {
         struct KisoGuest;
 
-        impl $crate::bindings::exports::skill::Guest for KisoGuest {
+        impl $crate::bindings::exports::kiso::skill::skill::Guest for KisoGuest {
             fn run(
-                call: $crate::bindings::exports::skill::Call,
-            ) -> Result<$crate::bindings::exports::skill::Reply, $crate::bindings::exports::skill::Failure> {
+                call: $crate::bindings::exports::kiso::skill::skill::Call,
+            ) -> Result<$crate::bindings::exports::kiso::skill::skill::Reply, $crate::bindings::exports::kiso::skill::skill::Failure> {
                 $crate::dispatch::<$skill>(call)
             }
         }
@@ -165,8 +162,8 @@ pub const VERSION: &str = concat!("rust ", env!("CARGO_PKG_VERSION"));
 
 #[doc(hidden)]
 pub fn dispatch<S: Skill>(
-    call: bindings::exports::skill::Call,
-) -> Result<bindings::exports::skill::Reply, bindings::exports::skill::Failure> {
+    call: bindings::exports::kiso::skill::skill::Call,
+) -> Result<bindings::exports::kiso::skill::skill::Reply, bindings::exports::kiso::skill::skill::Failure> {
     let args = serde_json::from_str(&call.args)
         .map_err(|e| Failure::new("bad-args", format!("the arguments do not fit what the skill reads: {e}")))?;
     let call = Call { tool: call.tool, session: call.session, locale: call.locale };

@@ -1,4 +1,4 @@
-use crate::bindings::exports::skill as wit;
+use crate::bindings::exports::kiso::skill::skill as wit;
 use crate::bindings::kiso::skill::types;
 use std::fmt;
 

@@ -21,7 +21,7 @@ use super::wit::since_v0_1::kiso::skill;
 use crate::store::StoreError;
 use wasmtime::component::{HasSelf, Linker};
 
-/// Everything that the world `kiso:skill/skill` and `wasi:cli/command` may import.
+/// Everything that the world `kiso:skill/sandbox-with-http` and `wasi:cli/command` may import.
 pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_async(linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)?;

@@ -7,8 +7,8 @@ use super::host::{Capture, FileNote, HttpGate, HttpRules, Keep, Quota, Usage, no
 use super::limits::{Budget, HitCell, Limit, Meter, TRANSFER_BYTES};
 use super::manifest::Workspace;
 use super::values;
-use super::wit::since_v0_1::exports::skill as guest;
-use super::wit::since_v0_1::{SkillPre, kiso::skill::types};
+use super::wit::since_v0_1::exports::kiso::skill::skill as guest;
+use super::wit::since_v0_1::{SandboxWithHttpPre as SkillPre, kiso::skill::types};
 use crate::graph::report::{LogLine, Used};
 use crate::home::{SessionName, SkillName};
 use crate::store::Store;
@@ -242,7 +242,7 @@ impl From<wasmtime::Error> for Stopped {
 
 async fn run_skill(store: &mut Instances<Ctx>, pre: &SkillPre<Ctx>, call: &types::Call) -> Result<types::Reply, Stopped> {
     let instance = pre.instantiate_async(&mut *store).await?;
-    let result: Result<guest::Reply, guest::Failure> = instance.skill().call_run(store, call).await?;
+    let result: Result<guest::Reply, guest::Failure> = instance.kiso_skill_skill().call_run(store, call).await?;
     result.map_err(Stopped::Failure)
 }
 

@@ -10,7 +10,7 @@ pub const MAX_WASM_BYTES: u64 = 128 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
-    /// World `kiso:skill/skill`.
+    /// Exports `kiso:skill/skill`.
     Skill,
     /// `wasi:cli/command`: JSON on standard input, text on standard output.
     Command,
@@ -224,7 +224,7 @@ impl Outside {
 }
 
 fn shape(component: &Outside) -> Option<Shape> {
-    if component.has(|n| n == "skill") && component.imports.iter().any(|i| i.starts_with("kiso:skill/types@")) {
+    if component.has(|n| n.starts_with("kiso:skill/skill@0.1.")) {
         Some(Shape::Skill)
     } else if component.has(|n| n.starts_with("wasi:cli/run@0.2.")) {
         Some(Shape::Command)

@@ -31,5 +31,5 @@
   (instance $skill
     (export "call" (type $call)) (export "reply" (type $reply)) (export "failure" (type $failure))
     (export "run" (func $run)))
-  (export "skill" (instance $skill))
+  (export "kiso:skill/skill@0.1.0" (instance $skill))
 )

@@ -31,7 +31,7 @@
   (instance $skill
     (export "call" (type $call)) (export "reply" (type $reply)) (export "failure" (type $failure))
     (export "run" (func $run)))
-  (export "skill" (instance $skill))
+  (export "kiso:skill/skill@0.1.0" (instance $skill))
 
   (alias core export $i "test" (core func $test'))
   (func $test (result (result (error string))) (canon lift (core func $test') (memory $memory)))

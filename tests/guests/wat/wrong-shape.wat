@@ -1,4 +1,4 @@
-;; Exports `skill.run`, but of another type: a string to a string. `kiso skill add` must say what it expected.
+;; Exports `kiso:skill/skill.run`, but of another type: a string to a string. `kiso skill add` must say what it expected.
 (component
   (core module $core
     (memory (export "memory") 1)
@@ -14,5 +14,5 @@
   (func $run (param "call" string) (result string)
     (canon lift (core func $run') (memory $memory) (realloc $realloc)))
   (instance $skill (export "run" (func $run)))
-  (export "skill" (instance $skill))
+  (export "kiso:skill/skill@0.1.0" (instance $skill))
 )

@@ -26,7 +26,7 @@ impl Build {
 }
 
 /// The world that skills of other languages are built for.
-const WORLD: &str = "kiso:skill/skill";
+const WORLD: &str = "kiso:skill/sandbox";
 
 /// Builds the project in `dir` and returns the packed file, DIR/NAME.wasm.
 pub(super) fn build(dir: &Path) -> Result<PathBuf, Failure> {
@@ -73,7 +73,7 @@ fn rust(dir: &Path) -> Result<PathBuf, Failure> {
 
 fn javascript(dir: &Path) -> Result<PathBuf, Failure> {
     let out = prepared_out(dir, "skill-js.wasm")?;
-    let local = dir.join("node_modules/.bin/jco");
+    let local = dir.join("node_modules/.bin/componentize-qjs");
     if !local.exists() {
         if !dir.join("package.json").exists() {
             return Err(Failure::new(Exit::Usage, format!("{}: there is no package.json beside skill.js", dir.display())));
@@ -82,9 +82,10 @@ fn javascript(dir: &Path) -> Result<PathBuf, Failure> {
         npm.args(["install", "--no-audit", "--no-fund"]).current_dir(dir);
         run(&mut npm, "npm comes with Node.js: install the package nodejs or see https://nodejs.org")?;
     }
-    let mut jco = Command::new("node_modules/.bin/jco");
-    jco.args(["componentize", "skill.js", "--wit", "wit", "--world-name", WORLD, "--out", "target/skill-js.wasm"]).current_dir(dir);
-    run(&mut jco, "run `npm install` in the project")?;
+    let mut componentize = Command::new("node_modules/.bin/componentize-qjs");
+    let args = ["--sync", "--js", "skill.js", "--wit", "wit", "--world", WORLD, "--output", "target/skill-js.wasm"];
+    componentize.args(args).current_dir(dir);
+    run(&mut componentize, "run `npm install` in the project")?;
     Ok(out)
 }
 
@@ -94,7 +95,7 @@ fn python(dir: &Path) -> Result<PathBuf, Failure> {
     let tool = if venv.exists() { PathBuf::from(".venv/bin/componentize-py") } else { PathBuf::from("componentize-py") };
     let mut componentize = Command::new(tool);
     componentize.args(["-d", "wit", "-w", WORLD, "componentize", "skill", "-o", "target/skill-py.wasm"]).current_dir(dir);
-    run(&mut componentize, "install it with `python3 -m venv .venv && .venv/bin/pip install componentize-py==0.25.0` in the project")?;
+    run(&mut componentize, "install it with `python3 -m venv .venv && .venv/bin/pip install componentize-py==0.25.1` in the project")?;
     Ok(out)
 }
 

@@ -2,7 +2,7 @@
 
 wasmtime::component::bindgen!({
     path: "../wit/since_v0_1",
-    world: "kiso:skill/skill",
+    world: "kiso:skill/sandbox-with-http",
     imports: {
         "kiso:skill/log.write": trappable,
         "kiso:skill/progress.report": trappable,
