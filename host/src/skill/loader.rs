@@ -1,6 +1,6 @@
 //! What a file is, before anything of it is compiled or run: its shape, its manifest, what it imports.
 
-use wasmparser::{ComponentExternalKind, Encoding, ExternalKind, Parser, Payload, TypeRef, Validator, WasmFeatures};
+use wasmparser::{ComponentExternalKind, ComponentTypeRef, Encoding, ExternalKind, Parser, Payload, TypeRef, Validator, WasmFeatures};
 use wit_component::ComponentEncoder;
 
 /// Largest file that is looked at. Components with a language's interpreter inside have some 20 MiB.
@@ -183,7 +183,11 @@ impl Outside {
                 },
                 Payload::ComponentImportSection(imports) if depth == 1 => {
                     for import in imports {
-                        out.imports.push(import.map_err(invalid)?.name.name.to_owned());
+                        let import = import.map_err(invalid)?;
+                        // A type by itself asks the host for nothing.
+                        if !matches!(import.ty, ComponentTypeRef::Type(_)) {
+                            out.imports.push(import.name.name.to_owned());
+                        }
                     }
                 }
                 Payload::ComponentExportSection(exports) if depth == 1 => {
