@@ -3,6 +3,9 @@
 //! Results go to standard output, progress to standard error; with `--json` standard output has one JSON object per line
 //! (docs/json.md). Exit codes are those of [`Exit`].
 
+#[macro_use]
+mod out;
+
 mod completions;
 mod doctor;
 mod failure;

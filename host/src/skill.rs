@@ -8,6 +8,7 @@ mod args;
 mod cache;
 mod ctx;
 mod engine;
+mod entry;
 mod error;
 pub mod grant;
 mod host;
@@ -32,10 +33,11 @@ pub use self::loader::Shape;
 
 use self::ctx::ReadableSecrets;
 use self::engine::Sandbox;
+use self::entry::entry;
 use self::grant::{Allowed, Grant};
 use self::host::{HttpRule, HttpRules, Keep, Usage};
 use self::installed::BUNDLED;
-use self::instance::{Entry, Function, Given};
+use self::instance::{Entry, Given};
 use self::limits::Budget;
 use self::manifest::{Manifest, Workspace};
 use crate::config::Config;
@@ -48,8 +50,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
-use wasmtime::component::Component;
-use wasmtime::component::types::ComponentItem;
 
 /// All skills of a home. Cheap to clone.
 #[derive(Clone)]
@@ -432,80 +432,4 @@ impl Skills {
             keep: Keep::Nothing,
         }
     }
-}
-
-/// Links a compiled component and finds what is called in it; for plain functions also the schema of each.
-fn entry(sandbox: &Sandbox, component: &Component, shape: Shape) -> Result<(Entry, Vec<(String, Value)>), String> {
-    let pre = sandbox.linker().instantiate_pre(component).map_err(|e| format!("it does not fit this host: {e:#}"))?;
-    match shape {
-        Shape::Skill => {
-            let pre = wit::since_v0_1::SandboxWithHttpPre::new(pre).map_err(|e| format!("its `skill.run` is not the one of kiso:skill@0.1: {e:#}"))?;
-            Ok((Entry::Skill(pre), Vec::new()))
-        }
-        Shape::Command => {
-            let pre = wasmtime_wasi::p2::bindings::CommandPre::new(pre).map_err(|e| format!("its `wasi:cli/run` cannot be called: {e:#}"))?;
-            Ok((Entry::Command(pre), Vec::new()))
-        }
-        Shape::Functions => {
-            let functions = functions(component)?;
-            let mut schemas = Vec::new();
-            for function in &functions {
-                let params = function.ty.params().map(|(name, ty)| (name.to_owned(), ty)).collect();
-                let unusable = |ty: String| format!("its function {} takes or returns a {ty}, which has no JSON form", function.tool);
-                for result in function.ty.results() {
-                    values::schema(&result).map_err(unusable)?;
-                }
-                schemas.push((function.tool.clone(), values::object(params).map_err(unusable)?));
-            }
-            Ok((Entry::Functions { pre, functions }, schemas))
-        }
-    }
-}
-
-/// Most functions of one component that become tools.
-const MAX_FUNCTIONS: usize = 64;
-
-/// The exported functions of a component, those inside exported interfaces included.
-fn functions(component: &Component) -> Result<Vec<Function>, String> {
-    let engine = component.engine();
-    let mut found: Vec<(Option<String>, Function)> = Vec::new();
-    for (name, item) in component.component_type().exports(engine) {
-        match item.ty {
-            ComponentItem::ComponentFunc(ty) => {
-                let index = component.get_export_index(None, name).ok_or("its exports cannot be read")?;
-                found.push((None, Function { tool: name.to_owned(), index, ty }));
-            }
-            ComponentItem::ComponentInstance(instance) if !name.starts_with("wasi:") => {
-                let outer = component.get_export_index(None, name).ok_or("its exports cannot be read")?;
-                let short = name.split('@').next().unwrap_or(name).rsplit('/').next().unwrap_or(name);
-                for (inner, item) in instance.exports(engine) {
-                    if let ComponentItem::ComponentFunc(ty) = item.ty {
-                        let index = component.get_export_index(Some(&outer), inner).ok_or("its exports cannot be read")?;
-                        found.push((Some(short.to_owned()), Function { tool: inner.to_owned(), index, ty }));
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    if found.is_empty() {
-        return Err("it exports no functions".to_owned());
-    }
-    if found.len() > MAX_FUNCTIONS {
-        return Err(format!("it exports {} functions; {MAX_FUNCTIONS} can become tools", found.len()));
-    }
-    // The interface's name only where two functions would have one name.
-    let mut count: HashMap<String, usize> = HashMap::new();
-    for (_, function) in &found {
-        *count.entry(function.tool.clone()).or_default() += 1;
-    }
-    let named = found.into_iter().map(|(interface, mut function)| {
-        if count[&function.tool] > 1
-            && let Some(interface) = interface
-        {
-            function.tool = format!("{interface}.{}", function.tool);
-        }
-        function
-    });
-    Ok(named.collect())
 }

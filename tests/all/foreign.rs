@@ -1,0 +1,131 @@
+//! Guests that other toolchains built: JavaScript, Python, C, and rustc alone. Skipped loudly where a tool is missing.
+
+use crate::harness::{Home, root, skipped};
+use serde_json::json;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Builds what can be built, once, into target/foreign.
+fn built() -> &'static (PathBuf, String) {
+    static BUILT: OnceLock<(PathBuf, String)> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let out = root().join("target/foreign");
+        let output = Command::new("sh").arg(root().join("tests/foreign/build.sh")).arg(&out).output().expect("sh starts");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        eprintln!("{text}");
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        (out, text)
+    })
+}
+
+/// A home with the guest installed; none, loudly, where it could not be built.
+fn home_with(name: &str) -> Option<Home> {
+    let (dir, report) = built();
+    if let Some(line) = report.lines().find(|l| l.starts_with(&format!("SKIPPED {name}:"))) {
+        skipped(name, line);
+        return None;
+    }
+    let home = Home::new();
+    let wasm = dir.join(format!("{name}.wasm"));
+    let manifest = dir.join(format!("{name}.toml"));
+    let mut args = vec!["skill", "add", wasm.to_str().unwrap(), "--name", name, "--grant", "all"];
+    if manifest.exists() {
+        args.extend(["--manifest", manifest.to_str().unwrap()]);
+    }
+    home.kiso(&args).ok().prints(&["loaded", name]);
+    Some(home)
+}
+
+fn kiso_world(name: &str, file: &str) {
+    let Some(home) = home_with(name) else { return };
+    let echo = home.call(name, &json!({ "text": "grüße" }));
+    assert_eq!((&echo["text"], &echo["data"]["session"]), (&json!("grüße"), &json!("default")), "{echo}");
+    for count in ["called 1 times", "called 2 times"] {
+        home.kiso(&["skill", "run", name, "mode=count"]).ok().prints(&[count]);
+    }
+    let written = home.call(name, &json!({ "mode": "write", "text": "hi" }));
+    assert_eq!(written["files"][0]["path"], file, "{written}");
+    assert!(written["text"].as_str().unwrap().starts_with("/pub/"), "{written}");
+    assert_eq!(std::fs::read_to_string(home.work("default").join(file)).unwrap(), "hi");
+    let failure = home.call(name, &json!({ "mode": "failure" }));
+    assert_eq!((&failure["error"]["code"], &failure["error"]["retryable"]), (&json!("not-today"), &json!(true)), "{failure}");
+    let thrown = home.call(name, &json!({ "mode": "throw" }));
+    assert_eq!(thrown["error"]["code"], "trap", "{thrown}");
+    let secret = home.call(name, &json!({ "mode": "secret" }));
+    assert_eq!(secret["error"]["code"], "undeclared", "{secret}");
+    home.kiso(&["skill", "run", name, "mode=allocate"]).exit(5).says(&["memory"]);
+}
+
+#[test]
+fn javascript_in_the_world_of_kiso() {
+    kiso_world("js-skill", "js.txt");
+}
+
+#[test]
+fn python_in_the_world_of_kiso() {
+    kiso_world("py-skill", "py.txt");
+}
+
+#[test]
+fn javascript_as_plain_functions() {
+    let Some(home) = home_with("js-functions") else { return };
+    let listed = home.kiso(&["skill", "info", "js-functions", "--json"]).json();
+    let tools: Vec<_> = listed["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+    assert_eq!(tools, ["js-functions.mean", "js-functions.clamp", "js-functions.words", "js-functions.turn"]);
+    assert_eq!(home.call("js-functions.mean", &json!({ "values": [1, 2, 6] }))["data"], 3.0);
+    let empty = home.call("js-functions.mean", &json!({ "values": [] }));
+    assert_eq!(empty["error"]["message"], "there are no values", "{empty}");
+    assert_eq!(home.call("js-functions.clamp", &json!({ "value": 9, "high": 5 }))["data"], 5);
+    assert_eq!(home.call("js-functions.turn", &json!({ "text": "abc", "direction": "backward" }))["text"], "cba");
+    let words = home.call("js-functions.words", &json!({ "text": "a b a" }));
+    assert_eq!(words["data"], json!([{ "text": "a", "count": 2 }, { "text": "b", "count": 1 }]));
+}
+
+fn command(name: &str, text: &str) {
+    let Some(home) = home_with(name) else { return };
+    home.kiso(&["skill", "run", name, "text=abc"]).ok().prints(&[text]);
+    home.kiso(&["skill", "run", name, "text=abc", "fail=true"]).exit(1).says(&["exit code"]);
+    home.kiso(&["skill", "run", name]).exit(2).says(&["text: is required"]);
+}
+
+#[test]
+fn javascript_as_a_command() {
+    command("js-command", "cba");
+}
+
+#[test]
+fn rustc_as_a_command() {
+    command("rustc-command", "ABC");
+}
+
+#[test]
+fn c_as_a_preview_1_module() {
+    let Some(home) = home_with("c-preview1") else { return };
+    home.kiso(&["skill", "info", "c-preview1"]).ok().prints(&["WASI command"]);
+    home.kiso(&["skill", "run", "c-preview1", "text=abc"]).ok().prints(&["ABC"]);
+    home.kiso(&["skill", "run", "c-preview1", "text=abc", "fail=true"]).exit(1).says(&["exit code 3", "asked to fail"]);
+}
+
+#[test]
+fn new_projects_in_javascript_and_python_build() {
+    let (dir, report) = built();
+    for (lang, guest) in [("js", "js-skill"), ("python", "py-skill")] {
+        if let Some(line) = report.lines().find(|l| l.starts_with(&format!("SKIPPED {guest}:"))) {
+            skipped(&format!("kiso skill new --lang {lang}"), line);
+            continue;
+        }
+        let home = Home::new();
+        let project = home.dir.path().join(lang);
+        home.kiso(&["skill", "new", "hello", "--lang", lang, "--dir", project.to_str().unwrap()]).ok();
+        // The tools that the guests were built with, so that nothing is fetched twice.
+        let tool = |prefix: &str| {
+            let mut tools = std::fs::read_dir(dir.join("tools")).unwrap().flatten().map(|e| e.path());
+            tools.find(|p| p.is_dir() && p.file_name().unwrap().to_str().unwrap().starts_with(prefix)).unwrap()
+        };
+        let (from, to) = if lang == "js" { (tool("qjs-").join("node_modules"), "node_modules") } else { (tool("py-"), ".venv") };
+        std::os::unix::fs::symlink(from, project.join(to)).unwrap();
+        home.kiso(&["skill", "build", project.to_str().unwrap()]).ok().prints(&["hello.wasm"]);
+        home.kiso(&["skill", "test", "--dir", project.to_str().unwrap(), "name=Ada"]).ok().prints(&["Ada"]);
+    }
+}

@@ -30,7 +30,9 @@ impl Home {
 
     /// Writes `config.toml`.
     pub fn config(&self, text: &str) -> &Self {
-        self.kiso(&["skill", "list"]).ok();
+        if !self.path().exists() {
+            self.kiso(&["skill", "list"]).ok();
+        }
         std::fs::write(self.path().join("config.toml"), text).expect("the home can be written");
         self
     }
@@ -68,8 +70,9 @@ impl Home {
     /// Installs a guest with everything it asks for.
     #[track_caller]
     pub fn add(&self, guest_name: &str) -> &Self {
-        let file = guest(guest_name);
-        let ran = self.kiso(&["skill", "add", file.to_str().expect("plain path"), "--grant", "all"]);
+        let (file, manifest) = (guest(guest_name), root().join("tests/guests").join(guest_name).join("kiso.toml"));
+        let (file, manifest) = (file.to_str().expect("plain path"), manifest.to_str().expect("plain path"));
+        let ran = self.kiso(&["skill", "add", file, "--manifest", manifest, "--grant", "all"]);
         assert!(ran.ok().stdout.contains("loaded"), "{ran:?}");
         self
     }

@@ -12,9 +12,14 @@ const ORDER: &[&[&str]] = &[
     &["gateway", "schedule"],
     &["session"],
     &["drive"],
-    &["node", "context"],
+    &["node"],
+    &["context"],
     &["tool"],
-    &["skill", "llm", "memory", "scratchpad", "secret"],
+    &["skill"],
+    &["llm"],
+    &["memory"],
+    &["scratchpad"],
+    &["secret"],
     &["store"],
 ];
 

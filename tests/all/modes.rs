@@ -46,7 +46,7 @@ limits! {
     mode_recurse "hostile" "recurse" => Stack;
     mode_host_calls "hostile" "host-calls" => HostCalls;
     mode_pollables "hostile" "pollables" => OpenFiles;
-    mode_fields "hostile" "fields" => OpenFiles;
+    mode_fields "hostile" "fields" => Headers;
     mode_write "hostile" "write" => CallWrites;
     mode_sparse_length "hostile" "sparse-length" => CallWrites;
     mode_sparse_offset "hostile" "sparse-offset" => CallWrites;
@@ -237,7 +237,7 @@ fn a_full_workspace_refuses_the_next_call_and_recovers() {
         let session = kiso::home::SessionName::parse("full").expect("a plain name");
         lab.home.create_session(&session).expect("there is room");
         let work = lab.home.work_dir(&session);
-        for i in 0..2_000 {
+        for i in 0..4_000 {
             std::fs::write(work.join(format!("{i}")), "").expect("there is room");
         }
         assert_limit(lab.call("hostile", "full", json!({ "mode": "produce" })).await, Limit::Files);

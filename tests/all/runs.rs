@@ -1,0 +1,230 @@
+//! Whole runs through the command line: from a message to the file that it leaves behind.
+
+use crate::harness::{Home, Ran, root};
+use serde_json::{Value, json};
+
+fn example(name: &str) -> String {
+    root().join("examples").join(name).to_str().unwrap().to_owned()
+}
+
+/// The README's first command, as the README has it.
+#[test]
+fn the_readmes_first_command_computes_draws_and_reviews() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let block = readme.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
+    let message = block.rsplit('"').nth(1).expect("the command ends with its message");
+    assert!(block.contains("cargo run"), "{block}");
+    let home = Home::new();
+    let ran = home.kiso(&["run", "--file", &example("weather.csv"), message]);
+    ran.ok().says(&["Plan:", "1. data", "2. chart", "✓ skill data", "✓ skill chart", "review ok"]);
+    assert_eq!(ran.stderr.matches("review ok").count(), 2, "both are reviewed: {}", ran.stderr);
+    let published = home.work("default").join("pub");
+    let files: Vec<_> = std::fs::read_dir(published).unwrap().flatten().map(|e| e.path()).collect();
+    let find = |ending: &str| files.iter().find(|p| p.extension().is_some_and(|e| e == ending)).unwrap_or_else(|| panic!("no {ending}: {files:?}"));
+    let svg = std::fs::read_to_string(find("svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("Oslo") && svg.contains("Lisbon") && svg.contains("<title"), "{svg}");
+    let png = std::fs::read(find("png")).unwrap();
+    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n") && png.len() > 10_000);
+    ran.prints(&["pub/", ".svg", ".png", "2024-07"]);
+}
+
+/// What the chart shows are the means of the data: recomputed here from the file.
+#[test]
+fn the_numbers_are_right() {
+    let home = Home::new();
+    home.kiso(&["run", "--file", &example("weather.csv"), "data file=weather.csv compute=mean(temperature_c) group=month(date),city save=means.csv"]).ok();
+    let text = std::fs::read_to_string(example("weather.csv")).unwrap();
+    let july: Vec<f64> = text
+        .lines()
+        .filter(|l| l.starts_with("2024-07") && l.contains("Oslo"))
+        .map(|l| l.split(',').nth(2).unwrap().parse().unwrap())
+        .collect();
+    let mean = july.iter().sum::<f64>() / july.len() as f64;
+    let saved = std::fs::read_to_string(home.work("default").join("means.csv")).unwrap();
+    let line = saved.lines().find(|l| l.starts_with("2024-07,Oslo,")).unwrap();
+    let found: f64 = line.split(',').nth(2).unwrap().parse().unwrap();
+    assert!((found - mean).abs() < 1e-9, "{found} {mean}");
+    assert_eq!(saved.lines().count(), 25);
+}
+
+#[test]
+fn plain_words_over_any_columns_and_files() {
+    let home = Home::new();
+    home.kiso(&["run", "--file", &example("market.csv"), "plot close over day from market.csv"]).ok().prints(&["close-over-day.svg"]);
+    let heights = home.file("heights.csv", "name,body height,weight\nAnn,170,60\nBob,182,81\nCid,165,70\n");
+    let ran = home.kiso(&["run", "--file", heights.to_str().unwrap(), "scatter plot of weight against body height in heights.csv"]);
+    ran.ok().prints(&["scatter", ".png"]);
+    home.kiso(&["run", "show heights.csv where weight > 65"]).ok().prints(&["Bob", "Cid"]);
+    home.kiso(&["run", "what columns does heights.csv have?"]).ok().prints(&["body height", "number"]);
+}
+
+#[test]
+fn what_is_not_understood_is_said_and_ends_with_1() {
+    let home = Home::new();
+    let ran = home.kiso(&["run", "write a sonnet about my cat"]);
+    ran.exit(1).prints(&["not a language model", "model ="]);
+    home.kiso(&["run", "hello"]).ok().prints(&["reflex"]);
+    home.kiso(&["run", "$ ls"]).exit(1).prints(&["exec tasks need the shell"]);
+}
+
+#[test]
+fn json_has_one_documented_object_per_line() {
+    let home = Home::new();
+    let ran = home.kiso(&["--json", "run", "--file", &example("market.csv"), "plot close over day from market.csv"]);
+    let objects = ran.ok().json_lines();
+    assert_eq!(ran.stderr, "", "with --json standard error is quiet");
+    let types: Vec<&str> = objects.iter().map(|o| o["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["begun", "plan", "task", "review", "task", "say", "ended"]);
+    let docs = std::fs::read_to_string(root().join("docs/json.md")).unwrap();
+    for object in &objects {
+        let kind = object["type"].as_str().unwrap();
+        let row = docs.lines().find(|l| l.starts_with(&format!("| `{kind}` |"))).unwrap_or_else(|| panic!("{kind} is not documented"));
+        for member in object.as_object().unwrap().keys().filter(|k| *k != "type") {
+            assert!(row.contains(&format!("`{member}`")), "{kind}.{member} is not documented");
+        }
+    }
+    let ended = objects.last().unwrap();
+    assert_eq!(ended["outcome"]["ending"], "done");
+    let svg = ended["files"][0]["host_path"].as_str().unwrap();
+    assert!(std::path::Path::new(svg).exists(), "{svg}");
+}
+
+#[test]
+fn a_trace_shows_a_run_after_the_fact() {
+    let home = Home::new();
+    home.kiso(&["run", "--file", &example("market.csv"), "plot close over day from market.csv"]).ok();
+    let trace = home.kiso(&["trace", "last"]);
+    trace.ok().prints(&["message: plot close over day", "retrieval: 1 files", "planner (reflex", "chart", "expects:", "reviewer (reflex", "host calls", "component ", "done after"]);
+    let listed = home.kiso(&["trace"]).ok().stdout.clone();
+    let id = listed.split_whitespace().next().unwrap();
+    home.kiso(&["trace", &id[..8]]).ok().prints(&[id]);
+    home.kiso(&["trace", "zzzz"]).exit(2).says(&["zzzz"]);
+    let objects = home.kiso(&["--json", "trace", "last"]).json_lines();
+    assert_eq!(objects[0]["type"], "run");
+    let kinds: Vec<&str> = objects[1..].iter().map(|o| o["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["spec", "retrieved", "planned", "started", "executed", "reviewed", "started", "executed", "finished"]);
+}
+
+/// A model that answers from a file: the run is real, only the model is not.
+fn scripted(home: &Home, calls: &[(&str, Value)], message: &str) -> Ran {
+    let lines: String = calls
+        .iter()
+        .map(|(role, reply)| {
+            let reply = reply.as_str().map_or_else(|| reply.to_string(), str::to_owned);
+            json!({ "role": role, "reply": reply }).to_string() + "\n"
+        })
+        .collect();
+    let script = home.file("script.jsonl", lines);
+    home.config(&format!("model = \"scripted:{}\"\n", script.display()));
+    home.kiso(&["run", "--file", &example("weather.csv"), message])
+}
+
+fn plan(tasks: &[Value]) -> Value {
+    json!(format!("<FINAL_PRD>{}</FINAL_PRD>", json!({ "goal": "look at the weather", "tasks": tasks })))
+}
+
+fn data(args: Value) -> Value {
+    json!({ "type": "skill", "skill": "data", "args": args, "review": true, "expect": "a table" })
+}
+
+fn message() -> Value {
+    json!({ "type": "msg", "detail": "say what came out", "notify": true })
+}
+
+#[test]
+fn a_plan_that_cannot_be_used_goes_back_with_every_violation() {
+    let home = Home::new();
+    let broken = plan(&[data(json!({ "limit": 0 })), json!({ "type": "skill", "skill": "dta", "args": {} })]);
+    let good = plan(&[data(json!({ "file": "weather.csv", "describe": true })), message()]);
+    let calls = [("planner", json!("no plan here")), ("planner", broken), ("planner", good), ("reviewer", json!({ "status": "ok" })), ("worker", json!("The table has six columns."))];
+    let ran = scripted(&home, &calls, "what is in it?");
+    ran.ok().prints(&["six columns"]).says(&["tasks[0].args.file: is required", "tasks[0].args.limit: 0 is less than the minimum of 1", "tasks[1].skill", "did you mean `data`?"]);
+}
+
+#[test]
+fn planning_that_fails_says_so_word_for_word() {
+    let home = Home::new();
+    let calls: Vec<_> = (0..4).map(|_| ("planner", json!("I would rather not."))).collect();
+    let ran = scripted(&home, &calls, "anything");
+    ran.exit(1).prints(&["Planning failed: could not parse planner response after 4 attempts."]);
+}
+
+#[test]
+fn needs_fix_injects_tasks_and_the_run_goes_on() {
+    let home = Home::new();
+    let fix = json!({ "status": "needs_fix", "inject": [data(json!({ "file": "weather.csv", "limit": 2 }))] });
+    let calls = [
+        ("planner", plan(&[data(json!({ "file": "weather.csv", "describe": true })), message()])),
+        ("reviewer", fix),
+        ("reviewer", json!({ "status": "ok" })),
+        ("worker", json!("Two rows.")),
+    ];
+    let ran = scripted(&home, &calls, "show two rows");
+    ran.ok().prints(&["Two rows."]).says(&["review needs_fix", "review ok"]);
+    assert_eq!(ran.stderr.matches("✓ skill data").count(), 2, "{}", ran.stderr);
+}
+
+#[test]
+fn replan_tells_the_user_why_and_plans_anew() {
+    let home = Home::new();
+    let calls = [
+        ("planner", plan(&[data(json!({ "file": "none.csv" })), message()])),
+        ("reviewer", json!({ "status": "replan", "reason": "the file has another name" })),
+        ("planner", plan(&[data(json!({ "file": "weather.csv", "limit": 1 })), message()])),
+        ("reviewer", json!({ "status": "ok" })),
+        ("worker", json!("One row.")),
+    ];
+    let ran = scripted(&home, &calls, "show a row");
+    ran.ok().prints(&["One row."]).says(&["✗ skill data", "none.csv", "the file has another name", "✓ skill data"]);
+}
+
+#[test]
+fn a_limit_that_ends_the_work_ends_the_command_with_5() {
+    let home = Home::new();
+    home.add("hostile");
+    let task = json!({ "type": "skill", "skill": "hostile", "args": { "mode": "write" } });
+    let replan = plan(&[task.clone(), message()]);
+    let blocked = json!(format!("{}", json!({ "goal": "g", "blocked": "it writes too much", "tasks": [message()] })));
+    let calls = [("planner", replan), ("planner", blocked), ("worker", json!("It did not work."))];
+    let ran = scripted(&home, &calls, "fill the disk");
+    ran.exit(5).says(&["64 MiB", "write_mib"]);
+}
+
+/// Secrets that a message brings are in no file of the home afterwards.
+#[test]
+fn a_secret_in_a_plan_is_written_nowhere() {
+    let home = Home::new();
+    const SECRET: &str = "ghp-7Qx29-not-to-be-found";
+    let planned = json!(format!("<FINAL_PRD>{}</FINAL_PRD>", json!({ "goal": "g", "secrets": { "token": SECRET }, "tasks": [data(json!({ "file": "weather.csv", "limit": 1 })), message()] })));
+    let calls = [("planner", planned), ("reviewer", json!({ "status": "ok" })), ("worker", json!(format!("I used {SECRET}.")))];
+    scripted(&home, &calls, "do it").ok();
+    let mut pending = vec![home.path()];
+    while let Some(dir) = pending.pop() {
+        for entry in std::fs::read_dir(dir).unwrap().flatten() {
+            if entry.path().is_dir() {
+                pending.push(entry.path());
+            } else {
+                let bytes = std::fs::read(entry.path()).unwrap();
+                let found = bytes.windows(SECRET.len()).any(|w| w == SECRET.as_bytes());
+                assert!(!found, "{} holds the secret", entry.path().display());
+            }
+        }
+    }
+}
+
+/// Ctrl-C ends a run at once, and the log says so.
+#[test]
+fn an_interrupted_run_is_recorded_as_cancelled() {
+    let home = Home::new();
+    home.add("hostile");
+    let mut child = home.command(&["--json", "run", "hostile mode=slow amount=8000"]);
+    child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    let planned = lines.by_ref().map_while(Result::ok).any(|l| l.contains("\"type\":\"plan\""));
+    assert!(planned);
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    home.kiso(&["trace", "last"]).ok().prints(&["cancelled"]);
+}

@@ -46,8 +46,6 @@ macro_rules! limits {
 }
 
 limits! {
-    wat_big_memory "big-memory" => Memory;
-    wat_big_table "big-table" => Tables;
     wat_realloc_loop "realloc-loop" => Time;
     wat_repeated_files "repeated-files" => Output;
     wat_start_loop "start-loop" => Time;
@@ -73,7 +71,7 @@ errors! {
     wat_invalid_utf8 "invalid-utf8" => "bad-reply" "not UTF-8";
     wat_invalid_utf8_failure "invalid-utf8-failure" => "bad-reply" "not UTF-8";
     wat_many_files "many-files" => "bad-reply" "1000 files";
-    wat_out_of_bounds "out-of-bounds" => "trap" "out-of-bounds";
+    wat_out_of_bounds "out-of-bounds" => "trap" "out of bounds";
     wat_preview1_exit3 "preview1-exit3" => "exit" "exit code";
 }
 
@@ -96,7 +94,9 @@ macro_rules! refused {
 
 refused! {
     wat_core_library "core-library" => "_start" "as a program";
-    wat_many_memories "many-memories" => "201";
+    wat_big_memory "big-memory" => "more than any skill gets" "max_memory_mib";
+    wat_big_table "big-table" => "more than any skill gets" "table_elements";
+    wat_many_memories "many-memories" => "more than any skill gets" "202 core module instances";
     wat_newer_wasi "newer-wasi" => "does not fit this host";
     wat_no_exports "no-exports" => "exports nothing that can be called";
     wat_preview1_unknown "preview1-unknown" => "imports from";

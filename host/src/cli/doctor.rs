@@ -74,10 +74,10 @@ impl Report {
             }
         };
         if self.json {
-            println!("{}", json!({ "type": "check", "what": what, "ok": ok, "detail": text }));
+            outln!("{}", json!({ "type": "check", "what": what, "ok": ok, "detail": text }));
         } else {
             let mark = if ok { self.show.green("ok  ") } else { self.show.red("FAIL") };
-            println!("{mark} {what}: {text}");
+            outln!("{mark} {what}: {text}");
         }
         value
     }

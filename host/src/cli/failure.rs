@@ -58,7 +58,7 @@ impl Failure {
 
     pub(super) fn print(&self, json: bool) {
         if json {
-            println!("{}", json!({ "type": "error", "code": self.exit.code(), "message": self.message }));
+            outln!("{}", json!({ "type": "error", "code": self.exit.code(), "message": self.message }));
         } else {
             eprintln!("error: {}", self.message);
         }

@@ -114,7 +114,7 @@ struct Told<'a> {
 impl Told<'_> {
     fn json(&self, object: &serde_json::Value) {
         if self.json {
-            println!("{object}");
+            outln!("{object}");
         }
     }
 
@@ -154,7 +154,7 @@ impl Told<'_> {
             self.json(&json!({ "type": "ended", "outcome": outcome.ending, "reply": output::reply(outcome), "files": files }));
             return;
         }
-        println!("{}", printable(&output::reply(outcome)));
+        outln!("{}", printable(&output::reply(outcome)));
         for file in &outcome.files {
             self.show.line(&self.show.dim(&format!("{} ({})", place(&file.path), size(file.bytes))));
         }

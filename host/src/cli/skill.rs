@@ -85,7 +85,7 @@ fn print_ended(ended: Ended, tool: &str, session: &SessionName, work: &Path, sho
             "text": answer.map(|a| &a.text), "data": answer.and_then(|a| a.data.as_ref()), "files": files,
             "error": error, "log": ended.log, "stdout": ended.stdout, "stderr": ended.stderr, "used": ended.used,
         });
-        println!("{object}");
+        outln!("{object}");
     }
     match ended.result {
         Err(error) => {
@@ -96,9 +96,9 @@ fn print_ended(ended: Ended, tool: &str, session: &SessionName, work: &Path, sho
         Ok(_) if json => Ok(Exit::Done),
         Ok(answer) => {
             let text = printable(&answer.text);
-            print!("{text}");
+            out!("{text}");
             if !text.ends_with('\n') {
-                println!();
+                outln!();
             }
             for file in &answer.files {
                 show.line(&show.dim(&format!("{} ({})", work.join(&file.path).display(), size(file.bytes))));

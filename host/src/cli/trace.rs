@@ -40,10 +40,10 @@ impl Trace {
                     "type": "run", "run": run.id.to_string(), "session": run.session.to_string(), "status": run.status.as_str(),
                     "started_ms": run.started_ms, "ended_ms": run.ended_ms, "message": run.message,
                 });
-                println!("{object}");
+                outln!("{object}");
             } else {
                 let message = printable(run.message.lines().next().unwrap_or_default());
-                println!("{}  {}  {:9}  {:12}  {}", run.id, time(run.started_ms), run.status.as_str(), run.session.as_str(), message);
+                outln!("{}  {}  {:9}  {:12}  {}", run.id, time(run.started_ms), run.status.as_str(), run.session.as_str(), message);
             }
         }
         Ok(Exit::Done)
@@ -61,16 +61,16 @@ fn show(opened: &Opened, name: &str, json: bool) -> Result<Exit, Failure> {
             "type": "run", "run": run.id.to_string(), "session": run.session.to_string(), "status": run.status.as_str(),
             "started_ms": run.started_ms, "ended_ms": run.ended_ms, "message": run.message,
         });
-        println!("{object}");
+        outln!("{object}");
         for event in events {
             let body: Value = serde_json::from_str(&event.body).unwrap_or(Value::Null);
-            println!("{}", json!({ "type": "event", "seq": event.seq, "at_ms": event.at_ms, "kind": event.kind, "body": body }));
+            outln!("{}", json!({ "type": "event", "seq": event.seq, "at_ms": event.at_ms, "kind": event.kind, "body": body }));
         }
         return Ok(Exit::Done);
     }
     let show = Show::new(false);
-    println!("run {}  {}  session {}  {}", run.id, time(run.started_ms), run.session, run.status.as_str());
-    println!("message: {}", printable(&run.message));
+    outln!("run {}  {}  session {}  {}", run.id, time(run.started_ms), run.session, run.status.as_str());
+    outln!("message: {}", printable(&run.message));
     let mut last = run.started_ms;
     for event in events {
         let after = u64::try_from(event.at_ms - run.started_ms).unwrap_or(0);
@@ -82,16 +82,16 @@ fn show(opened: &Opened, name: &str, json: bool) -> Result<Exit, Failure> {
         }
         match serde_json::from_str::<Event>(&event.body) {
             Ok(stored) => step(&show, &head, took, &stored),
-            Err(error) => println!("{head}  {}  (this version of kiso cannot read the event: {error})", event.kind),
+            Err(error) => outln!("{head}  {}  (this version of kiso cannot read the event: {error})", event.kind),
         }
     }
     match (run.status, run.ended_ms) {
-        (RunStatus::Running, _) => println!("the run has not ended: it is still running, or its process was stopped"),
+        (RunStatus::Running, _) => outln!("the run has not ended: it is still running, or its process was stopped"),
         (status, Some(ended)) => {
             let millis = u64::try_from(ended - run.started_ms).unwrap_or(0);
-            println!("{} after {}", status.as_str(), duration(millis));
+            outln!("{} after {}", status.as_str(), duration(millis));
         }
-        (status, None) => println!("{}", status.as_str()),
+        (status, None) => outln!("{}", status.as_str()),
     }
     Ok(Exit::Done)
 }
@@ -100,13 +100,13 @@ fn step(show: &Show, head: &str, took: u64, event: &Event) {
     let indent = " ".repeat(head.chars().count() + 2);
     let more = |text: &str| {
         for line in printable(text).lines() {
-            println!("{indent}{line}");
+            outln!("{indent}{line}");
         }
     };
     match &event.result {
-        StepResult::Retrieved { files, .. } => println!("{head}  retrieval: {} files in /work", files.len()),
+        StepResult::Retrieved { files, .. } => outln!("{head}  retrieval: {} files in /work", files.len()),
         StepResult::Planned { plan, call, secrets, .. } => {
-            println!("{head}  planner ({}, {} + {} tokens): {}", call.model, call.usage.input_tokens, call.usage.output_tokens, printable(&plan.goal));
+            outln!("{head}  planner ({}, {} + {} tokens): {}", call.model, call.usage.input_tokens, call.usage.output_tokens, printable(&plan.goal));
             for (i, task) in plan.tasks.iter().enumerate() {
                 let args = task.args.as_ref().map(|a| format!(" {a}")).unwrap_or_default();
                 more(&format!("{}. {}{args}", i + 1, task.label()));
@@ -122,33 +122,33 @@ fn step(show: &Show, head: &str, took: u64, event: &Event) {
             }
         }
         StepResult::Unplanned { correction, call, .. } => {
-            println!("{head}  planner ({}): the answer could not be used", call.model);
+            outln!("{head}  planner ({}): the answer could not be used", call.model);
             more(&correction.violations.join("\n"));
         }
-        StepResult::Started { task } => println!("{head}  start of task {}", task + 1),
+        StepResult::Started { task } => outln!("{head}  start of task {}", task + 1),
         StepResult::Executed { task, report, call } => {
             let model = call.as_ref().map(|c| format!(" ({}, {} + {} tokens)", c.model, c.usage.input_tokens, c.usage.output_tokens));
-            println!("{head}  task {}: {}{} {}", task + 1, printable(&report.task.label()), model.unwrap_or_default(), show.dim(&duration(took)));
+            outln!("{head}  task {}: {}{} {}", task + 1, printable(&report.task.label()), model.unwrap_or_default(), show.dim(&duration(took)));
             executed(report, &more);
         }
         StepResult::Reviewed { verdict, call } => {
             let status = format!("{:?}", verdict.status).to_lowercase();
-            println!("{head}  reviewer ({}): {status}", call.model);
+            outln!("{head}  reviewer ({}): {status}", call.model);
             for text in verdict.reason.iter().chain(&verdict.learn) {
                 more(text);
             }
         }
         StepResult::Unreviewed { correction, call } => {
-            println!("{head}  reviewer ({}): the answer could not be used", call.model);
+            outln!("{head}  reviewer ({}): the answer could not be used", call.model);
             more(&correction.violations.join("\n"));
         }
-        StepResult::ModelFailed { message } => println!("{head}  {}", printable(message)),
+        StepResult::ModelFailed { message } => outln!("{head}  {}", printable(message)),
         StepResult::Told { text } => {
-            println!("{head}  told the user");
+            outln!("{head}  told the user");
             more(text);
         }
         StepResult::Finished { reply } => {
-            println!("{head}  reply");
+            outln!("{head}  reply");
             more(reply);
         }
     }

@@ -114,7 +114,7 @@ impl Skills {
 
         let manifest = &candidate.manifest;
         let sandbox = self.sandbox().map_err(|e| host_error(&e))?;
-        let (entry, found) = super::entry(sandbox, &component, candidate.parsed.shape)
+        let (entry, found) = super::entry::entry(sandbox, &component, candidate.parsed.shape)
             .map_err(|m| SkillError::new(name.as_str(), Blame::Skill, "bad-component", m).version(&manifest.version))?;
         if let Some(test) = &candidate.parsed.self_test {
             self.self_test(manifest, &component, &entry, test).await?;
@@ -157,7 +157,7 @@ impl Skills {
         let compiled = tokio::task::spawn_blocking(move || {
             let sandbox = skills.sandbox()?;
             let (component, _) = cache::load(sandbox, skills.home(), &parsed.wasm).map_err(|e| anyhow::anyhow!("{e:#}"))?;
-            super::entry(sandbox, &component, shape).map_err(anyhow::Error::msg)
+            super::entry::entry(sandbox, &component, shape).map_err(anyhow::Error::msg)
         });
         let compiled = compiled.await.map_err(|e| host_error(&e))?;
         let (entry, found) = compiled.map_err(|e| host_error(&format!("{e:#}")))?;
@@ -212,7 +212,15 @@ impl Skills {
 
     fn uncompilable(&self, candidate: &Candidate, error: &anyhow::Error) -> SkillError {
         let manifest = &candidate.manifest;
-        SkillError::new(manifest.name.as_str(), Blame::Skill, "bad-component", format!("it cannot be compiled: {error:#}")).version(&manifest.version)
+        let error = format!("{error:#}");
+        // What does not fit a slot of the pool never could be instantiated.
+        let message = if error.contains("pooling allocator") {
+            let settings = "[engine] max_memory_mib, table_elements, tables and instances in config.toml";
+            format!("it needs more than any skill gets on this host ({settings}): {error}")
+        } else {
+            format!("it cannot be compiled: {error}")
+        };
+        SkillError::new(manifest.name.as_str(), Blame::Skill, "bad-component", message).version(&manifest.version)
     }
 
     async fn self_test(

@@ -4,7 +4,7 @@ use super::ctx::{Ctx, Log, Observer, ReadableSecrets, cut};
 use super::engine::Sandbox;
 use super::error::{Blame, SkillError};
 use super::host::{Capture, FileNote, HttpGate, HttpRules, Keep, Quota, Usage, note};
-use super::limits::{Budget, HitCell, Limit, Meter, TRANSFER_BYTES};
+use super::limits::{Budget, HitCell, Limit, HEADER_BYTES, Meter, TRANSFER_BYTES};
 use super::manifest::Workspace;
 use super::values;
 use super::wit::since_v0_1::exports::kiso::skill::skill as guest;
@@ -188,12 +188,14 @@ fn context(given: Given, stdin: String, stdout: &Capture, stderr: &Capture, hit:
         wasi.preopened_dir(&given.work, "/work", perms)
             .map_err(|e| SkillError::host(given.skill.as_str(), format!("the workspace {} cannot be opened: {e}", given.work.display())))?;
     }
+    let mut http = WasiHttpCtx::new();
+    http.set_field_size_limit(HEADER_BYTES);
     let budget = &given.budget;
     let mut table = ResourceTable::new();
     table.set_max_capacity(usize::try_from(budget.open_files).unwrap_or(usize::MAX));
     Ok(Ctx {
         wasi: wasi.build(),
-        http: WasiHttpCtx::new(),
+        http,
         gate: HttpGate(given.http),
         table,
         meter: Meter::new(budget.clone(), hit.clone()),
@@ -352,9 +354,13 @@ impl Stopped {
         if error.downcast_ref::<std::str::Utf8Error>().is_some() {
             return SkillError::new(skill, Blame::Skill, "bad-reply", "it returned text that is not UTF-8");
         }
-        // The engine keeps the type of this error to itself.
-        if error.root_cause().to_string().contains("fuel allocated for hostcalls") {
+        // The engine keeps the types of these errors to itself.
+        let root = error.root_cause().to_string();
+        if root.contains("fuel allocated for hostcalls") {
             return SkillError::limit(skill, budget.hit(Limit::Transfer));
+        }
+        if root.contains("total size of fields exceeds limit") {
+            return SkillError::limit(skill, budget.hit(Limit::Headers));
         }
         if let Some(exit) = error.downcast_ref::<I32Exit>() {
             return Self::Exit(exit.0, String::new()).explain(skill, budget, stderr);

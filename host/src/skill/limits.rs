@@ -27,6 +27,8 @@ pub enum Limit {
     HostCalls,
     /// Bytes that the guest hands to the host at once: in one call of a host function, or as its reply.
     Transfer,
+    /// Header fields of HTTP requests.
+    Headers,
     /// Handles open at once: files, directories, streams, requests.
     OpenFiles,
     /// Bytes written to the workspace by this call.
@@ -49,6 +51,7 @@ impl Limit {
             Self::Log => "log",
             Self::HostCalls => "host-calls",
             Self::Transfer => "transfer",
+            Self::Headers => "headers",
             Self::OpenFiles => "open-files",
             Self::CallWrites => "call-writes",
             Self::Workspace => "workspace",
@@ -79,6 +82,7 @@ impl fmt::Display for LimitHit {
             Limit::Log => "it logged more than its",
             Limit::HostCalls => "it called the host more often than its",
             Limit::Transfer => "it handed more to the host at once than its",
+            Limit::Headers => "it filled the headers of a request with more than its",
             Limit::OpenFiles => "it held more open files and streams than its",
             Limit::CallWrites => "it wrote more to the workspace in one call than its",
             Limit::Workspace => "the session's workspace would hold more than its",
@@ -135,6 +139,9 @@ pub const MEMORIES: usize = 8;
 /// make the host allocate a thousand times what the guest holds.
 pub const TRANSFER_BYTES: usize = 16 << 20;
 
+/// Most bytes that the header fields of one request may hold, names, values and bookkeeping together.
+pub const HEADER_BYTES: usize = 128 << 10;
+
 impl Budget {
     /// The limits for a skill that was granted this much memory and time.
     pub fn new(config: &EngineConfig, memory_mib: u64, timeout_s: u64) -> Self {
@@ -179,6 +186,7 @@ impl Budget {
             ),
             Limit::HostCalls => (format!("{}", self.host_calls), "[engine] host_calls in config.toml"),
             Limit::Transfer => (format!("{} MiB", TRANSFER_BYTES >> 20), "fixed; pass large data in files"),
+            Limit::Headers => (format!("{} KiB", HEADER_BYTES >> 10), "fixed"),
             Limit::OpenFiles => (format!("{}", self.open_files), "[engine] open_files in config.toml"),
             Limit::CallWrites => (format!("{} MiB", self.write_mib), "[engine] write_mib in config.toml"),
             Limit::Workspace => (format!("{} MiB", self.workspace_mib), "[engine] workspace_mib in config.toml"),

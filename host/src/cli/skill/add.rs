@@ -60,11 +60,11 @@ impl Add {
                 "type": "loaded", "skill": name.as_str(), "version": version, "shape": installed.shape,
                 "wrapped": installed.wrapped, "digest": skills.digest(&installed), "tools": tools,
             });
-            println!("{object}");
+            outln!("{object}");
         } else {
             let wrapped = if installed.wrapped { ", wrapped from WASI preview 1" } else { "" };
             let several = if tools.len() > 1 { format!("; tools: {}", tools.join(", ")) } else { String::new() };
-            println!("loaded {name} {version} ({}{wrapped}){several}", installed.shape.describe());
+            outln!("loaded {name} {version} ({}{wrapped}){several}", installed.shape.describe());
         }
         Ok(Exit::Done)
     }

@@ -17,9 +17,9 @@ impl Build {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let built = build(&self.dir)?;
         if shared.json {
-            println!("{}", json!({ "type": "built", "file": built }));
+            outln!("{}", json!({ "type": "built", "file": built }));
         } else {
-            println!("built {}", built.display());
+            outln!("built {}", built.display());
         }
         Ok(Exit::Done)
     }

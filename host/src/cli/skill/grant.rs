@@ -58,11 +58,11 @@ impl GrantSkill {
             opened.skills.write_grant(skill.name(), &grant)?;
         }
         if shared.json {
-            println!("{}", json!({ "type": "grant", "skill": manifest.name.as_str(), "grant": grant }));
+            outln!("{}", json!({ "type": "grant", "skill": manifest.name.as_str(), "grant": grant }));
         } else {
             let text = grant.to_toml();
             let rules: Vec<&str> = text.lines().filter(|l| !l.starts_with('#') && !l.is_empty()).collect();
-            println!("{}", if rules.is_empty() { "nothing is granted beyond what every skill gets".to_owned() } else { rules.join("\n") });
+            outln!("{}", if rules.is_empty() { "nothing is granted beyond what every skill gets".to_owned() } else { rules.join("\n") });
         }
         Ok(Exit::Done)
     }

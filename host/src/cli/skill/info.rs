@@ -20,49 +20,49 @@ impl Info {
         let allowed = opened.skills.allowed(&skill)?;
         let digest = opened.skills.digest(&skill);
         if shared.json {
-            println!("{}", object(&skill, &allowed, &digest));
+            outln!("{}", object(&skill, &allowed, &digest));
             return Ok(Exit::Done);
         }
         let manifest = &skill.manifest;
         let origin = if skill.is_bundled() { "bundled" } else { "installed" };
-        println!("{} {}  ({}, {origin})", manifest.name, manifest.version, skill.shape.describe());
-        println!("{}", printable(&manifest.summary));
-        println!("sha256 {digest}");
+        outln!("{} {}  ({}, {origin})", manifest.name, manifest.version, skill.shape.describe());
+        outln!("{}", printable(&manifest.summary));
+        outln!("sha256 {digest}");
         if let Some(sdk) = &skill.sdk {
-            println!("written with kiso-sdk for {}", printable(sdk));
+            outln!("written with kiso-sdk for {}", printable(sdk));
         }
         for tool in &skill.tools {
             print_tool(tool);
         }
         if !manifest.examples.is_empty() {
-            println!("\nexamples:");
+            outln!("\nexamples:");
             for example in &manifest.examples {
-                println!("  {}", printable(example));
+                outln!("  {}", printable(example));
             }
         }
-        println!("\nallowed:");
-        println!("  workspace: {}", allowed.workspace);
-        println!("  memory: {} MiB, time: {} s", allowed.memory_mib, allowed.timeout_s);
+        outln!("\nallowed:");
+        outln!("  workspace: {}", allowed.workspace);
+        outln!("  memory: {} MiB, time: {} s", allowed.memory_mib, allowed.timeout_s);
         for (need, private) in &allowed.http {
             let private = if *private { ", private addresses too" } else { "" };
-            println!("  reach {} ({}{private})", need.host, need.methods.join(", "));
+            outln!("  reach {} ({}{private})", need.host, need.methods.join(", "));
         }
         for secret in &allowed.secrets {
-            println!("  secret: {secret}");
+            outln!("  secret: {secret}");
         }
         let grant = opened.skills.grant(&skill)?;
         let missing = Asked::of(manifest, &opened.config.engine).beyond(&grant);
         // What a bundled skill needs of memory and time it has without a grant.
         let missing = if skill.is_bundled() { Asked { memory_mib: None, timeout_s: None, ..missing } } else { missing };
         if !missing.is_empty() {
-            println!("\nasks for, and was not granted (see `kiso skill grant --help`):\n{missing}");
+            outln!("\nasks for, and was not granted (see `kiso skill grant --help`):\n{missing}");
         }
         Ok(Exit::Done)
     }
 }
 
 fn print_tool(tool: &Tool) {
-    println!("\n{}", tool.name);
+    outln!("\n{}", tool.name);
     let schema = tool.args.schema();
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
@@ -78,7 +78,7 @@ fn print_tool(tool: &Tool) {
         }
         let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
         let description = property.get("description").and_then(Value::as_str).unwrap_or_default();
-        println!("  {name:14} {kind:8} {}{notes}", printable(description));
+        outln!("  {name:14} {kind:8} {}{notes}", printable(description));
     }
 }
 

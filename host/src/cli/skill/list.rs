@@ -19,7 +19,7 @@ impl List {
                     exit = Exit::Failed;
                     let failure = Failure::from(error);
                     if shared.json {
-                        println!("{}", json!({ "type": "error", "code": failure.exit.code(), "message": failure.message }));
+                        outln!("{}", json!({ "type": "error", "code": failure.exit.code(), "message": failure.message }));
                     } else {
                         eprintln!("error: {}", failure.message);
                     }
@@ -34,10 +34,10 @@ impl List {
                     "type": "skill", "skill": manifest.name.as_str(), "version": manifest.version, "origin": origin,
                     "shape": skill.shape, "category": manifest.category, "summary": manifest.summary, "tools": tools,
                 });
-                println!("{object}");
+                outln!("{object}");
             } else {
                 let summary = printable(&manifest.summary);
-                println!("{:16} {:10} {origin:10} {summary}", manifest.name.as_str(), manifest.version);
+                outln!("{:16} {:10} {origin:10} {summary}", manifest.name.as_str(), manifest.version);
             }
         }
         Ok(exit)

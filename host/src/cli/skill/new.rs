@@ -58,10 +58,10 @@ impl New {
             }
         }
         if shared.json {
-            println!("{}", json!({ "type": "created", "skill": name.as_str(), "dir": dir }));
+            outln!("{}", json!({ "type": "created", "skill": name.as_str(), "dir": dir }));
         } else {
             let shown = dir.display();
-            println!("created {shown}\n\n  kiso skill build {shown}\n  kiso skill test --dir {shown} name=world\n  kiso skill add {shown}/{name}.wasm");
+            outln!("created {shown}\n\n  kiso skill build {shown}\n  kiso skill test --dir {shown} name=world\n  kiso skill add {shown}/{name}.wasm");
         }
         Ok(Exit::Done)
     }

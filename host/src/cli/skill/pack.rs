@@ -30,9 +30,9 @@ impl Pack {
         let out = self.out.as_deref().unwrap_or(&self.file);
         let name = write_packed(&self.file, &manifest, out)?;
         if shared.json {
-            println!("{}", json!({ "type": "packed", "skill": name, "file": out }));
+            outln!("{}", json!({ "type": "packed", "skill": name, "file": out }));
         } else {
-            println!("packed {name} into {}", out.display());
+            outln!("packed {name} into {}", out.display());
         }
         Ok(Exit::Done)
     }

@@ -17,9 +17,9 @@ impl Remove {
         let name = SkillName::parse(&self.name)?;
         opened.skills.remove(&name)?;
         if shared.json {
-            println!("{}", json!({ "type": "removed", "skill": name.as_str() }));
+            outln!("{}", json!({ "type": "removed", "skill": name.as_str() }));
         } else {
-            println!("removed {name} and its grant");
+            outln!("removed {name} and its grant");
         }
         Ok(Exit::Done)
     }
