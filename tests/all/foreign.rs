@@ -96,7 +96,7 @@ fn javascript_as_a_command() {
 
 #[test]
 fn rustc_as_a_command() {
-    command("rustc-command", "ABC");
+    command("rustc-command", "\"text\":\"abc\"");
 }
 
 #[test]
