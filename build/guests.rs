@@ -23,10 +23,25 @@ pub fn build(manifest_dir: &Path, target_dir: &Path) -> PathBuf {
     for (name, _) in std::env::vars_os() {
         let name_text = name.to_string_lossy();
         let is_outer = name_text.starts_with("CARGO_")
-            && !matches!(name_text.as_ref(), "CARGO_HOME" | "CARGO_NET_OFFLINE" | "CARGO_HTTP_CAINFO" | "CARGO_TERM_COLOR")
+            && !matches!(
+                name_text.as_ref(),
+                "CARGO_HOME" | "CARGO_NET_OFFLINE" | "CARGO_HTTP_CAINFO" | "CARGO_TERM_COLOR"
+            )
             && !name_text.starts_with("CARGO_REGISTR")
             && !name_text.starts_with("CARGO_SOURCE");
-        if is_outer || ["RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "RUSTC", "TARGET", "HOST", "PROFILE", "OUT_DIR"].contains(&name_text.as_ref()) {
+        if is_outer
+            || [
+                "RUSTFLAGS",
+                "RUSTC_WRAPPER",
+                "RUSTC_WORKSPACE_WRAPPER",
+                "RUSTC",
+                "TARGET",
+                "HOST",
+                "PROFILE",
+                "OUT_DIR",
+            ]
+            .contains(&name_text.as_ref())
+        {
             cargo.env_remove(&name);
         }
     }

@@ -21,11 +21,17 @@ fn main() {
     crates.sort();
     let mut wats = names(&tests.join("guests/wat"), |path| path.extension().is_some_and(|e| e == "wat"));
     wats.sort();
-    let manifest = std::fs::read_to_string(tests.join("guests/hostile/kiso.toml")).expect("the hostile guest has a manifest");
-    let lists = [("foreach_guest", "guest", crates), ("foreach_wat", "wat", wats), ("foreach_mode", "mode", modes(&manifest))];
+    let manifest =
+        std::fs::read_to_string(tests.join("guests/hostile/kiso.toml")).expect("the hostile guest has a manifest");
+    let lists =
+        [("foreach_guest", "guest", crates), ("foreach_wat", "wat", wats), ("foreach_mode", "mode", modes(&manifest))];
     let mut out = String::new();
     for (list, prefix, names) in lists {
-        writeln!(out, "/// Calls a macro with each test's name.\n#[macro_export]\nmacro_rules! {list} {{ ($mac:ident) => {{").expect("a string takes any text");
+        writeln!(
+            out,
+            "/// Calls a macro with each test's name.\n#[macro_export]\nmacro_rules! {list} {{ ($mac:ident) => {{"
+        )
+        .expect("a string takes any text");
         for name in names {
             writeln!(out, "    $mac!({prefix}_{});", name.replace('-', "_")).expect("a string takes any text");
         }

@@ -36,7 +36,8 @@ struct Kiso {
     command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 the work failed, 2 wrong use, 3 configuration, 4 refused by policy, 5 a limit was hit.";
+const EXIT_CODES: &str =
+    "Exit codes: 0 done, 1 the work failed, 2 wrong use, 3 configuration, 4 refused by policy, 5 a limit was hit.";
 
 /// What every command takes.
 #[derive(Debug, clap::Args)]
@@ -98,7 +99,12 @@ pub fn main() -> ExitCode {
 fn log_to_stderr() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("KISO_LOG").unwrap_or_else(|_| "warn".into());
     let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(ansi).without_time().try_init();
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(ansi)
+        .without_time()
+        .try_init();
 }
 
 /// An opened home with what lies in it.

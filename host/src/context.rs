@@ -71,22 +71,8 @@ impl Row {
     }
 }
 
-const fn row(
-    piece: Piece,
-    title: &'static str,
-    planner: Cell,
-    reviewer: Cell,
-    worker: Cell,
-    cap: usize,
-) -> Row {
-    Row {
-        piece,
-        title,
-        planner,
-        reviewer,
-        worker,
-        cap,
-    }
+const fn row(piece: Piece, title: &'static str, planner: Cell, reviewer: Cell, worker: Cell, cap: usize) -> Row {
+    Row { piece, title, planner, reviewer, worker, cap }
 }
 
 /// Who is told what (seed 001, "Context per Role"), in the order in which a prompt has it: background first, what is
@@ -163,11 +149,7 @@ pub fn render(pieces: &Pieces, boundary: &str) -> String {
         } else {
             // Replaced and not removed: what stands around it must not close up to the same again.
             let text = text.replace(boundary, "[fence]");
-            let _ = write!(
-                out,
-                "\n## {}\n<<<{boundary}\n{text}\n{boundary}>>>\n",
-                row.title
-            );
+            let _ = write!(out, "\n## {}\n<<<{boundary}\n{text}\n{boundary}>>>\n", row.title);
         }
     }
     out
@@ -222,9 +204,7 @@ fn items(piece: Piece, pieces: &Pieces) -> Option<Vec<String>> {
         Piece::Skills => list(&pieces.skills, |_, card| skill_text(card)),
         Piece::Environment => list(&pieces.environment, |_, file| file_line(file)),
         Piece::Completed => list(&pieces.completed, report_text),
-        Piece::Remaining => list(&pieces.remaining, |_, task| {
-            format!("- {}", task_text(task))
-        }),
+        Piece::Remaining => list(&pieces.remaining, |_, task| format!("- {}", task_text(task))),
         Piece::ReplanHistory => list(&pieces.replan_history, attempt_text),
         Piece::Failure => pieces.failure.as_ref().map(failure_texts),
         Piece::NewMessage => one(&pieces.new_message),
@@ -233,10 +213,7 @@ fn items(piece: Piece, pieces: &Pieces) -> Option<Vec<String>> {
         Piece::Evidence => list(&pieces.evidence, report_text),
         Piece::Task => pieces.task.as_ref().map(|task| vec![task_text(task)]),
         Piece::Expect => one(&pieces.expect),
-        Piece::Output => pieces
-            .output
-            .as_ref()
-            .map(|report| vec![output_text(report)]),
+        Piece::Output => pieces.output.as_ref().map(|report| vec![output_text(report)]),
         Piece::Correction => pieces.correction.as_ref().map(correction_texts),
     }
 }
@@ -247,13 +224,7 @@ fn list<T>(items: &Option<Vec<T>>, text: impl Fn(usize, &T) -> String) -> Option
     if items.is_empty() {
         return Some(vec!["(none)".to_owned()]);
     }
-    Some(
-        items
-            .iter()
-            .enumerate()
-            .map(|(index, item)| text(index + 1, item))
-            .collect(),
-    )
+    Some(items.iter().enumerate().map(|(index, item)| text(index + 1, item)).collect())
 }
 
 fn caller_line(caller: Caller) -> String {
@@ -265,10 +236,7 @@ fn message_text(message: &ChatMessage) -> String {
 }
 
 fn skill_text(card: &SkillCard) -> String {
-    let mut text = format!(
-        "- {} ({}): {}\n  args: {}",
-        card.name, card.category, card.summary, card.args
-    );
+    let mut text = format!("- {} ({}): {}\n  args: {}", card.name, card.category, card.summary, card.args);
     for example in card.examples.iter().take(3) {
         let _ = write!(text, "\n  example: {example}");
     }
@@ -303,11 +271,7 @@ fn task_text(task: &Task) -> String {
 }
 
 fn report_text(number: usize, report: &TaskReport) -> String {
-    format!(
-        "### {number}. {}\n{}",
-        task_text(&report.task),
-        output_text(report)
-    )
+    format!("### {number}. {}\n{}", task_text(&report.task), output_text(report))
 }
 
 fn output_text(report: &TaskReport) -> String {
@@ -323,16 +287,8 @@ fn output_text(report: &TaskReport) -> String {
         let _ = write!(text, "\nerror: {trouble}");
     }
     for file in &report.files {
-        let title = file
-            .title
-            .as_deref()
-            .map(|title| format!(", {title}"))
-            .unwrap_or_default();
-        let _ = write!(
-            text,
-            "\nfile: {} ({}, {} bytes{title})",
-            file.path, file.media_type, file.bytes
-        );
+        let title = file.title.as_deref().map(|title| format!(", {title}")).unwrap_or_default();
+        let _ = write!(text, "\nfile: {} ({}, {} bytes{title})", file.path, file.media_type, file.bytes);
     }
     if !report.text.is_empty() {
         let _ = write!(text, "\noutput:\n{}", report.text);
@@ -343,17 +299,11 @@ fn output_text(report: &TaskReport) -> String {
 }
 
 fn failure_texts(failure: &FailureNote) -> Vec<String> {
-    vec![
-        format!("reason: {}", failure.reason),
-        report_text(1, &failure.report),
-    ]
+    vec![format!("reason: {}", failure.reason), report_text(1, &failure.report)]
 }
 
 fn attempt_text(number: usize, attempt: &Attempt) -> String {
-    let mut text = format!(
-        "{number}. goal: {}\n   given up because: {}",
-        attempt.goal, attempt.reason
-    );
+    let mut text = format!("{number}. goal: {}\n   given up because: {}", attempt.goal, attempt.reason);
     for tried in &attempt.tried {
         let _ = write!(text, "\n   tried: {tried}");
     }
@@ -370,8 +320,7 @@ fn correction_texts(correction: &Correction) -> Vec<String> {
 
 /// The table as Markdown, for the documentation.
 pub fn markdown() -> String {
-    let mut out =
-        "| Piece | Planner | Reviewer | Worker | At most |\n|---|---|---|---|---|\n".to_owned();
+    let mut out = "| Piece | Planner | Reviewer | Worker | At most |\n|---|---|---|---|---|\n".to_owned();
     for row in &TABLE {
         let [planner, reviewer, worker] = Role::ALL.map(|role| match row.cell(role) {
             Cell::No => "-",
@@ -381,15 +330,8 @@ pub fn markdown() -> String {
             Cell::Retry => "its own",
         });
         // The title of a correction is an instruction; its first sentence names it.
-        let title = row
-            .title
-            .split_once(". ")
-            .map_or(row.title, |(first, _)| first);
-        let _ = writeln!(
-            out,
-            "| {title} | {planner} | {reviewer} | {worker} | {} tokens |",
-            row.cap
-        );
+        let title = row.title.split_once(". ").map_or(row.title, |(first, _)| first);
+        let _ = writeln!(out, "| {title} | {planner} | {reviewer} | {worker} | {} tokens |", row.cap);
     }
     out
 }

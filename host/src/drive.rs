@@ -20,8 +20,8 @@ use crate::graph::plan::{Caller, TaskKind};
 use crate::graph::run::{Run, RunSpec};
 use crate::graph::step::{Event, IllegalResult, PlanAsk, ReviewAsk, Step, StepResult};
 use crate::home::{Home, SessionName};
-use crate::llm::prompt::{ChatMessage, Pieces};
 use crate::llm::Role;
+use crate::llm::prompt::{ChatMessage, Pieces};
 use crate::node::{output, planner, retrieval, reviewer, worker};
 use crate::secret::{SecretValue, Secrets};
 use crate::skill;
@@ -109,7 +109,12 @@ impl Drive {
     }
 
     /// Creates the run, its message and its first event in one transaction.
-    async fn begin(&self, session: &SessionName, message: &str, caller: Caller) -> Result<(Run, Log, Vec<ChatMessage>), DriveError> {
+    async fn begin(
+        &self,
+        session: &SessionName,
+        message: &str,
+        caller: Caller,
+    ) -> Result<(Run, Log, Vec<ChatMessage>), DriveError> {
         let limits = limits(&self.config);
         let (name, text) = (session.clone(), message.to_owned());
         let begun = self.store.write(move |tx| {

@@ -4,22 +4,22 @@
 //! The modules, in reading order. Each may use only those below it and `graph`, `config` and `home`; a test reads the
 //! `use` lines and fails on a breach.
 //!
-//! - [`cli`]: the command line, one file per command.
-//! - [`drive`]: performs the steps of a run and records its events; the only code that does.
-//! - [`node`]: what a stop of the graph says to its role's model, and how the answer is read.
-//! - [`context`]: which role sees what, and within which budget.
-//! - [`tool`]: what a plan may name, as the graph and the planner see it.
-//! - [`skill`]: installed components and the sandbox that runs them.
-//! - [`llm`]: one trait for all models, and those that are built in.
-//! - [`secret`]: values that must never be written down.
-//! - [`store`]: SQLite, with one writer.
+//! - [`cli`] – the command line, one file per command.
+//! - [`drive`] – performs the steps of a run and records its events; the only code that does.
+//! - [`node`] – what a stop of the graph says to its role's model, and how the answer is read.
+//! - [`context`] – which role sees what, and within which budget.
+//! - [`tool`] – what a plan may name, as the graph and the planner see it.
+//! - [`skill`] – installed components and the sandbox that runs them.
+//! - [`llm`] – one trait for all models, and those that are built in.
+//! - [`secret`] – values that must never be written down.
+//! - [`store`] – SQLite, with one writer.
 //!
 //! Beside them, without any of the above:
 //!
-//! - [`graph`]: the run as a pure machine, with every edge in one match.
-//! - [`config`]: `config.toml`.
-//! - [`home`]: where things live.
-//! - [`clock`]: the time of day.
+//! - [`graph`] – the run as a pure machine, with every edge in one match.
+//! - [`config`] – `config.toml`.
+//! - [`home`] – where things live.
+//! - [`clock`] – the time of day.
 
 pub mod cli;
 pub mod clock;

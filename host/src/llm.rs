@@ -75,11 +75,7 @@ pub struct Completion {
 pub enum LlmError {
     /// The provider could not be reached or did not answer properly; retries are used up when this is seen.
     #[error("the model {model} did not answer: {message}")]
-    Unavailable {
-        model: String,
-        message: String,
-        retryable: bool,
-    },
+    Unavailable { model: String, message: String, retryable: bool },
     /// The provider refused the request: key, quota, content.
     #[error("the model {model} refused the request: {message}")]
     Refused { model: String, message: String },
@@ -98,9 +94,5 @@ pub trait Model: Send + Sync {
 
     /// Answers `request`. `sink` is called with each piece of text as it arrives, in order; together the pieces are
     /// the completion's text. Dropping the future cancels the call.
-    fn complete<'a>(
-        &'a self,
-        request: &'a Request,
-        sink: &'a mut (dyn FnMut(&str) + Send),
-    ) -> Completing<'a>;
+    fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut (dyn FnMut(&str) + Send)) -> Completing<'a>;
 }

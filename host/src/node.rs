@@ -31,27 +31,15 @@ fn request(role: Role, system: &str, all: &Pieces, boundary: &str) -> Request {
         Role::Worker => (None, 2_048),
     };
     let user = context::render(&pieces, boundary);
-    Request {
-        role,
-        system: system.to_owned(),
-        user,
-        pieces,
-        temperature,
-        max_tokens,
-    }
+    Request { role, system: system.to_owned(), user, pieces, temperature, max_tokens }
 }
 
 fn call_of(completion: &Completion) -> Call {
-    Call {
-        model: completion.model.clone(),
-        usage: completion.usage,
-    }
+    Call { model: completion.model.clone(), usage: completion.usage }
 }
 
 fn no_answer(error: &LlmError) -> StepResult {
-    StepResult::ModelFailed {
-        message: error.to_string(),
-    }
+    StepResult::ModelFailed { message: error.to_string() }
 }
 
 #[cfg(test)]

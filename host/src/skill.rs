@@ -169,9 +169,10 @@ impl Skills {
     /// Calls a tool. Every way in which a call can end is in [`Ended`].
     pub async fn call(&self, tool: &str, args: &Value, caller: Caller<'_>) -> Ended {
         let found = self.find_tool(tool).and_then(|(skill, index)| {
-            let args = skill.tools[index].args.check(args).map_err(|violations| {
-                SkillError::bad_args(tool, &violations).version(&skill.manifest.version)
-            })?;
+            let args = skill.tools[index]
+                .args
+                .check(args)
+                .map_err(|violations| SkillError::bad_args(tool, &violations).version(&skill.manifest.version))?;
             Ok((skill, index, args))
         });
         let (skill, index, args) = match found {
@@ -281,7 +282,11 @@ impl Skills {
         let wasm = skill.wasm()?;
         if let Place::Home { path, digest } = &skill.place {
             let found = cache::Digest::of(&wasm).to_string();
-            anyhow::ensure!(found == *digest, "{} is not the file that was installed; add the skill again", path.display());
+            anyhow::ensure!(
+                found == *digest,
+                "{} is not the file that was installed; add the skill again",
+                path.display()
+            );
         }
         if !cache::has(sandbox, self.home(), &wasm) {
             self.observer().compiling(skill.name().as_str());
@@ -308,7 +313,8 @@ impl Skills {
             self.home().create_session(caller.session).map_err(|e| SkillError::host(name, e))?;
         }
         let usage = if allowed.workspace == Workspace::Write {
-            self.usage(caller.session, &work, &budget).map_err(|e| SkillError::host(name, format!("the workspace {}: {e}", work.display())))?
+            self.usage(caller.session, &work, &budget)
+                .map_err(|e| SkillError::host(name, format!("the workspace {}: {e}", work.display())))?
         } else {
             Arc::default()
         };
@@ -318,7 +324,8 @@ impl Skills {
             let inject = match &need.inject {
                 None => None,
                 Some(inject) => {
-                    let header = http::HeaderName::from_bytes(inject.header.as_bytes()).map_err(|e| SkillError::host(name, e))?;
+                    let header = http::HeaderName::from_bytes(inject.header.as_bytes())
+                        .map_err(|e| SkillError::host(name, e))?;
                     let value = injected.remove(&inject.secret).or_else(|| secrets.values.get(&inject.secret).cloned());
                     // Without its secret the request could only fail, and in a way that nobody understands.
                     let Some(value) = value else { continue };
@@ -361,10 +368,12 @@ impl Skills {
         manifest: &Manifest,
         allowed: &Allowed,
         secrets: &Secrets,
-    ) -> Result<(ReadableSecrets, Vec<(String, String)>, BTreeMap<String, crate::secret::SecretValue>), SkillError> {
+    ) -> Result<(ReadableSecrets, Vec<(String, String)>, BTreeMap<String, crate::secret::SecretValue>), SkillError>
+    {
         let name = manifest.name.as_str();
         let (mut readable, mut env, mut injected) = (ReadableSecrets::default(), Vec::new(), BTreeMap::new());
-        let inject_only = |secret: &str| manifest.needs.http.iter().any(|n| n.inject.as_ref().is_some_and(|i| i.secret == secret));
+        let inject_only =
+            |secret: &str| manifest.needs.http.iter().any(|n| n.inject.as_ref().is_some_and(|i| i.secret == secret));
         let declared = manifest.secrets.iter().map(|s| (s, false, false));
         let declared = declared.chain(manifest.env.iter().map(|(s, required)| (s, true, *required)));
         for (secret, from_env, required) in declared {
@@ -376,7 +385,11 @@ impl Skills {
             let value = value.cloned();
             let variable = crate::secret::variable(&manifest.name, secret);
             let Some(value) = value else {
-                let how = if from_env { format!("set {variable} where kiso runs") } else { "give it in the conversation".to_owned() };
+                let how = if from_env {
+                    format!("set {variable} where kiso runs")
+                } else {
+                    "give it in the conversation".to_owned()
+                };
                 if required {
                     let message = format!("it needs the secret `{secret}`, which is not set; {how}");
                     return Err(SkillError::new(name, Blame::Caller, "secret-missing", message));

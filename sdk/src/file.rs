@@ -35,8 +35,9 @@ pub fn resolve(path: &str) -> Result<PathBuf, Failure> {
 ///
 /// Fails with code "not-found" (naming the files that are there), "not-text" or "failed".
 pub fn read(path: &str) -> Result<String, Failure> {
-    let text = String::from_utf8(read_bytes(path)?)
-        .map_err(|e| Failure::new("not-text", format!("{path} is not UTF-8 text (byte {})", e.utf8_error().valid_up_to())))?;
+    let text = String::from_utf8(read_bytes(path)?).map_err(|e| {
+        Failure::new("not-text", format!("{path} is not UTF-8 text (byte {})", e.utf8_error().valid_up_to()))
+    })?;
     Ok(match text.strip_prefix('\u{feff}') {
         Some(rest) => rest.to_owned(),
         None => text,

@@ -48,7 +48,12 @@ fn a_path_that_is_no_wasm_file_is_refused() {
 fn arguments_of_wrong_type_missing_extra_and_out_of_range() {
     let home = Home::new();
     let ran = home.kiso(&["skill", "run", "data", "limit=0", "describe=maybe", "flie=x.csv"]);
-    ran.exit(2).says(&["file: is required", "limit: 0 is less than the minimum of 1", "describe: \"maybe\" is not of type \"boolean\"", "flie: is not an argument; did you mean `file`?"]);
+    ran.exit(2).says(&[
+        "file: is required",
+        "limit: 0 is less than the minimum of 1",
+        "describe: \"maybe\" is not of type \"boolean\"",
+        "flie: is not an argument; did you mean `file`?",
+    ]);
     home.kiso(&["skill", "run", "data", "--args", "{file"]).exit(2).says(&["--args is not JSON"]);
     home.kiso(&["skill", "run", "data", "file"]).exit(2).says(&["KEY=VALUE"]);
     home.kiso(&["skill", "run", "dta", "file=x.csv"]).exit(2).says(&["did you mean `data`?"]);
@@ -123,7 +128,11 @@ fn mounted(home: &Home, options: &str, script: &str) -> Option<crate::harness::R
     let mount = home.dir.path().join("mount");
     std::fs::create_dir_all(&mount).unwrap();
     let kiso = env!("CARGO_BIN_EXE_kiso");
-    let script = format!("mount -t tmpfs -o {options} none {m} && export KISO_HOME={m}/home && kiso() {{ {kiso} \"$@\"; }} && cd {r} && {script}", m = mount.display(), r = crate::harness::root().display());
+    let script = format!(
+        "mount -t tmpfs -o {options} none {m} && export KISO_HOME={m}/home && kiso() {{ {kiso} \"$@\"; }} && cd {r} && {script}",
+        m = mount.display(),
+        r = crate::harness::root().display()
+    );
     let output = Command::new("unshare").args(["-rm", "sh", "-c", &script]).output().unwrap();
     Some(crate::harness::Ran::new(&["(mounted)"], output))
 }
@@ -163,7 +172,8 @@ fn two_processes_on_one_home() {
     let runs: Vec<_> = ["a", "b", "c"]
         .iter()
         .map(|session| {
-            let mut command = home.command(&["run", "--session", session, "--file", csv.to_str().unwrap(), "describe market.csv"]);
+            let mut command =
+                home.command(&["run", "--session", session, "--file", csv.to_str().unwrap(), "describe market.csv"]);
             command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
             command.spawn().unwrap()
         })
@@ -201,7 +211,10 @@ fn a_session_that_is_busy_names_the_process() {
 fn a_closed_pipe_is_no_panic() {
     let home = Home::new();
     let mut command = Command::new("sh");
-    command.arg0("sh").args(["-c", &format!("{} skill info data | head -1", env!("CARGO_BIN_EXE_kiso"))]).env("KISO_HOME", home.path());
+    command
+        .arg0("sh")
+        .args(["-c", &format!("{} skill info data | head -1", env!("CARGO_BIN_EXE_kiso"))])
+        .env("KISO_HOME", home.path());
     let output = command.output().unwrap();
     assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"), "{output:?}");
 }

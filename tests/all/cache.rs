@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 fn entry(home: &Home) -> PathBuf {
     let entries = std::fs::read_dir(home.path().join("cache")).expect("the cache is there");
-    let mut found: Vec<_> = entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "cwasm")).collect();
+    let mut found: Vec<_> =
+        entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "cwasm")).collect();
     assert_eq!(found.len(), 1, "one skill was compiled: {found:?}");
     found.remove(0)
 }
@@ -58,5 +59,7 @@ fn a_component_that_changed_on_disk_is_not_run() {
     home.add("echo");
     let wasm = home.path().join("skills/echo/skill.wasm");
     std::fs::copy(crate::harness::guest("command"), &wasm).unwrap();
-    home.kiso(&["skill", "run", "echo", "text=x"]).exit(1).says(&["not the file that was installed", "add the skill again"]);
+    home.kiso(&["skill", "run", "echo", "text=x"])
+        .exit(1)
+        .says(&["not the file that was installed", "add the skill again"]);
 }

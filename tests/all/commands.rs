@@ -7,7 +7,16 @@ fn doctor_looks_at_everything() {
     let home = Home::new();
     home.add("echo");
     let ran = home.kiso(&["doctor"]);
-    ran.ok().prints(&["ok   home", "ok   config", "ok   disk", "ok   clock", "ok   store", "ok   models", "ok   skill data", "ok   skill echo"]);
+    ran.ok().prints(&[
+        "ok   home",
+        "ok   config",
+        "ok   disk",
+        "ok   clock",
+        "ok   store",
+        "ok   models",
+        "ok   skill data",
+        "ok   skill echo",
+    ]);
     std::fs::write(home.path().join("skills/echo/kiso.toml"), "nonsense").unwrap();
     home.kiso(&["doctor"]).exit(1).prints(&["FAIL skill", "add it again"]);
     let objects = home.kiso(&["--json", "doctor"]).json_lines();
@@ -39,8 +48,19 @@ fn completions_are_printed_for_each_shell() {
 #[test]
 fn help_names_exit_codes_and_every_command() {
     let home = Home::new();
-    home.kiso(&["--help"]).ok().prints(&["Exit codes: 0 done", "run", "skill", "trace", "doctor", "completions", "--home", "KISO_HOME"]);
-    home.kiso(&["skill", "--help"]).ok().prints(&["add", "list", "info", "run", "grant", "remove", "new", "build", "test", "pack"]);
+    home.kiso(&["--help"]).ok().prints(&[
+        "Exit codes: 0 done",
+        "run",
+        "skill",
+        "trace",
+        "doctor",
+        "completions",
+        "--home",
+        "KISO_HOME",
+    ]);
+    home.kiso(&["skill", "--help"])
+        .ok()
+        .prints(&["add", "list", "info", "run", "grant", "remove", "new", "build", "test", "pack"]);
     home.kiso(&["nonsense"]).exit(2).says(&["nonsense"]);
     home.kiso(&[]).exit(2);
 }

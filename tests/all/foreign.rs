@@ -11,7 +11,8 @@ fn built() -> &'static (PathBuf, String) {
     static BUILT: OnceLock<(PathBuf, String)> = OnceLock::new();
     BUILT.get_or_init(|| {
         let out = root().join("target/foreign");
-        let output = Command::new("sh").arg(root().join("tests/foreign/build.sh")).arg(&out).output().expect("sh starts");
+        let output =
+            Command::new("sh").arg(root().join("tests/foreign/build.sh")).arg(&out).output().expect("sh starts");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         eprintln!("{text}");
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
@@ -49,7 +50,11 @@ fn kiso_world(name: &str, file: &str) {
     assert!(written["text"].as_str().unwrap().starts_with("/pub/"), "{written}");
     assert_eq!(std::fs::read_to_string(home.work("default").join(file)).unwrap(), "hi");
     let failure = home.call(name, &json!({ "mode": "failure" }));
-    assert_eq!((&failure["error"]["code"], &failure["error"]["retryable"]), (&json!("not-today"), &json!(true)), "{failure}");
+    assert_eq!(
+        (&failure["error"]["code"], &failure["error"]["retryable"]),
+        (&json!("not-today"), &json!(true)),
+        "{failure}"
+    );
     let thrown = home.call(name, &json!({ "mode": "throw" }));
     assert_eq!(thrown["error"]["code"], "trap", "{thrown}");
     let secret = home.call(name, &json!({ "mode": "secret" }));
@@ -123,7 +128,8 @@ fn new_projects_in_javascript_and_python_build() {
             let mut tools = std::fs::read_dir(dir.join("tools")).unwrap().flatten().map(|e| e.path());
             tools.find(|p| p.is_dir() && p.file_name().unwrap().to_str().unwrap().starts_with(prefix)).unwrap()
         };
-        let (from, to) = if lang == "js" { (tool("qjs-").join("node_modules"), "node_modules") } else { (tool("py-"), ".venv") };
+        let (from, to) =
+            if lang == "js" { (tool("qjs-").join("node_modules"), "node_modules") } else { (tool("py-"), ".venv") };
         std::os::unix::fs::symlink(from, project.join(to)).unwrap();
         home.kiso(&["skill", "build", project.to_str().unwrap()]).ok().prints(&["hello.wasm"]);
         home.kiso(&["skill", "test", "--dir", project.to_str().unwrap(), "name=Ada"]).ok().prints(&["Ada"]);

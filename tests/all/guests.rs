@@ -93,7 +93,11 @@ fn guest_calc() {
     let bad = home.call("calc.divide", &json!({ "a": 1, "b": 0 }));
     assert_eq!((&bad["ok"], &bad["error"]["code"]), (&json!(false), &json!("failed")), "{bad}");
     home.kiso(&["skill", "run", "calc.add", "a=1"]).exit(2).says(&["b: is required"]);
-    home.kiso(&["skill", "run", "calc.add", "a=1", "b=5000000000"]).exit(2).says(&["b: 5000000000 is greater than the maximum"]);
+    home.kiso(&["skill", "run", "calc.add", "a=1", "b=5000000000"])
+        .exit(2)
+        .says(&["b: 5000000000 is greater than the maximum"]);
     home.kiso(&["skill", "run", "calc", "a=1"]).exit(2).says(&["calc.add"]);
-    home.kiso(&["skill", "run", "calc.convert", "degrees=1", "from=celsius", "to=reaumur"]).exit(2).says(&["to: ", "kelvin"]);
+    home.kiso(&["skill", "run", "calc.convert", "degrees=1", "from=celsius", "to=reaumur"])
+        .exit(2)
+        .says(&["to: ", "kelvin"]);
 }

@@ -197,7 +197,12 @@ fn documented_commands_exist() {
         let text = std::fs::read_to_string(&file).unwrap();
         for block in text.split("```sh\n").skip(1).map(|b| b.split("```").next().unwrap()) {
             for line in block.lines().map(str::trim).filter(|l| l.starts_with("kiso ")) {
-                let words: Vec<&str> = line.split_whitespace().skip(1).take_while(|w| w.chars().all(|c| c.is_ascii_lowercase())).take(2).collect();
+                let words: Vec<&str> = line
+                    .split_whitespace()
+                    .skip(1)
+                    .take_while(|w| w.chars().all(|c| c.is_ascii_lowercase()))
+                    .take(2)
+                    .collect();
                 let Some(first) = words.first() else { continue };
                 let mut args = vec![*first];
                 if *first == "skill" {
@@ -222,5 +227,9 @@ fn the_frozen_interface_is_as_it_was() {
     let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
     let found: String = digest.as_ref().iter().map(|b| format!("{b:02x}")).collect();
     let frozen = std::fs::read_to_string(root().join("wit/since_v0_1/DIGEST")).unwrap();
-    assert_eq!(found, frozen.trim(), "kiso:skill@0.1.0 changed; before its first release the digest may follow, after it never");
+    assert_eq!(
+        found,
+        frozen.trim(),
+        "kiso:skill@0.1.0 changed; before its first release the digest may follow, after it never"
+    );
 }

@@ -76,7 +76,9 @@ fn a_feed_is_read() {
 <pubDate>Mon, 02 Sep 2024 10:00:00 GMT</pubDate></item></channel></rss>";
     let (address, _asked) = serve(1, feed);
     home.kiso(&["skill", "grant", "feed", "--host", &address, "--private"]).ok();
-    home.kiso(&["skill", "run", "feed", &format!("url=http://{address}/feed.xml")]).ok().prints(&["First & last", "2024-09-02"]);
+    home.kiso(&["skill", "run", "feed", &format!("url=http://{address}/feed.xml")])
+        .ok()
+        .prints(&["First & last", "2024-09-02"]);
 }
 
 /// A server that is down is said to be down, and that trying again may help.

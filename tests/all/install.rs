@@ -32,7 +32,12 @@ fn add(home: &Home, manifest: &str, more: &[&str]) -> crate::harness::Ran {
 fn needs_are_shown_and_nothing_is_installed_without_an_answer() {
     let home = Home::new();
     let ran = add(&home, FETCHING, &[]);
-    ran.exit(4).says(&["reach api.example.org over HTTP (GET)", "secret `token`", "96 MiB", "--grant all or --grant none"]);
+    ran.exit(4).says(&[
+        "reach api.example.org over HTTP (GET)",
+        "secret `token`",
+        "96 MiB",
+        "--grant all or --grant none",
+    ]);
     home.kiso(&["skill", "info", "echo"]).exit(2);
 }
 

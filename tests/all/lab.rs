@@ -91,7 +91,19 @@ impl Lab {
         assert_eq!(names(self.outside.path().to_owned()), ["canary", "home"]);
         let beside_work = names(self.home.path().join("sessions").join(session));
         assert!(beside_work.iter().all(|n| n == "work" || n == "lock"), "{beside_work:?}");
-        let known = ["cache", "config.toml", "grants", "install.lock", "key", "roles", "sessions", "skills", "store.db", "store.db-shm", "store.db-wal"];
+        let known = [
+            "cache",
+            "config.toml",
+            "grants",
+            "install.lock",
+            "key",
+            "roles",
+            "sessions",
+            "skills",
+            "store.db",
+            "store.db-shm",
+            "store.db-wal",
+        ];
         let found = names(self.home.path().to_owned());
         assert!(found.iter().all(|n| known.contains(&n.as_str()) || n.starts_with('.')), "{found:?}");
     }

@@ -32,14 +32,24 @@ const MISTAKES: &[(&str, &str, &str, &[&str])] = &[
     ("[kiso.skill.args]", "[kiso.skill.needs]\nnetwork = true\n[kiso.skill.args]", ":11:1:", &["network", "workspace"]),
     ("[kiso.skill.args]", "[kiso.skill.needs]\nworkspace = \"all\"\n[kiso.skill.args]", ":11:13:", &["all", "none"]),
     ("[kiso.skill.args]", "[kiso.skill.needs]\nmemory_mib = 0\n[kiso.skill.args]", ":11:14:", &["memory_mib"]),
-    ("[kiso.skill.args]", "[kiso.skill.needs]\nmemory_mib = 99999\n[kiso.skill.args]", "", &["memory_mib", "512", "max_memory_mib"]),
+    (
+        "[kiso.skill.args]",
+        "[kiso.skill.needs]\nmemory_mib = 99999\n[kiso.skill.args]",
+        "",
+        &["memory_mib", "512", "max_memory_mib"],
+    ),
     (
         "[kiso.skill.args]",
         "[kiso.skill.needs]\nhttp = [{ host = \"a.org\", inject = { header = \"X\", secret = \"key\" } }]\n[kiso.skill.args]",
         ":11:9:",
         &["key", "secrets"],
     ),
-    ("[kiso.skill.args]", "[kiso.skill.needs]\nhttp = [{ host = \"a.org/x\" }]\n[kiso.skill.args]", ":11:9:", &["a.org/x"]),
+    (
+        "[kiso.skill.args]",
+        "[kiso.skill.needs]\nhttp = [{ host = \"a.org/x\" }]\n[kiso.skill.args]",
+        ":11:9:",
+        &["a.org/x"],
+    ),
     ("[kiso.skill.args]", "secrets = [\"API KEY\"]\n[kiso.skill.args]", ":10:12:", &["API KEY"]),
     ("[kiso.skill]\n", "[kiso.skill\n", ":7:", &[]),
 ];
@@ -72,7 +82,8 @@ fn pack_puts_the_manifest_inside_and_a_second_pack_replaces_it() {
     let (first, second) = (home.file("a.toml", GOOD), home.file("b.toml", GOOD.replace("\"0.1.0\"", "\"0.2.0\"")));
     let out = home.dir.path().join("packed.wasm");
     let out = out.to_str().unwrap();
-    home.kiso(&["skill", "pack", guest("echo").to_str().unwrap(), "--manifest", first.to_str().unwrap(), "-o", out]).ok();
+    home.kiso(&["skill", "pack", guest("echo").to_str().unwrap(), "--manifest", first.to_str().unwrap(), "-o", out])
+        .ok();
     home.kiso(&["skill", "add", out]).ok().prints(&["loaded echo 0.1.0"]);
     let size = std::fs::metadata(out).unwrap().len();
     home.kiso(&["skill", "pack", out, "--manifest", second.to_str().unwrap()]).ok();

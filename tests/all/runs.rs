@@ -20,9 +20,17 @@ fn the_readmes_first_command_computes_draws_and_reviews() {
     assert_eq!(ran.stderr.matches("review ok").count(), 2, "both are reviewed: {}", ran.stderr);
     let published = home.work("default").join("pub");
     let files: Vec<_> = std::fs::read_dir(published).unwrap().flatten().map(|e| e.path()).collect();
-    let find = |ending: &str| files.iter().find(|p| p.extension().is_some_and(|e| e == ending)).unwrap_or_else(|| panic!("no {ending}: {files:?}"));
+    let find = |ending: &str| {
+        files
+            .iter()
+            .find(|p| p.extension().is_some_and(|e| e == ending))
+            .unwrap_or_else(|| panic!("no {ending}: {files:?}"))
+    };
     let svg = std::fs::read_to_string(find("svg")).unwrap();
-    assert!(svg.starts_with("<svg") && svg.contains("Oslo") && svg.contains("Lisbon") && svg.contains("<title"), "{svg}");
+    assert!(
+        svg.starts_with("<svg") && svg.contains("Oslo") && svg.contains("Lisbon") && svg.contains("<title"),
+        "{svg}"
+    );
     let png = std::fs::read(find("png")).unwrap();
     assert!(png.starts_with(b"\x89PNG\r\n\x1a\n") && png.len() > 10_000);
     ran.prints(&["pub/", ".svg", ".png", "2024-07"]);
@@ -32,7 +40,13 @@ fn the_readmes_first_command_computes_draws_and_reviews() {
 #[test]
 fn the_numbers_are_right() {
     let home = Home::new();
-    home.kiso(&["run", "--file", &example("weather.csv"), "data file=weather.csv compute=mean(temperature_c) group=month(date),city save=means.csv"]).ok();
+    home.kiso(&[
+        "run",
+        "--file",
+        &example("weather.csv"),
+        "data file=weather.csv compute=mean(temperature_c) group=month(date),city save=means.csv",
+    ])
+    .ok();
     let text = std::fs::read_to_string(example("weather.csv")).unwrap();
     let july: Vec<f64> = text
         .lines()
@@ -50,9 +64,16 @@ fn the_numbers_are_right() {
 #[test]
 fn plain_words_over_any_columns_and_files() {
     let home = Home::new();
-    home.kiso(&["run", "--file", &example("market.csv"), "plot close over day from market.csv"]).ok().prints(&["close-over-day.svg"]);
+    home.kiso(&["run", "--file", &example("market.csv"), "plot close over day from market.csv"])
+        .ok()
+        .prints(&["close-over-day.svg"]);
     let heights = home.file("heights.csv", "name,body height,weight\nAnn,170,60\nBob,182,81\nCid,165,70\n");
-    let ran = home.kiso(&["run", "--file", heights.to_str().unwrap(), "scatter plot of weight against body height in heights.csv"]);
+    let ran = home.kiso(&[
+        "run",
+        "--file",
+        heights.to_str().unwrap(),
+        "scatter plot of weight against body height in heights.csv",
+    ]);
     ran.ok().prints(&["scatter", ".png"]);
     home.kiso(&["run", "show heights.csv where weight > 65"]).ok().prints(&["Bob", "Cid"]);
     home.kiso(&["run", "what columns does heights.csv have?"]).ok().prints(&["body height", "number"]);
@@ -78,7 +99,10 @@ fn json_has_one_documented_object_per_line() {
     let docs = std::fs::read_to_string(root().join("docs/json.md")).unwrap();
     for object in &objects {
         let kind = object["type"].as_str().unwrap();
-        let row = docs.lines().find(|l| l.starts_with(&format!("| `{kind}` |"))).unwrap_or_else(|| panic!("{kind} is not documented"));
+        let row = docs
+            .lines()
+            .find(|l| l.starts_with(&format!("| `{kind}` |")))
+            .unwrap_or_else(|| panic!("{kind} is not documented"));
         for member in object.as_object().unwrap().keys().filter(|k| *k != "type") {
             assert!(row.contains(&format!("`{member}`")), "{kind}.{member} is not documented");
         }
@@ -94,7 +118,17 @@ fn a_trace_shows_a_run_after_the_fact() {
     let home = Home::new();
     home.kiso(&["run", "--file", &example("market.csv"), "plot close over day from market.csv"]).ok();
     let trace = home.kiso(&["trace", "last"]);
-    trace.ok().prints(&["message: plot close over day", "retrieval: 1 files", "planner (reflex", "chart", "expects:", "reviewer (reflex", "host calls", "component ", "done after"]);
+    trace.ok().prints(&[
+        "message: plot close over day",
+        "retrieval: 1 files",
+        "planner (reflex",
+        "chart",
+        "expects:",
+        "reviewer (reflex",
+        "host calls",
+        "component ",
+        "done after",
+    ]);
     let listed = home.kiso(&["trace"]).ok().stdout.clone();
     let id = listed.split_whitespace().next().unwrap();
     home.kiso(&["trace", &id[..8]]).ok().prints(&[id]);
@@ -102,7 +136,10 @@ fn a_trace_shows_a_run_after_the_fact() {
     let objects = home.kiso(&["--json", "trace", "last"]).json_lines();
     assert_eq!(objects[0]["type"], "run");
     let kinds: Vec<&str> = objects[1..].iter().map(|o| o["kind"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["spec", "retrieved", "planned", "started", "executed", "reviewed", "started", "executed", "finished"]);
+    assert_eq!(
+        kinds,
+        ["spec", "retrieved", "planned", "started", "executed", "reviewed", "started", "executed", "finished"]
+    );
 }
 
 /// A model that answers from a file: the run is real, only the model is not.
@@ -136,9 +173,20 @@ fn a_plan_that_cannot_be_used_goes_back_with_every_violation() {
     let home = Home::new();
     let broken = plan(&[data(json!({ "limit": 0 })), json!({ "type": "skill", "skill": "dta", "args": {} })]);
     let good = plan(&[data(json!({ "file": "weather.csv", "describe": true })), message()]);
-    let calls = [("planner", json!("no plan here")), ("planner", broken), ("planner", good), ("reviewer", json!({ "status": "ok" })), ("worker", json!("The table has six columns."))];
+    let calls = [
+        ("planner", json!("no plan here")),
+        ("planner", broken),
+        ("planner", good),
+        ("reviewer", json!({ "status": "ok" })),
+        ("worker", json!("The table has six columns.")),
+    ];
     let ran = scripted(&home, &calls, "what is in it?");
-    ran.ok().prints(&["six columns"]).says(&["tasks[0].args.file: is required", "tasks[0].args.limit: 0 is less than the minimum of 1", "tasks[1].skill", "did you mean `data`?"]);
+    ran.ok().prints(&["six columns"]).says(&[
+        "tasks[0].args.file: is required",
+        "tasks[0].args.limit: 0 is less than the minimum of 1",
+        "tasks[1].skill",
+        "did you mean `data`?",
+    ]);
 }
 
 #[test]
@@ -195,8 +243,12 @@ fn a_limit_that_ends_the_work_ends_the_command_with_5() {
 fn a_secret_in_a_plan_is_written_nowhere() {
     let home = Home::new();
     const SECRET: &str = "ghp-7Qx29-not-to-be-found";
-    let planned = json!(format!("<FINAL_PRD>{}</FINAL_PRD>", json!({ "goal": "g", "secrets": { "token": SECRET }, "tasks": [data(json!({ "file": "weather.csv", "limit": 1 })), message()] })));
-    let calls = [("planner", planned), ("reviewer", json!({ "status": "ok" })), ("worker", json!(format!("I used {SECRET}.")))];
+    let planned = json!(format!(
+        "<FINAL_PRD>{}</FINAL_PRD>",
+        json!({ "goal": "g", "secrets": { "token": SECRET }, "tasks": [data(json!({ "file": "weather.csv", "limit": 1 })), message()] })
+    ));
+    let calls =
+        [("planner", planned), ("reviewer", json!({ "status": "ok" })), ("worker", json!(format!("I used {SECRET}.")))];
     scripted(&home, &calls, "do it").ok();
     let mut pending = vec![home.path()];
     while let Some(dir) = pending.pop() {

@@ -50,7 +50,8 @@ fn main() {
     if let Some(home) = std::env::var_os("KISO_BENCH_IDLE") {
         return idle(Path::new(&home));
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads start");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads start");
     let bare = runtime.block_on(bare_calls());
     let (kiso, resident) = runtime.block_on(kiso_calls());
     let (python, quick) = (starts("python3", &["-c", "pass"], 60), starts("/bin/true", &[], 200));
@@ -80,7 +81,9 @@ fn summary(mut times: Vec<Duration>) -> Times {
 }
 
 fn row(what: &str, times: Times, against: Option<(Times, &str)>) {
-    let ratio = against.map(|(other, unit)| format!("{:.2} {unit}", times.1.as_secs_f64() / other.1.as_secs_f64())).unwrap_or_default();
+    let ratio = against
+        .map(|(other, unit)| format!("{:.2} {unit}", times.1.as_secs_f64() / other.1.as_secs_f64()))
+        .unwrap_or_default();
     println!("| {what} | {} | {} | {ratio} |", show(times.0), show(times.1));
 }
 
@@ -105,7 +108,11 @@ impl WasiView for Bare {
 /// The least that an embedder can do: the same engine settings, a store with WASI, instantiate, call.
 async fn bare_calls() -> Times {
     let mut pool = PoolingAllocationConfig::new();
-    pool.max_memory_size(512 << 20).total_memories(64).total_stacks(8).total_core_instances(512).linear_memory_keep_resident(64 << 10);
+    pool.max_memory_size(512 << 20)
+        .total_memories(64)
+        .total_stacks(8)
+        .total_core_instances(512)
+        .linear_memory_keep_resident(64 << 10);
     let mut config = wasmtime::Config::new();
     config
         .epoch_interruption(true)
@@ -186,7 +193,8 @@ fn child_resident(home: &Path) -> u64 {
 
 /// What [`child_resident`] starts.
 fn idle(home: &Path) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads start");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads start");
     runtime.block_on(async {
         let skills = skills(home);
         let (session, secrets) = (SessionName::parse("bench").expect("a plain name"), Secrets::default());
@@ -219,7 +227,12 @@ fn process_starts() -> (Times, Times) {
     let dir = TempDir::new().expect("there is room");
     let home = dir.path().join("home");
     let kiso = |args: &[&str]| {
-        let status = Command::new(env!("CARGO_BIN_EXE_kiso")).args(args).env("KISO_HOME", &home).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let status = Command::new(env!("CARGO_BIN_EXE_kiso"))
+            .args(args)
+            .env("KISO_HOME", &home)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
         assert!(status.expect("kiso starts").success());
     };
     kiso(&["skill", "add", guest("echo").to_str().expect("a plain path")]);

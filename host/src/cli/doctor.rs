@@ -21,23 +21,34 @@ impl Doctor {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let mut report = Report { json: shared.json, show: Show::new(false), worst: Exit::Done };
         let Some(home) = report.check("home", open_home(shared)) else { return Ok(report.worst) };
-        let config = report.check("config", Config::load(&home).map(|c| (c, home.config_path().display().to_string())).map_err(Failure::from));
+        let config = report.check(
+            "config",
+            Config::load(&home).map(|c| (c, home.config_path().display().to_string())).map_err(Failure::from),
+        );
         report.check("disk", disk(&home).map(|free| ((), format!("{} free", size(free)))));
         report.check("clock", clock().map(|now| ((), now)));
         let store = report.check("store", open_store(&home));
         for role in Role::ALL {
             let path = home.roles_dir().join(format!("{role}.md"));
             if path.exists() {
-                let read = std::fs::read_to_string(&path).map(|_| ((), format!("{} overrides the built-in prompt", path.display())));
-                report.check(&format!("role {role}"), read.map_err(|e| Failure::new(Exit::Config, format!("{}: {e}", path.display()))));
+                let read = std::fs::read_to_string(&path)
+                    .map(|_| ((), format!("{} overrides the built-in prompt", path.display())));
+                report.check(
+                    &format!("role {role}"),
+                    read.map_err(|e| Failure::new(Exit::Config, format!("{}: {e}", path.display()))),
+                );
             }
         }
         if let Some(config) = &config {
             let models = Models::open(config).map_err(Failure::from);
-            report.check("models", models.map(|models| {
-                let names: Vec<String> = Role::ALL.iter().map(|r| format!("{r}: {}", models.of(*r).name())).collect();
-                ((), names.join(", "))
-            }));
+            report.check(
+                "models",
+                models.map(|models| {
+                    let names: Vec<String> =
+                        Role::ALL.iter().map(|r| format!("{r}: {}", models.of(*r).name())).collect();
+                    ((), names.join(", "))
+                }),
+            );
         }
         let (Some(config), Some(store)) = (config, store) else { return Ok(report.worst) };
         let skills = Skills::new(home, config, store.clone(), Arc::new(Quiet));
@@ -47,7 +58,8 @@ impl Doctor {
                 Ok(skill) => {
                     let loaded = block_on(skills.warm(&skill))?;
                     let what = format!("{} {} loads", skill.manifest.version, skill.shape.describe());
-                    report.check(&format!("skill {}", skill.name()), loaded.map(|()| ((), what)).map_err(Failure::from));
+                    report
+                        .check(&format!("skill {}", skill.name()), loaded.map(|()| ((), what)).map_err(Failure::from));
                 }
             }
         }
@@ -106,7 +118,11 @@ fn disk(home: &Home) -> Result<u64, Failure> {
     let stat = rustix::fs::statvfs(path).map_err(|e| Failure::new(Exit::Config, format!("{}: {e}", path.display())))?;
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     if free < LOW_DISK {
-        let message = format!("only {} are free at {}; delete something, or move the home with --home", size(free), path.display());
+        let message = format!(
+            "only {} are free at {}; delete something, or move the home with --home",
+            size(free),
+            path.display()
+        );
         return Err(Failure::new(Exit::Failed, message));
     }
     Ok(free)
@@ -116,7 +132,10 @@ fn disk(home: &Home) -> Result<u64, Failure> {
 fn clock() -> Result<String, Failure> {
     let now = jiff::Timestamp::now();
     if now.as_second() < 1_750_000_000 {
-        return Err(Failure::new(Exit::Failed, format!("the clock says {now}, which is past; set it or start a time service")));
+        return Err(Failure::new(
+            Exit::Failed,
+            format!("the clock says {now}, which is past; set it or start a time service"),
+        ));
     }
     Ok(now.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
 }

@@ -108,7 +108,9 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let exit = match error {
             store::StoreError::NoRun { .. } | store::StoreError::Ambiguous { .. } => Exit::Usage,
-            store::StoreError::Newer { .. } | store::StoreError::Changed { .. } | store::StoreError::Foreign { .. } => Exit::Config,
+            store::StoreError::Newer { .. } | store::StoreError::Changed { .. } | store::StoreError::Foreign { .. } => {
+                Exit::Config
+            }
             _ => Exit::Failed,
         };
         Self::new(exit, error.to_string())

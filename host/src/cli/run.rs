@@ -40,7 +40,10 @@ impl Run {
             return Err(Failure::new(Exit::Usage, "the message is empty; say what is to be done"));
         }
         if self.message.len() > MAX_MESSAGE {
-            return Err(Failure::new(Exit::Usage, "the message is larger than 1 MiB; put the text into a file and give it with --file"));
+            return Err(Failure::new(
+                Exit::Usage,
+                "the message is larger than 1 MiB; put the text into a file and give it with --file",
+            ));
         }
         let session = session(self.session.as_deref())?;
         let show = Arc::new(Show::new(shared.json));
@@ -59,7 +62,15 @@ impl Run {
             tools: Tools::new(opened.skills.clone()),
             models,
         };
-        let mut listener = Told { show: &show, json: shared.json, home: &opened.home, skills: &opened.skills, session: &session, run: None, last: None };
+        let mut listener = Told {
+            show: &show,
+            json: shared.json,
+            home: &opened.home,
+            skills: &opened.skills,
+            session: &session,
+            run: None,
+            last: None,
+        };
         let outcome = block_on(async {
             let work = drive.run(&session, self.message.trim(), Caller::Admin, environment_secrets(), &mut listener);
             tokio::select! {
@@ -151,7 +162,9 @@ impl Told<'_> {
         if self.json {
             let files: Vec<_> =
                 outcome.files.iter().map(|f| json!({ "path": f.path, "host_path": place(&f.path), "media_type": f.media_type, "bytes": f.bytes })).collect();
-            self.json(&json!({ "type": "ended", "outcome": outcome.ending, "reply": output::reply(outcome), "files": files }));
+            self.json(
+                &json!({ "type": "ended", "outcome": outcome.ending, "reply": output::reply(outcome), "files": files }),
+            );
             return;
         }
         outln!("{}", printable(&output::reply(outcome)));
@@ -171,11 +184,13 @@ fn describe(task: &Task, skills: &Skills) -> String {
             let name = task.skill.as_deref().unwrap_or("skill");
             let args = task.args.as_ref().and_then(|a| a.as_object()).into_iter().flatten();
             // What the schema filled in says nothing about this task.
-            let default = |key: &str| skills.find_tool(name).ok().and_then(|(s, i)| s.tools[i].args.default_of(key).cloned());
-            let args = args.filter(|(key, value)| default(key).as_ref() != Some(*value)).map(|(key, value)| match value {
-                serde_json::Value::String(text) => format!(" {key}={text}"),
-                other => format!(" {key}={other}"),
-            });
+            let default =
+                |key: &str| skills.find_tool(name).ok().and_then(|(s, i)| s.tools[i].args.default_of(key).cloned());
+            let args =
+                args.filter(|(key, value)| default(key).as_ref() != Some(*value)).map(|(key, value)| match value {
+                    serde_json::Value::String(text) => format!(" {key}={text}"),
+                    other => format!(" {key}={other}"),
+                });
             format!("{name}{}", args.collect::<String>())
         }
         TaskKind::Exec => format!("$ {}", task.detail),
@@ -213,7 +228,8 @@ impl Listener for Told<'_> {
             StepResult::Planned { plan, .. } => self.plan(&plan.goal, &plan.tasks),
             StepResult::Unplanned { correction, .. } => {
                 self.json(&json!({ "type": "unplanned", "violations": correction.violations }));
-                self.show.line(&format!("the plan could not be used: {}", printable(&correction.violations.join("; "))));
+                self.show
+                    .line(&format!("the plan could not be used: {}", printable(&correction.violations.join("; "))));
             }
             StepResult::Executed { task, report, .. } => self.task(*task, report),
             StepResult::Reviewed { verdict, .. } => {

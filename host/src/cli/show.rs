@@ -49,7 +49,9 @@ impl Show {
         let mut spinner = self.lock();
         let bar = spinner.get_or_insert_with(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            bar.set_style(ProgressStyle::with_template("{spinner:.cyan} {msg} {elapsed:.dim}").expect("the template is right"));
+            bar.set_style(
+                ProgressStyle::with_template("{spinner:.cyan} {msg} {elapsed:.dim}").expect("the template is right"),
+            );
             bar.enable_steady_tick(TICK);
             bar
         });

@@ -68,7 +68,14 @@ fn open(shared: &Shared) -> Result<(Opened, Arc<Show>), Failure> {
 }
 
 /// Prints how a call ended: its text, or its error.
-fn print_ended(ended: Ended, tool: &str, session: &SessionName, work: &Path, show: &Show, json: bool) -> Result<Exit, Failure> {
+fn print_ended(
+    ended: Ended,
+    tool: &str,
+    session: &SessionName,
+    work: &Path,
+    show: &Show,
+    json: bool,
+) -> Result<Exit, Failure> {
     show.rest();
     for line in &ended.log {
         if matches!(line.level.as_str(), "error" | "warn") {

@@ -43,7 +43,14 @@ impl Trace {
                 outln!("{object}");
             } else {
                 let message = printable(run.message.lines().next().unwrap_or_default());
-                outln!("{}  {}  {:9}  {:12}  {}", run.id, time(run.started_ms), run.status.as_str(), run.session.as_str(), message);
+                outln!(
+                    "{}  {}  {:9}  {:12}  {}",
+                    run.id,
+                    time(run.started_ms),
+                    run.status.as_str(),
+                    run.session.as_str(),
+                    message
+                );
             }
         }
         Ok(Exit::Done)
@@ -64,7 +71,10 @@ fn show(opened: &Opened, name: &str, json: bool) -> Result<Exit, Failure> {
         outln!("{object}");
         for event in events {
             let body: Value = serde_json::from_str(&event.body).unwrap_or(Value::Null);
-            outln!("{}", json!({ "type": "event", "seq": event.seq, "at_ms": event.at_ms, "kind": event.kind, "body": body }));
+            outln!(
+                "{}",
+                json!({ "type": "event", "seq": event.seq, "at_ms": event.at_ms, "kind": event.kind, "body": body })
+            );
         }
         return Ok(Exit::Done);
     }
@@ -106,7 +116,13 @@ fn step(show: &Show, head: &str, took: u64, event: &Event) {
     match &event.result {
         StepResult::Retrieved { files, .. } => outln!("{head}  retrieval: {} files in /work", files.len()),
         StepResult::Planned { plan, call, secrets, .. } => {
-            outln!("{head}  planner ({}, {} + {} tokens): {}", call.model, call.usage.input_tokens, call.usage.output_tokens, printable(&plan.goal));
+            outln!(
+                "{head}  planner ({}, {} + {} tokens): {}",
+                call.model,
+                call.usage.input_tokens,
+                call.usage.output_tokens,
+                printable(&plan.goal)
+            );
             for (i, task) in plan.tasks.iter().enumerate() {
                 let args = task.args.as_ref().map(|a| format!(" {a}")).unwrap_or_default();
                 more(&format!("{}. {}{args}", i + 1, task.label()));
@@ -127,8 +143,16 @@ fn step(show: &Show, head: &str, took: u64, event: &Event) {
         }
         StepResult::Started { task } => outln!("{head}  start of task {}", task + 1),
         StepResult::Executed { task, report, call } => {
-            let model = call.as_ref().map(|c| format!(" ({}, {} + {} tokens)", c.model, c.usage.input_tokens, c.usage.output_tokens));
-            outln!("{head}  task {}: {}{} {}", task + 1, printable(&report.task.label()), model.unwrap_or_default(), show.dim(&duration(took)));
+            let model = call
+                .as_ref()
+                .map(|c| format!(" ({}, {} + {} tokens)", c.model, c.usage.input_tokens, c.usage.output_tokens));
+            outln!(
+                "{head}  task {}: {}{} {}",
+                task + 1,
+                printable(&report.task.label()),
+                model.unwrap_or_default(),
+                show.dim(&duration(took))
+            );
             executed(report, &more);
         }
         StepResult::Reviewed { verdict, call } => {
@@ -178,7 +202,11 @@ fn executed(report: &TaskReport, more: &impl Fn(&str)) {
         more(&format!("{}: {}", line.level, line.message));
     }
     if let Some(used) = &report.used {
-        let digest = report.skill_digest.as_deref().map(|d| format!("  component {}", &d[..d.len().min(12)])).unwrap_or_default();
+        let digest = report
+            .skill_digest
+            .as_deref()
+            .map(|d| format!("  component {}", &d[..d.len().min(12)]))
+            .unwrap_or_default();
         more(&format!(
             "used: {}, {} of memory, {} written, {} host calls{digest}",
             duration(used.millis),

@@ -37,16 +37,10 @@ fn planted() -> Pieces {
         environment: Some(vec![FileCard {
             path: "M-environment.csv".to_owned(),
             bytes: 3,
-            columns: Some(vec![Column {
-                name: "day".to_owned(),
-                kind: ColumnKind::Date,
-            }]),
+            columns: Some(vec![Column { name: "day".to_owned(), kind: ColumnKind::Date }]),
         }]),
         summary: text("M-summary"),
-        messages: Some(vec![ChatMessage {
-            from: "user".to_owned(),
-            text: "M-messages".to_owned(),
-        }]),
+        messages: Some(vec![ChatMessage { from: "user".to_owned(), text: "M-messages".to_owned() }]),
         facts: Some(vec!["M-facts".to_owned()]),
         goal: text("M-goal"),
         task: Some(task("M-task")),
@@ -55,10 +49,7 @@ fn planted() -> Pieces {
         output: Some(report("M-output")),
         completed: Some(vec![report("M-completed")]),
         remaining: Some(vec![task("M-remaining")]),
-        failure: Some(FailureNote {
-            report: report("M-failure"),
-            reason: "M-failure reason".to_owned(),
-        }),
+        failure: Some(FailureNote { report: report("M-failure"), reason: "M-failure reason".to_owned() }),
         replan_history: Some(vec![Attempt {
             goal: "M-history".to_owned(),
             reason: "M-history".to_owned(),
@@ -90,54 +81,22 @@ const COLUMNS: [(Role, &[&str]); 3] = [
             "M-correction",
         ],
     ),
-    (
-        Role::Reviewer,
-        &[
-            "M-original-message",
-            "M-goal",
-            "M-task",
-            "M-expect",
-            "M-output",
-            "M-correction",
-        ],
-    ),
-    (
-        Role::Worker,
-        &[
-            "M-facts",
-            "M-summary",
-            "M-messages",
-            "M-goal",
-            "M-evidence",
-            "M-task",
-            "M-expect",
-        ],
-    ),
+    (Role::Reviewer, &["M-original-message", "M-goal", "M-task", "M-expect", "M-output", "M-correction"]),
+    (Role::Worker, &["M-facts", "M-summary", "M-messages", "M-goal", "M-evidence", "M-task", "M-expect"]),
 ];
 
 #[test]
 fn a_role_sees_its_column_and_nothing_else() {
     let all = planted();
-    let every: Vec<&str> = COLUMNS
-        .iter()
-        .flat_map(|(_, markers)| markers.iter().copied())
-        .collect();
+    let every: Vec<&str> = COLUMNS.iter().flat_map(|(_, markers)| markers.iter().copied()).collect();
     for (role, column) in COLUMNS {
         let pieces = select(role, &all);
         let prompt = render(&pieces, "b0undary");
         let fields = serde_json::to_string(&pieces).unwrap();
         for marker in &every {
             let allowed = column.contains(marker);
-            assert_eq!(
-                prompt.contains(marker),
-                allowed,
-                "{marker} in the prompt of the {role}:\n{prompt}"
-            );
-            assert_eq!(
-                fields.contains(marker),
-                allowed,
-                "{marker} in the fields of the {role}"
-            );
+            assert_eq!(prompt.contains(marker), allowed, "{marker} in the prompt of the {role}:\n{prompt}");
+            assert_eq!(fields.contains(marker), allowed, "{marker} in the fields of the {role}");
         }
         assert_eq!(select(role, &pieces), pieces);
     }
@@ -181,51 +140,28 @@ fn a_huge_text_takes_its_cap_and_no_more() {
         pieces.facts = Some(vec![huge(unit), "small fact".to_owned(), huge(unit)]);
         let prompt = render(&select(Role::Planner, &pieces), "b0undary");
         assert!(tokens(&prompt) < 7_000, "{} tokens", tokens(&prompt));
-        assert!(
-            prompt.contains("HEAD")
-                && prompt.contains("TAIL")
-                && prompt.contains("characters left out")
-        );
+        assert!(prompt.contains("HEAD") && prompt.contains("TAIL") && prompt.contains("characters left out"));
         assert!(prompt.contains("small fact") && prompt.contains("M-skills"));
     }
-    let caps: usize = TABLE
-        .iter()
-        .filter(|row| row.cell(Role::Planner) != Cell::No)
-        .map(|row| row.cap)
-        .sum();
+    let caps: usize = TABLE.iter().filter(|row| row.cell(Role::Planner) != Cell::No).map(|row| row.cap).sum();
     assert!(caps < 32_000, "a planner's prompt can take {caps} tokens");
 }
 
 #[test]
 fn fitting_keeps_within_the_cap() {
     assert_eq!(fit_text("short", 10), "short");
-    for text in [
-        "x".repeat(10_000),
-        "ж".repeat(10_000),
-        format!("{}{}", "x".repeat(9_000), "ж".repeat(1_000)),
-    ] {
+    for text in ["x".repeat(10_000), "ж".repeat(10_000), format!("{}{}", "x".repeat(9_000), "ж".repeat(1_000))] {
         for cap in [30, 100, 999] {
             let fitted = fit_text(&text, cap);
-            assert!(
-                tokens(&fitted) <= cap,
-                "{} tokens over {cap}",
-                tokens(&fitted)
-            );
-            assert!(
-                tokens(&fitted) >= cap / 2,
-                "{} tokens of {cap}",
-                tokens(&fitted)
-            );
+            assert!(tokens(&fitted) <= cap, "{} tokens over {cap}", tokens(&fitted));
+            assert!(tokens(&fitted) >= cap / 2, "{} tokens of {cap}", tokens(&fitted));
         }
     }
 }
 
 #[test]
 fn an_empty_list_says_so() {
-    let pieces = Pieces {
-        environment: Some(Vec::new()),
-        ..Pieces::default()
-    };
+    let pieces = Pieces { environment: Some(Vec::new()), ..Pieces::default() };
     assert!(render(&pieces, "b").contains("## Files in /work\n<<<b\n(none)\nb>>>"));
 }
 

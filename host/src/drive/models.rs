@@ -52,7 +52,7 @@ impl Models {
 
 fn open(name: &str) -> Result<Arc<dyn Model>, String> {
     match name.split_once(':') {
-        None if name == "reflex" => Ok(Arc::new(Reflex::default())),
+        None if name == "reflex" => Ok(Arc::new(Reflex)),
         Some(("scripted", file)) => Ok(Arc::new(Scripted::load(Path::new(file)).map_err(|e| e.to_string())?)),
         _ => Err("this version of kiso has the models \"reflex\" and \"scripted:FILE\"".to_owned()),
     }

@@ -68,17 +68,8 @@ pub fn clip(text: &str, max: usize) -> String {
     }
     let tail = max / 3;
     let head = max - tail;
-    let at = |index: usize| {
-        text.char_indices()
-            .nth(index)
-            .map_or(text.len(), |(at, _)| at)
-    };
-    format!(
-        "{}\n[… {} characters left out …]\n{}",
-        &text[..at(head)],
-        length - max,
-        &text[at(length - tail)..]
-    )
+    let at = |index: usize| text.char_indices().nth(index).map_or(text.len(), |(at, _)| at);
+    format!("{}\n[… {} characters left out …]\n{}", &text[..at(head)], length - max, &text[at(length - tail)..])
 }
 
 #[cfg(test)]
@@ -91,10 +82,7 @@ mod tests {
     fn head_and_tail_are_kept() {
         assert_eq!(clip("abc", 3), "abc");
         assert_eq!(clip("äöü", 3), "äöü");
-        assert_eq!(
-            clip("äöüabcdefx", 6),
-            "äöüa\n[… 4 characters left out …]\nfx"
-        );
+        assert_eq!(clip("äöüabcdefx", 6), "äöüa\n[… 4 characters left out …]\nfx");
         assert_eq!(clip("abc", 0), "\n[… 3 characters left out …]\n");
     }
 
@@ -110,9 +98,8 @@ mod tests {
             notify: false,
             review: false,
         };
-        let mut reports: Vec<_> = (0..40)
-            .map(|n| TaskReport::new(task.clone(), TaskStatus::Done, n.to_string()))
-            .collect();
+        let mut reports: Vec<_> =
+            (0..40).map(|n| TaskReport::new(task.clone(), TaskStatus::Done, n.to_string())).collect();
         reports[39].text = "x".repeat(100_000);
         reports[39].data = Some(Value::from("y".repeat(100_000)));
         let evidence = evidence(reports.iter());

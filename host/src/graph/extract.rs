@@ -21,19 +21,14 @@ const MAX_TRIES: usize = 64;
 /// has the field `key`. The error says where the JSON breaks.
 pub(super) fn object(text: &str, key: &str) -> Result<Map<String, Value>, Violation> {
     if text.len() > MAX_ANSWER {
-        let message = format!(
-            "the answer has {} bytes, at most {MAX_ANSWER} are read",
-            text.len()
-        );
+        let message = format!("the answer has {} bytes, at most {MAX_ANSWER} are read", text.len());
         return Err(Violation::new("", message));
     }
     let lower = text.to_ascii_lowercase();
     let mut error = None;
     for (at, _) in lower.rmatch_indices(OPEN).take(8) {
         let start = at + OPEN.len();
-        let end = lower[start..]
-            .find(CLOSE)
-            .map_or(text.len(), |length| start + length);
+        let end = lower[start..].find(CLOSE).map_or(text.len(), |length| start + length);
         match find_object(&text[start..end], key) {
             Ok(map) => return Ok(map),
             Err(violation) => error = Some(violation),
@@ -62,10 +57,7 @@ fn find_object(text: &str, key: &str) -> Result<Map<String, Value>, Violation> {
             }
             Some(Err(error)) => {
                 from = at + 1;
-                first.get_or_insert(Err(Violation::new(
-                    "",
-                    format!("this is not valid JSON: {error}"),
-                )));
+                first.get_or_insert(Err(Violation::new("", format!("this is not valid JSON: {error}"))));
             }
             _ => from = at + 1,
         }
@@ -98,12 +90,7 @@ enum Hidden {
 
 impl Default for Chatter {
     fn default() -> Self {
-        Self {
-            held: String::new(),
-            line_start: true,
-            hidden: Hidden::No,
-            times: 0,
-        }
+        Self { held: String::new(), line_start: true, hidden: Hidden::No, times: 0 }
     }
 }
 
@@ -128,9 +115,7 @@ impl Chatter {
                 }
                 Hidden::Until(end) => {
                     let Some(at) = self.held.to_ascii_lowercase().find(end) else {
-                        let keep = self
-                            .held
-                            .floor_char_boundary(self.held.len().saturating_sub(end.len()));
+                        let keep = self.held.floor_char_boundary(self.held.len().saturating_sub(end.len()));
                         self.held.drain(..keep);
                         return talk;
                     };
@@ -160,11 +145,7 @@ impl Chatter {
 
     /// The rest, once the answer has ended.
     pub fn finish(self) -> String {
-        if self.hidden == Hidden::No {
-            self.held
-        } else {
-            String::new()
-        }
+        if self.hidden == Hidden::No { self.held } else { String::new() }
     }
 
     /// How many bytes of `held` are talk, how many the mark after them takes, and what that mark begins.
@@ -179,11 +160,7 @@ impl Chatter {
                     return (start, 0, Hidden::Rest);
                 }
                 if text.starts_with(FENCE) {
-                    return (
-                        start,
-                        line.len() - text.len() + FENCE.len(),
-                        Hidden::Until("```"),
-                    );
+                    return (start, line.len() - text.len() + FENCE.len(), Hidden::Until("```"));
                 }
                 if last && FENCE.starts_with(text) {
                     return (start, 0, Hidden::No);
@@ -233,17 +210,10 @@ mod tests {
 
     #[test]
     fn says_why_there_is_none() {
-        assert_eq!(
-            goal("no"),
-            Err("there is no JSON object in the answer".to_owned())
-        );
+        assert_eq!(goal("no"), Err("there is no JSON object in the answer".to_owned()));
         let cut = goal(r#"<FINAL_PRD>{"goal": "g", "tasks": [{"type": "msg"}"#).unwrap_err();
         assert!(cut.contains("EOF") && cut.contains("line 1"), "{cut}");
-        assert!(
-            goal(&"x".repeat(MAX_ANSWER + 1))
-                .unwrap_err()
-                .contains("bytes")
-        );
+        assert!(goal(&"x".repeat(MAX_ANSWER + 1)).unwrap_err().contains("bytes"));
         assert!(goal(&"{".repeat(MAX_ANSWER)).is_err());
     }
 
@@ -256,18 +226,12 @@ mod tests {
     #[test]
     fn chatter_never_shows_the_plan() {
         for (text, talk) in [
-            (
-                format!("Let me see.\n<FINAL_PRD>{PLAN}</FINAL_PRD> Bye."),
-                "Let me see.\n Bye.",
-            ),
+            (format!("Let me see.\n<FINAL_PRD>{PLAN}</FINAL_PRD> Bye."), "Let me see.\n Bye."),
             (format!("Hi <FINAL_PRD>{PLAN}"), "Hi"),
             (format!("Hi\n  {PLAN}"), "Hi"),
             (format!("Hi\n```json\n{PLAN}\n```\nBye"), "Hi\n\nBye"),
             (format!("Hi\n```\n{PLAN}\n```"), "Hi"),
-            (
-                "a < b, <final is ok, ünïcode <".to_owned(),
-                "a < b, <final is ok, ünïcode <",
-            ),
+            ("a < b, <final is ok, ünïcode <".to_owned(), "a < b, <final is ok, ünïcode <"),
             ("```jsonnet".to_owned(), ""),
         ] {
             assert_eq!(Chatter::of(&text), talk, "{text}");
@@ -276,11 +240,7 @@ mod tests {
                 let mut seen = chatter.push(&text[..cut]);
                 seen.push_str(&chatter.push(&text[cut..]));
                 seen.push_str(&chatter.finish());
-                assert_eq!(
-                    seen.trim().trim_end_matches("```").trim_end(),
-                    talk,
-                    "cut at {cut} of {text}"
-                );
+                assert_eq!(seen.trim().trim_end_matches("```").trim_end(), talk, "cut at {cut} of {text}");
             }
         }
     }

@@ -14,9 +14,7 @@ const MAX_DETAIL: usize = 16_000;
 /// Whose model a task may ask for.
 const ROLES: [&str; 3] = ["planner", "reviewer", "worker"];
 
-const TASK_FIELDS: [&str; 8] = [
-    "type", "detail", "expect", "model", "skill", "args", "notify", "review",
-];
+const TASK_FIELDS: [&str; 8] = ["type", "detail", "expect", "model", "skill", "args", "notify", "review"];
 
 pub(super) struct Fields<'a> {
     map: &'a Map<String, Value>,
@@ -26,21 +24,12 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn new(
-        map: &'a Map<String, Value>,
-        prefix: String,
-        violations: &'a mut Vec<Violation>,
-    ) -> Self {
-        Self {
-            map,
-            prefix,
-            violations,
-        }
+    pub(super) fn new(map: &'a Map<String, Value>, prefix: String, violations: &'a mut Vec<Violation>) -> Self {
+        Self { map, prefix, violations }
     }
 
     pub(super) fn wrong(&mut self, key: &str, message: impl Into<String>) {
-        self.violations
-            .push(Violation::new(format!("{}{key}", self.prefix), message));
+        self.violations.push(Violation::new(format!("{}{key}", self.prefix), message));
     }
 
     /// The field, where JSON's null is the same as its absence.
@@ -49,15 +38,8 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn only(&mut self, allowed: &[&str]) {
-        for key in self
-            .map
-            .keys()
-            .filter(|key| !allowed.contains(&key.as_str()))
-        {
-            self.wrong(
-                key,
-                format!("unknown field; the fields are {}", allowed.join(", ")),
-            );
+        for key in self.map.keys().filter(|key| !allowed.contains(&key.as_str())) {
+            self.wrong(key, format!("unknown field; the fields are {}", allowed.join(", ")));
         }
     }
 
@@ -72,10 +54,7 @@ impl<'a> Fields<'a> {
         };
         let length = text.chars().count();
         if length > max {
-            self.wrong(
-                key,
-                format!("has {length} characters, at most {max} are allowed"),
-            );
+            self.wrong(key, format!("has {length} characters, at most {max} are allowed"));
         }
         (!text.is_empty()).then(|| text.to_owned())
     }
@@ -84,10 +63,7 @@ impl<'a> Fields<'a> {
         match self.get(key)? {
             Value::Bool(flag) => Some(*flag),
             other => {
-                self.wrong(
-                    key,
-                    format!("must be true or false, not {}", kind_of(other)),
-                );
+                self.wrong(key, format!("must be true or false, not {}", kind_of(other)));
                 None
             }
         }
@@ -96,9 +72,7 @@ impl<'a> Fields<'a> {
     /// Whether the field was given in a usable form, or is already in the list of what is wrong.
     fn complained(&self, key: &str) -> bool {
         let path = format!("{}{key}", self.prefix);
-        self.violations
-            .iter()
-            .any(|violation| violation.path == path)
+        self.violations.iter().any(|violation| violation.path == path)
     }
 
     pub(super) fn required(&mut self, key: &str, max: usize, why: &str) -> String {
@@ -124,13 +98,7 @@ impl<'a> Fields<'a> {
             }
         };
         if items.len() > max {
-            self.wrong(
-                key,
-                format!(
-                    "has {} tasks, at most {max} are allowed here (max_tasks)",
-                    items.len()
-                ),
-            );
+            self.wrong(key, format!("has {} tasks, at most {max} are allowed here (max_tasks)", items.len()));
             return Vec::new();
         }
         let mut tasks = Vec::with_capacity(items.len());
@@ -141,10 +109,9 @@ impl<'a> Fields<'a> {
                     let fields = Fields::new(map, format!("{path}."), self.violations);
                     tasks.extend(fields.task(catalog));
                 }
-                other => self.violations.push(Violation::new(
-                    path,
-                    format!("must be an object, not {}", kind_of(other)),
-                )),
+                other => {
+                    self.violations.push(Violation::new(path, format!("must be an object, not {}", kind_of(other))))
+                }
             }
         }
         tasks
@@ -159,21 +126,13 @@ impl<'a> Fields<'a> {
         } else {
             for key in ["skill", "args"] {
                 if self.get(key).is_some() {
-                    self.wrong(
-                        key,
-                        format!(
-                            "only skill tasks have this, and this is of type {}",
-                            kind.name()
-                        ),
-                    );
+                    self.wrong(key, format!("only skill tasks have this, and this is of type {}", kind.name()));
                 }
             }
             None
         };
         let detail = match &skill {
-            Some(name) => self
-                .text("detail", MAX_DETAIL)
-                .unwrap_or_else(|| format!("skill {name}")),
+            Some(name) => self.text("detail", MAX_DETAIL).unwrap_or_else(|| format!("skill {name}")),
             None if kind == TaskKind::Skill => String::new(),
             None => self.required("detail", MAX_DETAIL, "missing; it says what to do"),
         };
@@ -181,49 +140,25 @@ impl<'a> Fields<'a> {
         let review = self.flag("review").unwrap_or(false);
         let expect = self.text("expect", MAX_SENTENCE);
         if review && expect.is_none() && !self.complained("expect") {
-            self.wrong(
-                "expect",
-                "missing; a task with review: true says what is expected of it",
-            );
+            self.wrong("expect", "missing; a task with review: true says what is expected of it");
         }
         let model = self.text("model", 200);
         if let Some(name) = model.as_deref().filter(|name| !ROLES.contains(name)) {
-            self.wrong(
-                "model",
-                format!(
-                    "there is no role {name:?}; the roles are {}",
-                    ROLES.join(", ")
-                ),
-            );
+            self.wrong("model", format!("there is no role {name:?}; the roles are {}", ROLES.join(", ")));
         }
         let notify = self.flag("notify").unwrap_or(false);
-        Some(Task {
-            kind,
-            detail,
-            expect,
-            model,
-            skill,
-            args,
-            notify,
-            review,
-        })
+        Some(Task { kind, detail, expect, model, skill, args, notify, review })
     }
 
     fn kind(&mut self, catalog: &dyn Catalog) -> Option<TaskKind> {
-        let kind = match self
-            .required("type", 100, "missing; the types are exec, skill, msg")
-            .as_str()
-        {
+        let kind = match self.required("type", 100, "missing; the types are exec, skill, msg").as_str() {
             "exec" => TaskKind::Exec,
             "skill" => TaskKind::Skill,
             "msg" => TaskKind::Msg,
             "act" => TaskKind::Act,
             "" => return None,
             other => {
-                self.wrong(
-                    "type",
-                    format!("there is no type {other:?}; the types are exec, skill, msg"),
-                );
+                self.wrong("type", format!("there is no type {other:?}; the types are exec, skill, msg"));
                 return None;
             }
         };
@@ -257,9 +192,7 @@ impl<'a> Fields<'a> {
                     match path.as_str() {
                         "skill" if unknown => self.wrong("skill", message),
                         "" => self.wrong("args", message),
-                        path if path.starts_with('[') => {
-                            self.wrong(&format!("args{path}"), message)
-                        }
+                        path if path.starts_with('[') => self.wrong(&format!("args{path}"), message),
                         path => self.wrong(&format!("args.{path}"), message),
                     }
                 }

@@ -47,11 +47,7 @@ pub struct LimitReached {
 impl LimitReached {
     /// `limit` must be a field of [`Limits`].
     pub fn new(limit: &str, value: u64) -> Self {
-        Self {
-            limit: limit.to_owned(),
-            value,
-            setting: format!("limits.{limit}"),
-        }
+        Self { limit: limit.to_owned(), value, setting: format!("limits.{limit}") }
     }
 }
 

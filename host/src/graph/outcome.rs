@@ -26,11 +26,7 @@ impl Ending {
         match self {
             Self::Done => None,
             Self::Failed { reason } => Some(reason.clone()),
-            Self::LimitHit(LimitReached {
-                limit,
-                value,
-                setting,
-            }) => Some(format!(
+            Self::LimitHit(LimitReached { limit, value, setting }) => Some(format!(
                 "I stopped before the work was done: the run reached its limit {limit} of {value}. The setting \
                  {setting} in config.toml raises it."
             )),
@@ -59,18 +55,14 @@ impl Outcome {
         reports: impl Iterator<Item = &'a TaskReport>,
     ) -> Self {
         let mut reply = said.join("\n\n");
-        if let Some(words) = ending
-            .words()
-            .filter(|words| !reply.contains(words.as_str()))
-        {
+        if let Some(words) = ending.words().filter(|words| !reply.contains(words.as_str())) {
             if !reply.is_empty() {
                 reply.push_str("\n\n");
             }
             reply.push_str(&words);
         }
         if reply.is_empty() {
-            reply =
-                format!("The plan came to its end without a message for you. Its goal was: {goal}");
+            reply = format!("The plan came to its end without a message for you. Its goal was: {goal}");
         }
         let mut files: Vec<FileNote> = Vec::new();
         for file in reports.flat_map(|report| &report.files) {
@@ -79,10 +71,6 @@ impl Outcome {
                 None => files.push(file.clone()),
             }
         }
-        Self {
-            ending,
-            reply,
-            files,
-        }
+        Self { ending, reply, files }
     }
 }

@@ -112,10 +112,7 @@ pub struct Violation {
 
 impl Violation {
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            path: path.into(),
-            message: message.into(),
-        }
+        Self { path: path.into(), message: message.into() }
     }
 }
 
@@ -166,12 +163,7 @@ const MAX_BROKEN: usize = 16_000;
 const MAX_VIOLATIONS: usize = 20;
 
 impl Unusable {
-    pub(super) fn new(
-        text: &str,
-        chatter: String,
-        secrets: &Secrets,
-        mut violations: Vec<Violation>,
-    ) -> Self {
+    pub(super) fn new(text: &str, chatter: String, secrets: &Secrets, mut violations: Vec<Violation>) -> Self {
         if violations.len() > MAX_VIOLATIONS {
             let more = violations.len() - MAX_VIOLATIONS;
             violations.truncate(MAX_VIOLATIONS);
@@ -185,11 +177,7 @@ impl Unusable {
         let strike = |text: &str| secrets.strike(&redact::strike_fields(text));
         let mut broken = strike(&text[..text.floor_char_boundary(MAX_ANSWER)]);
         broken.truncate(broken.floor_char_boundary(MAX_BROKEN));
-        Self {
-            chatter: secrets.strike(&chatter),
-            broken,
-            violations,
-        }
+        Self { chatter: secrets.strike(&chatter), broken, violations }
     }
 }
 
@@ -203,41 +191,24 @@ pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize) -> Result<Pars
     let map = match extract::object(text, "tasks") {
         Ok(map) => map,
         Err(violation) => {
-            return Err(Unusable::new(
-                text,
-                chatter,
-                &Secrets::default(),
-                vec![violation],
-            ));
+            return Err(Unusable::new(text, chatter, &Secrets::default(), vec![violation]));
         }
     };
     let mut violations = Vec::new();
     let secrets = Secrets::read(map.get("secrets"), &mut violations);
     let mut fields = Fields::new(&map, String::new(), &mut violations);
     fields.only(&["goal", "secrets", "tasks", "blocked"]);
-    let goal = fields.required(
-        "goal",
-        MAX_SENTENCE,
-        "missing; it says what the whole plan is to achieve",
-    );
+    let goal = fields.required("goal", MAX_SENTENCE, "missing; it says what the whole plan is to achieve");
     let blocked = fields.text("blocked", MAX_SENTENCE);
     let tasks = fields.tasks("tasks", max_tasks, catalog);
-    let plan = Plan {
-        goal,
-        tasks,
-        blocked,
-    };
+    let plan = Plan { goal, tasks, blocked };
     // A task that could not be read is missing from the list, so its shape says nothing then.
     if violations.is_empty() {
         violations.extend(plan.shape(max_tasks));
         violations.extend(leaks(&plan, &secrets));
     }
     if violations.is_empty() {
-        Ok(Parsed {
-            plan,
-            chatter: secrets.strike(&chatter),
-            secrets,
-        })
+        Ok(Parsed { plan, chatter: secrets.strike(&chatter), secrets })
     } else {
         Err(Unusable::new(text, chatter, &secrets, violations))
     }
@@ -248,24 +219,15 @@ impl Plan {
     pub fn shape(&self, max_tasks: usize) -> Vec<Violation> {
         let mut violations = Vec::new();
         let Some((last, before)) = self.tasks.split_last() else {
-            return vec![Violation::new(
-                "tasks",
-                "there must be at least one task, a msg with notify: true",
-            )];
+            return vec![Violation::new("tasks", "there must be at least one task, a msg with notify: true")];
         };
         if self.tasks.len() > max_tasks {
-            let message = format!(
-                "has {} tasks, at most {max_tasks} are allowed (max_tasks)",
-                self.tasks.len()
-            );
+            let message = format!("has {} tasks, at most {max_tasks} are allowed (max_tasks)", self.tasks.len());
             violations.push(Violation::new("tasks", message));
         }
         if last.kind != TaskKind::Msg || !last.notify {
             let path = format!("tasks[{}]", before.len());
-            violations.push(Violation::new(
-                path,
-                "the last task must be a msg with notify: true",
-            ));
+            violations.push(Violation::new(path, "the last task must be a msg with notify: true"));
         }
         if self.blocked.is_some() && self.tasks.iter().any(|task| task.kind != TaskKind::Msg) {
             violations.push(Violation::new("tasks", "a blocked plan has msg tasks only"));
@@ -279,22 +241,15 @@ fn leaks(plan: &Plan, secrets: &Secrets) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut look = |path: String, text: &str| {
         if let Some(name) = secrets.within(text) {
-            let message =
-                format!("repeats the value of the secret {name}; leave it in secrets only");
+            let message = format!("repeats the value of the secret {name}; leave it in secrets only");
             violations.push(Violation::new(path, message));
         }
     };
     look("goal".to_owned(), &plan.goal);
-    look(
-        "blocked".to_owned(),
-        plan.blocked.as_deref().unwrap_or_default(),
-    );
+    look("blocked".to_owned(), plan.blocked.as_deref().unwrap_or_default());
     for (index, task) in plan.tasks.iter().enumerate() {
         look(format!("tasks[{index}].detail"), &task.detail);
-        look(
-            format!("tasks[{index}].expect"),
-            task.expect.as_deref().unwrap_or_default(),
-        );
+        look(format!("tasks[{index}].expect"), task.expect.as_deref().unwrap_or_default());
         for text in task.args.iter().flat_map(strings) {
             look(format!("tasks[{index}].args"), text);
         }
@@ -307,10 +262,9 @@ fn strings(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],
         Value::Array(items) => items.iter().flat_map(strings).collect(),
-        Value::Object(map) => map
-            .iter()
-            .flat_map(|(key, value)| std::iter::once(key.as_str()).chain(strings(value)))
-            .collect(),
+        Value::Object(map) => {
+            map.iter().flat_map(|(key, value)| std::iter::once(key.as_str()).chain(strings(value))).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -326,30 +280,18 @@ pub(crate) mod tests {
     impl Catalog for OneSkill {
         fn check(&self, skill: &str, args: &Value) -> Result<Value, Vec<Violation>> {
             if skill != "chart" {
-                return Err(vec![Violation::new(
-                    "skill",
-                    format!("there is no skill {skill:?}; near: chart"),
-                )]);
+                return Err(vec![Violation::new("skill", format!("there is no skill {skill:?}; near: chart"))]);
             }
             let mut args = args.clone();
             let mut violations = Vec::new();
             if args.get("file").is_none() {
                 violations.push(Violation::new("file", "is required"));
             }
-            if args
-                .get("width")
-                .and_then(Value::as_i64)
-                .is_some_and(|width| width < 320)
-            {
+            if args.get("width").and_then(Value::as_i64).is_some_and(|width| width < 320) {
                 violations.push(Violation::new("width", "0 is less than the minimum of 320"));
             }
-            args.as_object_mut()
-                .map(|map| map.entry("width").or_insert(json!(1000)));
-            if violations.is_empty() {
-                Ok(args)
-            } else {
-                Err(violations)
-            }
+            args.as_object_mut().map(|map| map.entry("width").or_insert(json!(1000)));
+            if violations.is_empty() { Ok(args) } else { Err(violations) }
         }
 
         fn exec(&self) -> Result<(), String> {
@@ -367,11 +309,7 @@ pub(crate) mod tests {
     fn complaints(plan: &Value) -> Vec<String> {
         match parse(&plan.to_string(), &OneSkill, 50) {
             Ok(_) => Vec::new(),
-            Err(unusable) => unusable
-                .violations
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
+            Err(unusable) => unusable.violations.iter().map(ToString::to_string).collect(),
         }
     }
 
@@ -381,10 +319,7 @@ pub(crate) mod tests {
         let parsed = parse(&text, &OneSkill, 50).unwrap();
         assert_eq!(parsed.chatter, "On it.");
         assert_eq!(parsed.plan.tasks[0].detail, "skill chart");
-        assert_eq!(
-            parsed.plan.tasks[0].args,
-            Some(json!({"file": "a.csv", "width": 1000}))
-        );
+        assert_eq!(parsed.plan.tasks[0].args, Some(json!({"file": "a.csv", "width": 1000})));
         assert!(parsed.plan.tasks[1].notify && !parsed.plan.tasks[1].review);
         assert!(parsed.secrets.is_empty());
     }
@@ -433,10 +368,7 @@ pub(crate) mod tests {
             "tasks[8]: must be an object",
             "tasks[9].expect: must be a string",
         ] {
-            assert!(
-                complaints.iter().any(|c| c.starts_with(expected)),
-                "{expected} is not in {complaints:#?}"
-            );
+            assert!(complaints.iter().any(|c| c.starts_with(expected)), "{expected} is not in {complaints:#?}");
         }
         assert_eq!(complaints.len(), 18, "{complaints:#?}");
     }
@@ -451,15 +383,10 @@ pub(crate) mod tests {
     fn the_last_task_tells_the_user() {
         let mut plan = good();
         plan["tasks"][1]["notify"] = json!(false);
-        assert_eq!(
-            complaints(&plan),
-            ["tasks[1]: the last task must be a msg with notify: true"]
-        );
+        assert_eq!(complaints(&plan), ["tasks[1]: the last task must be a msg with notify: true"]);
         plan["tasks"] = json!([]);
         assert!(complaints(&plan)[0].starts_with("tasks: there must be at least one task"));
-        assert!(
-            complaints(&json!({"goal": "g", "tasks": "x"}))[0].starts_with("tasks: must be a list")
-        );
+        assert!(complaints(&json!({"goal": "g", "tasks": "x"}))[0].starts_with("tasks: must be a list"));
         assert!(complaints(&json!({"goal": "g"}))[0].starts_with("tasks: there must"));
     }
 
@@ -471,26 +398,17 @@ pub(crate) mod tests {
         assert_eq!(complaints(&plan).len(), 2);
         let mut plan = good();
         plan["tasks"] = json!(vec![plan["tasks"][1].clone(); 51]);
-        assert_eq!(
-            complaints(&plan),
-            ["tasks: has 51 tasks, at most 50 are allowed here (max_tasks)"]
-        );
+        assert_eq!(complaints(&plan), ["tasks: has 51 tasks, at most 50 are allowed here (max_tasks)"]);
         plan["tasks"] = json!(vec![json!({}); 40]);
         let all = complaints(&plan);
-        assert_eq!(
-            (all.len(), all[20].as_str()),
-            (21, "and 20 more like these")
-        );
+        assert_eq!((all.len(), all[20].as_str()), (21, "and 20 more like these"));
     }
 
     #[test]
     fn a_blocked_plan_only_talks() {
         let mut plan = good();
         plan["blocked"] = json!("there is no such file");
-        assert_eq!(
-            complaints(&plan),
-            ["tasks: a blocked plan has msg tasks only"]
-        );
+        assert_eq!(complaints(&plan), ["tasks: a blocked plan has msg tasks only"]);
         plan["tasks"].as_array_mut().unwrap().remove(0);
         assert_eq!(complaints(&plan), [""; 0]);
     }
@@ -502,37 +420,18 @@ pub(crate) mod tests {
         let parsed = parse(&plan.to_string(), &OneSkill, 50).unwrap();
         assert_eq!(parsed.secrets.names(), ["github_token"]);
         assert!(!format!("{parsed:?}").contains("ghp_abc123"));
-        assert!(
-            !serde_json::to_string(&parsed.plan)
-                .unwrap()
-                .contains("ghp_abc123")
-        );
+        assert!(!serde_json::to_string(&parsed.plan).unwrap().contains("ghp_abc123"));
         plan["tasks"][0]["args"]["title"] = json!("with ghp_abc123");
         let text = format!("Your token is ghp_abc123.\n{plan}");
         let unusable = parse(&text, &OneSkill, 50).unwrap_err();
-        assert!(
-            !format!("{unusable:?}").contains("ghp_abc123"),
-            "{unusable:?}"
-        );
-        assert!(
-            unusable.violations[0]
-                .to_string()
-                .contains("tasks[0].args: repeats the value of the secret")
-        );
+        assert!(!format!("{unusable:?}").contains("ghp_abc123"), "{unusable:?}");
+        assert!(unusable.violations[0].to_string().contains("tasks[0].args: repeats the value of the secret"));
     }
 
     #[test]
     fn an_answer_without_json_is_refused_with_the_place() {
         let unusable = parse("<FINAL_PRD>{\"goal\": \"g\",", &OneSkill, 50).unwrap_err();
-        assert!(
-            unusable.violations[0].message.contains("line 1 column"),
-            "{unusable:?}"
-        );
-        assert!(
-            parse("I cannot.", &OneSkill, 50)
-                .unwrap_err()
-                .chatter
-                .contains("I cannot.")
-        );
+        assert!(unusable.violations[0].message.contains("line 1 column"), "{unusable:?}");
+        assert!(parse("I cannot.", &OneSkill, 50).unwrap_err().chatter.contains("I cannot."));
     }
 }

@@ -49,31 +49,23 @@ impl Secrets {
             None | Some(Value::Null) => return secrets,
             Some(Value::Object(entries)) => entries,
             Some(_) => {
-                violations.push(Violation::new(
-                    "secrets",
-                    "must be an object of names and values",
-                ));
+                violations.push(Violation::new("secrets", "must be an object of names and values"));
                 return secrets;
             }
         };
         if entries.len() > 32 {
-            violations.push(Violation::new(
-                "secrets",
-                "at most 32 are taken from one message",
-            ));
+            violations.push(Violation::new("secrets", "at most 32 are taken from one message"));
         }
         for (name, value) in entries {
             let path = format!("secrets.{name}");
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
             match value {
-                _ if name.is_empty() || name.len() > 64 || !name.chars().all(plain) => violations
-                    .push(Violation::new(
-                        path,
-                        "a name has 1 to 64 letters, digits and underscores",
-                    )),
-                Value::String(value) if value.contains("[removed") => violations.push(
-                    Violation::new(path, "write the value as it stands in the message"),
-                ),
+                _ if name.is_empty() || name.len() > 64 || !name.chars().all(plain) => {
+                    violations.push(Violation::new(path, "a name has 1 to 64 letters, digits and underscores"))
+                }
+                Value::String(value) if value.contains("[removed") => {
+                    violations.push(Violation::new(path, "write the value as it stands in the message"))
+                }
                 Value::String(value) if !value.is_empty() && value.len() <= 16 * 1024 => {
                     secrets.0.insert(name.clone(), value.clone());
                 }
@@ -86,19 +78,13 @@ impl Secrets {
     /// The name of a secret whose value stands in `text`.
     pub(super) fn within(&self, text: &str) -> Option<&str> {
         let mut searched = self.0.iter().filter(|(_, value)| value.len() >= SEARCHED);
-        searched
-            .find(|(_, value)| text.contains(value.as_str()))
-            .map(|(name, _)| name.as_str())
+        searched.find(|(_, value)| text.contains(value.as_str())).map(|(name, _)| name.as_str())
     }
 
     /// `text` with every value replaced.
     pub(super) fn strike(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        let mut values: Vec<_> = self
-            .0
-            .values()
-            .filter(|value| value.len() >= SEARCHED)
-            .collect();
+        let mut values: Vec<_> = self.0.values().filter(|value| value.len() >= SEARCHED).collect();
         // A value that contains another one goes first, or its rest would be left standing.
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
         for value in values {
@@ -121,8 +107,7 @@ pub(super) fn strike_fields(text: &str) -> String {
         if end < copied {
             continue; // inside a value that was taken away
         }
-        let value =
-            text[end..].trim_start_matches(|c: char| c.is_whitespace() || "\"'`".contains(c));
+        let value = text[end..].trim_start_matches(|c: char| c.is_whitespace() || "\"'`".contains(c));
         let Some(value) = value.strip_prefix([':', '=']) else {
             continue;
         };
@@ -140,9 +125,7 @@ pub(super) fn strike_fields(text: &str) -> String {
 fn value_length(text: &str) -> usize {
     let start = text.len() - text.trim_start().len();
     if !text[start..].starts_with(['{', '[', '"']) {
-        return text[start..]
-            .find(['\n', '}'])
-            .map_or(text.len(), |at| start + at);
+        return text[start..].find(['\n', '}']).map_or(text.len(), |at| start + at);
     }
     let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
     for (at, c) in text[start..].char_indices() {
@@ -181,9 +164,7 @@ mod tests {
             assert!(struck.contains(REMOVED), "{struck}");
         }
         assert_eq!(strike_fields("no secrets here"), "no secrets here");
-        assert!(
-            strike_fields(r#"{"secrets": {"a": "x"}, "goal": "g"}"#).ends_with(r#", "goal": "g"}"#)
-        );
+        assert!(strike_fields(r#"{"secrets": {"a": "x"}, "goal": "g"}"#).ends_with(r#", "goal": "g"}"#));
     }
 
     #[test]
@@ -195,10 +176,7 @@ mod tests {
         assert_eq!(secrets.within("use ghp_abc\"123 now"), Some("token"));
         assert_eq!(secrets.within("12 apples"), None);
         let struck = secrets.strike("a ghp_abc\"123456 b {\"x\": \"ghp_abc\\\"123\"}");
-        assert!(
-            !struck.contains("ghp") && !struck.contains("456"),
-            "{struck}"
-        );
+        assert!(!struck.contains("ghp") && !struck.contains("456"), "{struck}");
         assert_eq!(format!("{secrets:?}"), r#"{"longer", "pin", "token"}"#);
     }
 

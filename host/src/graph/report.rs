@@ -107,8 +107,7 @@ pub struct LogLine {
 }
 
 /// Said of a task whose end the host did not see.
-pub const INTERRUPTED: &str =
-    "the host stopped while the task ran, so it may or may not have taken effect";
+pub const INTERRUPTED: &str = "the host stopped while the task ran, so it may or may not have taken effect";
 
 /// A file that a task produced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

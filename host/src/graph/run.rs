@@ -142,10 +142,7 @@ impl Run {
 
     /// Rebuilds a run from its stored events. Fails if a result is not legal, or if an event says something else
     /// about its result than this version of the machine does.
-    pub fn replay<'a>(
-        spec: RunSpec,
-        events: impl IntoIterator<Item = &'a Event>,
-    ) -> Result<Self, IllegalResult> {
+    pub fn replay<'a>(spec: RunSpec, events: impl IntoIterator<Item = &'a Event>) -> Result<Self, IllegalResult> {
         let mut run = Self::new(spec);
         for (index, event) in events.into_iter().enumerate() {
             if run.accept(event.result.clone())? != *event {
@@ -194,32 +191,17 @@ impl Run {
         let index = self.records.len();
         match &self.state {
             State::Retrieving => Step::Retrieve,
-            State::Planning {
-                attempt,
-                correction,
-                abandoned,
-            } => Step::Plan(Box::new(PlanAsk {
+            State::Planning { attempt, correction, abandoned } => Step::Plan(Box::new(PlanAsk {
                 attempt: *attempt,
                 correction: correction.clone(),
-                replan: abandoned
-                    .as_ref()
-                    .and_then(|abandoned| self.replan_context(abandoned)),
+                replan: abandoned.as_ref().and_then(|abandoned| self.replan_context(abandoned)),
             })),
             State::Reasoning => match self.current.waiting.front() {
-                Some(next) => Step::Start {
-                    task: index,
-                    brief: Box::new(self.brief(&next.task)),
-                },
+                Some(next) => Step::Start { task: index, brief: Box::new(self.brief(&next.task)) },
                 None => Step::Ended, // `reasoning` is only entered with a task waiting
             },
-            State::Acting { task, .. } => Step::Execute {
-                task: index,
-                brief: Box::new(self.brief(task)),
-            },
-            State::Reviewing {
-                attempt,
-                correction,
-            } => match self.records.last() {
+            State::Acting { task, .. } => Step::Execute { task: index, brief: Box::new(self.brief(task)) },
+            State::Reviewing { attempt, correction } => match self.records.last() {
                 Some(record) => Step::Review(Box::new(ReviewAsk {
                     task: index - 1,
                     attempt: *attempt,
@@ -238,12 +220,7 @@ impl Run {
     pub fn accept(&mut self, result: StepResult) -> Result<Event, IllegalResult> {
         self.check(&result)?;
         self.usage += result.usage();
-        let mut event = Event {
-            result,
-            moves: Vec::new(),
-            limits: Vec::new(),
-            say: None,
-        };
+        let mut event = Event { result, moves: Vec::new(), limits: Vec::new(), say: None };
         self.apply(&mut event)?;
         let goes_on = matches!(self.node(), Node::Planner | Node::Reasoning | Node::Critic);
         if goes_on && self.out_of_tokens() {
@@ -261,73 +238,39 @@ impl Run {
         if task.kind == TaskKind::Msg {
             return Ok(None);
         }
-        let report = Box::new(TaskReport::new(
-            task.clone(),
-            TaskStatus::Interrupted,
-            INTERRUPTED,
-        ));
-        self.accept(StepResult::Executed {
-            task: self.records.len(),
-            report,
-            call: None,
-        })
-        .map(Some)
+        let report = Box::new(TaskReport::new(task.clone(), TaskStatus::Interrupted, INTERRUPTED));
+        self.accept(StepResult::Executed { task: self.records.len(), report, call: None }).map(Some)
     }
 
     /// Whether `result` answers what the run waits for. Changes nothing.
     fn check(&self, result: &StepResult) -> Result<(), IllegalResult> {
         let step = self.next_step();
         let waiting = step.name();
-        let malformed = |message: &str| {
-            Err(IllegalResult::Malformed {
-                waiting,
-                message: message.to_owned(),
-            })
-        };
+        let malformed = |message: &str| Err(IllegalResult::Malformed { waiting, message: message.to_owned() });
         match (&step, result) {
             (Step::Tell { text }, StepResult::Told { text: told }) if text == told => Ok(()),
             (Step::Retrieve, StepResult::Retrieved { .. }) => Ok(()),
-            (Step::Plan(_), StepResult::Planned { plan, .. }) => {
-                match plan.shape(self.spec.limits.max_tasks).first() {
-                    Some(violation) => malformed(&violation.to_string()),
-                    None => Ok(()),
-                }
-            }
-            (Step::Plan(_), StepResult::Unplanned { .. } | StepResult::ModelFailed { .. }) => {
-                Ok(())
-            }
-            (Step::Start { task, .. }, StepResult::Started { task: started })
-                if task == started =>
-            {
-                Ok(())
-            }
-            (
-                Step::Execute { task, brief },
-                StepResult::Executed {
-                    task: done, report, ..
-                },
-            ) => match *task == *done && brief.task == report.task {
-                true => Ok(()),
-                false => malformed("it reports about another task"),
+            (Step::Plan(_), StepResult::Planned { plan, .. }) => match plan.shape(self.spec.limits.max_tasks).first() {
+                Some(violation) => malformed(&violation.to_string()),
+                None => Ok(()),
             },
+            (Step::Plan(_), StepResult::Unplanned { .. } | StepResult::ModelFailed { .. }) => Ok(()),
+            (Step::Start { task, .. }, StepResult::Started { task: started }) if task == started => Ok(()),
+            (Step::Execute { task, brief }, StepResult::Executed { task: done, report, .. }) => {
+                match *task == *done && brief.task == report.task {
+                    true => Ok(()),
+                    false => malformed("it reports about another task"),
+                }
+            }
             (Step::Review(_), StepResult::Reviewed { verdict, .. }) => match verdict.status {
-                Status::NeedsFix if verdict.inject.is_empty() => {
-                    malformed("needs_fix without tasks")
-                }
+                Status::NeedsFix if verdict.inject.is_empty() => malformed("needs_fix without tasks"),
                 Status::Replan if verdict.reason.is_none() => malformed("replan without a reason"),
-                Status::Ok | Status::Replan if !verdict.inject.is_empty() => {
-                    malformed("tasks without needs_fix")
-                }
+                Status::Ok | Status::Replan if !verdict.inject.is_empty() => malformed("tasks without needs_fix"),
                 _ => Ok(()),
             },
-            (Step::Review(_), StepResult::Unreviewed { .. } | StepResult::ModelFailed { .. }) => {
-                Ok(())
-            }
+            (Step::Review(_), StepResult::Unreviewed { .. } | StepResult::ModelFailed { .. }) => Ok(()),
             (Step::Finish(_), StepResult::Finished { .. }) => Ok(()),
-            _ => Err(IllegalResult::Unexpected {
-                waiting,
-                got: result.name(),
-            }),
+            _ => Err(IllegalResult::Unexpected { waiting, got: result.name() }),
         }
     }
 
@@ -338,28 +281,20 @@ impl Run {
                 Ok(())
             }
             StepResult::Retrieved { .. } => {
-                let state = State::Planning {
-                    attempt: 1,
-                    correction: None,
-                    abandoned: None,
-                };
+                let state = State::Planning { attempt: 1, correction: None, abandoned: None };
                 self.go(event, Why::High, state)
             }
             StepResult::Planned { plan, .. } => self.take_plan(event, plan),
             StepResult::Unplanned { correction, .. } => self.retry_plan(event, correction),
             StepResult::Started { .. } => match self.current.waiting.pop_front() {
-                Some(Waiting { task, depth }) => {
-                    self.go(event, Why::Ready, State::Acting { task, depth })
-                }
+                Some(Waiting { task, depth }) => self.go(event, Why::Ready, State::Acting { task, depth }),
                 None => Ok(()),
             },
             StepResult::Executed { report, .. } => self.take_report(event, *report),
             StepResult::Reviewed { verdict, .. } => self.take_verdict(event, verdict),
             StepResult::Unreviewed { correction, .. } => self.retry_review(event, correction),
             StepResult::ModelFailed { message } if self.node() == Node::Planner => {
-                let ending = Ending::Failed {
-                    reason: format!("Planning failed: {message}"),
-                };
+                let ending = Ending::Failed { reason: format!("Planning failed: {message}") };
                 self.go(event, Why::PlanningFailed, State::Finishing { ending })
             }
             StepResult::ModelFailed { message } => self.do_without_review(event, &message),
@@ -367,10 +302,7 @@ impl Run {
                 let State::Finishing { ending } = &self.state else {
                     return Ok(());
                 };
-                let outcome = Outcome {
-                    reply,
-                    ..self.outcome_of(ending)
-                };
+                let outcome = Outcome { reply, ..self.outcome_of(ending) };
                 self.go(event, Why::CycleComplete, State::Ended { outcome })
             }
         }
@@ -397,50 +329,26 @@ impl Run {
             goal: plan.goal,
             blocked: plan.blocked,
             size: plan.tasks.len(),
-            waiting: plan
-                .tasks
-                .into_iter()
-                .map(|task| Waiting { task, depth: 0 })
-                .collect(),
+            waiting: plan.tasks.into_iter().map(|task| Waiting { task, depth: 0 }).collect(),
             first: self.records.len(),
         };
         self.go(event, Why::Planned, State::Reasoning)
     }
 
-    fn retry_plan(
-        &mut self,
-        event: &mut Event,
-        correction: Correction,
-    ) -> Result<(), IllegalResult> {
-        let State::Planning {
-            attempt, abandoned, ..
-        } = &self.state
-        else {
+    fn retry_plan(&mut self, event: &mut Event, correction: Correction) -> Result<(), IllegalResult> {
+        let State::Planning { attempt, abandoned, .. } = &self.state else {
             return Ok(());
         };
         let (attempt, abandoned) = (*attempt, abandoned.clone());
         let retries = self.spec.limits.max_parse_retries;
         if attempt <= retries {
-            let state = State::Planning {
-                attempt: attempt + 1,
-                correction: Some(correction),
-                abandoned,
-            };
+            let state = State::Planning { attempt: attempt + 1, correction: Some(correction), abandoned };
             return self.go(event, Why::NoPlan, state);
         }
-        event
-            .limits
-            .push(LimitReached::new("max_parse_retries", retries.into()));
+        event.limits.push(LimitReached::new("max_parse_retries", retries.into()));
         // Word for word as seed 001 has it; the log has the violations.
-        let reason =
-            format!("Planning failed: could not parse planner response after {attempt} attempts.");
-        self.go(
-            event,
-            Why::PlanningFailed,
-            State::Finishing {
-                ending: Ending::Failed { reason },
-            },
-        )
+        let reason = format!("Planning failed: could not parse planner response after {attempt} attempts.");
+        self.go(event, Why::PlanningFailed, State::Finishing { ending: Ending::Failed { reason } })
     }
 
     fn out_of_tokens(&self) -> bool {
@@ -459,12 +367,7 @@ impl Run {
     }
 
     fn outcome_of(&self, ending: &Ending) -> Outcome {
-        Outcome::new(
-            ending.clone(),
-            &self.said,
-            &self.current.goal,
-            self.reports(),
-        )
+        Outcome::new(ending.clone(), &self.said, &self.current.goal, self.reports())
     }
 
     fn brief(&self, task: &Task) -> Brief {
@@ -483,10 +386,7 @@ impl Run {
         Some(Replan {
             completed: before.iter().map(|record| record.report.clone()).collect(),
             remaining: abandoned.remaining.clone(),
-            failure: FailureNote {
-                report: last.report.clone(),
-                reason: abandoned.reason.clone(),
-            },
+            failure: FailureNote { report: last.report.clone(), reason: abandoned.reason.clone() },
             history: self.history.clone(),
         })
     }

@@ -211,15 +211,9 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IllegalResult {
     #[error("the run waits for the result of {waiting}, and {got} is not one")]
-    Unexpected {
-        waiting: &'static str,
-        got: &'static str,
-    },
+    Unexpected { waiting: &'static str, got: &'static str },
     #[error("the result of {waiting} cannot be used: {message}")]
-    Malformed {
-        waiting: &'static str,
-        message: String,
-    },
+    Malformed { waiting: &'static str, message: String },
     #[error("there is no edge from {from} for {why:?}")]
     NoEdge { from: Node, why: Why },
     #[error("event {index} of the log says something else than the run does with its result")]

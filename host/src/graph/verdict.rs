@@ -45,56 +45,35 @@ pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize) -> Result<Verd
     let mut violations = Vec::new();
     let mut fields = Fields::new(&map, String::new(), &mut violations);
     fields.only(&["status", "inject", "reason", "learn", "goal_met"]);
-    let status = match fields
-        .required("status", 100, "missing; it is ok, needs_fix or replan")
-        .as_str()
-    {
+    let status = match fields.required("status", 100, "missing; it is ok, needs_fix or replan").as_str() {
         "ok" => Some(Status::Ok),
         "needs_fix" => Some(Status::NeedsFix),
         "replan" => Some(Status::Replan),
         "" => None,
         other => {
-            fields.wrong(
-                "status",
-                format!("{other:?} is not a status; it is ok, needs_fix or replan"),
-            );
+            fields.wrong("status", format!("{other:?} is not a status; it is ok, needs_fix or replan"));
             None
         }
     };
     let reason = fields.text("reason", MAX_SENTENCE);
     let learn = fields.text("learn", MAX_SENTENCE);
     let goal_met = fields.flag("goal_met");
-    let given = fields
-        .get("inject")
-        .and_then(|list| list.as_array())
-        .map_or(0, Vec::len);
+    let given = fields.get("inject").and_then(|list| list.as_array()).map_or(0, Vec::len);
     let inject = fields.tasks("inject", max_tasks, catalog);
     match status {
         Some(Status::NeedsFix) if given == 0 => {
-            fields.wrong(
-                "inject",
-                "missing; with needs_fix it lists the tasks that put it right",
-            );
+            fields.wrong("inject", "missing; with needs_fix it lists the tasks that put it right");
         }
         Some(Status::Ok | Status::Replan) if given > 0 => {
             fields.wrong("inject", "only needs_fix injects tasks");
         }
         Some(Status::Replan) if reason.is_none() => {
-            fields.wrong(
-                "reason",
-                "missing; with replan it says why local fixes are not enough",
-            );
+            fields.wrong("reason", "missing; with replan it says why local fixes are not enough");
         }
         _ => {}
     }
     match status {
-        Some(status) if violations.is_empty() => Ok(Verdict {
-            status,
-            inject,
-            reason,
-            learn,
-            goal_met,
-        }),
+        Some(status) if violations.is_empty() => Ok(Verdict { status, inject, reason, learn, goal_met }),
         _ => Err(unusable(violations)),
     }
 }
@@ -106,38 +85,17 @@ mod tests {
 
     fn complaint(text: &str) -> String {
         let unusable = parse(text, &OneSkill, 2).unwrap_err();
-        unusable
-            .violations
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join("\n")
+        unusable.violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 
     #[test]
     fn the_three_answers() {
-        let ok = parse(
-            r#"Fine. {"status": "ok", "goal_met": true, "learn": "x"}"#,
-            &OneSkill,
-            2,
-        )
-        .unwrap();
-        assert_eq!(
-            (ok.status, ok.goal_met, ok.learn.as_deref()),
-            (Status::Ok, Some(true), Some("x"))
-        );
+        let ok = parse(r#"Fine. {"status": "ok", "goal_met": true, "learn": "x"}"#, &OneSkill, 2).unwrap();
+        assert_eq!((ok.status, ok.goal_met, ok.learn.as_deref()), (Status::Ok, Some(true), Some("x")));
         let fix = r#"{"status": "needs_fix", "inject": [{"type": "skill", "skill": "chart", "args": {"file": "a"}}]}"#;
         let fix = parse(fix, &OneSkill, 2).unwrap();
-        assert_eq!(
-            fix.inject[0].args,
-            Some(serde_json::json!({"file": "a", "width": 1000}))
-        );
-        let replan = parse(
-            r#"{"status": "replan", "reason": "no", "inject": []}"#,
-            &OneSkill,
-            2,
-        )
-        .unwrap();
+        assert_eq!(fix.inject[0].args, Some(serde_json::json!({"file": "a", "width": 1000})));
+        let replan = parse(r#"{"status": "replan", "reason": "no", "inject": []}"#, &OneSkill, 2).unwrap();
         assert_eq!(replan.reason.as_deref(), Some("no"));
     }
 
@@ -146,34 +104,15 @@ mod tests {
         for (text, expected) in [
             ("fine", "there is no JSON object"),
             ("{}", "status: missing"),
-            (
-                r#"{"status": "great"}"#,
-                "status: \"great\" is not a status",
-            ),
+            (r#"{"status": "great"}"#, "status: \"great\" is not a status"),
             (r#"{"status": "replan"}"#, "reason: missing"),
             (r#"{"status": "needs_fix"}"#, "inject: missing"),
-            (
-                r#"{"status": "ok", "inject": [{"type": "msg", "detail": "x"}]}"#,
-                "inject: only needs_fix",
-            ),
-            (
-                r#"{"status": "needs_fix", "inject": [{"type": "exec", "detail": "ls"}]}"#,
-                "inject[0].type: exec tasks",
-            ),
-            (
-                r#"{"status": "needs_fix", "inject": [1, 2, 3]}"#,
-                "inject: has 3 tasks, at most 2",
-            ),
-            (
-                r#"{"status": "ok", "goal_met": "yes", "score": 1}"#,
-                "score: unknown field",
-            ),
+            (r#"{"status": "ok", "inject": [{"type": "msg", "detail": "x"}]}"#, "inject: only needs_fix"),
+            (r#"{"status": "needs_fix", "inject": [{"type": "exec", "detail": "ls"}]}"#, "inject[0].type: exec tasks"),
+            (r#"{"status": "needs_fix", "inject": [1, 2, 3]}"#, "inject: has 3 tasks, at most 2"),
+            (r#"{"status": "ok", "goal_met": "yes", "score": 1}"#, "score: unknown field"),
         ] {
-            assert!(
-                complaint(text).contains(expected),
-                "{text}: {}",
-                complaint(text)
-            );
+            assert!(complaint(text).contains(expected), "{text}: {}", complaint(text));
         }
     }
 }

@@ -56,25 +56,15 @@ impl Model for Reflex {
         NAME
     }
 
-    fn complete<'a>(
-        &'a self,
-        request: &'a Request,
-        sink: &'a mut (dyn FnMut(&str) + Send),
-    ) -> Completing<'a> {
+    fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut (dyn FnMut(&str) + Send)) -> Completing<'a> {
         Box::pin(async move {
             let text = answer(request.role, &request.pieces);
             for line in text.split_inclusive('\n') {
                 sink(line);
             }
-            let usage = Usage {
-                input_tokens: tokens(&request.system) + tokens(&request.user),
-                output_tokens: tokens(&text),
-            };
-            Ok(Completion {
-                text,
-                usage,
-                model: NAME.to_owned(),
-            })
+            let usage =
+                Usage { input_tokens: tokens(&request.system) + tokens(&request.user), output_tokens: tokens(&text) };
+            Ok(Completion { text, usage, model: NAME.to_owned() })
         })
     }
 }
@@ -83,13 +73,10 @@ impl Model for Reflex {
 fn answer(role: Role, pieces: &Pieces) -> String {
     match role {
         Role::Planner => {
-            let plan = serde_json::to_string_pretty(&plan::plan(pieces))
-                .expect("a plan has only string keys");
+            let plan = serde_json::to_string_pretty(&plan::plan(pieces)).expect("a plan has only string keys");
             format!("<FINAL_PRD>\n{plan}\n</FINAL_PRD>")
         }
-        Role::Reviewer => {
-            serde_json::to_string(&review::review(pieces)).expect("a verdict has only string keys")
-        }
+        Role::Reviewer => serde_json::to_string(&review::review(pieces)).expect("a verdict has only string keys"),
         Role::Worker => reply::reply(pieces),
     }
 }

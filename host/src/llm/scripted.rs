@@ -47,38 +47,26 @@ struct Script {
 impl Scripted {
     /// Reads a script; a name that ends in `.toml` is TOML, everything else JSON lines.
     pub fn load(path: &Path) -> Result<Self, LlmError> {
-        let text = fs::read_to_string(path).map_err(|error| {
-            LlmError::Script(format!(
-                "failed to read the script {}: {error}",
-                path.display()
-            ))
-        })?;
+        let text = fs::read_to_string(path)
+            .map_err(|error| LlmError::Script(format!("failed to read the script {}: {error}", path.display())))?;
         Self::parse(&path.display().to_string(), &text)
     }
 
     /// The script `text`, called `file` in what it complains about.
     pub fn parse(file: &str, text: &str) -> Result<Self, LlmError> {
         let calls = if file.ends_with(".toml") {
-            let script: Script = toml::from_str(text)
-                .map_err(|error| LlmError::Script(format!("script {file}: {error}")))?;
+            let script: Script =
+                toml::from_str(text).map_err(|error| LlmError::Script(format!("script {file}: {error}")))?;
             script.call
         } else {
-            let lines = text
-                .lines()
-                .zip(1..)
-                .filter(|(line, _)| !line.trim().is_empty());
+            let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
             let calls = lines.map(|(line, number)| {
-                serde_json::from_str(line).map_err(|error| {
-                    LlmError::Script(format!("script {file}, line {number}: {error}"))
-                })
+                serde_json::from_str(line)
+                    .map_err(|error| LlmError::Script(format!("script {file}, line {number}: {error}")))
             });
             calls.collect::<Result<_, _>>()?
         };
-        Ok(Self {
-            name: format!("scripted:{file}"),
-            calls,
-            given: Mutex::new(0),
-        })
+        Ok(Self { name: format!("scripted:{file}"), calls, given: Mutex::new(0) })
     }
 
     /// How many answers nobody has asked for yet.
@@ -111,11 +99,7 @@ impl Scripted {
             )));
         }
         *given += 1;
-        Ok(Completion {
-            text: call.reply.clone(),
-            usage: call.usage,
-            model: self.name.clone(),
-        })
+        Ok(Completion { text: call.reply.clone(), usage: call.usage, model: self.name.clone() })
     }
 }
 
@@ -124,11 +108,7 @@ impl Model for Scripted {
         &self.name
     }
 
-    fn complete<'a>(
-        &'a self,
-        request: &'a Request,
-        sink: &'a mut (dyn FnMut(&str) + Send),
-    ) -> Completing<'a> {
+    fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut (dyn FnMut(&str) + Send)) -> Completing<'a> {
         Box::pin(async move {
             let completion = self.answer(request)?;
             sink(&completion.text);
@@ -145,25 +125,14 @@ mod tests {
     fn request(role: Role, user: &str) -> Request {
         let system = "You plan.".to_owned();
         let user = user.to_owned();
-        Request {
-            role,
-            system,
-            user,
-            pieces: Pieces::default(),
-            temperature: None,
-            max_tokens: 10,
-        }
+        Request { role, system, user, pieces: Pieces::default(), temperature: None, max_tokens: 10 }
     }
 
     async fn ask(model: &Scripted, role: Role, user: &str) -> Result<String, String> {
         let mut streamed = String::new();
         let request = request(role, user);
-        let result = model
-            .complete(&request, &mut |piece: &str| streamed.push_str(piece))
-            .await;
-        result
-            .map(|completion| assert_eq!(completion.text, streamed))
-            .map_err(|error| error.to_string())?;
+        let result = model.complete(&request, &mut |piece: &str| streamed.push_str(piece)).await;
+        result.map(|completion| assert_eq!(completion.text, streamed)).map_err(|error| error.to_string())?;
         Ok(streamed)
     }
 
@@ -181,59 +150,24 @@ mod tests {
         "#;
         let lines = "{\"role\": \"planner\", \"expect_contains\": \"sea.csv\", \"reply\": \"one\"}\n\n\
                      {\"role\": \"worker\", \"reply\": \"two\"}\n";
-        for model in [
-            Scripted::parse("a.toml", toml).unwrap(),
-            Scripted::parse("a.jsonl", lines).unwrap(),
-        ] {
+        for model in [Scripted::parse("a.toml", toml).unwrap(), Scripted::parse("a.jsonl", lines).unwrap()] {
             let missing = ask(&model, Role::Planner, "plot").await.unwrap_err();
-            assert!(
-                missing.contains("call 1 expects \"sea.csv\" in the prompt of the planner"),
-                "{missing}"
-            );
-            assert_eq!(
-                ask(&model, Role::Planner, "plot sea.csv").await.as_deref(),
-                Ok("one")
-            );
+            assert!(missing.contains("call 1 expects \"sea.csv\" in the prompt of the planner"), "{missing}");
+            assert_eq!(ask(&model, Role::Planner, "plot sea.csv").await.as_deref(), Ok("one"));
             let other = ask(&model, Role::Reviewer, "").await.unwrap_err();
-            assert!(
-                other.contains("answer 2 is for the worker, but the reviewer was called"),
-                "{other}"
-            );
-            assert_eq!(
-                (
-                    ask(&model, Role::Worker, "").await.as_deref(),
-                    model.remaining()
-                ),
-                (Ok("two"), 0)
-            );
+            assert!(other.contains("answer 2 is for the worker, but the reviewer was called"), "{other}");
+            assert_eq!((ask(&model, Role::Worker, "").await.as_deref(), model.remaining()), (Ok("two"), 0));
             let over = ask(&model, Role::Worker, "").await.unwrap_err();
-            assert!(
-                over.contains("is exhausted: it has 2 answers, and call 3 is for the worker"),
-                "{over}"
-            );
+            assert!(over.contains("is exhausted: it has 2 answers, and call 3 is for the worker"), "{over}");
         }
     }
 
     #[test]
     fn a_broken_script_names_the_place() {
         let error = |file, text| Scripted::parse(file, text).unwrap_err().to_string();
-        assert!(
-            error("a.jsonl", "\n{\"role\": \"oracle\"}")
-                .contains("script a.jsonl, line 2: unknown variant")
-        );
+        assert!(error("a.jsonl", "\n{\"role\": \"oracle\"}").contains("script a.jsonl, line 2: unknown variant"));
         assert!(error("a.toml", "[[call]]\nrole = 1").contains("script a.toml: "));
-        assert!(
-            error(
-                "a.jsonl",
-                "{\"role\": \"worker\", \"reply\": \"x\", \"y\": 1}"
-            )
-            .contains("unknown field")
-        );
-        assert!(
-            Scripted::load(Path::new("/nowhere.toml"))
-                .unwrap_err()
-                .to_string()
-                .contains("failed to read")
-        );
+        assert!(error("a.jsonl", "{\"role\": \"worker\", \"reply\": \"x\", \"y\": 1}").contains("unknown field"));
+        assert!(Scripted::load(Path::new("/nowhere.toml")).unwrap_err().to_string().contains("failed to read"));
     }
 }

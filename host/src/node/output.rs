@@ -8,19 +8,13 @@ use crate::graph::step::StepResult;
 
 /// The last step of a run, with the reply that goes to the user.
 pub fn finish(outcome: &Outcome) -> StepResult {
-    StepResult::Finished {
-        reply: reply(outcome),
-    }
+    StepResult::Finished { reply: reply(outcome) }
 }
 
 /// The reply, with a list of the files that it does not mention.
 pub fn reply(outcome: &Outcome) -> String {
     let mut reply = outcome.reply.clone();
-    let missing: Vec<_> = outcome
-        .files
-        .iter()
-        .filter(|file| !mentions(&reply, file))
-        .collect();
+    let missing: Vec<_> = outcome.files.iter().filter(|file| !mentions(&reply, file)).collect();
     if missing.is_empty() {
         return reply;
     }

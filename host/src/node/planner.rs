@@ -58,10 +58,7 @@ pub async fn call(
             }
             read(&completion, catalog, limits)
         }
-        Err(error) => Planning {
-            result: super::no_answer(&error),
-            secrets: Secrets::default(),
-        },
+        Err(error) => Planning { result: super::no_answer(&error), secrets: Secrets::default() },
     }
 }
 
@@ -69,34 +66,14 @@ pub async fn call(
 pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits) -> Planning {
     let call = super::call_of(completion);
     match plan::parse(&completion.text, catalog, limits.max_tasks) {
-        Ok(plan::Parsed {
-            plan,
-            secrets,
-            chatter,
-        }) => {
-            let result = StepResult::Planned {
-                plan,
-                chatter,
-                secrets: secrets.names(),
-                call,
-            };
+        Ok(plan::Parsed { plan, secrets, chatter }) => {
+            let result = StepResult::Planned { plan, chatter, secrets: secrets.names(), call };
             Planning { result, secrets }
         }
-        Err(Unusable {
-            chatter,
-            broken,
-            violations,
-        }) => {
+        Err(Unusable { chatter, broken, violations }) => {
             let violations = violations.iter().map(ToString::to_string).collect();
-            let result = StepResult::Unplanned {
-                chatter,
-                correction: Correction { broken, violations },
-                call,
-            };
-            Planning {
-                result,
-                secrets: Secrets::default(),
-            }
+            let result = StepResult::Unplanned { chatter, correction: Correction { broken, violations }, call };
+            Planning { result, secrets: Secrets::default() }
         }
     }
 }

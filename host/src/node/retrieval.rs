@@ -21,13 +21,7 @@ pub struct Retrieval {
 pub fn retrieve(files: Vec<FileCard>) -> Retrieval {
     let environment = environment(files);
     let files = environment.iter().map(|file| file.path.clone()).collect();
-    Retrieval {
-        result: StepResult::Retrieved {
-            route: Route::High,
-            files,
-        },
-        environment,
-    }
+    Retrieval { result: StepResult::Retrieved { route: Route::High, files }, environment }
 }
 
 /// The files that a planner is shown: those near the top of the workspace first, hidden ones not at all.

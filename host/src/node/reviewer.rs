@@ -24,12 +24,7 @@ pub fn request(system: &str, run: &Run, ask: &ReviewAsk, boundary: &str) -> Requ
 }
 
 /// Calls the model. A verdict is not shown while it is written.
-pub async fn call(
-    model: &dyn Model,
-    request: &Request,
-    catalog: &(dyn Catalog + Sync),
-    limits: &Limits,
-) -> StepResult {
+pub async fn call(model: &dyn Model, request: &Request, catalog: &(dyn Catalog + Sync), limits: &Limits) -> StepResult {
     match model.complete(request, &mut |_| {}).await {
         Ok(completion) => read(&completion, catalog, limits),
         Err(error) => super::no_answer(&error),
@@ -42,18 +37,8 @@ pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits) -> 
     match verdict::parse(&completion.text, catalog, limits.max_tasks) {
         Ok(verdict) => StepResult::Reviewed { verdict, call },
         Err(unusable) => {
-            let violations = unusable
-                .violations
-                .iter()
-                .map(ToString::to_string)
-                .collect();
-            StepResult::Unreviewed {
-                correction: Correction {
-                    broken: unusable.broken,
-                    violations,
-                },
-                call,
-            }
+            let violations = unusable.violations.iter().map(ToString::to_string).collect();
+            StepResult::Unreviewed { correction: Correction { broken: unusable.broken, violations }, call }
         }
     }
 }

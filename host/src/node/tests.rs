@@ -21,11 +21,7 @@ fn run(message: &str) -> Run {
 }
 
 fn completion(text: &str) -> Completion {
-    Completion {
-        text: text.to_owned(),
-        usage: Usage::default(),
-        model: "test:m".to_owned(),
-    }
+    Completion { text: text.to_owned(), usage: Usage::default(), model: "test:m".to_owned() }
 }
 
 /// The whole way with real prompts and a scripted model: a slip of the planner, a fix by the reviewer, a reply.
@@ -61,41 +57,26 @@ async fn a_message_becomes_a_reply() {
     loop {
         let result = match run.next_step() {
             Step::Retrieve => {
-                let card = FileCard {
-                    path: "sea.csv".to_owned(),
-                    bytes: 9,
-                    columns: None,
-                };
+                let card = FileCard { path: "sea.csv".to_owned(), bytes: 9, columns: None };
                 let found = retrieval::retrieve(vec![card]);
                 given.environment = Some(found.environment);
                 found.result
             }
             Step::Plan(ask) => {
-                let request =
-                    planner::request(built_in_prompt(Role::Planner), &given, &run, &ask, "b1");
+                let request = planner::request(built_in_prompt(Role::Planner), &given, &run, &ask, "b1");
                 let mut hear = |piece: &str| talk.push_str(piece);
-                planner::call(&model, &request, &OneSkill, &limits, &mut hear)
-                    .await
-                    .result
+                planner::call(&model, &request, &OneSkill, &limits, &mut hear).await.result
             }
             Step::Start { task, .. } => StepResult::Started { task },
             Step::Execute { task, brief } if brief.task.kind == TaskKind::Msg => {
                 let request = worker::request(built_in_prompt(Role::Worker), &given, &brief, "b2");
                 let (report, call) = worker::call(&model, &request, &brief.task, &mut |_| {}).await;
-                StepResult::Executed {
-                    task,
-                    report: Box::new(report),
-                    call,
-                }
+                StepResult::Executed { task, report: Box::new(report), call }
             }
             Step::Execute { task, brief } => {
                 let mut report = TaskReport::new(brief.task, TaskStatus::Done, "drew it");
                 report.files.push(file("pub/sea.svg"));
-                StepResult::Executed {
-                    task,
-                    report: Box::new(report),
-                    call: None,
-                }
+                StepResult::Executed { task, report: Box::new(report), call: None }
             }
             Step::Review(ask) => {
                 let request = reviewer::request(built_in_prompt(Role::Reviewer), &run, &ask, "b3");
@@ -109,14 +90,8 @@ async fn a_message_becomes_a_reply() {
     }
     let outcome = run.outcome().unwrap();
     assert_eq!(outcome.ending, Ending::Done);
-    assert_eq!(
-        outcome.reply,
-        "The chart is drawn.\n\nFiles:\n- pub/sea.svg (image/svg+xml, 2.5 kB)"
-    );
-    assert_eq!(
-        (talk.trim(), model.remaining(), run.usage().total()),
-        ("Let me see.", 0, 15)
-    );
+    assert_eq!(outcome.reply, "The chart is drawn.\n\nFiles:\n- pub/sea.svg (image/svg+xml, 2.5 kB)");
+    assert_eq!((talk.trim(), model.remaining(), run.usage().total()), ("Let me see.", 0, 15));
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -124,15 +99,10 @@ async fn a_model_that_does_not_answer_is_a_result() {
     let model = Scripted::parse("s.jsonl", "").unwrap();
     let mut run = run("hello");
     run.accept(retrieval::retrieve(Vec::new()).result).unwrap();
-    let Step::Plan(ask) = run.next_step() else {
-        panic!()
-    };
+    let Step::Plan(ask) = run.next_step() else { panic!() };
     let request = planner::request("", &Pieces::default(), &run, &ask, "b");
-    let planning =
-        planner::call(&model, &request, &OneSkill, &Limits::default(), &mut |_| {}).await;
-    let StepResult::ModelFailed { message } = planning.result else {
-        panic!()
-    };
+    let planning = planner::call(&model, &request, &OneSkill, &Limits::default(), &mut |_| {}).await;
+    let StepResult::ModelFailed { message } = planning.result else { panic!() };
     assert!(message.contains("exhausted"));
     let task = msg();
     let (report, call) = worker::call(&model, &request, &task, &mut |_| {}).await;
@@ -154,20 +124,9 @@ fn secrets_go_beside_the_result() {
     let text = r#"{"goal": "g", "secrets": {"token": "ghp_abc123"},
         "tasks": [{"type": "msg", "detail": "d", "notify": true}]}"#;
     let planning = planner::read(&completion(text), &OneSkill, &Limits::default());
-    assert!(
-        !serde_json::to_string(&planning.result)
-            .unwrap()
-            .contains("ghp_abc123")
-    );
-    assert!(
-        serde_json::to_string(&planning.result)
-            .unwrap()
-            .contains(r#""secrets":["token"]"#)
-    );
-    assert_eq!(
-        planning.secrets.into_iter().next(),
-        Some(("token".to_owned(), "ghp_abc123".to_owned()))
-    );
+    assert!(!serde_json::to_string(&planning.result).unwrap().contains("ghp_abc123"));
+    assert!(serde_json::to_string(&planning.result).unwrap().contains(r#""secrets":["token"]"#));
+    assert_eq!(planning.secrets.into_iter().next(), Some(("token".to_owned(), "ghp_abc123".to_owned())));
 }
 
 /// The examples of the prompts are what a small model copies, so they must be right.
@@ -175,24 +134,14 @@ fn secrets_go_beside_the_result() {
 fn the_examples_in_the_prompts_are_valid() {
     struct AnySkill;
     impl plan::Catalog for AnySkill {
-        fn check(
-            &self,
-            _: &str,
-            args: &serde_json::Value,
-        ) -> Result<serde_json::Value, Vec<plan::Violation>> {
+        fn check(&self, _: &str, args: &serde_json::Value) -> Result<serde_json::Value, Vec<plan::Violation>> {
             Ok(args.clone())
         }
         fn exec(&self) -> Result<(), String> {
             Ok(())
         }
     }
-    let example = |role| {
-        built_in_prompt(role)
-            .split_once("Example.")
-            .unwrap()
-            .1
-            .to_owned()
-    };
+    let example = |role| built_in_prompt(role).split_once("Example.").unwrap().1.to_owned();
     let parsed = plan::parse(&example(Role::Planner), &AnySkill, 50).unwrap();
     assert_eq!(parsed.plan.tasks.len(), 3);
     assert!(parsed.chatter.contains("I will add up"));
@@ -200,14 +149,8 @@ fn the_examples_in_the_prompts_are_valid() {
     let parsed = verdict::parse(&example(Role::Reviewer), &AnySkill, 50).unwrap();
     assert_eq!(parsed.inject.len(), 1);
     for role in Role::ALL {
-        assert!(
-            built_in_prompt(role).contains("Never reveal secrets"),
-            "{role}"
-        );
-        assert!(
-            crate::context::tokens(built_in_prompt(role)) < 1_200,
-            "{role} leaves a small model no room"
-        );
+        assert!(built_in_prompt(role).contains("Never reveal secrets"), "{role}");
+        assert!(crate::context::tokens(built_in_prompt(role)) < 1_200, "{role} leaves a small model no room");
     }
 }
 
@@ -216,71 +159,38 @@ fn the_environment_is_what_is_near_and_visible() {
     let card = |path: &str| FileCard {
         path: path.to_owned(),
         bytes: 1,
-        columns: Some(vec![
-            Column {
-                name: "x".to_owned(),
-                kind: ColumnKind::Number
-            };
-            60
-        ]),
+        columns: Some(vec![Column { name: "x".to_owned(), kind: ColumnKind::Number }; 60]),
     };
-    let mut files: Vec<_> = (0..200)
-        .map(|n| card(&format!("deep/{n:03}.csv")))
-        .collect();
-    files.extend([
-        card("b.csv"),
-        card(".git/config"),
-        card("deep/.hidden"),
-        card("a.csv"),
-    ]);
+    let mut files: Vec<_> = (0..200).map(|n| card(&format!("deep/{n:03}.csv"))).collect();
+    files.extend([card("b.csv"), card(".git/config"), card("deep/.hidden"), card("a.csv")]);
     let found = retrieval::environment(files);
     let paths: Vec<_> = found.iter().map(|file| file.path.as_str()).collect();
-    assert_eq!(
-        (paths.len(), &paths[..3]),
-        (100, &["a.csv", "b.csv", "deep/000.csv"][..])
-    );
+    assert_eq!((paths.len(), &paths[..3]), (100, &["a.csv", "b.csv", "deep/000.csv"][..]));
     assert_eq!(found[0].columns.as_ref().unwrap().len(), 50);
 }
 
 fn msg() -> Task {
-    serde_json::from_value(serde_json::json!({"type": "msg", "detail": "d", "notify": true}))
-        .unwrap()
+    serde_json::from_value(serde_json::json!({"type": "msg", "detail": "d", "notify": true})).unwrap()
 }
 
 fn file(path: &str) -> FileNote {
     let media_type = "image/svg+xml".to_owned();
-    FileNote {
-        path: path.to_owned(),
-        media_type,
-        bytes: 2_500,
-        title: None,
-        link: None,
-    }
+    FileNote { path: path.to_owned(), media_type, bytes: 2_500, title: None, link: None }
 }
 
 #[test]
 fn files_that_the_reply_does_not_mention_are_listed() {
     let reply = |text: &str, files: Vec<FileNote>| {
-        output::reply(&Outcome {
-            ending: Ending::Done,
-            reply: text.to_owned(),
-            files,
-        })
+        output::reply(&Outcome { ending: Ending::Done, reply: text.to_owned(), files })
     };
     assert_eq!(reply("Nothing.", Vec::new()), "Nothing.");
-    assert_eq!(
-        reply("See `pub/a.svg`.", vec![file("pub/a.svg")]),
-        "See `pub/a.svg`."
-    );
+    assert_eq!(reply("See `pub/a.svg`.", vec![file("pub/a.svg")]), "See `pub/a.svg`.");
     let mut titled = file("pub/b.svg");
     titled.title = Some("Rain".to_owned());
     titled.link = Some("/pub/7".to_owned());
     assert_eq!(reply("See /pub/7.", vec![titled.clone()]), "See /pub/7.");
     assert_eq!(
-        reply(
-            "See pub/a.svg and pub/b.svgz.",
-            vec![file("pub/a.svg"), titled]
-        ),
+        reply("See pub/a.svg and pub/b.svgz.", vec![file("pub/a.svg"), titled]),
         "See pub/a.svg and pub/b.svgz.\n\nFiles:\n- pub/b.svg: Rain (image/svg+xml, 2.5 kB) /pub/7"
     );
 }
@@ -288,11 +198,5 @@ fn files_that_the_reply_does_not_mention_are_listed() {
 #[test]
 fn a_task_may_ask_for_the_model_of_another_role() {
     assert_eq!(worker::model_role(&msg()), Role::Worker);
-    assert_eq!(
-        worker::model_role(&Task {
-            model: Some("reviewer".to_owned()),
-            ..msg()
-        }),
-        Role::Reviewer
-    );
+    assert_eq!(worker::model_role(&Task { model: Some("reviewer".to_owned()), ..msg() }), Role::Reviewer);
 }

@@ -12,10 +12,7 @@ const MAX_TEXT: usize = 64_000;
 
 /// The role whose model writes this task: its own, unless the task names another.
 pub fn model_role(task: &Task) -> Role {
-    task.model
-        .as_deref()
-        .and_then(Role::named)
-        .unwrap_or(Role::Worker)
+    task.model.as_deref().and_then(Role::named).unwrap_or(Role::Worker)
 }
 
 /// The worker's prompt. `given` has what the session knows: summary, messages and facts. The brief is what the worker
@@ -41,28 +38,14 @@ pub async fn call(
     let completion = match model.complete(request, sink).await {
         Ok(completion) => completion,
         Err(error) => {
-            let retryable = matches!(
-                error,
-                LlmError::Unavailable {
-                    retryable: true,
-                    ..
-                }
-            );
-            return (
-                failed(task, "model_failed", error.to_string(), retryable),
-                None,
-            );
+            let retryable = matches!(error, LlmError::Unavailable { retryable: true, .. });
+            return (failed(task, "model_failed", error.to_string(), retryable), None);
         }
     };
     let call = super::call_of(&completion);
     let text = completion.text.trim();
     let report = if text.is_empty() {
-        failed(
-            task,
-            "empty_answer",
-            format!("the model {} answered with nothing", call.model),
-            true,
-        )
+        failed(task, "empty_answer", format!("the model {} answered with nothing", call.model), true)
     } else {
         TaskReport::new(task.clone(), TaskStatus::Done, clip(text, MAX_TEXT))
     };
@@ -70,12 +53,6 @@ pub async fn call(
 }
 
 fn failed(task: &Task, code: &str, message: String, retryable: bool) -> TaskReport {
-    let error = TaskError {
-        code: code.to_owned(),
-        message,
-        limit: None,
-        retryable,
-        policy: false,
-    };
+    let error = TaskError { code: code.to_owned(), message, limit: None, retryable, policy: false };
     TaskReport::failed(task.clone(), error)
 }

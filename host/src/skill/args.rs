@@ -57,7 +57,8 @@ impl ArgsSchema {
                 }
                 ValidationErrorKind::AdditionalProperties { unexpected } => {
                     for name in unexpected {
-                        violations.push(violation(&join(&path, name), format!("is not an argument{}", self.near(name))));
+                        violations
+                            .push(violation(&join(&path, name), format!("is not an argument{}", self.near(name))));
                     }
                 }
                 _ => violations.push(violation(&path, shorten(&error.to_string()))),

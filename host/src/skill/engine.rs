@@ -37,8 +37,9 @@ impl std::fmt::Debug for Sandbox {
 impl Sandbox {
     /// Reserves the pool and starts the ticker. Address space is reserved here, memory is not.
     pub fn new(config: &EngineConfig) -> anyhow::Result<Self> {
-        let engine = Engine::new(&settings(config)?)
-            .map_err(|e| anyhow::anyhow!("failed to start the wasm engine (lower [engine] max_calls or max_memory_mib?): {e:#}"))?;
+        let engine = Engine::new(&settings(config)?).map_err(|e| {
+            anyhow::anyhow!("failed to start the wasm engine (lower [engine] max_calls or max_memory_mib?): {e:#}")
+        })?;
         let linker = linker(&engine)?;
         let mut hasher = DigestHasher(ring::digest::Context::new(&ring::digest::SHA256));
         engine.precompile_compatibility_hash().hash(&mut hasher);

@@ -17,7 +17,8 @@ pub fn entry(sandbox: &Sandbox, component: &Component, shape: Shape) -> Result<(
     match shape {
         Shape::Skill => {
             is_skill_run(component)?;
-            let pre = SandboxWithHttpPre::new(pre).map_err(|e| format!("its `skill.run` is not the one of kiso:skill@0.1: {e:#}"))?;
+            let pre = SandboxWithHttpPre::new(pre)
+                .map_err(|e| format!("its `skill.run` is not the one of kiso:skill@0.1: {e:#}"))?;
             Ok((Entry::Skill(pre), Vec::new()))
         }
         Shape::Command => {
@@ -29,7 +30,9 @@ pub fn entry(sandbox: &Sandbox, component: &Component, shape: Shape) -> Result<(
             let mut schemas = Vec::new();
             for function in &functions {
                 let params = function.ty.params().map(|(name, ty)| (name.to_owned(), ty)).collect();
-                let unusable = |ty: String| format!("its function {} takes or returns a {ty}, which has no JSON form", function.tool);
+                let unusable = |ty: String| {
+                    format!("its function {} takes or returns a {ty}, which has no JSON form", function.tool)
+                };
                 for result in function.ty.results() {
                     values::schema(&result).map_err(unusable)?;
                 }
@@ -59,7 +62,8 @@ fn functions(component: &Component) -> Result<Vec<Function>, String> {
                 let short = name.split('@').next().unwrap_or(name).rsplit('/').next().unwrap_or(name);
                 for (inner, item) in instance.exports(engine) {
                     if let ComponentItem::ComponentFunc(ty) = item.ty {
-                        let index = component.get_export_index(Some(&outer), inner).ok_or("its exports cannot be read")?;
+                        let index =
+                            component.get_export_index(Some(&outer), inner).ok_or("its exports cannot be read")?;
                         found.push((Some(short.to_owned()), Function { tool: inner.to_owned(), index, ty }));
                     }
                 }
@@ -100,14 +104,21 @@ fn is_skill_run(component: &Component) -> Result<(), String> {
     let text = || json!({ "type": "string" });
     let maybe = || json!({ "anyOf": [text(), { "type": "null" }] });
     let record = |members: &[(&str, Value)], required: &[&str]| {
-        let properties: Map<String, Value> = members.iter().map(|(name, ty)| ((*name).to_owned(), ty.clone())).collect();
+        let properties: Map<String, Value> =
+            members.iter().map(|(name, ty)| ((*name).to_owned(), ty.clone())).collect();
         json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
     };
-    let call = record(&[("tool", text()), ("args", text()), ("session", text()), ("locale", text())], &["tool", "args", "session", "locale"]);
+    let call = record(
+        &[("tool", text()), ("args", text()), ("session", text()), ("locale", text())],
+        &["tool", "args", "session", "locale"],
+    );
     let file = record(&[("path", text()), ("media-type", maybe()), ("title", maybe())], &["path"]);
     let files = json!({ "type": "array", "items": file });
     let reply = record(&[("text", text()), ("data", maybe()), ("files", files)], &["text", "files"]);
-    let failure = record(&[("code", text()), ("message", text()), ("retryable", json!({ "type": "boolean" }))], &["code", "message", "retryable"]);
+    let failure = record(
+        &[("code", text()), ("message", text()), ("retryable", json!({ "type": "boolean" }))],
+        &["code", "message", "retryable"],
+    );
     let tagged = |name: &str, value: Value| record(&[(name, value)], &[name]);
     let result = json!({ "oneOf": [tagged("ok", reply), tagged("err", failure)] });
 

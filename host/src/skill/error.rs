@@ -34,7 +34,7 @@ pub struct SkillError {
     pub message: String,
     /// The limit that ended the call.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub limit: Option<LimitHit>,
+    pub limit: Option<Box<LimitHit>>,
     /// Whether the same call may work later without any change.
     pub retryable: bool,
 }
@@ -55,11 +55,7 @@ impl SkillError {
 
     /// A call that a limit ended.
     pub fn limit(skill: &str, hit: LimitHit) -> Self {
-        Self {
-            message: hit.to_string(),
-            limit: Some(hit),
-            ..Self::new(skill, Blame::Skill, "limit", "")
-        }
+        Self { message: hit.to_string(), limit: Some(Box::new(hit)), ..Self::new(skill, Blame::Skill, "limit", "") }
     }
 
     /// Something of this machine went wrong.

@@ -61,8 +61,10 @@ impl Grant {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(GrantError::Read { path, error }),
         };
-        let grant: Self = toml::from_str(&text)
-            .map_err(|error| GrantError::Invalid { path: path.clone(), message: error.to_string().trim().to_owned() })?;
+        let grant: Self = toml::from_str(&text).map_err(|error| GrantError::Invalid {
+            path: path.clone(),
+            message: error.to_string().trim().to_owned(),
+        })?;
         for http in &grant.http {
             check_host(&http.host).map_err(|message| GrantError::Invalid { path: path.clone(), message })?;
         }
@@ -128,7 +130,12 @@ impl Asked {
 impl fmt::Display for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for need in &self.http {
-            write!(f, "  reach {} over HTTP ({})", if need.host == "*" { "every public host" } else { &need.host }, need.methods.join(", "))?;
+            write!(
+                f,
+                "  reach {} over HTTP ({})",
+                if need.host == "*" { "every public host" } else { &need.host },
+                need.methods.join(", ")
+            )?;
             if let Some(inject) = &need.inject {
                 write!(f, ", kiso adding the header {} with the secret `{}`", inject.header, inject.secret)?;
             }
@@ -197,7 +204,9 @@ impl Allowed {
 /// Whether every host that `narrow` names is also named by `wide`. A "*" covers other ports than the scheme's own too:
 /// the one who grants "example.org:8080" has named the port.
 pub fn covers(wide: &str, narrow: &str) -> bool {
-    wide == narrow || wide == "*" || wide.strip_prefix('*').is_some_and(|suffix| suffix.starts_with('.') && narrow.ends_with(suffix))
+    wide == narrow
+        || wide == "*"
+        || wide.strip_prefix('*').is_some_and(|suffix| suffix.starts_with('.') && narrow.ends_with(suffix))
 }
 
 #[cfg(test)]

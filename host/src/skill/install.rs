@@ -1,14 +1,14 @@
 //! From a file to a skill that is listed: parse, check imports, ask for grants, compile, self-test.
 
-use super::host::Keep;
-use super::{Caller, Skills};
 use super::cache;
 use super::error::{Blame, SkillError};
 use super::grant::{Allowed, Asked, Grant};
+use super::host::Keep;
 use super::installed::{Installed, MANIFEST, RECORD, Record, WASM, tools};
 use super::instance::{self, Ended, Entry};
 use super::loader::{self, MAX_WASM_BYTES, Parsed, Shape};
 use super::manifest::Manifest;
+use super::{Caller, Skills};
 use crate::home::SkillName;
 use serde_json::{Value, json};
 use std::fs;
@@ -61,7 +61,8 @@ impl Skills {
 
         let (source, text) = match manifest {
             Some(path) => {
-                let text = fs::read_to_string(path).map_err(|e| refuse("not-found", format!("cannot read {}: {e}", path.display())))?;
+                let text = fs::read_to_string(path)
+                    .map_err(|e| refuse("not-found", format!("cannot read {}: {e}", path.display())))?;
                 (path.display().to_string(), Some(text))
             }
             None => match &parsed.manifest {
@@ -81,7 +82,8 @@ impl Skills {
             manifest.name = SkillName::parse(name).map_err(|e| refuse("bad-args", e.to_string()))?;
         }
         if parsed.shape == Shape::Functions && !derived && manifest.args["properties"] != json!({}) {
-            let message = "a component of plain functions takes its arguments from their types; delete [kiso.skill.args]";
+            let message =
+                "a component of plain functions takes its arguments from their types; delete [kiso.skill.args]";
             return Err(refuse("bad-manifest", message.to_owned()));
         }
         let name = manifest.name.clone();
@@ -91,7 +93,8 @@ impl Skills {
         }
         self.within_limits(&manifest).map_err(|m| refuse("bad-manifest", format!("{source}: {m}")))?;
         let replaces = self.read_installed(&name)?.map(|i| i.manifest.version.clone());
-        let granted = Grant::load(self.home(), &name).map_err(|e| SkillError::host(name.as_str(), e))?.unwrap_or_default();
+        let granted =
+            Grant::load(self.home(), &name).map_err(|e| SkillError::host(name.as_str(), e))?.unwrap_or_default();
         let beyond = Asked::of(&manifest, &self.config().engine).beyond(&granted);
         Ok(Candidate { parsed, manifest, manifest_text: text.unwrap_or_default(), derived, beyond, replaces })
     }
@@ -156,7 +159,8 @@ impl Skills {
         let (skills, shape) = (self.clone(), parsed.shape);
         let compiled = tokio::task::spawn_blocking(move || {
             let sandbox = skills.sandbox()?;
-            let (component, _) = cache::load(sandbox, skills.home(), &parsed.wasm).map_err(|e| anyhow::anyhow!("{e:#}"))?;
+            let (component, _) =
+                cache::load(sandbox, skills.home(), &parsed.wasm).map_err(|e| anyhow::anyhow!("{e:#}"))?;
             super::entry::entry(sandbox, &component, shape).map_err(anyhow::Error::msg)
         });
         let compiled = compiled.await.map_err(|e| host_error(&e))?;
@@ -203,7 +207,9 @@ impl Skills {
     fn within_limits(&self, manifest: &Manifest) -> Result<(), String> {
         let engine = &self.config().engine;
         let check = |asked: Option<u64>, max: u64, key: &str, setting: &str| match asked {
-            Some(asked) if asked > max => Err(format!("`{key}` = {asked}, and this host allows at most {max} ([engine] {setting} in config.toml)")),
+            Some(asked) if asked > max => Err(format!(
+                "`{key}` = {asked}, and this host allows at most {max} ([engine] {setting} in config.toml)"
+            )),
             _ => Ok(()),
         };
         check(manifest.needs.memory_mib, engine.max_memory_mib, "memory_mib", "max_memory_mib")?;
@@ -302,13 +308,18 @@ fn read_file(file: &Path) -> Result<Vec<u8>, String> {
 
 /// What can be said of a component that brings no manifest.
 fn derive(file: &Path, name: Option<&str>, parsed: &Parsed) -> Result<Manifest, String> {
-    let stem = file.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_lowercase().replace(['_', ' ', '.'], "-");
+    let stem =
+        file.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_lowercase().replace(['_', ' ', '.'], "-");
     let name = SkillName::parse(name.unwrap_or(&stem)).map_err(|e| format!("{e}; give it one with --name"))?;
     let (summary, args) = match parsed.shape {
         Shape::Functions => (format!("Functions of {name}"), json!({ "type": "object", "properties": {} })),
         // Nothing says which arguments it takes, so none are refused: the command sees them as they are.
         Shape::Command => (format!("The command {name}"), json!({ "type": "object", "properties": {} })),
-        Shape::Skill => return Err("a kiso skill needs a manifest: put kiso.toml beside the file, or name it with --manifest".to_owned()),
+        Shape::Skill => {
+            return Err(
+                "a kiso skill needs a manifest: put kiso.toml beside the file, or name it with --manifest".to_owned()
+            );
+        }
     };
     Ok(Manifest::derived(name, summary, args))
 }

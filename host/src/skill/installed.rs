@@ -86,7 +86,8 @@ impl Installed {
 
     /// Reads a skill of the binary.
     pub(super) fn bundled(bundled: &'static Bundled) -> Self {
-        let manifest = Manifest::parse(MANIFEST, bundled.manifest).expect("a bundled manifest was checked by the tests");
+        let manifest =
+            Manifest::parse(MANIFEST, bundled.manifest).expect("a bundled manifest was checked by the tests");
         debug_assert_eq!(manifest.name.as_str(), bundled.name, "host/build.rs names the folder");
         let tools = tools(&manifest, Shape::Skill, Vec::new()).expect("a bundled schema was checked by the tests");
         let place = Place::Binary(bundled.wasm);

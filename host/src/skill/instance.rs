@@ -4,7 +4,7 @@ use super::ctx::{Ctx, Log, Observer, ReadableSecrets, cut};
 use super::engine::Sandbox;
 use super::error::{Blame, SkillError};
 use super::host::{Capture, FileNote, HttpGate, HttpRules, Keep, Quota, Usage, note};
-use super::limits::{Budget, HitCell, Limit, HEADER_BYTES, Meter, TRANSFER_BYTES};
+use super::limits::{Budget, HEADER_BYTES, HitCell, Limit, Meter, TRANSFER_BYTES};
 use super::manifest::Workspace;
 use super::values;
 use super::wit::since_v0_1::exports::kiso::skill::skill as guest;
@@ -164,7 +164,13 @@ pub async fn call(sandbox: &Sandbox, entry: &Entry, given: Given) -> Ended {
 impl Ended {
     /// A call that did not come as far as an instance.
     pub fn early(error: SkillError) -> Self {
-        Self { result: Err(error), log: Vec::new(), stdout: String::new(), stderr: String::new(), used: Used::default() }
+        Self {
+            result: Err(error),
+            log: Vec::new(),
+            stdout: String::new(),
+            stderr: String::new(),
+            used: Used::default(),
+        }
     }
 }
 
@@ -185,8 +191,12 @@ fn context(given: Given, stdin: String, stdout: &Capture, stderr: &Capture, hit:
         Workspace::Write => Some(FsPerms::ReadWrite),
     };
     if let Some(perms) = perms {
-        wasi.preopened_dir(&given.work, "/work", perms)
-            .map_err(|e| SkillError::host(given.skill.as_str(), format!("the workspace {} cannot be opened: {e}", given.work.display())))?;
+        wasi.preopened_dir(&given.work, "/work", perms).map_err(|e| {
+            SkillError::host(
+                given.skill.as_str(),
+                format!("the workspace {} cannot be opened: {e}", given.work.display()),
+            )
+        })?;
     }
     let mut http = WasiHttpCtx::new();
     http.set_field_size_limit(HEADER_BYTES);
@@ -242,13 +252,21 @@ impl From<wasmtime::Error> for Stopped {
     }
 }
 
-async fn run_skill(store: &mut Instances<Ctx>, pre: &SkillPre<Ctx>, call: &types::Call) -> Result<types::Reply, Stopped> {
+async fn run_skill(
+    store: &mut Instances<Ctx>,
+    pre: &SkillPre<Ctx>,
+    call: &types::Call,
+) -> Result<types::Reply, Stopped> {
     let instance = pre.instantiate_async(&mut *store).await?;
     let result: Result<guest::Reply, guest::Failure> = instance.kiso_skill_skill().call_run(store, call).await?;
     result.map_err(Stopped::Failure)
 }
 
-async fn run_command(store: &mut Instances<Ctx>, pre: &CommandPre<Ctx>, stdout: &Capture) -> Result<types::Reply, Stopped> {
+async fn run_command(
+    store: &mut Instances<Ctx>,
+    pre: &CommandPre<Ctx>,
+    stdout: &Capture,
+) -> Result<types::Reply, Stopped> {
     let instance = pre.instantiate_async(&mut *store).await?;
     let code = match instance.wasi_cli_run().call_run(store).await {
         Ok(Ok(())) => 0,
@@ -275,10 +293,10 @@ async fn run_function(
     tool: &str,
     args: &Value,
 ) -> Result<types::Reply, Stopped> {
-    let bad = |message: String| {
-        Stopped::Failure(types::Failure { code: "bad-args".to_owned(), message, retryable: false })
-    };
-    let function = functions.iter().find(|f| f.tool == tool).ok_or_else(|| bad(format!("there is no function {tool}")))?;
+    let bad =
+        |message: String| Stopped::Failure(types::Failure { code: "bad-args".to_owned(), message, retryable: false });
+    let function =
+        functions.iter().find(|f| f.tool == tool).ok_or_else(|| bad(format!("there is no function {tool}")))?;
     let mut params = Vec::new();
     for (name, ty) in function.ty.params() {
         let value = args.get(name).unwrap_or(&Value::Null);
@@ -381,7 +399,8 @@ fn reason(error: &wasmtime::Error) -> String {
 }
 
 fn last_lines(text: &str, n: usize) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("note: run with")).collect();
+    let lines: Vec<&str> =
+        text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("note: run with")).collect();
     cut(&lines[lines.len().saturating_sub(n)..].join(" "), FAILURE_BYTES).to_owned()
 }
 
@@ -406,8 +425,10 @@ fn accept(
     }
     let mut files = Vec::new();
     for file in reply.files {
-        let work = work.ok_or_else(|| bad(format!("its reply names the file {}, but it has no workspace", file.path)))?;
-        let mut noted = note(work, &file.path).map_err(|e| bad(format!("its reply names the file {}: {e}", cut(&file.path, 200))))?;
+        let work =
+            work.ok_or_else(|| bad(format!("its reply names the file {}, but it has no workspace", file.path)))?;
+        let mut noted = note(work, &file.path)
+            .map_err(|e| bad(format!("its reply names the file {}: {e}", cut(&file.path, 200))))?;
         noted.title = file.title.map(|t| cut(&t, 200).to_owned());
         if let Some(media_type) = file.media_type.filter(|m| m.len() <= 100 && m.is_ascii() && m.contains('/')) {
             noted.media_type = media_type;

@@ -174,10 +174,7 @@ impl Budget {
                 format!("{} MiB", self.memory_mib),
                 "`memory_mib` in the skill's grant (at most [engine] max_memory_mib in config.toml)",
             ),
-            Limit::Tables => (
-                format!("{} elements", self.table_elements),
-                "[engine] table_elements in config.toml",
-            ),
+            Limit::Tables => (format!("{} elements", self.table_elements), "[engine] table_elements in config.toml"),
             Limit::Stack => (format!("{} KiB", self.stack_kib), "[engine] stack_kib in config.toml"),
             Limit::Output => (format!("{} KiB", self.output_kib), "[engine] output_kib in config.toml"),
             Limit::Log => (
@@ -190,10 +187,7 @@ impl Budget {
             Limit::OpenFiles => (format!("{}", self.open_files), "[engine] open_files in config.toml"),
             Limit::CallWrites => (format!("{} MiB", self.write_mib), "[engine] write_mib in config.toml"),
             Limit::Workspace => (format!("{} MiB", self.workspace_mib), "[engine] workspace_mib in config.toml"),
-            Limit::Files => (
-                format!("{} files and directories", self.files),
-                "[engine] max_files in config.toml",
-            ),
+            Limit::Files => (format!("{} files and directories", self.files), "[engine] max_files in config.toml"),
         };
         LimitHit { limit, value, setting: setting.to_owned() }
     }

@@ -1,6 +1,8 @@
 //! What a file is, before anything of it is compiled or run: its shape, its manifest, what it imports.
 
-use wasmparser::{ComponentExternalKind, ComponentTypeRef, Encoding, ExternalKind, Parser, Payload, TypeRef, Validator, WasmFeatures};
+use wasmparser::{
+    ComponentExternalKind, ComponentTypeRef, Encoding, ExternalKind, Parser, Payload, TypeRef, Validator, WasmFeatures,
+};
 use wit_component::ComponentEncoder;
 
 /// Largest file that is looked at. Components with a language's interpreter inside have some 20 MiB.
@@ -135,7 +137,8 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, LoadError> {
     }
     let shape = shape(&component).ok_or_else(|| LoadError::NoEntry(component.export_names()))?;
     // The wrapped module keeps its custom sections inside, but the original is what its author signed off.
-    let manifest = outside.manifest.map(|m| String::from_utf8(m).map_err(|_| LoadError::ManifestNotText)).transpose()?;
+    let manifest =
+        outside.manifest.map(|m| String::from_utf8(m).map_err(|_| LoadError::ManifestNotText)).transpose()?;
     let sdk = outside.sdk.map(|s| String::from_utf8_lossy(&s).into_owned());
     let self_test = component.exports.iter().map(|(name, _)| name).find(|n| n.starts_with("kiso:skill/self-test@0.1."));
     let self_test = self_test.cloned();
@@ -155,7 +158,7 @@ struct Outside {
 impl Outside {
     fn read(bytes: &[u8]) -> Result<Self, LoadError> {
         let invalid = |e: wasmparser::BinaryReaderError| LoadError::Invalid {
-            offset: usize::try_from(e.offset()).unwrap_or(usize::MAX),
+            offset: e.offset(),
             message: e.message().to_owned(),
         };
         Validator::new_with_features(WasmFeatures::default()).validate_all(bytes).map_err(invalid)?;
@@ -193,7 +196,8 @@ impl Outside {
                 Payload::ComponentExportSection(exports) if depth == 1 => {
                     for export in exports {
                         let export = export.map_err(invalid)?;
-                        let callable = matches!(export.kind, ComponentExternalKind::Func | ComponentExternalKind::Instance);
+                        let callable =
+                            matches!(export.kind, ComponentExternalKind::Func | ComponentExternalKind::Instance);
                         out.exports.push((export.name.name.to_owned(), callable));
                     }
                 }

@@ -102,10 +102,14 @@ impl Manifest {
         if kiso.kind.get_ref() != "skill" {
             return Err(source.at(kiso.kind.span().start, "`type` must be \"skill\""));
         }
-        let name = SkillName::parse(kiso.name.get_ref()).map_err(|e| source.at(kiso.name.span().start, e.to_string()))?;
+        let name =
+            SkillName::parse(kiso.name.get_ref()).map_err(|e| source.at(kiso.name.span().start, e.to_string()))?;
         let version = kiso.version.get_ref().clone();
         if version.is_empty() || version.len() > 64 || version.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return Err(source.at(kiso.version.span().start, "`version` must be 1 to 64 characters without spaces, such as \"0.1.0\""));
+            return Err(source.at(
+                kiso.version.span().start,
+                "`version` must be 1 to 64 characters without spaces, such as \"0.1.0\"",
+            ));
         }
         let skill = kiso.skill.unwrap_or_else(|| Skill {
             summary: None,
@@ -119,10 +123,16 @@ impl Manifest {
         let summary = skill.summary.unwrap_or_else(|| kiso.description.clone());
         let of_key = |key: &str| text.find(&format!("{key} ")).or_else(|| text.find(key)).unwrap_or(0);
         if summary.trim().is_empty() || summary.len() > MAX_SUMMARY {
-            return Err(source.at(of_key("summary"), format!("`summary` (or `description`) must say in 1 to {MAX_SUMMARY} bytes what the skill does")));
+            return Err(source.at(
+                of_key("summary"),
+                format!("`summary` (or `description`) must say in 1 to {MAX_SUMMARY} bytes what the skill does"),
+            ));
         }
         if skill.examples.len() > MAX_EXAMPLES || skill.examples.iter().any(|e| e.len() > MAX_EXAMPLE) {
-            return Err(source.at(of_key("examples"), format!("`examples` holds at most {MAX_EXAMPLES} sentences of {MAX_EXAMPLE} bytes")));
+            return Err(source.at(
+                of_key("examples"),
+                format!("`examples` holds at most {MAX_EXAMPLES} sentences of {MAX_EXAMPLE} bytes"),
+            ));
         }
         let mut secrets = Vec::new();
         for secret in skill.secrets {

@@ -26,8 +26,8 @@ fn without_section(wasm: &[u8]) -> Vec<u8> {
         let Some((size, header)) = read_leb128(after_id) else { return wasm.to_vec() };
         let Some(end) = size.checked_add(1 + header).filter(|end| *end <= rest.len()) else { return wasm.to_vec() };
         let body = &rest[1 + header..end];
-        let is_ours = id == 0
-            && read_leb128(body).is_some_and(|(length, n)| body.get(n..n + length) == Some(SECTION.as_bytes()));
+        let is_ours =
+            id == 0 && read_leb128(body).is_some_and(|(length, n)| body.get(n..n + length) == Some(SECTION.as_bytes()));
         if !is_ours {
             out.extend_from_slice(&rest[..end]);
         }

@@ -18,7 +18,8 @@ use wasmtime::component::{Type, Val};
 
 /// The schema of a type; an error names a type that has no JSON form (resources, streams, futures).
 pub fn schema(ty: &Type) -> Result<Value, String> {
-    let integer = |min: i128, max: i128| Ok(json!({ "type": "integer", "minimum": number(min), "maximum": number(max) }));
+    let integer =
+        |min: i128, max: i128| Ok(json!({ "type": "integer", "minimum": number(min), "maximum": number(max) }));
     match ty {
         Type::Bool => Ok(json!({ "type": "boolean" })),
         Type::S8 => integer(i8::MIN.into(), i8::MAX.into()),
@@ -124,7 +125,8 @@ pub fn from_json(ty: &Type, json: &Value) -> Result<Val, String> {
             Ok(Val::List(items.iter().map(|i| from_json(&list.ty(), i)).collect::<Result<_, _>>()?))
         }
         Type::Tuple(tuple) => {
-            let items = json.as_array().filter(|a| a.len() == tuple.types().len()).ok_or_else(|| expected("an array"))?;
+            let items =
+                json.as_array().filter(|a| a.len() == tuple.types().len()).ok_or_else(|| expected("an array"))?;
             Ok(Val::Tuple(tuple.types().zip(items).map(|(t, i)| from_json(&t, i)).collect::<Result<_, _>>()?))
         }
         Type::Record(record) => {
@@ -139,7 +141,8 @@ pub fn from_json(ty: &Type, json: &Value) -> Result<Val, String> {
         Type::Option(_) if json.is_null() => Ok(Val::Option(None)),
         Type::Option(option) => Ok(Val::Option(Some(Box::new(from_json(&option.ty(), json)?)))),
         Type::Enum(names) => {
-            let name = json.as_str().filter(|s| names.names().any(|n| n == *s)).ok_or_else(|| expected("one of its names"))?;
+            let name =
+                json.as_str().filter(|s| names.names().any(|n| n == *s)).ok_or_else(|| expected("one of its names"))?;
             Ok(Val::Enum(name.to_owned()))
         }
         Type::Flags(_) => {
@@ -154,7 +157,8 @@ pub fn from_json(ty: &Type, json: &Value) -> Result<Val, String> {
         }
         Type::Result(result) => {
             let (name, value) = tag(json).ok_or_else(|| expected("{\"ok\": …} or {\"err\": …}"))?;
-            let value = |ty: Option<Type>| ty.map(|ty| from_json(&ty, value.unwrap_or(&Value::Null)).map(Box::new)).transpose();
+            let value =
+                |ty: Option<Type>| ty.map(|ty| from_json(&ty, value.unwrap_or(&Value::Null)).map(Box::new)).transpose();
             Ok(Val::Result(match name {
                 "ok" => Ok(value(result.ok())?),
                 _ => Err(value(result.err())?),

@@ -32,7 +32,8 @@ const WORLD: &str = "kiso:skill/sandbox";
 pub(super) fn build(dir: &Path) -> Result<PathBuf, Failure> {
     let manifest = dir.join("kiso.toml");
     if !manifest.exists() {
-        let message = format!("{} is no skill project: there is no kiso.toml; `kiso skill new NAME` writes one", dir.display());
+        let message =
+            format!("{} is no skill project: there is no kiso.toml; `kiso skill new NAME` writes one", dir.display());
         return Err(Failure::new(Exit::Usage, message));
     }
     let wasm = if dir.join("Cargo.toml").exists() {
@@ -46,10 +47,12 @@ pub(super) fn build(dir: &Path) -> Result<PathBuf, Failure> {
         return Err(Failure::new(Exit::Usage, message));
     };
     let packed = dir.join("target").join("packed.wasm");
-    std::fs::create_dir_all(dir.join("target")).map_err(|e| Failure::new(Exit::Failed, format!("cannot write {}: {e}", packed.display())))?;
+    std::fs::create_dir_all(dir.join("target"))
+        .map_err(|e| Failure::new(Exit::Failed, format!("cannot write {}: {e}", packed.display())))?;
     let name = write_packed(&wasm, &manifest, &packed)?;
     let out = dir.join(format!("{name}.wasm"));
-    std::fs::rename(&packed, &out).map_err(|e| Failure::new(Exit::Failed, format!("cannot write {}: {e}", out.display())))?;
+    std::fs::rename(&packed, &out)
+        .map_err(|e| Failure::new(Exit::Failed, format!("cannot write {}: {e}", out.display())))?;
     Ok(out)
 }
 
@@ -67,7 +70,10 @@ fn rust(dir: &Path) -> Result<PathBuf, Failure> {
         .filter(|e| e.path().extension().is_some_and(|x| x == "wasm"))
         .max_by_key(|e| e.metadata().and_then(|m| m.modified()).ok());
     newest.map(|e| e.path()).ok_or_else(|| {
-        Failure::new(Exit::Failed, format!("cargo left no .wasm file in {}; the crate must be of type cdylib or a program", release.display()))
+        Failure::new(
+            Exit::Failed,
+            format!("cargo left no .wasm file in {}; the crate must be of type cdylib or a program", release.display()),
+        )
     })
 }
 
@@ -76,7 +82,10 @@ fn javascript(dir: &Path) -> Result<PathBuf, Failure> {
     let local = dir.join("node_modules/.bin/componentize-qjs");
     if !local.exists() {
         if !dir.join("package.json").exists() {
-            return Err(Failure::new(Exit::Usage, format!("{}: there is no package.json beside skill.js", dir.display())));
+            return Err(Failure::new(
+                Exit::Usage,
+                format!("{}: there is no package.json beside skill.js", dir.display()),
+            ));
         }
         let mut npm = Command::new("npm");
         npm.args(["install", "--no-audit", "--no-fund"]).current_dir(dir);
@@ -92,16 +101,23 @@ fn javascript(dir: &Path) -> Result<PathBuf, Failure> {
 fn python(dir: &Path) -> Result<PathBuf, Failure> {
     let out = prepared_out(dir, "skill-py.wasm")?;
     let venv = dir.join(".venv/bin/componentize-py");
-    let tool = if venv.exists() { PathBuf::from(".venv/bin/componentize-py") } else { PathBuf::from("componentize-py") };
+    let tool =
+        if venv.exists() { PathBuf::from(".venv/bin/componentize-py") } else { PathBuf::from("componentize-py") };
     let mut componentize = Command::new(tool);
-    componentize.args(["-d", "wit", "-w", WORLD, "componentize", "skill", "-o", "target/skill-py.wasm"]).current_dir(dir);
-    run(&mut componentize, "install it with `python3 -m venv .venv && .venv/bin/pip install componentize-py==0.25.1` in the project")?;
+    componentize
+        .args(["-d", "wit", "-w", WORLD, "componentize", "skill", "-o", "target/skill-py.wasm"])
+        .current_dir(dir);
+    run(
+        &mut componentize,
+        "install it with `python3 -m venv .venv && .venv/bin/pip install componentize-py==0.25.1` in the project",
+    )?;
     Ok(out)
 }
 
 fn prepared_out(dir: &Path, name: &str) -> Result<PathBuf, Failure> {
     let target = dir.join("target");
-    std::fs::create_dir_all(&target).map_err(|e| Failure::new(Exit::Failed, format!("cannot make {}: {e}", target.display())))?;
+    std::fs::create_dir_all(&target)
+        .map_err(|e| Failure::new(Exit::Failed, format!("cannot make {}: {e}", target.display())))?;
     Ok(target.join(name))
 }
 

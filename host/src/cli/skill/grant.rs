@@ -43,7 +43,10 @@ impl GrantSkill {
             if !manifest.needs.http.iter().any(|need| crate::skill::grant::covers(&need.host, host)) {
                 let asked: Vec<&str> = manifest.needs.http.iter().map(|n| n.host.as_str()).collect();
                 let asked = if asked.is_empty() { "no host".to_owned() } else { asked.join(", ") };
-                return Err(Failure::new(Exit::Usage, format!("{} asks for {asked}, so a grant of {host} would have no effect", manifest.name)));
+                return Err(Failure::new(
+                    Exit::Usage,
+                    format!("{} asks for {asked}, so a grant of {host} would have no effect", manifest.name),
+                ));
             }
             grant.http.retain(|g| g.host != *host);
             grant.http.push(HttpGrant { host: host.clone(), private: self.private });
@@ -62,7 +65,14 @@ impl GrantSkill {
         } else {
             let text = grant.to_toml();
             let rules: Vec<&str> = text.lines().filter(|l| !l.starts_with('#') && !l.is_empty()).collect();
-            outln!("{}", if rules.is_empty() { "nothing is granted beyond what every skill gets".to_owned() } else { rules.join("\n") });
+            outln!(
+                "{}",
+                if rules.is_empty() {
+                    "nothing is granted beyond what every skill gets".to_owned()
+                } else {
+                    rules.join("\n")
+                }
+            );
         }
         Ok(Exit::Done)
     }

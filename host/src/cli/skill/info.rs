@@ -71,7 +71,8 @@ fn print_tool(tool: &Tool) {
         if required.contains(&name.as_str()) {
             notes.push("required".to_owned());
         }
-        for (key, word) in [("default", "default"), ("enum", "one of"), ("minimum", "at least"), ("maximum", "at most")] {
+        for (key, word) in [("default", "default"), ("enum", "one of"), ("minimum", "at least"), ("maximum", "at most")]
+        {
             if let Some(value) = property.get(key) {
                 notes.push(format!("{word} {value}"));
             }
@@ -85,7 +86,11 @@ fn print_tool(tool: &Tool) {
 fn object(skill: &Installed, allowed: &Allowed, digest: &str) -> Value {
     let manifest = &skill.manifest;
     let tools: Vec<_> = skill.tools.iter().map(|t| json!({ "name": t.name, "args": t.args.schema() })).collect();
-    let http: Vec<_> = allowed.http.iter().map(|(need, private)| json!({ "host": need.host, "methods": need.methods, "private": private })).collect();
+    let http: Vec<_> = allowed
+        .http
+        .iter()
+        .map(|(need, private)| json!({ "host": need.host, "methods": need.methods, "private": private }))
+        .collect();
     json!({
         "type": "skill", "skill": manifest.name.as_str(), "version": manifest.version,
         "origin": if skill.is_bundled() { "bundled" } else { "installed" },

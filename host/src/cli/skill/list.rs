@@ -19,7 +19,10 @@ impl List {
                     exit = Exit::Failed;
                     let failure = Failure::from(error);
                     if shared.json {
-                        outln!("{}", json!({ "type": "error", "code": failure.exit.code(), "message": failure.message }));
+                        outln!(
+                            "{}",
+                            json!({ "type": "error", "code": failure.exit.code(), "message": failure.message })
+                        );
                     } else {
                         eprintln!("error: {}", failure.message);
                     }

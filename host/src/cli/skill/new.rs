@@ -42,7 +42,10 @@ impl New {
         let name = SkillName::parse(&self.name)?;
         let dir = self.dir.clone().unwrap_or_else(|| PathBuf::from(name.as_str()));
         if dir.exists() && std::fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(Failure::new(Exit::Usage, format!("{} is not empty; choose another place with --dir", dir.display())));
+            return Err(Failure::new(
+                Exit::Usage,
+                format!("{} is not empty; choose another place with --dir", dir.display()),
+            ));
         }
         for (path, text) in self.lang.files() {
             write(&dir.join(path), &text.replace("{{name}}", name.as_str()))?;
@@ -61,7 +64,9 @@ impl New {
             outln!("{}", json!({ "type": "created", "skill": name.as_str(), "dir": dir }));
         } else {
             let shown = dir.display();
-            outln!("created {shown}\n\n  kiso skill build {shown}\n  kiso skill test --dir {shown} name=world\n  kiso skill add {shown}/{name}.wasm");
+            outln!(
+                "created {shown}\n\n  kiso skill build {shown}\n  kiso skill test --dir {shown} name=world\n  kiso skill add {shown}/{name}.wasm"
+            );
         }
         Ok(Exit::Done)
     }

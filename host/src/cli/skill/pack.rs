@@ -40,13 +40,18 @@ impl Pack {
 
 /// Checks the manifest and writes the packed file; returns the skill's name.
 pub(super) fn write_packed(wasm: &Path, manifest: &Path, out: &Path) -> Result<String, Failure> {
-    let read = |path: &Path| std::fs::read(path).map_err(|e| Failure::new(Exit::Usage, format!("cannot read {}: {e}", path.display())));
-    let text = String::from_utf8(read(manifest)?).map_err(|_| Failure::new(Exit::Usage, format!("{} is not UTF-8 text", manifest.display())))?;
-    let parsed = Manifest::parse(&manifest.display().to_string(), &text).map_err(|e| Failure::new(Exit::Usage, e.to_string()))?;
+    let read = |path: &Path| {
+        std::fs::read(path).map_err(|e| Failure::new(Exit::Usage, format!("cannot read {}: {e}", path.display())))
+    };
+    let text = String::from_utf8(read(manifest)?)
+        .map_err(|_| Failure::new(Exit::Usage, format!("{} is not UTF-8 text", manifest.display())))?;
+    let parsed = Manifest::parse(&manifest.display().to_string(), &text)
+        .map_err(|e| Failure::new(Exit::Usage, e.to_string()))?;
     let bytes = read(wasm)?;
     if !bytes.starts_with(b"\0asm") {
         return Err(Failure::new(Exit::Usage, format!("{} is not WebAssembly", wasm.display())));
     }
-    std::fs::write(out, pack(&bytes, &text)).map_err(|e| Failure::new(Exit::Failed, format!("cannot write {}: {e}", out.display())))?;
+    std::fs::write(out, pack(&bytes, &text))
+        .map_err(|e| Failure::new(Exit::Failed, format!("cannot write {}: {e}", out.display())))?;
     Ok(parsed.name.to_string())
 }

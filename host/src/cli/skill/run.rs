@@ -37,7 +37,9 @@ impl Run {
 /// The arguments of a command line: JSON, or words read as the schema says.
 pub(super) fn arguments(json: Option<&str>, words: &[String], schema: &Value) -> Result<Value, Failure> {
     match json {
-        Some(text) => serde_json::from_str(text).map_err(|e| Failure::new(Exit::Usage, format!("--args is not JSON: {e}"))),
+        Some(text) => {
+            serde_json::from_str(text).map_err(|e| Failure::new(Exit::Usage, format!("--args is not JSON: {e}")))
+        }
         None => Ok(from_words(schema, &pairs(words)?)),
     }
 }

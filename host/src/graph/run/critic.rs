@@ -11,35 +11,22 @@ use super::super::verdict::{Status, Verdict};
 use super::{Abandoned, Record, Run, State, Waiting};
 
 impl Run {
-    pub(super) fn take_report(
-        &mut self,
-        event: &mut Event,
-        report: TaskReport,
-    ) -> Result<(), IllegalResult> {
+    pub(super) fn take_report(&mut self, event: &mut Event, report: TaskReport) -> Result<(), IllegalResult> {
         let State::Acting { task, depth } = &self.state else {
             return Ok(());
         };
         let (review, depth) = (task.review, *depth);
-        self.records.push(Record {
-            report,
-            depth,
-            rejected: None,
-        });
+        self.records.push(Record { report, depth, rejected: None });
         self.pass(event, Why::TaskEnded)?;
         if !review {
             return self.settle(event);
         }
         let max = self.spec.limits.max_review_depth;
         if depth < max {
-            self.state = State::Reviewing {
-                attempt: 1,
-                correction: None,
-            };
+            self.state = State::Reviewing { attempt: 1, correction: None };
             return Ok(());
         }
-        event
-            .limits
-            .push(LimitReached::new("max_review_depth", max.into()));
+        event.limits.push(LimitReached::new("max_review_depth", max.into()));
         self.notices.push_back(format!(
             "{} was not reviewed: {depth} rounds of fixes are behind it, which is the limit max_review_depth. It counts \
              as what it reported itself.",
@@ -50,42 +37,24 @@ impl Run {
 
     /// The critic without a reviewer: exit code and tool status decide alone.
     pub(super) fn settle(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
-        match self
-            .records
-            .last()
-            .and_then(|record| record.report.trouble())
-        {
+        match self.records.last().and_then(|record| record.report.trouble()) {
             Some(reason) => self.give_up_plan(event, reason),
             None => self.accept_task(event),
         }
     }
 
-    pub(super) fn take_verdict(
-        &mut self,
-        event: &mut Event,
-        verdict: Verdict,
-    ) -> Result<(), IllegalResult> {
-        let Verdict {
-            status,
-            inject,
-            reason,
-            goal_met,
-            ..
-        } = verdict;
+    pub(super) fn take_verdict(&mut self, event: &mut Event, verdict: Verdict) -> Result<(), IllegalResult> {
+        let Verdict { status, inject, reason, goal_met, .. } = verdict;
         match status {
             // A reviewer sees one task and cannot know what else is planned, so its word that the goal is unmet
             // counts only where nothing but messages is left.
             Status::Ok if goal_met == Some(false) && self.only_messages_remain() => {
-                let reason = reason
-                    .unwrap_or_else(|| "the tasks succeeded, but the goal is not met".to_owned());
+                let reason = reason.unwrap_or_else(|| "the tasks succeeded, but the goal is not met".to_owned());
                 self.give_up_plan(event, reason)
             }
             Status::Ok => {
                 if let Some(record) = self.records.last_mut() {
-                    record.rejected = record
-                        .report
-                        .trouble()
-                        .filter(|_| !vindicated(&record.report));
+                    record.rejected = record.report.trouble().filter(|_| !vindicated(&record.report));
                 }
                 self.accept_task(event)
             }
@@ -94,20 +63,12 @@ impl Run {
         }
     }
 
-    fn inject(
-        &mut self,
-        event: &mut Event,
-        tasks: Vec<Task>,
-        reason: Option<String>,
-    ) -> Result<(), IllegalResult> {
+    fn inject(&mut self, event: &mut Event, tasks: Vec<Task>, reason: Option<String>) -> Result<(), IllegalResult> {
         let max = self.spec.limits.max_tasks;
         let reason = reason.unwrap_or_else(|| "the output was not what was expected".to_owned());
         if self.current.size + tasks.len() > max {
-            event
-                .limits
-                .push(LimitReached::new("max_tasks", max as u64));
-            let reason =
-                format!("{reason}; putting it right would take more than max_tasks allows ({max})");
+            event.limits.push(LimitReached::new("max_tasks", max as u64));
+            let reason = format!("{reason}; putting it right would take more than max_tasks allows ({max})");
             return self.give_up_plan(event, reason);
         }
         let Some(record) = self.records.last_mut() else {
@@ -124,26 +85,17 @@ impl Run {
 
     /// A review that cannot be read neither passes nor fails a task: asking for a new plan would repeat the effects
     /// of the old one because of a slip of the reviewer's, so the task's own status decides, and the user is told.
-    pub(super) fn retry_review(
-        &mut self,
-        event: &mut Event,
-        correction: Correction,
-    ) -> Result<(), IllegalResult> {
+    pub(super) fn retry_review(&mut self, event: &mut Event, correction: Correction) -> Result<(), IllegalResult> {
         let State::Reviewing { attempt, .. } = &self.state else {
             return Ok(());
         };
         let attempt = *attempt;
         let retries = self.spec.limits.max_parse_retries;
         if attempt <= retries {
-            let state = State::Reviewing {
-                attempt: attempt + 1,
-                correction: Some(correction),
-            };
+            let state = State::Reviewing { attempt: attempt + 1, correction: Some(correction) };
             return self.go(event, Why::NoVerdict, state);
         }
-        event
-            .limits
-            .push(LimitReached::new("max_parse_retries", retries.into()));
+        event.limits.push(LimitReached::new("max_parse_retries", retries.into()));
         self.notices.push_back(format!(
             "The review of {} could not be read after {attempt} attempts, so it counts as what it reported itself.",
             self.last_label()
@@ -152,11 +104,7 @@ impl Run {
     }
 
     /// The same for a reviewer whose model does not answer.
-    pub(super) fn do_without_review(
-        &mut self,
-        event: &mut Event,
-        why: &str,
-    ) -> Result<(), IllegalResult> {
+    pub(super) fn do_without_review(&mut self, event: &mut Event, why: &str) -> Result<(), IllegalResult> {
         self.notices.push_back(format!(
             "{} could not be reviewed ({why}), so it counts as what it reported itself.",
             self.last_label()
@@ -165,11 +113,7 @@ impl Run {
     }
 
     fn accept_task(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
-        if let Some(Record {
-            report,
-            rejected: None,
-            ..
-        }) = self.records.last()
+        if let Some(Record { report, rejected: None, .. }) = self.records.last()
             && report.task.notify
             && !report.text.trim().is_empty()
         {
@@ -198,77 +142,42 @@ impl Run {
         let max = self.spec.limits.max_replan_depth;
         let used = self.history.len();
         if used >= max as usize {
-            event
-                .limits
-                .push(LimitReached::new("max_replan_depth", max.into()));
+            event.limits.push(LimitReached::new("max_replan_depth", max.into()));
             let reason = format!(
                 "I gave up: {reason}\nNo further plan is made for this message, {used} new ones have been tried \
                  (the limit max_replan_depth; limits.max_replan_depth in config.toml raises it)."
             );
-            let state = State::Finishing {
-                ending: Ending::Failed { reason },
-            };
+            let state = State::Finishing { ending: Ending::Failed { reason } };
             return self.go(event, Why::ReplansExhausted, state);
         }
         if self.out_of_tokens() {
             let ending = self.token_ending(event);
             return self.go(event, Why::OutOfTokens, State::Finishing { ending });
         }
-        let tried = self.records[self.current.first.min(self.records.len())..]
-            .iter()
-            .map(tried)
-            .collect();
-        self.history.push(Attempt {
-            goal: self.current.goal.clone(),
-            reason: reason.clone(),
-            tried,
-        });
-        self.notices.push_back(format!("That plan did not work out, so I am making a new one ({} of {max}). The reason: {reason}", used + 1));
-        let remaining = self
-            .current
-            .waiting
-            .drain(..)
-            .map(|waiting| waiting.task)
-            .collect();
+        let tried = self.records[self.current.first.min(self.records.len())..].iter().map(tried).collect();
+        self.history.push(Attempt { goal: self.current.goal.clone(), reason: reason.clone(), tried });
+        self.notices.push_back(format!(
+            "That plan did not work out, so I am making a new one ({} of {max}). The reason: {reason}",
+            used + 1
+        ));
+        let remaining = self.current.waiting.drain(..).map(|waiting| waiting.task).collect();
         let abandoned = Some(Abandoned { reason, remaining });
-        self.go(
-            event,
-            Why::Replan,
-            State::Planning {
-                attempt: 1,
-                correction: None,
-                abandoned,
-            },
-        )
+        self.go(event, Why::Replan, State::Planning { attempt: 1, correction: None, abandoned })
     }
 
     /// Why a plan that came to its end has failed all the same.
     fn failure(&self) -> Option<String> {
-        let worked = self
-            .records
-            .iter()
-            .rev()
-            .find(|record| record.report.task.kind != TaskKind::Msg);
-        self.current
-            .blocked
-            .clone()
-            .or_else(|| worked.and_then(|record| record.rejected.clone()))
+        let worked = self.records.iter().rev().find(|record| record.report.task.kind != TaskKind::Msg);
+        self.current.blocked.clone().or_else(|| worked.and_then(|record| record.rejected.clone()))
     }
 
     fn only_messages_remain(&self) -> bool {
-        self.current
-            .waiting
-            .iter()
-            .all(|waiting| waiting.task.kind == TaskKind::Msg)
+        self.current.waiting.iter().all(|waiting| waiting.task.kind == TaskKind::Msg)
     }
 
     /// The task under review, for a sentence to the user.
     fn last_label(&self) -> String {
-        let label = self
-            .records
-            .last()
-            .map(|record| record.report.task.label())
-            .unwrap_or_default();
+        let label = self.records.last().map(|record| record.report.task.label()).unwrap_or_default();
         format!("Task {} ({label})", self.records.len() - self.current.first)
     }
 }
@@ -278,10 +187,7 @@ impl Run {
 fn vindicated(report: &TaskReport) -> bool {
     report.status != TaskStatus::Interrupted
         && report.exit_code.is_some()
-        && report
-            .error
-            .as_ref()
-            .is_none_or(|error| error.limit.is_none() && !error.policy)
+        && report.error.as_ref().is_none_or(|error| error.limit.is_none() && !error.policy)
 }
 
 fn tried(record: &Record) -> String {

@@ -11,10 +11,8 @@ fn task(value: serde_json::Value) -> Task {
 }
 
 fn skill(review: bool) -> Task {
-    task(
-        json!({"type": "skill", "detail": "skill chart", "skill": "chart", "args": {"file": "a.csv"},
-        "expect": "a chart", "review": review}),
-    )
+    task(json!({"type": "skill", "detail": "skill chart", "skill": "chart", "args": {"file": "a.csv"},
+        "expect": "a chart", "review": review}))
 }
 
 fn msg() -> Task {
@@ -22,46 +20,24 @@ fn msg() -> Task {
 }
 
 fn plan(tasks: Vec<Task>) -> StepResult {
-    let plan = Plan {
-        goal: "draw".to_owned(),
-        tasks,
-        blocked: None,
-    };
-    StepResult::Planned {
-        plan,
-        chatter: String::new(),
-        secrets: Vec::new(),
-        call: Call::default(),
-    }
+    let plan = Plan { goal: "draw".to_owned(), tasks, blocked: None };
+    StepResult::Planned { plan, chatter: String::new(), secrets: Vec::new(), call: Call::default() }
 }
 
 fn correction() -> Correction {
-    Correction {
-        broken: "?".to_owned(),
-        violations: vec!["there is no JSON object".to_owned()],
-    }
+    Correction { broken: "?".to_owned(), violations: vec!["there is no JSON object".to_owned()] }
 }
 
 fn unplanned() -> StepResult {
-    StepResult::Unplanned {
-        chatter: String::new(),
-        correction: correction(),
-        call: Call::default(),
-    }
+    StepResult::Unplanned { chatter: String::new(), correction: correction(), call: Call::default() }
 }
 
 fn unreviewed() -> StepResult {
-    StepResult::Unreviewed {
-        correction: correction(),
-        call: Call::default(),
-    }
+    StepResult::Unreviewed { correction: correction(), call: Call::default() }
 }
 
 fn verdict(value: serde_json::Value) -> StepResult {
-    StepResult::Reviewed {
-        verdict: serde_json::from_value(value).unwrap(),
-        call: Call::default(),
-    }
+    StepResult::Reviewed { verdict: serde_json::from_value(value).unwrap(), call: Call::default() }
 }
 
 fn ok() -> StepResult {
@@ -91,10 +67,7 @@ impl Live {
             caller: Caller::User,
             limits,
         };
-        Self {
-            run: Run::new(spec),
-            log: Vec::new(),
-        }
+        Self { run: Run::new(spec), log: Vec::new() }
     }
 
     /// A run that has this plan.
@@ -106,10 +79,7 @@ impl Live {
     }
 
     fn retrieve(&mut self) {
-        self.feed(StepResult::Retrieved {
-            route: Route::High,
-            files: vec!["a.csv".to_owned()],
-        });
+        self.feed(StepResult::Retrieved { route: Route::High, files: vec!["a.csv".to_owned()] });
     }
 
     #[track_caller]
@@ -122,17 +92,11 @@ impl Live {
     /// Starts the next task and ends it with what `change` makes of a success.
     #[track_caller]
     fn execute(&mut self, change: impl FnOnce(&mut TaskReport)) -> Event {
-        let Step::Start { task, brief } = self.run.next_step() else {
-            panic!("{:?}", self.run.next_step())
-        };
+        let Step::Start { task, brief } = self.run.next_step() else { panic!("{:?}", self.run.next_step()) };
         self.feed(StepResult::Started { task });
         let mut report = Box::new(TaskReport::new(brief.task, TaskStatus::Done, "it worked"));
         change(&mut report);
-        self.feed(StepResult::Executed {
-            task,
-            report,
-            call: None,
-        })
+        self.feed(StepResult::Executed { task, report, call: None })
     }
 
     fn done(&mut self) -> Event {
@@ -148,21 +112,15 @@ impl Live {
 
     #[track_caller]
     fn told(&mut self) -> String {
-        let Step::Tell { text } = self.run.next_step() else {
-            panic!("{:?}", self.run.next_step())
-        };
+        let Step::Tell { text } = self.run.next_step() else { panic!("{:?}", self.run.next_step()) };
         self.feed(StepResult::Told { text: text.clone() });
         text
     }
 
     #[track_caller]
     fn finish(&mut self) -> Outcome {
-        let Step::Finish(outcome) = self.run.next_step() else {
-            panic!("{:?}", self.run.next_step())
-        };
-        self.feed(StepResult::Finished {
-            reply: outcome.reply.clone(),
-        });
+        let Step::Finish(outcome) = self.run.next_step() else { panic!("{:?}", self.run.next_step()) };
+        self.feed(StepResult::Finished { reply: outcome.reply.clone() });
         assert_eq!(self.run.next_step(), Step::Ended);
         assert_eq!(self.run.outcome(), Some(&*outcome));
         self.replay();
@@ -174,110 +132,47 @@ impl Live {
         let stored = serde_json::to_string(&self.log).unwrap();
         let events: Vec<Event> = serde_json::from_str(&stored).unwrap();
         assert_eq!(events, self.log);
-        assert_eq!(
-            Run::replay(self.run.spec.clone(), &events),
-            Ok(self.run.clone())
-        );
+        assert_eq!(Run::replay(self.run.spec.clone(), &events), Ok(self.run.clone()));
     }
 }
 
 fn error(message: &str) -> TaskError {
-    TaskError {
-        code: "x".to_owned(),
-        message: message.to_owned(),
-        limit: None,
-        retryable: false,
-        policy: false,
-    }
+    TaskError { code: "x".to_owned(), message: message.to_owned(), limit: None, retryable: false, policy: false }
 }
 
 fn way(event: &Event) -> Vec<(Node, Why, Node)> {
-    event
-        .moves
-        .iter()
-        .map(|step| (step.from, step.why, step.to))
-        .collect()
+    event.moves.iter().map(|step| (step.from, step.why, step.to)).collect()
 }
 
 fn limit_names(event: &Event) -> Vec<&str> {
-    event
-        .limits
-        .iter()
-        .map(|limit| limit.limit.as_str())
-        .collect()
+    event.limits.iter().map(|limit| limit.limit.as_str()).collect()
 }
 
 #[test]
 fn the_straight_way() {
     let mut live = Live::with(Limits::default());
-    assert_eq!(
-        (live.run.node(), live.run.next_step()),
-        (Node::Retrieval, Step::Retrieve)
-    );
+    assert_eq!((live.run.node(), live.run.next_step()), (Node::Retrieval, Step::Retrieve));
     live.retrieve();
-    assert_eq!(
-        way(&live.log[0]),
-        [(Node::Retrieval, Why::High, Node::Planner)]
-    );
+    assert_eq!(way(&live.log[0]), [(Node::Retrieval, Why::High, Node::Planner)]);
     let event = live.feed(plan(vec![skill(true), msg()]));
-    assert_eq!(
-        way(&event),
-        [(Node::Planner, Why::Planned, Node::Reasoning)]
-    );
-    let Step::Start { task: 0, brief } = live.run.next_step() else {
-        panic!()
-    };
-    assert_eq!(
-        (
-            brief.goal.as_str(),
-            brief.expect.as_deref(),
-            brief.number,
-            brief.of
-        ),
-        ("draw", Some("a chart"), 1, 2)
-    );
+    assert_eq!(way(&event), [(Node::Planner, Why::Planned, Node::Reasoning)]);
+    let Step::Start { task: 0, brief } = live.run.next_step() else { panic!() };
+    assert_eq!((brief.goal.as_str(), brief.expect.as_deref(), brief.number, brief.of), ("draw", Some("a chart"), 1, 2));
     let event = live.done();
-    assert_eq!(
-        way(&live.log[2]),
-        [(Node::Reasoning, Why::Ready, Node::Action)]
-    );
+    assert_eq!(way(&live.log[2]), [(Node::Reasoning, Why::Ready, Node::Action)]);
     assert_eq!(way(&event), [(Node::Action, Why::TaskEnded, Node::Critic)]);
-    let Step::Review(ask) = live.run.next_step() else {
-        panic!()
-    };
-    assert_eq!(
-        (
-            ask.task,
-            ask.attempt,
-            ask.goal.as_str(),
-            ask.report.text.as_str()
-        ),
-        (0, 1, "draw", "it worked")
-    );
+    let Step::Review(ask) = live.run.next_step() else { panic!() };
+    assert_eq!((ask.task, ask.attempt, ask.goal.as_str(), ask.report.text.as_str()), (0, 1, "draw", "it worked"));
     let event = live.feed(ok());
-    assert_eq!(
-        way(&event),
-        [(Node::Critic, Why::TasksRemain, Node::Reasoning)]
-    );
-    let Step::Start { task: 1, brief } = live.run.next_step() else {
-        panic!()
-    };
+    assert_eq!(way(&event), [(Node::Critic, Why::TasksRemain, Node::Reasoning)]);
+    let Step::Start { task: 1, brief } = live.run.next_step() else { panic!() };
     assert_eq!((brief.number, brief.evidence.len()), (2, 1));
     let event = live.execute(|report| report.text = " Here it is.\n".to_owned());
     assert_eq!(event.say.as_deref(), Some("Here it is."));
-    assert_eq!(
-        way(&event)[1],
-        (Node::Critic, Why::PlanExhausted, Node::Output)
-    );
+    assert_eq!(way(&event)[1], (Node::Critic, Why::PlanExhausted, Node::Output));
     let outcome = live.finish();
-    assert_eq!(
-        (outcome.ending, outcome.reply.as_str()),
-        (Ending::Done, "Here it is.")
-    );
-    assert_eq!(
-        way(&live.log[7]),
-        [(Node::Output, Why::CycleComplete, Node::End)]
-    );
+    assert_eq!((outcome.ending, outcome.reply.as_str()), (Ending::Done, "Here it is."));
+    assert_eq!(way(&live.log[7]), [(Node::Output, Why::CycleComplete, Node::End)]);
 }
 
 #[test]
@@ -287,25 +182,14 @@ fn an_unusable_plan_goes_back_until_the_retries_end() {
     for attempt in 1..=3 {
         let event = live.feed(unplanned());
         assert_eq!(way(&event), [(Node::Planner, Why::NoPlan, Node::Planner)]);
-        let Step::Plan(ask) = live.run.next_step() else {
-            panic!()
-        };
-        assert_eq!(
-            (ask.attempt, ask.correction),
-            (attempt + 1, Some(correction()))
-        );
+        let Step::Plan(ask) = live.run.next_step() else { panic!() };
+        assert_eq!((ask.attempt, ask.correction), (attempt + 1, Some(correction())));
     }
     let event = live.feed(unplanned());
-    assert_eq!(
-        way(&event),
-        [(Node::Planner, Why::PlanningFailed, Node::Output)]
-    );
+    assert_eq!(way(&event), [(Node::Planner, Why::PlanningFailed, Node::Output)]);
     assert_eq!(limit_names(&event), ["max_parse_retries"]);
     let outcome = live.finish();
-    assert_eq!(
-        outcome.reply,
-        "Planning failed: could not parse planner response after 4 attempts."
-    );
+    assert_eq!(outcome.reply, "Planning failed: could not parse planner response after 4 attempts.");
     assert!(matches!(outcome.ending, Ending::Failed { .. }));
 }
 
@@ -313,9 +197,7 @@ fn an_unusable_plan_goes_back_until_the_retries_end() {
 fn a_planner_without_a_model_fails_the_run() {
     let mut live = Live::with(Limits::default());
     live.retrieve();
-    live.feed(StepResult::ModelFailed {
-        message: "no route to host".to_owned(),
-    });
+    live.feed(StepResult::ModelFailed { message: "no route to host".to_owned() });
     assert_eq!(live.finish().reply, "Planning failed: no route to host");
 }
 
@@ -324,13 +206,8 @@ fn needs_fix_injects_before_what_waits() {
     let mut live = Live::planned(vec![skill(true), msg()]);
     live.done();
     let event = live.feed(fix(&[skill(false), skill(true)]));
-    assert_eq!(
-        way(&event),
-        [(Node::Critic, Why::NeedsFix, Node::Reasoning)]
-    );
-    let Step::Start { brief, .. } = live.run.next_step() else {
-        panic!()
-    };
+    assert_eq!(way(&event), [(Node::Critic, Why::NeedsFix, Node::Reasoning)]);
+    let Step::Start { brief, .. } = live.run.next_step() else { panic!() };
     assert_eq!((brief.number, brief.of, brief.task.review), (2, 4, false));
     live.done();
     live.done();
@@ -350,8 +227,7 @@ fn after_too_many_fixes_the_reviewer_is_left_out() {
     assert_eq!(limit_names(&event), ["max_review_depth"]);
     let notice = live.told();
     assert!(
-        notice.contains("Task 4 (skill chart) was not reviewed")
-            && notice.contains("max_review_depth"),
+        notice.contains("Task 4 (skill chart) was not reviewed") && notice.contains("max_review_depth"),
         "{notice}"
     );
     live.done();
@@ -360,18 +236,12 @@ fn after_too_many_fixes_the_reviewer_is_left_out() {
 
 #[test]
 fn a_fix_that_does_not_fit_is_a_replan() {
-    let mut live = Live::with(Limits {
-        max_tasks: 2,
-        ..Limits::default()
-    });
+    let mut live = Live::with(Limits { max_tasks: 2, ..Limits::default() });
     live.retrieve();
     live.feed(plan(vec![skill(true), msg()]));
     live.done();
     let event = live.feed(fix(&[skill(false)]));
-    assert_eq!(
-        (limit_names(&event), way(&event)[0].1),
-        (vec!["max_tasks"], Why::Replan)
-    );
+    assert_eq!((limit_names(&event), way(&event)[0].1), (vec!["max_tasks"], Why::Replan));
     assert!(live.told().contains("max_tasks allows (2)"));
 }
 
@@ -383,38 +253,20 @@ fn replan_tells_the_user_and_then_the_planner_everything() {
     let event = live.feed(replan("wrong file"));
     assert_eq!(way(&event), [(Node::Critic, Why::Replan, Node::Planner)]);
     let notice = live.told();
-    assert!(
-        notice.contains("wrong file") && notice.contains("1 of 3"),
-        "{notice}"
-    );
-    let Step::Plan(ask) = live.run.next_step() else {
-        panic!()
-    };
+    assert!(notice.contains("wrong file") && notice.contains("1 of 3"), "{notice}");
+    let Step::Plan(ask) = live.run.next_step() else { panic!() };
     let context = ask.replan.unwrap();
-    assert_eq!(
-        (context.completed.len(), context.remaining.as_slice()),
-        (1, &[msg()][..])
-    );
+    assert_eq!((context.completed.len(), context.remaining.as_slice()), (1, &[msg()][..]));
     assert_eq!(context.failure.reason, "wrong file");
-    let [attempt] = &context.history[..] else {
-        panic!()
-    };
-    assert_eq!(
-        (attempt.goal.as_str(), attempt.reason.as_str()),
-        ("draw", "wrong file")
-    );
+    let [attempt] = &context.history[..] else { panic!() };
+    assert_eq!((attempt.goal.as_str(), attempt.reason.as_str()), ("draw", "wrong file"));
     assert_eq!(
         attempt.tried,
-        [
-            r#"skill chart {"file":"a.csv"} → done"#,
-            r#"skill chart {"file":"a.csv"} → wrong file"#
-        ]
+        [r#"skill chart {"file":"a.csv"} → done"#, r#"skill chart {"file":"a.csv"} → wrong file"#]
     );
     // The context stays while the planner is asked to correct itself.
     live.feed(unplanned());
-    let Step::Plan(ask) = live.run.next_step() else {
-        panic!()
-    };
+    let Step::Plan(ask) = live.run.next_step() else { panic!() };
     assert!(ask.replan.is_some() && ask.attempt == 2);
     live.feed(plan(vec![skill(false), msg()]));
     live.done();
@@ -432,19 +284,12 @@ fn replanning_ends() {
             live.told();
             live.feed(plan(vec![skill(true), msg()]));
         } else {
-            assert_eq!(
-                way(&event),
-                [(Node::Critic, Why::ReplansExhausted, Node::Output)]
-            );
+            assert_eq!(way(&event), [(Node::Critic, Why::ReplansExhausted, Node::Output)]);
             assert_eq!(limit_names(&event), ["max_replan_depth"]);
         }
     }
     let outcome = live.finish();
-    assert!(
-        outcome.reply.contains("no 3") && outcome.reply.contains("max_replan_depth"),
-        "{}",
-        outcome.reply
-    );
+    assert!(outcome.reply.contains("no 3") && outcome.reply.contains("max_replan_depth"), "{}", outcome.reply);
     assert!(matches!(outcome.ending, Ending::Failed { .. }));
 }
 
@@ -458,12 +303,7 @@ fn an_unreviewed_failure_is_a_replan_with_the_error() {
     live.feed(plan(vec![msg()]));
     live.execute(|report| report.text = "Sorry.".to_owned());
     let outcome = live.finish();
-    assert_eq!(
-        outcome.ending,
-        Ending::Failed {
-            reason: "boom".to_owned()
-        }
-    );
+    assert_eq!(outcome.ending, Ending::Failed { reason: "boom".to_owned() });
     assert_eq!(outcome.reply, "Sorry.\n\nboom");
 }
 
@@ -482,12 +322,7 @@ fn what_the_reviewer_rejected_stays_rejected() {
     live.told();
     live.feed(plan(vec![msg()]));
     live.done();
-    assert_eq!(
-        live.finish().ending,
-        Ending::Failed {
-            reason: "empty chart".to_owned()
-        }
-    );
+    assert_eq!(live.finish().ending, Ending::Failed { reason: "empty chart".to_owned() });
 }
 
 #[test]
@@ -497,17 +332,11 @@ fn a_reviewer_may_approve_an_exit_code_but_not_a_limit() {
         live.execute(|report| {
             report.status = TaskStatus::Failed;
             report.exit_code = Some(1);
-            report.error = Some(TaskError {
-                limit,
-                ..error("ended with 1")
-            });
+            report.error = Some(TaskError { limit, ..error("ended with 1") });
         });
         live.feed(ok());
         live.done();
-        assert_eq!(
-            matches!(live.finish().ending, Ending::Failed { .. }),
-            failed
-        );
+        assert_eq!(matches!(live.finish().ending, Ending::Failed { .. }), failed);
     }
 }
 
@@ -539,10 +368,7 @@ fn a_review_that_cannot_be_read_leaves_the_status_to_decide() {
         }
         let event = live.feed(unreviewed());
         assert_eq!(limit_names(&event), ["max_parse_retries"]);
-        assert_eq!(
-            way(&event)[0].1,
-            if fails { Why::Replan } else { Why::TasksRemain }
-        );
+        assert_eq!(way(&event)[0].1, if fails { Why::Replan } else { Why::TasksRemain });
         assert!(live.told().contains("could not be read after 4 attempts"));
     }
 }
@@ -551,9 +377,7 @@ fn a_review_that_cannot_be_read_leaves_the_status_to_decide() {
 fn a_reviewer_without_a_model_leaves_the_status_to_decide() {
     let mut live = Live::planned(vec![skill(true), msg()]);
     live.done();
-    live.feed(StepResult::ModelFailed {
-        message: "timed out".to_owned(),
-    });
+    live.feed(StepResult::ModelFailed { message: "timed out".to_owned() });
     assert!(live.told().contains("could not be reviewed (timed out)"));
     live.done();
     assert_eq!(live.finish().ending, Ending::Done);
@@ -563,35 +387,17 @@ fn a_reviewer_without_a_model_leaves_the_status_to_decide() {
 fn a_blocked_plan_talks_and_fails() {
     let mut live = Live::with(Limits::default());
     live.retrieve();
-    let plan = Plan {
-        goal: "g".to_owned(),
-        tasks: vec![msg()],
-        blocked: Some("there is no sea.csv".to_owned()),
-    };
-    live.feed(StepResult::Planned {
-        plan,
-        chatter: String::new(),
-        secrets: Vec::new(),
-        call: Call::default(),
-    });
+    let plan = Plan { goal: "g".to_owned(), tasks: vec![msg()], blocked: Some("there is no sea.csv".to_owned()) };
+    live.feed(StepResult::Planned { plan, chatter: String::new(), secrets: Vec::new(), call: Call::default() });
     live.execute(|report| report.text = "I looked, but there is no sea.csv.".to_owned());
     let outcome = live.finish();
-    assert_eq!(
-        outcome.ending,
-        Ending::Failed {
-            reason: "there is no sea.csv".to_owned()
-        }
-    );
+    assert_eq!(outcome.ending, Ending::Failed { reason: "there is no sea.csv".to_owned() });
     assert_eq!(outcome.reply, "I looked, but there is no sea.csv.");
 }
 
 #[test]
 fn a_message_is_said_only_once_the_critic_accepts_it() {
-    let reviewed = Task {
-        review: true,
-        expect: Some("polite".to_owned()),
-        ..msg()
-    };
+    let reviewed = Task { review: true, expect: Some("polite".to_owned()), ..msg() };
     let mut live = Live::planned(vec![reviewed]);
     let event = live.execute(|report| report.text = "Rude.".to_owned());
     assert_eq!(event.say, None);
@@ -614,63 +420,23 @@ fn files_are_listed_once_as_they_were_last() {
     live.execute(|report| report.files = vec![file("pub/a.svg", 1), file("pub/b.svg", 2)]);
     live.execute(|report| report.files = vec![file("pub/a.svg", 3)]);
     live.done();
-    assert_eq!(
-        live.finish().files,
-        [file("pub/a.svg", 3), file("pub/b.svg", 2)]
-    );
+    assert_eq!(live.finish().files, [file("pub/a.svg", 3), file("pub/b.svg", 2)]);
 }
 
 #[test]
 fn tokens_run_out() {
-    let call = |tokens| Call {
-        model: "m".to_owned(),
-        usage: Usage {
-            input_tokens: tokens,
-            output_tokens: 0,
-        },
-    };
-    let mut live = Live::with(Limits {
-        max_tokens_per_run: 100,
-        ..Limits::default()
-    });
+    let call = |tokens| Call { model: "m".to_owned(), usage: Usage { input_tokens: tokens, output_tokens: 0 } };
+    let mut live = Live::with(Limits { max_tokens_per_run: 100, ..Limits::default() });
     live.retrieve();
-    let StepResult::Planned {
-        plan,
-        chatter,
-        secrets,
-        ..
-    } = plan(vec![skill(true), msg()])
-    else {
-        panic!()
-    };
-    live.feed(StepResult::Planned {
-        plan,
-        chatter,
-        secrets,
-        call: call(60),
-    });
+    let StepResult::Planned { plan, chatter, secrets, .. } = plan(vec![skill(true), msg()]) else { panic!() };
+    live.feed(StepResult::Planned { plan, chatter, secrets, call: call(60) });
     live.done();
-    let StepResult::Reviewed { verdict, .. } = replan("no") else {
-        panic!()
-    };
-    let event = live.feed(StepResult::Reviewed {
-        verdict,
-        call: call(40),
-    });
-    assert_eq!(
-        way(&event),
-        [(Node::Critic, Why::OutOfTokens, Node::Output)]
-    );
+    let StepResult::Reviewed { verdict, .. } = replan("no") else { panic!() };
+    let event = live.feed(StepResult::Reviewed { verdict, call: call(40) });
+    assert_eq!(way(&event), [(Node::Critic, Why::OutOfTokens, Node::Output)]);
     let outcome = live.finish();
-    assert_eq!(
-        outcome.ending,
-        Ending::LimitHit(LimitReached::new("max_tokens_per_run", 100))
-    );
-    assert!(
-        outcome.reply.contains("limits.max_tokens_per_run"),
-        "{}",
-        outcome.reply
-    );
+    assert_eq!(outcome.ending, Ending::LimitHit(LimitReached::new("max_tokens_per_run", 100)));
+    assert!(outcome.reply.contains("limits.max_tokens_per_run"), "{}", outcome.reply);
     assert_eq!(live.run.usage().total(), 100);
 }
 
@@ -681,9 +447,7 @@ fn an_interrupted_task_is_shown_to_the_critic_and_not_run_again() {
     live.feed(StepResult::Started { task: 0 });
     let mut run = Run::replay(live.run.spec.clone(), &live.log).unwrap();
     let event = run.interrupt().unwrap().unwrap();
-    let Step::Review(ask) = run.next_step() else {
-        panic!()
-    };
+    let Step::Review(ask) = run.next_step() else { panic!() };
     assert_eq!(ask.report.status, TaskStatus::Interrupted);
     assert_eq!(event.result.name(), "executed");
     // Without a review it is a reason to plan again.
@@ -707,44 +471,22 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         assert_eq!(live.run, before, "{error}");
         error.to_string()
     };
-    assert_eq!(
-        refuse(&mut live, ok()),
-        "the run waits for the result of retrieve, and reviewed is not one"
-    );
+    assert_eq!(refuse(&mut live, ok()), "the run waits for the result of retrieve, and reviewed is not one");
     live.retrieve();
     assert!(refuse(&mut live, plan(vec![])).contains("at least one task"));
     assert!(refuse(&mut live, plan(vec![skill(false)])).contains("the last task must be a msg"));
     live.feed(plan(vec![skill(true), msg()]));
-    assert!(
-        refuse(&mut live, StepResult::Started { task: 1 })
-            .contains("waits for the result of start")
-    );
+    assert!(refuse(&mut live, StepResult::Started { task: 1 }).contains("waits for the result of start"));
     live.feed(StepResult::Started { task: 0 });
     let report = Box::new(TaskReport::new(msg(), TaskStatus::Done, ""));
-    let result = StepResult::Executed {
-        task: 0,
-        report,
-        call: None,
-    };
+    let result = StepResult::Executed { task: 0, report, call: None };
     assert!(refuse(&mut live, result).contains("another task"));
     let report = Box::new(TaskReport::new(skill(true), TaskStatus::Done, ""));
-    live.feed(StepResult::Executed {
-        task: 0,
-        report,
-        call: None,
-    });
+    live.feed(StepResult::Executed { task: 0, report, call: None });
     assert!(refuse(&mut live, fix(&[])).contains("needs_fix without tasks"));
     assert!(refuse(&mut live, verdict(json!({"status": "replan"}))).contains("without a reason"));
     live.feed(replan("x"));
-    assert!(
-        refuse(
-            &mut live,
-            StepResult::Told {
-                text: "else".to_owned()
-            }
-        )
-        .contains("result of tell")
-    );
+    assert!(refuse(&mut live, StepResult::Told { text: "else".to_owned() }).contains("result of tell"));
 }
 
 #[test]
@@ -752,10 +494,7 @@ fn a_log_that_says_something_else_is_noticed() {
     let mut live = Live::planned(vec![msg()]);
     live.done();
     live.log[2].moves[0].to = Node::End;
-    assert_eq!(
-        Run::replay(live.run.spec.clone(), &live.log),
-        Err(IllegalResult::Diverged { index: 2 })
-    );
+    assert_eq!(Run::replay(live.run.spec.clone(), &live.log), Err(IllegalResult::Diverged { index: 2 }));
 }
 
 #[test]
@@ -763,26 +502,14 @@ fn events_are_tagged_with_their_kind() {
     let live = Live::planned(vec![msg()]);
     let event = serde_json::to_value(&live.log[1]).unwrap();
     assert_eq!(event["kind"], "planned");
-    assert_eq!(
-        event["moves"][0],
-        json!({"from": "planner", "why": "planned", "to": "reasoning"})
-    );
-    assert_eq!(
-        event["plan"]["tasks"][0],
-        json!({"type": "msg", "detail": "tell", "notify": true})
-    );
+    assert_eq!(event["moves"][0], json!({"from": "planner", "why": "planned", "to": "reasoning"}));
+    assert_eq!(event["plan"]["tasks"][0], json!({"type": "msg", "detail": "tell", "notify": true}));
 }
 
 /// One random number per decision: what the world answers to a step.
 fn answer(step: &Step, dice: u32) -> StepResult {
-    let tokens = Usage {
-        input_tokens: u64::from(dice % 97),
-        output_tokens: u64::from(dice % 13),
-    };
-    let call = Call {
-        model: "m".to_owned(),
-        usage: tokens,
-    };
+    let tokens = Usage { input_tokens: u64::from(dice % 97), output_tokens: u64::from(dice % 13) };
+    let call = Call { model: "m".to_owned(), usage: tokens };
     // Mostly reviewed skills: they are what leads into the far corners of the graph.
     let some = |kind: u32| -> Vec<Task> {
         let task = |n: u32| match (kind >> (2 * n)) % 4 {
@@ -792,19 +519,10 @@ fn answer(step: &Step, dice: u32) -> StepResult {
         (0..=kind % 3).map(task).collect()
     };
     match step {
-        Step::Retrieve => StepResult::Retrieved {
-            route: Route::High,
-            files: Vec::new(),
-        },
+        Step::Retrieve => StepResult::Retrieved { route: Route::High, files: Vec::new() },
         Step::Plan(_) => match dice % 5 {
-            0 => StepResult::Unplanned {
-                chatter: "hm".to_owned(),
-                correction: correction(),
-                call,
-            },
-            1 if dice % 40 == 1 => StepResult::ModelFailed {
-                message: "gone".to_owned(),
-            },
+            0 => StepResult::Unplanned { chatter: "hm".to_owned(), correction: correction(), call },
+            1 if dice % 40 == 1 => StepResult::ModelFailed { message: "gone".to_owned() },
             _ => {
                 let mut tasks = some(dice / 5);
                 let blocked = (dice.is_multiple_of(11)).then(|| "cannot".to_owned());
@@ -812,17 +530,8 @@ fn answer(step: &Step, dice: u32) -> StepResult {
                     tasks.clear();
                 }
                 tasks.push(msg());
-                let plan = Plan {
-                    goal: format!("g{dice}"),
-                    tasks,
-                    blocked,
-                };
-                StepResult::Planned {
-                    plan,
-                    chatter: String::new(),
-                    secrets: Vec::new(),
-                    call,
-                }
+                let plan = Plan { goal: format!("g{dice}"), tasks, blocked };
+                StepResult::Planned { plan, chatter: String::new(), secrets: Vec::new(), call }
             }
         },
         Step::Start { task, .. } => StepResult::Started { task: *task },
@@ -832,73 +541,37 @@ fn answer(step: &Step, dice: u32) -> StepResult {
                 1..=3 if dice.is_multiple_of(7) => TaskStatus::Interrupted,
                 _ => TaskStatus::Done,
             };
-            let mut report = Box::new(TaskReport::new(
-                brief.task.clone(),
-                status,
-                format!("text {dice}"),
-            ));
+            let mut report = Box::new(TaskReport::new(brief.task.clone(), status, format!("text {dice}")));
             report.exit_code = (dice.is_multiple_of(3)).then_some(1);
-            StepResult::Executed {
-                task: *task,
-                report,
-                call: Some(call),
-            }
+            StepResult::Executed { task: *task, report, call: Some(call) }
         }
         Step::Review(_) => match dice % 6 {
-            0 => StepResult::Unreviewed {
-                correction: correction(),
-                call,
-            },
+            0 => StepResult::Unreviewed { correction: correction(), call },
             1 => replan("because"),
             2 | 3 => fix(&some(dice / 6)),
             4 => verdict(json!({"status": "ok", "goal_met": !dice.is_multiple_of(5)})),
-            _ if dice % 30 == 5 => StepResult::ModelFailed {
-                message: "gone".to_owned(),
-            },
+            _ if dice % 30 == 5 => StepResult::ModelFailed { message: "gone".to_owned() },
             _ => StepResult::Reviewed {
-                verdict: Verdict {
-                    status: Status::Ok,
-                    inject: vec![],
-                    reason: None,
-                    learn: None,
-                    goal_met: None,
-                },
+                verdict: Verdict { status: Status::Ok, inject: vec![], reason: None, learn: None, goal_met: None },
                 call,
             },
         },
         Step::Tell { text } => StepResult::Told { text: text.clone() },
-        Step::Finish(outcome) => StepResult::Finished {
-            reply: outcome.reply.clone(),
-        },
+        Step::Finish(outcome) => StepResult::Finished { reply: outcome.reply.clone() },
         Step::Ended => unreachable!("nobody answers the end"),
     }
 }
 
 fn some_limits() -> impl Strategy<Value = Limits> {
-    (
-        0u32..4,
-        0u32..4,
-        0u32..4,
-        4usize..12,
-        prop_oneof![Just(u64::MAX), 50u64..3_000],
+    (0u32..4, 0u32..4, 0u32..4, 4usize..12, prop_oneof![Just(u64::MAX), 50u64..3_000]).prop_map(
+        |(max_parse_retries, max_review_depth, max_replan_depth, max_tasks, max_tokens_per_run)| Limits {
+            max_parse_retries,
+            max_review_depth,
+            max_replan_depth,
+            max_tasks,
+            max_tokens_per_run,
+        },
     )
-        .prop_map(
-            |(
-                max_parse_retries,
-                max_review_depth,
-                max_replan_depth,
-                max_tasks,
-                max_tokens_per_run,
-            )| {
-                Limits {
-                    max_parse_retries,
-                    max_review_depth,
-                    max_replan_depth,
-                    max_tasks,
-                    max_tokens_per_run,
-                }
-            },
-        )
 }
 
 proptest! {

@@ -56,11 +56,7 @@ pub(super) fn calls(reader: &mut Reader) {
         if let Some(grouped) = group::by_time(&function, &column) {
             reader.group_by(grouped);
         } else {
-            let function = if function == "avg" {
-                "mean"
-            } else {
-                function.as_str()
-            };
+            let function = if function == "avg" { "mean" } else { function.as_str() };
             reader.compute(function, &column);
         }
         reader.take(i, i + 1);
@@ -93,16 +89,12 @@ pub(super) fn read(reader: &mut Reader) {
             i = end;
             continue;
         }
-        let found = reader.column_at(i, Reach::Words).or_else(|| {
-            (!is_plain_english(reader, word))
-                .then(|| reader.column_at(i, Reach::Spelling))
-                .flatten()
-        });
+        let found = reader
+            .column_at(i, Reach::Words)
+            .or_else(|| (!is_plain_english(reader, word)).then(|| reader.column_at(i, Reach::Spelling)).flatten());
         // "total volume" is a sum even where a column is called total.
         let is_function = function(word).filter(|_| {
-            found.as_ref().is_none_or(|(_, end)| {
-                *end == i + 1 && reader.column_at(i + 1, Reach::Words).is_some()
-            })
+            found.as_ref().is_none_or(|(_, end)| *end == i + 1 && reader.column_at(i + 1, Reach::Words).is_some())
         });
         if let Some(name) = is_function {
             if applied {
@@ -121,17 +113,15 @@ pub(super) fn read(reader: &mut Reader) {
                     reader.query.columns.push(column);
                 }
             } else {
-                let numeric = reader
-                    .kind_of(&column)
-                    .is_none_or(|kind| kind == ColumnKind::Number);
+                let numeric = reader.kind_of(&column).is_none_or(|kind| kind == ColumnKind::Number);
                 for function in &functions {
-                    if numeric || matches!(function.as_str(), "min" | "max" | "count" | "distinct")
-                    {
+                    if numeric || matches!(function.as_str(), "min" | "max" | "count" | "distinct") {
                         reader.compute(function, &column);
                     } else {
-                        reader.query.problems.push(format!(
-                            "the {function} of {column} cannot be taken: it holds no numbers"
-                        ));
+                        reader
+                            .query
+                            .problems
+                            .push(format!("the {function} of {column} cannot be taken: it holds no numbers"));
                     }
                 }
                 applied = true;
@@ -160,11 +150,7 @@ pub(super) fn read(reader: &mut Reader) {
 
 /// "90th percentile".
 fn percentile(reader: &Reader, i: usize) -> Option<(String, usize)> {
-    let n: u8 = reader
-        .norm(i)
-        .trim_end_matches(|c: char| c.is_alphabetic())
-        .parse()
-        .ok()?;
+    let n: u8 = reader.norm(i).trim_end_matches(|c: char| c.is_alphabetic()).parse().ok()?;
     (reader.norm(i + 1) == "percentile" && n < 100).then(|| (format!("p{n}"), i + 2))
 }
 
@@ -182,32 +168,20 @@ fn counting(reader: &mut Reader, i: usize) -> Option<usize> {
         _ => return None,
     };
     let mut k = reader.skip(start, &[]);
-    let distinct = reader
-        .word(k)
-        .is_some_and(|w| function(w) == Some("distinct"));
+    let distinct = reader.word(k).is_some_and(|w| function(w) == Some("distinct"));
     if distinct {
         k += 1;
     }
     let word = reader.word(k)?;
     if reader.is_row(word) {
         reader.compute("count", "");
-    } else if let (true, Some(date)) = (
-        matches!(word.norm.as_str(), "days" | "day" | "dates"),
-        reader.date(),
-    ) {
+    } else if let (true, Some(date)) = (matches!(word.norm.as_str(), "days" | "day" | "dates"), reader.date()) {
         // Days and not rows: a day may have a row per city.
-        let computed = Computed {
-            text: format!("distinct({date}) as days"),
-            column: "days".to_owned(),
-        };
+        let computed = Computed { text: format!("distinct({date}) as days"), column: "days".to_owned() };
         reader.query.compute.push(computed);
     } else {
         let (column, end) = reader.column_at(k, Reach::Words)?;
-        let function = if distinct || reader.kind_of(&column) == Some(ColumnKind::Text) {
-            "distinct"
-        } else {
-            "count"
-        };
+        let function = if distinct || reader.kind_of(&column) == Some(ColumnKind::Text) { "distinct" } else { "count" };
         reader.compute(function, &column);
         return Some(end);
     }
@@ -231,24 +205,13 @@ pub(super) fn mean_of_columns(query: &mut Query, is_number: impl Fn(&str) -> boo
     if query.group.is_empty() || !query.compute.is_empty() || !query.order.is_empty() {
         return;
     }
-    let numbers: Vec<String> = query
-        .columns
-        .iter()
-        .filter(|name| is_number(name))
-        .cloned()
-        .collect();
+    let numbers: Vec<String> = query.columns.iter().filter(|name| is_number(name)).cloned().collect();
     if numbers.is_empty() {
         return;
     }
     for column in &numbers {
-        query.compute.push(Computed {
-            text: format!("mean({column})"),
-            column: format!("mean_{column}"),
-        });
+        query.compute.push(Computed { text: format!("mean({column})"), column: format!("mean_{column}") });
     }
     query.columns.retain(|name| !numbers.contains(name));
-    query.notes.push(format!(
-        "nothing was said about how to combine {}, so the mean was taken",
-        numbers.join(" and ")
-    ));
+    query.notes.push(format!("nothing was said about how to combine {}, so the mean was taken", numbers.join(" and ")));
 }

@@ -8,34 +8,13 @@ use super::query::Query;
 use super::schema::{Arg, Use, first};
 
 /// Writes a query into the arguments that are for it; what has no argument is a problem.
-pub(super) fn put_query(
-    query: &Query,
-    args: &[Arg],
-    out: &mut Map<String, Value>,
-    problems: &mut Vec<String>,
-) {
+pub(super) fn put_query(query: &Query, args: &[Arg], out: &mut Map<String, Value>, problems: &mut Vec<String>) {
     let list = |texts: Vec<String>| Value::from(texts);
-    let order = query
-        .order
-        .iter()
-        .map(|(c, desc)| {
-            if *desc {
-                format!("{c} desc")
-            } else {
-                c.clone()
-            }
-        })
-        .collect();
+    let order = query.order.iter().map(|(c, desc)| if *desc { format!("{c} desc") } else { c.clone() }).collect();
     let parts = [
         (Use::Condition, list(query.conditions.clone())),
-        (
-            Use::Group,
-            list(query.group.iter().map(|g| g.text.clone()).collect()),
-        ),
-        (
-            Use::Aggregate,
-            list(query.compute.iter().map(|c| c.text.clone()).collect()),
-        ),
+        (Use::Group, list(query.group.iter().map(|g| g.text.clone()).collect())),
+        (Use::Aggregate, list(query.compute.iter().map(|c| c.text.clone()).collect())),
         (Use::Order, list(order)),
         (Use::Limit, query.limit.map_or(json!([]), |n| json!(n))),
     ];
@@ -61,23 +40,10 @@ pub(super) fn put_query(
 
 /// The columns of a query's result, where they can be known.
 pub(super) fn result_columns(query: &Query, columns: Option<&[Column]>) -> Option<Vec<Column>> {
-    let mut out: Vec<Column> = query
-        .group
-        .iter()
-        .map(|g| Column {
-            name: g.column.clone(),
-            kind: g.kind,
-        })
-        .collect();
-    out.extend(query.compute.iter().map(|c| Column {
-        name: c.column.clone(),
-        kind: ColumnKind::Number,
-    }));
+    let mut out: Vec<Column> = query.group.iter().map(|g| Column { name: g.column.clone(), kind: g.kind }).collect();
+    out.extend(query.compute.iter().map(|c| Column { name: c.column.clone(), kind: ColumnKind::Number }));
     if !query.group.is_empty() && query.compute.is_empty() {
-        out.push(Column {
-            name: "count".to_owned(),
-            kind: ColumnKind::Number,
-        });
+        out.push(Column { name: "count".to_owned(), kind: ColumnKind::Number });
     }
     if !out.is_empty() {
         return Some(out);
@@ -86,11 +52,5 @@ pub(super) fn result_columns(query: &Query, columns: Option<&[Column]>) -> Optio
     if query.columns.is_empty() {
         return Some(all.to_vec());
     }
-    Some(
-        query
-            .columns
-            .iter()
-            .filter_map(|name| all.iter().find(|c| c.name == *name).cloned())
-            .collect(),
-    )
+    Some(query.columns.iter().filter_map(|name| all.iter().find(|c| c.name == *name).cloned()).collect())
 }

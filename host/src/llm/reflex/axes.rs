@@ -19,10 +19,7 @@ use super::word::{Shape, Word, key};
 /// Fills the column arguments of `fill` from its unused words. `query_skill` is the skill that can run a query and
 /// save its result.
 pub(super) fn fill<'a>(fill: &mut Fill<'a>, query_skill: Option<(usize, &'a [Arg<'a>])>) {
-    let untouched = !fill
-        .args
-        .iter()
-        .any(|a| is_column(a) && fill.out.contains_key(a.name));
+    let untouched = !fill.args.iter().any(|a| is_column(a) && fill.out.contains_key(a.name));
     if untouched && let Some((skill, args)) = query_skill {
         let (query, free) = fill.read_query();
         if query.is_derived() && query.leftover.is_empty() {
@@ -75,11 +72,7 @@ fn derive<'a>(fill: &mut Fill<'a>, mut query: Query, skill: usize, args: &'a [Ar
         };
         values = query.columns.clone();
         if values.is_empty() {
-            values = query
-                .order
-                .iter()
-                .map(|(column, _)| column.clone())
-                .collect();
+            values = query.order.iter().map(|(column, _)| column.clone()).collect();
         }
         query.group.clear();
         query.columns = along.iter().chain(&values).cloned().collect();
@@ -90,12 +83,7 @@ fn derive<'a>(fill: &mut Fill<'a>, mut query: Query, skill: usize, args: &'a [Ar
     } else if query.group.is_empty() {
         fill.problems.push(format!(
             "{} is one value, which leaves nothing to draw; say by what, such as \"by month\"",
-            query
-                .compute
-                .iter()
-                .map(|c| c.text.as_str())
-                .collect::<Vec<_>>()
-                .join(", ")
+            query.compute.iter().map(|c| c.text.as_str()).collect::<Vec<_>>().join(", ")
         ));
     }
     let mut prior = Map::new();
@@ -103,11 +91,7 @@ fn derive<'a>(fill: &mut Fill<'a>, mut query: Query, skill: usize, args: &'a [Ar
     fill.problems.append(&mut query.problems);
     fill.notes.append(&mut query.notes);
     fill.score += 2 * query.weight() as i32 - 3;
-    fill.prior = Some(Prior {
-        skill,
-        args: prior,
-        produces: result_columns(&query, columns.map(|all| &**all)),
-    });
+    fill.prior = Some(Prior { skill, args: prior, produces: result_columns(&query, columns.map(|all| &**all)) });
     let (x, y) = axes(fill.args);
     if let (Some(x), Some(column)) = (x, along.first()) {
         fill.out.insert(x.name.to_owned(), json!(column));
@@ -122,13 +106,7 @@ fn cues<'a>(fill: &Fill<'a>) -> BTreeMap<String, Arg<'a>> {
     let mut cues = BTreeMap::new();
     for template in &fill.skill.templates {
         for pair in template.windows(2) {
-            if let [
-                Item::Literal {
-                    key,
-                    content: false,
-                },
-                Item::Slot(name),
-            ] = pair
+            if let [Item::Literal { key, content: false }, Item::Slot(name)] = pair
                 && let Some(arg) = fill.args.iter().find(|a| a.name == *name && is_column(a))
             {
                 cues.entry(key.clone()).or_insert(*arg);
@@ -148,19 +126,12 @@ fn by_cue(fill: &mut Fill<'_>) {
         if fill.used[i] || !matches!(word.shape, Shape::Plain | Shape::Quoted) {
             continue;
         }
-        match cues
-            .get(&key(&word.norm))
-            .filter(|_| word.norm != "and" && !word.is_content())
-        {
+        match cues.get(&key(&word.norm)).filter(|_| word.norm != "and" && !word.is_content()) {
             Some(arg) => {
                 current = *arg;
                 parts.push((current, Vec::new()));
             }
-            None => parts
-                .last_mut()
-                .expect("starts with one")
-                .1
-                .push(word.clone()),
+            None => parts.last_mut().expect("starts with one").1.push(word.clone()),
         }
         fill.used[i] = true;
     }
@@ -192,12 +163,8 @@ fn by_shape(fill: &mut Fill<'_>) {
         return;
     };
     let columns = source.columns.as_deref().unwrap_or_default();
-    let values: Vec<String> = columns
-        .iter()
-        .skip(source.groups)
-        .filter(|c| c.kind == ColumnKind::Number)
-        .map(|c| c.name.clone())
-        .collect();
+    let values: Vec<String> =
+        columns.iter().skip(source.groups).filter(|c| c.kind == ColumnKind::Number).map(|c| c.name.clone()).collect();
     if let (Some(x), Some(group)) = (x, columns.first())
         && !fill.out.contains_key(x.name)
     {

@@ -53,16 +53,10 @@ struct Trail {
 pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>, String> {
     let said = words(scene.text);
     if said.len() > MAX_WORDS {
-        return Err(format!(
-            "the message has {} words, more than the {MAX_WORDS} that the rules read",
-            said.len()
-        ));
+        return Err(format!("the message has {} words, more than the {MAX_WORDS} that the rules read", said.len()));
     }
     let clauses = split(&said, &verbs(scene.skills), &scene.files);
-    let mut trail = Trail {
-        source: mentioned(scene, messages),
-        ..Trail::default()
-    };
+    let mut trail = Trail { source: mentioned(scene, messages), ..Trail::default() };
     let mut scene = scene.clone();
     for clause in &clauses {
         if clause.len() > MAX_CLAUSE {
@@ -109,30 +103,20 @@ fn opened(scene: &Scene, clause: &[Word]) -> Option<Source> {
     let only_opens = clause
         .iter()
         .filter(|w| w.is_content() && w.shape == Shape::Plain)
-        .all(|w| {
-            matches!(
-                w.norm.as_str(),
-                "load" | "open" | "read" | "take" | "consider" | "look"
-            )
-        });
+        .all(|w| matches!(w.norm.as_str(), "load" | "open" | "read" | "take" | "consider" | "look"));
     only_opens.then(|| scene.file(&file.raw).cloned()).flatten()
 }
 
 /// "save it as monthly.csv" after a step whose result can be saved.
 fn save_as(scene: &Scene, trail: &mut Trail, clause: &[Word]) -> bool {
-    let content: Vec<&Word> = clause
-        .iter()
-        .filter(|w| w.is_content() && w.norm != "result")
-        .collect();
+    let content: Vec<&Word> = clause.iter().filter(|w| w.is_content() && w.norm != "result").collect();
     let file = match content.as_slice() {
         [verb] if is_saving(verb) => None,
         [verb, file] if is_saving(verb) && file.shape == Shape::File => Some(file.raw.clone()),
         _ => return false,
     };
-    let Some((step, save)) = trail
-        .steps
-        .last_mut()
-        .and_then(|s| first(&scene.skills[s.skill].args, Use::Save).map(|a| (s, a.name)))
+    let Some((step, save)) =
+        trail.steps.last_mut().and_then(|s| first(&scene.skills[s.skill].args, Use::Save).map(|a| (s, a.name)))
     else {
         // A step that has no say in where it writes leaves its files in the workspace anyway.
         return file.is_none() && !trail.steps.is_empty();
@@ -152,17 +136,11 @@ fn is_saving(word: &Word) -> bool {
 fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<Draft>, String> {
     let named = clause.iter().find(|w| {
         w.shape == Shape::File
-            || (w.shape == Shape::Plain
-                && w.is_content()
-                && scene.file(&w.raw).is_some_and(|f| f.path.contains('.')))
+            || (w.shape == Shape::Plain && w.is_content() && scene.file(&w.raw).is_some_and(|f| f.path.contains('.')))
     });
     if let Some(word) = named.filter(|w| w.shape == Shape::File || !is_column_of(scene, w)) {
         // A file that is not there yet is a file of unknown columns.
-        let unknown = || Source {
-            path: word.raw.clone(),
-            columns: None,
-            groups: 0,
-        };
+        let unknown = || Source { path: word.raw.clone(), columns: None, groups: 0 };
         let source = scene.file(&word.raw).cloned().unwrap_or_else(unknown);
         return settle(best(scene, clause, Some(&source)));
     }
@@ -181,9 +159,7 @@ fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<Draft>
     let mut fits: Vec<Draft> = Vec::new();
     for table in scene.tables() {
         match best(scene, clause, Some(table)) {
-            Some(draft)
-                if draft.problems.is_empty() && !draft.took_source && draft.prior.is_none() =>
-            {
+            Some(draft) if draft.problems.is_empty() && !draft.took_source && draft.prior.is_none() => {
                 return Ok(Some(draft));
             }
             Some(draft) if draft.problems.is_empty() => fits.push(draft),
@@ -203,12 +179,7 @@ fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<Draft>
 }
 
 fn is_column_of(scene: &Scene, word: &Word) -> bool {
-    scene.tables().any(|t| {
-        t.columns
-            .iter()
-            .flat_map(|c| c.iter())
-            .any(|c| c.name.eq_ignore_ascii_case(&word.norm))
-    })
+    scene.tables().any(|t| t.columns.iter().flat_map(|c| c.iter()).any(|c| c.name.eq_ignore_ascii_case(&word.norm)))
 }
 
 fn settle(draft: Option<Draft>) -> Result<Option<Draft>, String> {
@@ -223,10 +194,7 @@ fn push(scene: &Scene, trail: &mut Trail, clause: &[Word], mut draft: Draft) {
     let detail = scene.slice(clause).to_owned();
     let mut notes = std::mem::take(&mut draft.notes);
     if !draft.unused.is_empty() {
-        notes.push(format!(
-            "these words were not understood and left out: {}",
-            draft.unused.join(", ")
-        ));
+        notes.push(format!("these words were not understood and left out: {}", draft.unused.join(", ")));
     }
     if draft.phrase.is_empty() {
         // "plot both": what it is about was said before.
@@ -235,19 +203,13 @@ fn push(scene: &Scene, trail: &mut Trail, clause: &[Word], mut draft: Draft) {
             && !trail.phrase.is_empty()
             && draft.refers
         {
-            draft.args.insert(
-                title.name.to_owned(),
-                json!(super::draft::sentence(&trail.phrase)),
-            );
+            draft.args.insert(title.name.to_owned(), json!(super::draft::sentence(&trail.phrase)));
         }
     } else {
         trail.phrase = draft.phrase.clone();
     }
     let file_name = draft.file_arg.clone();
-    let mut path = file_name
-        .as_ref()
-        .and_then(|name| draft.args.get(name)?.as_str())
-        .map(str::to_owned);
+    let mut path = file_name.as_ref().and_then(|name| draft.args.get(name)?.as_str()).map(str::to_owned);
     if let (Some(Left { source, save, .. }), Some(read)) = (&trail.result, &path)
         && source.path == *read
         && let Some(step) = trail.steps.last_mut()
@@ -266,11 +228,7 @@ fn push(scene: &Scene, trail: &mut Trail, clause: &[Word], mut draft: Draft) {
         if let Some(save) = first(query_args, Use::Save) {
             call.insert(save.name.to_owned(), json!(saved));
         }
-        let about = if draft.phrase.is_empty() {
-            detail.clone()
-        } else {
-            format!("compute: {}", draft.phrase)
-        };
+        let about = if draft.phrase.is_empty() { detail.clone() } else { format!("compute: {}", draft.phrase) };
         trail.steps.push(Step {
             skill: prior.skill,
             args: call,
@@ -295,17 +253,9 @@ fn push(scene: &Scene, trail: &mut Trail, clause: &[Word], mut draft: Draft) {
             None if queries => free_name(scene, trail, &draft.phrase),
             None => fetched_name(&draft.args)?,
         };
-        let source = Source {
-            path,
-            columns: draft.produces.clone().map(Columns::new),
-            groups: draft.groups,
-        };
+        let source = Source { path, columns: draft.produces.clone().map(Columns::new), groups: draft.groups };
         let doubtful = queries && draft.produces.is_none();
-        Some(Left {
-            source,
-            save: save.name.to_owned(),
-            doubtful,
-        })
+        Some(Left { source, save: save.name.to_owned(), doubtful })
     });
     trail.steps.push(Step {
         skill: draft.skill,
@@ -319,15 +269,10 @@ fn push(scene: &Scene, trail: &mut Trail, clause: &[Word], mut draft: Draft) {
 
 /// The name at the end of an address, if it has an extension that tables have.
 fn fetched_name(args: &Map<String, Value>) -> Option<String> {
-    let url = args
-        .values()
-        .filter_map(Value::as_str)
-        .find(|v| v.contains("://"))?;
+    let url = args.values().filter_map(Value::as_str).find(|v| v.contains("://"))?;
     let path = url.split(['?', '#']).next()?;
     let name = path.rsplit('/').next()?;
-    let is_table = [".csv", ".tsv", ".json", ".jsonl"]
-        .iter()
-        .any(|e| name.to_lowercase().ends_with(e));
+    let is_table = [".csv", ".tsv", ".json", ".jsonl"].iter().any(|e| name.to_lowercase().ends_with(e));
     is_table.then(|| name.to_owned())
 }
 
@@ -342,11 +287,7 @@ fn remember(scene: &mut Scene, steps: &[Step]) {
         };
         if scene.file(path).is_none() {
             let columns = step.produces.clone().map(Columns::new);
-            scene.files.push(Source {
-                path: path.to_owned(),
-                columns,
-                groups: step.groups,
-            });
+            scene.files.push(Source { path: path.to_owned(), columns, groups: step.groups });
         }
     }
 }
@@ -356,12 +297,7 @@ fn free_name(scene: &Scene, trail: &Trail, phrase: &str) -> String {
     let parts: Vec<String> = words(phrase)
         .iter()
         .filter(|w| w.is_content() && w.shape == Shape::Plain)
-        .map(|w| {
-            w.norm
-                .chars()
-                .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
-                .collect::<String>()
-        })
+        .map(|w| w.norm.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>())
         .filter(|part| !part.is_empty())
         .take(3)
         .collect();
@@ -372,10 +308,7 @@ fn free_name(scene: &Scene, trail: &Trail, phrase: &str) -> String {
     };
     let taken = |path: &str| {
         scene.files.iter().any(|f| f.path == path)
-            || trail
-                .steps
-                .iter()
-                .any(|s| s.args.values().any(|v| v.as_str() == Some(path)))
+            || trail.steps.iter().any(|s| s.args.values().any(|v| v.as_str() == Some(path)))
     };
     let mut path = format!("{base}.csv");
     let mut n = 2;

@@ -30,30 +30,18 @@ fn named(fill: &mut Fill<'_>) {
         for i in 0..fill.words.len() {
             let said = fill.words[i].key == name
                 || (arg.used == Use::Title
-                    && matches!(
-                        fill.words[i].norm.as_str(),
-                        "titled" | "called" | "entitled" | "named"
-                    ));
+                    && matches!(fill.words[i].norm.as_str(), "titled" | "called" | "entitled" | "named"));
             if fill.used[i] || !said {
                 continue;
             }
             let fits = |j: usize| {
-                fill.words.get(j).is_some_and(|w| {
-                    !fill.used[j]
-                        && w.shape
-                            == if numeric {
-                                Shape::Number
-                            } else {
-                                Shape::Quoted
-                            }
-                })
-            };
-            let textual = matches!(arg.used, Use::Text | Use::Title);
-            let link = |j: usize| {
                 fill.words
                     .get(j)
-                    .is_some_and(|w| matches!(w.norm.as_str(), "of" | "is" | "to" | "="))
+                    .is_some_and(|w| !fill.used[j] && w.shape == if numeric { Shape::Number } else { Shape::Quoted })
             };
+            let textual = matches!(arg.used, Use::Text | Use::Title);
+            let link =
+                |j: usize| fill.words.get(j).is_some_and(|w| matches!(w.norm.as_str(), "of" | "is" | "to" | "="));
             let at = [i + 1, i + 2]
                 .into_iter()
                 .find(|j| (numeric || textual) && fits(*j) && (*j == i + 1 || link(i + 1)))
@@ -83,16 +71,11 @@ fn values(fill: &mut Fill<'_>) {
                 && word.is_content()
                 && !fill.lexicon.contains(&word.key)
                 && !is_keyword(word)
-                && !fill
-                    .source
-                    .is_some_and(|s| s.own_words().contains(&word.key))
-                && fill
-                    .columns()
-                    .is_some_and(|all| all.resolve(&word.raw, Reach::Spelling) == Found::Nothing);
+                && !fill.source.is_some_and(|s| s.own_words().contains(&word.key))
+                && fill.columns().is_some_and(|all| all.resolve(&word.raw, Reach::Spelling) == Found::Nothing);
             if alien && let Some(arg) = fill.args.iter().find(|a| a.name == name) {
                 let allowed = choices(arg.schema).collect::<Vec<_>>().join(", ");
-                fill.problems
-                    .push(format!("{}: `{}` is none of {allowed}", arg.name, word.raw));
+                fill.problems.push(format!("{}: `{}` is none of {allowed}", arg.name, word.raw));
                 fill.used[i] = true;
             }
         }
@@ -100,13 +83,8 @@ fn values(fill: &mut Fill<'_>) {
     for arg in fill.args.iter().filter(|a| a.used == Use::Choice) {
         for i in 0..fill.words.len() {
             let word = &fill.words[i];
-            let free = !fill.out.contains_key(arg.name)
-                && word.shape == Shape::Plain
-                && !fill.is_column(&word.raw);
-            if free
-                && let Some(choice) =
-                    choices(arg.schema).find(|c| key(&c.to_lowercase()) == word.key)
-            {
+            let free = !fill.out.contains_key(arg.name) && word.shape == Shape::Plain && !fill.is_column(&word.raw);
+            if free && let Some(choice) = choices(arg.schema).find(|c| key(&c.to_lowercase()) == word.key) {
                 fill.set(arg, json!(choice));
                 // "dark theme", "kind bar": the argument's own name goes with its value.
                 let name = key(&arg.name.to_lowercase());
@@ -123,23 +101,13 @@ fn values(fill: &mut Fill<'_>) {
 
 /// Where the examples have an `enum`: its name, and the word after it ("{kind} chart").
 fn places(fill: &Fill<'_>) -> BTreeSet<(String, String)> {
-    let pairs = fill
-        .skill
-        .templates
-        .iter()
-        .flat_map(|items| items.windows(2));
+    let pairs = fill.skill.templates.iter().flat_map(|items| items.windows(2));
     pairs
         .filter_map(|pair| match pair {
-            [Item::Slot(name), Item::Literal { key, content: true }] => {
-                Some((name.clone(), key.clone()))
-            }
+            [Item::Slot(name), Item::Literal { key, content: true }] => Some((name.clone(), key.clone())),
             _ => None,
         })
-        .filter(|(name, _)| {
-            fill.args
-                .iter()
-                .any(|a| a.name == name && a.used == Use::Choice)
-        })
+        .filter(|(name, _)| fill.args.iter().any(|a| a.name == name && a.used == Use::Choice))
         .collect()
 }
 
@@ -147,10 +115,7 @@ fn places(fill: &Fill<'_>) -> BTreeSet<(String, String)> {
 fn switches(fill: &mut Fill<'_>) {
     for arg in fill.args.iter().filter(|a| a.used == Use::Switch) {
         if !fill.out.contains_key(arg.name)
-            && let Some(i) = fill
-                .words
-                .iter()
-                .position(|w| w.key == key(&arg.name.to_lowercase()))
+            && let Some(i) = fill.words.iter().position(|w| w.key == key(&arg.name.to_lowercase()))
         {
             fill.set(arg, json!(true));
             fill.used[i] = true;

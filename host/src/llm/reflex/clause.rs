@@ -11,13 +11,10 @@ use super::word::{Mark, Shape, Word, count, key};
 
 /// The keys of the words that begin some skill's example.
 pub(super) fn verbs(skills: &[Vocabulary]) -> BTreeSet<String> {
-    let begins = skills
-        .iter()
-        .flat_map(|skill| &skill.templates)
-        .filter_map(|template| match template.first() {
-            Some(Item::Literal { key, content: true }) => Some(key.clone()),
-            _ => None,
-        });
+    let begins = skills.iter().flat_map(|skill| &skill.templates).filter_map(|template| match template.first() {
+        Some(Item::Literal { key, content: true }) => Some(key.clone()),
+        _ => None,
+    });
     // A result is saved by the step before it, whatever the examples say.
     begins.chain([key("save")]).collect()
 }
@@ -34,8 +31,7 @@ pub(super) fn split(words: &[Word], verbs: &BTreeSet<String>, files: &[Source]) 
                 let marks_step = words[i..start].iter().any(|w| is_then(&w.norm));
                 marks_step || (starts_clause(word, verbs, files) && !words[i].norm.is_empty())
             });
-        let after_comma =
-            i > 0 && words[i - 1].mark == Mark::Comma && starts_clause(&words[i], verbs, files);
+        let after_comma = i > 0 && words[i - 1].mark == Mark::Comma && starts_clause(&words[i], verbs, files);
         if cut {
             clauses.push(Vec::new());
             i = start;
@@ -43,10 +39,7 @@ pub(super) fn split(words: &[Word], verbs: &BTreeSet<String>, files: &[Source]) 
             clauses.push(Vec::new());
         }
         let Some(word) = words.get(i) else { break };
-        clauses
-            .last_mut()
-            .expect("starts with one")
-            .push(word.clone());
+        clauses.last_mut().expect("starts with one").push(word.clone());
         if word.mark == Mark::Stop {
             clauses.push(Vec::new());
         }
@@ -58,34 +51,19 @@ pub(super) fn split(words: &[Word], verbs: &BTreeSet<String>, files: &[Source]) 
 
 /// How many words at the start only join: "and", "then", "and then", "after that", "finally".
 fn lead(words: &[Word]) -> usize {
-    let norm = |i: usize| {
-        words.get(i).map_or("", |w| {
-            if w.shape == Shape::Plain {
-                w.norm.as_str()
-            } else {
-                ""
-            }
-        })
-    };
+    let norm = |i: usize| words.get(i).map_or("", |w| if w.shape == Shape::Plain { w.norm.as_str() } else { "" });
     match (norm(0), norm(1)) {
         ("and" | "but", "then" | "finally" | "also" | "afterwards") => 2,
         ("and", "please") => 2,
         ("after", "that" | "this") => 2,
-        ("first", next)
-            if count(next).is_none() && !next.is_empty() && next != "row" && next != "rows" =>
-        {
-            1
-        }
+        ("first", next) if count(next).is_none() && !next.is_empty() && next != "row" && next != "rows" => 1,
         ("then" | "finally" | "afterwards" | "next" | "and", _) => 1,
         _ => 0,
     }
 }
 
 fn is_then(norm: &str) -> bool {
-    matches!(
-        norm,
-        "then" | "finally" | "afterwards" | "after" | "next" | "first"
-    )
+    matches!(norm, "then" | "finally" | "afterwards" | "after" | "next" | "first")
 }
 
 /// A verb of an example, unless it is a column's name or a word of queries ("and total rain" goes on with the list).
@@ -114,28 +92,17 @@ mod tests {
                 "compute mean rain and total wind from a.csv, then draw both",
                 vec!["compute mean rain and total wind from a.csv", "draw both"],
             ),
-            (
-                "compute mean rain. Plot it",
-                vec!["compute mean rain", "Plot it"],
-            ),
+            ("compute mean rain. Plot it", vec!["compute mean rain", "Plot it"]),
             (
                 "compute mean rain and plot it and save it as b.csv",
                 vec!["compute mean rain", "plot it", "save it as b.csv"],
             ),
-            (
-                "plot rain; after that, plot wind",
-                vec!["plot rain", "plot wind"],
-            ),
+            ("plot rain; after that, plot wind", vec!["plot rain", "plot wind"]),
             ("plot rain and wind", vec!["plot rain and wind"]),
         ] {
             let found: Vec<String> = split(&words(text), &verbs, &[])
                 .iter()
-                .map(|c| {
-                    c.iter()
-                        .map(|w| w.raw.as_str())
-                        .collect::<Vec<_>>()
-                        .join(" ")
-                })
+                .map(|c| c.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" "))
                 .collect();
             assert_eq!(found, clauses, "{text}");
         }

@@ -31,31 +31,19 @@ pub(super) enum Reach {
 
 /// Units that may end a column's name and that nobody says.
 const UNITS: &[&str] = &[
-    "c", "f", "k", "mm", "cm", "m", "km", "kmh", "mph", "ms", "s", "sec", "min", "h", "hr", "hrs",
-    "hours", "hpa", "pa", "bar", "pct", "percent", "usd", "eur", "gbp", "kg", "g", "lb", "w", "kw",
-    "kwh", "v", "a", "mb", "gb", "kb",
+    "c", "f", "k", "mm", "cm", "m", "km", "kmh", "mph", "ms", "s", "sec", "min", "h", "hr", "hrs", "hours", "hpa",
+    "pa", "bar", "pct", "percent", "usd", "eur", "gbp", "kg", "g", "lb", "w", "kw", "kwh", "v", "a", "mb", "gb", "kb",
 ];
 
 /// Words that may follow a column's name and add nothing.
-const NOUNS: &[&str] = &[
-    "column", "value", "data", "price", "amount", "level", "reading", "figure",
-];
+const NOUNS: &[&str] = &["column", "value", "data", "price", "amount", "level", "reading", "figure"];
 
 /// Whether a word is a unit, in a name or after a number.
 pub(super) fn is_unit(norm: &str) -> bool {
     UNITS.contains(&norm)
         || matches!(
             norm,
-            "degrees"
-                | "degree"
-                | "°c"
-                | "°f"
-                | "celsius"
-                | "km/h"
-                | "%"
-                | "millimetres"
-                | "hour"
-                | "minutes"
+            "degrees" | "degree" | "°c" | "°f" | "celsius" | "km/h" | "%" | "millimetres" | "hour" | "minutes"
         )
 }
 
@@ -75,9 +63,7 @@ fn parts(name: &str) -> Vec<String> {
             out.push(String::new());
         }
         lower = c.is_lowercase();
-        out.last_mut()
-            .expect("pushed above")
-            .extend(c.to_lowercase());
+        out.last_mut().expect("pushed above").extend(c.to_lowercase());
     }
     out.retain(|part| !part.is_empty());
     out
@@ -115,15 +101,8 @@ struct Name {
 
 impl Columns {
     pub fn new(list: Vec<Column>) -> Self {
-        let names = list
-            .iter()
-            .map(|column| Name::new(&parts(&column.name)))
-            .collect();
-        Self {
-            list,
-            names,
-            found: RefCell::default(),
-        }
+        let names = list.iter().map(|column| Name::new(&parts(&column.name))).collect();
+        Self { list, names, found: RefCell::default() }
     }
 
     /// The column that `phrase` means. Rules are tried from the strictest to the widest; the first that fits any
@@ -144,47 +123,31 @@ impl Columns {
             return Found::Nothing;
         }
         let joined = said.concat();
-        let trimmed = match said
-            .iter()
-            .rposition(|w| !NOUNS.contains(&w.strip_suffix('s').unwrap_or(w)))
-        {
+        let trimmed = match said.iter().rposition(|w| !NOUNS.contains(&w.strip_suffix('s').unwrap_or(w))) {
             Some(last) => &said[..=last],
             None => &said[..],
         };
         let wanted = keys(trimmed);
         let close = trimmed.concat();
         type Rule<'a> = &'a dyn Fn(&Name) -> bool;
-        let names: [Rule; 3] = [
-            &|name| name.whole == joined,
-            &|name| name.bare == joined,
-            &|name| name.keys == wanted || name.bare_keys == wanted,
-        ];
+        let names: [Rule; 3] = [&|name| name.whole == joined, &|name| name.bare == joined, &|name| {
+            name.keys == wanted || name.bare_keys == wanted
+        }];
         // `temp` for temperature_c, `temperature` for temp; three letters are the least that says something.
         let cut = |name: &Name| {
             trimmed.len() == 1
                 && ((close.chars().count() >= 3 && name.first.starts_with(&close))
-                    || (name.single
-                        && name.first.chars().count() >= 3
-                        && is_cut(&name.first, &close)))
+                    || (name.single && name.first.chars().count() >= 3 && is_cut(&name.first, &close)))
         };
-        let words: [Rule; 2] = [
-            &|name| wanted.iter().all(|w| name.bare_keys.contains(w)),
-            &cut,
-        ];
-        let spelling: [Rule; 1] =
-            [&|name| is_near(&close, &name.whole) || is_near(&close, &name.bare)];
+        let words: [Rule; 2] = [&|name| wanted.iter().all(|w| name.bare_keys.contains(w)), &cut];
+        let spelling: [Rule; 1] = [&|name| is_near(&close, &name.whole) || is_near(&close, &name.bare)];
         let rules = names
             .iter()
             .chain(words.iter().filter(|_| reach >= Reach::Words))
             .chain(spelling.iter().filter(|_| reach >= Reach::Spelling));
         for rule in rules {
-            let mut fits: Vec<String> = self
-                .names
-                .iter()
-                .zip(&self.list)
-                .filter(|(name, _)| rule(name))
-                .map(|(_, c)| c.name.clone())
-                .collect();
+            let mut fits: Vec<String> =
+                self.names.iter().zip(&self.list).filter(|(name, _)| rule(name)).map(|(_, c)| c.name.clone()).collect();
             match fits.len() {
                 0 => {}
                 1 => return Found::One(fits.remove(0)),
@@ -223,8 +186,7 @@ fn keys(words: &[String]) -> Vec<String> {
 
 /// Whether `short` is a usual cut of `long` (temp of temperature), not merely its beginning (low of lowest).
 fn is_cut(short: &str, long: &str) -> bool {
-    long.strip_prefix(short)
-        .is_some_and(|rest| !matches!(rest, "est" | "er" | "ly" | "y" | "ed" | "ing"))
+    long.strip_prefix(short).is_some_and(|rest| !matches!(rest, "est" | "er" | "ly" | "y" | "ed" | "ing"))
 }
 
 /// `sum` for `total`, so that "total rain" finds a computed column sum_rain_mm.
@@ -242,12 +204,9 @@ pub(super) fn date_column(columns: &[Column]) -> Option<&str> {
         .iter()
         .find(|c| c.kind == ColumnKind::Date)
         .or_else(|| {
-            columns.iter().find(|c| {
-                matches!(
-                    c.name.to_lowercase().as_str(),
-                    "date" | "time" | "timestamp" | "datetime"
-                )
-            })
+            columns
+                .iter()
+                .find(|c| matches!(c.name.to_lowercase().as_str(), "date" | "time" | "timestamp" | "datetime"))
         })
         .map(|c| c.name.as_str())
 }
@@ -268,10 +227,7 @@ pub(super) fn missing(phrase: &str, file: &str, columns: &[Column]) -> String {
         Some(name) => format!("near: `{name}`; "),
         None => String::new(),
     };
-    format!(
-        "no column `{phrase}` in {file}; {near}its columns: {}",
-        names.join(", ")
-    )
+    format!("no column `{phrase}` in {file}; {near}its columns: {}", names.join(", "))
 }
 
 #[cfg(test)]
@@ -279,10 +235,7 @@ mod tests {
     use super::*;
 
     fn columns(names: &str) -> Columns {
-        let column = |name: &str| Column {
-            name: name.to_owned(),
-            kind: ColumnKind::Number,
-        };
+        let column = |name: &str| Column { name: name.to_owned(), kind: ColumnKind::Number };
         Columns::new(names.split(',').map(column).collect())
     }
 
@@ -309,29 +262,13 @@ mod tests {
             (&market, "adj close", "Adj-Close"),
             (&market, "closing price", "close"),
         ] {
-            assert_eq!(
-                table.resolve(phrase, Reach::Spelling),
-                Found::One(name.to_owned()),
-                "{phrase}"
-            );
+            assert_eq!(table.resolve(phrase, Reach::Spelling), Found::One(name.to_owned()), "{phrase}");
         }
-        for phrase in [
-            "humidity",
-            "lowest",
-            "mean temperature",
-            "rainfall total",
-            "show",
-        ] {
-            assert_eq!(
-                weather.resolve(phrase, Reach::Spelling),
-                Found::Nothing,
-                "{phrase}"
-            );
+        for phrase in ["humidity", "lowest", "mean temperature", "rainfall total", "show"] {
+            assert_eq!(weather.resolve(phrase, Reach::Spelling), Found::Nothing, "{phrase}");
         }
         let two = columns("rain_north,rain_south");
-        assert!(
-            matches!(two.resolve("rain", Reach::Words), Found::Many(names) if names.len() == 2)
-        );
+        assert!(matches!(two.resolve("rain", Reach::Words), Found::Many(names) if names.len() == 2));
     }
 
     #[test]

@@ -9,10 +9,7 @@ use super::word::{Shape, Word, count, key, number};
 
 /// Words that lead to a condition and mean nothing once it was read.
 pub(super) fn leads(norm: &str) -> bool {
-    matches!(
-        norm,
-        "where" | "when" | "whose" | "if" | "only" | "having" | "had" | "while"
-    )
+    matches!(norm, "where" | "when" | "whose" | "if" | "only" | "having" | "had" | "while")
 }
 
 /// Comparisons, longest first.
@@ -92,10 +89,7 @@ pub(super) fn read(reader: &mut Reader) {
     }
     let either = reader.words.iter().any(|w| w.norm == "or");
     if either && !reader.query.conditions.is_empty() {
-        reader
-            .query
-            .problems
-            .push("conditions that are joined with \"or\" are not understood".to_owned());
+        reader.query.problems.push("conditions that are joined with \"or\" are not understood".to_owned());
     }
 }
 
@@ -114,21 +108,11 @@ fn comparison(reader: &Reader, i: usize) -> Option<(&'static str, usize)> {
         };
         return Some((sign, i + 1));
     }
-    let at = |words: &[&str], i: usize| {
-        words
-            .iter()
-            .enumerate()
-            .all(|(k, w)| reader.norm(i + k) == *w)
-    };
+    let at = |words: &[&str], i: usize| words.iter().enumerate().all(|(k, w)| reader.norm(i + k) == *w);
     // "is over", "was at least": the verb adds nothing to a comparison that follows.
-    let verb = usize::from(matches!(
-        word.norm.as_str(),
-        "is" | "was" | "were" | "are" | "be" | "had" | "has"
-    ));
+    let verb = usize::from(matches!(word.norm.as_str(), "is" | "was" | "were" | "are" | "be" | "had" | "has"));
     for start in [i + verb, i] {
-        let found = COMPARISONS
-            .iter()
-            .find(|(words, _)| at(words, start) && !(start > i && words[0] == "is"));
+        let found = COMPARISONS.iter().find(|(words, _)| at(words, start) && !(start > i && words[0] == "is"));
         if let Some((words, sign)) = found {
             return Some((sign, start + words.len()));
         }
@@ -149,10 +133,7 @@ fn value(reader: &Reader, i: usize, sign: &str) -> Option<(String, usize)> {
             while word.is_name() && reader.word(end).is_some_and(Word::is_name) {
                 end += 1;
             }
-            let raw: Vec<&str> = reader.words[i..end]
-                .iter()
-                .map(|w| w.raw.as_str())
-                .collect();
+            let raw: Vec<&str> = reader.words[i..end].iter().map(|w| w.raw.as_str()).collect();
             (raw.join(" "), end)
         }
         _ => return None,
@@ -171,17 +152,12 @@ fn column_first(reader: &mut Reader, i: usize) -> Option<usize> {
     {
         let start = after + 1 + usize::from(reader.norm(after) != "between");
         let (low, k) = value(reader, start, ">=")?;
-        if reader.words[start].shape == Shape::Date
-            && reader.kind_of(&column) == Some(ColumnKind::Number)
-        {
+        if reader.words[start].shape == Shape::Date && reader.kind_of(&column) == Some(ColumnKind::Number) {
             return None;
         }
         let k = k + usize::from(key(reader.norm(k)) == "with");
         let (high, end) = value(reader, k, "<=")?;
-        reader
-            .query
-            .conditions
-            .extend([format!("{column} >= {low}"), format!("{column} <= {high}")]);
+        reader.query.conditions.extend([format!("{column} >= {low}"), format!("{column} <= {high}")]);
         return Some(end);
     }
     let empty = usize::from(matches!(reader.norm(after), "is" | "are" | "was"));
@@ -197,10 +173,7 @@ fn column_first(reader: &mut Reader, i: usize) -> Option<usize> {
             reader.norm(i - 1)
         ));
     }
-    reader
-        .query
-        .conditions
-        .push(format!("{column} {sign} {text}"));
+    reader.query.conditions.push(format!("{column} {sign} {text}"));
     Some(end)
 }
 
@@ -213,10 +186,7 @@ fn value_first(reader: &mut Reader, i: usize) -> Option<usize> {
     let (text, k) = value(reader, k, sign)?;
     let k = reader.skip(k, &["of", "in"]);
     let (column, end) = reader.column_at(k, Reach::Words)?;
-    reader
-        .query
-        .conditions
-        .push(format!("{column} {sign} {text}"));
+    reader.query.conditions.push(format!("{column} {sign} {text}"));
     Some(end)
 }
 
@@ -225,18 +195,7 @@ fn dates(reader: &mut Reader, i: usize) -> Option<usize> {
     let lead = reader.norm(i);
     if !matches!(
         lead,
-        "since"
-            | "after"
-            | "from"
-            | "before"
-            | "until"
-            | "till"
-            | "in"
-            | "during"
-            | "for"
-            | "of"
-            | "between"
-            | "on"
+        "since" | "after" | "from" | "before" | "until" | "till" | "in" | "during" | "for" | "of" | "between" | "on"
     ) {
         return None;
     }
@@ -279,54 +238,27 @@ struct Period {
 }
 
 fn period(reader: &Reader, i: usize) -> Option<Period> {
-    const MONTHS: [&str; 12] = [
-        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-    ];
+    const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
     let year = |i: usize| {
-        let word = reader
-            .word(i)
-            .filter(|w| w.shape == Shape::Number && w.raw.len() == 4)?;
-        word.raw
-            .parse::<u32>()
-            .ok()
-            .filter(|y| (1900..=2199).contains(y))
+        let word = reader.word(i).filter(|w| w.shape == Shape::Number && w.raw.len() == 4)?;
+        word.raw.parse::<u32>().ok().filter(|y| (1900..=2199).contains(y))
     };
     let month = |year: u32, month: u32, end: usize| {
-        let (y, m) = if month == 12 {
-            (year + 1, 1)
-        } else {
-            (year, month + 1)
-        };
-        Period {
-            start: format!("{year}-{month:02}-01"),
-            after: Some(format!("{y}-{m:02}-01")),
-            end,
-        }
+        let (y, m) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
+        Period { start: format!("{year}-{month:02}-01"), after: Some(format!("{y}-{m:02}-01")), end }
     };
     let word = reader.word(i)?;
     if word.shape == Shape::Date {
         return match word.raw.len() {
             7 => {
                 let (y, m) = word.raw.split_once('-')?;
-                Some(month(
-                    y.parse().ok()?,
-                    m.parse().ok().filter(|m| (1..=12).contains(m))?,
-                    i + 1,
-                ))
+                Some(month(y.parse().ok()?, m.parse().ok().filter(|m| (1..=12).contains(m))?, i + 1))
             }
-            _ => Some(Period {
-                start: word.raw.clone(),
-                after: None,
-                end: i + 1,
-            }),
+            _ => Some(Period { start: word.raw.clone(), after: None, end: i + 1 }),
         };
     }
     if let Some(year) = year(i) {
-        return Some(Period {
-            start: format!("{year}-01-01"),
-            after: Some(format!("{}-01-01", year + 1)),
-            end: i + 1,
-        });
+        return Some(Period { start: format!("{year}-01-01"), after: Some(format!("{}-01-01", year + 1)), end: i + 1 });
     }
     let prefix = word.norm.get(..3)?;
     let number = MONTHS.iter().position(|m| *m == prefix)? as u32 + 1;
@@ -345,9 +277,7 @@ fn name(reader: &mut Reader, i: usize) -> Option<usize> {
         Some(_) => return None,
         None => i + 1,
     };
-    if !reader
-        .word(start)
-        .is_some_and(|w| w.is_name() && function(w).is_none())
+    if !reader.word(start).is_some_and(|w| w.is_name() && function(w).is_none())
         || reader.column_at(start, Reach::Words).is_some()
     {
         return None;

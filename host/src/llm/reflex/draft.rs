@@ -45,10 +45,7 @@ pub(super) struct Draft {
 impl Draft {
     /// Drafts that understood everything come first, then those that understood most.
     fn rank(&self) -> (bool, i32) {
-        (
-            self.problems.is_empty() && self.unused.is_empty(),
-            self.score,
-        )
+        (self.problems.is_empty() && self.unused.is_empty(), self.score)
     }
 }
 
@@ -57,9 +54,7 @@ pub(super) fn best(scene: &Scene, words: &[Word], source: Option<&Source>) -> Op
     let query_skill = scene.skills.iter().position(Vocabulary::saves_queries);
     let mut best: Option<Draft> = None;
     for index in 0..scene.skills.len() {
-        let prior = query_skill
-            .filter(|q| *q != index)
-            .map(|q| (q, scene.skills[q].args.as_slice()));
+        let prior = query_skill.filter(|q| *q != index).map(|q| (q, scene.skills[q].args.as_slice()));
         for draft in drafts(scene, index, words, source, prior) {
             if best.as_ref().is_none_or(|b| draft.rank() > b.rank()) {
                 best = Some(draft);
@@ -78,11 +73,7 @@ fn drafts(
 ) -> Vec<Draft> {
     let skill = &scene.skills[index];
     let args = skill.args.as_slice();
-    let said: BTreeSet<&str> = words
-        .iter()
-        .filter(|w| w.is_content())
-        .map(|w| w.key.as_str())
-        .collect();
+    let said: BTreeSet<&str> = words.iter().filter(|w| w.is_content()).map(|w| w.key.as_str()).collect();
     let blank = || Fill {
         scene,
         skill,
@@ -110,26 +101,18 @@ fn drafts(
         }
         // Phrases of queries are read whole, in any order; their templates only lend their words.
         let is_query = |item: &Item| matches!(item, Item::Slot(name) if arg(name).is_some_and(|a| matches!(a.used, Use::Aggregate | Use::Group | Use::Condition | Use::Order | Use::Limit)));
-        if items.iter().any(is_query)
-            || !items
-                .iter()
-                .any(|i| matches!(i, Item::Slot(_) | Item::Fixed(..)))
-        {
+        if items.iter().any(is_query) || !items.iter().any(|i| matches!(i, Item::Slot(_) | Item::Fixed(..))) {
             continue;
         }
         let bare = without(items, |name| arg(name).is_some_and(|a| a.used == Use::File));
         for items in [items, &bare] {
             let probe = blank();
-            let Some(alignment) = align(items, words, &|name, span| {
-                arg(name).and_then(|a| fits(&probe, a, span))
-            }) else {
+            let Some(alignment) = align(items, words, &|name, span| arg(name).and_then(|a| fits(&probe, a, span)))
+            else {
                 continue;
             };
             if alignment.literals > 0 {
-                out.extend(
-                    laid(blank(), &alignment, prior)
-                        .and_then(|fill| finish(fill, index, alignment.literals)),
-                );
+                out.extend(laid(blank(), &alignment, prior).and_then(|fill| finish(fill, index, alignment.literals)));
             }
         }
     }
@@ -139,10 +122,7 @@ fn drafts(
     fill.score += 2 * shared as i32;
     let evidence = shared
         + usize::from(fill.queried)
-        + usize::from(
-            args.iter()
-                .any(|a| a.used == Use::Choice && fill.out.contains_key(a.name)),
-        );
+        + usize::from(args.iter().any(|a| a.used == Use::Choice && fill.out.contains_key(a.name)));
     out.extend(finish(fill, index, evidence));
     out
 }
@@ -150,29 +130,19 @@ fn drafts(
 /// How well words fill a slot; nothing if they cannot.
 fn fits(fill: &Fill, arg: &Arg, span: &[Word]) -> Option<i32> {
     let content: Vec<&Word> = span.iter().filter(|w| w.is_content()).collect();
-    let literal = |w: &&Word| {
-        matches!(
-            w.shape,
-            Shape::File | Shape::Url | Shape::Number | Shape::Compare | Shape::Call
-        )
-    };
+    let literal =
+        |w: &&Word| matches!(w.shape, Shape::File | Shape::Url | Shape::Number | Shape::Compare | Shape::Call);
     match (arg.used, content.as_slice()) {
         (Use::File, []) => span.iter().any(|w| is_reference(&w.norm)).then_some(1),
         (Use::File, [one]) if one.shape == Shape::File => Some(2),
         (Use::File, [one]) => fill.scene.file(&one.raw).map(|_| 2),
         (Use::Url, [one]) if one.shape == Shape::Url => Some(2),
-        (Use::Url, [one]) if one.shape == Shape::File && fill.scene.file(&one.raw).is_none() => {
-            Some(1)
-        }
-        (Use::Choice, [one]) => choices(arg.schema)
-            .any(|c| key(&c.to_lowercase()) == one.key)
-            .then_some(2),
+        (Use::Url, [one]) if one.shape == Shape::File && fill.scene.file(&one.raw).is_none() => Some(1),
+        (Use::Choice, [one]) => choices(arg.schema).any(|c| key(&c.to_lowercase()) == one.key).then_some(2),
         (Use::Integer | Use::Number | Use::Limit, [one]) if one.shape == Shape::Number => Some(2),
         (Use::Save, [one]) if one.shape == Shape::File => Some(2),
         (Use::Column, _) => {
-            let joined = span
-                .iter()
-                .any(|w| !w.is_content() && matches!(w.key.as_str(), "by" | "from" | "with"));
+            let joined = span.iter().any(|w| !w.is_content() && matches!(w.key.as_str(), "by" | "from" | "with"));
             column_fit(fill, span).filter(|_| !joined && !content.iter().any(literal))
         }
         (Use::Columns, []) => span.iter().any(|w| is_reference(&w.norm)).then_some(1),
@@ -187,20 +157,14 @@ fn fits(fill: &Fill, arg: &Arg, span: &[Word]) -> Option<i32> {
 }
 
 fn column_fit(fill: &Fill, span: &[Word]) -> Option<i32> {
-    let own: Vec<&str> = span
-        .iter()
-        .filter(|w| w.is_content())
-        .map(|w| w.raw.as_str())
-        .collect();
+    let own: Vec<&str> = span.iter().filter(|w| w.is_content()).map(|w| w.raw.as_str()).collect();
     let Some(columns) = fill.columns().filter(|_| fill.source.is_some()) else {
         return (!own.is_empty()).then_some(1);
     };
     let phrase = own.join(" ");
     match columns.resolve(&phrase, Reach::Spelling) {
         Found::One(_) => Some(2),
-        _ if time_noun(&phrase.to_lowercase()).is_some() && date_column(columns).is_some() => {
-            Some(2)
-        }
+        _ if time_noun(&phrase.to_lowercase()).is_some() && date_column(columns).is_some() => Some(2),
         // "total rain" is a query; of other words it may still be told which column is missing.
         _ if span.iter().any(|w| w.is_content() && is_keyword(w)) => None,
         _ if (1..=3).contains(&own.len()) => Some(-2),
@@ -208,11 +172,7 @@ fn column_fit(fill: &Fill, span: &[Word]) -> Option<i32> {
     }
 }
 
-fn laid<'a>(
-    mut fill: Fill<'a>,
-    alignment: &Alignment,
-    prior: Option<(usize, &'a [Arg<'a>])>,
-) -> Option<Fill<'a>> {
+fn laid<'a>(mut fill: Fill<'a>, alignment: &Alignment, prior: Option<(usize, &'a [Arg<'a>])>) -> Option<Fill<'a>> {
     fill.score = alignment.score;
     for (name, range) in &alignment.captures {
         let arg = fill.args.iter().find(|a| a.name == name)?;
@@ -266,23 +226,10 @@ fn finish(mut fill: Fill, skill: usize, evidence: usize) -> Option<Draft> {
         fill.out.insert(file.name.to_owned(), json!(source.path));
         took_source = true;
     }
-    for arg in fill
-        .args
-        .iter()
-        .filter(|a| a.required && !fill.out.contains_key(a.name))
-    {
+    for arg in fill.args.iter().filter(|a| a.required && !fill.out.contains_key(a.name)) {
         let what = match arg.used {
-            Use::File => format!(
-                "no file was named for {}; {}",
-                fill.skill.card.name,
-                fill.scene.holdings()
-            ),
-            _ => format!(
-                "{} needs `{}`{}",
-                fill.skill.card.name,
-                arg.name,
-                about(arg)
-            ),
+            Use::File => format!("no file was named for {}; {}", fill.skill.card.name, fill.scene.holdings()),
+            _ => format!("{} needs `{}`{}", fill.skill.card.name, arg.name, about(arg)),
         };
         fill.problems.push(what);
     }
@@ -291,8 +238,7 @@ fn finish(mut fill: Fill, skill: usize, evidence: usize) -> Option<Draft> {
         && !fill.out.contains_key(title.name)
         && !phrase.is_empty()
     {
-        fill.out
-            .insert(title.name.to_owned(), json!(sentence(&phrase)));
+        fill.out.insert(title.name.to_owned(), json!(sentence(&phrase)));
     }
     Some(Draft {
         skill,
@@ -312,17 +258,12 @@ fn finish(mut fill: Fill, skill: usize, evidence: usize) -> Option<Draft> {
 }
 
 fn about(arg: &Arg) -> String {
-    arg.schema["description"]
-        .as_str()
-        .map(|d| format!(" ({d})"))
-        .unwrap_or_default()
+    arg.schema["description"].as_str().map(|d| format!(" ({d})")).unwrap_or_default()
 }
 
 /// The args in the order of the schema.
 fn ordered(args: &[Arg], mut out: Map<String, Value>) -> Map<String, Value> {
-    args.iter()
-        .filter_map(|a| out.remove(a.name).map(|v| (a.name.to_owned(), v)))
-        .collect()
+    args.iter().filter_map(|a| out.remove(a.name).map(|v| (a.name.to_owned(), v))).collect()
 }
 
 /// What the clause is about: its words without the skill's own at the front, files, values of an `enum` and fillers at
@@ -339,9 +280,7 @@ fn phrase(fill: &Fill) -> String {
             || is_asking(w)
             || is_row(w)
             || choice(w)
-            || (fill.lexicon.contains(&w.key)
-                && !fill.is_column(&w.raw)
-                && super::aggregate::function(w).is_none())
+            || (fill.lexicon.contains(&w.key) && !fill.is_column(&w.raw) && super::aggregate::function(w).is_none())
     };
     let mut words: Vec<&Word> = Vec::new();
     for (i, word) in fill.words.iter().enumerate() {
@@ -358,10 +297,7 @@ fn phrase(fill: &Fill) -> String {
         words.push(word);
     }
     let start = words.iter().position(|w| !outer(w)).unwrap_or(words.len());
-    let end = words
-        .iter()
-        .rposition(|w| !outer(w))
-        .map_or(start, |i| i + 1);
+    let end = words.iter().rposition(|w| !outer(w)).map_or(start, |i| i + 1);
     let mut out = String::new();
     for (i, word) in words[start..end].iter().enumerate() {
         if i > 0 {
@@ -378,8 +314,5 @@ fn phrase(fill: &Fill) -> String {
 /// The phrase with a capital at its start.
 pub(super) fn sentence(phrase: &str) -> String {
     let mut chars = phrase.chars();
-    chars
-        .next()
-        .map(|c| c.to_uppercase().chain(chars).collect())
-        .unwrap_or_default()
+    chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }

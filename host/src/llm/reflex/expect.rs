@@ -30,38 +30,23 @@ pub(super) enum Expect {
 }
 
 /// What a call should leave behind.
-pub(super) fn of_call(
-    card: &SkillCard,
-    call: &Map<String, Value>,
-    produces: Option<&[Column]>,
-) -> String {
+pub(super) fn of_call(card: &SkillCard, call: &Map<String, Value>, produces: Option<&[Column]>) -> String {
     let known = args(card);
     let mut parts = Vec::new();
     let as_json = call.get("format").is_some_and(|f| f == "json");
     if let Some(columns) = produces.filter(|c| !c.is_empty() && !as_json) {
         let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
-        let filtered = known
-            .iter()
-            .any(|a| a.used == Use::Condition && call.contains_key(a.name));
-        let grouped = known
-            .iter()
-            .any(|a| matches!(a.used, Use::Aggregate) && call.contains_key(a.name));
+        let filtered = known.iter().any(|a| a.used == Use::Condition && call.contains_key(a.name));
+        let grouped = known.iter().any(|a| matches!(a.used, Use::Aggregate) && call.contains_key(a.name));
         let which = match names.as_slice() {
             [one] => format!("a table with a column {one}"),
             [head @ .., last] => format!("a table with the columns {} and {last}", head.join(", ")),
             [] => String::new(),
         };
         // A filter may rightly leave nothing.
-        parts.push(if filtered && !grouped {
-            which
-        } else {
-            format!("{which} and at least 1 row")
-        });
+        parts.push(if filtered && !grouped { which } else { format!("{which} and at least 1 row") });
     }
-    if let Some(path) = first(&known, Use::Save)
-        .and_then(|a| call.get(a.name))
-        .and_then(Value::as_str)
-    {
+    if let Some(path) = first(&known, Use::Save).and_then(|a| call.get(a.name)).and_then(Value::as_str) {
         parts.push(format!("the file {path}"));
     }
     let kinds = written_kinds(card);
@@ -77,13 +62,8 @@ pub(super) fn of_call(
 /// The kinds of files that a skill with an argument named `out` or `output` says that it writes: the words of that
 /// argument's description, or else of the summary, that are an extension (`.svg`) or an acronym (`SVG`) of one.
 fn written_kinds(card: &SkillCard) -> Vec<String> {
-    const KINDS: [&str; 9] = [
-        "svg", "png", "pdf", "html", "jpg", "gif", "webp", "md", "zip",
-    ];
-    let Some(out) = ["out", "output"]
-        .iter()
-        .find_map(|name| card.args["properties"].get(*name))
-    else {
+    const KINDS: [&str; 9] = ["svg", "png", "pdf", "html", "jpg", "gif", "webp", "md", "zip"];
+    let Some(out) = ["out", "output"].iter().find_map(|name| card.args["properties"].get(*name)) else {
         return Vec::new();
     };
     let of = |text: &str| {
@@ -113,12 +93,8 @@ pub(super) fn parse(text: &str) -> Vec<Expect> {
         }
         match (one(part), out.last_mut()) {
             // What follows a list of columns or endings goes on with it.
-            (Expect::Unknown(name), Some(Expect::Columns(columns))) if is_name(&name) => {
-                columns.push(name)
-            }
-            (Expect::Unknown(ending), Some(Expect::Files(endings)))
-                if ending.starts_with('.') && is_name(&ending) =>
-            {
+            (Expect::Unknown(name), Some(Expect::Columns(columns))) if is_name(&name) => columns.push(name),
+            (Expect::Unknown(ending), Some(Expect::Files(endings))) if ending.starts_with('.') && is_name(&ending) => {
                 endings.push(ending)
             }
             (found, _) => out.push(found),
@@ -128,45 +104,28 @@ pub(super) fn parse(text: &str) -> Vec<Expect> {
 }
 
 fn is_name(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .chars()
-            .all(|c| c.is_alphanumeric() || "_-.()".contains(c))
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_-.()".contains(c))
 }
 
 fn one(part: &str) -> Expect {
     let words: Vec<&str> = part.split_whitespace().collect();
-    let quoted = || {
-        part.split_once('"')
-            .and_then(|(_, rest)| rest.rsplit_once('"'))
-            .map(|(inner, _)| inner.to_owned())
-    };
+    let quoted = || part.split_once('"').and_then(|(_, rest)| rest.rsplit_once('"')).map(|(inner, _)| inner.to_owned());
     match words.as_slice() {
-        ["exit", "code", n] => n
-            .parse()
-            .map_or_else(|_| Expect::Unknown(part.to_owned()), Expect::Exit),
-        ["a", "table", "with", "a", "column", name @ ..] | ["a", "column", name @ ..]
-            if !name.is_empty() =>
-        {
+        ["exit", "code", n] => n.parse().map_or_else(|_| Expect::Unknown(part.to_owned()), Expect::Exit),
+        ["a", "table", "with", "a", "column", name @ ..] | ["a", "column", name @ ..] if !name.is_empty() => {
             Expect::Columns(vec![name.join(" ")])
         }
-        ["a", "table", "with", "the", "columns", name @ ..] | ["the", "columns", name @ ..]
-            if !name.is_empty() =>
-        {
+        ["a", "table", "with", "the", "columns", name @ ..] | ["the", "columns", name @ ..] if !name.is_empty() => {
             Expect::Columns(vec![name.join(" ")])
         }
-        ["at", "least", n, "row" | "rows"] => n
-            .parse()
-            .map_or_else(|_| Expect::Unknown(part.to_owned()), Expect::Rows),
+        ["at", "least", n, "row" | "rows"] => n.parse().map_or_else(|_| Expect::Unknown(part.to_owned()), Expect::Rows),
         ["files" | "file", "ending", "in", ending] | ["a", "file", "ending", "in", ending]
             if ending.starts_with('.') =>
         {
             Expect::Files(vec![(*ending).to_owned()])
         }
         ["the", "file", path] if path.contains('.') => Expect::File((*path).to_owned()),
-        ["contains" | "containing", ..] => {
-            quoted().map_or_else(|| Expect::Unknown(part.to_owned()), Expect::Contains)
-        }
+        ["contains" | "containing", ..] => quoted().map_or_else(|| Expect::Unknown(part.to_owned()), Expect::Contains),
         ["not", "empty"] | ["non-empty"] => Expect::NotEmpty,
         _ => Expect::Unknown(part.to_owned()),
     }
@@ -175,12 +134,7 @@ fn one(part: &str) -> Expect {
 /// What is missing, or nothing.
 pub(super) fn failing(expect: &Expect, report: &TaskReport) -> Option<String> {
     let table = || table::read(report);
-    let ends = |ending: &str| {
-        report
-            .files
-            .iter()
-            .any(|f| f.path.to_lowercase().ends_with(&ending.to_lowercase()))
-    };
+    let ends = |ending: &str| report.files.iter().any(|f| f.path.to_lowercase().ends_with(&ending.to_lowercase()));
     match expect {
         Expect::Exit(wanted) => match report.exit_code {
             Some(code) if code == *wanted => None,
@@ -196,22 +150,12 @@ pub(super) fn failing(expect: &Expect, report: &TaskReport) -> Option<String> {
                 have = one.split_whitespace().map(str::to_owned).collect();
             }
             let fold = |s: &str| s.to_lowercase().replace([' ', '-'], "_");
-            let missing: Vec<&str> = wanted
-                .iter()
-                .map(String::as_str)
-                .filter(|w| !have.iter().any(|h| fold(h) == fold(w)))
-                .collect();
+            let missing: Vec<&str> =
+                wanted.iter().map(String::as_str).filter(|w| !have.iter().any(|h| fold(h) == fold(w))).collect();
             match (missing.is_empty(), have.is_empty()) {
                 (true, _) => None,
-                (_, true) => Some(format!(
-                    "there is no table with the column {}",
-                    missing.join(", ")
-                )),
-                _ => Some(format!(
-                    "the table has no column {}; it has {}",
-                    missing.join(", "),
-                    have.join(", ")
-                )),
+                (_, true) => Some(format!("there is no table with the column {}", missing.join(", "))),
+                _ => Some(format!("the table has no column {}; it has {}", missing.join(", "), have.join(", "))),
             }
         }
         Expect::Rows(least) => match table() {
@@ -220,13 +164,8 @@ pub(super) fn failing(expect: &Expect, report: &TaskReport) -> Option<String> {
             None => Some("there is no table".to_owned()),
         },
         Expect::Files(endings) => {
-            let missing: Vec<&str> = endings
-                .iter()
-                .map(String::as_str)
-                .filter(|e| !ends(e))
-                .collect();
-            (!missing.is_empty())
-                .then(|| format!("there is no file ending in {}", missing.join(", ")))
+            let missing: Vec<&str> = endings.iter().map(String::as_str).filter(|e| !ends(e)).collect();
+            (!missing.is_empty()).then(|| format!("there is no file ending in {}", missing.join(", ")))
         }
         Expect::File(path) => {
             let found = report.files.iter().any(|f| f.path == *path);
@@ -234,10 +173,7 @@ pub(super) fn failing(expect: &Expect, report: &TaskReport) -> Option<String> {
         }
         Expect::Contains(text) => {
             let found = report.text.contains(text.as_str())
-                || report
-                    .data
-                    .as_ref()
-                    .is_some_and(|d| d.to_string().contains(text.as_str()));
+                || report.data.as_ref().is_some_and(|d| d.to_string().contains(text.as_str()));
             (!found).then(|| format!("the output does not contain \"{text}\""))
         }
         Expect::NotEmpty => {
@@ -258,29 +194,14 @@ mod tests {
     fn parses_what_it_writes() {
         let names = |all: &[&str]| all.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
         assert_eq!(
-            parse(
-                "a table with the columns month, mean_t and sum_r and at least 1 row, the file m.csv"
-            ),
-            [
-                Expect::Columns(names(&["month", "mean_t", "sum_r"])),
-                Expect::Rows(1),
-                Expect::File("m.csv".to_owned())
-            ]
+            parse("a table with the columns month, mean_t and sum_r and at least 1 row, the file m.csv"),
+            [Expect::Columns(names(&["month", "mean_t", "sum_r"])), Expect::Rows(1), Expect::File("m.csv".to_owned())]
         );
-        assert_eq!(
-            parse("files ending in .svg and .png"),
-            [Expect::Files(names(&[".svg", ".png"]))]
-        );
+        assert_eq!(parse("files ending in .svg and .png"), [Expect::Files(names(&[".svg", ".png"]))]);
         assert_eq!(
             parse("all tests pass, exit code 0"),
-            [
-                Expect::Unknown("all tests pass".to_owned()),
-                Expect::Exit(0)
-            ]
+            [Expect::Unknown("all tests pass".to_owned()), Expect::Exit(0)]
         );
-        assert_eq!(
-            parse("contains \"a b\"; not empty"),
-            [Expect::Contains("a b".to_owned()), Expect::NotEmpty]
-        );
+        assert_eq!(parse("contains \"a b\"; not empty"), [Expect::Contains("a b".to_owned()), Expect::NotEmpty]);
     }
 }

@@ -11,28 +11,17 @@ use super::spelling::near_names;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Spelt {
     Command(String),
-    Call {
-        skill: String,
-        args: Map<String, Value>,
-        text: String,
-    },
+    Call { skill: String, args: Map<String, Value>, text: String },
 }
 
 /// The steps of a message that spells all of them out, one per line; `None` if it does not, and what is wrong if it
 /// does and something is.
 pub(super) fn read(text: &str, skills: &[SkillCard]) -> Option<Result<Vec<Spelt>, String>> {
-    let lines: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect();
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     if lines.is_empty() {
         return None;
     }
-    let steps: Vec<Result<Spelt, String>> = lines
-        .iter()
-        .map(|line| step(line, skills))
-        .collect::<Option<_>>()?;
+    let steps: Vec<Result<Spelt, String>> = lines.iter().map(|line| step(line, skills)).collect::<Option<_>>()?;
     Some(steps.into_iter().collect())
 }
 
@@ -47,14 +36,9 @@ fn step(line: &str, skills: &[SkillCard]) -> Option<Result<Spelt, String>> {
             return None;
         }
         let names = || skills.iter().map(|c| c.name.as_str());
-        let near = near_names(name, names())
-            .first()
-            .map(|n| format!("; near: `{n}`"))
-            .unwrap_or_default();
+        let near = near_names(name, names()).first().map(|n| format!("; near: `{n}`")).unwrap_or_default();
         let all = names().collect::<Vec<_>>().join(", ");
-        return Some(Err(format!(
-            "there is no skill `{name}`{near}; installed: {all}"
-        )));
+        return Some(Err(format!("there is no skill `{name}`{near}; installed: {all}")));
     };
     let required = args(card).iter().any(|a| a.required);
     if pairs.is_empty() && (required || !rest.is_empty()) {
@@ -67,26 +51,13 @@ fn call(card: &SkillCard, pairs: &[(String, String)], line: &str) -> Result<Spel
     let known = args(card);
     let mut out = Map::new();
     for (name, text) in pairs {
-        let arg = known
-            .iter()
-            .find(|a| a.name == name)
-            .ok_or_else(|| unknown_arg(card, name))?;
-        out.insert(
-            name.clone(),
-            value(arg.schema, text).map_err(|why| format!("{name}: {why}"))?,
-        );
+        let arg = known.iter().find(|a| a.name == name).ok_or_else(|| unknown_arg(card, name))?;
+        out.insert(name.clone(), value(arg.schema, text).map_err(|why| format!("{name}: {why}"))?);
     }
-    if let Some(arg) = known
-        .iter()
-        .find(|a| a.required && !out.contains_key(a.name))
-    {
+    if let Some(arg) = known.iter().find(|a| a.required && !out.contains_key(a.name)) {
         return Err(format!("{} needs `{}`", card.name, arg.name));
     }
-    Ok(Spelt::Call {
-        skill: card.name.clone(),
-        args: out,
-        text: line.to_owned(),
-    })
+    Ok(Spelt::Call { skill: card.name.clone(), args: out, text: line.to_owned() })
 }
 
 /// The text as nothing but `key=value` pairs. A value ends at white space outside of quotes and brackets.
@@ -95,8 +66,7 @@ fn pairs(text: &str) -> Option<Vec<(String, String)>> {
     let mut rest = text.trim();
     while !rest.is_empty() {
         let (key, after) = rest.split_once('=')?;
-        let is_name =
-            !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));
+        let is_name = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));
         if !is_name {
             return None;
         }
@@ -104,9 +74,7 @@ fn pairs(text: &str) -> Option<Vec<(String, String)>> {
         let raw = &after[..end];
         let quoted = raw.len() >= 2 && raw.starts_with(['"', '\'']) && raw.ends_with(&raw[..1]);
         let value = match (quoted, raw.starts_with('"')) {
-            (true, true) => {
-                serde_json::from_str(raw).unwrap_or_else(|_| raw[1..raw.len() - 1].to_owned())
-            }
+            (true, true) => serde_json::from_str(raw).unwrap_or_else(|_| raw[1..raw.len() - 1].to_owned()),
             (true, false) => raw[1..raw.len() - 1].to_owned(),
             _ => raw.to_owned(),
         };

@@ -64,10 +64,7 @@ impl<'a> Fill<'a> {
     }
 
     pub fn open(&self, used: Use) -> Option<Arg<'a>> {
-        self.args
-            .iter()
-            .find(|arg| arg.used == used && !self.out.contains_key(arg.name))
-            .copied()
+        self.args.iter().find(|arg| arg.used == used && !self.out.contains_key(arg.name)).copied()
     }
 
     /// What a template captured for `arg`.
@@ -82,19 +79,13 @@ impl<'a> Fill<'a> {
             Use::Column => self.column(arg, words),
             Use::Columns => self.column_list(arg, words),
             Use::Choice => {
-                let said = content
-                    .iter()
-                    .find_map(|w| choices(arg.schema).find(|c| key(&c.to_lowercase()) == w.key));
+                let said = content.iter().find_map(|w| choices(arg.schema).find(|c| key(&c.to_lowercase()) == w.key));
                 if let Some(choice) = said {
                     self.set(arg, json!(choice));
                 }
             }
             Use::Integer | Use::Limit | Use::Number => {
-                let text = content
-                    .first()
-                    .and_then(|w| number(&w.raw))
-                    .map(|n| n.to_string())
-                    .unwrap_or_default();
+                let text = content.first().and_then(|w| number(&w.raw)).map(|n| n.to_string()).unwrap_or_default();
                 self.parsed(arg, &text);
             }
             Use::Url => {
@@ -117,11 +108,7 @@ impl<'a> Fill<'a> {
     }
 
     fn url(&mut self, arg: &Arg, word: &Word) {
-        let text = if word.shape == Shape::Url {
-            word.raw.clone()
-        } else {
-            format!("https://{}", word.raw)
-        };
+        let text = if word.shape == Shape::Url { word.raw.clone() } else { format!("https://{}", word.raw) };
         self.set(arg, json!(text));
     }
 
@@ -149,8 +136,7 @@ impl<'a> Fill<'a> {
     /// Several columns, cut at "and" and commas. "both" and "all" leave the choice to the skill.
     pub fn column_list(&mut self, arg: &Arg, words: &[Word]) {
         let mut columns = Vec::new();
-        for item in words.split_inclusive(|w| w.norm == "and" || w.mark == super::word::Mark::Comma)
-        {
+        for item in words.split_inclusive(|w| w.norm == "and" || w.mark == super::word::Mark::Comma) {
             match self.one_column(item) {
                 Ok(column) => columns.push(json!(column)),
                 Err(Some(problem)) => self.problems.push(problem),
@@ -168,29 +154,21 @@ impl<'a> Fill<'a> {
         let rows = self.source.map(Source::own_words).unwrap_or_default();
         let own: Vec<&Word> = words
             .iter()
-            .filter(|w| {
-                w.is_content() && !is_asking(w) && w.key != "column" && !rows.contains(&w.key)
-            })
+            .filter(|w| w.is_content() && !is_asking(w) && w.key != "column" && !rows.contains(&w.key))
             .filter(|w| !self.lexicon.contains(&w.key) || self.is_column(&w.raw))
             .collect();
         if own.is_empty() {
             return Err(None);
         }
-        let phrase = own
-            .iter()
-            .map(|w| w.raw.as_str())
-            .collect::<Vec<_>>()
-            .join(" ");
+        let phrase = own.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
         let Some(columns) = self.columns().filter(|_| self.source.is_some()) else {
             return Ok(phrase);
         };
         if let Found::One(name) = columns.resolve(&phrase, Reach::Spelling) {
             return Ok(name);
         }
-        if let Some(time) = time_noun(&phrase.to_lowercase()).or((phrase
-            .eq_ignore_ascii_case("time")
-            || phrase.eq_ignore_ascii_case("date"))
-        .then_some("day"))
+        if let Some(time) = time_noun(&phrase.to_lowercase())
+            .or((phrase.eq_ignore_ascii_case("time") || phrase.eq_ignore_ascii_case("date")).then_some("day"))
             && let Some(date) = date_column(columns)
         {
             if !matches!(time, "day" | "hour") {
@@ -203,49 +181,30 @@ impl<'a> Fill<'a> {
         // "wind speed" where only wind is a column.
         if let [head @ .., last] = own.as_slice()
             && !query::is_keyword(last)
-            && let Found::One(name) = columns.resolve(
-                &head
-                    .iter()
-                    .map(|w| w.raw.as_str())
-                    .collect::<Vec<_>>()
-                    .join(" "),
-                Reach::Words,
-            )
+            && let Found::One(name) =
+                columns.resolve(&head.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" "), Reach::Words)
         {
-            self.notes
-                .push(format!("\"{phrase}\" was read as the column {name}"));
+            self.notes.push(format!("\"{phrase}\" was read as the column {name}"));
             return Ok(name);
         }
         let file = self.source.map_or("the file", |s| s.path.as_str());
         Err(Some(match columns.resolve(&phrase, Reach::Spelling) {
-            Found::Many(names) => format!(
-                "`{phrase}` could be any of the columns {} in {file}",
-                names.join(", ")
-            ),
+            Found::Many(names) => format!("`{phrase}` could be any of the columns {} in {file}", names.join(", ")),
             _ => missing(&phrase, file, columns),
         }))
     }
 
     pub fn is_column(&self, raw: &str) -> bool {
-        self.columns()
-            .is_some_and(|all| all.iter().any(|c| c.name.eq_ignore_ascii_case(raw)))
+        self.columns().is_some_and(|all| all.iter().any(|c| c.name.eq_ignore_ascii_case(raw)))
     }
 
     /// Everything that no template captured, by type.
     pub fn rest(&mut self, index_of_query: Option<(usize, &'a [Arg<'a>])>) {
         self.files();
         choice::fill(self);
-        if self
-            .args
-            .iter()
-            .any(|a| matches!(a.used, Use::Aggregate | Use::Condition))
-        {
+        if self.args.iter().any(|a| matches!(a.used, Use::Aggregate | Use::Condition)) {
             self.query();
-        } else if self
-            .args
-            .iter()
-            .any(|a| matches!(a.used, Use::Column | Use::Columns))
-        {
+        } else if self.args.iter().any(|a| matches!(a.used, Use::Column | Use::Columns)) {
             super::axes::fill(self, index_of_query);
         }
         self.literals();
@@ -258,17 +217,11 @@ impl<'a> Fill<'a> {
             if self.used[i] {
                 continue;
             }
-            let lead = (0..i).rev().find(|j| {
-                !matches!(
-                    self.words[*j].norm.as_str(),
-                    "the" | "my" | "our" | "this" | "file"
-                )
-            });
+            let lead =
+                (0..i).rev().find(|j| !matches!(self.words[*j].norm.as_str(), "the" | "my" | "our" | "this" | "file"));
             let before = lead.map_or("", |j| self.words[j].norm.as_str());
             let saving = matches!(before, "as" | "to" | "into")
-                && self.words[..i]
-                    .iter()
-                    .any(|w| matches!(w.norm.as_str(), "save" | "write" | "store"));
+                && self.words[..i].iter().any(|w| matches!(w.norm.as_str(), "save" | "write" | "store"));
             let placed = word.shape == Shape::Plain
                 && matches!(before, "from" | "in" | "of" | "with" | "using")
                 && !self.is_column(&word.raw)
@@ -276,9 +229,7 @@ impl<'a> Fill<'a> {
             let arg = match word.shape {
                 Shape::File if saving => self.open(Use::Save),
                 Shape::Url => self.open(Use::Url),
-                Shape::File | Shape::Quoted if self.scene.file(&word.raw).is_some() => {
-                    self.open(Use::File)
-                }
+                Shape::File | Shape::Quoted if self.scene.file(&word.raw).is_some() => self.open(Use::File),
                 Shape::File => self.open(Use::File).or_else(|| self.open(Use::Url)),
                 _ if placed => self.open(Use::File),
                 _ => None,
@@ -289,9 +240,7 @@ impl<'a> Fill<'a> {
                 Use::Url => self.url(&arg, word),
                 _ => self.set(&arg, json!(word.raw)),
             }
-            let start = lead
-                .filter(|j| !self.words[*j].is_content() && self.words[*j].norm != "and")
-                .unwrap_or(i);
+            let start = lead.filter(|j| !self.words[*j].is_content() && self.words[*j].norm != "and").unwrap_or(i);
             self.used[start..=i].fill(true);
             self.aside[i] = true;
         }
@@ -305,12 +254,7 @@ impl<'a> Fill<'a> {
         let rows = self.source.map(Source::own_words).unwrap_or_default();
         let mut query = query::read(&words, columns.as_deref(), &rows);
         let own = |i: &usize| !self.lexicon.contains(&words[*i].key) && words[*i].key != "column";
-        query.leftover = query
-            .leftover
-            .iter()
-            .filter(|i| own(i))
-            .map(|i| free[*i])
-            .collect();
+        query.leftover = query.leftover.iter().filter(|i| own(i)).map(|i| free[*i]).collect();
         (query, free)
     }
 
@@ -318,11 +262,7 @@ impl<'a> Fill<'a> {
     fn joined_columns(&self) -> Option<Cow<'a, Columns>> {
         let own = self.columns()?;
         let mut columns = own.to_vec();
-        let files = self
-            .args
-            .iter()
-            .filter(|a| a.used == Use::File)
-            .filter_map(|a| self.out.get(a.name)?.as_str());
+        let files = self.args.iter().filter(|a| a.used == Use::File).filter_map(|a| self.out.get(a.name)?.as_str());
         for source in files.filter_map(|path| self.scene.file(path)) {
             for column in source.columns.iter().flat_map(|c| c.iter()) {
                 if !columns.iter().any(|c| c.name == column.name) {
@@ -330,28 +270,17 @@ impl<'a> Fill<'a> {
                 }
             }
         }
-        Some(if columns.len() == own.len() {
-            Cow::Borrowed(own)
-        } else {
-            Cow::Owned(Columns::new(columns))
-        })
+        Some(if columns.len() == own.len() { Cow::Borrowed(own) } else { Cow::Owned(Columns::new(columns)) })
     }
 
     fn query(&mut self) {
         let (mut query, free) = self.read_query();
         let columns = self.joined_columns();
-        let switched = self
-            .args
-            .iter()
-            .any(|a| a.used == Use::Switch && self.out.contains_key(a.name));
+        let switched = self.args.iter().any(|a| a.used == Use::Switch && self.out.contains_key(a.name));
         if let Some(source) = self.source {
             mean_of_columns(&mut query, |name| source.is_number(name));
         }
-        self.produces = if switched {
-            None
-        } else {
-            result_columns(&query, columns.as_deref().map(|all| &**all))
-        };
+        self.produces = if switched { None } else { result_columns(&query, columns.as_deref().map(|all| &**all)) };
         self.groups = query.group.len();
         if query.weight() == 0 {
             self.problems.append(&mut query.problems);
@@ -376,17 +305,8 @@ impl<'a> Fill<'a> {
             }
             let wanted = |arg: &&Arg| arg.required && !self.out.contains_key(arg.name);
             let arg = match word.shape {
-                Shape::Quoted => self
-                    .args
-                    .iter()
-                    .rev()
-                    .filter(wanted)
-                    .find(|a| a.used == Use::Text),
-                Shape::Number => self
-                    .args
-                    .iter()
-                    .filter(wanted)
-                    .find(|a| matches!(a.used, Use::Integer | Use::Number)),
+                Shape::Quoted => self.args.iter().rev().filter(wanted).find(|a| a.used == Use::Text),
+                Shape::Number => self.args.iter().filter(wanted).find(|a| matches!(a.used, Use::Integer | Use::Number)),
                 _ => None,
             };
             if let Some(arg) = arg {
@@ -399,11 +319,7 @@ impl<'a> Fill<'a> {
                 self.used[i] = true;
             }
         }
-        let last = self
-            .args
-            .iter()
-            .rev()
-            .find(|a| a.required && a.used == Use::Text && !self.out.contains_key(a.name));
+        let last = self.args.iter().rev().find(|a| a.required && a.used == Use::Text && !self.out.contains_key(a.name));
         if let Some(arg) = last
             && let Some(range) = self.free_text()
         {
@@ -416,17 +332,12 @@ impl<'a> Fill<'a> {
     /// The words that are left, without the skill's own at the front; if its examples cover them all, what follows the
     /// first preposition.
     fn free_text(&self) -> Option<std::ops::Range<usize>> {
-        let own = |i: usize| {
-            self.used[i] || !self.words[i].is_content() || self.lexicon.contains(&self.words[i].key)
-        };
+        let own = |i: usize| self.used[i] || !self.words[i].is_content() || self.lexicon.contains(&self.words[i].key);
         let all = 0..self.words.len();
         let start = all.clone().find(|i| !own(*i)).or_else(|| {
-            let lead = all.clone().position(|i| {
-                matches!(
-                    self.words[i].norm.as_str(),
-                    "for" | "about" | "on" | "to" | "of"
-                )
-            })?;
+            let lead = all
+                .clone()
+                .position(|i| matches!(self.words[i].norm.as_str(), "for" | "about" | "on" | "to" | "of"))?;
             (lead + 1 < self.words.len()).then_some(lead + 1)
         })?;
         let end = all.rev().find(|i| !self.used[*i])? + 1;
@@ -435,8 +346,6 @@ impl<'a> Fill<'a> {
 
     /// Whether the clause points at what came before.
     pub fn refers(&self) -> bool {
-        self.words
-            .iter()
-            .any(|w| w.shape == Shape::Plain && is_reference(&w.norm) && w.norm != "all")
+        self.words.iter().any(|w| w.shape == Shape::Plain && is_reference(&w.norm) && w.norm != "all")
     }
 }

@@ -19,10 +19,7 @@ const TIMES: &[(&str, &[&str])] = &[
 
 /// The function of `month`, `months`, `weekdays`.
 pub(super) fn time_noun(norm: &str) -> Option<&'static str> {
-    TIMES
-        .iter()
-        .map(|(name, _)| *name)
-        .find(|name| norm == *name || norm.strip_suffix('s') == Some(name))
+    TIMES.iter().map(|(name, _)| *name).find(|name| norm == *name || norm.strip_suffix('s') == Some(name))
 }
 
 pub(super) fn is_time_noun(norm: &str) -> bool {
@@ -30,35 +27,24 @@ pub(super) fn is_time_noun(norm: &str) -> bool {
 }
 
 pub(super) fn is_time_adjective(norm: &str) -> bool {
-    TIMES
-        .iter()
-        .any(|(_, adjectives)| adjectives.contains(&norm))
+    TIMES.iter().any(|(_, adjectives)| adjectives.contains(&norm))
 }
 
 /// `month(date)`, if `function` is a time function.
 pub(super) fn by_time(function: &str, column: &str) -> Option<Grouped> {
-    TIMES
-        .iter()
-        .find(|(name, _)| *name == function)
-        .map(|(name, _)| Grouped {
-            text: format!("{name}({column})"),
-            column: (*name).to_owned(),
-            // A weekday is a word; the others are dates as far as a chart's axis is concerned.
-            kind: if *name == "weekday" {
-                ColumnKind::Text
-            } else {
-                ColumnKind::Date
-            },
-        })
+    TIMES.iter().find(|(name, _)| *name == function).map(|(name, _)| Grouped {
+        text: format!("{name}({column})"),
+        column: (*name).to_owned(),
+        // A weekday is a word; the others are dates as far as a chart's axis is concerned.
+        kind: if *name == "weekday" { ColumnKind::Text } else { ColumnKind::Date },
+    })
 }
 
 pub(super) fn read(reader: &mut Reader) {
     let mut i = 0;
     while i < reader.words.len() {
         let norm = reader.norm(i);
-        if let Some((name, _)) = TIMES
-            .iter()
-            .find(|(_, adjectives)| adjectives.contains(&norm))
+        if let Some((name, _)) = TIMES.iter().find(|(_, adjectives)| adjectives.contains(&norm))
             && reader.column_at(i, Reach::Words).is_none()
         {
             if let Some(grouped) = on_date(reader, name) {
@@ -99,9 +85,7 @@ fn items(reader: &mut Reader, mut i: usize) -> usize {
         // "by city and total rain" goes on with an aggregate, "by city and month" with a group.
         let goes_on = comma || reader.norm(end) == "and";
         if !goes_on
-            || reader
-                .word(next)
-                .is_none_or(|w| w.shape != Shape::Plain || function(w).is_some())
+            || reader.word(next).is_none_or(|w| w.shape != Shape::Plain || function(w).is_some())
             || item(reader, next).is_none()
         {
             return i;
@@ -116,18 +100,9 @@ fn items(reader: &mut Reader, mut i: usize) -> usize {
 fn item(reader: &mut Reader, i: usize) -> Option<(Grouped, usize)> {
     if let Some((column, end)) = reader.column_at(i, Reach::Words) {
         let kind = reader.kind_of(&column).unwrap_or(ColumnKind::Text);
-        return Some((
-            Grouped {
-                text: column.clone(),
-                column,
-                kind,
-            },
-            end,
-        ));
+        return Some((Grouped { text: column.clone(), column, kind }, end));
     }
-    if (reader.norm(i), reader.norm(i + 1)) == ("day", "of")
-        && matches!(reader.norm(reader.skip(i + 2, &[])), "week")
-    {
+    if (reader.norm(i), reader.norm(i + 1)) == ("day", "of") && matches!(reader.norm(reader.skip(i + 2, &[])), "week") {
         let end = reader.skip(i + 2, &[]) + 1;
         return on_date(reader, "weekday").map(|grouped| (grouped, end));
     }

@@ -18,86 +18,53 @@ use super::word::words;
 /// Begins a task detail whose rest is the reply itself.
 pub(super) const VERBATIM: &str = "Tell the user, word for word:\n\n";
 
-const WHO: &str =
-    "I am reflex, the rule-based model that is built into kiso. I am not a language model.";
-const HOW: &str = "For requests in free language, set a language model in config.toml, such as `model = \"provider:model\"`.";
+const WHO: &str = "I am reflex, the rule-based model that is built into kiso. I am not a language model.";
+const HOW: &str =
+    "For requests in free language, set a language model in config.toml, such as `model = \"provider:model\"`.";
 
 /// A plan that does nothing but say why nothing can be done.
 pub(super) fn blocked(message: &str, why: &str, scene: &Scene) -> Plan {
-    let text = format!(
-        "{WHO} I cannot plan this: {why}.\n\n{}\n\n{HOW}",
-        offers(scene)
-    );
-    Plan {
-        goal: shortened(message),
-        tasks: vec![msg(format!("{VERBATIM}{text}"))],
-        blocked: Some(why.to_owned()),
-    }
+    let text = format!("{WHO} I cannot plan this: {why}.\n\n{}\n\n{HOW}", offers(scene));
+    Plan { goal: shortened(message), tasks: vec![msg(format!("{VERBATIM}{text}"))], blocked: Some(why.to_owned()) }
 }
 
 /// The same plan again would be refused again.
 pub(super) fn refused(message: &str, correction: &Correction) -> Plan {
-    let why = format!(
-        "the plan that the rules give was refused ({})",
-        correction.violations.join("; ")
-    );
-    let text = format!(
-        "{WHO} I cannot plan this: {why}, and the same rules would give the same plan again.\n\n{HOW}"
-    );
-    Plan {
-        goal: shortened(message),
-        tasks: vec![msg(format!("{VERBATIM}{text}"))],
-        blocked: Some(why),
-    }
+    let why = format!("the plan that the rules give was refused ({})", correction.violations.join("; "));
+    let text = format!("{WHO} I cannot plan this: {why}, and the same rules would give the same plan again.\n\n{HOW}");
+    Plan { goal: shortened(message), tasks: vec![msg(format!("{VERBATIM}{text}"))], blocked: Some(why) }
 }
 
 /// Whether a message only says hello or asks what can be done.
 pub(super) fn is_greeting(message: &str) -> bool {
     let said = words(message);
-    let text = said
-        .iter()
-        .map(|w| w.norm.as_str())
-        .collect::<Vec<_>>()
-        .join(" ");
+    let text = said.iter().map(|w| w.norm.as_str()).collect::<Vec<_>>().join(" ");
     let first = said.first().map_or("", |w| w.norm.as_str());
     (said.len() <= 3 && matches!(first, "hello" | "hi" | "hey" | "help" | "thanks"))
         || text == "thank you"
-        || matches!(
-            text.as_str(),
-            "what can you do" | "who are you" | "what are you"
-        )
+        || matches!(text.as_str(), "what can you do" | "who are you" | "what are you")
 }
 
 /// Says what reflex is and what it can do here.
 pub(super) fn introduction(message: &str, scene: &Scene) -> Plan {
     let text = format!("{WHO}\n\n{}\n\n{HOW}", offers(scene));
-    Plan {
-        goal: shortened(message),
-        tasks: vec![msg(format!("{VERBATIM}{text}"))],
-        blocked: None,
-    }
+    Plan { goal: shortened(message), tasks: vec![msg(format!("{VERBATIM}{text}"))], blocked: None }
 }
 
 fn offers(scene: &Scene) -> String {
     const MOST: usize = 5;
     let mut lines = vec!["What I can do here, for example:".to_owned()];
-    lines.extend(
-        suggestions(scene, MOST)
-            .into_iter()
-            .map(|s| format!("- {s}")),
-    );
+    lines.extend(suggestions(scene, MOST).into_iter().map(|s| format!("- {s}")));
     if lines.len() == 1 {
         let names: Vec<&str> = scene.skills.iter().map(|s| s.card.name.as_str()).collect();
         lines = match names.is_empty() {
             true => vec!["No skill is installed (`kiso skill list`).".to_owned()],
-            false => vec![format!(
-                "Installed skills: {}; {}.",
-                names.join(", "),
-                scene.holdings()
-            )],
+            false => vec![format!("Installed skills: {}; {}.", names.join(", "), scene.holdings())],
         };
     }
-    lines.push("- `SKILL key=value …` calls an installed skill as it stands, and `$ COMMAND` runs a command.".to_owned());
+    lines.push(
+        "- `SKILL key=value …` calls an installed skill as it stands, and `$ COMMAND` runs a command.".to_owned(),
+    );
     lines.join("\n")
 }
 
@@ -112,10 +79,7 @@ pub(super) fn suggestions(scene: &Scene, most: usize) -> Vec<String> {
             examples.sort_by_key(|example| Reverse(example.matches('{').count()));
             let sentences = examples.into_iter().filter_map(|e| made(skill, e, scene));
             sentences.filter(|sentence| {
-                let trial = Scene {
-                    text: sentence,
-                    ..scene.clone()
-                };
+                let trial = Scene { text: sentence, ..scene.clone() };
                 steps(&trial, &[]).is_ok()
             })
         })
@@ -134,15 +98,10 @@ pub(super) fn suggestions(scene: &Scene, most: usize) -> Vec<String> {
 
 /// An example with its slots filled from the scene; nothing if one cannot be.
 fn made(skill: &Vocabulary, example: &str, scene: &Scene) -> Option<String> {
-    let mut files = scene
-        .tables()
-        .chain(scene.files.iter().filter(|f| f.columns.is_none()));
+    let mut files = scene.tables().chain(scene.files.iter().filter(|f| f.columns.is_none()));
     let table = scene.tables().next();
     let columns = table.and_then(|t| t.columns.as_deref()).unwrap_or_default();
-    let number = columns
-        .iter()
-        .find(|c| c.kind == ColumnKind::Number)
-        .map(|c| c.name.as_str());
+    let number = columns.iter().find(|c| c.kind == ColumnKind::Number).map(|c| c.name.as_str());
     let along = || date_column(columns).or(only(columns, ColumnKind::Text));
     let mut out = example.to_owned();
     for item in parse(example) {

@@ -13,12 +13,7 @@ use super::{expect, honest, retry};
 
 /// The planner's answer to these pieces.
 pub(super) fn plan(pieces: &Pieces) -> Plan {
-    let message = pieces
-        .new_message
-        .as_deref()
-        .or(pieces.original_message.as_deref())
-        .unwrap_or_default()
-        .trim();
+    let message = pieces.new_message.as_deref().or(pieces.original_message.as_deref()).unwrap_or_default().trim();
     if let Some(correction) = &pieces.correction {
         return honest::refused(message, correction);
     }
@@ -44,11 +39,7 @@ fn first(pieces: &Pieces, message: &str) -> Plan {
     match steps(&scene, pieces.messages.as_deref().unwrap_or_default()) {
         Ok(steps) => {
             let notes: Vec<String> = steps.iter().flat_map(|s| s.notes.clone()).collect();
-            close(
-                message,
-                steps.iter().map(|step| task(step, skills)).collect(),
-                &notes,
-            )
+            close(message, steps.iter().map(|step| task(step, skills)).collect(), &notes)
         }
         Err(why) => honest::blocked(message, &why, &scene),
     }
@@ -83,18 +74,8 @@ fn spelt_out(message: &str, spelt: Vec<Spelt>, skills: &[SkillCard]) -> Plan {
                 review: true,
             },
             Spelt::Call { skill, args, text } => {
-                let index = skills
-                    .iter()
-                    .position(|c| c.name == skill)
-                    .unwrap_or_default();
-                let step = Step {
-                    skill: index,
-                    args,
-                    detail: text,
-                    produces: None,
-                    groups: 0,
-                    notes: Vec::new(),
-                };
+                let index = skills.iter().position(|c| c.name == skill).unwrap_or_default();
+                let step = Step { skill: index, args, detail: text, produces: None, groups: 0, notes: Vec::new() };
                 task(&step, skills)
             }
         })
@@ -103,8 +84,7 @@ fn spelt_out(message: &str, spelt: Vec<Spelt>, skills: &[SkillCard]) -> Plan {
 }
 
 /// What the closing task tells the worker to do.
-pub(super) const REPORT: &str =
-    "Tell the user what came out, with the results and the files that were made.";
+pub(super) const REPORT: &str = "Tell the user what came out, with the results and the files that were made.";
 
 /// Begins a line of a closing task that the user must be told.
 pub(super) const NOTE: &str = "Note: ";
@@ -116,11 +96,7 @@ pub(super) fn close(goal: &str, mut tasks: Vec<Task>, notes: &[String]) -> Plan 
         detail.push_str(&format!("\n{NOTE}{note}."));
     }
     tasks.push(msg(detail));
-    Plan {
-        goal: shortened(goal),
-        tasks,
-        blocked: None,
-    }
+    Plan { goal: shortened(goal), tasks, blocked: None }
 }
 
 /// A message to the user.

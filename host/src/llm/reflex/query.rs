@@ -80,24 +80,14 @@ pub(super) struct Reader<'a> {
 /// Reads `words` as a query over a table with these columns; `None` if they are not known, and then any word may be one.
 /// `rows` are words for its rows beside the usual ones.
 pub(super) fn read(words: &[Word], columns: Option<&Columns>, rows: &BTreeSet<String>) -> Query {
-    let mut reader = Reader {
-        words,
-        columns,
-        query: Query::default(),
-        rows,
-        taken: vec![false; words.len()],
-    };
+    let mut reader = Reader { words, columns, query: Query::default(), rows, taken: vec![false; words.len()] };
     aggregate::calls(&mut reader);
     condition::read(&mut reader);
     rank::read(&mut reader);
     group::read(&mut reader);
     aggregate::read(&mut reader);
     reader.query.leftover = (0..words.len())
-        .filter(|i| {
-            !reader.taken[*i]
-                && !reader.is_row(&words[*i])
-                && !is_understood_anyway(&words[*i], &reader.query)
-        })
+        .filter(|i| !reader.taken[*i] && !reader.is_row(&words[*i]) && !is_understood_anyway(&words[*i], &reader.query))
         .collect();
     reader.query
 }
@@ -148,16 +138,7 @@ pub(super) fn is_asking(word: &Word) -> bool {
 pub(super) fn is_row(word: &Word) -> bool {
     matches!(
         word.key.as_str(),
-        "row"
-            | "record"
-            | "entry"
-            | "item"
-            | "observation"
-            | "measurement"
-            | "cas"
-            | "tabl"
-            | "value"
-            | "valu"
+        "row" | "record" | "entry" | "item" | "observation" | "measurement" | "cas" | "tabl" | "value" | "valu"
     )
 }
 
@@ -191,14 +172,10 @@ impl<'a> Reader<'a> {
 
     /// The same to the left: the last index before `i`, or none.
     pub fn skip_back(&self, i: usize, skipped: &[&str]) -> Option<usize> {
-        (0..i)
-            .rev()
-            .map_while(|j| self.word(j).map(|w| (j, w)))
-            .find_map(|(j, w)| {
-                let skip = w.shape == Shape::Plain
-                    && (is_filler(&w.norm) || skipped.contains(&w.norm.as_str()));
-                (!skip).then_some(j)
-            })
+        (0..i).rev().map_while(|j| self.word(j).map(|w| (j, w))).find_map(|(j, w)| {
+            let skip = w.shape == Shape::Plain && (is_filler(&w.norm) || skipped.contains(&w.norm.as_str()));
+            (!skip).then_some(j)
+        })
     }
 
     /// The column that the longest run of words from `i` on means, and the index after it.
@@ -223,17 +200,10 @@ impl<'a> Reader<'a> {
             if !span[span.len() - 1].is_content() || span.iter().any(|w| is_joint(&w.norm)) {
                 continue;
             }
-            let phrase = span
-                .iter()
-                .map(|w| w.raw.as_str())
-                .collect::<Vec<_>>()
-                .join(" ");
+            let phrase = span.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
             // A word with a meaning of its own is a column only when that is exactly its name.
             if span.len() == 1 && (is_keyword(first) || is_asking(first) || self.is_row(first)) {
-                match columns
-                    .iter()
-                    .find(|c| c.name.eq_ignore_ascii_case(&phrase))
-                {
+                match columns.iter().find(|c| c.name.eq_ignore_ascii_case(&phrase)) {
                     Some(column) => return Some((column.name.clone(), end)),
                     None => continue,
                 }
@@ -246,10 +216,7 @@ impl<'a> Reader<'a> {
     }
 
     pub fn kind_of(&self, name: &str) -> Option<ColumnKind> {
-        self.columns?
-            .iter()
-            .find(|c| c.name == name)
-            .map(|c| c.kind)
+        self.columns?.iter().find(|c| c.name == name).map(|c| c.kind)
     }
 
     /// The column of dates.

@@ -72,10 +72,8 @@ pub(super) fn is_rank_word(norm: &str) -> bool {
 pub(super) fn read(reader: &mut Reader) {
     let mut i = 0;
     while i < reader.words.len() {
-        let end = sorted(reader, i)
-            .or_else(|| top(reader, i))
-            .or_else(|| implied(reader, i))
-            .or_else(|| named(reader, i));
+        let end =
+            sorted(reader, i).or_else(|| top(reader, i)).or_else(|| implied(reader, i)).or_else(|| named(reader, i));
         i = end.unwrap_or(i + 1).max(i + 1);
     }
 }
@@ -126,19 +124,13 @@ fn top(reader: &mut Reader, i: usize) -> Option<usize> {
     let mut end = i + 2;
     let desc = lead == "top";
     if matches!(lead, "first" | "last") {
-        if reader
-            .word(end)
-            .is_some_and(|w| reader.is_row(w) || time_noun(&w.norm) == Some("day"))
-        {
+        if reader.word(end).is_some_and(|w| reader.is_row(w) || time_noun(&w.norm) == Some("day")) {
             end += 1;
         }
         reader.query.limit = Some(n);
         if lead == "last" {
             let Some(date) = reader.date() else {
-                reader
-                    .query
-                    .problems
-                    .push("the last rows can only be shown where a column has dates".to_owned());
+                reader.query.problems.push("the last rows can only be shown where a column has dates".to_owned());
                 return None;
             };
             reader.query.order.push((date, true));
@@ -175,11 +167,8 @@ fn implied(reader: &mut Reader, i: usize) -> Option<usize> {
     let norm = reader.norm(i);
     let columns = reader.columns?;
     let begins = |part: &str| {
-        let fits: Vec<&String> = columns
-            .iter()
-            .map(|c| &c.name)
-            .filter(|name| name.to_lowercase().starts_with(part))
-            .collect();
+        let fits: Vec<&String> =
+            columns.iter().map(|c| &c.name).filter(|name| name.to_lowercase().starts_with(part)).collect();
         match fits.as_slice() {
             [one] => Some((*one).clone()),
             _ => None,
@@ -192,10 +181,7 @@ fn implied(reader: &mut Reader, i: usize) -> Option<usize> {
             Some((_, desc, names)) => (names.iter().find_map(|name| begins(name))?, *desc),
             None if NAMED.iter().any(|(word, ..)| *word == norm) => return None,
             None => {
-                let part = norm
-                    .strip_suffix("iest")
-                    .or(norm.strip_suffix("est"))
-                    .filter(|part| part.len() >= 3)?;
+                let part = norm.strip_suffix("iest").or(norm.strip_suffix("est")).filter(|part| part.len() >= 3)?;
                 (begins(part)?, true)
             }
         },
@@ -230,9 +216,7 @@ fn named(reader: &mut Reader, i: usize) -> Option<usize> {
     let noun = reader.skip_back(i, &["with", "that", "having", "had", "has", "by"])?;
     let word = reader.word(noun)?;
     let subject = Some(subject(reader, noun)?);
-    let said = noun
-        .checked_sub(1)
-        .and_then(|before| count(reader.norm(before)));
+    let said = noun.checked_sub(1).and_then(|before| count(reader.norm(before)));
     let n = said.unwrap_or(if word.norm.ends_with('s') { SOME } else { 1 });
     reader.take(noun - usize::from(said.is_some()), end);
     apply(reader, subject, rank, desc, by_default, n);
@@ -263,13 +247,7 @@ fn subject(reader: &mut Reader, i: usize) -> Option<Subject> {
     }
     let (column, end) = reader.column_at(i, Reach::Words)?;
     let kind = reader.kind_of(&column)?;
-    (kind == ColumnKind::Text && end == i + 1).then(|| {
-        Subject::Groups(Grouped {
-            text: column.clone(),
-            column,
-            kind,
-        })
-    })
+    (kind == ColumnKind::Text && end == i + 1).then(|| Subject::Groups(Grouped { text: column.clone(), column, kind }))
 }
 
 /// A function and a column: what is ranked by.
@@ -287,14 +265,7 @@ fn amount(reader: &Reader, i: usize) -> Option<(Rank, usize)> {
 }
 
 /// Ranks rows by a column, or groups by an aggregate of it.
-fn apply(
-    reader: &mut Reader,
-    subject: Option<Subject>,
-    rank: Rank,
-    desc: bool,
-    by_default: &'static str,
-    n: u64,
-) {
+fn apply(reader: &mut Reader, subject: Option<Subject>, rank: Rank, desc: bool, by_default: &'static str, n: u64) {
     let (function, column) = rank;
     let grouped = match (subject, function) {
         (Some(Subject::Groups(grouped)), _) => Some(grouped),
@@ -305,11 +276,7 @@ fn apply(
         Some(grouped) => {
             let used = function.unwrap_or(by_default);
             if function.is_none() {
-                reader.note(format!(
-                    "each {} was ranked by the {} of {column}",
-                    grouped.column,
-                    name_of(used)
-                ));
+                reader.note(format!("each {} was ranked by the {} of {column}", grouped.column, name_of(used)));
             }
             reader.group_by(grouped);
             reader.compute(used, &column)

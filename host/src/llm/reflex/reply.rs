@@ -14,37 +14,20 @@ const HEAD: usize = 15;
 
 /// The text of a msg task.
 pub(super) fn reply(pieces: &Pieces) -> String {
-    let detail = pieces
-        .task
-        .as_ref()
-        .map(|t| t.detail.as_str())
-        .unwrap_or_default();
+    let detail = pieces.task.as_ref().map(|t| t.detail.as_str()).unwrap_or_default();
     if let Some(text) = detail.strip_prefix(VERBATIM) {
         return text.to_owned();
     }
-    let reports: Vec<&TaskReport> = pieces
-        .evidence
-        .iter()
-        .flatten()
-        .filter(|r| r.task.kind != TaskKind::Msg)
-        .collect();
-    let notes: Vec<&str> = detail
-        .lines()
-        .filter_map(|line| line.strip_prefix(NOTE))
-        .collect();
+    let reports: Vec<&TaskReport> = pieces.evidence.iter().flatten().filter(|r| r.task.kind != TaskKind::Msg).collect();
+    let notes: Vec<&str> = detail.lines().filter_map(|line| line.strip_prefix(NOTE)).collect();
     if reports.is_empty() && notes.is_empty() {
         // A message that another planner wrote before anything ran.
         return detail.to_owned();
     }
     let mut parts: Vec<String> = reports.iter().map(|report| section(report)).collect();
     parts.extend(files(&reports));
-    parts.extend((!notes.is_empty()).then(|| {
-        notes
-            .iter()
-            .map(|n| format!("Note: {n}"))
-            .collect::<Vec<_>>()
-            .join("\n")
-    }));
+    parts
+        .extend((!notes.is_empty()).then(|| notes.iter().map(|n| format!("Note: {n}")).collect::<Vec<_>>().join("\n")));
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n")
 }
@@ -53,17 +36,9 @@ pub(super) fn reply(pieces: &Pieces) -> String {
 fn section(report: &TaskReport) -> String {
     let label = report.task.label();
     if let Some(trouble) = report.trouble() {
-        let what = if report.status == TaskStatus::Interrupted {
-            "was interrupted"
-        } else {
-            "failed"
-        };
+        let what = if report.status == TaskStatus::Interrupted { "was interrupted" } else { "failed" };
         let output = shown(&report.text);
-        let tail = if output.is_empty() {
-            String::new()
-        } else {
-            format!("\n{output}")
-        };
+        let tail = if output.is_empty() { String::new() } else { format!("\n{output}") };
         return format!("{label} {what}: {trouble}{tail}");
     }
     match shown(&report.text) {
@@ -78,11 +53,7 @@ fn shown(text: &str) -> String {
     if lines.len() <= SMALL {
         return text.to_owned();
     }
-    format!(
-        "{}\n… {} more lines",
-        lines[..HEAD].join("\n"),
-        lines.len() - HEAD
-    )
+    format!("{}\n… {} more lines", lines[..HEAD].join("\n"), lines.len() - HEAD)
 }
 
 /// The files of all tasks, each once.
@@ -98,16 +69,8 @@ fn files(reports: &[&TaskReport]) -> Option<String> {
 }
 
 fn file_line(file: &FileNote) -> String {
-    let title = file
-        .title
-        .as_ref()
-        .map(|t| format!(", {t}"))
-        .unwrap_or_default();
-    let link = file
-        .link
-        .as_ref()
-        .map(|l| format!(", {l}"))
-        .unwrap_or_default();
+    let title = file.title.as_ref().map(|t| format!(", {t}")).unwrap_or_default();
+    let link = file.link.as_ref().map(|l| format!(", {l}")).unwrap_or_default();
     format!("- /work/{} ({}{title}{link})", file.path, size(file.bytes))
 }
 

@@ -9,17 +9,10 @@ use super::plan::{NOTE, REPORT, close, msg, shortened};
 
 /// The plan that follows a failure.
 pub(super) fn plan(pieces: &Pieces, message: &str, failure: &FailureNote) -> Plan {
-    let tried_before = pieces
-        .replan_history
-        .as_ref()
-        .is_some_and(|history| !history.is_empty());
+    let tried_before = pieces.replan_history.as_ref().is_some_and(|history| !history.is_empty());
     let remaining = pieces.remaining.as_deref().unwrap_or_default();
     let texts = [
-        failure
-            .report
-            .error
-            .as_ref()
-            .map_or("", |e| e.message.as_str()),
+        failure.report.error.as_ref().map_or("", |e| e.message.as_str()),
         failure.reason.as_str(),
         failure.report.text.as_str(),
     ];
@@ -36,44 +29,25 @@ pub(super) fn plan(pieces: &Pieces, message: &str, failure: &FailureNote) -> Pla
                 );
             }
         }
-        if failure
-            .report
-            .error
-            .as_ref()
-            .is_some_and(|e| e.retryable && !e.policy)
-        {
+        if failure.report.error.as_ref().is_some_and(|e| e.retryable && !e.policy) {
             let note = "the first attempt failed and was repeated once".to_owned();
-            return again(
-                message,
-                failure.report.task.clone(),
-                remaining.iter().cloned(),
-                note,
-            );
+            return again(message, failure.report.task.clone(), remaining.iter().cloned(), note);
         }
     }
     gave_up(message, failure)
 }
 
 fn again(message: &str, first: Task, rest: impl Iterator<Item = Task>, note: String) -> Plan {
-    let tasks = std::iter::once(first)
-        .chain(rest.filter(|task| task.kind != TaskKind::Msg))
-        .collect();
+    let tasks = std::iter::once(first).chain(rest.filter(|task| task.kind != TaskKind::Msg)).collect();
     close(message, tasks, &[note])
 }
 
 fn gave_up(message: &str, failure: &FailureNote) -> Plan {
-    let trouble = failure
-        .report
-        .trouble()
-        .unwrap_or_else(|| failure.reason.clone());
+    let trouble = failure.report.trouble().unwrap_or_else(|| failure.reason.clone());
     let why = format!(
         "{} failed: {}",
         failure.report.task.label(),
-        if failure.reason.is_empty() {
-            &trouble
-        } else {
-            &failure.reason
-        }
+        if failure.reason.is_empty() { &trouble } else { &failure.reason }
     );
     let notes = [
         why.trim_end_matches('.').to_owned(),
@@ -84,18 +58,12 @@ fn gave_up(message: &str, failure: &FailureNote) -> Plan {
     for note in notes {
         detail.push_str(&format!("\n{NOTE}{note}."));
     }
-    Plan {
-        goal: shortened(message),
-        tasks: vec![msg(detail)],
-        blocked: Some(why),
-    }
+    Plan { goal: shortened(message), tasks: vec![msg(detail)], blocked: Some(why) }
 }
 
 /// What a message offers in the form "no column `x` …; near: `y`": the name that is wrong and the first that is near.
 fn named_repair(text: &str) -> Option<(String, String)> {
-    let (before, after) = ["near: ", "did you mean "]
-        .iter()
-        .find_map(|mark| text.split_once(mark))?;
+    let (before, after) = ["near: ", "did you mean "].iter().find_map(|mark| text.split_once(mark))?;
     let quoted = |s: &str| {
         let start = s.find('`')? + 1;
         let len = s[start..].find('`')?;
@@ -104,10 +72,7 @@ fn named_repair(text: &str) -> Option<(String, String)> {
     let broken = quoted(before)?;
     let near = match after.trim_start().strip_prefix('`') {
         Some(_) => quoted(after)?,
-        None => after
-            .split(|c: char| c.is_whitespace() || ",;?)".contains(c))
-            .next()?
-            .to_owned(),
+        None => after.split(|c: char| c.is_whitespace() || ",;?)".contains(c)).next()?.to_owned(),
     };
     (!near.is_empty() && near != broken).then_some((broken, near))
 }
@@ -118,19 +83,13 @@ fn renamed(task: &Task, broken: &str, near: &str) -> Task {
         match value {
             Value::String(text) => Value::String(replace_word(text, broken, near)),
             Value::Array(items) => items.iter().map(|v| walk(v, broken, near)).collect(),
-            Value::Object(map) => map
-                .iter()
-                .map(|(k, v)| (k.clone(), walk(v, broken, near)))
-                .collect(),
+            Value::Object(map) => map.iter().map(|(k, v)| (k.clone(), walk(v, broken, near))).collect(),
             other => other.clone(),
         }
     }
     let mut out = task.clone();
     out.args = task.args.as_ref().map(|args| walk(args, broken, near));
-    out.expect = task
-        .expect
-        .as_ref()
-        .map(|expect| replace_word(expect, broken, near));
+    out.expect = task.expect.as_ref().map(|expect| replace_word(expect, broken, near));
     out
 }
 
@@ -142,8 +101,8 @@ fn replace_word(text: &str, broken: &str, near: &str) -> String {
         let end = at + broken.len();
         let free = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
         out.push_str(&rest[..at]);
-        let whole = free(rest[..at].chars().next_back().or(out.chars().next_back()))
-            && free(rest[end..].chars().next());
+        let whole =
+            free(rest[..at].chars().next_back().or(out.chars().next_back())) && free(rest[end..].chars().next());
         out.push_str(if whole { near } else { broken });
         rest = &rest[end..];
     }
@@ -161,10 +120,7 @@ mod tests {
             named_repair("no column `tempp` in w.csv; near: `temp`, `temp_c`; columns: a"),
             pair("tempp", "temp")
         );
-        assert_eq!(
-            named_repair("no column `tempp`; near: temp"),
-            pair("tempp", "temp")
-        );
+        assert_eq!(named_repair("no column `tempp`; near: temp"), pair("tempp", "temp"));
         assert_eq!(named_repair("there is no file `a.csv`"), None);
         assert_eq!(
             replace_word("mean(rain) as train, mean_rain", "rain", "rain_mm"),

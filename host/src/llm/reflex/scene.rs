@@ -25,18 +25,10 @@ impl Source {
     /// a description, and a word that is a column's name stays that.
     pub fn own_words(&self) -> BTreeSet<String> {
         let name = self.path.rsplit('/').next().unwrap_or(&self.path);
-        let base = name
-            .rsplit_once('.')
-            .map_or(name, |(base, _)| base)
-            .to_lowercase();
-        let mut parts = base
-            .split(|c: char| !c.is_alphabetic())
-            .filter(|part| part.len() >= 3);
-        let is_column = |word: &str| {
-            self.columns
-                .as_ref()
-                .is_some_and(|all| all.resolve(word, Reach::Name) != Found::Nothing)
-        };
+        let base = name.rsplit_once('.').map_or(name, |(base, _)| base).to_lowercase();
+        let mut parts = base.split(|c: char| !c.is_alphabetic()).filter(|part| part.len() >= 3);
+        let is_column =
+            |word: &str| self.columns.as_ref().is_some_and(|all| all.resolve(word, Reach::Name) != Found::Nothing);
         match (parts.next(), parts.next()) {
             (Some(word), None) if !is_column(word) => [key(word)].into(),
             _ => BTreeSet::new(),
@@ -44,10 +36,7 @@ impl Source {
     }
 
     pub fn is_number(&self, column: &str) -> bool {
-        self.columns.as_ref().is_none_or(|all| {
-            all.iter()
-                .any(|c| c.name == column && c.kind == ColumnKind::Number)
-        })
+        self.columns.as_ref().is_none_or(|all| all.iter().any(|c| c.name == column && c.kind == ColumnKind::Number))
     }
 }
 
@@ -97,12 +86,7 @@ impl<'a> Scene<'a> {
             .or_else(|| only(&|f| f.path.to_lowercase() == lower))
             .or_else(|| only(&|f| name(&f.path) == lower))
             .or_else(|| {
-                only(&|f| {
-                    f.columns.is_some()
-                        && name(&f.path)
-                            .rsplit_once('.')
-                            .is_some_and(|(base, _)| base == lower)
-                })
+                only(&|f| f.columns.is_some() && name(&f.path).rsplit_once('.').is_some_and(|(base, _)| base == lower))
             })
     }
 
@@ -124,12 +108,7 @@ impl<'a> Scene<'a> {
     /// "the workspace holds a, b" or that it is empty.
     pub fn holdings(&self) -> String {
         const SHOWN: usize = 12;
-        let paths: Vec<&str> = self
-            .files
-            .iter()
-            .map(|f| f.path.as_str())
-            .take(SHOWN)
-            .collect();
+        let paths: Vec<&str> = self.files.iter().map(|f| f.path.as_str()).take(SHOWN).collect();
         match (paths.len(), self.files.len() - paths.len()) {
             (0, _) => "the workspace is empty".to_owned(),
             (_, 0) => format!("the workspace holds {}", paths.join(", ")),
@@ -141,10 +120,7 @@ impl<'a> Scene<'a> {
     pub fn slice(&self, words: &[super::word::Word]) -> &str {
         match words {
             [one] => one_word(self.text, one),
-            [first, .., last] => self
-                .text
-                .get(first.at.start..last.at.end)
-                .unwrap_or_default(),
+            [first, .., last] => self.text.get(first.at.start..last.at.end).unwrap_or_default(),
             [] => "",
         }
     }

@@ -65,10 +65,7 @@ pub(super) fn args(card: &SkillCard) -> Vec<Arg<'_>> {
             used: used(name, schema),
         })
         .collect();
-    if !out
-        .iter()
-        .any(|arg| matches!(arg.used, Use::Aggregate | Use::Condition | Use::Order))
-    {
+    if !out.iter().any(|arg| matches!(arg.used, Use::Aggregate | Use::Condition | Use::Order)) {
         for arg in &mut out {
             if arg.used == Use::Limit {
                 arg.used = Use::Integer;
@@ -79,9 +76,7 @@ pub(super) fn args(card: &SkillCard) -> Vec<Arg<'_>> {
 }
 
 fn used(name: &str, schema: &Value) -> Use {
-    let format = schema["format"]
-        .as_str()
-        .or(schema["items"]["format"].as_str());
+    let format = schema["format"].as_str().or(schema["items"]["format"].as_str());
     match (schema["type"].as_str().unwrap_or("string"), format) {
         ("string", Some("file")) => Use::File,
         ("string", Some("column")) => Use::Column,
@@ -110,27 +105,19 @@ pub(super) fn first<'a, 'b>(args: &'b [Arg<'a>], used: Use) -> Option<&'b Arg<'a
 
 /// The words that an `enum` allows.
 pub(super) fn choices(schema: &Value) -> impl Iterator<Item = &str> {
-    schema["enum"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
+    schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
 /// `text` as a value of this schema, or what is wrong with it, without a final dot.
 pub(super) fn value(schema: &Value, text: &str) -> Result<Value, String> {
     match schema["type"].as_str().unwrap_or("string") {
         "integer" => {
-            let n: i64 = text
-                .parse()
-                .map_err(|_| format!("`{text}` is not a whole number"))?;
+            let n: i64 = text.parse().map_err(|_| format!("`{text}` is not a whole number"))?;
             bounded(schema, n as f64)?;
             Ok(json!(n))
         }
         "number" => {
-            let n: f64 = text
-                .parse()
-                .map_err(|_| format!("`{text}` is not a number"))?;
+            let n: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
             bounded(schema, n)?;
             Ok(json!(n))
         }
@@ -141,13 +128,9 @@ pub(super) fn value(schema: &Value, text: &str) -> Result<Value, String> {
         },
         "array" => {
             if text.trim_start().starts_with('[') {
-                return serde_json::from_str(text)
-                    .map_err(|e| format!("`{text}` is not a JSON list: {e}"));
+                return serde_json::from_str(text).map_err(|e| format!("`{text}` is not a JSON list: {e}"));
             }
-            let items = text
-                .split(',')
-                .map(str::trim)
-                .filter(|item| !item.is_empty());
+            let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
             items.map(|item| value(&schema["items"], item)).collect()
         }
         "object" => serde_json::from_str::<Value>(text)
@@ -159,10 +142,7 @@ pub(super) fn value(schema: &Value, text: &str) -> Result<Value, String> {
             if allowed.is_empty() || allowed.contains(&text) {
                 return Ok(json!(text));
             }
-            match allowed
-                .iter()
-                .find(|choice| choice.eq_ignore_ascii_case(text))
-            {
+            match allowed.iter().find(|choice| choice.eq_ignore_ascii_case(text)) {
                 Some(choice) => Ok(json!(choice)),
                 None => Err(format!("`{text}` is none of {}", allowed.join(", "))),
             }
@@ -187,11 +167,7 @@ pub(super) fn unknown_arg(card: &SkillCard, name: &str) -> String {
         Some(near) => format!("near: `{near}`; "),
         None => String::new(),
     };
-    format!(
-        "{} has no argument `{name}`; {near}it takes {}",
-        card.name,
-        names.join(", ")
-    )
+    format!("{} has no argument `{name}`; {near}it takes {}", card.name, names.join(", "))
 }
 
 #[cfg(test)]
@@ -202,23 +178,14 @@ mod tests {
     fn values() {
         let int = json!({"type": "integer", "minimum": 1, "maximum": 20});
         assert_eq!(value(&int, "5"), Ok(json!(5)));
-        assert_eq!(
-            value(&int, "0"),
-            Err("0 is less than the minimum of 1".to_owned())
-        );
-        assert_eq!(
-            value(&int, "x"),
-            Err("`x` is not a whole number".to_owned())
-        );
+        assert_eq!(value(&int, "0"), Err("0 is less than the minimum of 1".to_owned()));
+        assert_eq!(value(&int, "x"), Err("`x` is not a whole number".to_owned()));
         let list = json!({"type": "array", "items": {"type": "string"}});
         assert_eq!(value(&list, "a, b"), Ok(json!(["a", "b"])));
         assert_eq!(value(&list, "[\"a,b\"]"), Ok(json!(["a,b"])));
         let choice = json!({"type": "string", "enum": ["line", "bar"]});
         assert_eq!(value(&choice, "Bar"), Ok(json!("bar")));
-        assert_eq!(
-            value(&choice, "pie"),
-            Err("`pie` is none of line, bar".to_owned())
-        );
+        assert_eq!(value(&choice, "pie"), Err("`pie` is none of line, bar".to_owned()));
         assert_eq!(value(&json!({"type": "boolean"}), "yes"), Ok(json!(true)));
     }
 }

@@ -42,8 +42,8 @@ pub(super) fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -
     names
         .filter(|candidate| {
             let have = fold(candidate);
-            let begins = wanted.len() >= 3
-                && (have.starts_with(&wanted) || (have.len() >= 3 && wanted.starts_with(&have)));
+            let begins =
+                wanted.len() >= 3 && (have.starts_with(&wanted) || (have.len() >= 3 && wanted.starts_with(&have)));
             let slip = wanted.chars().count() == 3 && distance(&wanted, &have) == 1;
             (is_near(&wanted, &have) || slip || begins) && seen.insert(*candidate)
         })
@@ -58,9 +58,6 @@ mod tests {
     fn near() {
         assert!(is_near("temprature", "temperature"));
         assert!(!is_near("low", "row"));
-        assert_eq!(
-            near_names("wether.csv", ["weather.csv", "market.csv"].into_iter()),
-            ["weather.csv"]
-        );
+        assert_eq!(near_names("wether.csv", ["weather.csv", "market.csv"].into_iter()), ["weather.csv"]);
     }
 }

@@ -14,11 +14,7 @@ pub(super) struct Table {
 /// The table of a report. Data is a list of objects, or an object with `rows` and, if these are lists, `columns`; text
 /// is a Markdown table, or columns that are set apart by `|`, tabs, commas or two spaces.
 pub(super) fn read(report: &TaskReport) -> Option<Table> {
-    report
-        .data
-        .as_ref()
-        .and_then(of_data)
-        .or_else(|| of_text(&report.text))
+    report.data.as_ref().and_then(of_data).or_else(|| of_text(&report.text))
 }
 
 fn of_data(data: &Value) -> Option<Table> {
@@ -28,35 +24,20 @@ fn of_data(data: &Value) -> Option<Table> {
         _ => return None,
     };
     let named = data["columns"].as_array().map(|columns| {
-        let name = |c: &Value| {
-            c.as_str()
-                .or(c["name"].as_str())
-                .unwrap_or_default()
-                .to_owned()
-        };
+        let name = |c: &Value| c.as_str().or(c["name"].as_str()).unwrap_or_default().to_owned();
         columns.iter().map(name).collect::<Vec<_>>()
     });
-    let keys = || {
-        rows.first()?
-            .as_object()
-            .map(|row| row.keys().cloned().collect())
-    };
+    let keys = || rows.first()?.as_object().map(|row| row.keys().cloned().collect());
     // The rows may be cut; a count beside them is the truth.
-    let counted = ["row_count", "total", "count"]
-        .iter()
-        .find_map(|k| data[*k].as_u64());
+    let counted = ["row_count", "total", "count"].iter().find_map(|k| data[*k].as_u64());
     let columns = named.or_else(keys)?;
-    Some(Table {
-        columns,
-        rows: counted.unwrap_or(rows.len() as u64),
-    })
+    Some(Table { columns, rows: counted.unwrap_or(rows.len() as u64) })
 }
 
 fn of_text(text: &str) -> Option<Table> {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     let is_rule = |line: &str| {
-        !line.is_empty() && line.contains("--") && line.chars().all(|c| "|-:+ ".contains(c))
-            || line.contains('─')
+        !line.is_empty() && line.contains("--") && line.chars().all(|c| "|-:+ ".contains(c)) || line.contains('─')
     };
     // The header is the line over a rule, or the first with more than one cell, or the only word over values.
     let header = lines
@@ -65,10 +46,7 @@ fn of_text(text: &str) -> Option<Table> {
         .or_else(|| lines.iter().position(|line| cells(line).len() > 1))
         .or_else(|| lines.iter().position(|line| !line.trim().is_empty()))?;
     let columns = cells(lines[header]);
-    let body = lines[header + 1..]
-        .iter()
-        .skip_while(|line| is_rule(line))
-        .take_while(|line| !line.trim().is_empty());
+    let body = lines[header + 1..].iter().skip_while(|line| is_rule(line)).take_while(|line| !line.trim().is_empty());
     let rows = body.filter(|line| !is_rule(line)).count() as u64;
     (!columns.is_empty()).then_some(Table { columns, rows })
 }
@@ -81,12 +59,7 @@ fn cells(line: &str) -> Vec<String> {
         _ if line.contains("  ") => line.split("  ").collect(),
         _ => line.split(',').collect(),
     };
-    parts
-        .into_iter()
-        .map(str::trim)
-        .filter(|p| !p.is_empty())
-        .map(str::to_owned)
-        .collect()
+    parts.into_iter().map(str::trim).filter(|p| !p.is_empty()).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -107,18 +80,12 @@ mod tests {
             notify: false,
             review: false,
         };
-        TaskReport {
-            data,
-            ..TaskReport::new(task, TaskStatus::Done, text)
-        }
+        TaskReport { data, ..TaskReport::new(task, TaskStatus::Done, text) }
     }
 
     #[test]
     fn reads() {
-        let wanted = Some(Table {
-            columns: vec!["month".to_owned(), "rain".to_owned()],
-            rows: 2,
-        });
+        let wanted = Some(Table { columns: vec!["month".to_owned(), "rain".to_owned()], rows: 2 });
         for text in [
             "| month | rain |\n|---|---:|\n| 1 | 2 |\n| 3 | 4 |",
             "month  rain\n1      2\n3      4",

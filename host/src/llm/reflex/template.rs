@@ -23,17 +23,12 @@ pub(super) fn parse(example: &str) -> Vec<Item> {
     let mut items = Vec::new();
     let mut rest = example;
     while !rest.is_empty() {
-        let (text, slot, after) = match rest
-            .split_once('{')
-            .and_then(|(a, b)| b.split_once('}').map(|(s, c)| (a, s, c)))
-        {
-            Some((text, slot, after)) => (text, Some(slot), after),
-            None => (rest, None, ""),
-        };
-        items.extend(words(text).into_iter().map(|w| Item::Literal {
-            content: w.is_content(),
-            key: w.key,
-        }));
+        let (text, slot, after) =
+            match rest.split_once('{').and_then(|(a, b)| b.split_once('}').map(|(s, c)| (a, s, c))) {
+                Some((text, slot, after)) => (text, Some(slot), after),
+                None => (rest, None, ""),
+            };
+        items.extend(words(text).into_iter().map(|w| Item::Literal { content: w.is_content(), key: w.key }));
         items.extend(slot.map(|slot| match slot.split_once('=') {
             Some((arg, value)) => Item::Fixed(arg.trim().to_owned(), value.trim().to_owned()),
             None => Item::Slot(slot.trim().to_owned()),
@@ -91,11 +86,7 @@ enum Move {
 }
 
 /// Lays `clause` along `items`. `fits` says how well words fill a slot, and `None` where they cannot.
-pub(super) fn align(
-    items: &[Item],
-    clause: &[Word],
-    fits: &dyn Fn(&str, &[Word]) -> Option<i32>,
-) -> Option<Alignment> {
+pub(super) fn align(items: &[Item], clause: &[Word], fits: &dyn Fn(&str, &[Word]) -> Option<i32>) -> Option<Alignment> {
     let (t, w) = (items.len(), clause.len());
     // Filled from the ends: what is best from (item, word) on, so that no path is walked twice.
     let mut best: Vec<Vec<Option<(i32, Move)>>> = vec![vec![None; w + 1]; t + 1];
@@ -118,27 +109,18 @@ pub(super) fn align(
                 Some(Item::Fixed(..)) => offer(best[ti + 1][wi], 0, Move::Fix),
                 Some(Item::Literal { key, content }) => {
                     if wi < w && clause[wi].shape == Shape::Plain && clause[wi].key == *key {
-                        offer(
-                            best[ti + 1][wi + 1],
-                            if *content { 3 } else { 1 },
-                            Move::Meet,
-                        );
+                        offer(best[ti + 1][wi + 1], if *content { 3 } else { 1 }, Move::Meet);
                     }
                     // Between two slots a preposition is all that tells where one ends.
-                    let parts_slots = ti > 0
-                        && matches!(
-                            (&items[ti - 1], items.get(ti + 1)),
-                            (Item::Slot(_), Some(Item::Slot(_)))
-                        );
+                    let parts_slots =
+                        ti > 0 && matches!((&items[ti - 1], items.get(ti + 1)), (Item::Slot(_), Some(Item::Slot(_))));
                     if !content && !parts_slots {
                         offer(best[ti + 1][wi], 0, Move::Omit);
                     }
                 }
                 Some(Item::Slot(arg)) => {
                     for end in wi + 1..=w.min(wi + MAX_CAPTURE) {
-                        if let Some(score) =
-                            best[ti + 1][end].and_then(|_| fits(arg, &clause[wi..end]))
-                        {
+                        if let Some(score) = best[ti + 1][end].and_then(|_| fits(arg, &clause[wi..end])) {
                             offer(best[ti + 1][end], score, Move::Capture(end));
                         }
                     }
@@ -150,10 +132,7 @@ pub(super) fn align(
             best[ti][wi] = chosen;
         }
     }
-    let mut out = Alignment {
-        score: best[0][0]?.0,
-        ..Alignment::default()
-    };
+    let mut out = Alignment { score: best[0][0]?.0, ..Alignment::default() };
     let (mut ti, mut wi) = (0, 0);
     while let Some((_, step)) = best[ti][wi] {
         match (step, items.get(ti)) {
@@ -185,9 +164,7 @@ pub(super) fn align(
 
 fn skippable(word: &Word) -> bool {
     word.shape == Shape::Plain
-        && (is_filler(&word.norm)
-            || (is_joint(&word.norm) && word.norm != "and")
-            || is_reference(&word.norm))
+        && (is_filler(&word.norm) || (is_joint(&word.norm) && word.norm != "and") || is_reference(&word.norm))
 }
 
 #[cfg(test)]
@@ -196,21 +173,10 @@ mod tests {
 
     fn laid(template: &str, clause: &str) -> Option<Vec<(String, String)>> {
         let clause = words(clause);
-        let alignment = align(&parse(template), &clause, &|_, words| {
-            Some(i32::from(!words.is_empty()))
-        })?;
-        let text = |range: &Range<usize>| {
-            clause[range.clone()]
-                .iter()
-                .map(|w| w.raw.as_str())
-                .collect::<Vec<_>>()
-                .join(" ")
-        };
-        let mut all: Vec<_> = alignment
-            .captures
-            .iter()
-            .map(|(arg, range)| (arg.clone(), text(range)))
-            .collect();
+        let alignment = align(&parse(template), &clause, &|_, words| Some(i32::from(!words.is_empty())))?;
+        let text =
+            |range: &Range<usize>| clause[range.clone()].iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
+        let mut all: Vec<_> = alignment.captures.iter().map(|(arg, range)| (arg.clone(), text(range))).collect();
         all.sort();
         Some(all)
     }
@@ -219,23 +185,14 @@ mod tests {
     fn captures() {
         let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
         assert_eq!(
-            laid(
-                "translate {text} to {language}",
-                "please translate good morning to Norwegian"
-            ),
-            Some(vec![
-                pair("language", "Norwegian"),
-                pair("text", "good morning")
-            ])
+            laid("translate {text} to {language}", "please translate good morning to Norwegian"),
+            Some(vec![pair("language", "Norwegian"), pair("text", "good morning")])
         );
         assert_eq!(
             laid("draw {y} per {x}", "plotting the close over day"),
             Some(vec![pair("x", "day"), pair("y", "the close")])
         );
-        assert_eq!(
-            laid("translate {text} to {language}", "fetch the page"),
-            None
-        );
+        assert_eq!(laid("translate {text} to {language}", "fetch the page"), None);
         assert_eq!(
             parse("what columns? {describe=true}").last(),
             Some(&Item::Fixed("describe".to_owned(), "true".to_owned()))

@@ -26,19 +26,10 @@ impl<'a> Vocabulary<'a> {
             .iter()
             .flat_map(|t| contents(t))
             .map(str::to_owned)
-            .chain(
-                args.iter()
-                    .flat_map(|a| choices(a.schema))
-                    .map(|c| key(&c.to_lowercase())),
-            )
+            .chain(args.iter().flat_map(|a| choices(a.schema)).map(|c| key(&c.to_lowercase())))
             .chain([key(&card.name.to_lowercase())])
             .collect();
-        Self {
-            card,
-            args,
-            templates,
-            words,
-        }
+        Self { card, args, templates, words }
     }
 
     /// How many words with content the keys share with the example that is closest; none below half of that example's.
@@ -56,9 +47,7 @@ impl<'a> Vocabulary<'a> {
 
     /// Whether a query can be asked and its result saved.
     pub fn saves_queries(&self) -> bool {
-        [Use::File, Use::Aggregate, Use::Save]
-            .iter()
-            .all(|used| self.args.iter().any(|a| a.used == *used))
+        [Use::File, Use::Aggregate, Use::Save].iter().all(|used| self.args.iter().any(|a| a.used == *used))
     }
 }
 

@@ -54,8 +54,7 @@ impl Word {
         Self {
             raw: raw.to_owned(),
             key: key(&norm),
-            content: shape != Shape::Plain
-                || !(is_filler(&norm) || is_joint(&norm) || is_reference(&norm)),
+            content: shape != Shape::Plain || !(is_filler(&norm) || is_joint(&norm) || is_reference(&norm)),
             norm,
             shape,
             mark: Mark::None,
@@ -70,8 +69,7 @@ impl Word {
 
     /// Written with a capital, as names are.
     pub fn is_name(&self) -> bool {
-        matches!(self.shape, Shape::Plain | Shape::Quoted)
-            && self.raw.chars().next().is_some_and(char::is_uppercase)
+        matches!(self.shape, Shape::Plain | Shape::Quoted) && self.raw.chars().next().is_some_and(char::is_uppercase)
     }
 }
 
@@ -103,9 +101,7 @@ pub(super) fn words(text: &str) -> Vec<Word> {
             rest = end;
             continue;
         }
-        let len = text[rest..]
-            .find(char::is_whitespace)
-            .unwrap_or(text.len() - rest);
+        let len = text[rest..].find(char::is_whitespace).unwrap_or(text.len() - rest);
         chunk(&text[rest..rest + len], rest, &mut out);
         rest += len;
     }
@@ -142,9 +138,7 @@ fn chunk(text: &str, offset: usize, out: &mut Vec<Word>) {
         let mut start = 0;
         while start < body.len() {
             let compare = body[start..].starts_with(comparing);
-            let len = body[start..]
-                .find(|c| comparing(c) != compare)
-                .unwrap_or(body.len() - start);
+            let len = body[start..].find(|c| comparing(c) != compare).unwrap_or(body.len() - start);
             let piece = &body[start..start + len];
             let at = offset + start;
             if compare {
@@ -152,11 +146,7 @@ fn chunk(text: &str, offset: usize, out: &mut Vec<Word>) {
             } else {
                 // A bracket that is opened and closed inside is part of a call; any other is punctuation.
                 let call = piece.find('(').is_some_and(|i| i > 0) && piece.ends_with(')');
-                let bare = if call {
-                    piece
-                } else {
-                    piece.trim_matches(['(', ')', '[', ']', '{', '}', '"', '\''])
-                };
+                let bare = if call { piece } else { piece.trim_matches(['(', ')', '[', ']', '{', '}', '"', '\'']) };
                 if !bare.is_empty() {
                     let shape = if call { Shape::Call } else { shape(bare) };
                     out.push(Word::new(bare, shape, at..at + len));
@@ -211,9 +201,7 @@ fn looks_like_file(text: &str) -> bool {
         && (2..=5).contains(&extension.len())
         && extension.starts_with(|c: char| c.is_ascii_alphabetic())
         && extension.bytes().all(|b| b.is_ascii_alphanumeric())
-        && text
-            .chars()
-            .all(|c| c.is_alphanumeric() || "._-/".contains(c))
+        && text.chars().all(|c| c.is_alphanumeric() || "._-/".contains(c))
 }
 
 /// The number that `text` writes in digits, with `1,000` and a unit that is glued on (`10mm`, `5%`) allowed.
@@ -224,25 +212,15 @@ pub(super) fn number(text: &str) -> Option<f64> {
         .find(|(i, c)| !(c.is_ascii_digit() || *c == '.' || (*i == 0 && "+-".contains(*c))))
         .map_or(text.len(), |(i, _)| i);
     let unit = &text[end..];
-    let glued =
-        unit.chars().count() <= 4 && unit.chars().all(|c| c.is_alphabetic() || "%°/".contains(c));
-    (end > 0 && glued)
-        .then(|| text[..end].parse().ok())
-        .flatten()
-        .filter(|n: &f64| n.is_finite())
+    let glued = unit.chars().count() <= 4 && unit.chars().all(|c| c.is_alphabetic() || "%°/".contains(c));
+    (end > 0 && glued).then(|| text[..end].parse().ok()).flatten().filter(|n: &f64| n.is_finite())
 }
 
 /// A whole number in digits or in words up to twelve.
 pub(super) fn count(norm: &str) -> Option<u64> {
-    const NAMES: [&str; 13] = [
-        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
-        "eleven", "twelve",
-    ];
-    NAMES
-        .iter()
-        .position(|name| *name == norm)
-        .map(|n| n as u64)
-        .or_else(|| norm.replace(',', "").parse().ok())
+    const NAMES: [&str; 13] =
+        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+    NAMES.iter().position(|name| *name == norm).map(|n| n as u64).or_else(|| norm.replace(',', "").parse().ok())
 }
 
 /// The stem of a lower-case word: plural, -ing and -ed endings and a last e are dropped.
@@ -286,15 +264,7 @@ pub(super) fn stem(norm: &str) -> String {
 pub(super) const SYNONYMS: &[&[&str]] = &[
     &["mean", "average", "avg"],
     &["total", "sum"],
-    &[
-        "plot",
-        "draw",
-        "chart",
-        "graph",
-        "visualize",
-        "visualise",
-        "diagram",
-    ],
+    &["plot", "draw", "chart", "graph", "visualize", "visualise", "diagram"],
     &["by", "per", "over", "against", "versus", "vs"],
     &["from", "in", "of", "within", "inside"],
     &["show", "list", "display", "print"],
@@ -307,12 +277,8 @@ pub(super) const SYNONYMS: &[&[&str]] = &[
 /// The key of a lower-case word: two words with one key count as the same.
 pub(super) fn key(norm: &str) -> String {
     static ROWS: OnceLock<BTreeMap<String, &str>> = OnceLock::new();
-    let rows = ROWS.get_or_init(|| {
-        SYNONYMS
-            .iter()
-            .flat_map(|row| row.iter().map(|word| (stem(word), row[0])))
-            .collect()
-    });
+    let rows =
+        ROWS.get_or_init(|| SYNONYMS.iter().flat_map(|row| row.iter().map(|word| (stem(word), row[0]))).collect());
     let own = stem(norm);
     rows.get(&own).map(|word| (*word).to_owned()).unwrap_or(own)
 }
@@ -399,8 +365,7 @@ const FILLERS: &[&str] = &[
 /// A word that changes nothing.
 pub(super) fn is_filler(norm: &str) -> bool {
     static SET: OnceLock<BTreeSet<&str>> = OnceLock::new();
-    SET.get_or_init(|| FILLERS.iter().copied().collect())
-        .contains(norm)
+    SET.get_or_init(|| FILLERS.iter().copied().collect()).contains(norm)
 }
 
 /// A preposition or "and": it places what follows and says nothing by itself.
@@ -430,16 +395,7 @@ pub(super) fn is_joint(norm: &str) -> bool {
 pub(super) fn is_reference(norm: &str) -> bool {
     matches!(
         norm,
-        "it" | "them"
-            | "both"
-            | "that"
-            | "this"
-            | "these"
-            | "those"
-            | "result"
-            | "results"
-            | "everything"
-            | "all"
+        "it" | "them" | "both" | "that" | "this" | "these" | "those" | "result" | "results" | "everything" | "all"
     )
 }
 
@@ -449,8 +405,7 @@ mod tests {
 
     #[test]
     fn shapes() {
-        let text =
-            "Plot rain>=10mm from \"a b.csv\", mean(temp) since 2024-03-01 at https://x.org/a?b=c.";
+        let text = "Plot rain>=10mm from \"a b.csv\", mean(temp) since 2024-03-01 at https://x.org/a?b=c.";
         let shapes: Vec<_> = words(text).into_iter().map(|w| (w.raw, w.shape)).collect();
         let expected = [
             ("Plot", Shape::Plain),

@@ -55,9 +55,11 @@ impl HttpRule {
         (methods.is_empty() || methods.iter().any(|m| m == method.as_str()))
             && port == allowed_port.unwrap_or(default_port)
             && match name.strip_prefix("*.") {
-                Some(domain) => host.len() > domain.len() + 1 && host.ends_with(domain) && {
-                    host.as_bytes()[host.len() - domain.len() - 1] == b'.'
-                },
+                Some(domain) => {
+                    host.len() > domain.len() + 1 && host.ends_with(domain) && {
+                        host.as_bytes()[host.len() - domain.len() - 1] == b'.'
+                    }
+                }
                 None => name == "*" || name.eq_ignore_ascii_case(host),
             }
     }
@@ -92,7 +94,11 @@ impl WasiHttpHooks for HttpGate {
     }
 }
 
-async fn send(rules: &HttpRules, mut request: Request<WasiBody>, options: Option<RequestOptions>) -> Result<Sent, Error> {
+async fn send(
+    rules: &HttpRules,
+    mut request: Request<WasiBody>,
+    options: Option<RequestOptions>,
+) -> Result<Sent, Error> {
     let uri = request.uri().clone();
     let host = uri.host().ok_or(Error::HttpRequestUriInvalid)?.to_ascii_lowercase();
     let (tls, default_port) = match uri.scheme_str() {
@@ -119,9 +125,11 @@ async fn send(rules: &HttpRules, mut request: Request<WasiBody>, options: Option
     let connect_limit =
         options.and_then(|o| o.connect_timeout).map_or(rules.connect_timeout, |t| t.min(rules.connect_timeout));
     let first_byte_limit = options.and_then(|o| o.first_byte_timeout).unwrap_or(Duration::from_secs(60));
-    let stream = timeout(connect_limit, connect(&host, port, rule.private)).await.map_err(|_| Error::ConnectionTimeout)??;
+    let stream =
+        timeout(connect_limit, connect(&host, port, rule.private)).await.map_err(|_| Error::ConnectionTimeout)??;
     let stream: Box<dyn Stream> = if tls {
-        let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned()).map_err(|_| Error::HttpRequestUriInvalid)?;
+        let name =
+            ServerName::try_from(host.trim_matches(['[', ']']).to_owned()).map_err(|_| Error::HttpRequestUriInvalid)?;
         let handshake = TlsConnector::from(tls_config()).connect(name, stream);
         Box::new(timeout(connect_limit, handshake).await.map_err(|_| Error::ConnectionTimeout)?.map_err(Error::Tls)?)
     } else {
@@ -132,7 +140,8 @@ async fn send(rules: &HttpRules, mut request: Request<WasiBody>, options: Option
         .path_and_query(uri.path_and_query().map_or("/", |p| p.as_str()))
         .build()
         .map_err(|_| Error::HttpRequestUriInvalid)?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(Error::Hyper)?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(Error::Hyper)?;
     let mut connection = Box::pin(connection);
     let response = timeout(first_byte_limit, async {
         let mut answer = std::pin::pin!(sender.send_request(request));
@@ -276,9 +285,28 @@ mod tests {
     #[test]
     fn addresses_that_are_not_on_the_open_internet_are_refused() {
         let refused = [
-            "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
-            "255.255.255.255", "198.18.0.1", "192.0.2.1", "::1", "::", "fe80::1", "fc00::1", "ff02::1", "::ffff:127.0.0.1",
-            "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "2001:db8::1", "2001::1",
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",
+            "224.0.0.1",
+            "255.255.255.255",
+            "198.18.0.1",
+            "192.0.2.1",
+            "::1",
+            "::",
+            "fe80::1",
+            "fc00::1",
+            "ff02::1",
+            "::ffff:127.0.0.1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::7f00:1",
+            "2002:7f00:1::",
+            "2001:db8::1",
+            "2001::1",
         ];
         for ip in refused {
             assert!(!is_public(ip.parse().unwrap()), "{ip}");

@@ -1,7 +1,7 @@
 //! `kiso:skill/publish`: links to files of the workspace.
 
-use super::{failure, refused};
 use super::files::{NoteError, note};
+use super::{failure, refused};
 use crate::skill::ctx::Ctx;
 use crate::skill::wit::since_v0_1::kiso::skill::publish::Host;
 use crate::skill::wit::since_v0_1::kiso::skill::types::Failure;
@@ -16,7 +16,9 @@ impl Host for Ctx {
         };
         let note = match note(work, &path) {
             Ok(note) => note,
-            Err(NoteError::NotFound) => return Ok(Err(failure("not-found", format!("{path} is not in the workspace")))),
+            Err(NoteError::NotFound) => {
+                return Ok(Err(failure("not-found", format!("{path} is not in the workspace"))));
+            }
             Err(error) => return Ok(Err(failure("denied", format!("{path}: {error}")))),
         };
         if note.bytes > MAX_BYTES {

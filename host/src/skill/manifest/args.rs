@@ -78,7 +78,8 @@ pub fn args_schema(args: &Args) -> Result<Value, ArgError> {
         }
         let schema = schema(name.get_ref(), arg)?;
         if let Some(default) = &arg.default {
-            let validator = jsonschema::draft202012::new(&schema).map_err(|e| ArgError { offset, message: e.to_string() })?;
+            let validator =
+                jsonschema::draft202012::new(&schema).map_err(|e| ArgError { offset, message: e.to_string() })?;
             let value = json_of(default.get_ref());
             if let Err(error) = validator.validate(&value) {
                 let message = format!("the default of `{}` is not allowed by its own rules: {error}", name.get_ref());
@@ -108,7 +109,8 @@ fn schema(name: &str, arg: &Arg) -> Result<Value, ArgError> {
         "list" => "array",
         "object" => "object",
         other => {
-            let message = format!("`{other}` is no type of an argument; there are string, int, number, bool, list and object");
+            let message =
+                format!("`{other}` is no type of an argument; there are string, int, number, bool, list and object");
             return Err(ArgError { offset, message });
         }
     };

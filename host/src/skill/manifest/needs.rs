@@ -129,6 +129,13 @@ pub fn check_host(host: &str) -> Result<(), String> {
     let name = host.strip_prefix("*.").unwrap_or(host);
     let fits = !name.is_empty()
         && name.len() <= 260
-        && (name == "*" || name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']' | '_')));
-    if fits { Ok(()) } else { Err(format!("`{host}` is no host: a name such as \"api.example.org\", \"*.example.org\" or \"*\", with an optional \":port\"")) }
+        && (name == "*"
+            || name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']' | '_')));
+    if fits {
+        Ok(())
+    } else {
+        Err(format!(
+            "`{host}` is no host: a name such as \"api.example.org\", \"*.example.org\" or \"*\", with an optional \":port\""
+        ))
+    }
 }

@@ -152,23 +152,13 @@ fn table(path: &str, columns: &str) -> FileCard {
             "t" => ColumnKind::Text,
             _ => ColumnKind::Number,
         };
-        Column {
-            name: name.to_owned(),
-            kind,
-        }
+        Column { name: name.to_owned(), kind }
     };
-    FileCard {
-        path: path.to_owned(),
-        bytes: 1000,
-        columns: Some(columns.split(',').map(column).collect()),
-    }
+    FileCard { path: path.to_owned(), bytes: 1000, columns: Some(columns.split(',').map(column).collect()) }
 }
 
 pub(super) fn weather() -> FileCard {
-    table(
-        "weather.csv",
-        "date:d,city:t,temperature_c,rain_mm,wind_kmh,sunshine_h",
-    )
+    table("weather.csv", "date:d,city:t,temperature_c,rain_mm,wind_kmh,sunshine_h")
 }
 
 pub(super) fn market() -> FileCard {
@@ -181,10 +171,7 @@ pub(super) fn cities() -> FileCard {
 
 /// Files that are nothing like the others.
 pub(super) fn orders() -> FileCard {
-    table(
-        "data/Orders 2024.csv",
-        "Order Date:d,Customer Name:t,Unit Price,Quantity,Ship-Days",
-    )
+    table("data/Orders 2024.csv", "Order Date:d,Customer Name:t,Unit Price,Quantity,Ship-Days")
 }
 
 pub(super) fn pieces(message: &str, files: Vec<FileCard>) -> Pieces {
@@ -210,10 +197,7 @@ pub(super) fn lines(plan: &Plan) -> Vec<String> {
             if let Some(map) = args.as_object_mut() {
                 map.shift_remove("title");
             }
-            Some(format!(
-                "{} {args}",
-                task.skill.as_deref().unwrap_or_default()
-            ))
+            Some(format!("{} {args}", task.skill.as_deref().unwrap_or_default()))
         }
         TaskKind::Exec => Some(format!("$ {}", task.detail)),
         TaskKind::Msg | TaskKind::Act => None,

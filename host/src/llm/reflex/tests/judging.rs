@@ -16,10 +16,7 @@ use super::fixtures::*;
 
 fn exec(text: &str, exit_code: i32) -> TaskReport {
     let task = plan("$ true").tasks[0].clone();
-    TaskReport {
-        exit_code: Some(exit_code),
-        ..TaskReport::new(task, TaskStatus::Done, text)
-    }
+    TaskReport { exit_code: Some(exit_code), ..TaskReport::new(task, TaskStatus::Done, text) }
 }
 
 fn skill(text: &str, data: Option<Value>, files: &[&str]) -> TaskReport {
@@ -31,19 +28,12 @@ fn skill(text: &str, data: Option<Value>, files: &[&str]) -> TaskReport {
         link: None,
     };
     let task = plan("describe weather.csv").tasks[0].clone();
-    TaskReport {
-        data,
-        files: files.iter().map(note).collect(),
-        ..TaskReport::new(task, TaskStatus::Done, text)
-    }
+    TaskReport { data, files: files.iter().map(note).collect(), ..TaskReport::new(task, TaskStatus::Done, text) }
 }
 
 fn judged(report: TaskReport, expect: &str) -> (Status, String) {
-    let Verdict { status, reason, .. } = review(&Pieces {
-        output: Some(report),
-        expect: Some(expect.to_owned()),
-        ..Pieces::default()
-    });
+    let Verdict { status, reason, .. } =
+        review(&Pieces { output: Some(report), expect: Some(expect.to_owned()), ..Pieces::default() });
     (status, reason.unwrap_or_default())
 }
 
@@ -54,63 +44,23 @@ fn verdicts() {
     let replan = |reason: &str| (Status::Replan, reason.to_owned());
     for (report, expect, verdict) in [
         (exec("", 0), "exit code 0", ok("")),
-        (
-            exec("", 1),
-            "exit code 0",
-            replan("it ended with exit code 1, not 0"),
-        ),
+        (exec("", 1), "exit code 0", replan("it ended with exit code 1, not 0")),
         (exec("", 1), "exit code 1", ok("")),
-        (
-            exec("", 2),
-            "all tests pass",
-            replan("it ended with exit code 2"),
-        ),
-        (
-            exec("x", 0),
-            "all tests pass, exit code 0",
-            ok("checked by status only: \"all tests pass\""),
-        ),
-        (
-            table(),
-            "a table with the columns month and rain and at least 1 row, the file m.csv",
-            ok(""),
-        ),
-        (
-            table(),
-            "a table with a column wind",
-            replan("the table has no column wind; it has month, rain"),
-        ),
-        (
-            table(),
-            "at least 2 rows",
-            replan("the table has 1 rows, fewer than 2"),
-        ),
-        (
-            table(),
-            "the file n.csv",
-            replan("the file n.csv was not made"),
-        ),
-        (
-            skill("", Some(json!([{"month": 1}])), &[]),
-            "a table with a column month and at least 1 row",
-            ok(""),
-        ),
+        (exec("", 2), "all tests pass", replan("it ended with exit code 2")),
+        (exec("x", 0), "all tests pass, exit code 0", ok("checked by status only: \"all tests pass\"")),
+        (table(), "a table with the columns month and rain and at least 1 row, the file m.csv", ok("")),
+        (table(), "a table with a column wind", replan("the table has no column wind; it has month, rain")),
+        (table(), "at least 2 rows", replan("the table has 1 rows, fewer than 2")),
+        (table(), "the file n.csv", replan("the file n.csv was not made")),
+        (skill("", Some(json!([{"month": 1}])), &[]), "a table with a column month and at least 1 row", ok("")),
         (
             skill("drawn", None, &["pub/a.svg"]),
             "files ending in .svg and .png",
             replan("there is no file ending in .png"),
         ),
-        (
-            skill("drawn", None, &["pub/a.svg", "pub/a.png"]),
-            "files ending in .svg and .png",
-            ok(""),
-        ),
+        (skill("drawn", None, &["pub/a.svg", "pub/a.png"]), "files ending in .svg and .png", ok("")),
         (skill("one two", None, &[]), "contains \"two\"", ok("")),
-        (
-            skill("", None, &[]),
-            "not empty",
-            replan("the output is empty"),
-        ),
+        (skill("", None, &[]), "not empty", replan("the output is empty")),
     ] {
         assert_eq!(judged(report, expect), verdict, "{expect}");
     }
@@ -126,31 +76,18 @@ fn a_failure_is_never_accepted() {
         policy: false,
     };
     let report = TaskReport::failed(plan("describe weather.csv").tasks[0].clone(), error);
-    assert_eq!(
-        judged(report, "not empty"),
-        (Status::Replan, "it took longer than 30 s".to_owned())
-    );
+    assert_eq!(judged(report, "not empty"), (Status::Replan, "it took longer than 30 s".to_owned()));
     assert_eq!(review(&Pieces::default()).status, Status::Replan);
 }
 
 fn replied(task: Task, evidence: Vec<TaskReport>) -> String {
-    reply(&Pieces {
-        task: Some(task),
-        evidence: Some(evidence),
-        ..Pieces::default()
-    })
+    reply(&Pieces { task: Some(task), evidence: Some(evidence), ..Pieces::default() })
 }
 
 #[test]
 fn replies() {
-    let task = plan("plot rain by month from weather.csv")
-        .tasks
-        .pop()
-        .unwrap();
-    let long = (1..=60)
-        .map(|n| n.to_string())
-        .collect::<Vec<_>>()
-        .join("\n");
+    let task = plan("plot rain by month from weather.csv").tasks.pop().unwrap();
+    let long = (1..=60).map(|n| n.to_string()).collect::<Vec<_>>().join("\n");
     let error = TaskError {
         code: "x".to_owned(),
         message: "no such column".to_owned(),
@@ -159,14 +96,8 @@ fn replies() {
         policy: false,
     };
     let failed = TaskReport::failed(plan("describe weather.csv").tasks[0].clone(), error);
-    let text = replied(
-        task,
-        vec![
-            skill("a b\n1 2", None, &[]),
-            skill(&long, None, &["pub/a.svg", "pub/a.svg"]),
-            failed,
-        ],
-    );
+    let text =
+        replied(task, vec![skill("a b\n1 2", None, &[]), skill(&long, None, &["pub/a.svg", "pub/a.svg"]), failed]);
     for part in [
         "a b\n1 2\n\n1\n2\n",
         "15\n… 45 more lines",
@@ -175,10 +106,7 @@ fn replies() {
     ] {
         assert!(text.contains(part), "{part} in:\n{text}");
     }
-    assert_eq!(
-        replied(msg("Starting work on JWT auth".to_owned()), vec![]),
-        "Starting work on JWT auth"
-    );
+    assert_eq!(replied(msg("Starting work on JWT auth".to_owned()), vec![]), "Starting work on JWT auth");
     let honest = replied(plan("make me a sandwich").tasks.pop().unwrap(), vec![]);
     assert!(honest.starts_with("I am reflex"), "{honest}");
 }
@@ -195,40 +123,16 @@ async fn answers_as_a_model() {
         max_tokens: 100,
     };
     let mut streamed = String::new();
-    let completion = Reflex
-        .complete(&request(Role::Planner, pieces), &mut |part| {
-            streamed.push_str(part)
-        })
-        .await
-        .unwrap();
+    let completion =
+        Reflex.complete(&request(Role::Planner, pieces), &mut |part| streamed.push_str(part)).await.unwrap();
     assert_eq!(streamed, completion.text);
     assert_eq!(completion.usage.input_tokens, 3);
-    assert_eq!(
-        completion.usage.output_tokens,
-        completion.text.chars().count().div_ceil(4) as u64
-    );
-    assert_eq!(
-        (completion.model.as_str(), Reflex.name()),
-        ("reflex", "reflex")
-    );
-    let inner = completion
-        .text
-        .strip_prefix("<FINAL_PRD>")
-        .and_then(|t| t.strip_suffix("</FINAL_PRD>"))
-        .unwrap();
-    assert_eq!(
-        serde_json::from_str::<Plan>(inner).unwrap(),
-        plan("describe weather.csv")
-    );
+    assert_eq!(completion.usage.output_tokens, completion.text.chars().count().div_ceil(4) as u64);
+    assert_eq!((completion.model.as_str(), Reflex.name()), ("reflex", "reflex"));
+    let inner = completion.text.strip_prefix("<FINAL_PRD>").and_then(|t| t.strip_suffix("</FINAL_PRD>")).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(inner).unwrap(), plan("describe weather.csv"));
 
-    let review = Pieces {
-        output: Some(exec("", 0)),
-        expect: Some("exit code 0".to_owned()),
-        ..Pieces::default()
-    };
-    let completion = Reflex
-        .complete(&request(Role::Reviewer, review), &mut |_| {})
-        .await
-        .unwrap();
+    let review = Pieces { output: Some(exec("", 0)), expect: Some("exit code 0".to_owned()), ..Pieces::default() };
+    let completion = Reflex.complete(&request(Role::Reviewer, review), &mut |_| {}).await.unwrap();
     assert_eq!(completion.text, r#"{"status":"ok"}"#);
 }

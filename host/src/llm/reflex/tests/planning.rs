@@ -17,10 +17,7 @@ fn documentation() {
         let block = block.split("```").next().unwrap();
         for example in block.split("\n\n") {
             let mut wanted: Vec<&str> = example.trim().lines().collect();
-            let message = wanted
-                .remove(0)
-                .strip_prefix("> ")
-                .expect("an example begins with its message");
+            let message = wanted.remove(0).strip_prefix("> ").expect("an example begins with its message");
             assert_eq!(lines(&plan(message)), wanted, "{message}");
             examples += 1;
         }
@@ -42,19 +39,11 @@ fn other_files() {
     let data = |rest: &str| format!(r#"data {{"file":"{file}",{rest}}}"#);
     let chart = |rest: &str| format!(r#"chart {{"file":"{file}",{rest}}}"#);
     let cases = [
-        (
-            "average unit price per customer",
-            data(r#""group":["Customer Name"],"compute":["mean(Unit Price)"]"#),
-        ),
-        (
-            "how many orders per customer?",
-            data(r#""group":["Customer Name"],"compute":["count()"]"#),
-        ),
+        ("average unit price per customer", data(r#""group":["Customer Name"],"compute":["mean(Unit Price)"]"#)),
+        ("how many orders per customer?", data(r#""group":["Customer Name"],"compute":["count()"]"#)),
         (
             "top 5 customers by total quantity",
-            data(
-                r#""group":["Customer Name"],"compute":["sum(Quantity)"],"sort":["sum_Quantity desc"],"limit":5"#,
-            ),
+            data(r#""group":["Customer Name"],"compute":["sum(Quantity)"],"sort":["sum_Quantity desc"],"limit":5"#),
         ),
         (
             "show orders where quantity is at least 10 and unit price below 5.5",
@@ -64,22 +53,10 @@ fn other_files() {
             "average ship days by weekday of order date",
             data(r#""group":["weekday(Order Date)"],"compute":["mean(Ship-Days)"]"#),
         ),
-        (
-            "latest 5 orders",
-            data(r#""sort":["Order Date desc"],"limit":5"#),
-        ),
-        (
-            "plot unit_price over order date",
-            chart(r#""x":"Order Date","y":["Unit Price"]"#),
-        ),
-        (
-            "histogram of quantity",
-            chart(r#""kind":"histogram","y":["Quantity"]"#),
-        ),
-        (
-            "scatter unit price against quantity",
-            chart(r#""kind":"scatter","x":"Quantity","y":["Unit Price"]"#),
-        ),
+        ("latest 5 orders", data(r#""sort":["Order Date desc"],"limit":5"#)),
+        ("plot unit_price over order date", chart(r#""x":"Order Date","y":["Unit Price"]"#)),
+        ("histogram of quantity", chart(r#""kind":"histogram","y":["Quantity"]"#)),
+        ("scatter unit price against quantity", chart(r#""kind":"scatter","x":"Quantity","y":["Unit Price"]"#)),
     ];
     for (message, wanted) in cases {
         over(vec![orders()], &[(message, &wanted)]);
@@ -109,11 +86,7 @@ fn files_that_steps_leave() {
 
 #[test]
 fn columns_of_json_are_not_known() {
-    let json = FileCard {
-        path: "a.json".to_owned(),
-        bytes: 1,
-        columns: None,
-    };
+    let json = FileCard { path: "a.json".to_owned(), bytes: 1, columns: None };
     over(
         vec![json],
         &[
@@ -121,35 +94,21 @@ fn columns_of_json_are_not_known() {
                 "average price by country from a.json",
                 r#"data {"file":"a.json","group":["country"],"compute":["mean(price)"]}"#,
             ),
-            (
-                "plot price over time from a.json",
-                r#"chart {"file":"a.json","x":"time","y":["price"]}"#,
-            ),
+            ("plot price over time from a.json", r#"chart {"file":"a.json","x":"time","y":["price"]}"#),
         ],
     );
 }
 
 #[test]
 fn every_plan_can_be_run() {
-    for message in [
-        "describe weather.csv",
-        "hello",
-        "",
-        "make me a sandwich",
-        "$ true",
-        "dta file=x",
-        "…",
-        "then then and",
-    ] {
+    for message in
+        ["describe weather.csv", "hello", "", "make me a sandwich", "$ true", "dta file=x", "…", "then then and"]
+    {
         let plan = plan(message);
         let last = plan.tasks.last().unwrap();
         assert!(last.kind == TaskKind::Msg && last.notify, "{message}");
         assert!(plan.tasks.iter().all(|t| !t.review || t.expect.is_some()));
-        assert!(
-            plan.tasks
-                .iter()
-                .all(|t| t.kind == TaskKind::Msg || t.review)
-        );
+        assert!(plan.tasks.iter().all(|t| t.kind == TaskKind::Msg || t.review));
         assert!(!plan.goal.is_empty());
         let again: Plan = serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
         assert_eq!(again, plan);
@@ -158,14 +117,9 @@ fn every_plan_can_be_run() {
 
 #[test]
 fn expectations_and_titles() {
-    let plan = plan(
-        "Compute the monthly mean temperature and total rain from weather.csv, then plot both as a line chart",
-    );
-    let expects: Vec<&str> = plan
-        .tasks
-        .iter()
-        .filter_map(|t| t.expect.as_deref())
-        .collect();
+    let plan =
+        plan("Compute the monthly mean temperature and total rain from weather.csv, then plot both as a line chart");
+    let expects: Vec<&str> = plan.tasks.iter().filter_map(|t| t.expect.as_deref()).collect();
     assert_eq!(
         expects,
         [
@@ -173,20 +127,14 @@ fn expectations_and_titles() {
             "files ending in .svg and .png",
         ]
     );
-    assert_eq!(
-        plan.tasks[1].args.as_ref().unwrap()["title"],
-        "Monthly mean temperature and total rain"
-    );
+    assert_eq!(plan.tasks[1].args.as_ref().unwrap()["title"], "Monthly mean temperature and total rain");
     assert_eq!(plan.tasks[1].detail, "plot both as a line chart");
 }
 
 #[test]
 fn assumptions_are_said() {
     let detail = |message| plan(message).tasks.last().unwrap().detail.clone();
-    assert!(
-        detail("plot rain by month from weather.csv")
-            .contains("Note: month was read as the column date")
-    );
+    assert!(detail("plot rain by month from weather.csv").contains("Note: month was read as the column date"));
     assert!(detail("rain by month from weather.csv").contains("the mean was taken"));
     assert!(detail("plot close over day from market.csv slowly").contains("left out: slowly"));
     assert!(!detail("plot close over day from market.csv").contains("Note"));
@@ -195,56 +143,33 @@ fn assumptions_are_said() {
 #[test]
 fn a_blocked_plan_helps() {
     let plan = plan("make me a sandwich");
-    assert_eq!(
-        plan.blocked.as_deref(),
-        Some("\"make me a sandwich\" was not understood")
-    );
+    assert_eq!(plan.blocked.as_deref(), Some("\"make me a sandwich\" was not understood"));
     let text = &plan.tasks[0].detail;
-    for part in [
-        "not a language model",
-        "config.toml",
-        "model = ",
-        "- line chart of temperature_c by date from weather.csv",
-    ] {
+    for part in
+        ["not a language model", "config.toml", "model = ", "- line chart of temperature_c by date from weather.csv"]
+    {
         assert!(text.contains(part), "{part} in {text}");
     }
-    assert!(
-        (3..=6).contains(&text.lines().filter(|l| l.starts_with("- ")).count()),
-        "{text}"
-    );
+    assert!((3..=6).contains(&text.lines().filter(|l| l.starts_with("- ")).count()), "{text}");
 }
 
 #[test]
 fn a_blocked_plan_without_skills_and_files() {
-    let plan = planned(&Pieces {
-        skills: Some(vec![]),
-        ..pieces("plot a", vec![])
-    });
+    let plan = planned(&Pieces { skills: Some(vec![]), ..pieces("plot a", vec![]) });
     assert!(plan.blocked.is_some() && plan.tasks[0].detail.contains("No skill is installed"));
     let plan = planned(&pieces("plot close over day", vec![]));
-    assert_eq!(
-        plan.blocked.as_deref(),
-        Some("no file was named for chart; the workspace is empty")
-    );
+    assert_eq!(plan.blocked.as_deref(), Some("no file was named for chart; the workspace is empty"));
 }
 
 #[test]
 fn asks_which_file() {
     let mut other = weather();
     other.path = "other.csv".to_owned();
-    let blocked = planned(&pieces("plot rain by date", vec![weather(), other.clone()]))
-        .blocked
-        .unwrap();
+    let blocked = planned(&pieces("plot rain by date", vec![weather(), other.clone()])).blocked.unwrap();
     assert!(blocked.contains("more than one file"), "{blocked}");
     // The conversation names it.
-    let said = ChatMessage {
-        from: "assistant".to_owned(),
-        text: "Files: /work/other.csv (1 kB)".to_owned(),
-    };
-    let plan = planned(&Pieces {
-        messages: Some(vec![said]),
-        ..pieces("plot rain by date", vec![weather(), other])
-    });
+    let said = ChatMessage { from: "assistant".to_owned(), text: "Files: /work/other.csv (1 kB)".to_owned() };
+    let plan = planned(&Pieces { messages: Some(vec![said]), ..pieces("plot rain by date", vec![weather(), other]) });
     assert_eq!(plan.tasks[0].args.as_ref().unwrap()["file"], "other.csv");
 }
 
@@ -252,35 +177,18 @@ fn asks_which_file() {
 fn saved_names_do_not_collide() {
     let mut taken = weather();
     taken.path = "total-rain-month.csv".to_owned();
-    let plan = planned(&pieces(
-        "total rain by month from weather.csv, then plot it",
-        vec![weather(), taken],
-    ));
-    assert_eq!(
-        plan.tasks[0].args.as_ref().unwrap()["save"],
-        "total-rain-month-2.csv"
-    );
-    assert_eq!(
-        plan.tasks[1].args.as_ref().unwrap()["file"],
-        "total-rain-month-2.csv"
-    );
+    let plan = planned(&pieces("total rain by month from weather.csv, then plot it", vec![weather(), taken]));
+    assert_eq!(plan.tasks[0].args.as_ref().unwrap()["save"], "total-rain-month-2.csv");
+    assert_eq!(plan.tasks[1].args.as_ref().unwrap()["file"], "total-rain-month-2.csv");
 }
 
 fn failed(message: &str, retryable: bool) -> Pieces {
     let plan = plan("plot temperature over date from weather.csv");
     let mut task = plan.tasks[0].clone();
     task.args.as_mut().unwrap()["y"] = json!(["temp"]);
-    let error = TaskError {
-        code: "failed".to_owned(),
-        message: message.to_owned(),
-        limit: None,
-        retryable,
-        policy: false,
-    };
-    let failure = FailureNote {
-        report: TaskReport::failed(task, error),
-        reason: message.to_owned(),
-    };
+    let error =
+        TaskError { code: "failed".to_owned(), message: message.to_owned(), limit: None, retryable, policy: false };
+    let failure = FailureNote { report: TaskReport::failed(task, error), reason: message.to_owned() };
     Pieces {
         failure: Some(failure),
         remaining: Some(vec![plan.tasks[1].clone()]),
@@ -293,58 +201,29 @@ fn repairs_once() {
     let mut pieces = failed("no column `temp`; near: `temperature_c`", false);
     let plan = planned(&pieces);
     assert_eq!(plan.blocked, None);
-    assert_eq!(
-        plan.tasks[0].args.as_ref().unwrap()["y"],
-        json!(["temperature_c"])
-    );
-    assert!(
-        plan.tasks[1]
-            .detail
-            .contains("`temperature_c` was taken instead")
-    );
-    let attempt = Attempt {
-        goal: String::new(),
-        reason: String::new(),
-        tried: vec![],
-    };
+    assert_eq!(plan.tasks[0].args.as_ref().unwrap()["y"], json!(["temperature_c"]));
+    assert!(plan.tasks[1].detail.contains("`temperature_c` was taken instead"));
+    let attempt = Attempt { goal: String::new(), reason: String::new(), tried: vec![] };
     pieces.replan_history = Some(vec![attempt]);
     let blocked = planned(&pieces).blocked.unwrap();
-    assert_eq!(
-        blocked,
-        "skill chart failed: no column `temp`; near: `temperature_c`"
-    );
+    assert_eq!(blocked, "skill chart failed: no column `temp`; near: `temperature_c`");
 }
 
 #[test]
 fn repeats_what_may_pass_and_gives_up_otherwise() {
-    assert_eq!(
-        planned(&failed("timed out", true)).tasks[0],
-        failed("timed out", true).failure.unwrap().report.task
-    );
+    assert_eq!(planned(&failed("timed out", true)).tasks[0], failed("timed out", true).failure.unwrap().report.task);
     let plan = planned(&failed("the file is broken", false));
-    assert_eq!(
-        plan.blocked.as_deref(),
-        Some("skill chart failed: the file is broken")
-    );
+    assert_eq!(plan.blocked.as_deref(), Some("skill chart failed: the file is broken"));
     assert_eq!(plan.tasks.len(), 1);
     assert!(plan.tasks[0].detail.contains("not a") || plan.tasks[0].detail.contains("rule-based"));
 }
 
 #[test]
 fn does_not_repeat_a_refused_plan() {
-    let correction = Correction {
-        broken: "{}".to_owned(),
-        violations: vec!["tasks[0].args.bins: 0 is too small".to_owned()],
-    };
-    let plan = planned(&Pieces {
-        correction: Some(correction),
-        ..pieces("plot rain", vec![weather()])
-    });
-    assert!(
-        plan.blocked
-            .unwrap()
-            .contains("tasks[0].args.bins: 0 is too small")
-    );
+    let correction =
+        Correction { broken: "{}".to_owned(), violations: vec!["tasks[0].args.bins: 0 is too small".to_owned()] };
+    let plan = planned(&Pieces { correction: Some(correction), ..pieces("plot rain", vec![weather()]) });
+    assert!(plan.blocked.unwrap().contains("tasks[0].args.bins: 0 is too small"));
     assert_eq!(plan.tasks.len(), 1);
 }
 
