@@ -92,3 +92,40 @@ fn a_server_that_is_not_there_is_unavailable() {
     let object = home.call("fetch", &serde_json::json!({ "url": format!("http://{address}/") }));
     assert_eq!(object["error"]["retryable"], true, "{object}");
 }
+
+/// A server that takes the request and never answers: the deadline covers what the guest awaits in the host.
+#[test]
+fn a_server_that_never_answers_ends_with_the_deadline() {
+    let home = Home::new();
+    home.config("[engine]\ndefault_timeout_s = 1\nmax_timeout_s = 1\n");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    home.kiso(&["skill", "grant", "fetch", "--host", &address, "--private"]).ok();
+    home.kiso(&["skill", "run", "fetch", &format!("url=http://{address}/")]).exit(5).says(&["deadline of 1 s"]);
+}
+
+/// A secret that is injected reaches the server, and neither the guest nor anything that is printed.
+#[test]
+fn an_injected_secret_goes_to_the_server_and_nowhere_else() {
+    let home = Home::new();
+    let (address, asked) = serve(1, PAGE);
+    // The bundled skill under another name, whose manifest asks for one host and a key for it.
+    let manifest = std::fs::read_to_string(crate::harness::root().join("skills/fetch/kiso.toml")).unwrap();
+    let (head, _) = manifest.split_once("[kiso.skill.needs]").unwrap();
+    let needs = format!(
+        "[kiso.skill.env]\napi_key = {{ required = true }}\n[kiso.skill.needs]\n\
+         http = [{{ host = \"{address}\", inject = {{ header = \"X-Api-Key\", secret = \"api_key\" }} }}]\n"
+    );
+    let manifest = home.file("kiso.toml", head.replace("name = \"fetch\"", "name = \"fetcher\"") + &needs);
+    let wasm = crate::harness::guest("fetch");
+    home.kiso(&["skill", "add", wasm.to_str().unwrap(), "--manifest", manifest.to_str().unwrap(), "--grant", "all"]).ok();
+    home.kiso(&["skill", "grant", "fetcher", "--host", &address, "--private"]).ok();
+    let url = format!("url=http://{address}/");
+    home.kiso(&["skill", "run", "fetcher", &url]).exit(2).says(&["KISO_SKILL_FETCHER_API_KEY"]);
+    let ran = home.kiso_with(&["--json", "skill", "run", "fetcher", &url], |c| {
+        c.env("KISO_SKILL_FETCHER_API_KEY", "k-123-secret");
+    });
+    ran.ok().prints(&["Rain in Oslo"]);
+    assert!(asked.recv().unwrap().to_lowercase().contains("x-api-key: k-123-secret"));
+    assert!(!ran.stdout.contains("k-123-secret") && !ran.stderr.contains("k-123-secret"));
+}

@@ -2,6 +2,7 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
+use strsim::osa_distance;
 
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
@@ -191,9 +192,11 @@ fn unknown(section: &str, name: &str) -> String {
         tables.sort();
         allowed.extend(tables);
     }
+    // Nobody misspells a word by a thousand letters.
+    let short = &name[..name.floor_char_boundary(64)];
     let near = allowed
         .iter()
-        .map(|allowed| (distance(name, allowed.trim_matches(['[', ']'])), allowed))
+        .map(|allowed| (osa_distance(short, allowed.trim_matches(['[', ']'])), allowed))
         .filter(|(distance, _)| *distance <= 1 + name.len() / 5)
         .min()
         .map(|(_, near)| near.clone());
@@ -203,25 +206,6 @@ fn unknown(section: &str, name: &str) -> String {
     };
     let hint = near.or_else(elsewhere).map(|hint| format!(" did you mean {hint}?")).unwrap_or_default();
     format!("unknown key {path}:{hint} Allowed here: {}", allowed.join(", "))
-}
-
-/// How many letters must be changed, added, removed or swapped with the next to make one name of the other.
-fn distance(one: &str, other: &str) -> usize {
-    let (one, other): (Vec<char>, Vec<char>) = (one.chars().take(64).collect(), other.chars().collect());
-    let mut rows = vec![(0..=other.len()).collect::<Vec<_>>()];
-    for i in 1..=one.len() {
-        let mut row = vec![i];
-        for j in 1..=other.len() {
-            let change = rows[i - 1][j - 1] + usize::from(one[i - 1] != other[j - 1]);
-            let mut least = change.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[one.len()][other.len()]
 }
 
 fn article(value: &DeValue<'_>) -> String {

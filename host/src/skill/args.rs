@@ -144,27 +144,14 @@ fn shorten(message: &str) -> String {
 
 /// The names that are one or two slips of the finger away, nearest first.
 pub fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    // Nobody misspells a word by a thousand letters.
+    let name = super::ctx::cut(name, 64);
     let mut near: Vec<(usize, &str)> = names
-        .map(|n| (distance(name, n), n))
+        .map(|n| (strsim::osa_distance(name, n), n))
         .filter(|(d, n)| *d <= 2.min(n.len() / 2) || (name.len() >= 3 && n.starts_with(name)))
         .collect();
     near.sort();
     near.into_iter().map(|(_, n)| n).collect()
-}
-
-/// Edit distance (Levenshtein) over bytes; names are ASCII.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.bytes().enumerate() {
-            let change = diagonal + usize::from(ca != cb);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// `key=value` words of a command line as arguments: each value is read as the schema's type for it, or as JSON where

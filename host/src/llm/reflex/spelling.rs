@@ -1,27 +1,7 @@
 //! Spelling: names that are a slip away from what was written.
 
 use std::collections::BTreeSet;
-
-/// How many insertions, deletions, replacements or swaps lead from `a` to `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-                let mut best = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    best = best.min(rows[i - 2][j - 2] + 1);
-                }
-                best
-            };
-        }
-    }
-    rows[a.len()][b.len()]
-}
+use strsim::osa_distance;
 
 /// Near in spelling: one slip in a word of four letters or more, two from eight on.
 pub(super) fn is_near(a: &str, b: &str) -> bool {
@@ -31,7 +11,7 @@ pub(super) fn is_near(a: &str, b: &str) -> bool {
         4..=7 => 1,
         _ => 2,
     };
-    a == b || (a.len().abs_diff(b.len()) <= 8 && distance(a, b) <= allowed)
+    a == b || (a.len().abs_diff(b.len()) <= 8 && osa_distance(a, b) <= allowed)
 }
 
 /// The names that are near to `name` in spelling or begin alike, each once, in their order.
@@ -44,7 +24,7 @@ pub(super) fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -
             let have = fold(candidate);
             let begins =
                 wanted.len() >= 3 && (have.starts_with(&wanted) || (have.len() >= 3 && wanted.starts_with(&have)));
-            let slip = wanted.chars().count() == 3 && distance(&wanted, &have) == 1;
+            let slip = wanted.chars().count() == 3 && osa_distance(&wanted, &have) == 1;
             (is_near(&wanted, &have) || slip || begins) && seen.insert(*candidate)
         })
         .collect()

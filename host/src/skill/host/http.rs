@@ -7,12 +7,15 @@ use crate::secret::SecretValue;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response, Uri};
 use http_body_util::{BodyExt, Limited};
+use hyper::body::{Body, Frame};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
-use tokio::time::timeout;
+use tokio::time::{Sleep, sleep, timeout};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
 use wasmtime_wasi_http::io::TokioIo;
@@ -124,7 +127,7 @@ async fn send(
 
     let connect_limit =
         options.and_then(|o| o.connect_timeout).map_or(rules.connect_timeout, |t| t.min(rules.connect_timeout));
-    let first_byte_limit = options.and_then(|o| o.first_byte_timeout).unwrap_or(Duration::from_secs(60));
+    let first_byte_limit = options.and_then(|o| o.first_byte_timeout).unwrap_or(FIRST_BYTE_LIMIT).min(FIRST_BYTE_LIMIT);
     let stream =
         timeout(connect_limit, connect(&host, port, rule.private)).await.map_err(|_| Error::ConnectionTimeout)??;
     let stream: Box<dyn Stream> = if tls {
@@ -155,14 +158,46 @@ async fn send(
     });
     let response = response.await.map_err(|_| Error::ConnectionReadTimeout)?.map_err(Error::Hyper)?;
     let max = rules.max_response;
+    let pause_limit = options.and_then(|o| o.between_bytes_timeout).unwrap_or(FIRST_BYTE_LIMIT).min(FIRST_BYTE_LIMIT);
     let body = response.map(|incoming| {
         let body = Limited::new(incoming, max).map_err(move |error| match error.downcast::<hyper::Error>() {
             Ok(error) => Error::Hyper(*error),
             Err(_) => Error::HttpResponseBodySize(Some(max as u64)),
         });
-        body.boxed_unsync()
+        Paced { body: Box::pin(body), limit: pause_limit, pause: None }.boxed_unsync()
     });
     Ok((body, Box::new(async move { connection.await.map_err(Error::Hyper) })))
+}
+
+/// Longest wait for the first byte of an answer, and between two pieces of it, whatever the guest asks for.
+const FIRST_BYTE_LIMIT: Duration = Duration::from_secs(60);
+
+/// A body whose pieces come within a limit of each other.
+struct Paced<B> {
+    body: Pin<Box<B>>,
+    limit: Duration,
+    /// Runs while a piece is awaited.
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl<B: Body<Data = Bytes, Error = Error>> Body for Paced<B> {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        let this = &mut *self;
+        if let Poll::Ready(frame) = this.body.as_mut().poll_frame(cx) {
+            this.pause = None;
+            return Poll::Ready(frame);
+        }
+        let limit = this.limit;
+        let pause = this.pause.get_or_insert_with(|| Box::pin(sleep(limit)));
+        pause.as_mut().poll(cx).map(|()| Some(Err(Error::ConnectionReadTimeout)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
 }
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}

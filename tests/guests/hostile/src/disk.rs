@@ -5,7 +5,7 @@ use kiso_sdk::{Failure, Reply};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 
-const CHUNK: [u8; 64 << 10] = [b'k'; 64 << 10];
+static CHUNK: [u8; 64 << 10] = [b'k'; 64 << 10];
 const TIB: u64 = 1 << 40;
 
 /// Repeats `step` without end; without `stubborn`, until it is refused.
