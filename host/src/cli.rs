@@ -16,6 +16,7 @@ mod trace;
 
 pub use self::failure::{Exit, Failure};
 
+use self::show::{Show, size};
 use crate::config::Config;
 use crate::home::{Home, SessionName};
 use crate::secret::Secrets;
@@ -25,6 +26,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// An agent whose skills and commands all run as WASI components in a sandbox.
 #[derive(Debug, Parser)]
@@ -36,8 +38,7 @@ struct Kiso {
     command: Command,
 }
 
-const EXIT_CODES: &str =
-    "Exit codes: 0 done, 1 the work failed, 2 wrong use, 3 configuration, 4 refused by policy, 5 a limit was hit.";
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 the work failed, 2 wrong use, 3 configuration, 4 refused by policy, 5 a limit was hit. KISO_LOG=debug shows what happens inside.";
 
 /// What every command takes.
 #[derive(Debug, clap::Args)]
@@ -70,7 +71,14 @@ pub fn main() -> ExitCode {
     let kiso = match Kiso::try_parse() {
         Ok(kiso) => kiso,
         Err(error) => {
-            let _ = error.print();
+            // Asking for help is no error; everything else is told in the form that was asked for.
+            if error.use_stderr() && std::env::args_os().any(|arg| arg == "--json") {
+                let message = error.render().to_string();
+                let message = message.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+                Failure::new(Exit::Usage, message).print(true);
+            } else {
+                let _ = error.print();
+            }
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
@@ -125,6 +133,18 @@ impl Opened {
     }
 }
 
+impl Opened {
+    /// Copies files into a session's `/work`.
+    fn import(&self, session: &SessionName, files: &[PathBuf], show: &Show) -> Result<(), Failure> {
+        for file in files {
+            let imported = self.home.import_file(session, file, self.config.limits.file_mib << 20)?;
+            let verb = if imported.replaced { "replaced" } else { "copied" };
+            show.line(&show.dim(&format!("{verb} /work/{} ({})", imported.name, size(imported.bytes))));
+        }
+        Ok(())
+    }
+}
+
 /// The session of a command that names none.
 const DEFAULT_SESSION: &str = "default";
 
@@ -144,7 +164,10 @@ fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
         .enable_all()
         .build()
         .map_err(|e| Failure::new(Exit::Failed, format!("failed to start threads: {e}")))?;
-    Ok(runtime.block_on(work))
+    let done = runtime.block_on(work);
+    // A thread that a slow disk or name server holds must not keep a person waiting.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    Ok(done)
 }
 
 /// `key=value` words as pairs.

@@ -24,8 +24,6 @@ settings! {
     top {
         /// Provider and model for every role that has none of its own: "provider:model", or "reflex" for the built-in rules.
         model: Text("reflex"),
-        /// Names of the people who may do what only administrators may.
-        admins: List(),
     }
 
     /// The model of a single role, where it is not the one above.
@@ -188,14 +186,13 @@ mod tests {
     #[test]
     fn values_and_overrides_are_taken() {
         let config = Config::parse(
-            b"model = \"openai:gpt-4o\"\nadmins = [\"ada\", \"eve\"]\nlimits.file_mib = 1_000\n\
+            b"model = \"openai:gpt-4o\"\nlimits.file_mib = 1_000\n\
               [models]\nplanner = \"anthropic:claude\"\n[http]\nmax_response_mib = 2\n",
         )
         .unwrap();
         assert_eq!(config.model_of("planner"), "anthropic:claude");
         assert_eq!(config.model_of("reviewer"), "openai:gpt-4o");
         assert_eq!((config.limits.file_mib, config.engine.max_calls), (1_000, 8));
-        assert_eq!(config.admins, ["ada", "eve"]);
         assert_eq!(config.http.max_response_mib, 2);
     }
 
@@ -203,7 +200,7 @@ mod tests {
     fn unknown_keys_are_named_with_their_place_and_what_is_allowed() {
         assert_eq!(
             problems("\n  modle = \"reflex\"\n"),
-            "2:3: unknown key modle: did you mean model? Allowed here: admins, model, [engine], [http], [limits], [models]\n"
+            "2:3: unknown key modle: did you mean model? Allowed here: model, [engine], [http], [limits], [models]\n"
         );
         assert_eq!(
             problems("[http]\nmax_response_mb = 1"),
@@ -220,11 +217,10 @@ mod tests {
     fn wrong_values_are_told_all_at_once() {
         assert_eq!(
             problems(
-                "model = \"\"\nadmins = [\"a\", 3]\n[limits]\nfile_mib = 0\nmax_replan_depth = \"3\"\n\
+                "model = \"\"\n\n[limits]\nfile_mib = 0\nmax_replan_depth = \"3\"\n\
                  max_tokens_per_run = 99999999999999999999\n[models]\nworker = true\n"
             ),
             "1:9: model = \"\" is not allowed: it must have 1 to 200 characters and no spaces\n\
-             2:16: admins must hold strings only, and here is an integer\n\
              4:12: limits.file_mib = 0 is out of range: 1 to 65536\n\
              5:20: limits.max_replan_depth must be an integer, and this is a string\n\
              6:22: limits.max_tokens_per_run = 99999999999999999999 is out of range: 1000 to 1000000000\n\

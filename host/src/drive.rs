@@ -20,8 +20,8 @@ use crate::graph::plan::{Caller, TaskKind};
 use crate::graph::run::{Run, RunSpec};
 use crate::graph::step::{Event, IllegalResult, PlanAsk, ReviewAsk, Step, StepResult};
 use crate::home::{Home, SessionName};
-use crate::llm::Role;
 use crate::llm::prompt::{ChatMessage, Pieces};
+use crate::llm::{Request, Role};
 use crate::node::{output, planner, retrieval, reviewer, worker};
 use crate::secret::{SecretValue, Secrets};
 use crate::skill;
@@ -85,7 +85,7 @@ impl Drive {
     ) -> Result<(RunId, Outcome), DriveError> {
         let (mut run, mut log, earlier) = self.begin(session, message, caller).await?;
         listener.begun(&log.id);
-        let mut at_work = AtWork { drive: self, session, secrets, earlier, environment: None };
+        let mut at_work = AtWork { drive: self, run: log.id.clone(), session, secrets, earlier, environment: None };
         loop {
             let step = run.next_step();
             if let Step::Ended = step {
@@ -147,6 +147,7 @@ impl Drive {
 /// A run that is being performed.
 struct AtWork<'a> {
     drive: &'a Drive,
+    run: RunId,
     session: &'a SessionName,
     secrets: Secrets,
     earlier: Vec<ChatMessage>,
@@ -164,8 +165,8 @@ impl AtWork<'_> {
             }
             Step::Plan(ask) => self.plan(run, &ask, listener).await?,
             Step::Start { task, .. } => StepResult::Started { task },
-            Step::Execute { task, brief } => self.execute(task, &brief, listener).await,
-            Step::Review(ask) => self.review(run, &ask).await,
+            Step::Execute { task, brief } => self.execute(task, &brief, listener).await?,
+            Step::Review(ask) => self.review(run, &ask).await?,
             Step::Tell { text } => StepResult::Told { text },
             Step::Finish(outcome) => output::finish(&outcome),
             Step::Ended => unreachable!("the loop ends before"),
@@ -184,24 +185,43 @@ impl AtWork<'_> {
             ..Pieces::default()
         };
         let system = self.drive.system_prompt(Role::Planner);
-        let request = planner::request(&system, &given, run, ask, &boundary());
+        let request = self.clean(planner::request(&system, &given, run, ask, &boundary()))?;
         let model = self.drive.models.of(Role::Planner);
         let mut talk = |text: &str| listener.token(Role::Planner, text);
         let planning = planner::call(model, &request, &self.drive.tools, &run.spec().limits, &mut talk).await;
-        // Before the event, so that nothing that follows can write a secret down.
+        // Before the event, so that nothing that follows can write a secret down; and what was written before is cleaned.
+        let found = !planning.secrets.is_empty();
         for (name, value) in planning.secrets {
             self.secrets.add_session(name, SecretValue::new(value));
+        }
+        if found {
+            self.clean_message(run).await?;
         }
         Ok(planning.result)
     }
 
-    async fn execute(&self, task: usize, brief: &Brief, listener: &mut dyn Listener) -> StepResult {
+    /// Takes the secrets that the planner found out of the message that was stored before anybody knew of them.
+    async fn clean_message(&self, run: &Run) -> Result<(), DriveError> {
+        let mut spec = run.spec().clone();
+        spec.message = self.secrets.redact(&spec.message);
+        let body = serde_json::to_string(&spec)?;
+        let id = self.run.clone();
+        Ok(self.drive.store.write(move |tx| tx.replace_message(&id, &spec.message, &body)).await?)
+    }
+
+    /// A request without any secret that is known by now.
+    fn clean(&self, request: Request) -> Result<Request, DriveError> {
+        let pieces = serde_json::from_str(&self.secrets.redact(&serde_json::to_string(&request.pieces)?))?;
+        Ok(Request { user: self.secrets.redact(&request.user), pieces, ..request })
+    }
+
+    async fn execute(&self, task: usize, brief: &Brief, listener: &mut dyn Listener) -> Result<StepResult, DriveError> {
         let started = Instant::now();
         let (mut report, call) = match brief.task.kind {
             TaskKind::Msg => {
                 let given = Pieces { messages: Some(self.earlier.clone()), ..Pieces::default() };
                 let system = self.drive.system_prompt(Role::Worker);
-                let request = worker::request(&system, &given, brief, &boundary());
+                let request = self.clean(worker::request(&system, &given, brief, &boundary()))?;
                 let model = self.drive.models.of(worker::model_role(&brief.task));
                 let mut sink = |text: &str| listener.token(Role::Worker, text);
                 worker::call(model, &request, &brief.task, &mut sink).await
@@ -212,14 +232,18 @@ impl AtWork<'_> {
             }
         };
         report.millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        StepResult::Executed { task, report: Box::new(report), call }
+        // Here, because from here it goes into prompts, the reply, the terminal and the log.
+        let task_as_planned = report.task.clone();
+        report = serde_json::from_str(&self.secrets.redact(&serde_json::to_string(&report)?))?;
+        report.task = task_as_planned;
+        Ok(StepResult::Executed { task, report: Box::new(report), call })
     }
 
-    async fn review(&self, run: &Run, ask: &ReviewAsk) -> StepResult {
+    async fn review(&self, run: &Run, ask: &ReviewAsk) -> Result<StepResult, DriveError> {
         let system = self.drive.system_prompt(Role::Reviewer);
-        let request = reviewer::request(&system, run, ask, &boundary());
+        let request = self.clean(reviewer::request(&system, run, ask, &boundary()))?;
         let model = self.drive.models.of(Role::Reviewer);
-        reviewer::call(model, &request, &self.drive.tools, &run.spec().limits).await
+        Ok(reviewer::call(model, &request, &self.drive.tools, &run.spec().limits).await)
     }
 
     fn files(&self) -> Result<Vec<crate::llm::prompt::FileCard>, DriveError> {

@@ -1,7 +1,7 @@
 //! Secrets of one run, and keeping them out of everything that is written down.
 //!
 //! Two kinds exist so far: those of the environment, set by an administrator as `KISO_SKILL_NAME_KEY` (NAME in upper
-//! case, with `_` for `-`), and those that a user put into a message and the planner took out of it, which live in
+//! case, with `__` for `-`), and those that a user put into a message and the planner took out of it, which live in
 //! memory for the run. What a skill may ask for is decided by its manifest and its grant, not here.
 
 use std::collections::BTreeMap;
@@ -14,6 +14,9 @@ const PREFIX: &str = "KISO_SKILL_";
 
 /// Values that are shorter are not looked for in texts: they would be found in half of all words, and hide nothing.
 const LEAST_REDACTED: usize = 4;
+
+/// How deep JSON inside JSON is looked into.
+const LEVELS: usize = 4;
 
 /// A value that is never printed, and overwritten in memory when it goes.
 #[derive(Clone, PartialEq, Eq)]
@@ -95,11 +98,17 @@ impl Secrets {
             if value.0.chars().count() < LEAST_REDACTED {
                 continue;
             }
-            let escaped = serde_json::Value::from(value.expose()).to_string();
-            // Without the quotes around it.
-            let escaped = SecretValue(escaped[1..escaped.len() - 1].to_owned());
-            for form in [value, &escaped] {
+            // JSON may stand inside JSON, each level with its escapes.
+            let mut form = value.clone();
+            for _ in 0..LEVELS {
                 found.extend(text.match_indices(form.expose()).map(|(start, found)| (start, found.len(), name)));
+                let escaped = serde_json::Value::from(form.expose()).to_string();
+                // Without the quotes around it.
+                let escaped = SecretValue(escaped[1..escaped.len() - 1].to_owned());
+                if escaped == form {
+                    break;
+                }
+                form = escaped;
             }
         }
         // Where two begin at the same place, the longer one hides more.
@@ -119,9 +128,10 @@ impl Secrets {
     }
 }
 
-/// The variable that holds a secret of a skill, such as `KISO_SKILL_SEARCH_API_KEY`.
+/// The variable that holds a secret of a skill, such as `KISO_SKILL_SEARCH_API_KEY`. A dash becomes two underscores:
+/// with one, the skill `web` could name a key that is the variable of the skill `web-search`.
 pub fn variable(skill: &SkillName, key: &str) -> String {
-    format!("{PREFIX}{skill}_{key}").replace('-', "_").to_ascii_uppercase()
+    format!("{PREFIX}{}_{key}", skill.as_str().replace('-', "__")).to_ascii_uppercase()
 }
 
 #[cfg(test)]
@@ -140,11 +150,11 @@ mod tests {
     #[test]
     fn a_skill_finds_its_own() {
         let secrets = secrets(
-            &[("KISO_SKILL_WEB_SEARCH_API_KEY", "k-123"), ("KISO_SKILL_DATA_TOKEN", ""), ("HOME", "/root")],
+            &[("KISO_SKILL_WEB__SEARCH_API_KEY", "k-123"), ("KISO_SKILL_DATA_TOKEN", ""), ("HOME", "/root")],
             &[("github_token", "ghp_1")],
         );
         let search = SkillName::parse("web-search").unwrap();
-        assert_eq!(variable(&search, "api_key"), "KISO_SKILL_WEB_SEARCH_API_KEY");
+        assert_eq!(variable(&search, "api_key"), "KISO_SKILL_WEB__SEARCH_API_KEY");
         assert_eq!(secrets.environment(&search, "api_key").unwrap().expose(), "k-123");
         assert!(secrets.environment(&SkillName::parse("data").unwrap(), "token").is_none());
         assert_eq!(secrets.session("github_token").unwrap().expose(), "ghp_1");

@@ -87,7 +87,12 @@ pub struct Caller<'a> {
     pub secrets: &'a Secrets,
 }
 
-/// Skills whose state is kept while the process runs.
+/// Whether a skill of this name is part of the binary.
+pub fn is_bundled(name: &SkillName) -> bool {
+    BUNDLED.iter().any(|bundled| bundled.name == name.as_str())
+}
+
+/// The state behind a mutex; a panic elsewhere does not spoil it.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -169,10 +174,9 @@ impl Skills {
     /// Calls a tool. Every way in which a call can end is in [`Ended`].
     pub async fn call(&self, tool: &str, args: &Value, caller: Caller<'_>) -> Ended {
         let found = self.find_tool(tool).and_then(|(skill, index)| {
-            let args = skill.tools[index]
-                .args
-                .check(args)
-                .map_err(|violations| SkillError::bad_args(tool, &violations).version(&skill.manifest.version))?;
+            let args = skill.tools[index].args.check(args).map_err(|violations| {
+                SkillError::bad_args(skill.name().as_str(), &violations).version(&skill.manifest.version)
+            })?;
             Ok((skill, index, args))
         });
         let (skill, index, args) = match found {
@@ -189,7 +193,11 @@ impl Skills {
         };
         let entry = match self.load(&skill).await {
             Ok(entry) => entry,
-            Err(error) => return Ended::early(version(error)),
+            Err(error) => {
+                // An update that came in between must not look like a damaged file to the next call.
+                lock(&self.0.known).remove(skill.name());
+                return Ended::early(version(error));
+            }
         };
         let sandbox = match self.sandbox() {
             Ok(sandbox) => sandbox,
@@ -197,7 +205,7 @@ impl Skills {
         };
         let mut ended = instance::call(sandbox, &entry, given).await;
         ended.result = ended.result.map_err(version);
-        ended
+        ended.redact(caller.secrets)
     }
 
     /// Compiles what is not compiled yet, so that the first call does not wait. Returns whether it had to.
@@ -215,13 +223,13 @@ impl Skills {
 
     /// What a call of this skill would get.
     pub fn allowed(&self, skill: &Installed) -> Result<Allowed, SkillError> {
-        let grant = Grant::load(self.home(), skill.name()).map_err(|e| SkillError::host(skill.name().as_str(), e))?;
+        let grant = Grant::load(self.home(), skill.name()).map_err(|e| bad_grant(skill.name(), &e))?;
         Ok(Allowed::new(&skill.manifest, grant.as_ref(), &self.config().engine, skill.is_bundled()))
     }
 
     /// What an administrator granted this skill beyond what every skill gets.
     pub fn grant(&self, skill: &Installed) -> Result<Grant, SkillError> {
-        let grant = Grant::load(self.home(), skill.name()).map_err(|e| SkillError::host(skill.name().as_str(), e))?;
+        let grant = Grant::load(self.home(), skill.name()).map_err(|e| bad_grant(skill.name(), &e))?;
         Ok(grant.unwrap_or_default())
     }
 
@@ -372,12 +380,15 @@ impl Skills {
     {
         let name = manifest.name.as_str();
         let (mut readable, mut env, mut injected) = (ReadableSecrets::default(), Vec::new(), BTreeMap::new());
-        let inject_only =
-            |secret: &str| manifest.needs.http.iter().any(|n| n.inject.as_ref().is_some_and(|i| i.secret == secret));
+        // Granted with the host that it goes to.
+        let injectable = |secret: &str| {
+            allowed.http.iter().any(|(need, _)| need.inject.as_ref().is_some_and(|inject| inject.secret == secret))
+        };
         let declared = manifest.secrets.iter().map(|s| (s, false, false));
         let declared = declared.chain(manifest.env.iter().map(|(s, required)| (s, true, *required)));
         for (secret, from_env, required) in declared {
-            if !allowed.secrets.contains(secret) {
+            let injected_only = manifest.is_injected(secret);
+            if !(allowed.secrets.contains(secret) || injected_only && injectable(secret)) {
                 readable.denied.push(secret.clone());
                 continue;
             }
@@ -397,7 +408,7 @@ impl Skills {
                 readable.unset.push((secret.clone(), how));
                 continue;
             };
-            if inject_only(secret) {
+            if injected_only {
                 injected.insert(secret.clone(), value);
             } else {
                 if from_env {
@@ -445,4 +456,9 @@ impl Skills {
             keep: Keep::Nothing,
         }
     }
+}
+
+/// A grant file that cannot be read refuses every call: what it meant to allow is not known.
+fn bad_grant(skill: &SkillName, error: &grant::GrantError) -> SkillError {
+    SkillError::new(skill.as_str(), Blame::Host, "bad-grant", error.to_string())
 }

@@ -224,6 +224,8 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     let conn = Connection::open_with_flags(path, flags)?;
     conn.busy_timeout(BUSY)?;
     conn.pragma_update(None, "foreign_keys", true)?;
+    // What is replaced or deleted may have held a secret; nothing of it stays in free space.
+    conn.pragma_update(None, "secure_delete", true)?;
     conn.pragma_update(None, "synchronous", "FULL")?;
     // On macOS a plain fsync leaves the data in the drive's cache; elsewhere this does nothing.
     conn.pragma_update(None, "fullfsync", true)?;

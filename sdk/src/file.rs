@@ -50,7 +50,7 @@ pub fn read_bytes(path: &str) -> Result<Vec<u8>, Failure> {
     std::fs::read(&full).map_err(|e| match e.kind() {
         ErrorKind::NotFound => {
             let there = files_beside(&full);
-            let there = if there.is_empty() { "nothing".to_owned() } else { there.join(", ") };
+            let there = if there.is_empty() { "no file yet".to_owned() } else { there.join(", ") };
             Failure::new("not-found", format!("{path} is not in the workspace; there is {there}"))
         }
         ErrorKind::IsADirectory => Failure::new("not-found", format!("{path} is a directory, not a file")),
@@ -81,6 +81,10 @@ fn files_beside(path: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(parent) else { return Vec::new() };
     let mut names: Vec<String> =
         entries.take(1_000).flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    // The directory for published files is there from the start; by itself it is no news.
+    if names == ["pub"] {
+        names.clear();
+    }
     names.sort();
     names.truncate(10);
     names

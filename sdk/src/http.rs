@@ -182,10 +182,7 @@ impl<'a> Get<'a> {
 
 fn failed(url: &str, code: &ErrorCode) -> Failure {
     match code {
-        ErrorCode::HttpRequestDenied => Failure::new(
-            "denied",
-            format!("{url} is not allowed: the host is not granted to this skill, or its address is private"),
-        ),
+        ErrorCode::HttpRequestDenied => Failure::new("denied", format!("{url} is not allowed")),
         ErrorCode::DnsError(_) => Failure::retryable("unavailable", format!("the host of {url} was not found")),
         ErrorCode::HttpRequestUriInvalid => Failure::new("bad-args", format!("{url} is not a URL")),
         ErrorCode::HttpResponseBodySize(_) => {

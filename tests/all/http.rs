@@ -118,7 +118,8 @@ fn an_injected_secret_goes_to_the_server_and_nowhere_else() {
     );
     let manifest = home.file("kiso.toml", head.replace("name = \"fetch\"", "name = \"fetcher\"") + &needs);
     let wasm = crate::harness::guest("fetch");
-    home.kiso(&["skill", "add", wasm.to_str().unwrap(), "--manifest", manifest.to_str().unwrap(), "--grant", "all"]).ok();
+    home.kiso(&["skill", "add", wasm.to_str().unwrap(), "--manifest", manifest.to_str().unwrap(), "--grant", "all"])
+        .ok();
     home.kiso(&["skill", "grant", "fetcher", "--host", &address, "--private"]).ok();
     let url = format!("url=http://{address}/");
     home.kiso(&["skill", "run", "fetcher", &url]).exit(2).says(&["KISO_SKILL_FETCHER_API_KEY"]);

@@ -65,7 +65,7 @@ fn an_update_that_needs_more_asks_again_and_shows_only_the_difference() {
     add(&home, &FETCHING.replace("0.1.0", "0.1.1"), &[]).ok().says(&["replaces echo 0.1.0"]);
     let more = FETCHING.replace("0.1.0", "0.2.0").replace("http = [", "http = [{ host = \"*.tracker.net\" }, ");
     let ran = add(&home, &more, &[]);
-    ran.exit(4).says(&["asks for more than before", "*.tracker.net"]);
+    ran.exit(4).says(&["asks for what it was not granted", "*.tracker.net"]);
     assert!(!ran.stderr.contains("api.example.org"), "{}", ran.stderr);
     let info = home.kiso(&["skill", "info", "echo", "--json"]).json();
     assert_eq!(info["version"], "0.1.1", "the old version stays");
@@ -142,4 +142,74 @@ fn building_where_there_is_no_project_says_what_is_missing() {
         c.env("PATH", "/nonexistent");
     });
     ran.exit(2).says(&["npm", "Node.js"]);
+}
+
+/// What was granted for one host holds for its methods and its secret, not for whatever an update makes of them.
+#[test]
+fn an_update_does_not_widen_what_a_host_was_granted_for() {
+    let home = Home::new();
+    add(&home, FETCHING, &["--grant", "all"]).ok();
+    let wider = [
+        ("methods = [\"GET\"]", "methods = [\"GET\", \"DELETE\"]", "DELETE"),
+        (
+            "methods = [\"GET\"]",
+            "methods = [\"GET\"], inject = { header = \"X\", secret = \"token\" }",
+            "adding the header X",
+        ),
+        ("memory_mib = 96", "memory_mib = 96\nworkspace = \"write\"", "write files"),
+    ];
+    for (old, new, asked) in wider {
+        add(&home, &FETCHING.replace("0.1.0", "0.2.0").replace(old, new), &[]).exit(4).says(&[asked]);
+    }
+    let info = home.kiso(&["skill", "info", "echo", "--json"]).json();
+    assert_eq!(info["version"], "0.1.0");
+}
+
+/// A grant whose skill is gone was for that skill, not for the next one of its name.
+#[test]
+fn a_grant_left_behind_is_not_inherited() {
+    let home = Home::new();
+    add(&home, FETCHING, &["--grant", "all"]).ok();
+    std::fs::remove_dir_all(home.path().join("skills/echo")).unwrap();
+    add(&home, FETCHING, &[]).exit(4).says(&["api.example.org"]);
+    let plain = FETCHING.split("[kiso.skill.needs]").next().unwrap().replace("secrets = [\"token\"]\n", "");
+    add(&home, &plain, &[]).ok();
+    let info = home.kiso(&["skill", "info", "echo", "--json"]).json();
+    assert_eq!((&info["allowed"]["http"], &info["allowed"]["secrets"]), (&json!([]), &json!([])));
+}
+
+#[test]
+fn a_manifest_cannot_make_every_start_slow() {
+    let home = Home::new();
+    let many: String = (0..65).map(|i| format!("a{i} = {{ type = \"string\" }}\n")).collect();
+    add(&home, &FETCHING.replace("text = {", &format!("{many}text = {{")), &["--grant", "none"])
+        .exit(2)
+        .says(&["64 arguments"]);
+    let heavy = FETCHING.replace("required = true", "pattern = '\\w{200}\\pL{200}'");
+    add(&home, &heavy, &["--grant", "none"]).exit(2).says(&["text"]);
+    let none = FETCHING.replace("methods = [\"GET\"]", "methods = []");
+    add(&home, &none, &["--grant", "none"]).exit(2).says(&["at least one method"]);
+}
+
+/// Types that double on each of twenty levels: a few bytes of component, a million parts of schema.
+#[test]
+fn a_type_that_explodes_is_refused() {
+    let home = Home::new();
+    let levels: String = (1..=18).map(|i| format!("(type $t{i} (tuple $t{} $t{}))\n", i - 1, i - 1)).collect();
+    let text = format!(
+        "(component
+            (core module $m
+                (memory (export \"memory\") 1)
+                (func (export \"realloc\") (param i32 i32 i32 i32) (result i32) (i32.const 1024))
+                (func (export \"f\") (param i32 i32)))
+            (core instance $i (instantiate $m))
+            (alias core export $i \"memory\" (core memory $memory))
+            (alias core export $i \"realloc\" (core func $realloc))
+            (alias core export $i \"f\" (core func $f'))
+            (type $t0 (tuple u8 u8)) {levels}
+            (func $f (param \"x\" (list $t18)) (canon lift (core func $f') (memory $memory) (realloc $realloc)))
+            (export \"f\" (func $f)))"
+    );
+    let file = home.file("bomb.wasm", wat::parse_str(text).unwrap());
+    home.kiso(&["skill", "add", file.to_str().unwrap()]).exit(1).says(&["4,000 parts"]);
 }

@@ -120,7 +120,7 @@ fn a_trace_shows_a_run_after_the_fact() {
     let trace = home.kiso(&["trace", "last"]);
     trace.ok().prints(&[
         "message: plot close over day",
-        "retrieval: 1 files",
+        "retrieval: 1 file in",
         "planner (reflex",
         "chart",
         "expects:",
@@ -249,7 +249,9 @@ fn a_secret_in_a_plan_is_written_nowhere() {
     ));
     let calls =
         [("planner", planned), ("reviewer", json!({ "status": "ok" })), ("worker", json!(format!("I used {SECRET}.")))];
-    scripted(&home, &calls, "do it").ok();
+    let ran = scripted(&home, &calls, &format!("do it with the token {SECRET}"));
+    ran.ok();
+    assert!(!ran.stdout.contains(SECRET) && !ran.stderr.contains(SECRET), "{ran:?}");
     let mut pending = vec![home.path()];
     while let Some(dir) = pending.pop() {
         for entry in std::fs::read_dir(dir).unwrap().flatten() {

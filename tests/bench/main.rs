@@ -31,10 +31,7 @@ mod bare {
             package kiso:bench;
             world bare {
                 import kiso:skill/types@0.1.0;
-                export skill: interface {
-                    use kiso:skill/types@0.1.0.{call, reply, failure};
-                    run: func(call: call) -> result<reply, failure>;
-                }
+                export kiso:skill/skill@0.1.0;
             }
         ",
         world: "kiso:bench/bare",
@@ -142,7 +139,8 @@ async fn bare_calls() -> Times {
             session: "bench".into(),
             locale: "en".into(),
         };
-        let reply = instance.skill().call_run(&mut store, &call).await.expect("it runs").expect("it answers");
+        let reply =
+            instance.kiso_skill_skill().call_run(&mut store, &call).await.expect("it runs").expect("it answers");
         assert_eq!(reply.text, "hello");
         drop(store);
         times.push(started.elapsed());

@@ -10,6 +10,8 @@ pub struct Completions {
 
 impl Completions {
     pub fn execute(&self, kiso: &mut clap::Command) {
-        clap_complete::generate(self.shell, kiso, "kiso", &mut std::io::stdout());
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, kiso, "kiso", &mut script);
+        out!("{}", String::from_utf8_lossy(&script));
     }
 }

@@ -19,7 +19,7 @@ const LOW_DISK: u64 = 256 << 20;
 
 impl Doctor {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
-        let mut report = Report { json: shared.json, show: Show::new(false), worst: Exit::Done };
+        let mut report = Report { json: shared.json, show: Show::stdout(), worst: Exit::Done };
         let Some(home) = report.check("home", open_home(shared)) else { return Ok(report.worst) };
         let config = report.check(
             "config",
@@ -56,7 +56,11 @@ impl Doctor {
             match skill {
                 Err(error) => drop(report.check::<()>("skill", Err(error.into()))),
                 Ok(skill) => {
-                    let loaded = block_on(skills.warm(&skill))?;
+                    // A grant that cannot be read refuses every call.
+                    let loaded = block_on(async {
+                        skills.allowed(&skill)?;
+                        skills.warm(&skill).await
+                    })?;
                     let what = format!("{} {} loads", skill.manifest.version, skill.shape.describe());
                     report
                         .check(&format!("skill {}", skill.name()), loaded.map(|()| ((), what)).map_err(Failure::from));

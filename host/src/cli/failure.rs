@@ -1,5 +1,6 @@
 //! How a command ends.
 
+use super::show::printable;
 use crate::drive::{DriveError, ModelError};
 use crate::home::{HomeError, ImportError, NameError};
 use crate::skill::{Blame, SkillError};
@@ -60,7 +61,7 @@ impl Failure {
         if json {
             outln!("{}", json!({ "type": "error", "code": self.exit.code(), "message": self.message }));
         } else {
-            eprintln!("error: {}", self.message);
+            eprintln!("error: {}", printable(&self.message));
         }
     }
 }
@@ -108,9 +109,10 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let exit = match error {
             store::StoreError::NoRun { .. } | store::StoreError::Ambiguous { .. } => Exit::Usage,
-            store::StoreError::Newer { .. } | store::StoreError::Changed { .. } | store::StoreError::Foreign { .. } => {
-                Exit::Config
-            }
+            store::StoreError::Newer { .. }
+            | store::StoreError::Changed { .. }
+            | store::StoreError::Foreign { .. }
+            | store::StoreError::Corrupt { .. } => Exit::Config,
             _ => Exit::Failed,
         };
         Self::new(exit, error.to_string())
@@ -133,6 +135,7 @@ impl From<SkillError> for Failure {
             _ if error.limit.is_some() => Exit::Limit,
             _ if error.code == "denied" => Exit::Policy,
             Blame::Policy => Exit::Policy,
+            _ if error.code == "bad-grant" => Exit::Config,
             Blame::Caller => Exit::Usage,
             Blame::Skill | Blame::Host => Exit::Failed,
         };

@@ -50,11 +50,7 @@ impl Run {
         let opened = Opened::new(shared, show.clone())?;
         let models = Models::open(&opened.config)?;
         let lock = opened.home.lock_session(&session)?;
-        for file in &self.file {
-            let imported = opened.home.import_file(&session, file, opened.config.limits.file_mib << 20)?;
-            let verb = if imported.replaced { "replaced" } else { "copied" };
-            show.line(&show.dim(&format!("{verb} /work/{} ({})", imported.name, size(imported.bytes))));
-        }
+        opened.import(&session, &self.file, &show)?;
         let drive = Drive {
             home: opened.home.clone(),
             config: opened.config.clone(),
@@ -84,7 +80,8 @@ impl Run {
             if let Some(run) = &listener.run {
                 block_on(drive.cancel(run))??;
             }
-            return Err(Failure::new(Exit::Failed, "the run was cancelled"));
+            let how = listener.run.as_ref().map(|run| format!("; `kiso trace {run}` shows how far it came"));
+            return Err(Failure::new(Exit::Failed, format!("the run was cancelled{}", how.unwrap_or_default())));
         };
         let (_, outcome) = outcome?;
         listener.ended(&outcome);
@@ -169,7 +166,7 @@ impl Told<'_> {
         }
         outln!("{}", printable(&output::reply(outcome)));
         for file in &outcome.files {
-            self.show.line(&self.show.dim(&format!("{} ({})", place(&file.path), size(file.bytes))));
+            self.show.line(&self.show.dim(&format!("{} ({})", printable(&place(&file.path)), size(file.bytes))));
         }
         if let Some(run) = &self.run {
             self.show.line(&self.show.dim(&format!("`kiso trace {run}` shows every step")));

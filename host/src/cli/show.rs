@@ -25,9 +25,15 @@ impl Show {
         Self { quiet, terminal, spinner: Mutex::new(None) }
     }
 
-    /// Whether colour and spinners make sense.
-    pub fn is_terminal(&self) -> bool {
-        self.terminal && std::env::var_os("NO_COLOR").is_none()
+    /// Paints what goes to standard output, and draws nothing.
+    pub fn stdout() -> Self {
+        Self { quiet: true, terminal: std::io::stdout().is_terminal(), spinner: Mutex::new(None) }
+    }
+
+    /// Whether colour makes sense.
+    fn is_coloured(&self) -> bool {
+        let plain = std::env::var_os("NO_COLOR").is_some() || std::env::var_os("TERM").is_some_and(|t| t == "dumb");
+        self.terminal && !plain
     }
 
     /// Prints a line, above the spinner if one turns.
@@ -83,7 +89,7 @@ impl Show {
     }
 
     fn paint(&self, code: &str, text: &str) -> String {
-        if self.is_terminal() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.is_coloured() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<ProgressBar>> {
@@ -123,11 +129,12 @@ pub fn duration(millis: u64) -> String {
     }
 }
 
-/// "812 bytes", "3.4 kB", "2.1 MB".
+/// "812 B", "3.4 kB", "2.1 MB", "72.2 GB".
 pub fn size(bytes: u64) -> String {
     match bytes {
-        0..1_000 => format!("{bytes} bytes"),
-        1_000..1_000_000 => format!("{}.{} kB", bytes / 1_000, bytes % 1_000 / 100),
-        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
     }
 }

@@ -108,7 +108,11 @@ fn print_ended(
                 outln!();
             }
             for file in &answer.files {
-                show.line(&show.dim(&format!("{} ({})", work.join(&file.path).display(), size(file.bytes))));
+                show.line(&show.dim(&format!(
+                    "{} ({})",
+                    printable(&work.join(&file.path).display().to_string()),
+                    size(file.bytes)
+                )));
             }
             Ok(Exit::Done)
         }

@@ -78,7 +78,7 @@ fn show(opened: &Opened, name: &str, json: bool) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Done);
     }
-    let show = Show::new(false);
+    let show = Show::stdout();
     outln!("run {}  {}  session {}  {}", run.id, time(run.started_ms), run.session, run.status.as_str());
     outln!("message: {}", printable(&run.message));
     let mut last = run.started_ms;
@@ -114,7 +114,7 @@ fn step(show: &Show, head: &str, took: u64, event: &Event) {
         }
     };
     match &event.result {
-        StepResult::Retrieved { files, .. } => outln!("{head}  retrieval: {} files in /work", files.len()),
+        StepResult::Retrieved { files, .. } => outln!("{head}  retrieval: {} in /work", count(files.len(), "file")),
         StepResult::Planned { plan, call, secrets, .. } => {
             outln!(
                 "{head}  planner ({}, {} + {} tokens): {}",
@@ -221,4 +221,8 @@ fn executed(report: &TaskReport, more: &impl Fn(&str)) {
 fn time(ms: i64) -> String {
     let at = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();
     at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }

@@ -21,8 +21,6 @@ pub enum Kind {
     Text(&'static str),
     /// A text that may be absent, and is by default.
     Choice(),
-    /// A list of texts, empty by default.
-    List(),
 }
 
 /// A table of `config.toml`; the first has no name and stands for the keys at the top.
@@ -43,7 +41,6 @@ impl Key {
         match self.kind {
             Kind::Int(..) => "integer",
             Kind::Text(_) | Kind::Choice() => "string",
-            Kind::List() => "list of strings",
         }
     }
 
@@ -53,7 +50,6 @@ impl Key {
             Kind::Int(default, ..) => group(default),
             Kind::Text(default) => format!("{default:?}"),
             Kind::Choice() => "\"\"".to_owned(),
-            Kind::List() => "[]".to_owned(),
         }
     }
 
@@ -87,7 +83,6 @@ pub(super) enum Slot<'a> {
     Int(&'a mut u64),
     Text(&'a mut String),
     Choice(&'a mut Option<String>),
-    List(&'a mut Vec<String>),
 }
 
 /// From one list of keys: the structs, their defaults, [`KEYS`](super::KEYS), [`SECTIONS`](super::SECTIONS) and the way
@@ -171,7 +166,6 @@ macro_rules! field_type {
     (Int) => { u64 };
     (Text) => { String };
     (Choice) => { Option<String> };
-    (List) => { Vec<String> };
 }
 
 macro_rules! field_default {
@@ -183,9 +177,6 @@ macro_rules! field_default {
     };
     (Choice()) => {
         None
-    };
-    (List()) => {
-        Vec::new()
     };
 }
 

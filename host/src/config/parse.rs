@@ -138,7 +138,6 @@ fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(
         let wanted = match key.kind {
             Kind::Int(..) => "an integer",
             Kind::Text(_) | Kind::Choice() => "a string",
-            Kind::List() => "a list of strings",
         };
         (value.span(), format!("{path} must be {wanted}, and this is {}", article(value.get_ref())))
     };
@@ -161,17 +160,6 @@ fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(
         // The commented default shows an empty text, so that is a way to say "none".
         (Some(Slot::Choice(slot)), DeValue::String(given)) => {
             *slot = if given.is_empty() { None } else { Some(text(given)?) };
-        }
-        (Some(Slot::List(slot)), DeValue::Array(array)) => {
-            let mut list = Vec::new();
-            for item in array {
-                let DeValue::String(given) = item.get_ref() else {
-                    let message = format!("{path} must hold strings only, and here is {}", article(item.get_ref()));
-                    return Err((item.span(), message));
-                };
-                list.push(text(given)?);
-            }
-            *slot = list;
         }
         _ => return Err(wrong_type()),
     }

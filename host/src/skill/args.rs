@@ -22,7 +22,7 @@ pub struct ArgsSchema {
 impl ArgsSchema {
     /// Compiles a schema that the host made.
     pub fn new(schema: Value) -> Result<Self, String> {
-        let validator = jsonschema::draft202012::new(&schema).map_err(|e| e.to_string())?;
+        let validator = super::manifest::validator(&schema).map_err(|e| e.to_string())?;
         Ok(Self { schema, validator })
     }
 

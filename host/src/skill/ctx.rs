@@ -1,7 +1,7 @@
 //! What one call carries through the host's functions: the store's data.
 
 use super::host::{HttpGate, Keep, Quota};
-use super::limits::{Budget, HitCell, LimitHit, Meter};
+use super::limits::{Budget, HitCell, Limit, LimitHit, Meter};
 use crate::graph::report::LogLine;
 use crate::home::{SessionName, SkillName};
 use crate::secret::SecretValue;
@@ -32,11 +32,22 @@ pub struct Ctx {
     /// Files that the guest published in this call: path under `/work` and link.
     pub(super) published: Vec<(String, String)>,
     pub(super) keep: Keep,
+    /// Handles of directory listings that may still be open.
+    pub(super) listings: Vec<u32>,
+    pub(super) budget: Budget,
+    pub(super) hit: HitCell,
 }
 
 impl std::fmt::Debug for Ctx {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ctx").field("skill", &self.skill).field("session", &self.session).finish_non_exhaustive()
+    }
+}
+
+impl Ctx {
+    /// Records that the limit of open files was reached.
+    pub(super) fn open_files_hit(&self) -> LimitHit {
+        self.hit.set(self.budget.hit(Limit::OpenFiles))
     }
 }
 
@@ -104,7 +115,7 @@ impl Log {
         let message = cut(message, MESSAGE_BYTES);
         self.bytes += message.len() as u64;
         if self.lines.len() as u64 >= self.budget.log_lines || self.bytes > self.budget.log_kib << 10 {
-            return Err(self.hit.set(self.budget.hit(super::limits::Limit::Log)));
+            return Err(self.hit.set(self.budget.hit(Limit::Log)));
         }
         self.lines.push(LogLine { level: level.to_owned(), message: message.to_owned() });
         Ok(())

@@ -3,7 +3,7 @@
 use super::engine::Sandbox;
 use super::instance::{Entry, Function};
 use super::loader::Shape;
-use super::values;
+use super::values::{self, Parts};
 use super::wit::since_v0_1::SandboxWithHttpPre;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -27,16 +27,16 @@ pub fn entry(sandbox: &Sandbox, component: &Component, shape: Shape) -> Result<(
         }
         Shape::Functions => {
             let functions = functions(component)?;
-            let mut schemas = Vec::new();
+            let (mut schemas, mut parts) = (Vec::new(), Parts::default());
             for function in &functions {
                 let params = function.ty.params().map(|(name, ty)| (name.to_owned(), ty)).collect();
                 let unusable = |ty: String| {
                     format!("its function {} takes or returns a {ty}, which has no JSON form", function.tool)
                 };
                 for result in function.ty.results() {
-                    values::schema(&result).map_err(unusable)?;
+                    values::schema(&result, &mut parts).map_err(unusable)?;
                 }
-                schemas.push((function.tool.clone(), values::object(params).map_err(unusable)?));
+                schemas.push((function.tool.clone(), values::object(params, &mut parts).map_err(unusable)?));
             }
             Ok((Entry::Functions { pre, functions }, schemas))
         }
@@ -131,7 +131,8 @@ fn is_skill_run(component: &Component) -> Result<(), String> {
     let Some(ComponentItem::ComponentFunc(run)) = skill.get_export(engine, "run").map(|item| item.ty) else {
         return Err(expected.to_owned());
     };
-    let params: Vec<_> = run.params().map(|(_, ty)| values::schema(&ty)).collect();
-    let results: Vec<_> = run.results().map(|ty| values::schema(&ty)).collect();
+    let mut parts = Parts::default();
+    let params: Vec<_> = run.params().map(|(_, ty)| values::schema(&ty, &mut parts)).collect();
+    let results: Vec<_> = run.results().map(|ty| values::schema(&ty, &mut parts)).collect();
     if params == [Ok(call)] && results == [Ok(result)] { Ok(()) } else { Err(expected.to_owned()) }
 }

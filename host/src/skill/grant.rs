@@ -3,7 +3,7 @@
 //! Without a grant a skill gets `/work` as its manifest asks, the default memory and time, and nothing else. What a
 //! call gets is the overlap of what the manifest asks for and what was granted.
 
-use super::manifest::{HttpNeed, Manifest, Workspace, check_host};
+use super::manifest::{HttpNeed, Inject, Manifest, Workspace, check_host};
 use crate::config::Engine as EngineConfig;
 use crate::home::{Home, SkillName};
 use serde::{Deserialize, Serialize};
@@ -37,9 +37,29 @@ pub struct Grant {
 pub struct HttpGrant {
     /// As in the manifest, or narrower: "example.org" where the manifest asks for "*".
     pub host: String,
+    /// Methods in upper case; GET where the file says nothing.
+    #[serde(default = "get_only")]
+    pub methods: Vec<String>,
+    /// The secret that kiso may put into requests to this host, and the header for it: exactly as the manifest asks.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub inject: Option<Inject>,
     /// Also when the host's address is private (127.0.0.1, 192.168.…). A manifest cannot ask for this.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub private: bool,
+}
+
+impl HttpGrant {
+    /// What a manifest asks for, for a host that it covers.
+    pub fn of(need: &HttpNeed, host: &str, private: bool) -> Self {
+        Self { host: host.to_owned(), methods: need.methods.clone(), inject: need.inject.clone(), private }
+    }
+
+    /// Whether everything that `need` asks for is granted here.
+    fn holds(&self, need: &HttpNeed) -> bool {
+        covers(&self.host, &need.host)
+            && need.methods.iter().all(|m| self.methods.contains(m))
+            && need.inject == self.inject
+    }
 }
 
 /// Why a grant file cannot be used.
@@ -79,7 +99,7 @@ impl Grant {
             memory_mib: asked.memory_mib,
             timeout_s: asked.timeout_s,
             secrets: asked.secrets,
-            http: asked.http.iter().map(|need| HttpGrant { host: need.host.clone(), private: false }).collect(),
+            http: asked.http.iter().map(|need| HttpGrant::of(need, &need.host, false)).collect(),
         }
     }
 
@@ -95,8 +115,11 @@ impl Grant {
 pub struct Asked {
     pub memory_mib: Option<u64>,
     pub timeout_s: Option<u64>,
+    /// Secrets that the skill may read. One that is only injected into requests stands with its host.
     pub secrets: BTreeSet<String>,
     pub http: Vec<HttpNeed>,
+    /// To write, where the version before only read, or to see the workspace at all.
+    pub workspace: Option<Workspace>,
 }
 
 impl Asked {
@@ -105,8 +128,9 @@ impl Asked {
         Self {
             memory_mib: needs.memory_mib.filter(|m| *m > config.default_memory_mib),
             timeout_s: needs.timeout_s.filter(|t| *t > config.default_timeout_s),
-            secrets: manifest.secrets.iter().chain(manifest.env.keys()).cloned().collect(),
+            secrets: manifest.readable_secrets(),
             http: needs.http.clone(),
+            workspace: None,
         }
     }
 
@@ -117,7 +141,8 @@ impl Asked {
             memory_mib: more(self.memory_mib, grant.memory_mib),
             timeout_s: more(self.timeout_s, grant.timeout_s),
             secrets: self.secrets.difference(&grant.secrets).cloned().collect(),
-            http: self.http.iter().filter(|need| !grant.http.iter().any(|g| g.host == need.host)).cloned().collect(),
+            http: self.http.iter().filter(|need| !grant.http.iter().any(|g| g.holds(need))).cloned().collect(),
+            workspace: self.workspace,
         }
     }
 
@@ -143,6 +168,9 @@ impl fmt::Display for Asked {
         }
         for secret in &self.secrets {
             writeln!(f, "  receive the secret `{secret}`")?;
+        }
+        if let Some(workspace) = self.workspace {
+            writeln!(f, "  {workspace} files in the session's workspace")?;
         }
         if let Some(mib) = self.memory_mib {
             writeln!(f, "  use {mib} MiB of memory")?;
@@ -187,10 +215,14 @@ impl Allowed {
                 } else {
                     continue;
                 };
-                http.push((HttpNeed { host: host.clone(), ..need.clone() }, granted.private));
+                if need.inject != granted.inject {
+                    continue;
+                }
+                let methods = need.methods.iter().filter(|m| granted.methods.contains(m)).cloned().collect();
+                http.push((HttpNeed { host: host.clone(), methods, ..need.clone() }, granted.private));
             }
         }
-        let declared: BTreeSet<String> = manifest.secrets.iter().chain(manifest.env.keys()).cloned().collect();
+        let declared = manifest.readable_secrets();
         Self {
             workspace: grant.workspace.map_or(needs.workspace, |w| w.min(needs.workspace)),
             memory_mib: limit(needs.memory_mib, grant.memory_mib, config.default_memory_mib, config.max_memory_mib),
@@ -199,6 +231,10 @@ impl Allowed {
             http,
         }
     }
+}
+
+fn get_only() -> Vec<String> {
+    vec!["GET".to_owned()]
 }
 
 /// Whether every host that `narrow` names is also named by `wide`. A "*" covers other ports than the scheme's own too:

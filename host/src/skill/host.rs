@@ -11,7 +11,7 @@ mod quota;
 mod secrets;
 
 pub use self::files::{FileNote, note};
-pub use self::http::{HttpGate, HttpRule, HttpRules};
+pub use self::http::{HttpGate, HttpRule, HttpRules, Refused};
 pub use self::kv::Keep;
 pub use self::output::Capture;
 pub use self::quota::{Quota, Usage};

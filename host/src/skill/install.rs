@@ -10,6 +10,7 @@ use super::loader::{self, MAX_WASM_BYTES, Parsed, Shape};
 use super::manifest::Manifest;
 use super::{Caller, Skills};
 use crate::home::SkillName;
+use rustix::fs::{CWD, RenameFlags};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -92,10 +93,17 @@ impl Skills {
             return Err(refuse("name-taken", message));
         }
         self.within_limits(&manifest).map_err(|m| refuse("bad-manifest", format!("{source}: {m}")))?;
-        let replaces = self.read_installed(&name)?.map(|i| i.manifest.version.clone());
+        let old = self.read_installed(&name)?;
         let granted =
             Grant::load(self.home(), &name).map_err(|e| SkillError::host(name.as_str(), e))?.unwrap_or_default();
-        let beyond = Asked::of(&manifest, &self.config().engine).beyond(&granted);
+        // A grant without its skill was for another one of the same name.
+        let granted = if old.is_some() { granted } else { Grant::default() };
+        let mut beyond = Asked::of(&manifest, &self.config().engine).beyond(&granted);
+        if let Some(old) = &old {
+            // Every skill gets the workspace as it asks; one that is known as a reader does not start to write unasked.
+            beyond.workspace = Some(manifest.needs.workspace).filter(|new| *new > old.manifest.needs.workspace);
+        }
+        let replaces = old.map(|old| old.manifest.version);
         Ok(Candidate { parsed, manifest, manifest_text: text.unwrap_or_default(), derived, beyond, replaces })
     }
 
@@ -131,6 +139,7 @@ impl Skills {
         let grant = match choice {
             GrantChoice::All => Some(Grant::all(manifest, &self.config().engine)),
             GrantChoice::None => Some(Grant::default()),
+            GrantChoice::Keep if candidate.replaces.is_none() => Some(Grant::default()),
             GrantChoice::Keep => None,
         };
         let record = Record {
@@ -141,6 +150,12 @@ impl Skills {
             tools: found,
         };
         let text = if candidate.derived { derived_text(manifest) } else { candidate.manifest_text.clone() };
+        // Less goes into force before the new code does, more after it.
+        if choice != GrantChoice::All
+            && let Some(grant) = &grant
+        {
+            self.write_grant(&name, grant)?;
+        }
         self.place(&name, &candidate.parsed.wasm, &text, &record).map_err(|e| host_error(&e))?;
         if let Some(grant) = grant {
             self.write_grant(&name, &grant)?;
@@ -172,7 +187,7 @@ impl Skills {
         let allowed = Allowed::new(&manifest, Some(&Grant::all(&manifest, engine)), engine, true);
         let given = self.given(&manifest, &tool.inner, &allowed, args, &caller, Keep::Nothing)?;
         let sandbox = self.sandbox().map_err(|e| host_error(&e))?;
-        Ok(instance::call(sandbox, &entry, given).await)
+        Ok(instance::call(sandbox, &entry, given).await.redact(caller.secrets))
     }
 
     /// Takes a skill and its grant away.
@@ -241,7 +256,10 @@ impl Skills {
             let instance = component.get_export_index(None, export)?;
             component.get_export_index(Some(&instance), "run")
         };
-        let Some(index) = find() else { return Ok(()) };
+        let missing = || {
+            SkillError::new(manifest.name.as_str(), Blame::Skill, "bad-component", "its self-test has no function run")
+        };
+        let index = find().ok_or_else(missing)?;
         let scratch = Scratch::new(self.home().path()).map_err(|e| SkillError::host(manifest.name.as_str(), e))?;
         let test = Entry::SelfTest { pre: pre.instance_pre().clone(), index };
         let given = self.test_given(manifest, scratch.0.clone());
@@ -267,14 +285,17 @@ impl Skills {
         self.home().write_atomic(&new.join(WASM), wasm)?;
         self.home().write_atomic(&new.join(MANIFEST), manifest.as_bytes())?;
         self.home().write_atomic(&new.join(RECORD), &serde_json::to_vec_pretty(record)?)?;
-        if dir.exists() {
-            fs::rename(&dir, &old)?;
+        if !dir.exists() {
+            return Ok(fs::rename(&new, &dir)?);
         }
+        // At no moment is there no skill, or half of one.
+        if rustix::fs::renameat_with(CWD, &new, CWD, &dir, RenameFlags::EXCHANGE).is_ok() {
+            return Ok(fs::remove_dir_all(&new)?);
+        }
+        // A file system that cannot exchange.
+        fs::rename(&dir, &old)?;
         fs::rename(&new, &dir)?;
-        if old.exists() {
-            fs::remove_dir_all(&old)?;
-        }
-        Ok(())
+        Ok(fs::remove_dir_all(&old)?)
     }
 }
 
@@ -284,6 +305,9 @@ pub(super) struct Scratch(pub PathBuf);
 impl Scratch {
     pub fn new(home: &Path) -> std::io::Result<Self> {
         let path = home.join("cache").join(format!("scratch-{}", std::process::id()));
+        if path.exists() {
+            fs::remove_dir_all(&path)?;
+        }
         fs::create_dir_all(&path)?;
         Ok(Self(path))
     }

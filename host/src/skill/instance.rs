@@ -3,7 +3,7 @@
 use super::ctx::{Ctx, Log, Observer, ReadableSecrets, cut};
 use super::engine::Sandbox;
 use super::error::{Blame, SkillError};
-use super::host::{Capture, FileNote, HttpGate, HttpRules, Keep, Quota, Usage, note};
+use super::host::{Capture, FileNote, HttpGate, HttpRules, Keep, Quota, Refused, Usage, note};
 use super::limits::{Budget, HEADER_BYTES, HitCell, Limit, Meter, TRANSFER_BYTES};
 use super::manifest::Workspace;
 use super::values;
@@ -11,13 +11,14 @@ use super::wit::since_v0_1::exports::kiso::skill::skill as guest;
 use super::wit::since_v0_1::{SandboxWithHttpPre as SkillPre, kiso::skill::types};
 use crate::graph::report::{LogLine, Used};
 use crate::home::{SessionName, SkillName};
+use crate::secret::Secrets;
 use crate::store::Store;
 use serde_json::Value;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 use wasmtime::component::types::ComponentFunc;
-use wasmtime::component::{ComponentExportIndex, InstancePre, ResourceTable, Val};
+use wasmtime::component::{ComponentExportIndex, InstancePre, ResourceTable, ResourceTableError, Val};
 use wasmtime::{CallHook, Store as Instances, Trap};
 use wasmtime_wasi::p2::bindings::CommandPre;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
@@ -147,6 +148,7 @@ pub async fn call(sandbox: &Sandbox, entry: &Entry, given: Given) -> Ended {
         written_bytes: ctx.quota.written(),
         host_calls: ctx.meter.host_calls(),
     };
+    let refused: Option<Refused> = ctx.gate.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
     let log = ctx.log.take();
     let published = std::mem::take(&mut ctx.published);
     drop(store);
@@ -158,10 +160,38 @@ pub async fn call(sandbox: &Sandbox, entry: &Entry, given: Given) -> Ended {
             .map_err(|stopped| stopped.explain(&skill, &budget, &stderr))
             .and_then(|reply| accept(&skill, reply, work.as_deref(), published, &budget)),
     };
+    let result = result.map_err(|error| match refused {
+        Some(refused) if error.code == "denied" => {
+            let message = format!("{}; {}", error.message, refused.hint(&skill));
+            SkillError { blame: Blame::Policy, message, ..error }
+        }
+        _ => error,
+    });
     Ended { result, log, stdout, stderr, used }
 }
 
 impl Ended {
+    /// The same without any known secret: from here it goes to terminals, prompts, replies and logs.
+    pub fn redact(mut self, secrets: &Secrets) -> Self {
+        let clean = |text: &mut String| *text = secrets.redact(text);
+        clean(&mut self.stdout);
+        clean(&mut self.stderr);
+        self.log.iter_mut().for_each(|line| clean(&mut line.message));
+        match &mut self.result {
+            Err(error) => clean(&mut error.message),
+            Ok(answer) => {
+                clean(&mut answer.text);
+                if let Some(data) = &mut answer.data {
+                    // A value that does not parse any more is its text.
+                    let text = secrets.redact(&data.to_string());
+                    *data = serde_json::from_str(&text).unwrap_or(Value::String(text));
+                }
+                answer.files.iter_mut().filter_map(|file| file.title.as_mut()).for_each(clean);
+            }
+        }
+        self
+    }
+
     /// A call that did not come as far as an instance.
     pub fn early(error: SkillError) -> Self {
         Self {
@@ -206,7 +236,7 @@ fn context(given: Given, stdin: String, stdout: &Capture, stderr: &Capture, hit:
     Ok(Ctx {
         wasi: wasi.build(),
         http,
-        gate: HttpGate(given.http),
+        gate: HttpGate { rules: given.http, ..HttpGate::default() },
         table,
         meter: Meter::new(budget.clone(), hit.clone()),
         quota: Arc::new(Quota::new(budget.clone(), hit.clone(), given.usage)),
@@ -219,6 +249,9 @@ fn context(given: Given, stdin: String, stdout: &Capture, stderr: &Capture, hit:
         progress: given.observer,
         published: Vec::new(),
         keep: given.keep,
+        listings: Vec::new(),
+        budget: budget.clone(),
+        hit: hit.clone(),
     })
 }
 
@@ -366,7 +399,7 @@ impl Stopped {
         if let Some(Trap::StackOverflow) = error.downcast_ref() {
             return SkillError::limit(skill, budget.hit(Limit::Stack));
         }
-        if error.downcast_ref::<wasmtime::component::ResourceTableError>().is_some() {
+        if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
             return SkillError::limit(skill, budget.hit(Limit::OpenFiles));
         }
         if error.downcast_ref::<std::str::Utf8Error>().is_some() {
@@ -430,7 +463,10 @@ fn accept(
         let mut noted = note(work, &file.path)
             .map_err(|e| bad(format!("its reply names the file {}: {e}", cut(&file.path, 200))))?;
         noted.title = file.title.map(|t| cut(&t, 200).to_owned());
-        if let Some(media_type) = file.media_type.filter(|m| m.len() <= 100 && m.is_ascii() && m.contains('/')) {
+        if let Some(media_type) = file
+            .media_type
+            .filter(|m| m.len() <= 100 && m.contains('/') && m.bytes().all(|b| (0x21..0x7f).contains(&b)))
+        {
             noted.media_type = media_type;
         }
         noted.link = published.iter().find(|(path, _)| *path == noted.path).map(|(_, link)| link.clone());

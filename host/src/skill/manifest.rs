@@ -4,13 +4,13 @@
 mod args;
 mod needs;
 
-pub use self::args::{ArgError, args_schema};
+pub use self::args::{ArgError, args_schema, validator};
 pub use self::needs::{HttpNeed, Inject, Needs, Workspace, check_host};
 
 use crate::home::SkillName;
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A manifest that was parsed and checked.
 #[derive(Debug, Clone)]
@@ -159,6 +159,17 @@ impl Manifest {
             args,
             needs,
         })
+    }
+
+    /// Declared secrets that the guest itself may read: all but those that are only injected into requests.
+    pub fn readable_secrets(&self) -> BTreeSet<String> {
+        let declared = self.secrets.iter().chain(self.env.keys());
+        declared.filter(|secret| !self.is_injected(secret)).cloned().collect()
+    }
+
+    /// Whether the host puts this secret into requests, so that the guest never has it.
+    pub fn is_injected(&self, secret: &str) -> bool {
+        self.needs.http.iter().any(|need| need.inject.as_ref().is_some_and(|inject| inject.secret == secret))
     }
 
     /// The manifest of a component that brings none: everything that can be known is its name.

@@ -16,8 +16,27 @@
 use serde_json::{Map, Number, Value, json};
 use wasmtime::component::{Type, Val};
 
+/// What is left of the size that the schemas of one component may have. A type that names itself twice on each of twenty
+/// levels takes a few bytes in the component and a million parts when it is written out.
+#[derive(Debug)]
+pub struct Parts(usize);
+
+impl Default for Parts {
+    fn default() -> Self {
+        Self(4_000)
+    }
+}
+
+impl Parts {
+    fn take(&mut self) -> Result<(), String> {
+        self.0 = self.0.checked_sub(1).ok_or("type of more than 4,000 parts")?;
+        Ok(())
+    }
+}
+
 /// The schema of a type; an error names a type that has no JSON form (resources, streams, futures).
-pub fn schema(ty: &Type) -> Result<Value, String> {
+pub fn schema(ty: &Type, parts: &mut Parts) -> Result<Value, String> {
+    parts.take()?;
     let integer =
         |min: i128, max: i128| Ok(json!({ "type": "integer", "minimum": number(min), "maximum": number(max) }));
     match ty {
@@ -33,52 +52,52 @@ pub fn schema(ty: &Type) -> Result<Value, String> {
         Type::Float32 | Type::Float64 => Ok(json!({ "type": "number" })),
         Type::Char => Ok(json!({ "type": "string", "minLength": 1, "maxLength": 1 })),
         Type::String => Ok(json!({ "type": "string" })),
-        Type::List(list) => Ok(json!({ "type": "array", "items": schema(&list.ty())? })),
+        Type::List(list) => Ok(json!({ "type": "array", "items": schema(&list.ty(), parts)? })),
         Type::Tuple(tuple) => {
-            let items = tuple.types().map(|t| schema(&t)).collect::<Result<Vec<_>, _>>()?;
+            let items = tuple.types().map(|t| schema(&t, parts)).collect::<Result<Vec<_>, _>>()?;
             let n = items.len();
             Ok(json!({ "type": "array", "prefixItems": items, "minItems": n, "maxItems": n }))
         }
-        Type::Record(record) => object(record.fields().map(|f| (f.name.to_owned(), f.ty)).collect()),
-        Type::Option(option) => Ok(json!({ "anyOf": [schema(&option.ty())?, { "type": "null" }] })),
+        Type::Record(record) => object(record.fields().map(|f| (f.name.to_owned(), f.ty)).collect(), parts),
+        Type::Option(option) => Ok(json!({ "anyOf": [schema(&option.ty(), parts)?, { "type": "null" }] })),
         Type::Enum(names) => Ok(json!({ "type": "string", "enum": names.names().collect::<Vec<_>>() })),
         Type::Flags(names) => {
             let names = names.names().collect::<Vec<_>>();
             Ok(json!({ "type": "array", "items": { "type": "string", "enum": names }, "uniqueItems": true }))
         }
         Type::Variant(variant) => {
-            let cases = variant.cases().map(|c| case(c.name, c.ty.as_ref())).collect::<Result<Vec<_>, _>>()?;
+            let cases = variant.cases().map(|c| case(c.name, c.ty.as_ref(), parts)).collect::<Result<Vec<_>, _>>()?;
             Ok(json!({ "oneOf": cases }))
         }
-        Type::Result(result) => {
-            Ok(json!({ "oneOf": [tagged("ok", result.ok().as_ref())?, tagged("err", result.err().as_ref())?] }))
-        }
+        Type::Result(result) => Ok(
+            json!({ "oneOf": [tagged("ok", result.ok().as_ref(), parts)?, tagged("err", result.err().as_ref(), parts)?] }),
+        ),
         other => Err(format!("{other:?}").split('(').next().unwrap_or_default().to_lowercase()),
     }
 }
 
 /// The schema of an object whose members have these types.
-pub fn object(fields: Vec<(String, Type)>) -> Result<Value, String> {
+pub fn object(fields: Vec<(String, Type)>, parts: &mut Parts) -> Result<Value, String> {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for (name, ty) in fields {
         if !matches!(ty, Type::Option(_)) {
             required.push(json!(name));
         }
-        properties.insert(name, schema(&ty)?);
+        properties.insert(name, schema(&ty, parts)?);
     }
     Ok(json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false }))
 }
 
-fn case(name: &str, ty: Option<&Type>) -> Result<Value, String> {
+fn case(name: &str, ty: Option<&Type>, parts: &mut Parts) -> Result<Value, String> {
     match ty {
-        Some(_) => tagged(name, ty),
+        Some(_) => tagged(name, ty, parts),
         None => Ok(json!({ "const": name })),
     }
 }
 
-fn tagged(name: &str, ty: Option<&Type>) -> Result<Value, String> {
+fn tagged(name: &str, ty: Option<&Type>, parts: &mut Parts) -> Result<Value, String> {
     let value = match ty {
-        Some(ty) => schema(ty)?,
+        Some(ty) => schema(ty, parts)?,
         None => json!({ "type": "null" }),
     };
     Ok(json!({ "type": "object", "properties": { name: value }, "required": [name], "additionalProperties": false }))

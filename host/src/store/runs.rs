@@ -147,6 +147,18 @@ impl Tx<'_> {
         Ok(id)
     }
 
+    /// Replaces the message of a run and its first event, which holds the message too: when it turned out to hold a secret.
+    /// The old bytes are overwritten (`secure_delete`).
+    pub fn replace_message(&self, id: &RunId, message: &str, first_event: &str) -> Result<(), StoreError> {
+        let num = self.num(id)?;
+        self.conn.execute(
+            "UPDATE messages SET text = ?2 WHERE id = (SELECT message FROM runs WHERE num = ?1)",
+            (num, message),
+        )?;
+        self.conn.execute("UPDATE events SET body = ?2 WHERE run = ?1 AND seq = 0", (num, first_event))?;
+        Ok(())
+    }
+
     /// Ends a run that is running. `outcome` is JSON; `status` is any but running.
     pub fn finish_run(&self, id: &RunId, status: RunStatus, at_ms: i64, outcome: &str) -> Result<(), StoreError> {
         let num = self.num(id)?;

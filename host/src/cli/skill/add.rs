@@ -46,7 +46,7 @@ impl Add {
             Some(Grant::None) => GrantChoice::None,
             None if candidate.beyond.is_empty() => GrantChoice::Keep,
             None => {
-                let asks = if candidate.replaces.is_some() { "asks for more than before" } else { "asks to" };
+                let asks = if candidate.replaces.is_some() { "asks for what it was not granted" } else { "asks to" };
                 let question = format!("{name} {version} {asks}:\n{}", candidate.beyond);
                 ask(&question, shared.json)?
             }
@@ -83,6 +83,12 @@ fn ask(question: &str, json: bool) -> Result<GrantChoice, Failure> {
     match answer.trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(GrantChoice::All),
         "n" | "no" => Ok(GrantChoice::None),
-        _ => Err(Failure::new(Exit::Policy, "nothing was installed")),
+        _ => {
+            // After Ctrl-D the cursor still stands behind the question.
+            if answer.is_empty() {
+                eprintln!();
+            }
+            Err(Failure::new(Exit::Policy, "nothing was installed; the answer was neither y nor n"))
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::open;
 use crate::cli::{Exit, Failure, Shared};
-use crate::skill::grant::{Grant, HttpGrant};
+use crate::skill::grant::{Grant, HttpGrant, covers};
 use crate::skill::manifest::check_host;
 use serde_json::json;
 
@@ -40,16 +40,14 @@ impl GrantSkill {
         }
         for host in &self.host {
             check_host(host).map_err(|m| Failure::new(Exit::Usage, m))?;
-            if !manifest.needs.http.iter().any(|need| crate::skill::grant::covers(&need.host, host)) {
+            let Some(need) = manifest.needs.http.iter().find(|need| covers(&need.host, host)) else {
                 let asked: Vec<&str> = manifest.needs.http.iter().map(|n| n.host.as_str()).collect();
                 let asked = if asked.is_empty() { "no host".to_owned() } else { asked.join(", ") };
-                return Err(Failure::new(
-                    Exit::Usage,
-                    format!("{} asks for {asked}, so a grant of {host} would have no effect", manifest.name),
-                ));
-            }
+                let message = format!("{} asks for {asked}, so a grant of {host} would have no effect", manifest.name);
+                return Err(Failure::new(Exit::Usage, message));
+            };
             grant.http.retain(|g| g.host != *host);
-            grant.http.push(HttpGrant { host: host.clone(), private: self.private });
+            grant.http.push(HttpGrant::of(need, host, self.private));
         }
         for secret in &self.secret {
             if !manifest.secrets.contains(secret) && !manifest.env.contains_key(secret) {

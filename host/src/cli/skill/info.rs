@@ -92,7 +92,7 @@ fn object(skill: &Installed, allowed: &Allowed, digest: &str) -> Value {
         .map(|(need, private)| json!({ "host": need.host, "methods": need.methods, "private": private }))
         .collect();
     json!({
-        "type": "skill", "skill": manifest.name.as_str(), "version": manifest.version,
+        "type": "info", "skill": manifest.name.as_str(), "version": manifest.version,
         "origin": if skill.is_bundled() { "bundled" } else { "installed" },
         "shape": skill.shape, "category": manifest.category, "summary": manifest.summary, "description": manifest.description,
         "digest": digest, "sdk": skill.sdk, "examples": manifest.examples, "tools": tools, "needs": manifest.needs,

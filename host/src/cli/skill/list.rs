@@ -24,7 +24,7 @@ impl List {
                             json!({ "type": "error", "code": failure.exit.code(), "message": failure.message })
                         );
                     } else {
-                        eprintln!("error: {}", failure.message);
+                        eprintln!("error: {}", printable(&failure.message));
                     }
                     continue;
                 }

@@ -40,6 +40,9 @@ impl Language {
 impl New {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let name = SkillName::parse(&self.name)?;
+        if crate::skill::is_bundled(&name) {
+            return Err(Failure::new(Exit::Usage, format!("`{name}` is a bundled skill; choose another name")));
+        }
         let dir = self.dir.clone().unwrap_or_else(|| PathBuf::from(name.as_str()));
         if dir.exists() && std::fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(Failure::new(

@@ -20,6 +20,9 @@ pub struct Pack {
 
 impl Pack {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        if !self.file.is_file() {
+            return Err(Failure::new(Exit::Usage, format!("{} is not a file", self.file.display())));
+        }
         let manifest = match &self.manifest {
             Some(path) => path.clone(),
             None => {

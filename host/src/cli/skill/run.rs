@@ -4,6 +4,7 @@ use super::{open, print_ended};
 use crate::cli::{Exit, Failure, Shared, block_on, environment_secrets, pairs, session};
 use crate::skill::{Caller, from_words};
 use serde_json::Value;
+use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub struct Run {
@@ -18,6 +19,9 @@ pub struct Run {
     /// The session whose /work it sees; made when it is new
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
+    /// Copy this file into the session's /work first; may be given several times
+    #[arg(long, short, value_name = "PATH")]
+    file: Vec<PathBuf>,
 }
 
 impl Run {
@@ -27,6 +31,8 @@ impl Run {
         let (skill, tool) = opened.skills.find_tool(&self.name)?;
         let args = arguments(self.args.as_deref(), &self.words, skill.tools[tool].args.schema())?;
         let _lock = opened.home.lock_session(&session)?;
+        opened.import(&session, &self.file, &show)?;
+        show.busy(&self.name);
         let secrets = environment_secrets();
         let caller = Caller { session: &session, locale: "en", secrets: &secrets };
         let ended = block_on(opened.skills.call(&self.name, &args, caller))?;

@@ -21,6 +21,9 @@ pub struct Test {
     /// The session whose /work it sees; made when it is new
     #[arg(long, short, default_value = "skill-test", value_name = "NAME")]
     session: String,
+    /// Copy this file into the session's /work first; may be given several times
+    #[arg(long, short, value_name = "PATH")]
+    file: Vec<PathBuf>,
 }
 
 impl Test {
@@ -32,6 +35,8 @@ impl Test {
         let name = candidate.name().to_string();
         let args = arguments(self.args.as_deref(), &self.words, &candidate.manifest().args)?;
         let _lock = opened.home.lock_session(&session)?;
+        opened.import(&session, &self.file, &show)?;
+        show.busy(&name);
         let secrets = environment_secrets();
         let caller = Caller { session: &session, locale: "en", secrets: &secrets };
         let ended = block_on(opened.skills.try_out(candidate, &args, caller))??;

@@ -16,9 +16,11 @@ use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Resource};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
-    DescriptorFlags, ErrorCode, HostDescriptor, OpenFlags, PathFlags,
+    DescriptorFlags, DescriptorType, ErrorCode, HostDescriptor, OpenFlags, PathFlags,
 };
-use wasmtime_wasi::p2::{DynOutputStream, FsResult, OutputStream, Pollable, StreamError, StreamResult};
+use wasmtime_wasi::p2::{
+    DynOutputStream, FsResult, OutputStream, Pollable, ReaddirIterator, StreamError, StreamResult,
+};
 
 pub use crate::graph::report::FileNote;
 
@@ -78,13 +80,20 @@ pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
          (fd, follow, path, open, flags): (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFlags)| {
             Box::new(async move {
                 let ctx = store.data_mut();
-                if open.contains(OpenFlags::CREATE) {
-                    let there = ctx.filesystem().stat_at(fd_of(&fd), follow, path.clone()).await;
-                    if there.is_err() {
-                        ctx.quota.entry()?;
-                    }
+                let there = ctx.filesystem().stat_at(fd_of(&fd), follow, path.clone()).await;
+                // Opening a pipe or a device that a person left there could block a thread for ever.
+                if there.as_ref().is_ok_and(|stat| !is_plain(stat.type_)) {
+                    return Ok((Err(ErrorCode::NotPermitted),));
                 }
-                answer(ctx.filesystem().open_at(fd, follow, path, open, flags).await)
+                let new = there.is_err() && open.contains(OpenFlags::CREATE);
+                if new {
+                    ctx.quota.entry()?;
+                }
+                let opened = ctx.filesystem().open_at(fd, follow, path, open, flags).await;
+                if new && opened.is_err() {
+                    ctx.quota.give_back_entry();
+                }
+                answer(opened)
             })
         },
     )?;
@@ -94,7 +103,11 @@ pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
             Box::new(async move {
                 let ctx = store.data_mut();
                 ctx.quota.entry()?;
-                answer(ctx.filesystem().create_directory_at(fd, path).await)
+                let made = ctx.filesystem().create_directory_at(fd, path).await;
+                if made.is_err() {
+                    ctx.quota.give_back_entry();
+                }
+                answer(made)
             })
         },
     )?;
@@ -104,7 +117,11 @@ pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
             Box::new(async move {
                 let ctx = store.data_mut();
                 ctx.quota.entry()?;
-                answer(ctx.filesystem().symlink_at(fd, old, new).await)
+                let made = ctx.filesystem().symlink_at(fd, old, new).await;
+                if made.is_err() {
+                    ctx.quota.give_back_entry();
+                }
+                answer(made)
             })
         },
     )?;
@@ -115,12 +132,43 @@ pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
             Box::new(async move {
                 let ctx = store.data_mut();
                 ctx.quota.entry()?;
-                answer(ctx.filesystem().link_at(fd, follow, old, to, new).await)
+                let made = ctx.filesystem().link_at(fd, follow, old, to, new).await;
+                if made.is_err() {
+                    ctx.quota.give_back_entry();
+                }
+                answer(made)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.read-directory",
+        |mut store: StoreContextMut<'_, Ctx>, (fd,): (Resource<Descriptor>,)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                // A listing holds all its names in the host's memory until it is dropped.
+                let table = &ctx.table;
+                ctx.listings.retain(|rep| table.get::<ReaddirIterator>(&Resource::new_borrow(*rep)).is_ok());
+                if ctx.listings.len() >= MAX_LISTINGS {
+                    return Err(ctx.open_files_hit().into());
+                }
+                let listing = ctx.filesystem().read_directory(fd).await;
+                if let Ok(listing) = &listing {
+                    ctx.listings.push(listing.rep());
+                }
+                answer(listing)
             })
         },
     )?;
     linker.allow_shadowing(false);
     Ok(())
+}
+
+/// Directory listings that a guest may hold open at once.
+const MAX_LISTINGS: usize = 16;
+
+/// What a guest may open: nothing that can block.
+fn is_plain(kind: DescriptorType) -> bool {
+    matches!(kind, DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink)
 }
 
 /// A second handle for the same descriptor, because delegating consumes the first.

@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Frame};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -37,7 +37,7 @@ pub struct HttpRule {
     /// "api.example.org", "*.example.org" (any name below, not the name itself), "*" (every host), each with an
     /// optional ":port"; without one the scheme's own port is meant.
     pub host: String,
-    /// Methods in upper case; empty means every method.
+    /// Methods in upper case.
     pub methods: Vec<String>,
     /// Whether loopback, private and link-local addresses may be reached. Only an administrator's file can say so.
     pub private: bool,
@@ -55,7 +55,7 @@ impl HttpRule {
     fn allows(&self, method: &http::Method, host: &str, port: u16, default_port: u16) -> bool {
         let (name, allowed_port) = split_port(&self.host);
         let methods = &self.methods;
-        (methods.is_empty() || methods.iter().any(|m| m == method.as_str()))
+        methods.iter().any(|m| m == method.as_str())
             && port == allowed_port.unwrap_or(default_port)
             && match name.strip_prefix("*.") {
                 Some(domain) => {
@@ -81,7 +81,34 @@ fn split_port(host: &str) -> (&str, Option<u16>) {
 
 /// The door between one call and the network.
 #[derive(Debug, Default)]
-pub struct HttpGate(pub Arc<HttpRules>);
+pub struct HttpGate {
+    pub rules: Arc<HttpRules>,
+    /// The last request that was refused, for the person who can allow it.
+    pub refused: Arc<Mutex<Option<Refused>>>,
+}
+
+/// A request that the grant does not cover.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refused {
+    /// The host is not granted, or not for this method.
+    Host { host: String, method: String },
+    /// The host is granted, but its address is private.
+    Private { host: String },
+}
+
+impl Refused {
+    /// What to do about it.
+    pub fn hint(&self, skill: &str) -> String {
+        match self {
+            Self::Host { host, .. } => format!("allow it with `kiso skill grant {skill} --host {host}`"),
+            Self::Private { host } => {
+                format!(
+                    "{host} has a private address; allow it with `kiso skill grant {skill} --host {host} --private`"
+                )
+            }
+        }
+    }
+}
 
 type Sent = (Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
 
@@ -92,8 +119,22 @@ impl WasiHttpHooks for HttpGate {
         options: Option<RequestOptions>,
         _sent: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Result<Sent, Error>> + Send> {
-        let rules = self.0.clone();
-        Box::new(async move { send(&rules, request, options).await })
+        let (rules, refused) = (self.rules.clone(), self.refused.clone());
+        Box::new(async move {
+            let method = request.method().to_string();
+            // As it stands in a grant: with its port where the URL has one.
+            let host = request.uri().authority().map(|a| a.as_str().to_ascii_lowercase()).unwrap_or_default();
+            let sent = send(&rules, request, options).await;
+            let note = match &sent {
+                Err(Error::HttpRequestDenied) => Some(Refused::Host { host, method }),
+                Err(Error::DestinationIpProhibited) => Some(Refused::Private { host }),
+                _ => None,
+            };
+            if note.is_some() {
+                *refused.lock().unwrap_or_else(PoisonError::into_inner) = note;
+            }
+            sent
+        })
     }
 }
 
@@ -112,17 +153,13 @@ async fn send(
     let port = uri.port_u16().unwrap_or(default_port);
     let rule = rules.find(request.method(), &host, port, default_port).ok_or(Error::HttpRequestDenied)?;
     if let Some((header, secret)) = &rule.inject {
-        // In clear over the wire it would be anybody's secret.
-        if !tls && !rule.private {
-            return Err(Error::HttpRequestDenied);
-        }
         let mut value = HeaderValue::from_str(secret.expose()).map_err(|_| Error::HttpRequestDenied)?;
         value.set_sensitive(true);
         request.headers_mut().insert(header.clone(), value);
     }
     // The guest's own Host header could name another site behind the same front server.
-    let authority = uri.authority().map(|a| a.as_str()).unwrap_or(&host);
-    let authority = HeaderValue::from_str(authority).map_err(|_| Error::HttpRequestUriInvalid)?;
+    let authority = if port == default_port { host.clone() } else { format!("{host}:{port}") };
+    let authority = HeaderValue::from_str(&authority).map_err(|_| Error::HttpRequestUriInvalid)?;
     request.headers_mut().insert(http::header::HOST, authority);
 
     let connect_limit =
@@ -130,6 +167,10 @@ async fn send(
     let first_byte_limit = options.and_then(|o| o.first_byte_timeout).unwrap_or(FIRST_BYTE_LIMIT).min(FIRST_BYTE_LIMIT);
     let stream =
         timeout(connect_limit, connect(&host, port, rule.private)).await.map_err(|_| Error::ConnectionTimeout)??;
+    // In clear over the open internet the secret would be anybody's; inside this machine's own network it may go so.
+    if !tls && rule.inject.is_some() && stream.peer_addr().map_or(true, |peer| is_public(peer.ip())) {
+        return Err(Error::HttpRequestDenied);
+    }
     let stream: Box<dyn Stream> = if tls {
         let name =
             ServerName::try_from(host.trim_matches(['[', ']']).to_owned()).map_err(|_| Error::HttpRequestUriInvalid)?;

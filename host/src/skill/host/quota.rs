@@ -15,8 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// What an entry costs beside its bytes: a block of most file systems.
 const ENTRY_BYTES: u64 = 4 << 10;
 
-/// Deeper trees are not measured: each level holds a file handle open. A call that would write is refused instead.
+/// Deeper trees are not measured: each level holds a file handle open.
 const MAX_DEPTH: usize = 128;
+
+/// What a workspace that cannot be measured counts as: more than any limit, and far from overflow.
+const FULL: u64 = u64::MAX / 4;
 
 /// What a session's workspace holds, shared by all calls of the session that are running.
 #[derive(Debug, Default)]
@@ -33,7 +36,9 @@ impl Usage {
         let mut pending = vec![(root.clone(), None::<std::ffi::OsString>, 0usize)];
         while let Some((parent, name, depth)) = pending.pop() {
             if depth > MAX_DEPTH {
-                return Err(io::Error::other(format!("the workspace is nested deeper than {MAX_DEPTH} directories")));
+                // Not measured, so taken for full: nothing can be written, but everything can still be deleted.
+                usage.0 = FULL;
+                continue;
             }
             let dir = match name {
                 Some(name) => Rc::new(parent.open_dir(name)?),
@@ -51,6 +56,7 @@ impl Usage {
                 }
             }
             if usage.1 > budget.files {
+                usage.0 = FULL;
                 break;
             }
         }
@@ -79,6 +85,8 @@ impl Quota {
 
     /// Charges bytes that are about to be written, or that a file is about to grow by.
     pub fn write(&self, bytes: u64) -> Result<(), LimitHit> {
+        // No file system holds more; and what is added must never wrap.
+        let bytes = bytes.min(FULL);
         let written = self.written.fetch_add(bytes, Relaxed).saturating_add(bytes);
         let held = self.usage.bytes.fetch_add(bytes, Relaxed).saturating_add(bytes);
         if written > self.budget.write_mib << 20 {
@@ -97,7 +105,18 @@ impl Quota {
             self.usage.entries.fetch_sub(1, Relaxed);
             return Err(self.hit.set(self.budget.hit(Limit::Files)));
         }
-        self.write(ENTRY_BYTES)
+        let charged = self.write(ENTRY_BYTES);
+        if charged.is_err() {
+            self.usage.entries.fetch_sub(1, Relaxed);
+        }
+        charged
+    }
+
+    /// Takes an entry back that was charged and not made.
+    pub fn give_back_entry(&self) {
+        self.usage.entries.fetch_sub(1, Relaxed);
+        self.usage.bytes.fetch_sub(ENTRY_BYTES, Relaxed);
+        self.written.fetch_sub(ENTRY_BYTES, Relaxed);
     }
 
     /// Takes back what will not be written after all, so that one refused write does not stop the session's other calls.

@@ -55,6 +55,15 @@ struct Arg {
 /// reflex model and the page how to fill it in.
 const FORMATS: [&str; 7] = ["file", "column", "url", "condition", "aggregate", "group", "order"];
 
+/// Each argument stands in every planner's prompt.
+const MAX_ARGS: usize = 64;
+
+/// Compiles a schema. Patterns come from strangers: their engine takes linear time and their programs little memory.
+pub fn validator(schema: &Value) -> Result<jsonschema::Validator, jsonschema::ValidationError<'static>> {
+    let patterns = jsonschema::PatternOptions::regex().size_limit(64 << 10);
+    jsonschema::draft202012::options().with_pattern_options(patterns).build(schema)
+}
+
 /// A wrong argument, at a byte of the manifest.
 #[derive(Debug)]
 pub struct ArgError {
@@ -64,6 +73,10 @@ pub struct ArgError {
 
 /// The schema of a call's arguments. Arguments that are not declared are refused.
 pub fn args_schema(args: &Args) -> Result<Value, ArgError> {
+    if args.0.len() > MAX_ARGS {
+        let message = format!("a skill takes at most {MAX_ARGS} arguments");
+        return Err(ArgError { offset: args.0[MAX_ARGS].0.span().start, message });
+    }
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for (name, arg) in &args.0 {
         let offset = name.span().start;
@@ -78,8 +91,7 @@ pub fn args_schema(args: &Args) -> Result<Value, ArgError> {
         }
         let schema = schema(name.get_ref(), arg)?;
         if let Some(default) = &arg.default {
-            let validator =
-                jsonschema::draft202012::new(&schema).map_err(|e| ArgError { offset, message: e.to_string() })?;
+            let validator = validator(&schema).map_err(|e| ArgError { offset, message: e.to_string() })?;
             let value = json_of(default.get_ref());
             if let Err(error) = validator.validate(&value) {
                 let message = format!("the default of `{}` is not allowed by its own rules: {error}", name.get_ref());
@@ -146,7 +158,7 @@ fn schema(name: &str, arg: &Arg) -> Result<Value, ArgError> {
         return Err(ArgError { offset: format.span().start, message });
     }
     let schema = Value::Object(out);
-    if let Err(error) = jsonschema::draft202012::new(&schema) {
+    if let Err(error) = validator(&schema) {
         let offset = arg.pattern.as_ref().map_or(offset, |p| p.span().start);
         return Err(ArgError { offset, message: format!("the rules of `{name}` cannot be checked: {error}") });
     }
