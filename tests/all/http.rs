@@ -36,7 +36,7 @@ fn a_host_that_is_not_granted_is_refused() {
     let home = Home::new();
     let (address, asked) = serve(1, PAGE);
     let ran = home.kiso(&["skill", "run", "fetch", &format!("url=http://{address}/")]);
-    ran.exit(4).says(&["not allowed", "granted"]);
+    ran.exit(4).says(&["not allowed", "kiso skill grant fetch --host"]);
     assert!(asked.try_recv().is_err(), "nothing went over the wire");
 }
 
