@@ -1,107 +1,133 @@
 //! The workspace as the planner sees it: paths, sizes, and the columns of tables, read from the head of each file.
 //!
-//! Guests wrote these files. Links are never followed, and only a bounded part of anything is read.
+//! Guests wrote these files. Links are never followed, opening never waits for a writer, and the work is bounded
+//! however many entries there are and however long the files.
 
-use crate::llm::prompt::{Column, ColumnKind, FileCard};
+mod date;
+mod delimited;
+mod guess;
+mod head;
+mod json;
+mod number;
+#[cfg(test)]
+mod tests;
+
+use self::head::Format;
+use crate::llm::prompt::{Column, FileCard};
 use cap_std::fs::Dir;
-use std::io::Read;
+use rustix::fs::{Mode, OFlags, openat};
+use std::collections::VecDeque;
+use std::fs::File;
 
-/// Files that are looked at; the retrieval node shows fewer.
+/// Files that are listed; the retrieval node shows fewer.
 const MAX_FILES: usize = 500;
 const MAX_DEPTH: usize = 6;
+/// Directories that are read.
+const MAX_DIRS: usize = 1_000;
+/// Entries that are looked at, of any kind, in the whole workspace and in one directory of it.
+const MAX_ENTRIES: usize = 20_000;
+const MAX_IN_DIR: usize = 4_000;
 /// Tables whose columns are read.
 const MAX_TABLES: usize = 50;
-/// Bytes of a table that are read.
-const HEAD_BYTES: u64 = 64 << 10;
-/// Rows of a table that decide what its columns hold.
-const HEAD_ROWS: usize = 100;
 
-/// The files of a workspace in no particular order.
+/// The files of a workspace, those near its top first. Hidden ones are left out: no planner is shown them.
 pub fn cards(work: &Dir) -> Vec<FileCard> {
-    let mut cards = Vec::new();
-    walk(work, "", 0, &mut cards);
-    let mut tables = 0;
-    for card in &mut cards {
-        let delimiter = match card.path.rsplit('.').next() {
-            Some("csv") => None,
-            Some("tsv") => Some(b'\t'),
-            _ => continue,
-        };
-        tables += 1;
-        if tables > MAX_TABLES {
-            break;
-        }
-        card.columns = columns(work, &card.path, delimiter);
+    let mut cards = list(work);
+    let tables = cards.iter_mut().filter_map(|card| Format::of(&card.path).map(|format| (card, format)));
+    for (card, format) in tables.take(MAX_TABLES) {
+        card.columns = columns(work, &card.path, format);
     }
     cards
 }
 
-fn walk(dir: &Dir, prefix: &str, depth: usize, cards: &mut Vec<FileCard>) {
-    let Ok(entries) = dir.entries() else { return };
-    for entry in entries.flatten() {
-        if cards.len() >= MAX_FILES {
-            return;
+/// All files without their columns, level by level, so that a deep or crowded directory cannot hide what is above it.
+fn list(work: &Dir) -> Vec<FileCard> {
+    let mut cards = Vec::new();
+    let mut left = MAX_ENTRIES;
+    let mut dirs = 1;
+    // Directories to be read: the path, empty or ending in a slash, and how deep it is.
+    let mut queue = VecDeque::from([(String::new(), 0)]);
+    while let Some((prefix, depth)) = queue.pop_front() {
+        let Some(dir) = inside(work, &prefix) else { continue };
+        let found = entries(&dir, &mut left);
+        for name in found.files {
+            if cards.len() >= MAX_FILES {
+                return cards;
+            }
+            // What took the place of a file since it was listed is not one.
+            if let Some(meta) = dir.symlink_metadata(&name).ok().filter(|m| m.is_file()) {
+                cards.push(FileCard { path: format!("{prefix}{name}"), bytes: meta.len(), columns: None });
+            }
         }
+        for name in found.dirs {
+            if depth < MAX_DEPTH && dirs < MAX_DIRS {
+                dirs += 1;
+                queue.push_back((format!("{prefix}{name}/"), depth + 1));
+            }
+        }
+    }
+    cards
+}
+
+/// The names in one directory, sorted.
+#[derive(Debug, Default)]
+struct Entries {
+    files: Vec<String>,
+    dirs: Vec<String>,
+}
+
+fn entries(dir: &Dir, left: &mut usize) -> Entries {
+    let mut found = Entries::default();
+    let Ok(entries) = dir.entries() else { return found };
+    for entry in entries.take(MAX_IN_DIR.min(*left)) {
+        *left -= 1;
+        // A directory that cannot be read further may repeat its error for ever.
+        let Ok(entry) = entry else { break };
         // A name that is not UTF-8 cannot be written in a plan.
         let Ok(name) = entry.file_name().into_string() else { continue };
-        let path = format!("{prefix}{name}");
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() && depth < MAX_DEPTH => {
-                if let Ok(inner) = dir.open_dir(&name) {
-                    walk(&inner, &format!("{path}/"), depth + 1, cards);
-                }
-            }
-            Ok(kind) if kind.is_file() => {
-                let bytes = entry.metadata().map_or(0, |m| m.len());
-                cards.push(FileCard { path, bytes, columns: None });
-            }
-            _ => {}
+        if name.starts_with('.') {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            Ok(kind) if kind.is_dir() || kind.is_file() => kind,
+            // Some file systems do not tell kinds with the names.
+            _ => match entry.metadata() {
+                Ok(meta) => meta.file_type(),
+                Err(_) => continue,
+            },
+        };
+        if kind.is_dir() {
+            found.dirs.push(name);
+        } else if kind.is_file() {
+            found.files.push(name);
         }
     }
+    found.files.sort_unstable();
+    found.dirs.sort_unstable();
+    found
 }
 
-/// The columns of a table, or none if its head does not read as one.
-fn columns(work: &Dir, path: &str, delimiter: Option<u8>) -> Option<Vec<Column>> {
-    let mut head = Vec::new();
-    work.open(path).ok()?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
-    // The last line may be cut off.
-    if head.len() as u64 == HEAD_BYTES {
-        let end = head.iter().rposition(|b| *b == b'\n')?;
-        head.truncate(end);
+fn columns(work: &Dir, path: &str, format: Format) -> Option<Vec<Column>> {
+    let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let file = open(&inside(work, dir)?, name, OFlags::empty())?;
+    // A pipe or a device may have taken the place of the file since it was listed.
+    if !file.metadata().ok()?.is_file() {
+        return None;
     }
-    let text = String::from_utf8(head).ok()?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let first = text.lines().next()?;
-    let delimiter = delimiter.unwrap_or_else(|| {
-        let count = |d: u8| first.bytes().filter(|b| *b == d).count();
-        [b',', b';', b'\t'].into_iter().max_by_key(|d| (count(*d), *d == b',')).unwrap_or(b',')
-    });
-    let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(text.as_bytes());
-    let names: Vec<String> = reader.headers().ok()?.iter().map(|n| n.trim().to_owned()).collect();
-    let mut kinds: Vec<Option<ColumnKind>> = vec![None; names.len()];
-    for row in reader.records().take(HEAD_ROWS).flatten() {
-        for (kind, cell) in kinds.iter_mut().zip(row.iter()) {
-            let cell = cell.trim();
-            if cell.is_empty() {
-                continue;
-            }
-            let found = kind_of(cell);
-            *kind = Some(match kind {
-                Some(known) if *known != found => ColumnKind::Text,
-                _ => found,
-            });
-        }
-    }
-    let column = |(name, kind): (String, Option<ColumnKind>)| Column { name, kind: kind.unwrap_or(ColumnKind::Text) };
-    Some(names.into_iter().zip(kinds).map(column).collect())
+    head::columns(file, format)
 }
 
-fn kind_of(cell: &str) -> ColumnKind {
-    if cell.parse::<f64>().is_ok() {
-        return ColumnKind::Number;
+/// The directory at `path` below `work`, no part of which may be a link.
+fn inside(work: &Dir, path: &str) -> Option<Dir> {
+    let mut dir = work.try_clone().ok()?;
+    for part in path.split('/').filter(|part| !part.is_empty()) {
+        dir = Dir::from_std_file(open(&dir, part, OFlags::DIRECTORY)?);
     }
-    // "2024-03-01" or "2024-03", with or without a time.
-    let date = cell.split(['T', ' ']).next().unwrap_or(cell);
-    let is_month = date.len() == 7 && format!("{date}-01").parse::<jiff::civil::Date>().is_ok();
-    if date.parse::<jiff::civil::Date>().is_ok() || is_month { ColumnKind::Date } else { ColumnKind::Text }
+    Some(dir)
+}
+
+/// Opens an entry without following or waiting for it. `name` is one of a directory: it has no slash and is not `..`.
+fn open(dir: &Dir, name: &str, flags: OFlags) -> Option<File> {
+    let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    openat(dir, name, flags, Mode::empty()).ok().map(File::from)
 }
