@@ -140,7 +140,10 @@ impl Columns {
                     || (name.single && name.first.chars().count() >= 3 && is_cut(&name.first, &close)))
         };
         let words: [Rule; 2] = [&|name| wanted.iter().all(|w| name.bare_keys.contains(w)), &cut];
-        let spelling: [Rule; 1] = [&|name| is_near(&close, &name.whole) || is_near(&close, &name.bare)];
+        // "rainy" is no slip of rain.
+        let adjective = |name: &str| close.strip_suffix('y').is_some_and(|stem| stem == name);
+        let spelling: [Rule; 1] =
+            [&|name| (is_near(&close, &name.whole) || is_near(&close, &name.bare)) && !adjective(&name.bare)];
         let rules = names
             .iter()
             .chain(words.iter().filter(|_| reach >= Reach::Words))
