@@ -7,7 +7,7 @@ use crate::llm::prompt::{ChatMessage, Column};
 use super::clause::{split, verbs};
 use super::column::Columns;
 use super::draft::{Draft, best};
-use super::scene::{Scene, Source};
+use super::scene::{Scene, Source, is_computed};
 use super::schema::{Use, first};
 use super::word::{Shape, Word, is_reference, words};
 
@@ -51,7 +51,7 @@ struct Trail {
 
 /// The steps of the scene's message, or what stands in the way.
 pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>, String> {
-    let said = words(scene.text);
+    let said = scene.words(scene.text);
     if said.len() > MAX_WORDS {
         return Err(format!("the message has {} words, more than the {MAX_WORDS} that the rules read", said.len()));
     }
@@ -89,7 +89,7 @@ pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>
 /// The table that the conversation named last, if it is still there.
 fn mentioned(scene: &Scene, messages: &[ChatMessage]) -> Option<Source> {
     messages.iter().rev().find_map(|message| {
-        let said = words(&message.text);
+        let said = scene.words(&message.text);
         said.iter()
             .rev()
             .filter(|w| w.shape == Shape::File)
@@ -150,32 +150,64 @@ fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<Draft>
     candidates.extend(result.map(|r| r.source.clone()));
     candidates.extend(trail.source.clone());
     let mut worst = None;
+    let mut fallback = None;
     for source in &candidates {
         match best(scene, clause, Some(source)) {
-            Some(draft) if draft.problems.is_empty() => return Ok(Some(draft)),
+            // After an earlier message, "average temperature" is about the data and not about means that a run left.
+            Some(draft) if fits_well(&draft) && trail.steps.is_empty() && !refers && is_secondhand(&draft, source) => {
+                fallback = fallback.or(Some(draft));
+            }
+            Some(draft) if fits_well(&draft) && trail.steps.is_empty() => return Ok(Some(told(scene, draft, source))),
+            Some(draft) if fits_well(&draft) => return Ok(Some(draft)),
             other => worst = worst.or(other),
         }
     }
-    let mut fits: Vec<Draft> = Vec::new();
+    let mut fits: Vec<(Draft, &Source)> = Vec::new();
     for table in scene.tables() {
         match best(scene, clause, Some(table)) {
-            Some(draft) if draft.problems.is_empty() && !draft.took_source && draft.prior.is_none() => {
+            Some(draft) if fits_well(&draft) && !draft.took_source && draft.prior.is_none() => {
                 return Ok(Some(draft));
             }
-            Some(draft) if draft.problems.is_empty() => fits.push(draft),
+            Some(draft) if fits_well(&draft) => fits.push((draft, table)),
             other => worst = worst.or(other),
         }
+    }
+    if fits.iter().any(|(draft, table)| !is_secondhand(draft, table)) {
+        fits.retain(|(draft, table)| !is_secondhand(draft, table));
+    } else if fallback.is_some() {
+        return Ok(fallback);
     }
     match fits.len() {
         0 if worst.is_some() => settle(worst),
         0 => settle(best(scene, clause, None)),
-        1 => Ok(fits.pop()),
+        1 => Ok(fits.pop().map(|(draft, table)| told(scene, draft, table))),
         _ => Err(format!(
-            "\"{}\" could be about more than one file; {}; name one of them",
+            "\"{}\" could be about more than one file: {}; name one of them",
             scene.slice(clause),
-            scene.holdings()
+            fits.iter().map(|(_, table)| table.path.as_str()).collect::<Vec<_>>().join(", ")
         )),
     }
+}
+
+fn fits_well(draft: &Draft) -> bool {
+    draft.problems.is_empty()
+}
+
+/// Says which table was read where the message named none and there are more.
+fn told(scene: &Scene, mut draft: Draft, source: &Source) -> Draft {
+    if (draft.took_source || draft.prior.is_some()) && scene.tables().count() > 1 {
+        draft.notes.push(format!("no file was named, and {} was read", source.path));
+    }
+    draft
+}
+
+/// Whether a draft computes with what a run computed, such as a mean of means.
+fn is_secondhand(draft: &Draft, source: &Source) -> bool {
+    let args = draft.args.values().chain(draft.prior.iter().flat_map(|p| p.args.values()));
+    let texts = args.filter_map(Value::as_array).flatten().filter_map(Value::as_str);
+    let inner = |text: &str| text.split_once('(').map(|(_, rest)| rest.split(')').next().unwrap_or(rest).to_owned());
+    let named: Vec<String> = texts.filter_map(inner).collect();
+    source.columns.iter().flat_map(|all| all.iter()).any(|c| is_computed(&c.name) && named.contains(&c.name))
 }
 
 fn is_column_of(scene: &Scene, word: &Word) -> bool {

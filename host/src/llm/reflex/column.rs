@@ -118,6 +118,9 @@ impl Columns {
     }
 
     fn look_up(&self, phrase: &str, reach: Reach) -> Found {
+        if let Some(exact) = self.list.iter().find(|c| c.name == phrase) {
+            return Found::One(exact.name.clone());
+        }
         let said = parts(phrase);
         if said.is_empty() {
             return Found::Nothing;

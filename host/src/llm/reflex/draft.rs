@@ -244,6 +244,10 @@ fn finish(mut fill: Fill, skill: usize, evidence: usize) -> Option<Draft> {
     if let Some(title) = schema::first(fill.args, Use::Title)
         && !fill.out.contains_key(title.name)
         && !phrase.is_empty()
+        && !fill
+            .args
+            .iter()
+            .any(|a| a.used == Use::Column && fill.out.get(a.name).is_some_and(|v| *v == json!(phrase.clone())))
     {
         fill.out.insert(title.name.to_owned(), json!(sentence(&phrase)));
     }
@@ -284,8 +288,7 @@ fn phrase(fill: &Fill, unused: &[usize]) -> String {
     };
     let outer = |w: &Word| {
         !w.is_content()
-            || is_asking(w)
-            || is_row(w)
+            || ((is_asking(w) || is_row(w)) && !fill.is_column(&w.raw))
             || choice(w)
             || (fill.lexicon.contains(&w.key) && !fill.is_column(&w.raw) && super::aggregate::function(w).is_none())
     };
