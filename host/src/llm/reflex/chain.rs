@@ -9,7 +9,7 @@ use super::column::Columns;
 use super::draft::{Draft, best};
 use super::scene::{Scene, Source, is_computed};
 use super::schema::{Use, first};
-use super::word::{Shape, Word, is_reference, words};
+use super::word::{Shape, Word, is_reference, key, words};
 
 /// One call of the plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +45,8 @@ struct Trail {
     result: Option<Left>,
     /// The last file that was read.
     source: Option<Source>,
+    /// This message named that file: it is not from the conversation.
+    opened: bool,
     /// The last phrase that said what something is about.
     phrase: String,
 }
@@ -74,6 +76,7 @@ pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>
             None => match opened(&scene, clause) {
                 Some(source) => {
                     trail.source = Some(source);
+                    trail.opened = true;
                     trail.result = None;
                 }
                 None => return Err(format!("\"{}\" was not understood", scene.slice(clause))),
@@ -134,11 +137,17 @@ fn is_saving(word: &Word) -> bool {
 
 /// The draft of a clause from the first file that it makes sense with; an error says why none does.
 fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<Draft>, String> {
-    let named = clause.iter().find(|w| {
+    let named = clause.iter().enumerate().find(|(i, w)| {
+        // "top 3 cities" is about a column, "in cities" about a file.
+        let placed = i.checked_sub(1).is_some_and(|j| matches!(clause[j].norm.as_str(), "from" | "in"));
         w.shape == Shape::File
-            || (w.shape == Shape::Plain && w.is_content() && scene.file(&w.raw).is_some_and(|f| f.path.contains('.')))
+            || (w.shape == Shape::Plain
+                && w.is_content()
+                && scene.file(&w.raw).is_some_and(|f| f.path.contains('.'))
+                && (placed || !is_column_of(scene, w)))
     });
-    if let Some(word) = named.filter(|w| w.shape == Shape::File || !is_column_of(scene, w)) {
+    let named = named.map(|(_, word)| word);
+    if let Some(word) = named {
         // A file that is not there yet is a file of unknown columns.
         let unknown = || Source { path: word.raw.clone(), columns: None, groups: 0 };
         let source = scene.file(&word.raw).cloned().unwrap_or_else(unknown);
@@ -149,17 +158,18 @@ fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<Draft>
     let result = trail.result.as_ref().filter(|r| refers || !r.doubtful);
     candidates.extend(result.map(|r| r.source.clone()));
     candidates.extend(trail.source.clone());
+    let from_before = trail.steps.is_empty() && !trail.opened;
     let mut worst = None;
     let mut fallback = None;
     for source in &candidates {
         match best(scene, clause, Some(source)) {
             // After an earlier message, "average temperature" is about the data and not about means that a run left.
-            Some(draft) if fits_well(&draft) && trail.steps.is_empty() && !refers && is_secondhand(&draft, source) => {
+            Some(draft) if fits_well(&draft) && from_before && !refers && is_secondhand(&draft, source) => {
                 fallback = fallback.or(Some(draft));
             }
-            Some(draft) if fits_well(&draft) && trail.steps.is_empty() => return Ok(Some(told(scene, draft, source))),
+            Some(draft) if fits_well(&draft) && from_before => return Ok(Some(told(scene, draft, source))),
             Some(draft) if fits_well(&draft) => return Ok(Some(draft)),
-            other => worst = worst.or(other),
+            other => worst = nearer(worst, other),
         }
     }
     let mut fits: Vec<(Draft, &Source)> = Vec::new();
@@ -169,7 +179,7 @@ fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<Draft>
                 return Ok(Some(draft));
             }
             Some(draft) if fits_well(&draft) => fits.push((draft, table)),
-            other => worst = worst.or(other),
+            other => worst = nearer(worst, other),
         }
     }
     if fits.iter().any(|(draft, table)| !is_secondhand(draft, table)) {
@@ -186,6 +196,14 @@ fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<Draft>
             scene.slice(clause),
             fits.iter().map(|(_, table)| table.path.as_str()).collect::<Vec<_>>().join(", ")
         )),
+    }
+}
+
+/// Of two drafts that cannot be run, the one that understood more.
+fn nearer(a: Option<Draft>, b: Option<Draft>) -> Option<Draft> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if b.score > a.score { b } else { a }),
+        (a, b) => a.or(b),
     }
 }
 
@@ -211,7 +229,8 @@ fn is_secondhand(draft: &Draft, source: &Source) -> bool {
 }
 
 fn is_column_of(scene: &Scene, word: &Word) -> bool {
-    scene.tables().any(|t| t.columns.iter().flat_map(|c| c.iter()).any(|c| c.name.eq_ignore_ascii_case(&word.norm)))
+    let mut columns = scene.tables().flat_map(|t| t.columns.iter().flat_map(|c| c.iter()));
+    columns.any(|c| c.name.eq_ignore_ascii_case(&word.norm) || key(&c.name.to_lowercase()) == word.key)
 }
 
 fn settle(draft: Option<Draft>) -> Result<Option<Draft>, String> {

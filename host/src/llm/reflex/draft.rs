@@ -217,7 +217,7 @@ fn finish(mut fill: Fill, skill: usize, evidence: usize) -> Option<Draft> {
     let first = fill.words.iter().position(Word::is_content);
     // An operator that nothing took is worth saying, however little of the rest was understood.
     let says = unused.iter().any(|i| fill.words[*i].shape == Shape::Plain && leftover::is_operator(&fill.words[*i]));
-    let lost = first.is_some_and(|i| unused.contains(&i)) || (unused.len() * 3 > content && !says);
+    let lost = first.is_some_and(|i| unused.contains(&i)) || (unused.len() * 3 > content && !says && !fill.queried);
     if evidence == 0 || (lost && content > 0) {
         return None;
     }

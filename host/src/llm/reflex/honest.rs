@@ -75,16 +75,22 @@ fn offers(scene: &Scene) -> String {
 /// Sentences made from the skills' examples and the files at hand; only those that the rules do plan. Of every skill
 /// the one that says most, then of every skill the next.
 pub(super) fn suggestions(scene: &Scene, most: usize) -> Vec<String> {
+    // What needs an address that nobody gave is offered where nothing else is.
+    let out = sentences(scene, most, &|sentence| !sentence.contains("://"));
+    if out.is_empty() { sentences(scene, most, &|_| true) } else { out }
+}
+
+fn sentences(scene: &Scene, most: usize, wanted: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut of_each: Vec<_> = scene
         .skills
         .iter()
         .map(|skill| {
             let mut examples: Vec<&String> = skill.card.examples.iter().collect();
             examples.sort_by_key(|example| Reverse(example.matches('{').count()));
-            let sentences = examples.into_iter().filter_map(|e| made(skill, e, scene));
+            let made = examples.into_iter().filter_map(|e| made(skill, e, scene)).filter(|s| wanted(s));
             // One sentence of every shape: the same arguments again would be the same offer again.
             let mut shapes: BTreeSet<Vec<String>> = BTreeSet::new();
-            sentences.filter(move |sentence| {
+            made.filter(move |sentence| {
                 let trial = Scene { text: sentence, ..scene.clone() };
                 let Ok(planned) = steps(&trial, &[]) else { return false };
                 let look = [Use::Choice, Use::Title];
@@ -95,16 +101,12 @@ pub(super) fn suggestions(scene: &Scene, most: usize) -> Vec<String> {
         })
         .collect();
     let mut out: Vec<String> = Vec::new();
-    while out.iter().filter(|sentence| !sentence.contains("://")).count() < most {
+    while out.len() < most {
         let round: Vec<String> = of_each.iter_mut().filter_map(Iterator::next).collect();
         if round.is_empty() {
             break;
         }
         out.extend(round);
-    }
-    // What needs an address that nobody gave is offered where nothing else is.
-    if out.iter().any(|sentence| !sentence.contains("://")) {
-        out.retain(|sentence| !sentence.contains("://"));
     }
     out.truncate(most);
     out

@@ -10,6 +10,7 @@ use super::fill::Fill;
 use super::group::is_time_adjective;
 use super::query::is_asking;
 use super::rank::is_rank_word;
+use super::schema::Use;
 use super::word::{Shape, Word, count};
 
 /// A word that turns the meaning round.
@@ -103,15 +104,18 @@ fn asked_for(word: &Word) -> bool {
 /// The words that block: the first is explained, and the others are named.
 pub(super) fn problem(fill: &Fill, unused: &[usize]) -> Option<String> {
     let blocking: Vec<usize> = unused.iter().copied().filter(|i| !is_harmless(&fill.words[*i])).collect();
-    let chief = blocking.iter().copied().find(|i| is_operator(&fill.words[*i])).or(blocking.first().copied())?;
+    let operators = || blocking.iter().copied().filter(|i| is_operator(&fill.words[*i]));
+    // "but only for Oslo": what follows "but" says more.
+    let chief =
+        operators().find(|i| fill.words[*i].norm != "but").or(operators().next()).or(blocking.first().copied())?;
     let said: Vec<String> = blocking.iter().map(|i| format!("`{}`", fill.words[*i].raw)).collect();
     let them = if said.len() == 1 { "it" } else { "them" };
-    Some(format!(
-        "\"{}\": I do not know what to do with {}; leave {them} out, or {}",
-        fill.scene.slice(fill.words),
-        said.join(" and "),
-        advice(fill, chief, &blocking)
-    ))
+    let what = format!("\"{}\": I do not know what to do with {}", fill.scene.slice(fill.words), said.join(" and "));
+    let filters = fill.args.iter().any(|a| matches!(a.used, Use::Condition | Use::Column | Use::Columns));
+    Some(match filters && fill.source.is_some() {
+        true => format!("{what}; leave {them} out, or {}", advice(fill, chief, &blocking)),
+        false => format!("{what}; leave {them} out"),
+    })
 }
 
 /// How to write what the word at `i` may mean.
@@ -151,6 +155,23 @@ fn advice(fill: &Fill, i: usize, blocking: &[usize]) -> String {
         let value = number.map_or("10", |k| fill.words[*k].raw.as_str());
         let column = number_column(fill).unwrap_or_else(|| "COLUMN".to_owned());
         return condition(&format!("{column} {sign} {value}"));
+    }
+    let rainy = blocking.iter().find_map(|k| {
+        let stem = fill.words[*k].norm.strip_suffix('y')?;
+        let Found::One(name) = fill.columns()?.resolve(stem, Reach::Words) else { return None };
+        (kind(fill, &name) == Some(ColumnKind::Number)).then_some(name)
+    });
+    if let Some(column) = rainy {
+        return condition(&format!("{column} > 0"));
+    }
+    let placed = |k: &&usize| {
+        let before = k.checked_sub(1).map_or("", |j| fill.words[j].norm.as_str());
+        let plain = fill.words[**k].shape == Shape::Plain && !is_operator(&fill.words[**k]);
+        fill.words[**k].is_name() || (plain && matches!(before, "in" | "for" | "at" | "only"))
+    };
+    if let (Some(column), Some(name)) = (text_column(fill), blocking.iter().find(placed)) {
+        let name = super::draft::sentence(&fill.words[*name].raw);
+        return format!("ask for one name at a time, with the condition `{column} = {name}`");
     }
     // "city bad": the column stands before its value.
     let before = fill.words[..i].iter().rev().find(|w| w.is_content()).and_then(|w| column_of(fill, w));
