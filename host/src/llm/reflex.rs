@@ -27,6 +27,7 @@ mod explicit;
 mod fill;
 mod group;
 mod honest;
+mod leftover;
 mod plan;
 mod query;
 mod rank;

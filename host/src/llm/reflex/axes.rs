@@ -10,7 +10,9 @@ use crate::llm::prompt::ColumnKind;
 use super::aggregate::mean_of_columns;
 use super::asked::{put_query, result_columns};
 use super::column::date_column;
+use super::condition::leads;
 use super::fill::{Fill, Prior};
+use super::leftover::is_negation;
 use super::query::Query;
 use super::schema::{Arg, Use, first};
 use super::template::Item;
@@ -125,6 +127,10 @@ fn by_cue(fill: &mut Fill<'_>) {
         let word = &fill.words[i];
         if fill.used[i] || !matches!(word.shape, Shape::Plain | Shape::Quoted) {
             continue;
+        }
+        // What follows says which rows, and no column.
+        if is_negation(&word.norm) || (leads(&word.norm) && word.norm != "only") {
+            break;
         }
         match cues.get(&key(&word.norm)).filter(|_| word.norm != "and" && !word.is_content()) {
             Some(arg) => {

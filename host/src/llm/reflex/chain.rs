@@ -7,9 +7,9 @@ use crate::llm::prompt::{ChatMessage, Column};
 use super::clause::{split, verbs};
 use super::column::Columns;
 use super::draft::{Draft, best};
-use super::scene::{Scene, Source};
+use super::scene::{Scene, Source, is_computed};
 use super::schema::{Use, first};
-use super::word::{Shape, Word, is_reference, words};
+use super::word::{Shape, Word, is_reference, key, words};
 
 /// One call of the plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,13 +45,15 @@ struct Trail {
     result: Option<Left>,
     /// The last file that was read.
     source: Option<Source>,
+    /// This message named that file: it is not from the conversation.
+    opened: bool,
     /// The last phrase that said what something is about.
     phrase: String,
 }
 
 /// The steps of the scene's message, or what stands in the way.
 pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>, String> {
-    let said = words(scene.text);
+    let said = scene.words(scene.text);
     if said.len() > MAX_WORDS {
         return Err(format!("the message has {} words, more than the {MAX_WORDS} that the rules read", said.len()));
     }
@@ -74,6 +76,7 @@ pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>
             None => match opened(&scene, clause) {
                 Some(source) => {
                     trail.source = Some(source);
+                    trail.opened = true;
                     trail.result = None;
                 }
                 None => return Err(format!("\"{}\" was not understood", scene.slice(clause))),
@@ -89,7 +92,7 @@ pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>
 /// The table that the conversation named last, if it is still there.
 fn mentioned(scene: &Scene, messages: &[ChatMessage]) -> Option<Source> {
     messages.iter().rev().find_map(|message| {
-        let said = words(&message.text);
+        let said = scene.words(&message.text);
         said.iter()
             .rev()
             .filter(|w| w.shape == Shape::File)
@@ -134,11 +137,17 @@ fn is_saving(word: &Word) -> bool {
 
 /// The draft of a clause from the first file that it makes sense with; an error says why none does.
 fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<Draft>, String> {
-    let named = clause.iter().find(|w| {
+    let named = clause.iter().enumerate().find(|(i, w)| {
+        // "top 3 cities" is about a column, "in cities" about a file.
+        let placed = i.checked_sub(1).is_some_and(|j| matches!(clause[j].norm.as_str(), "from" | "in"));
         w.shape == Shape::File
-            || (w.shape == Shape::Plain && w.is_content() && scene.file(&w.raw).is_some_and(|f| f.path.contains('.')))
+            || (w.shape == Shape::Plain
+                && w.is_content()
+                && scene.file(&w.raw).is_some_and(|f| f.path.contains('.'))
+                && (placed || !is_column_of(scene, w)))
     });
-    if let Some(word) = named.filter(|w| w.shape == Shape::File || !is_column_of(scene, w)) {
+    let named = named.map(|(_, word)| word);
+    if let Some(word) = named {
         // A file that is not there yet is a file of unknown columns.
         let unknown = || Source { path: word.raw.clone(), columns: None, groups: 0 };
         let source = scene.file(&word.raw).cloned().unwrap_or_else(unknown);
@@ -149,37 +158,79 @@ fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<Draft>
     let result = trail.result.as_ref().filter(|r| refers || !r.doubtful);
     candidates.extend(result.map(|r| r.source.clone()));
     candidates.extend(trail.source.clone());
+    let from_before = trail.steps.is_empty() && !trail.opened;
     let mut worst = None;
+    let mut fallback = None;
     for source in &candidates {
         match best(scene, clause, Some(source)) {
-            Some(draft) if draft.problems.is_empty() => return Ok(Some(draft)),
-            other => worst = worst.or(other),
+            // After an earlier message, "average temperature" is about the data and not about means that a run left.
+            Some(draft) if fits_well(&draft) && from_before && !refers && is_secondhand(&draft, source) => {
+                fallback = fallback.or(Some(draft));
+            }
+            Some(draft) if fits_well(&draft) && from_before => return Ok(Some(told(scene, draft, source))),
+            Some(draft) if fits_well(&draft) => return Ok(Some(draft)),
+            other => worst = nearer(worst, other),
         }
     }
-    let mut fits: Vec<Draft> = Vec::new();
+    let mut fits: Vec<(Draft, &Source)> = Vec::new();
     for table in scene.tables() {
         match best(scene, clause, Some(table)) {
-            Some(draft) if draft.problems.is_empty() && !draft.took_source && draft.prior.is_none() => {
+            Some(draft) if fits_well(&draft) && !draft.took_source && draft.prior.is_none() => {
                 return Ok(Some(draft));
             }
-            Some(draft) if draft.problems.is_empty() => fits.push(draft),
-            other => worst = worst.or(other),
+            Some(draft) if fits_well(&draft) => fits.push((draft, table)),
+            other => worst = nearer(worst, other),
         }
+    }
+    if fits.iter().any(|(draft, table)| !is_secondhand(draft, table)) {
+        fits.retain(|(draft, table)| !is_secondhand(draft, table));
+    } else if fallback.is_some() {
+        return Ok(fallback);
     }
     match fits.len() {
         0 if worst.is_some() => settle(worst),
         0 => settle(best(scene, clause, None)),
-        1 => Ok(fits.pop()),
+        1 => Ok(fits.pop().map(|(draft, table)| told(scene, draft, table))),
         _ => Err(format!(
-            "\"{}\" could be about more than one file; {}; name one of them",
+            "\"{}\" could be about more than one file: {}; name one of them",
             scene.slice(clause),
-            scene.holdings()
+            fits.iter().map(|(_, table)| table.path.as_str()).collect::<Vec<_>>().join(", ")
         )),
     }
 }
 
+/// Of two drafts that cannot be run, the one that understood more.
+fn nearer(a: Option<Draft>, b: Option<Draft>) -> Option<Draft> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if b.score > a.score { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}
+
+fn fits_well(draft: &Draft) -> bool {
+    draft.problems.is_empty()
+}
+
+/// Says which table was read where the message named none and there are more.
+fn told(scene: &Scene, mut draft: Draft, source: &Source) -> Draft {
+    if (draft.took_source || draft.prior.is_some()) && scene.tables().count() > 1 {
+        draft.notes.push(format!("no file was named, and {} was read", source.path));
+    }
+    draft
+}
+
+/// Whether a draft computes with what a run computed, such as a mean of means.
+fn is_secondhand(draft: &Draft, source: &Source) -> bool {
+    let args = draft.args.values().chain(draft.prior.iter().flat_map(|p| p.args.values()));
+    let texts = args.filter_map(Value::as_array).flatten().filter_map(Value::as_str);
+    let inner = |text: &str| text.split_once('(').map(|(_, rest)| rest.split(')').next().unwrap_or(rest).to_owned());
+    let named: Vec<String> = texts.filter_map(inner).collect();
+    source.columns.iter().flat_map(|all| all.iter()).any(|c| is_computed(&c.name) && named.contains(&c.name))
+}
+
 fn is_column_of(scene: &Scene, word: &Word) -> bool {
-    scene.tables().any(|t| t.columns.iter().flat_map(|c| c.iter()).any(|c| c.name.eq_ignore_ascii_case(&word.norm)))
+    let mut columns = scene.tables().flat_map(|t| t.columns.iter().flat_map(|c| c.iter()));
+    columns.any(|c| c.name.eq_ignore_ascii_case(&word.norm) || key(&c.name.to_lowercase()) == word.key)
 }
 
 fn settle(draft: Option<Draft>) -> Result<Option<Draft>, String> {

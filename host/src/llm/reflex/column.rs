@@ -118,6 +118,9 @@ impl Columns {
     }
 
     fn look_up(&self, phrase: &str, reach: Reach) -> Found {
+        if let Some(exact) = self.list.iter().find(|c| c.name == phrase) {
+            return Found::One(exact.name.clone());
+        }
         let said = parts(phrase);
         if said.is_empty() {
             return Found::Nothing;
@@ -140,7 +143,10 @@ impl Columns {
                     || (name.single && name.first.chars().count() >= 3 && is_cut(&name.first, &close)))
         };
         let words: [Rule; 2] = [&|name| wanted.iter().all(|w| name.bare_keys.contains(w)), &cut];
-        let spelling: [Rule; 1] = [&|name| is_near(&close, &name.whole) || is_near(&close, &name.bare)];
+        // "rainy" is no slip of rain.
+        let adjective = |name: &str| close.strip_suffix('y').is_some_and(|stem| stem == name);
+        let spelling: [Rule; 1] =
+            [&|name| (is_near(&close, &name.whole) || is_near(&close, &name.bare)) && !adjective(&name.bare)];
         let rules = names
             .iter()
             .chain(words.iter().filter(|_| reach >= Reach::Words))

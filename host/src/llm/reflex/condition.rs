@@ -5,11 +5,35 @@ use crate::llm::prompt::ColumnKind;
 use super::aggregate::function;
 use super::column::{Reach, is_unit, only};
 use super::query::Reader;
-use super::word::{Shape, Word, count, key, number};
+use super::word::{Shape, count, key, number};
 
 /// Words that lead to a condition and mean nothing once it was read.
 pub(super) fn leads(norm: &str) -> bool {
     matches!(norm, "where" | "when" | "whose" | "if" | "only" | "having" | "had" | "while")
+}
+
+/// The name of a month, in full or cut to three letters.
+pub(super) fn is_month(norm: &str) -> bool {
+    const MONTHS: [&str; 12] = [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ];
+    norm == "sept" || MONTHS.iter().any(|m| norm == *m || (norm.len() == 3 && m.starts_with(norm)))
+}
+
+pub(super) fn is_season(norm: &str) -> bool {
+    let one = norm.strip_suffix('s').unwrap_or(norm);
+    matches!(one, "winter" | "spring" | "summer" | "autumn" | "fall" | "season")
 }
 
 /// Comparisons, longest first.
@@ -87,6 +111,9 @@ pub(super) fn read(reader: &mut Reader) {
             None => i += 1,
         }
     }
+    if let Some(problem) = contradiction(&reader.query.conditions) {
+        reader.query.problems.push(problem);
+    }
     let either = reader.words.iter().any(|w| w.norm == "or");
     if either && !reader.query.conditions.is_empty() {
         reader.query.problems.push("conditions that are joined with \"or\" are not understood".to_owned());
@@ -130,7 +157,7 @@ fn value(reader: &Reader, i: usize, sign: &str) -> Option<(String, usize)> {
         Shape::Plain if !matches!(sign, "=" | "!=" | "contains") => (spoken()?, i + 1),
         Shape::Plain => {
             let mut end = i + 1;
-            while word.is_name() && reader.word(end).is_some_and(Word::is_name) {
+            while word.is_name() && reader.word(end).is_some_and(|w| w.is_name() && !is_month(&w.norm)) {
                 end += 1;
             }
             let raw: Vec<&str> = reader.words[i..end].iter().map(|w| w.raw.as_str()).collect();
@@ -267,7 +294,7 @@ fn period(reader: &Reader, i: usize) -> Option<Period> {
 
 /// "in Oslo", "for New York": a name where the table has one column of text. The word may not be a month or a column.
 fn name(reader: &mut Reader, i: usize) -> Option<usize> {
-    if !matches!(reader.norm(i), "in" | "for" | "at" | "of" | "from") {
+    if !matches!(reader.norm(i), "in" | "for" | "at" | "of" | "from" | "only") {
         return None;
     }
     let column = only(reader.columns?, ColumnKind::Text)?.to_owned();
@@ -282,7 +309,22 @@ fn name(reader: &mut Reader, i: usize) -> Option<usize> {
     {
         return None;
     }
+    // "in March" is a time and no place, unless the column holds such names.
+    let is_time = is_month(reader.norm(start)) || is_season(reader.norm(start));
+    let column_has = ["month", "season"].iter().any(|part| column.to_lowercase().contains(part));
+    if is_time && !column_has {
+        return None;
+    }
     let (text, end) = value(reader, start, "=")?;
     reader.query.conditions.push(format!("{column} = {text}"));
     Some(end)
+}
+
+/// No row can be equal to two values.
+fn contradiction(conditions: &[String]) -> Option<String> {
+    let equal = || conditions.iter().filter_map(|c| c.split_once(" = ").map(|(column, _)| (c, column)));
+    equal().find_map(|(a, column)| {
+        let (b, _) = equal().find(|(b, other)| *other == column && *b != a)?;
+        Some(format!("no row fits both `{a}` and `{b}`; ask for one at a time, or say \"by {column}\""))
+    })
 }

@@ -7,8 +7,10 @@ use serde_json::{Map, Value, json};
 use crate::llm::prompt::Column;
 
 use super::column::{Found, Reach, date_column};
+use super::condition::leads;
 use super::fill::{Fill, Prior};
 use super::group::time_noun;
+use super::leftover;
 use super::query::{is_asking, is_keyword, is_row};
 use super::scene::{Scene, Source};
 use super::schema::{self, Arg, Use, choices};
@@ -91,6 +93,8 @@ fn drafts(
         produces: None,
         groups: 0,
         queried: false,
+        narrowed: false,
+        named: false,
     };
     let mut out = Vec::new();
     let arg = |name: &str| args.iter().find(|a| a.name == name);
@@ -142,11 +146,13 @@ fn fits(fill: &Fill, arg: &Arg, span: &[Word]) -> Option<i32> {
         (Use::Integer | Use::Number | Use::Limit, [one]) if one.shape == Shape::Number => Some(2),
         (Use::Save, [one]) if one.shape == Shape::File => Some(2),
         (Use::Column, _) => {
-            let joined = span.iter().any(|w| !w.is_content() && matches!(w.key.as_str(), "by" | "from" | "with"));
+            let joined = span.iter().any(|w| !w.is_content() && matches!(w.key.as_str(), "by" | "from" | "with"))
+                || span.iter().skip(1).any(|w| w.norm == "for" || narrows(w));
             column_fit(fill, span).filter(|_| !joined && !content.iter().any(literal))
         }
         (Use::Columns, []) => span.iter().any(|w| is_reference(&w.norm)).then_some(1),
         (Use::Columns, _) if content.iter().any(literal) => None,
+        (Use::Columns, _) if span.iter().skip(1).any(narrows) => None,
         (Use::Columns, _) => span
             .split_inclusive(|w| w.norm == "and" || w.mark == super::word::Mark::Comma)
             .map(|item| column_fit(fill, item))
@@ -154,6 +160,11 @@ fn fits(fill: &Fill, arg: &Arg, span: &[Word]) -> Option<i32> {
         (Use::Text | Use::Title, [_, ..]) => Some(1),
         _ => None,
     }
+}
+
+/// A word after which no column is named but rows are chosen.
+fn narrows(word: &Word) -> bool {
+    word.shape == Shape::Plain && (leftover::is_negation(&word.norm) || leads(&word.norm))
 }
 
 fn column_fit(fill: &Fill, span: &[Word]) -> Option<i32> {
@@ -201,21 +212,17 @@ fn laid<'a>(mut fill: Fill<'a>, alignment: &Alignment, prior: Option<(usize, &'a
 /// Closes a draft, unless too little of the clause was understood.
 fn finish(mut fill: Fill, skill: usize, evidence: usize) -> Option<Draft> {
     let refers = fill.refers();
-    let unused: Vec<usize> = (0..fill.words.len())
-        .filter(|i| {
-            let word = &fill.words[*i];
-            !fill.used[*i]
-                && word.is_content()
-                && !(word.shape == Shape::Plain
-                    && (fill.lexicon.contains(&word.key) || is_asking(word) || is_row(word)))
-        })
-        .collect();
+    let unused = leftover::unused(&fill);
     let content = fill.words.iter().filter(|w| w.is_content()).count();
     let first = fill.words.iter().position(Word::is_content);
-    let lost = first.is_some_and(|i| unused.contains(&i)) || unused.len() * 3 > content;
+    // An operator that nothing took is worth saying, however little of the rest was understood.
+    let says = unused.iter().any(|i| fill.words[*i].shape == Shape::Plain && leftover::is_operator(&fill.words[*i]));
+    let lost = first.is_some_and(|i| unused.contains(&i)) || (unused.len() * 3 > content && !says && !fill.queried);
     if evidence == 0 || (lost && content > 0) {
         return None;
     }
+    let problem = leftover::problem(&fill, &unused);
+    fill.problems.extend(problem);
     let file = schema::first(fill.args, Use::File).copied();
     let mut took_source = false;
     if let Some(file) = file
@@ -233,10 +240,14 @@ fn finish(mut fill: Fill, skill: usize, evidence: usize) -> Option<Draft> {
         };
         fill.problems.push(what);
     }
-    let phrase = phrase(&fill);
+    let phrase = phrase(&fill, &unused);
     if let Some(title) = schema::first(fill.args, Use::Title)
         && !fill.out.contains_key(title.name)
         && !phrase.is_empty()
+        && !fill
+            .args
+            .iter()
+            .any(|a| a.used == Use::Column && fill.out.get(a.name).is_some_and(|v| *v == json!(phrase.clone())))
     {
         fill.out.insert(title.name.to_owned(), json!(sentence(&phrase)));
     }
@@ -268,7 +279,7 @@ fn ordered(args: &[Arg], mut out: Map<String, Value>) -> Map<String, Value> {
 
 /// What the clause is about: its words without the skill's own at the front, files, values of an `enum` and fillers at
 /// both ends.
-fn phrase(fill: &Fill) -> String {
+fn phrase(fill: &Fill, unused: &[usize]) -> String {
     let choice = |w: &Word| {
         fill.args
             .iter()
@@ -277,13 +288,12 @@ fn phrase(fill: &Fill) -> String {
     };
     let outer = |w: &Word| {
         !w.is_content()
-            || is_asking(w)
-            || is_row(w)
+            || ((is_asking(w) || is_row(w)) && !fill.is_column(&w.raw))
             || choice(w)
             || (fill.lexicon.contains(&w.key) && !fill.is_column(&w.raw) && super::aggregate::function(w).is_none())
     };
     let mut words: Vec<&Word> = Vec::new();
-    for (i, word) in fill.words.iter().enumerate() {
+    for (i, word) in fill.words.iter().enumerate().filter(|(i, _)| !unused.contains(i)) {
         if fill.aside[i] || matches!(word.shape, Shape::File | Shape::Url | Shape::Quoted) {
             // The preposition before a file goes with it.
             while words.last().is_some_and(|w| !w.is_content()) {

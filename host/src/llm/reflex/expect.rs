@@ -35,7 +35,7 @@ pub(super) fn of_call(card: &SkillCard, call: &Map<String, Value>, produces: Opt
     let mut parts = Vec::new();
     let as_json = call.get("format").is_some_and(|f| f == "json");
     if let Some(columns) = produces.filter(|c| !c.is_empty() && !as_json) {
-        let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+        let names: Vec<String> = columns.iter().map(|c| quoted(&c.name)).collect();
         let filtered = known.iter().any(|a| a.used == Use::Condition && call.contains_key(a.name));
         let grouped = known.iter().any(|a| matches!(a.used, Use::Aggregate) && call.contains_key(a.name));
         let which = match names.as_slice() {
@@ -47,7 +47,7 @@ pub(super) fn of_call(card: &SkillCard, call: &Map<String, Value>, produces: Opt
         parts.push(if filtered && !grouped { which } else { format!("{which} and at least 1 row") });
     }
     if let Some(path) = first(&known, Use::Save).and_then(|a| call.get(a.name)).and_then(Value::as_str) {
-        parts.push(format!("the file {path}"));
+        parts.push(format!("the file {}", quoted(path)));
     }
     let kinds = written_kinds(card);
     if !kinds.is_empty() {
@@ -86,14 +86,16 @@ fn written_kinds(card: &SkillCard) -> Vec<String> {
 /// An expectation's text in parts.
 pub(super) fn parse(text: &str) -> Vec<Expect> {
     let mut out = Vec::new();
-    for part in text.split([',', ';', '\n']).flat_map(|p| p.split(" and ")) {
+    for part in parts(text) {
         let part = part.trim().trim_end_matches('.').trim_start_matches("and ");
         if part.is_empty() {
             continue;
         }
         match (one(part), out.last_mut()) {
             // What follows a list of columns or endings goes on with it.
-            (Expect::Unknown(name), Some(Expect::Columns(columns))) if is_name(&name) => columns.push(name),
+            (Expect::Unknown(name), Some(Expect::Columns(columns))) if is_name(&name) || is_backticked(&name) => {
+                columns.push(unquoted(&name));
+            }
             (Expect::Unknown(ending), Some(Expect::Files(endings))) if ending.starts_with('.') && is_name(&ending) => {
                 endings.push(ending)
             }
@@ -103,7 +105,40 @@ pub(super) fn parse(text: &str) -> Vec<Expect> {
     out
 }
 
-fn is_name(text: &str) -> bool {
+/// The text cut at commas, semicolons, ends of lines and "and", but not inside of backticks.
+fn parts(text: &str) -> Vec<&str> {
+    let mut out = Vec::new();
+    let (mut start, mut inside) = (0, false);
+    for (i, c) in text.char_indices() {
+        inside ^= c == '`';
+        let cut = match c {
+            ',' | ';' | '\n' => Some(1),
+            ' ' if text[i..].starts_with(" and ") => Some(" and ".len()),
+            _ => None,
+        };
+        if let Some(len) = cut.filter(|_| !inside && i >= start) {
+            out.push(&text[start..i]);
+            start = i + len;
+        }
+    }
+    out.push(&text[start.min(text.len())..]);
+    out
+}
+
+/// A name as it stands in an expectation: in backticks unless it is one word.
+fn quoted(name: &str) -> String {
+    if (is_name(name) || name.contains('`')) && name != "and" { name.to_owned() } else { format!("`{name}`") }
+}
+
+fn unquoted(name: &str) -> String {
+    name.strip_prefix('`').and_then(|n| n.strip_suffix('`')).unwrap_or(name).to_owned()
+}
+
+fn is_backticked(text: &str) -> bool {
+    text.len() > 2 && text.starts_with('`') && text.ends_with('`')
+}
+
+pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_-.()".contains(c))
 }
 
@@ -113,10 +148,10 @@ fn one(part: &str) -> Expect {
     match words.as_slice() {
         ["exit", "code", n] => n.parse().map_or_else(|_| Expect::Unknown(part.to_owned()), Expect::Exit),
         ["a", "table", "with", "a", "column", name @ ..] | ["a", "column", name @ ..] if !name.is_empty() => {
-            Expect::Columns(vec![name.join(" ")])
+            Expect::Columns(vec![unquoted(&name.join(" "))])
         }
         ["a", "table", "with", "the", "columns", name @ ..] | ["the", "columns", name @ ..] if !name.is_empty() => {
-            Expect::Columns(vec![name.join(" ")])
+            Expect::Columns(vec![unquoted(&name.join(" "))])
         }
         ["at", "least", n, "row" | "rows"] => n.parse().map_or_else(|_| Expect::Unknown(part.to_owned()), Expect::Rows),
         ["files" | "file", "ending", "in", ending] | ["a", "file", "ending", "in", ending]
@@ -124,7 +159,9 @@ fn one(part: &str) -> Expect {
         {
             Expect::Files(vec![(*ending).to_owned()])
         }
-        ["the", "file", path] if path.contains('.') => Expect::File((*path).to_owned()),
+        ["the", "file", path @ ..] if path.len() == 1 && path[0].contains('.') || is_backticked(&path.join(" ")) => {
+            Expect::File(unquoted(&path.join(" ")))
+        }
         ["contains" | "containing", ..] => quoted().map_or_else(|| Expect::Unknown(part.to_owned()), Expect::Contains),
         ["not", "empty"] | ["non-empty"] => Expect::NotEmpty,
         _ => Expect::Unknown(part.to_owned()),
@@ -146,8 +183,11 @@ pub(super) fn failing(expect: &Expect, report: &TaskReport) -> Option<String> {
         Expect::Columns(wanted) => {
             let mut have = table().map(|t: Table| t.columns).unwrap_or_default();
             // A header that is set with single spaces reads as one cell.
-            if let [one] = have.as_slice() {
-                have = one.split_whitespace().map(str::to_owned).collect();
+            if have.len() == 1 {
+                let words: Vec<String> = have[0].split_whitespace().map(str::to_owned).collect();
+                if words.len() > 1 {
+                    have.extend(words);
+                }
             }
             let fold = |s: &str| s.to_lowercase().replace([' ', '-'], "_");
             let missing: Vec<&str> =
@@ -197,6 +237,17 @@ mod tests {
             parse("a table with the columns month, mean_t and sum_r and at least 1 row, the file m.csv"),
             [Expect::Columns(names(&["month", "mean_t", "sum_r"])), Expect::Rows(1), Expect::File("m.csv".to_owned())]
         );
+        assert_eq!(
+            parse(
+                "a table with the columns `Order Date`, `mean_Unit Price` and `A and B` and at least 1 row, the file `my m.csv`"
+            ),
+            [
+                Expect::Columns(names(&["Order Date", "mean_Unit Price", "A and B"])),
+                Expect::Rows(1),
+                Expect::File("my m.csv".to_owned())
+            ]
+        );
+        assert_eq!(parse("a table with a column `Customer Name`"), [Expect::Columns(names(&["Customer Name"]))]);
         assert_eq!(parse("files ending in .svg and .png"), [Expect::Files(names(&[".svg", ".png"]))]);
         assert_eq!(
             parse("all tests pass, exit code 0"),

@@ -12,6 +12,7 @@ use super::asked::{put_query, result_columns};
 use super::choice;
 use super::column::{Columns, Found, Reach, date_column, missing};
 use super::group::time_noun;
+use super::leftover::is_operator;
 use super::query::{self, Query, is_asking};
 use super::scene::{Scene, Source};
 use super::schema::{Arg, Use, choices, value};
@@ -48,6 +49,10 @@ pub(super) struct Fill<'a> {
     pub groups: usize,
     /// Something was read as a query.
     pub queried: bool,
+    /// A condition was read.
+    pub narrowed: bool,
+    /// Columns to show were named.
+    pub named: bool,
 }
 
 impl<'a> Fill<'a> {
@@ -154,9 +159,16 @@ impl<'a> Fill<'a> {
         let rows = self.source.map(Source::own_words).unwrap_or_default();
         let own: Vec<&Word> = words
             .iter()
-            .filter(|w| w.is_content() && !is_asking(w) && w.key != "column" && !rows.contains(&w.key))
-            .filter(|w| !self.lexicon.contains(&w.key) || self.is_column(&w.raw))
+            .filter(|w| {
+                w.is_content() && (!is_asking(w) || w.norm == "only") && w.key != "column" && !rows.contains(&w.key)
+            })
+            .filter(|w| !self.lexicon.contains(&w.key) || is_operator(w) || self.is_column(&w.raw))
             .collect();
+        // "only rain": naming a column is all that "only" asks for.
+        let own = match own.as_slice() {
+            [first, rest @ ..] if first.norm == "only" => rest.to_vec(),
+            all => all.to_vec(),
+        };
         if own.is_empty() {
             return Err(None);
         }
@@ -180,7 +192,7 @@ impl<'a> Fill<'a> {
         }
         // "wind speed" where only wind is a column.
         if let [head @ .., last] = own.as_slice()
-            && !query::is_keyword(last)
+            && matches!(last.norm.as_str(), "speed" | "size" | "rate" | "count" | "sum" | "total")
             && let Found::One(name) =
                 columns.resolve(&head.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" "), Reach::Words)
         {
@@ -253,7 +265,9 @@ impl<'a> Fill<'a> {
         let columns = self.joined_columns();
         let rows = self.source.map(Source::own_words).unwrap_or_default();
         let mut query = query::read(&words, columns.as_deref(), &rows);
-        let own = |i: &usize| !self.lexicon.contains(&words[*i].key) && words[*i].key != "column";
+        let own = |i: &usize| {
+            is_operator(&words[*i]) || (!self.lexicon.contains(&words[*i].key) && words[*i].key != "column")
+        };
         query.leftover = query.leftover.iter().filter(|i| own(i)).map(|i| free[*i]).collect();
         (query, free)
     }
@@ -291,6 +305,8 @@ impl<'a> Fill<'a> {
         }
         self.score += 2 * query.weight() as i32;
         self.queried = true;
+        self.narrowed = !query.conditions.is_empty();
+        self.named = !query.columns.is_empty();
         put_query(&query, self.args, &mut self.out, &mut self.problems);
         self.notes.append(&mut query.notes);
         self.problems.append(&mut query.problems);

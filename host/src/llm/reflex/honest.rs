@@ -1,6 +1,7 @@
 //! Honest plans: what reflex says when it cannot plan something, and what it could do instead.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use crate::graph::plan::Plan;
 use crate::graph::report::Correction;
@@ -9,7 +10,7 @@ use crate::llm::prompt::ColumnKind;
 use super::chain::steps;
 use super::column::{date_column, only};
 use super::plan::{msg, shortened};
-use super::scene::{Scene, Source};
+use super::scene::{Scene, Source, is_computed};
 use super::schema::{Use, choices};
 use super::template::{Item, parse};
 use super::vocabulary::Vocabulary;
@@ -20,7 +21,7 @@ pub(super) const VERBATIM: &str = "Tell the user, word for word:\n\n";
 
 const WHO: &str = "I am reflex, the rule-based model that is built into kiso. I am not a language model.";
 const HOW: &str =
-    "For requests in free language, set a language model in config.toml, such as `model = \"provider:model\"`.";
+    "Requests in free language need a language model (language models come with a later version of kiso).";
 
 /// A plan that does nothing but say why nothing can be done.
 pub(super) fn blocked(message: &str, why: &str, scene: &Scene) -> Plan {
@@ -62,25 +63,40 @@ fn offers(scene: &Scene) -> String {
             false => vec![format!("Installed skills: {}; {}.", names.join(", "), scene.holdings())],
         };
     }
-    lines.push(
-        "- `SKILL key=value …` calls an installed skill as it stands, and `$ COMMAND` runs a command.".to_owned(),
-    );
+    if !scene.skills.is_empty() {
+        if scene.tables().next().is_none() {
+            lines.push("- Give me a table: `kiso run --file data.csv \"describe data.csv\"`".to_owned());
+        }
+        lines.push("- `SKILL key=value …` calls an installed skill as it stands.".to_owned());
+    }
     lines.join("\n")
 }
 
 /// Sentences made from the skills' examples and the files at hand; only those that the rules do plan. Of every skill
 /// the one that says most, then of every skill the next.
 pub(super) fn suggestions(scene: &Scene, most: usize) -> Vec<String> {
+    // What needs an address that nobody gave is offered where nothing else is.
+    let out = sentences(scene, most, &|sentence| !sentence.contains("://"));
+    if out.is_empty() { sentences(scene, most, &|_| true) } else { out }
+}
+
+fn sentences(scene: &Scene, most: usize, wanted: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut of_each: Vec<_> = scene
         .skills
         .iter()
         .map(|skill| {
             let mut examples: Vec<&String> = skill.card.examples.iter().collect();
             examples.sort_by_key(|example| Reverse(example.matches('{').count()));
-            let sentences = examples.into_iter().filter_map(|e| made(skill, e, scene));
-            sentences.filter(|sentence| {
+            let made = examples.into_iter().filter_map(|e| made(skill, e, scene)).filter(|s| wanted(s));
+            // One sentence of every shape: the same arguments again would be the same offer again.
+            let mut shapes: BTreeSet<Vec<String>> = BTreeSet::new();
+            made.filter(move |sentence| {
                 let trial = Scene { text: sentence, ..scene.clone() };
-                steps(&trial, &[]).is_ok()
+                let Ok(planned) = steps(&trial, &[]) else { return false };
+                let look = [Use::Choice, Use::Title];
+                let looks = |name: &String| skill.args.iter().any(|a| a.name == name && look.contains(&a.used));
+                let args = planned.iter().flat_map(|step| step.args.keys()).filter(|name| !looks(name));
+                shapes.insert(args.cloned().collect())
             })
         })
         .collect();
@@ -98,8 +114,11 @@ pub(super) fn suggestions(scene: &Scene, most: usize) -> Vec<String> {
 
 /// An example with its slots filled from the scene; nothing if one cannot be.
 fn made(skill: &Vocabulary, example: &str, scene: &Scene) -> Option<String> {
-    let mut files = scene.tables().chain(scene.files.iter().filter(|f| f.columns.is_none()));
-    let table = scene.tables().next();
+    // What a user gave comes before what a run computed.
+    let computed = |f: &&Source| f.columns.iter().flat_map(|c| c.iter()).any(|c| is_computed(&c.name));
+    let (derived, given): (Vec<&Source>, Vec<&Source>) = scene.tables().partition(computed);
+    let table = given.first().or(derived.first()).copied();
+    let mut files = given.iter().chain(&derived).copied().chain(scene.files.iter().filter(|f| f.columns.is_none()));
     let columns = table.and_then(|t| t.columns.as_deref()).unwrap_or_default();
     let number = columns.iter().find(|c| c.kind == ColumnKind::Number).map(|c| c.name.as_str());
     let along = || date_column(columns).or(only(columns, ColumnKind::Text));

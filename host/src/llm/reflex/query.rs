@@ -86,6 +86,7 @@ pub(super) fn read(words: &[Word], columns: Option<&Columns>, rows: &BTreeSet<St
     rank::read(&mut reader);
     group::read(&mut reader);
     aggregate::read(&mut reader);
+    rank::settle(&mut reader.query);
     reader.query.leftover = (0..words.len())
         .filter(|i| !reader.taken[*i] && !reader.is_row(&words[*i]) && !is_understood_anyway(&words[*i], &reader.query))
         .collect();
@@ -95,11 +96,13 @@ pub(super) fn read(words: &[Word], columns: Option<&Columns>, rows: &BTreeSet<St
 /// Words that ask, that name rows, or that lead to something that another reading took.
 fn is_understood_anyway(word: &Word, query: &Query) -> bool {
     word.shape == Shape::Plain
-        && (is_asking(word)
+        && word.norm != "or"
+        && ((is_asking(word) && word.norm != "only")
             || is_filler(&word.norm)
             || is_joint(&word.norm)
             || is_reference(&word.norm)
             || (!query.conditions.is_empty() && condition::leads(&word.norm))
+            || (!query.columns.is_empty() && word.norm == "only")
             || (query.limit.is_some() && group::is_time_noun(&word.norm)))
 }
 

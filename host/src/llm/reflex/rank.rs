@@ -6,7 +6,7 @@ use crate::llm::prompt::ColumnKind;
 use super::aggregate::function;
 use super::column::Reach;
 use super::group::{on_date, time_noun};
-use super::query::{Grouped, Reader};
+use super::query::{Grouped, Query, Reader};
 use super::word::{count, key};
 
 /// Superlatives that name the column's amount: which end comes first, and what a group of rows is ranked by if nothing
@@ -72,8 +72,11 @@ pub(super) fn is_rank_word(norm: &str) -> bool {
 pub(super) fn read(reader: &mut Reader) {
     let mut i = 0;
     while i < reader.words.len() {
-        let end =
-            sorted(reader, i).or_else(|| top(reader, i)).or_else(|| implied(reader, i)).or_else(|| named(reader, i));
+        let end = sorted(reader, i)
+            .or_else(|| first(reader, i))
+            .or_else(|| top(reader, i))
+            .or_else(|| implied(reader, i))
+            .or_else(|| named(reader, i));
         i = end.unwrap_or(i + 1).max(i + 1);
     }
 }
@@ -89,14 +92,68 @@ fn sorted(reader: &mut Reader, i: usize) -> Option<usize> {
     }
     let mut at = reader.skip(by + 1, &[]);
     let mut end = None;
-    while let Some((column, after)) = reader.column_at(at, Reach::Words) {
+    while let Some((key, after)) = sort_key(reader, at) {
         let (desc, after) = direction(reader, after);
-        reader.query.order.push((column, desc));
+        reader.query.order.push((key, desc));
         end = Some(after);
         at = after + usize::from(reader.norm(after) == "and");
     }
     reader.take(i, end?);
     end
+}
+
+/// A column, an aggregate (`mean_close`) or a time ("month"); [`settle`] looks whether the result has it.
+fn sort_key(reader: &Reader, i: usize) -> Option<(String, usize)> {
+    if let Some(((function, column), end)) = amount(reader, i) {
+        return Some((function.map_or(column.clone(), |f| format!("{f}_{column}")), end));
+    }
+    if let Some(name) = time_noun(reader.norm(i)) {
+        return Some((name.to_owned(), i + 1));
+    }
+    reader.word(i).filter(|w| function(w) == Some("count")).map(|_| ("count".to_owned(), i + 1))
+}
+
+/// ", highest first": by what is computed.
+fn first(reader: &mut Reader, i: usize) -> Option<usize> {
+    let (desc, end) = direction(reader, i);
+    if end <= i {
+        return None;
+    }
+    reader.query.order.push((String::new(), desc));
+    reader.take(i, end);
+    Some(end)
+}
+
+/// Once all is read: what a computed result is sorted by has to be one of its columns.
+pub(super) fn settle(query: &mut Query) {
+    let computed: Vec<&str> = query.compute.iter().map(|c| c.column.as_str()).collect();
+    let grouped: Vec<&str> = query.group.iter().map(|g| g.column.as_str()).collect();
+    for (key, _) in &mut query.order {
+        let of_key: Vec<&str> =
+            query.compute.iter().filter(|c| c.text.ends_with(&format!("({key})"))).map(|c| c.column.as_str()).collect();
+        let stands = match (key.as_str(), computed.as_slice()) {
+            ("", [one]) => Some(*one),
+            ("", []) if query.columns.len() == 1 => Some(query.columns[0].as_str()),
+            ("", _) => None,
+            (key, []) => grouped.is_empty().then_some(key).or(grouped.contains(&key).then_some(key)),
+            (key, all) if all.contains(&key) || grouped.contains(&key) => Some(key),
+            _ => match of_key.as_slice() {
+                [one] => Some(*one),
+                _ => None,
+            },
+        };
+        match stands {
+            Some(column) => *key = column.to_owned(),
+            None => {
+                let has = grouped.iter().chain(&computed).copied().collect::<Vec<_>>().join(", ");
+                let by = if key.is_empty() { "this".to_owned() } else { format!("`{key}`") };
+                query.problems.push(format!(
+                    "the result cannot be sorted by {by}; say \"sorted by\" and one of its columns{}{has}",
+                    if has.is_empty() { "" } else { ": " }
+                ));
+            }
+        }
+    }
 }
 
 /// "descending", "in descending order", "highest first"; without a word the smallest comes first.

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::graph::plan::{Plan, Task, TaskKind};
 use crate::llm::prompt::{FailureNote, Pieces};
 
+use super::expect::is_name;
 use super::plan::{NOTE, REPORT, close, msg, shortened};
 
 /// The plan that follows a failure.
@@ -49,15 +50,14 @@ fn gave_up(message: &str, failure: &FailureNote) -> Plan {
         failure.report.task.label(),
         if failure.reason.is_empty() { &trouble } else { &failure.reason }
     );
-    let notes = [
-        why.trim_end_matches('.').to_owned(),
-        "the plan was given up there, because reflex, the rule-based model that is built into kiso, has no rule for another way".to_owned(),
-        "a language model can try another way; set one in config.toml, such as `model = \"provider:model\"`".to_owned(),
-    ];
-    let mut detail = REPORT.to_owned();
-    for note in notes {
-        detail.push_str(&format!("\n{NOTE}{note}."));
-    }
+    // The reply shows the failed task with its own reason; what the review found is said nowhere else.
+    let found = match failure.report.trouble() {
+        Some(_) => String::new(),
+        None => format!("{}; ", why.trim_end_matches('.')),
+    };
+    let detail = format!(
+        "{REPORT}\n{NOTE}{found}the plan was given up there: reflex, the rule-based model that is built into kiso, has no rule for another way (language models come with a later version of kiso)."
+    );
     Plan { goal: shortened(message), tasks: vec![msg(detail)], blocked: Some(why) }
 }
 
@@ -69,9 +69,16 @@ fn named_repair(text: &str) -> Option<(String, String)> {
         let len = s[start..].find('`')?;
         Some(s[start..start + len].to_owned())
     };
-    let broken = quoted(before)?;
+    // Skills write "orders.csv has no column date; did you mean Order Date?" without quotes.
+    let bare = |s: &str| {
+        let marks = ["no column ", "unknown function ", "unknown part "];
+        let name = marks.iter().find_map(|mark| s.rsplit_once(mark))?.1.split(';').next()?.trim();
+        (!name.is_empty() && !name.contains('`')).then(|| name.to_owned())
+    };
+    let broken = bare(before).or_else(|| quoted(before))?;
     let near = match after.trim_start().strip_prefix('`') {
         Some(_) => quoted(after)?,
+        None if after.contains('?') => after.split(" or ").next()?.split('?').next()?.trim().to_owned(),
         None => after.split(|c: char| c.is_whitespace() || ",;?)".contains(c)).next()?.to_owned(),
     };
     (!near.is_empty() && near != broken).then_some((broken, near))
@@ -89,8 +96,21 @@ fn renamed(task: &Task, broken: &str, near: &str) -> Task {
     }
     let mut out = task.clone();
     out.args = task.args.as_ref().map(|args| walk(args, broken, near));
-    out.expect = task.expect.as_ref().map(|expect| replace_word(expect, broken, near));
+    out.expect = task.expect.as_ref().map(|expect| renamed_expectation(expect, broken, near));
     out
+}
+
+/// A name with spaces stands in backticks there.
+fn renamed_expectation(expect: &str, broken: &str, near: &str) -> String {
+    if is_name(near) || expect.contains('`') {
+        return replace_word(expect, broken, near);
+    }
+    let token = |token: &str| {
+        let name = token.trim_end_matches(',');
+        let new = replace_word(name, broken, near);
+        if new == name { token.to_owned() } else { format!("`{new}`{}", &token[name.len()..]) }
+    };
+    expect.split(' ').map(token).collect::<Vec<_>>().join(" ")
 }
 
 /// `rain` in `mean(rain)` and in `mean_rain`, but not in `train`.
@@ -119,6 +139,24 @@ mod tests {
         assert_eq!(
             named_repair("no column `tempp` in w.csv; near: `temp`, `temp_c`; columns: a"),
             pair("tempp", "temp")
+        );
+        for (message, broken, near) in [
+            (
+                "orders.csv has no column date; did you mean Order Date? Its columns: Order Date, Unit Price",
+                "date",
+                "Order Date",
+            ),
+            ("weather.csv has no column tmep; did you mean temp? Its columns: date", "tmep", "temp"),
+            ("a.csv has no column max; did you mean Max Temp or Max? Its columns: a", "max", "Max Temp"),
+            ("`men(temp)`: unknown function men; did you mean mean? There are mean, sum and p1 to p99", "men", "mean"),
+            ("`mnth(date)`: unknown part mnth; did you mean month? There are year, month", "mnth", "month"),
+        ] {
+            assert_eq!(named_repair(message), pair(broken, near), "{message}");
+        }
+        assert_eq!(named_repair("a.csv has no column x; its columns: a, b"), None);
+        assert_eq!(
+            renamed_expectation("a table with the columns mean_date and city, at least 1 row", "date", "Order Date"),
+            "a table with the columns `mean_Order Date` and city, at least 1 row"
         );
         assert_eq!(named_repair("no column `tempp`; near: temp"), pair("tempp", "temp"));
         assert_eq!(named_repair("there is no file `a.csv`"), None);

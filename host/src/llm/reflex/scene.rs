@@ -7,7 +7,7 @@ use crate::llm::prompt::{ColumnKind, FileCard};
 use super::column::{Columns, Found, Reach};
 use super::spelling::near_names;
 use super::vocabulary::Vocabulary;
-use super::word::key;
+use super::word::{Shape, Word, key, words_around};
 
 /// A file that a step can read.
 #[derive(Debug, Clone)]
@@ -71,6 +71,40 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// The words of a text, with the files and columns of this scene as single words.
+    pub fn words(&self, text: &str) -> Vec<Word> {
+        let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_lowercase();
+        let both = self.files.iter().flat_map(|f| [f.path.to_lowercase(), name(&f.path)]);
+        let mut spaced: Vec<String> = both.filter(|path| path.contains(char::is_whitespace)).collect();
+        spaced.sort_by_key(|path| std::cmp::Reverse(path.len()));
+        let mut words = words_around(text, &spaced);
+        for word in &mut words {
+            match word.shape {
+                Shape::Quoted if word.raw.contains('.') && self.file(&word.raw).is_some() => word.shape = Shape::File,
+                Shape::File if self.file(&word.raw).is_none() && self.is_dotted_column(&word.norm) => {
+                    word.shape = Shape::Plain;
+                }
+                _ => {}
+            }
+        }
+        words
+    }
+
+    /// `address.city`: a column, or one of its kin that is misspelt and has no ending of a file.
+    fn is_dotted_column(&self, norm: &str) -> bool {
+        const ENDINGS: [&str; 16] = [
+            "csv", "tsv", "json", "jsonl", "ndjson", "txt", "md", "html", "xml", "rss", "atom", "svg", "png", "pdf",
+            "log", "zip",
+        ];
+        let mut columns = self.tables().flat_map(|t| t.columns.iter().flat_map(|c| c.iter()));
+        let Some((base, ending)) = norm.rsplit_once('.') else { return false };
+        let is_file = ENDINGS.contains(&ending);
+        columns.any(|c| {
+            let own = c.name.to_lowercase();
+            own == norm || (!is_file && own.rsplit_once('.').is_some_and(|(b, _)| b == base))
+        })
+    }
+
     /// The file that `said` means: its path, its name, or its name without the extension, in any case.
     pub fn file(&self, said: &str) -> Option<&Source> {
         let said = said.trim_start_matches("/work/").trim_start_matches("./");
@@ -105,11 +139,14 @@ impl<'a> Scene<'a> {
         format!("there is no file `{said}`; {near}{}", self.holdings())
     }
 
-    /// "the workspace holds a, b" or that it is empty.
+    /// "the workspace holds a, b" or that it is empty: tables first, and no pictures.
     pub fn holdings(&self) -> String {
         const SHOWN: usize = 12;
-        let paths: Vec<&str> = self.files.iter().map(|f| f.path.as_str()).take(SHOWN).collect();
-        match (paths.len(), self.files.len() - paths.len()) {
+        let others = self.files.iter().filter(|f| f.columns.is_none() && !is_picture(&f.path));
+        let all: Vec<&str> = self.tables().chain(others).map(|f| f.path.as_str()).collect();
+        let paths = &all[..all.len().min(SHOWN)];
+        match (paths.len(), all.len() - paths.len()) {
+            (0, _) if !self.files.is_empty() => "the workspace holds only pictures".to_owned(),
             (0, _) => "the workspace is empty".to_owned(),
             (_, 0) => format!("the workspace holds {}", paths.join(", ")),
             (_, more) => format!("the workspace holds {} and {more} more", paths.join(", ")),
@@ -124,6 +161,17 @@ impl<'a> Scene<'a> {
             [] => "",
         }
     }
+}
+
+fn is_picture(path: &str) -> bool {
+    let ending = path.rsplit('.').next().unwrap_or_default().to_lowercase();
+    matches!(ending.as_str(), "svg" | "png" | "jpg" | "jpeg" | "gif" | "webp")
+}
+
+/// A column as queries name what they compute: `mean_rain_mm`.
+pub(super) fn is_computed(column: &str) -> bool {
+    const FUNCTIONS: [&str; 8] = ["mean", "sum", "min", "max", "median", "std", "count", "distinct"];
+    column.split_once('_').is_some_and(|(function, rest)| FUNCTIONS.contains(&function) && !rest.is_empty())
 }
 
 /// A quoted word without its quotes.

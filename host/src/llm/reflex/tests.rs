@@ -1,5 +1,6 @@
 //! What the rules make of messages, outputs and briefs.
 
 mod fixtures;
+mod honesty;
 mod judging;
 mod planning;

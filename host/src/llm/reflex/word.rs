@@ -75,6 +75,11 @@ impl Word {
 
 /// Cuts `text` into words.
 pub(super) fn words(text: &str) -> Vec<Word> {
+    words_around(text, &[])
+}
+
+/// Cuts `text` into words; a file that is known by one of these names, in lower case, is one word.
+pub(super) fn words_around(text: &str, names: &[String]) -> Vec<Word> {
     let mut out: Vec<Word> = Vec::new();
     let mut rest = 0;
     while let Some(c) = text[rest..].chars().next() {
@@ -85,6 +90,17 @@ pub(super) fn words(text: &str) -> Vec<Word> {
                 last.mark = Mark::Stop;
             }
             rest += c.len_utf8();
+            continue;
+        }
+        let known = |name: &&String| {
+            let end = rest + name.len();
+            text.get(rest..end).is_some_and(|part| part.to_lowercase() == **name)
+                && !text[end..].starts_with(char::is_alphanumeric)
+        };
+        if let Some(name) = names.iter().find(known) {
+            let at = rest..rest + name.len();
+            out.push(Word::new(&text[at.clone()], Shape::File, at.clone()));
+            rest = at.end;
             continue;
         }
         if let Some(close) = closing_quote(c)

@@ -144,7 +144,7 @@ pub(super) fn skills() -> Vec<SkillCard> {
     ]
 }
 
-fn table(path: &str, columns: &str) -> FileCard {
+pub(super) fn table(path: &str, columns: &str) -> FileCard {
     let column = |text: &str| {
         let (name, kind) = text.split_once(':').unwrap_or((text, "n"));
         let kind = match kind {
@@ -162,7 +162,12 @@ pub(super) fn weather() -> FileCard {
 }
 
 pub(super) fn market() -> FileCard {
-    table("market.csv", "date:d,open,high,low,close,volume")
+    table("market.csv", "day:d,open,high,low,close,volume")
+}
+
+/// What the first command of the README leaves.
+pub(super) fn monthly() -> FileCard {
+    table("mean-temperature-month.csv", "month:d,city:t,mean_temperature_c")
 }
 
 pub(super) fn cities() -> FileCard {

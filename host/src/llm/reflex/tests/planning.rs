@@ -146,7 +146,7 @@ fn a_blocked_plan_helps() {
     assert_eq!(plan.blocked.as_deref(), Some("\"make me a sandwich\" was not understood"));
     let text = &plan.tasks[0].detail;
     for part in
-        ["not a language model", "config.toml", "model = ", "- line chart of temperature_c by date from weather.csv"]
+        ["not a language model", "later version of kiso", "- line chart of temperature_c by date from weather.csv"]
     {
         assert!(text.contains(part), "{part} in {text}");
     }
@@ -209,13 +209,24 @@ fn repairs_once() {
     assert_eq!(blocked, "skill chart failed: no column `temp`; near: `temperature_c`");
 }
 
+/// The text that the skill `data` really writes.
+#[test]
+fn repairs_what_skills_say() {
+    let said = "orders.csv has no column temp; did you mean Max Temp? Its columns: Day, Max Temp";
+    let plan = planned(&failed(said, false));
+    assert_eq!(plan.blocked, None);
+    assert_eq!(plan.tasks[0].args.as_ref().unwrap()["y"], json!(["Max Temp"]));
+}
+
 #[test]
 fn repeats_what_may_pass_and_gives_up_otherwise() {
     assert_eq!(planned(&failed("timed out", true)).tasks[0], failed("timed out", true).failure.unwrap().report.task);
     let plan = planned(&failed("the file is broken", false));
     assert_eq!(plan.blocked.as_deref(), Some("skill chart failed: the file is broken"));
     assert_eq!(plan.tasks.len(), 1);
-    assert!(plan.tasks[0].detail.contains("not a") || plan.tasks[0].detail.contains("rule-based"));
+    let detail = &plan.tasks[0].detail;
+    assert!(detail.contains("rule-based") && !detail.contains("the file is broken"), "{detail}");
+    assert_eq!(detail.matches("Note: ").count(), 1, "{detail}");
 }
 
 #[test]
