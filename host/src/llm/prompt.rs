@@ -85,7 +85,7 @@ pub struct FileCard {
     /// Relative to `/work`.
     pub path: String,
     pub bytes: u64,
-    /// Read by the host from the head of CSV files.
+    /// Read by the host from the head of a table: CSV, TSV, JSON or JSON lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<Column>>,
 }

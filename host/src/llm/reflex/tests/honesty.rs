@@ -164,7 +164,7 @@ fn file_names_with_spaces() {
 fn dotted_and_exact_columns() {
     let nested = table("people.json", "address.city:t,address.zip:t,age,age_group:t");
     plans(
-        &[nested.clone()],
+        std::slice::from_ref(&nested),
         &[
             (
                 "mean age by address.city from people.json",
@@ -180,7 +180,7 @@ fn dotted_and_exact_columns() {
     assert!(!why.contains("no file"), "{why}");
     let exact = table("m.csv", "timestamp:d,value,value_max,mean value");
     plans(
-        &[exact.clone()],
+        std::slice::from_ref(&exact),
         &[
             ("plot value over timestamp", r#"chart {"file":"m.csv","x":"timestamp","y":["value"]}"#),
             ("total value by month", r#"data {"file":"m.csv","group":["month(timestamp)"],"compute":["sum(value)"]}"#),
