@@ -108,6 +108,23 @@ fn names_on_charts() {
 }
 
 #[test]
+fn rows_and_names_to_write() {
+    plans(
+        &[weather(), market()],
+        &[
+            (
+                "show all days with rain above 5 and wind under 10",
+                r#"data {"file":"weather.csv","where":["rain_mm > 5","wind_kmh < 10"]}"#,
+            ),
+            (
+                "save the total rain per city as rain.csv",
+                r#"data {"file":"weather.csv","group":["city"],"compute":["sum(rain_mm)"],"save":"rain.csv"}"#,
+            ),
+        ],
+    );
+}
+
+#[test]
 fn first_command_of_the_readme() {
     plans(
         &[weather()],
@@ -164,7 +181,7 @@ fn file_names_with_spaces() {
 fn dotted_and_exact_columns() {
     let nested = table("people.json", "address.city:t,address.zip:t,age,age_group:t");
     plans(
-        &[nested.clone()],
+        std::slice::from_ref(&nested),
         &[
             (
                 "mean age by address.city from people.json",
@@ -180,7 +197,7 @@ fn dotted_and_exact_columns() {
     assert!(!why.contains("no file"), "{why}");
     let exact = table("m.csv", "timestamp:d,value,value_max,mean value");
     plans(
-        &[exact.clone()],
+        std::slice::from_ref(&exact),
         &[
             ("plot value over timestamp", r#"chart {"file":"m.csv","x":"timestamp","y":["value"]}"#),
             ("total value by month", r#"data {"file":"m.csv","group":["month(timestamp)"],"compute":["sum(value)"]}"#),
