@@ -140,7 +140,9 @@ fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<Draft>
     let named = clause.iter().enumerate().find(|(i, w)| {
         // "top 3 cities" is about a column, "in cities" about a file.
         let placed = i.checked_sub(1).is_some_and(|j| matches!(clause[j].norm.as_str(), "from" | "in"));
-        w.shape == Shape::File
+        // "as rain.csv" says where to write.
+        let written = i.checked_sub(1).is_some_and(|j| matches!(clause[j].norm.as_str(), "as" | "to" | "into"));
+        (w.shape == Shape::File && !written)
             || (w.shape == Shape::Plain
                 && w.is_content()
                 && scene.file(&w.raw).is_some_and(|f| f.path.contains('.'))

@@ -103,7 +103,11 @@ fn is_understood_anyway(word: &Word, query: &Query) -> bool {
             || is_reference(&word.norm)
             || (!query.conditions.is_empty() && condition::leads(&word.norm))
             || (!query.columns.is_empty() && word.norm == "only")
-            || (query.limit.is_some() && group::is_time_noun(&word.norm)))
+            || (query.limit.is_some() && group::is_time_noun(&word.norm))
+            // "days with rain over 10" are rows.
+            || (!query.conditions.is_empty()
+                && query.compute.is_empty()
+                && matches!(word.norm.as_str(), "day" | "days" | "dates")))
 }
 
 /// A word of asking for something; it does not say what.

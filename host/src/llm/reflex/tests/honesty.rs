@@ -108,6 +108,23 @@ fn names_on_charts() {
 }
 
 #[test]
+fn rows_and_names_to_write() {
+    plans(
+        &[weather(), market()],
+        &[
+            (
+                "show all days with rain above 5 and wind under 10",
+                r#"data {"file":"weather.csv","where":["rain_mm > 5","wind_kmh < 10"]}"#,
+            ),
+            (
+                "save the total rain per city as rain.csv",
+                r#"data {"file":"weather.csv","group":["city"],"compute":["sum(rain_mm)"],"save":"rain.csv"}"#,
+            ),
+        ],
+    );
+}
+
+#[test]
 fn first_command_of_the_readme() {
     plans(
         &[weather()],
