@@ -49,8 +49,7 @@ fn main() {
     }
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads start");
-    let bare = runtime.block_on(bare_calls());
-    let (kiso, resident) = runtime.block_on(kiso_calls());
+    let (bare, kiso, resident) = runtime.block_on(calls());
     let (python, quick) = (starts("python3", &["-c", "pass"], 60), starts("/bin/true", &[], 200));
     let (cold, warm) = process_starts();
 
@@ -89,7 +88,8 @@ fn show(time: Duration) -> String {
     if micros < 1_000.0 { format!("{micros:.0} µs") } else { format!("{:.1} ms", micros / 1_000.0) }
 }
 
-const CALLS: usize = 3_000;
+const TURNS: usize = 30;
+const CALLS: usize = 200;
 
 struct Bare {
     wasi: WasiCtx,
@@ -103,36 +103,45 @@ impl WasiView for Bare {
 }
 
 /// The least that an embedder can do: the same engine settings, a store with WASI, instantiate, call.
-async fn bare_calls() -> Times {
-    let mut pool = PoolingAllocationConfig::new();
-    pool.max_memory_size(512 << 20)
-        .total_memories(64)
-        .total_stacks(8)
-        .total_core_instances(512)
-        .linear_memory_keep_resident(64 << 10);
-    let mut config = wasmtime::Config::new();
-    config
-        .epoch_interruption(true)
-        .concurrency_support(false)
-        .memory_reservation(512 << 20)
-        .memory_reservation_for_growth(0)
-        .memory_guard_size(64 << 10)
-        .max_wasm_stack(512 << 10)
-        .async_stack_size(1 << 20)
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
-    let engine = Engine::new(&config).expect("the engine starts");
-    let component = Component::from_file(&engine, guest("echo")).expect("the guest compiles");
-    let mut linker = Linker::<Bare>::new(&engine);
-    wasmtime_wasi::p2::add_to_linker_async(&mut linker).expect("WASI is defined");
-    linker.instance("kiso:skill/types@0.1.0").expect("types only");
-    let pre = bare::BarePre::new(linker.instantiate_pre(&component).expect("it links")).expect("it exports skill.run");
-    let mut times = Vec::new();
-    for _ in 0..CALLS {
+struct BareEngine {
+    engine: Engine,
+    pre: bare::BarePre<Bare>,
+}
+
+impl BareEngine {
+    fn new() -> Self {
+        let mut pool = PoolingAllocationConfig::new();
+        pool.max_memory_size(512 << 20)
+            .total_memories(64)
+            .total_stacks(8)
+            .total_core_instances(512)
+            .linear_memory_keep_resident(64 << 10);
+        let mut config = wasmtime::Config::new();
+        config
+            .epoch_interruption(true)
+            .concurrency_support(false)
+            .memory_reservation(512 << 20)
+            .memory_reservation_for_growth(0)
+            .memory_guard_size(64 << 10)
+            .max_wasm_stack(512 << 10)
+            .async_stack_size(1 << 20)
+            .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+        let engine = Engine::new(&config).expect("the engine starts");
+        let component = Component::from_file(&engine, guest("echo")).expect("the guest compiles");
+        let mut linker = Linker::<Bare>::new(&engine);
+        wasmtime_wasi::p2::add_to_linker_async(&mut linker).expect("WASI is defined");
+        linker.instance("kiso:skill/types@0.1.0").expect("types only");
+        let pre =
+            bare::BarePre::new(linker.instantiate_pre(&component).expect("it links")).expect("it exports skill.run");
+        Self { engine, pre }
+    }
+
+    async fn call(&self) -> Duration {
         let started = Instant::now();
         let data = Bare { wasi: WasiCtx::builder().build(), table: ResourceTable::new() };
-        let mut store = wasmtime::Store::new(&engine, data);
+        let mut store = wasmtime::Store::new(&self.engine, data);
         store.set_epoch_deadline(1_000_000);
-        let instance = pre.instantiate_async(&mut store).await.expect("it starts");
+        let instance = self.pre.instantiate_async(&mut store).await.expect("it starts");
         let call = bare::kiso::skill::types::Call {
             tool: "echo".into(),
             args: json!({ "text": "hello" }).to_string(),
@@ -143,13 +152,13 @@ async fn bare_calls() -> Times {
             instance.kiso_skill_skill().call_run(&mut store, &call).await.expect("it runs").expect("it answers");
         assert_eq!(reply.text, "hello");
         drop(store);
-        times.push(started.elapsed());
+        started.elapsed()
     }
-    summary(times)
 }
 
-/// Calls of kiso, then what the process holds with 20 skills loaded.
-async fn kiso_calls() -> (Times, u64) {
+/// Calls of the bare engine and of kiso, in turns, so that whatever else the machine does meets both alike; and what
+/// a process holds with 20 skills loaded.
+async fn calls() -> (Times, Times, u64) {
     let dir = TempDir::new().expect("there is room");
     let skills = skills(&dir.path().join("home"));
     for i in 0..20 {
@@ -159,19 +168,26 @@ async fn kiso_calls() -> (Times, u64) {
     // A process that only calls: what compiling needed is not counted.
     drop(skills);
     let resident = child_resident(&dir.path().join("home"));
-    let skills = self::skills(&dir.path().join("home"));
+    let (bare, skills) = (BareEngine::new(), self::skills(&dir.path().join("home")));
     let (session, secrets) = (SessionName::parse("bench").expect("a plain name"), Secrets::default());
-    let caller = || Caller { session: &session, locale: "en", secrets: &secrets };
     let args = json!({ "text": "hello" });
-    skills.call("echo-0", &args, caller()).await.result.expect("it answers");
-    let mut times = Vec::new();
-    for _ in 0..CALLS {
-        let started = Instant::now();
-        let ended = skills.call("echo-0", &args, caller()).await;
-        times.push(started.elapsed());
-        assert_eq!(ended.result.expect("it answers").text, "hello");
+    let (mut of_bare, mut of_kiso) = (Vec::new(), Vec::new());
+    for turn in 0..=TURNS {
+        for _ in 0..CALLS {
+            let bare = bare.call().await;
+            // The first turn warms both up.
+            of_bare.extend((turn > 0).then_some(bare));
+        }
+        for _ in 0..CALLS {
+            let started = Instant::now();
+            let caller = Caller { session: &session, locale: "en", secrets: &secrets };
+            let ended = skills.call("echo-0", &args, caller).await;
+            let kiso = started.elapsed();
+            assert_eq!(ended.result.expect("it answers").text, "hello");
+            of_kiso.extend((turn > 0).then_some(kiso));
+        }
     }
-    (summary(times), resident)
+    (summary(of_bare), summary(of_kiso), resident)
 }
 
 fn skills(path: &Path) -> Skills {
