@@ -85,7 +85,7 @@ pub(super) enum Slot<'a> {
     Choice(&'a mut Option<String>),
 }
 
-/// From one list of keys: the structs, their defaults, [`KEYS`](super::KEYS), [`SECTIONS`](super::SECTIONS) and the way
+/// From one list of keys: the structs, their defaults, [`KEYS`], [`SECTIONS`] and the way
 /// from a key's name to its field.
 macro_rules! settings {
     (

@@ -5,7 +5,7 @@
 //! It reads `Request::pieces`, the fields that other models get as text, and nothing else.
 //!
 //! A message becomes a plan in this order: [`explicit`] (what is spelt out) → [`clause`] (the steps) → [`chain`] (which
-//! file each step reads) → [`draft`] (which skill, from the [`template`]s of its [`vocabulary`]) → [`fill`] (its arguments: [`column`]s by
+//! file each step reads) → [`draft`] (which skill, from the [`template`]s of its [`vocabulary`]) → [`fill`] (its arguments: [`column`](mod@column)s by
 //! [`axes`], [`choice`]s, and phrases by [`query`], which asks [`condition`], [`rank`], [`group`] and [`aggregate`]) → [`plan`].
 //! Words that nothing took are judged by [`leftover`]. Where that ends nowhere, [`honest`] says so, and [`retry`] after a failure. [`review`] judges what [`expect`] can
 //! read off a [`table`] or a report; [`reply`] writes to the user.

@@ -118,7 +118,7 @@ impl ArgsSchema {
     }
 }
 
-/// "/items/0/name" as "items[0].name".
+/// `/items/0/name` as `items[0].name`.
 fn dotted(pointer: &str) -> String {
     let mut path = String::new();
     for part in pointer.split('/').skip(1) {

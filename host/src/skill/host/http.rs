@@ -68,7 +68,7 @@ impl HttpRule {
     }
 }
 
-/// "host:port" and "[v6]:port" in their parts.
+/// `host:port` and `[v6]:port` in their parts.
 fn split_port(host: &str) -> (&str, Option<u16>) {
     match host.rsplit_once(':') {
         Some((name, port)) if !name.contains(':') || name.ends_with(']') => match port.parse() {
