@@ -22,7 +22,7 @@ use key::settings;
 
 settings! {
     top {
-        /// Provider and model for every role that has none of its own: "provider:model", or "reflex" for the built-in rules.
+        /// Model for every role that has none of its own: "reflex", the built-in rules, or "scripted:FILE", a replayed file.
         model: Text("reflex"),
     }
 
