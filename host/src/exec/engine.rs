@@ -2,14 +2,15 @@
 //! task needs many small instances where a call of a skill needs one large one.
 
 use super::compile::{MEMORY_RESERVATION, settings};
-use super::embedded::{self, Aligned};
+use super::embedded::{self, Aligned, InPlace};
 use super::process::Ctx;
 use super::wit::ShPre;
 use super::wit::kiso::exec::spawn;
 use crate::config::Exec as ExecConfig;
 use crate::skill::sandbox::{Ticker, charge_files};
 use std::ptr::NonNull;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use wasmtime::component::{Component, HasSelf, Linker};
@@ -27,9 +28,10 @@ const TABLE_ELEMENTS: usize = 64 << 10;
 pub struct Engine {
     engine: wasmtime::Engine,
     linker: Linker<Ctx>,
-    shell: OnceLock<ShPre<Ctx>>,
-    coreutils: OnceLock<CommandPre<Ctx>>,
-    js: OnceLock<CommandPre<Ctx>>,
+    shell: Loaded<ShPre<Ctx>>,
+    coreutils: Loaded<CommandPre<Ctx>>,
+    js: Loaded<CommandPre<Ctx>>,
+    in_place: bool,
     pub ticker: Arc<Ticker>,
     /// Tasks at once.
     pub tasks: Arc<Semaphore>,
@@ -65,9 +67,11 @@ impl Engine {
         Ok(Self {
             engine,
             linker,
-            shell: OnceLock::new(),
-            coreutils: OnceLock::new(),
-            js: OnceLock::new(),
+            shell: Loaded::default(),
+            coreutils: Loaded::default(),
+            js: Loaded::default(),
+            // Code can be registered once in a process; a second engine, as tests have it, makes copies.
+            in_place: !IN_PLACE.swap(true, Relaxed),
             ticker,
             tasks,
             runtime: Some(runtime),
@@ -84,22 +88,27 @@ impl Engine {
     }
 
     pub fn shell(&self) -> wasmtime::Result<&ShPre<Ctx>> {
-        load(&self.shell, || ShPre::new(self.linker.instantiate_pre(&self.embedded(embedded::SHELL)?)?))
+        self.shell.get(|| ShPre::new(self.linker.instantiate_pre(&self.embedded(embedded::SHELL)?)?))
     }
 
     pub fn coreutils(&self) -> wasmtime::Result<&CommandPre<Ctx>> {
-        load(&self.coreutils, || CommandPre::new(self.linker.instantiate_pre(&self.embedded(embedded::COREUTILS)?)?))
+        self.coreutils.get(|| CommandPre::new(self.linker.instantiate_pre(&self.embedded(embedded::COREUTILS)?)?))
     }
 
     pub fn js(&self) -> wasmtime::Result<&CommandPre<Ctx>> {
-        load(&self.js, || CommandPre::new(self.linker.instantiate_pre(&self.embedded(embedded::JS)?)?))
+        self.js.get(|| CommandPre::new(self.linker.instantiate_pre(&self.embedded(embedded::JS)?)?))
     }
 
     fn embedded(&self, code: &'static Aligned<[u8]>) -> wasmtime::Result<Component> {
-        // SAFETY: `build.rs` made these bytes with `Engine::precompile_component`; they lie in the program's own
-        // read-only memory, aligned to any page size, and stay there as long as the process. Nothing is copied: pages
-        // are read from the program's file when they are used.
-        unsafe { Component::deserialize_raw(&self.engine, NonNull::from(&code.code)) }
+        // SAFETY: `build.rs` made these bytes with `Engine::precompile_component`, so they are what wasmtime wrote itself.
+        // They lie in the program's own read-only memory, aligned to any page size, and stay there as long as the process.
+        // In place nothing is copied: pages are read from the program's file when they are used.
+        unsafe {
+            match self.in_place {
+                true => Component::deserialize_raw(&self.engine, NonNull::from(&code.code)),
+                false => Component::deserialize(&self.engine, &code.code),
+            }
+        }
     }
 }
 
@@ -113,12 +122,33 @@ impl Drop for Engine {
     }
 }
 
-fn load<T>(cell: &OnceLock<T>, make: impl FnOnce() -> wasmtime::Result<T>) -> wasmtime::Result<&T> {
-    if let Some(loaded) = cell.get() {
-        return Ok(loaded);
+/// Whether some engine of this process uses the embedded code where it lies.
+static IN_PLACE: AtomicBool = AtomicBool::new(false);
+
+/// What is made by the first who needs it, while others wait.
+struct Loaded<T> {
+    value: OnceLock<T>,
+    making: Mutex<()>,
+}
+
+impl<T> Default for Loaded<T> {
+    fn default() -> Self {
+        Self { value: OnceLock::new(), making: Mutex::new(()) }
     }
-    let made = make()?;
-    Ok(cell.get_or_init(|| made))
+}
+
+impl<T> Loaded<T> {
+    fn get(&self, make: impl FnOnce() -> wasmtime::Result<T>) -> wasmtime::Result<&T> {
+        if let Some(value) = self.value.get() {
+            return Ok(value);
+        }
+        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = self.value.get() {
+            return Ok(value);
+        }
+        let made = make()?;
+        Ok(self.value.get_or_init(|| made))
+    }
 }
 
 /// Sized for all processes of all tasks, so that a process that may be started never finds the pool empty.
@@ -148,6 +178,7 @@ fn pooled(config: &ExecConfig) -> anyhow::Result<wasmtime::Config> {
         .max_wasm_stack(STACK_BYTES)
         // Host functions run on the same stack; they need room of their own.
         .async_stack_size(STACK_BYTES + (512 << 10))
+        .with_custom_code_memory(Some(Arc::new(InPlace)))
         .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(16))
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     Ok(engine)

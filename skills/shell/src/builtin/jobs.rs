@@ -1,0 +1,157 @@
+//! `jobs`, `wait`, `kill`, `fg`, `bg` and `disown`.
+
+use super::control::{signal, signals};
+use super::{failure, misuse};
+use crate::shell::{Flow, Outcome, Shell};
+
+pub fn jobs(shell: &mut Shell, args: &[String]) -> Outcome {
+    let numbers_only = args.get(1).is_some_and(|arg| arg == "-p");
+    let mut text = String::new();
+    let count = shell.jobs.list.len();
+    for (at, job) in shell.jobs.list.iter_mut().enumerate() {
+        if numbers_only {
+            text.push_str(&format!("{}\n", job.id));
+            continue;
+        }
+        let mark = match count - at {
+            1 => '+',
+            2 => '-',
+            _ => ' ',
+        };
+        let (state, end) = match job.poll(0) {
+            None => ("Running".to_owned(), " &"),
+            Some(0) => ("Done".to_owned(), ""),
+            Some(137) => ("Killed".to_owned(), ""),
+            Some(code) => (format!("Exit {code}"), ""),
+        };
+        text.push_str(&format!("[{}]{mark}  {state:<24}{}{end}\n", job.number, job.text));
+    }
+    shell.jobs.list.retain_mut(|job| numbers_only || job.poll(0).is_none());
+    shell.print("jobs", text.as_bytes())
+}
+
+pub fn wait(shell: &mut Shell, args: &[String]) -> Outcome {
+    let mut names = &args[1..];
+    if names.first().is_some_and(|name| name == "-n") {
+        names = &names[1..];
+        return wait_for_any(shell, names);
+    }
+    if names.is_empty() {
+        for mut job in std::mem::take(&mut shell.jobs.list) {
+            job.wait();
+        }
+        return Ok(0);
+    }
+    let mut code = 0;
+    for name in names {
+        code = match shell.jobs.position(name) {
+            Some(at) => shell.jobs.list[at].wait(),
+            None if name.starts_with('%') => {
+                shell.complain(format_args!("wait: {name}: no such job"));
+                127
+            }
+            None => {
+                shell.complain(format_args!("wait: pid {name} is not a child of this shell"));
+                127
+            }
+        };
+    }
+    Ok(code)
+}
+
+/// Asks one after the other, because the host waits for one process at a time.
+fn wait_for_any(shell: &mut Shell, names: &[String]) -> Outcome {
+    const TURN: u64 = 5;
+    loop {
+        let wanted: Vec<usize> = match names {
+            [] => (0..shell.jobs.list.len()).collect(),
+            names => names.iter().filter_map(|name| shell.jobs.position(name)).collect(),
+        };
+        if wanted.is_empty() {
+            return Ok(127);
+        }
+        for at in wanted {
+            if let Some(code) = shell.jobs.list[at].poll(TURN) {
+                shell.jobs.list.remove(at);
+                return Ok(code);
+            }
+        }
+    }
+}
+
+pub fn kill(shell: &mut Shell, args: &[String]) -> Outcome {
+    let mut names = &args[1..];
+    let mut number = 15;
+    match names.first().map(String::as_str) {
+        Some("-l" | "-L") => {
+            let list: Vec<&str> = signals().map(|(name, _)| name).collect();
+            return shell.print("kill", format!("{}\n", list.join(" ")).as_bytes());
+        }
+        Some("-s" | "-n") if names.len() > 1 => {
+            let Some((_, code)) = signal(&names[1]) else { return bad_signal(shell, &names[1]) };
+            number = code;
+            names = &names[2..];
+        }
+        Some("--") => names = &names[1..],
+        Some(flag) if flag.len() > 1 && flag.starts_with('-') => {
+            let Some((_, code)) = signal(&flag[1..]) else { return bad_signal(shell, &flag[1..]) };
+            number = code;
+            names = &names[1..];
+        }
+        _ => {}
+    }
+    if names.is_empty() {
+        return misuse(shell, "kill", "usage: kill [-s sigspec | -sigspec] pid | jobspec ...");
+    }
+    let mut code = 0;
+    for name in names {
+        match shell.jobs.position(name) {
+            Some(at) => {
+                let job = &mut shell.jobs.list[at];
+                if job.poll(0).is_some() {
+                    code = failure(shell, "kill", &format!("({name}) - No such process"))?;
+                } else if number != 0 {
+                    // All signals end a process here; there is none that it could handle.
+                    job.kill();
+                }
+            }
+            None if name == "1" && number == 0 => {}
+            // `kill $$`
+            None if name == "1" => return Err(Flow::Killed(128 + number)),
+            None => code = failure(shell, "kill", &format!("({name}) - No such process"))?,
+        }
+    }
+    Ok(code)
+}
+
+fn bad_signal(shell: &Shell, name: &str) -> Outcome {
+    failure(shell, "kill", &format!("{name}: invalid signal specification"))
+}
+
+/// `fg` and `bg`: a job is never stopped, so the one waits for it and the other has nothing to do.
+pub fn foreground(shell: &mut Shell, args: &[String]) -> Outcome {
+    let name = args.get(1).map_or("%+", String::as_str);
+    let Some(at) = shell.jobs.position(name) else {
+        return failure(shell, &args[0], &format!("{}: no such job", name.trim_start_matches('%')));
+    };
+    if args[0] == "bg" {
+        return Ok(0);
+    }
+    let mut job = shell.jobs.list.remove(at);
+    shell.print("fg", format!("{}\n", job.text).as_bytes())?;
+    Ok(job.wait())
+}
+
+pub fn disown(shell: &mut Shell, args: &[String]) -> Outcome {
+    let names: Vec<&String> = args[1..].iter().filter(|name| !name.starts_with('-')).collect();
+    if names.is_empty() {
+        shell.jobs.list.clear();
+    }
+    for name in names {
+        match shell.jobs.position(name) {
+            Some(at) => drop(shell.jobs.list.remove(at)),
+            None => return failure(shell, "disown", &format!("{name}: no such job")),
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,56 @@
+//! `shift` and `unset`.
+
+use super::{failure, misuse};
+use crate::shell::{Outcome, Shell};
+use crate::variable::is_name;
+
+pub fn shift(shell: &mut Shell, args: &[String]) -> Outcome {
+    let count = match args.get(1).map(|count| count.parse::<usize>()) {
+        None => 1,
+        Some(Ok(count)) => count,
+        Some(Err(_)) => return failure(shell, "shift", &format!("{}: numeric argument required", args[1])),
+    };
+    if count > shell.state.positional.len() {
+        return Ok(1);
+    }
+    shell.state.positional.drain(..count);
+    Ok(0)
+}
+
+pub fn unset(shell: &mut Shell, args: &[String]) -> Outcome {
+    let (mut variables, mut functions) = (true, true);
+    let mut code = 0;
+    for name in &args[1..] {
+        match name.as_str() {
+            "-v" => functions = false,
+            "-f" => variables = false,
+            "-n" | "--" => {}
+            name => {
+                if !variables {
+                    shell.state.functions.remove(name);
+                    continue;
+                }
+                let element = name.strip_suffix(']').and_then(|name| name.split_once('['));
+                let plain = element.map_or(name, |(plain, _)| plain);
+                if !is_name(plain) {
+                    code = misuse(shell, "unset", &format!("`{name}': not a valid identifier"))?.min(1);
+                    continue;
+                }
+                let result = match element {
+                    Some((plain, "@" | "*")) => shell.unset(plain),
+                    Some((plain, index)) => shell.unset_element(plain, index),
+                    None if !shell.state.variables.contains_key(name) && functions => {
+                        shell.state.functions.remove(name);
+                        Ok(())
+                    }
+                    None => shell.unset(name),
+                };
+                if let Err(stop) = result {
+                    shell.complain(&stop.message);
+                    code = stop.code;
+                }
+            }
+        }
+    }
+    Ok(code)
+}

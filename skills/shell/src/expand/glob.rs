@@ -1,0 +1,166 @@
+//! Pathname expansion.
+
+use std::fs;
+
+use super::split::{self, Field, Kind, Mark};
+use super::{Env, Opt, Pattern, Stop};
+
+/// More names than this for one word would not fit a command's arguments anyway, and links to directories can make any
+/// number of paths out of few files.
+const MAX_MATCHES: usize = 100_000;
+
+/// Adds the names that a field matches, or the field itself.
+pub fn expand(env: &dyn Env, field: Field, words: &mut Vec<String>) -> Result<(), Stop> {
+    let magic = |segment: &split::Segment| segment.kind != Kind::Quoted && segment.text.contains(['*', '?', '[', '(']);
+    if env.option(Opt::Noglob) || !field.iter().any(magic) {
+        words.push(split::join(&field));
+        return Ok(());
+    }
+    let marks = split::marks(&field);
+    if !is_glob(&marks, env.option(Opt::Extglob)) {
+        words.push(split::join(&field));
+        return Ok(());
+    }
+    let mut found = Walk::new(env).all(&marks)?;
+    if !found.is_empty() {
+        found.sort_unstable();
+        words.append(&mut found);
+    } else if env.option(Opt::Failglob) {
+        return Err(Stop { message: format!("no match: {}", split::join(&field)), code: 1, fatal: false });
+    } else if !env.option(Opt::Nullglob) {
+        words.push(split::join(&field));
+    }
+    Ok(())
+}
+
+/// Whether anything in it stands for more than itself.
+fn is_glob(marks: &[Mark], extended: bool) -> bool {
+    let mut open = false;
+    marks.iter().enumerate().any(|(at, mark)| match mark {
+        ('*' | '?', false) => true,
+        ('[', false) => {
+            open = true;
+            false
+        }
+        (']', false) => open,
+        ('(', false) => extended && at > 0 && matches!(marks[at - 1], ('@' | '+' | '!', false)),
+        _ => false,
+    })
+}
+
+struct Walk<'a> {
+    cwd: &'a str,
+    dotglob: bool,
+    globstar: bool,
+    extended: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(env: &'a dyn Env) -> Self {
+        Self {
+            cwd: env.cwd(),
+            dotglob: env.option(Opt::Dotglob),
+            globstar: env.option(Opt::Globstar),
+            extended: env.option(Opt::Extglob),
+        }
+    }
+
+    /// One part of the path after the other, over all paths that matched so far.
+    fn all(&self, marks: &[Mark]) -> Result<Vec<String>, Stop> {
+        let parts: Vec<&[Mark]> = marks.split(|mark| mark.0 == '/').collect();
+        let mut paths = vec![String::new()];
+        // The last parts without pattern were taken as they are, so they may not exist.
+        let mut unseen = false;
+        for (index, part) in parts.iter().enumerate() {
+            let last = index + 1 == parts.len();
+            let slash = if last { "" } else { "/" };
+            if !is_glob(part, self.extended) {
+                let name: String = part.iter().map(|mark| mark.0).collect();
+                paths.iter_mut().for_each(|path| path.extend([name.as_str(), slash]));
+                unseen = true;
+                continue;
+            }
+            let mut next = Vec::new();
+            if self.globstar && **part == [('*', false), ('*', false)] {
+                for path in &paths {
+                    self.descend(path, last, &mut next)?;
+                }
+            } else {
+                let pattern = Pattern::new(part, self.extended, false);
+                for path in &paths {
+                    for name in self.names(path) {
+                        let visible = self.dotglob || !name.starts_with('.') || pattern.starts_with_dot();
+                        if visible && pattern.matches_text(&name) {
+                            next.push(format!("{path}{name}{slash}"));
+                        }
+                    }
+                    check(next.len())?;
+                }
+                if !last {
+                    next.retain(|path| self.is_directory(path));
+                }
+            }
+            paths = next;
+            unseen = false;
+        }
+        if unseen {
+            paths.retain(|path| self.exists(path));
+        }
+        Ok(paths)
+    }
+
+    /// `**`: all directories below `path`, itself included; as the last part of a path also all files.
+    fn descend(&self, path: &str, last: bool, found: &mut Vec<String>) -> Result<(), Stop> {
+        let mut open = vec![path.to_owned()];
+        while let Some(path) = open.pop() {
+            if !last || !path.is_empty() {
+                found.push(path.clone());
+            }
+            for name in self.names(&path) {
+                if name.starts_with('.') && !self.dotglob {
+                    continue;
+                }
+                let child = format!("{path}{name}");
+                let directory = fs::symlink_metadata(self.absolute(&child)).is_ok_and(|data| data.is_dir());
+                if directory {
+                    open.push(child + "/");
+                } else if last {
+                    found.push(child);
+                }
+            }
+            check(found.len() + open.len())?;
+        }
+        if last {
+            // As names of files, directories have no slash; the one that it starts from keeps it.
+            found.iter_mut().filter(|each| *each != path).for_each(|each| {
+                each.truncate(each.trim_end_matches('/').len());
+            });
+        }
+        Ok(())
+    }
+
+    /// What is in a directory; nothing if it cannot be read.
+    fn names(&self, path: &str) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.absolute(path)) else { return Vec::new() };
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
+    }
+
+    fn is_directory(&self, path: &str) -> bool {
+        fs::metadata(self.absolute(path)).is_ok_and(|data| data.is_dir())
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        fs::symlink_metadata(self.absolute(path)).is_ok()
+    }
+
+    fn absolute(&self, path: &str) -> String {
+        if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.cwd) }
+    }
+}
+
+fn check(count: usize) -> Result<(), Stop> {
+    if count > MAX_MATCHES {
+        return Err(Stop::failed(format!("a pattern matches more than {MAX_MATCHES} names (find has no such limit)")));
+    }
+    Ok(())
+}

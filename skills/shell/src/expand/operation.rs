@@ -1,0 +1,325 @@
+//! What the operators of `${…}` do to a value.
+
+use std::borrow::Cow;
+
+use super::evaluate::{self, Expander, Found, is_name};
+use super::lex::Piece;
+use super::parameter::{Operation, Parameter, Target, Unless, Where};
+use super::quote;
+use super::split::Kind;
+use super::value::Value;
+use super::{Env, Pattern, Stop};
+use crate::arith;
+
+/// What the parameter is about: with `${!x}` what `x` names.
+pub fn pointed<'a>(env: &mut dyn Env, parameter: &'a Parameter) -> Result<Cow<'a, Target>, Stop> {
+    if !parameter.indirect {
+        return Ok(Cow::Borrowed(&parameter.target));
+    }
+    let name = match Expander::joining(env).checked(&parameter.target, &parameter.source)? {
+        Found::One(name) => name,
+        Found::Many { values, .. } => Some(values.join(" ")),
+    };
+    let invalid = |name: &str| Stop::failed(format!("{name}: invalid variable name"));
+    let Some(name) = name.filter(|name| !name.is_empty()) else {
+        return Err(Stop::failed(format!("{}: invalid indirect expansion", parameter.source)));
+    };
+    let target = match name.as_str() {
+        "@" | "*" => Target::Positions { star: name == "*" },
+        "?" | "$" | "!" | "#" | "-" | "0" => Target::Special(name.chars().next().unwrap_or('?')),
+        digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Target::Position(digits.parse().unwrap_or(usize::MAX))
+        }
+        plain if is_name(plain) => Target::Name(plain.to_owned()),
+        other => {
+            let (name, index) =
+                other.strip_suffix(']').and_then(|text| text.split_once('[')).ok_or_else(|| invalid(other))?;
+            if !is_name(name) || index.is_empty() {
+                return Err(invalid(other));
+            }
+            match index {
+                "@" | "*" => Target::Elements { name: name.into(), star: index == "*" },
+                _ => Target::Element { name: name.into(), index: index.into() },
+            }
+        }
+    };
+    Ok(Cow::Owned(target))
+}
+
+/// How messages call a parameter.
+pub fn label(target: &Target, source: &str) -> String {
+    match target {
+        Target::Name(name) => name.clone(),
+        Target::Element { name, index } => format!("{name}[{index}]"),
+        Target::Elements { name, star } => format!("{name}[{}]", if *star { '*' } else { '@' }),
+        Target::Position(number) if source.len() > 1 => number.to_string(),
+        Target::Position(number) => format!("${number}"),
+        Target::Positions { star } => String::from(if *star { "*" } else { "@" }),
+        Target::Special(name) => name.to_string(),
+    }
+}
+
+/// What takes the place of the parameter.
+pub enum Use {
+    Value,
+    Word,
+    Text(String),
+}
+
+pub fn unless(
+    env: &mut dyn Env,
+    target: &Target,
+    what: Unless,
+    missing: bool,
+    word: &[Piece],
+    source: &str,
+) -> Result<Use, Stop> {
+    match (what, missing) {
+        (Unless::Default, true) | (Unless::Instead, false) => Ok(Use::Word),
+        (Unless::Default | Unless::Assign | Unless::Fail, false) => Ok(Use::Value),
+        (Unless::Instead, true) => Ok(Use::Text(String::new())),
+        (Unless::Assign, true) => {
+            let value = evaluate::text(env, word, Kind::Literal)?;
+            match target {
+                Target::Name(name) => env.set(name, value.clone())?,
+                Target::Element { name, index } => arith::set_element(env, name, index, value.clone())?,
+                other => {
+                    let name = label(other, "$");
+                    return Err(Stop::failed(format!("${}: cannot assign in this way", name.trim_start_matches('$'))));
+                }
+            }
+            Ok(Use::Text(value))
+        }
+        (Unless::Fail, true) => {
+            let message = evaluate::text(env, word, Kind::Literal)?;
+            let message = if message.is_empty() { "parameter null or not set" } else { &message };
+            Err(Stop::unset(format!("{}: {message}", label(target, source).trim_start_matches('$'))))
+        }
+    }
+}
+
+/// The value that the operator makes.
+pub fn apply(expander: &mut Expander, target: &Target, parameter: &Parameter) -> Result<Found, Stop> {
+    match &parameter.operation {
+        Operation::Length => length(expander, target, &parameter.source),
+        Operation::Keys { star } => {
+            let values = match target {
+                Target::Name(name) => expander.env.get(name).map_or_else(Vec::new, |value| value.keys()),
+                _ => Vec::new(),
+            };
+            Ok(Found::Many { values, star: *star })
+        }
+        Operation::Names { star } => {
+            let values = match target {
+                Target::Name(prefix) => expander.env.names(prefix),
+                _ => Vec::new(),
+            };
+            Ok(Found::Many { values, star: *star })
+        }
+        Operation::Slice { offset, length } => slice(expander, target, &parameter.source, offset, length.as_deref()),
+        Operation::Value | Operation::Unless { .. } => expander.checked(target, &parameter.source),
+        Operation::Strip { suffix, longest, pattern } => {
+            let found = expander.checked(target, &parameter.source)?;
+            let pattern = evaluate::pattern(expander.env, pattern)?;
+            Ok(each(found, |text| strip(&pattern, &text, *suffix, *longest)))
+        }
+        Operation::Replace { r#where, pattern, with } => {
+            let found = expander.checked(target, &parameter.source)?;
+            let pattern = evaluate::pattern(expander.env, pattern)?;
+            let with = evaluate::text(expander.env, with, Kind::Literal)?;
+            Ok(each(found, |text| replace(&pattern, &text, *r#where, &with)))
+        }
+        Operation::Case { upper, all, pattern } => {
+            let found = expander.checked(target, &parameter.source)?;
+            let pattern = match pattern.is_empty() {
+                true => None,
+                false => Some(evaluate::pattern(expander.env, pattern)?),
+            };
+            Ok(each(found, |text| change_case(&text, *upper, *all, pattern.as_ref())))
+        }
+        Operation::Transform(letter) => transform(expander, target, &parameter.source, *letter),
+    }
+}
+
+fn each(found: Found, change: impl Fn(String) -> String) -> Found {
+    match found {
+        Found::One(value) => Found::One(value.map(change)),
+        Found::Many { values, star } => Found::Many { values: values.into_iter().map(change).collect(), star },
+    }
+}
+
+fn length(expander: &mut Expander, target: &Target, source: &str) -> Result<Found, Stop> {
+    let length = match expander.checked(target, source.trim_start_matches('#'))? {
+        Found::One(value) => value.map_or(0, |value| value.chars().count()),
+        Found::Many { values, .. } => values.len(),
+    };
+    Ok(Found::One(Some(length.to_string())))
+}
+
+fn strip(pattern: &Pattern, text: &str, suffix: bool, longest: bool) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    if suffix {
+        let from = pattern.suffix(&chars, longest).unwrap_or(chars.len());
+        return chars[..from].iter().collect();
+    }
+    chars[pattern.prefix(&chars, longest).unwrap_or(0)..].iter().collect()
+}
+
+fn replace(pattern: &Pattern, text: &str, r#where: Where, with: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let all = |part: &[char]| part.iter().collect::<String>();
+    if pattern.is_empty() {
+        return match r#where {
+            Where::Start => format!("{with}{text}"),
+            Where::End => format!("{text}{with}"),
+            Where::First | Where::All => text.to_owned(),
+        };
+    }
+    match r#where {
+        Where::Start => match pattern.prefix(&chars, true) {
+            Some(end) => format!("{with}{}", all(&chars[end..])),
+            None => text.to_owned(),
+        },
+        Where::End => match pattern.suffix(&chars, true) {
+            Some(start) => format!("{}{with}", all(&chars[..start])),
+            None => text.to_owned(),
+        },
+        Where::First | Where::All => {
+            let mut result = String::with_capacity(text.len());
+            let mut at = 0;
+            while at < chars.len() {
+                match pattern.prefix(&chars[at..], true).filter(|&length| length > 0) {
+                    Some(length) => {
+                        result.push_str(with);
+                        at += length;
+                        if r#where == Where::First {
+                            break;
+                        }
+                    }
+                    None => {
+                        result.push(chars[at]);
+                        at += 1;
+                    }
+                }
+            }
+            result.extend(&chars[at..]);
+            result
+        }
+    }
+}
+
+fn change_case(text: &str, upper: bool, all: bool, pattern: Option<&Pattern>) -> String {
+    let mut changed = String::with_capacity(text.len());
+    for (index, c) in text.chars().enumerate() {
+        if (all || index == 0) && pattern.is_none_or(|pattern| pattern.matches(&[c])) {
+            if upper { changed.extend(c.to_uppercase()) } else { changed.extend(c.to_lowercase()) }
+        } else {
+            changed.push(c);
+        }
+    }
+    changed
+}
+
+fn slice(
+    expander: &mut Expander,
+    target: &Target,
+    source: &str,
+    offset: &[Piece],
+    length: Option<&[Piece]>,
+) -> Result<Found, Stop> {
+    let found = expander.checked(target, source)?;
+    let number = |env: &mut dyn Env, pieces: &[Piece]| {
+        let source = evaluate::text(env, pieces, Kind::Quoted)?;
+        arith::evaluate(env, &source)
+    };
+    let offset = number(expander.env, offset)?;
+    let length = length.map(|length| number(expander.env, length)).transpose()?;
+    match found {
+        Found::One(value) => {
+            let chars: Vec<char> = value.unwrap_or_default().chars().collect();
+            let (start, end) = range(offset, length, chars.len(), true)?;
+            Ok(Found::One(Some(chars[start..end].iter().collect())))
+        }
+        Found::Many { mut values, star } => {
+            if let Target::Positions { .. } = target {
+                values.insert(0, expander.env.special('0').unwrap_or_default());
+                // `${@:-1}` counts from the end of the parameters, and 0 is the shell.
+                let (start, end) = range(offset, length, values.len(), false)?;
+                return Ok(Found::Many { values: values[start..end].to_vec(), star });
+            }
+            // The offset into an array is an index, and there may be gaps before it.
+            let start = match (target, offset) {
+                (Target::Elements { name, .. }, 1..) => match expander.env.get(name).as_deref() {
+                    Some(Value::Indexed(elements)) => elements.range(..offset as u64).count() as i64,
+                    _ => offset,
+                },
+                _ => offset,
+            };
+            let (start, end) = range(start, length, values.len(), false)?;
+            Ok(Found::Many { values: values[start..end].to_vec(), star })
+        }
+    }
+}
+
+/// `negative`: a length may be negative and then counts from the end.
+fn range(offset: i64, length: Option<i64>, count: usize, negative: bool) -> Result<(usize, usize), Stop> {
+    let count = count as i64;
+    let start = if offset < 0 { count.saturating_add(offset) } else { offset };
+    if start < 0 || start > count {
+        return Ok((0, 0));
+    }
+    let end = match length {
+        None => count,
+        Some(length) if length >= 0 => start.saturating_add(length).min(count),
+        Some(length) if negative && count.saturating_add(length) >= start => count + length,
+        Some(length) => return Err(Stop::failed(format!("{length}: substring expression < 0"))),
+    };
+    Ok((start as usize, end as usize))
+}
+
+fn transform(expander: &mut Expander, target: &Target, source: &str, letter: char) -> Result<Found, Stop> {
+    if let 'A' | 'a' = letter {
+        return Ok(Found::One(declaration(expander, target, letter)?));
+    }
+    let found = expander.checked(target, source)?;
+    Ok(each(found, |text| match letter {
+        'Q' => quote::quoted(&text),
+        'E' => quote::ansi(&text),
+        'U' => text.to_uppercase(),
+        'L' => text.to_lowercase(),
+        'u' => change_case(&text, true, false, None),
+        // Of the prompt's escapes only those of `E` mean something here.
+        _ => quote::ansi(&text),
+    }))
+}
+
+/// `@A`: the assignment that makes the variable again; `@a`: its attributes.
+fn declaration(expander: &mut Expander, target: &Target, letter: char) -> Result<Option<String>, Stop> {
+    let (Target::Name(name) | Target::Elements { name, .. }) = target else {
+        return Ok(None);
+    };
+    let value = expander.env.get(name).map(Cow::into_owned);
+    let (attributes, declaration) = match value {
+        None => return Ok(None),
+        Some(Value::Scalar(text)) => ("", format!("{name}={}", quote::quoted(&text))),
+        Some(Value::Indexed(elements)) => ("a", listed(name, 'a', elements.iter())),
+        Some(Value::Keyed(elements)) => ("A", listed(name, 'A', elements.iter())),
+    };
+    Ok(Some(if letter == 'a' { attributes.into() } else { declaration }))
+}
+
+fn listed<'a>(name: &str, letter: char, elements: impl Iterator<Item = (impl ToString, &'a String)>) -> String {
+    let elements: Vec<String> =
+        elements.map(|(key, value)| format!("[{}]=\"{}\"", key.to_string(), protected(value))).collect();
+    format!("declare -{letter} {name}=({})", elements.join(" "))
+}
+
+/// For double quotes.
+fn protected(value: &str) -> String {
+    let mut protected = String::new();
+    for c in value.chars() {
+        protected.extend(matches!(c, '"' | '$' | '`' | '\\').then_some('\\'));
+        protected.push(c);
+    }
+    protected
+}

@@ -1,0 +1,239 @@
+//! Commands that are components, and scripts, which are run by another shell.
+
+use std::fs;
+use std::io::ErrorKind;
+
+use crate::bindings::kiso::exec::spawn::{self, Process, Refusal};
+use crate::builtin;
+use crate::options;
+use crate::shell::{Shell, now};
+use crate::state::{self, State, Work};
+use crate::table::{self, End, HIGHEST, Table};
+
+/// Something that runs beside this shell, or did not get that far.
+pub enum Started {
+    Process(Process),
+    Ended(u8),
+}
+
+impl Started {
+    pub fn wait(&mut self) -> u8 {
+        match self {
+            Started::Process(process) => process.wait(),
+            Started::Ended(code) => *code,
+        }
+    }
+}
+
+/// Where other systems keep their commands. Nothing is there, but scripts name it.
+const USUAL_PLACES: [&str; 4] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/"];
+
+impl Shell {
+    pub fn start_external(&mut self, argv: Vec<String>, table: &Table) -> Started {
+        let Some(name) = argv.first() else { return Started::Ended(0) };
+        match name.as_str() {
+            "sh" | "bash" | "dash" => return self.start_shell(&argv, table),
+            _ if name.contains('/') => return self.start_path(argv, table),
+            _ => {}
+        }
+        let command = spawn::Command {
+            argv: argv.clone(),
+            env: self.state.exported(),
+            cwd: self.state.cwd.clone(),
+            channels: table.channels(3),
+        };
+        match spawn::start(&command) {
+            Ok(process) => Started::Process(process),
+            Err(Refusal::Unknown(near)) => {
+                let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
+                self.say(table, &format!("{name}: command not found{hint}"));
+                Started::Ended(127)
+            }
+            Err(Refusal::Failed(reason)) => {
+                self.say(table, &format!("{name}: {reason}"));
+                Started::Ended(126)
+            }
+        }
+    }
+
+    fn say(&self, table: &Table, message: &str) {
+        let _ = table.write(2, format!("sh: {message}\n").as_bytes());
+    }
+
+    /// `./script.sh`, or `/usr/bin/env` and its like.
+    fn start_path(&mut self, mut argv: Vec<String>, table: &Table) -> Started {
+        let path = argv[0].clone();
+        let source = match read(&self.absolute(&path)) {
+            Ok(source) => source,
+            Err((126, _)) if path.ends_with('/') => {
+                self.say(table, &format!("{path}: Is a directory"));
+                return Started::Ended(126);
+            }
+            Err((code, reason)) => {
+                let usual = USUAL_PLACES.iter().find_map(|place| path.strip_prefix(place));
+                if let Some(name) = usual.filter(|name| !name.contains('/')) {
+                    argv[0] = name.to_owned();
+                    return if builtin::find(name).is_some() && !spawn::exists(name) {
+                        self.start_builtin(argv, table)
+                    } else {
+                        self.start_external(argv, table)
+                    };
+                }
+                self.say(table, &format!("{path}: {reason}"));
+                return Started::Ended(code);
+            }
+        };
+        let interpreter = interpreter(&source);
+        match interpreter.split_first() {
+            Some((name, arguments)) if !matches!(name.as_str(), "sh" | "bash" | "dash") => {
+                let mut command = vec![name.clone()];
+                command.extend(arguments.iter().cloned());
+                command.extend(argv);
+                self.start_external(command, table)
+            }
+            Some((_, arguments)) if !arguments.is_empty() => {
+                let mut command = vec!["sh".to_owned()];
+                command.extend(arguments.iter().cloned());
+                command.extend(argv);
+                self.start_shell(&command, table)
+            }
+            _ => {
+                argv.remove(0);
+                let state = self.fresh(path, argv);
+                self.start_image(state, source, table)
+            }
+        }
+    }
+
+    /// A builtin that is named by a path.
+    fn start_builtin(&mut self, argv: Vec<String>, table: &Table) -> Started {
+        let words: Vec<String> = argv.iter().map(|word| crate::print::quote(word)).collect();
+        let state = self.fresh("sh".to_owned(), Vec::new());
+        self.start_image(state, words.join(" "), table)
+    }
+
+    /// `sh -c 'commands' name arguments…`, `sh file arguments…`, `sh -s arguments…`.
+    fn start_shell(&mut self, argv: &[String], table: &Table) -> Started {
+        let mut state = self.fresh("sh".to_owned(), Vec::new());
+        let mut words = argv[1..].iter().cloned().peekable();
+        let (mut command, mut standard_input) = (false, false);
+        while let Some(word) = words.next_if(|word| word.len() > 1 && word.starts_with(['-', '+'])) {
+            if word == "--" {
+                break;
+            }
+            if matches!(word.as_str(), "--norc" | "--noprofile" | "--posix" | "--login" | "-l" | "-i") {
+                continue;
+            }
+            let on = word.starts_with('-');
+            for letter in word[1..].chars() {
+                match letter {
+                    'c' => command = true,
+                    's' => standard_input = true,
+                    'o' | 'O' => {
+                        let name = words.next().unwrap_or_default();
+                        let Some(flag) = options::named(&name, letter == 'O') else {
+                            self.say(table, &format!("sh: {name}: invalid option name"));
+                            return Started::Ended(2);
+                        };
+                        state.options.switch(flag, on);
+                    }
+                    'l' | 'i' => {}
+                    letter => {
+                        let Some(flag) = options::lettered(letter) else {
+                            self.say(table, &format!("sh: -{letter}: invalid option"));
+                            return Started::Ended(2);
+                        };
+                        state.options.switch(flag, on);
+                    }
+                }
+            }
+        }
+        if command {
+            let Some(source) = words.next() else {
+                self.say(table, "sh: -c: option requires an argument");
+                return Started::Ended(2);
+            };
+            if let Some(name) = words.next() {
+                state.name = name;
+            }
+            state.positional = words.collect();
+            return self.start_image(state, source, table);
+        }
+        if standard_input || words.peek().is_none() {
+            let source = match table.get(0).map(|end| &**end) {
+                Some(End::Channel(channel)) => table::drain(channel).unwrap_or_default(),
+                _ => Vec::new(),
+            };
+            state.positional = words.collect();
+            return self.start_image(state, String::from_utf8_lossy(&source).into_owned(), table);
+        }
+        let path = words.next().unwrap_or_default();
+        match read(&self.absolute(&path)) {
+            Ok(source) => {
+                state.name = path;
+                state.positional = words.collect();
+                self.start_image(state, source, table)
+            }
+            Err((code, reason)) => {
+                self.say(table, &format!("{path}: {reason}"));
+                Started::Ended(code)
+            }
+        }
+    }
+
+    fn fresh(&self, name: String, positional: Vec<String>) -> State {
+        let mut state = State::fresh(self.state.cwd.clone(), self.state.exported(), positional, now());
+        state.name = name;
+        state
+    }
+
+    fn start_image(&self, state: State, source: String, table: &Table) -> Started {
+        let image = state::encode(&state, &Some(Work::Source(source)));
+        Started::Process(spawn::fork(&image, &table.channels(HIGHEST + 1)))
+    }
+}
+
+/// The text of a script, or the code and the reason why there is none.
+pub fn read(path: &str) -> Result<String, (u8, String)> {
+    let bytes = fs::read(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => (127, "No such file or directory".to_owned()),
+        ErrorKind::IsADirectory => (126, "Is a directory".to_owned()),
+        ErrorKind::PermissionDenied => (126, "Permission denied".to_owned()),
+        _ if fs::metadata(path).is_ok_and(|file| file.is_dir()) => (126, "Is a directory".to_owned()),
+        _ => (126, error.to_string()),
+    })?;
+    if bytes.iter().take(512).any(|&byte| byte == 0) {
+        return Err((126, "cannot execute binary file".to_owned()));
+    }
+    Ok(String::from_utf8(bytes).unwrap_or_else(|bytes| String::from_utf8_lossy(bytes.as_bytes()).into_owned()))
+}
+
+/// The command that a `#!` line names, by its name alone, and its arguments. Empty without such a line.
+fn interpreter(source: &str) -> Vec<String> {
+    let Some(line) = source.lines().next().and_then(|line| line.strip_prefix("#!")) else { return Vec::new() };
+    let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let name = |word: &String| word.rsplit('/').next().unwrap_or_default().to_owned();
+    if words.first().is_some_and(|first| name(first) == "env") {
+        words.remove(0);
+        if words.first().is_some_and(|word| word == "-S") {
+            words.remove(0);
+        }
+    }
+    if let Some(first) = words.first_mut() {
+        *first = name(first);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_interpreter_line() {
+        assert_eq!(interpreter("#!/usr/bin/env js\n1"), ["js"]);
+        assert_eq!(interpreter("#!/bin/bash -e\n"), ["bash", "-e"]);
+        assert_eq!(interpreter("#! /usr/bin/env -S awk -f\n"), ["awk", "-f"]);
+        assert!(interpreter("echo\n#!/bin/sh").is_empty());
+    }
+}

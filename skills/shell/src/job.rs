@@ -1,0 +1,73 @@
+//! What was started with `&`. A job that still runs when the line ends is ended by the host, as nothing of a line may
+//! outlive it.
+
+use crate::external::Started;
+
+pub struct Job {
+    pub number: u32,
+    pub id: u32,
+    pub text: String,
+    started: Started,
+    /// Nothing while it runs.
+    code: Option<u8>,
+}
+
+impl Job {
+    pub fn wait(&mut self) -> u8 {
+        let code = self.started.wait();
+        self.code = Some(code);
+        code
+    }
+
+    /// Its code if it has ended within this time.
+    pub fn poll(&mut self, milliseconds: u64) -> Option<u8> {
+        if self.code.is_none() {
+            self.code = match &self.started {
+                Started::Process(process) => process.wait_for(milliseconds),
+                Started::Ended(code) => Some(*code),
+            };
+        }
+        self.code
+    }
+
+    pub fn kill(&self) {
+        if let Started::Process(process) = &self.started {
+            process.kill();
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct Jobs {
+    pub list: Vec<Job>,
+}
+
+impl Jobs {
+    /// Returns its process number.
+    pub fn add(&mut self, started: Started, text: String) -> u32 {
+        let number = self.list.last().map_or(1, |job| job.number + 1);
+        let id = match &started {
+            Started::Process(process) => process.id(),
+            // It never got to run; any number that no process has will do.
+            Started::Ended(_) => u32::MAX - number,
+        };
+        self.list.push(Job { number, id, text, started, code: None });
+        id
+    }
+
+    /// `%1`, `%%`, `%-`, `%name` or a process number.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        let Some(job) = name.strip_prefix('%') else {
+            let id: u32 = name.parse().ok()?;
+            return self.list.iter().position(|job| job.id == id);
+        };
+        match job {
+            "" | "%" | "+" => self.list.len().checked_sub(1),
+            "-" => self.list.len().checked_sub(2),
+            _ => match job.parse::<u32>() {
+                Ok(number) => self.list.iter().position(|job| job.number == number),
+                Err(_) => self.list.iter().position(|listed| listed.text.starts_with(job)),
+            },
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The shell: POSIX with what people use of bash, over the syntax tree of brush-parser.
+//!
+//! It starts nothing by itself. The host gives it channels for files and pipes, starts components as commands, and starts
+//! this component again for whatever needs a process of its own: a fork is the shell's `state` as bytes.
+//!
+//! - `parse` and `lower` make a `program` of a source; `print` turns it into text again.
+//! - `run` does lists, pipelines and compound commands, `simple` simple ones; `redirect`, `substitute`, `external` and `job`
+//!   are what these need of the host; `builtin` has a file for each family.
+//! - `expand`, `arith`, `pattern` and `condition` say what words mean.
+
+mod arith;
+mod builtin;
+mod condition;
+mod expand;
+mod external;
+mod job;
+mod lower;
+mod options;
+mod parse;
+mod pattern;
+mod print;
+mod program;
+mod redirect;
+mod run;
+mod script;
+mod shell;
+mod simple;
+mod state;
+mod substitute;
+mod table;
+mod variable;
+
+mod bindings {
+    wit_bindgen::generate!({ path: "../../wit/exec", world: "sh" });
+}
+
+use bindings::exports::kiso::exec::shell::{Ended, Failure, Guest};
+use shell::{Shell, now};
+use state::{State, Work};
+use table::Table;
+
+struct Component;
+
+impl Guest for Component {
+    fn run(
+        source: String,
+        state: Vec<u8>,
+        cwd: String,
+        env: Vec<(String, String)>,
+        args: Vec<String>,
+        partial: bool,
+    ) -> Ended {
+        let table = Table::inherited();
+        let nothing = |code, state, incomplete| {
+            let cwd = String::new();
+            Ended { code, failed: None, state, incomplete, exited: false, cwd }
+        };
+        let restored = if state.is_empty() {
+            Ok(State::fresh(cwd, env, args, now()))
+        } else {
+            state::decode(&state).map(|(state, _)| state)
+        };
+        let restored = match restored {
+            Ok(restored) => restored,
+            Err(message) => {
+                Shell::new(State::default(), table).complain(message);
+                return nothing(2, Vec::new(), false);
+            }
+        };
+        let mut shell = Shell::new(restored, table);
+        let list = match parse::parse(&source) {
+            Ok(list) => list,
+            Err(error) if partial && error.incomplete => return nothing(0, state, true),
+            Err(error) => {
+                shell.complain(&error.message);
+                shell.state.status = 2;
+                return nothing(2, state::encode(&shell.state, &None), false);
+            }
+        };
+        shell.echo_source(&source);
+        let outcome = shell.list(&list);
+        // A shell at a terminal goes on with the next line, so its EXIT trap waits for `exit`.
+        let code = shell.finish(outcome, partial);
+        let failed = shell.blame.take().filter(|_| code != 0);
+        let failed = failed.map(|blame| Failure { command: blame.command, line: blame.line, code });
+        shell.state.status = code;
+        Ended { code, failed, state: state::encode(&shell.state, &None), incomplete: false, exited: shell.exited, cwd: shell.state.cwd }
+    }
+
+    fn resume(state: Vec<u8>) -> u8 {
+        let table = Table::inherited();
+        let (state, work) = match state::decode(&state) {
+            Ok(image) => image,
+            Err(message) => {
+                Shell::new(State::default(), table).complain(message);
+                return 2;
+            }
+        };
+        let mut shell = Shell::new(state, table);
+        let outcome = match work {
+            Some(Work::List(list)) => shell.list(&list),
+            Some(Work::Command(command)) => shell.list(&program::List::of(command)),
+            Some(Work::Source(source)) => match parse::parse(&source) {
+                Ok(list) => {
+                    shell.echo_source(&source);
+                    shell.list(&list)
+                }
+                Err(error) => {
+                    shell.complain(&error.message);
+                    Ok(2)
+                }
+            },
+            None => Ok(0),
+        };
+        shell.finish(outcome, false)
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+bindings::export!(Component with_types_in bindings);

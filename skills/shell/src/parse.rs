@@ -1,0 +1,261 @@
+//! From source to `program`, and what to say when it is not one.
+
+use brush_parser::{ParseError, Parser, ParserOptions, Token, TokenizerError};
+
+use crate::lower;
+use crate::program::List;
+
+/// The parser takes memory of many times its source.
+const LONGEST_SOURCE: usize = 1 << 20;
+
+/// The parser is recursive, and a guest's stack is small: more than this would be a trap.
+const DEEPEST: usize = 40;
+
+#[derive(Debug)]
+pub struct SyntaxError {
+    pub message: String,
+    /// More source could make it right.
+    pub incomplete: bool,
+}
+
+pub fn parse(source: &str) -> Result<List, SyntaxError> {
+    if source.len() > LONGEST_SOURCE {
+        let size = source.len();
+        return Err(refused(format!(
+            "a command line of {size} bytes is more than {LONGEST_SOURCE}; put data into a file"
+        )));
+    }
+    if let Some(line) = too_deep(source) {
+        return Err(refused(format!("line {line}: nested deeper than {DEEPEST} levels")));
+    }
+    let tree = Parser::new(source.as_bytes(), &ParserOptions::default()).parse_program();
+    let tree = tree.map_err(|error| explain(source, error))?;
+    lower::program(tree).map_err(|form| refused(format!("line {}: `{}` is not supported", form.line, form.what)))
+}
+
+fn refused(message: String) -> SyntaxError {
+    SyntaxError { message, incomplete: false }
+}
+
+fn explain(source: &str, error: ParseError) -> SyntaxError {
+    match error {
+        ParseError::ParsingNear(place) => {
+            let (line, column) = (place.line, place.column);
+            let near: String = source.chars().skip(place.index).take_while(|c| !c.is_whitespace()).take(40).collect();
+            let near = if near.is_empty() { "end of line".to_owned() } else { format!("`{near}`") };
+            let expected = scan(source, Some(place.index)).open;
+            let expected = expected.map(|open| format!("; {open}")).unwrap_or_default();
+            let hint = unsupported_word(&near);
+            refused(format!("line {line}, column {column}: syntax error near {near}{hint}{expected}"))
+        }
+        ParseError::ParsingAtEndOfInput => {
+            let scanned = scan(source, None);
+            if let Some((word, line, column)) = scanned.stray {
+                return refused(format!(
+                    "line {line}, column {column}: syntax error near `{word}`, which ends nothing"
+                ));
+            }
+            let (line, column) = end(source);
+            let expected = scanned.open.unwrap_or_else(|| "a command is missing".to_owned());
+            SyntaxError {
+                message: format!("line {line}, column {column}: syntax error: unexpected end of input; {expected}"),
+                incomplete: true,
+            }
+        }
+        ParseError::Tokenizing { inner, position } => {
+            let started = match &inner {
+                TokenizerError::UnterminatedSingleQuote(place)
+                | TokenizerError::UnterminatedAnsiCQuote(place)
+                | TokenizerError::UnterminatedDoubleQuote(place)
+                | TokenizerError::UnterminatedBackquote(place)
+                | TokenizerError::UnterminatedExtendedGlob(place) => Some(place.clone()),
+                _ => None,
+            };
+            let place = started.or(position).unwrap_or_default();
+            let (line, column) = (place.line.max(1), place.column.max(1));
+            let what = match &inner {
+                TokenizerError::UnterminatedSingleQuote(_) | TokenizerError::UnterminatedAnsiCQuote(_) => {
+                    "expected a closing `'`".to_owned()
+                }
+                TokenizerError::UnterminatedDoubleQuote(_) => "expected a closing `\"`".to_owned(),
+                TokenizerError::UnterminatedBackquote(_) => "expected a closing backquote".to_owned(),
+                TokenizerError::UnterminatedCommandSubstitution => "expected `)` at the end of `$(`".to_owned(),
+                TokenizerError::UnterminatedVariable => "expected `}` at the end of `${`".to_owned(),
+                TokenizerError::UnterminatedExpansion => "expected the end of an expansion".to_owned(),
+                TokenizerError::UnterminatedHereDocuments(tags, _) => {
+                    format!("expected the line `{}` that ends the here-document", tags.trim())
+                }
+                other => other.to_string(),
+            };
+            SyntaxError {
+                message: format!("line {line}, column {column}: syntax error: {what}"),
+                incomplete: inner.is_incomplete(),
+            }
+        }
+    }
+}
+
+fn unsupported_word(near: &str) -> &'static str {
+    match near {
+        "`select`" => " (`select` is not supported: use `read` in a loop)",
+        _ => "",
+    }
+}
+
+fn end(source: &str) -> (usize, usize) {
+    let last = source.lines().last().unwrap_or_default();
+    (source.lines().count().max(1), last.chars().count() + 1)
+}
+
+/// What a look at the words alone says about a source that the parser could not read.
+#[derive(Default)]
+struct Scanned {
+    /// The innermost word or bracket that is still open, and what would close it.
+    open: Option<String>,
+    /// A word that closes what was not opened, with line and column.
+    stray: Option<(String, usize, usize)>,
+}
+
+fn scan(source: &str, until: Option<usize>) -> Scanned {
+    let mut scanned = Scanned::default();
+    let Ok(tokens) = brush_parser::uncached_tokenize_str(source, &Default::default()) else { return scanned };
+    let mut open: Vec<(&str, &str, usize)> = Vec::new();
+    let mut command_may_start = true;
+    for token in &tokens {
+        let place = &token.location().start;
+        if until.is_some_and(|until| place.index >= until) {
+            break;
+        }
+        let line = place.line;
+        match token {
+            Token::Operator(text, _) => {
+                match text.as_str() {
+                    "(" => open.push(("(", ")", line)),
+                    ")" if open.last().is_some_and(|open| open.0 == "(") => {
+                        open.pop();
+                    }
+                    _ => {}
+                }
+                command_may_start = !text.starts_with(['<', '>']);
+            }
+            Token::Word(text, _) if command_may_start => match text.as_str() {
+                "if" => open.push(("if", "then", line)),
+                "while" => open.push(("while", "do", line)),
+                "until" => open.push(("until", "do", line)),
+                "{" => open.push(("{", "}", line)),
+                "for" | "case" => {
+                    open.push(if text == "for" { ("for", "do", line) } else { ("case", "esac", line) });
+                    command_may_start = false;
+                }
+                "then" | "else" | "elif" | "do" => match open.last_mut() {
+                    Some(last) => {
+                        last.1 = match text.as_str() {
+                            "do" => "done",
+                            "elif" => "then",
+                            _ => "fi",
+                        }
+                    }
+                    None => scanned.stray = scanned.stray.or(Some((text.clone(), line, place.column))),
+                },
+                "fi" | "done" | "esac" | "}" => {
+                    if open.pop().is_none() {
+                        scanned.stray = scanned.stray.or(Some((text.clone(), line, place.column)));
+                    }
+                }
+                "!" | "time" => {}
+                _ => command_may_start = false,
+            },
+            Token::Word(text, _) => {
+                // `case x in` is followed by patterns, and by `esac` where a command might start.
+                command_may_start = text == "in" && open.last().is_some_and(|open| open.0 == "case");
+            }
+        }
+    }
+    let innermost = open.pop();
+    scanned.open = innermost.map(|(word, closer, line)| format!("expected `{closer}` for the `{word}` of line {line}"));
+    scanned
+}
+
+/// The line at which brackets and compound commands are nested too deep for the parser. It counts a little more than
+/// there is, because it knows neither here-documents nor which words begin a command.
+fn too_deep(source: &str) -> Option<usize> {
+    let (mut depth, mut line) = (0_usize, 1);
+    let mut quoted = false;
+    let mut word = String::new();
+    let mut chars = source.chars().peekable();
+    let mut previous = ' ';
+    while let Some(c) = chars.next() {
+        if c == '\n' {
+            line += 1;
+        }
+        if c.is_ascii_alphabetic() {
+            word.push(c);
+        } else {
+            match std::mem::take(&mut word).as_str() {
+                "if" | "while" | "until" | "for" | "case" if !quoted => depth += 1,
+                "fi" | "done" | "esac" if !quoted => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        match c {
+            '\\' => {
+                chars.next();
+            }
+            '\'' if !quoted => {
+                for c in chars.by_ref().take_while(|&c| c != '\'') {
+                    line += usize::from(c == '\n');
+                }
+            }
+            '#' if !quoted && previous.is_whitespace() => while chars.next_if(|&c| c != '\n').is_some() {},
+            '"' => quoted = !quoted,
+            '(' | '{' if !quoted || previous == '$' => depth += 1,
+            ')' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEEPEST {
+            return Some(line);
+        }
+        previous = c;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn message(source: &str) -> String {
+        parse(source).expect_err("not a program").message
+    }
+
+    #[test]
+    fn names_what_is_open() {
+        assert_eq!(
+            message("if true; then echo a"),
+            "line 1, column 21: syntax error: unexpected end of input; expected `fi` for the `if` of line 1"
+        );
+        assert_eq!(
+            message("\nwhile true\ndo echo a; done; for x in a b"),
+            "line 3, column 30: syntax error: unexpected end of input; expected `do` for the `for` of line 3"
+        );
+        assert_eq!(message("echo a; )"), "line 1, column 9: syntax error near `)`");
+        assert!(message("echo 'a").ends_with("expected a closing `'`"), "{}", message("echo 'a"));
+    }
+
+    #[test]
+    fn says_whether_more_lines_could_help() {
+        assert!(parse("echo \"a").expect_err("open quote").incomplete);
+        assert!(parse("cat <<E\na").expect_err("open document").incomplete);
+        assert!(parse("f() {").expect_err("open group").incomplete);
+        assert!(!parse("fi").expect_err("no if").incomplete);
+    }
+
+    #[test]
+    fn refuses_what_would_overflow_the_stack() {
+        assert!(message(&"( ".repeat(5000)).contains("nested deeper"));
+        assert!(message(&"if a; then ".repeat(5000)).contains("nested deeper"));
+        assert!(message(&format!("echo {}", "$(echo ".repeat(5000))).contains("nested deeper"));
+        assert!(message(&"a".repeat(LONGEST_SOURCE + 1)).contains("put data into a file"));
+    }
+}

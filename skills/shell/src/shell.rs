@@ -1,0 +1,216 @@
+//! One running shell: its state, its open files, and what expansion asks of it.
+
+use std::borrow::Cow;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use brush_parser::ast::Word;
+
+use crate::bindings::kiso::exec::spawn::Errno;
+use crate::expand::{Env, Opt, Stop, Value};
+use crate::job::Jobs;
+use crate::options::Flag;
+use crate::state::State;
+use crate::table::{self, Table};
+
+/// Why commands are not simply done one after the other.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Out of this many loops.
+    Break(u32),
+    Continue(u32),
+    Return(u8),
+    Exit(u8),
+    /// Nobody reads what was written: as SIGPIPE, this ends the shell and runs no trap.
+    Killed(u8),
+}
+
+/// The exit code of a command, unless something else goes on.
+pub type Outcome = Result<u8, Flow>;
+
+/// Which command an exit code came from.
+pub struct Blame {
+    pub command: String,
+    pub line: u32,
+    pub code: u8,
+}
+
+pub struct Shell {
+    pub state: State,
+    pub table: Table,
+    pub jobs: Jobs,
+    /// More than 0: a failure here is asked for, so `set -e` does not mind.
+    pub asked: u32,
+    /// How many loops are around this place in the present function.
+    pub loops: u32,
+    /// How many calls of functions, `eval` and `.` are around this place.
+    pub depth: u32,
+    pub line: u32,
+    pub blame: Option<Blame>,
+    /// The code of the last `$(…)`, for `x=$(false)`.
+    pub substituted: Option<u8>,
+    /// Files of process substitutions that go when their command has ended.
+    pub temporary: Vec<crate::substitute::Temporary>,
+    /// How many sourced files are around this place: `return` leaves them.
+    pub sourced: u32,
+    /// `exit` was called.
+    pub exited: bool,
+    /// A trap runs now.
+    pub in_trap: bool,
+}
+
+impl Shell {
+    pub fn new(state: State, table: Table) -> Shell {
+        Shell {
+            state,
+            table,
+            jobs: Jobs::default(),
+            asked: 0,
+            loops: 0,
+            depth: 0,
+            line: 1,
+            blame: None,
+            substituted: None,
+            temporary: Vec::new(),
+            sourced: 0,
+            exited: false,
+            in_trap: false,
+        }
+    }
+
+    pub fn on(&self, flag: Flag) -> bool {
+        self.state.options.on(flag)
+    }
+
+    /// To standard error. Nobody is told if that fails.
+    pub fn complain(&self, message: impl std::fmt::Display) {
+        let _ = self.table.write(2, format!("sh: {message}\n").as_bytes());
+    }
+
+    /// An expansion that failed: what becomes of the shell is up to `fatal`.
+    pub fn stopped(&mut self, stop: Stop) -> Outcome {
+        if !stop.message.is_empty() {
+            self.complain(&stop.message);
+        }
+        if stop.fatal { Err(Flow::Exit(stop.code)) } else { Ok(stop.code) }
+    }
+
+    /// Writes the whole output of a builtin.
+    pub fn print(&self, name: &str, text: &[u8]) -> Outcome {
+        if text.is_empty() {
+            return Ok(0);
+        }
+        match self.table.write(1, text) {
+            Ok(()) => Ok(0),
+            Err(Errno::Closed) => Err(Flow::Killed(141)),
+            Err(error) => {
+                self.complain(format_args!("{name}: write error: {}", table::explain(error)));
+                Ok(1)
+            }
+        }
+    }
+
+    /// A path as the host takes it.
+    pub fn absolute(&self, path: &str) -> String {
+        if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.state.cwd.trim_end_matches('/')) }
+    }
+
+    pub fn scalar(&self, name: &str) -> Option<String> {
+        self.get(name).and_then(crate::expand::value::scalar)
+    }
+
+    /// One string of one word.
+    pub fn text(&mut self, word: &Word) -> Result<String, Stop> {
+        crate::expand::text(self, word)
+    }
+}
+
+pub fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Env for Shell {
+    fn get(&self, name: &str) -> Option<Cow<'_, Value>> {
+        if let Some(variable) = self.state.variables.get(name) {
+            return variable.value.as_ref().map(Cow::Borrowed);
+        }
+        let elements = |list: Vec<String>| Value::Indexed((0..).zip(list).collect());
+        let value = match name {
+            "RANDOM" => Value::Scalar(self.random().to_string()),
+            "SECONDS" => Value::Scalar((now().saturating_sub(self.state.began) / 1000).to_string()),
+            "EPOCHSECONDS" => Value::Scalar((now() / 1000).to_string()),
+            "EPOCHREALTIME" => Value::Scalar(format!("{}.{:06}", now() / 1000, now() % 1000 * 1000)),
+            "LINENO" => Value::Scalar(self.line.to_string()),
+            "PIPESTATUS" => elements(self.state.pipe_status.iter().map(u8::to_string).collect()),
+            "FUNCNAME" if !self.state.scopes.is_empty() => {
+                elements(self.state.scopes.iter().rev().map(|scope| scope.function.clone()).collect())
+            }
+            "BASH_SUBSHELL" => Value::Scalar(self.state.subshells.to_string()),
+            "DIRSTACK" => {
+                let rest = self.state.directories.iter().rev().cloned();
+                elements(std::iter::once(self.state.cwd.clone()).chain(rest).collect())
+            }
+            _ => return None,
+        };
+        Some(Cow::Owned(value))
+    }
+
+    fn set(&mut self, name: &str, value: String) -> Result<(), Stop> {
+        self.assign(name, value, false)
+    }
+
+    fn set_element(&mut self, name: &str, index: &str, value: String) -> Result<(), Stop> {
+        self.assign_element(name, index, value, false)
+    }
+
+    fn set_array(&mut self, name: &str, elements: Vec<String>) -> Result<(), Stop> {
+        self.assign_value(name, Value::Indexed((0..).zip(elements).collect()))
+    }
+
+    fn names(&self, prefix: &str) -> Vec<String> {
+        let from = self.state.variables.range(prefix.to_owned()..);
+        let with_prefix = from.take_while(|(name, _)| name.starts_with(prefix));
+        with_prefix.filter(|(_, variable)| variable.value.is_some()).map(|(name, _)| name.clone()).collect()
+    }
+
+    fn positional(&self) -> &[String] {
+        &self.state.positional
+    }
+
+    fn special(&self, name: char) -> Option<String> {
+        Some(match name {
+            '?' => self.state.status.to_string(),
+            '$' => "1".to_owned(),
+            '!' => self.state.background?.to_string(),
+            '#' => self.state.positional.len().to_string(),
+            '-' => self.state.options.letters(),
+            '0' => self.state.name.clone(),
+            _ => return None,
+        })
+    }
+
+    fn option(&self, option: Opt) -> bool {
+        self.on(match option {
+            Opt::Nounset => Flag::NoUnset,
+            Opt::Noglob => Flag::NoGlob,
+            Opt::Nullglob => Flag::NullGlob,
+            Opt::Dotglob => Flag::DotGlob,
+            Opt::Failglob => Flag::FailGlob,
+            Opt::Globstar => Flag::GlobStar,
+            Opt::Extglob => Flag::ExtGlob,
+            Opt::Nocasematch => Flag::NoCaseMatch,
+        })
+    }
+
+    fn substitute(&mut self, source: &str) -> Result<String, Stop> {
+        crate::substitute::command(self, source)
+    }
+
+    fn cwd(&self) -> &str {
+        &self.state.cwd
+    }
+
+    fn is_terminal(&self, number: u32) -> bool {
+        self.table.is_terminal(number)
+    }
+}
