@@ -143,9 +143,10 @@ impl Task {
     /// Starts a command.
     pub fn start(self: &Arc<Self>, parent: &Process, program: Program, given: Given) -> Result<Arc<Process>, LimitHit> {
         let process = self.admit(Some(parent), given.title())?;
-        let (task, running) = (self.clone(), process.clone());
+        // Made here: a future that is dropped before it was polled runs nothing of its body.
+        let mut running = Running::new(self.clone(), process.clone());
         self.spawn(&process, async move {
-            let mut running = Running::new(task.clone(), running);
+            let task = running.task.clone();
             let stderr = given.channel(2);
             let title = running.process.title.clone();
             let result = match program {
@@ -165,10 +166,10 @@ impl Task {
         given: Given,
     ) -> Result<(Arc<Process>, oneshot::Receiver<Ended>), LimitHit> {
         let process = self.admit(parent, SHELL.to_owned())?;
-        let (task, running) = (self.clone(), process.clone());
+        let mut running = Running::new(self.clone(), process.clone());
         let (sender, receiver) = oneshot::channel();
         self.spawn(&process, async move {
-            let mut running = Running::new(task.clone(), running);
+            let task = running.task.clone();
             let stderr = given.channel(2);
             let result = shell(&task, &running.process, work, given).await;
             let result = result.map(|(code, ended)| {
