@@ -15,7 +15,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Long enough for a loaded machine; only a line that hangs reaches it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 const THREADS: usize = 4;
 
@@ -244,12 +244,15 @@ fn difference(line: &Line, bash: &Outcome, kiso: &Outcome) -> String {
 
 /// At most twenty lines, with everything visible that is not plain text.
 fn quoted(bytes: &[u8]) -> String {
+    if bytes.is_empty() {
+        return "    (nothing)".to_owned();
+    }
     let text = String::from_utf8_lossy(bytes);
     let mut lines: Vec<String> = text
         .split_inclusive('\n')
         .map(|line| match line.strip_suffix('\n') {
-            Some(line) => format!("    | {}", line.escape_debug()),
-            None => format!("    | {} (no newline)", line.escape_debug()),
+            Some(line) => format!("    | {}", visible(line)),
+            None => format!("    | {} (no newline)", visible(line)),
         })
         .collect();
     if lines.len() > 20 {
@@ -258,4 +261,9 @@ fn quoted(bytes: &[u8]) -> String {
         lines.push(format!("    … {more} more lines"));
     }
     lines.join("\n")
+}
+
+fn visible(text: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escaped).collect()
 }
