@@ -477,7 +477,7 @@ jq -r '.[] | if .score == null then "none" elif .score > 8 then "high" else "low
 jq -c '.version | capture("(?<major>[0-9]+)\\.(?<minor>[0-9]+)")' config.json
 
 ### jq bad input code (needs jq)
-echo '{' | jq . 2> /dev/null; echo $?
+echo '{' | jq . 2> /dev/null || echo failed; jq '.[' config.json 2> /dev/null; echo $?; jq . none 2> /dev/null; echo $?
 
 ### jq in a loop (needs jq)
 jq -c '.[]' users.json | while read -r row; do
@@ -600,7 +600,7 @@ v=a.b.c; echo "${v/./-}" "${v//./-}" "${v/#a/X}" "${v/%c/Y}" "${v//.}"
 v=foo123bar; echo "${v//[0-9]/#}" "${v/[0-9]*/}" "${v//o/00}"
 
 ### replace with slash and variable
-v=a/b/c r='\&'; echo "${v//\//:}" "${v//'/'/-}" "${v/b/$r}"
+v=a/b/c r='\&'; echo "${v//\//:}" "${v//'/'/-}" "${v/b/$r}" "${v/b/[&]}" "${v/b/"&"}"
 
 ### case conversion
 v='hello World'; echo "${v^}" "${v^^}" "${v,,}" "${v^^[lo]}"
@@ -1985,7 +1985,7 @@ split -b 100 -d tree/big.txt n. ; ls n.* | wc -l; wc -c < n.00
 dd if=poem.txt bs=10 count=2 skip=1 2> /dev/null; echo
 
 ### cmp
-cmp words.txt words.txt; echo $?; cmp old.conf new.conf; echo $?; cmp -s old.conf new.conf; echo $?
+cmp words.txt words.txt; echo $?; cmp old.conf new.conf | sed 's/char/byte/'; cmp old.conf new.conf > /dev/null; echo $?; cmp -s old.conf new.conf; echo $?
 
 ### diff side by side
 diff -y -W 20 old.conf old.conf | head -n 1
