@@ -14,4 +14,6 @@ mod lab;
 mod manifest;
 mod modes;
 mod runs;
+mod shell;
+mod shell_docs;
 mod wats;

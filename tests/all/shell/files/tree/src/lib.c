@@ -1,0 +1,2 @@
+#include "lib.h"
+int twice(int n) { return 2 * n; }
