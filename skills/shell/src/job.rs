@@ -10,11 +10,21 @@ pub struct Job {
     started: Started,
     /// Nothing while it runs.
     code: Option<u8>,
+    /// The signal that `kill` would have sent. The host knows only one way to end a process.
+    signal: Option<u8>,
 }
+
+/// What the host says of a process that was killed.
+const KILLED: u8 = 128 + 9;
 
 impl Job {
     pub fn wait(&mut self) -> u8 {
         let code = self.started.wait();
+        self.ended(code)
+    }
+
+    fn ended(&mut self, code: u8) -> u8 {
+        let code = self.signal.filter(|_| code == KILLED).map_or(code, |signal| 128 + signal);
         self.code = Some(code);
         code
     }
@@ -22,15 +32,17 @@ impl Job {
     /// Its code if it has ended within this time.
     pub fn poll(&mut self, milliseconds: u64) -> Option<u8> {
         if self.code.is_none() {
-            self.code = match &self.started {
+            let code = match &self.started {
                 Started::Process(process) => process.wait_for(milliseconds),
                 Started::Ended(code) => Some(*code),
             };
+            return code.map(|code| self.ended(code));
         }
         self.code
     }
 
-    pub fn kill(&self) {
+    pub fn kill(&mut self, signal: u8) {
+        self.signal = Some(signal);
         if let Started::Process(process) = &self.started {
             process.kill();
         }
@@ -51,7 +63,7 @@ impl Jobs {
             // It never got to run; any number that no process has will do.
             Started::Ended(_) => u32::MAX - number,
         };
-        self.list.push(Job { number, id, text, started, code: None });
+        self.list.push(Job { number, id, text, started, code: None, signal: None });
         id
     }
 

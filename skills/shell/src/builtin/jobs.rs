@@ -22,6 +22,7 @@ pub fn jobs(shell: &mut Shell, args: &[String]) -> Outcome {
             None => ("Running".to_owned(), " &"),
             Some(0) => ("Done".to_owned(), ""),
             Some(137) => ("Killed".to_owned(), ""),
+            Some(143) => ("Terminated".to_owned(), ""),
             Some(code) => (format!("Exit {code}"), ""),
         };
         text.push_str(&format!("[{}]{mark}  {state:<24}{}{end}\n", job.number, job.text));
@@ -112,7 +113,7 @@ pub fn kill(shell: &mut Shell, args: &[String]) -> Outcome {
                     code = failure(shell, "kill", &format!("({name}) - No such process"))?;
                 } else if number != 0 {
                     // All signals end a process here; there is none that it could handle.
-                    job.kill();
+                    job.kill(number);
                 }
             }
             None if name == "1" && number == 0 => {}
