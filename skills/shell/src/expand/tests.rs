@@ -1,5 +1,8 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use brush_parser::ast::Word;
 
@@ -47,6 +50,11 @@ impl Shell {
 
     pub fn args(mut self, args: &[&str]) -> Self {
         self.positional = args.iter().map(|arg| (*arg).to_owned()).collect();
+        self
+    }
+
+    pub fn unset(mut self, name: &str) -> Self {
+        self.variables.remove(name);
         self
     }
 
@@ -140,4 +148,461 @@ impl Env for Shell {
     fn is_terminal(&self, _: u32) -> bool {
         false
     }
+}
+
+type Set = fn(Shell) -> Shell;
+
+fn plain(shell: Shell) -> Shell {
+    shell
+}
+
+/// What each case expands to is what bash 5.2 makes of it after
+///
+/// ```sh
+/// HOME=/h OLDPWD=/old x=abcdef e= sp=' a  b ' q="it's" file=foo.tar.gz path=/usr/local/bin/x.sh n=5 star='*' bs='\*'
+/// ref=x refe='a[1]' a=(one "two words" '' four) sparse=([2]=b [5]=c); declare -A m=([k]=v ["a b"]=1)
+/// set -- "a b" "" c
+/// ```
+#[track_caller]
+fn agree(shell: fn() -> Shell, cases: &[(Set, &str, &str)]) {
+    for (set, source, expected) in cases {
+        assert_eq!(set(shell()).show(source), *expected, "{source}");
+    }
+}
+
+fn shell() -> Shell {
+    let mut shell = Shell::new()
+        .var("IFS", " \t\n")
+        .var("HOME", "/h")
+        .var("OLDPWD", "/old")
+        .var("x", "abcdef")
+        .var("e", "")
+        .var("sp", " a  b ")
+        .var("q", "it's")
+        .var("file", "foo.tar.gz")
+        .var("path", "/usr/local/bin/x.sh")
+        .var("n", "5")
+        .var("star", "*")
+        .var("bs", r"\*")
+        .var("ref", "x")
+        .var("refe", "a[1]")
+        .array("a", &["one", "two words", "", "four"])
+        .keyed("m", &[("k", "v"), ("a b", "1")])
+        .args(&["a b", "", "c"]);
+    let sparse = [(2, "b".to_owned()), (5, "c".to_owned())];
+    shell.variables.insert("sparse".into(), Value::Indexed(sparse.into()));
+    shell
+}
+
+/// The same in a directory with files. It is made once and never removed by a test, because tests run side by side.
+fn files() -> Shell {
+    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let root = std::env::temp_dir().join(format!("kiso-shell-{}", std::process::id())).join("globs");
+        fs::create_dir_all(root.join("d1/d2")).expect("a directory");
+        fs::create_dir_all(root.join(".hd")).expect("a directory");
+        let names = ["a.txt", "b.txt", "c.TXT", ".hidden", "a b.txt", "x[1].c", "star*", "B.txt"];
+        for name in names.into_iter().chain(["d1/a.txt", "d1/.h", "d1/d2/deep.txt"]) {
+            fs::write(root.join(name), "").expect("a file");
+        }
+        std::os::unix::fs::symlink("d1", root.join("link")).expect("a link");
+        root
+    });
+    let mut shell = shell();
+    shell.cwd = ROOT.to_str().expect("a name in UTF-8").to_owned();
+    shell
+}
+
+#[test]
+fn quotes() {
+    agree(
+        shell,
+        &[
+            (plain, r#"a b 'c d' "e f" g\ h "" ''"#, "<a><b><c d><e f><g h><><>"),
+            (plain, r#"'$x' "\$x" \$x "\\" "\a" \"a\""#, r#"<$x><$x><$x><\><\a><"a">"#),
+            (plain, r#""a$x"b'c'$n"d e"f\ g"#, "<aabcdefbc5d ef g>"),
+            (plain, r#""a'b" 'a"b' "a\"b" "a\`b""#, r#"<a'b><a"b><a"b><a`b>"#),
+            (plain, r#"$'a\tb\x41\u00e9\101\e\cA\'q\"' $'\z' $"tr $x""#, "<a\tbAéA\x1b\x01'q\"><\\z><tr abcdef>"),
+            (plain, r#"$'\'' $'\\' $'a\0b' $'\x4' $'\u20ac' '\n' "\n""#, r"<'><\><a><><€><\n><\n>"),
+            (plain, r#"$ "$" $% "$%" a$ "a$" $/ "$ x""#, "<$><$><$%><$%><a$><a$><$/><$ x>"),
+        ],
+    );
+}
+
+#[test]
+fn lists() {
+    agree(
+        shell,
+        &[
+            (plain, r#""$@""#, "<a b><><c>"),
+            (plain, "$@", "<a><b><c>"),
+            (plain, r#""$*""#, "<a b  c>"),
+            (plain, "$*", "<a><b><c>"),
+            (plain, r#"x"$@"y "x$@y" "$@$@""#, "<xa b><><cy><xa b><><cy><a b><><ca b><><c>"),
+            (|shell| shell.args(&[]), r#""$@" $@ "$*" x"$@" "$@$@" ""$@ "$e$@""#, "<><x><>"),
+            (|shell| shell.var("IFS", ":"), r#""$*" $* $@ x$@y"#, "<a b::c><a b><><c><a b><><c><xa b><><cy>"),
+            (|shell| shell.var("IFS", ""), r#""$*" $* x$@y"#, "<a bc><a b><c><xa b><cy>"),
+            (|shell| shell.unset("IFS"), r#""$*" $* $sp"#, "<a b  c><a><b><c><a><b>"),
+            (plain, r#""${@:2}" "${@:0:1}" "${@: -1}" "${*:2}""#, "<><c><bash><c>< c>"),
+            (
+                plain,
+                r#""${a[@]}" ${a[@]} "${a[*]}" x"${a[@]}"y"#,
+                "<one><two words><><four><one><two><words><four><one two words  four><xone><two words><><foury>",
+            ),
+            (plain, r#""${none[@]}" x"${none[@]}" "${none[*]}" ""${none[@]} "${none[@]:-none}""#, "<x><><><none>"),
+        ],
+    );
+}
+
+#[test]
+fn splitting() {
+    agree(
+        shell,
+        &[
+            (plain, r#"$sp x$sp $sp"c" "$sp" x"$sp""#, "<a><b><x><a><b><a><b><c>< a  b ><x a  b >"),
+            (
+                |shell| shell.var("IFS", ":"),
+                r#"${path} "$path" $sp"#,
+                "</usr/local/bin/x.sh></usr/local/bin/x.sh>< a  b >",
+            ),
+            (|shell| shell.var("IFS", "/"), "$path x$path", "<><usr><local><bin><x.sh><x><usr><local><bin><x.sh>"),
+            (|shell| shell.var("IFS", "ab"), "$x", "<><><cdef>"),
+            (|shell| shell.var("IFS", "ax"), r#"$x "$x" ${x}a"#, "<><bcdef><abcdef><><bcdefa>"),
+            (plain, r#"$e "$e" $unset "$unset" x$unset"#, "<><><x>"),
+            (|shell| shell.var("IFS", "l"), "$path a/l/b", "</usr/><oca></bin/x.sh><a/l/b>"),
+        ],
+    );
+}
+
+#[test]
+fn defaults() {
+    agree(
+        shell,
+        &[
+            (plain, r#"${unset-d} ${unset:-d} ${e-d} ${e:-d} ${x-d} "${unset-}" ${unset-}"#, "<d><d><d><abcdef><>"),
+            (
+                plain,
+                r#"${unset:-a b} "${unset:-a b}" ${unset:-"a b" c} "${unset:-"a b" c}""#,
+                "<a><b><a b><a b><c><a b c>",
+            ),
+            (
+                plain,
+                r#"${unset:-'a b'} "${unset:-'a b'}" ${unset:-a\}b} "${unset:-a\}b}" "${y-"}"}" ${y-'}'}"#,
+                "<a b><'a b'><a}b><a}b><}><}>",
+            ),
+            (plain, r#"${x+y} ${x:+y} ${e+y} ${e:+y} ${unset+y} "${unset+y}" ${@+"$@"}"#, "<y><y><y><><a b><><c>"),
+            (plain, "${new:=val} $new ${new:=other}", "<val><val><val>"),
+            (plain, "${unset=a b} ${unset}", "<a><b><a><b>"),
+            (plain, r#""${unset:-"${unset2:-deep "$x"}"}" "${unset:-${unset2:-$x}}""#, "<deep abcdef><abcdef>"),
+            (plain, r#""${unset:-$'a\tb'}" ${unset:-~} "${unset:-~}""#, "<a\tb></h><~>"),
+            (plain, "${unset:-{a,b}}", "<{a,b}>"),
+            (plain, "${unset?no} after", "127! unset: no"),
+            (plain, "${unset:?no such thing} after", "127! unset: no such thing"),
+            (plain, "${e:?}", "127! e: parameter null or not set"),
+            (plain, "${unset?}", "127! unset: parameter not set"),
+            (plain, "${1:=x} ${2:=x}", "1! $2: cannot assign in this way"),
+        ],
+    );
+}
+
+#[test]
+fn lengths() {
+    agree(
+        shell,
+        &[
+            (
+                plain,
+                "${#x} ${#e} ${#unset} ${#@} ${#*} ${#} $# ${##} ${#a[@]} ${#a} ${#a[1]} ${#1}",
+                "<6><0><0><3><3><3><3><1><4><3><9><3>",
+            ),
+            (plain, "${#a[*]} ${#sparse[5]} ${#m[k]} ${#m[@]}", "<4><1><1><2>"),
+        ],
+    );
+}
+
+#[test]
+fn removal() {
+    agree(
+        shell,
+        &[
+            (
+                plain,
+                "${file%.*} ${file%%.*} ${file#*.} ${file##*.} ${path##*/} ${path%/*} ${file%x} ${file#}",
+                "<foo.tar><foo><tar.gz><gz><x.sh></usr/local/bin><foo.tar.gz><foo.tar.gz>",
+            ),
+            (
+                plain,
+                r#""${x#'a'}" "${x#"a"}" "${x%"${x#??}"}" "${file%'.gz'}" "${x%'}'}" "${x%\}}""#,
+                "<bcdef><bcdef><ab><foo.tar><abcdef><abcdef>",
+            ),
+            (
+                plain,
+                r#""${x%%[!a]*}" "${x##*[[:lower:]]}" "${x%"$x"}" "${bs#\\}" "${star#\*}" "${star%"*"}""#,
+                "<a><><><*><><>",
+            ),
+            (
+                |shell| shell.option(Opt::Extglob),
+                r"${x##+([a-c])} ${x//@(a|c)/_} ${path//+(\/)/-} ${file/%.@(gz|bz2)/}",
+                "<def><_b_def><-usr-local-bin-x.sh><foo.tar>",
+            ),
+            (plain, r#""${a[@]#o}" "${a[@]%s}""#, "<ne><two words><><four><one><two word><><four>"),
+        ],
+    );
+}
+
+#[test]
+fn replacement() {
+    agree(
+        shell,
+        &[
+            (
+                plain,
+                "${file/o/0} ${file//o/0} ${file/#f/F} ${file/%gz/GZ} ${file//[a-f]} ${file/./} ${file/}",
+                "<f0o.tar.gz><f00.tar.gz><Foo.tar.gz><foo.tar.GZ><oo.tr.gz><footar.gz><foo.tar.gz>",
+            ),
+            (
+                plain,
+                r"${file/#/pre-} ${file/%/-post} ${file//./\/} ${path//\//_} ${path//\//:} ${file//\./-}",
+                "<pre-foo.tar.gz><foo.tar.gz-post><foo/tar/gz><_usr_local_bin_x.sh><:usr:local:bin:x.sh><foo-tar-gz>",
+            ),
+            (
+                plain,
+                r#"${x//b/&} ${x//b/\&} "${x//b/"&"}" ${x//?/.} ${x//*/z} ${x/b*d/-} ${x//}"#,
+                "<abcdef><a&cdef><a&cdef><......><z><a-ef><abcdef>",
+            ),
+            (
+                plain,
+                r#""${x/a/\n}" "${path//\//\\}" "${x/a/\$}" "${x/b/\"}" ${x/b/\\n} "${x/b/a&c}" "${x/'a'/'b'}""#,
+                r#"<nbcdef><\usr\local\bin\x.sh><$bcdef><a"cdef><a\ncdef><aabccdef><bbcdef>"#,
+            ),
+            (plain, r#"${x/b/$n} "${x/b/~}" "${a[@]/o/0}""#, "<a5cdef><a/hcdef><0ne><tw0 words><><f0ur>"),
+        ],
+    );
+}
+
+#[test]
+fn slices() {
+    agree(
+        shell,
+        &[
+            (
+                plain,
+                r#"${x:2} ${x:1:2} ${x: -2} ${x: -3:2} ${x:1:-1} ${x:10} "${x:0:0}" ${x:n-4:n-3} ${x:$n} ${x:(-2)}"#,
+                "<cdef><bc><ef><de><bcde><><bc><f><ef>",
+            ),
+            (plain, r#"${x:${#x}-2} ${x:0:${#x}-1} "${x:0:1}${x:$((1+1)):1}" ${x::2}"#, "<ef><abcde><ac><ab>"),
+            (
+                plain,
+                r#""${a[@]:1:2}" "${a[@]: -2}" "${sparse[@]:2:1}" "${sparse[@]:3}" "${*:1:2}""#,
+                "<two words><><><four><b><c><a b >",
+            ),
+            (plain, "${x:1:-9}", "1! -9: substring expression < 0"),
+        ],
+    );
+}
+
+#[test]
+fn letters() {
+    agree(
+        shell,
+        &[
+            (
+                plain,
+                r#"${x^} ${x^^} ${x^^[ace]} ${x,,} ${file^f} ${file^^} "${a[@]^}" ${x^^[b-d]} ${x^g}"#,
+                "<Abcdef><ABCDEF><AbCdEf><abcdef><Foo.tar.gz><FOO.TAR.GZ><One><Two words><><Four><aBCDef><abcdef>",
+            ),
+            (
+                plain,
+                r#""${x@Q}" ${q@Q} ${x@U} ${x@u} ${x@L} ${unset@Q} "${e@Q}" "${a[@]@Q}""#,
+                r"<'abcdef'><'it'\''s'><ABCDEF><Abcdef><abcdef><''><'one'><'two words'><''><'four'>",
+            ),
+            (
+                plain,
+                "${x@A} ${e@A} ${a[@]@A} ${a@a} ${m@a} ${x@a}",
+                r#"<x='abcdef'><e=''><declare><-a><a=([0]="one"><[1]="two><words"><[2]=""><[3]="four")><a><A>"#,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn arrays() {
+    agree(
+        shell,
+        &[
+            (
+                plain,
+                r#"${a[0]} "${a[1]}" ${a[-1]} ${a} ${a[n-4]} "${a[$n-2]}" "${a[$((n-3))]}""#,
+                "<one><two words><four><one><two><words><four><>",
+            ),
+            (
+                plain,
+                r#""${sparse[@]}" "${!sparse[@]}" "${sparse[2]}" "${sparse[-1]}" ${#sparse[@]} "${sparse[0]-u}""#,
+                "<b><c><2><5><b><c><2><u>",
+            ),
+            (plain, r#"${m[k]} "${m[a b]}" "${m["a b"]}" ${m[zz]-none}"#, "<v><1><1><none>"),
+            (plain, "${a[9]:=nine} ${a[9]} ${#a[@]}", "<nine><nine><5>"),
+            (
+                plain,
+                r#"${!ref} ${!refe} "${!ref}" ${!ref:1:2} ${!ref%f} ${!a[@]} "${!r*}""#,
+                "<abcdef><two><words><abcdef><bc><abcde><0><1><2><3><ref refe>",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn unset() {
+    agree(
+        shell,
+        &[
+            (|shell| shell.option(Opt::Nounset), "$unset", "127! unset: unbound variable"),
+            (
+                |shell| shell.option(Opt::Nounset),
+                r#"${unset-x} ${unset:+y} "$@" ${#a[@]} "${nope[@]}""#,
+                "<x><a b><><c><4>",
+            ),
+            (|shell| shell.option(Opt::Nounset), "${#unset}", "127! unset: unbound variable"),
+            (|shell| shell.option(Opt::Nounset), "$((unset+1))", "127! unset: unbound variable"),
+            (|shell| shell.option(Opt::Nounset), "${unset%x}", "127! unset: unbound variable"),
+            (plain, "${x.y}", "1! ${x.y}: bad substitution"),
+            (plain, "${}", "1! ${}: bad substitution"),
+            (plain, "${!unset}", "1! unset: invalid indirect expansion"),
+        ],
+    );
+}
+
+#[test]
+fn tildes() {
+    agree(
+        shell,
+        &[(
+            plain,
+            r#"~ ~/x "~" \~ a~ ~- x=~ x=~/a:~/b ~nobodyy ~"x" ~$x ~/"$x" --p=~ "x"=~ x:~"#,
+            "</h></h/x><~><~><a~></old><x=/h><x=/h/a:/h/b><~nobodyy><~x><~abcdef></h/abcdef><--p=~><x=~><x:~>",
+        )],
+    );
+}
+
+#[test]
+fn braces() {
+    agree(
+        shell,
+        &[
+            (
+                plain,
+                r#"{a,b}c {01..10..3} {a..e..2} {3..1} {a} {} {,} a{b,c{d,e}}f {a,b}{1,2} {1..a} {-1..1} "{a,b}" \{a,b} {a,b\,c}"#,
+                "<ac><bc><01><04><07><10><a><c><e><3><2><1><{a}><{}><abf><acdf><acef><a1><a2><b1><b2><{1..a}><-1><0><1><{a,b}><{a,b}><a><b,c>",
+            ),
+            (
+                plain,
+                r#"x{1..3..0} {1..3..-1} {001..3} {$x,b} a{,b} {{a,b} {a,b}} {a{b,c} {"a b",c} {~,x}/y"#,
+                "<x1><x2><x3><1><2><3><001><002><003><abcdef><b><a><ab><{a><{b><a}><b}><{ab><{ac><a b><c></h/y><x/y>",
+            ),
+            (
+                plain,
+                r#"{1..3}{a,b} pre{"$@",z}post {a,"$x"} {A..C} {-05..5..5} {5..-5..5} {2..1..2}"#,
+                "<1a><1b><2a><2b><3a><3b><prea b><><cpost><prezpost><a><abcdef><A><B><C><-05><000><005><5><0><-5><2>",
+            ),
+            (
+                plain,
+                r#"{a,b,{c,d}e}f{1,2} {{1..3},x} {a,b}{c {1..2}..3} {1..3 ..5} {a,}{b,} "{"a,b"}" {a\,b,c} {'a,b',c}"#,
+                "<af1><af2><bf1><bf2><cef1><cef2><def1><def2><1><2><3><x><a{c><b{c><1..3}><2..3}><{1..3><..5}><ab><a><b><{a,b}><a,b><c><a,b><c>",
+            ),
+            (
+                plain,
+                "{z..w} {1.5..3} {1..} {a..1} {+1..3} {0x1..3} {00..02} {9..011}",
+                "<z><y><x><w><{1.5..3}><{1..}><{a..1}><1><2><3><{0x1..3}><00><01><02><009><010><011>",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn arithmetic() {
+    agree(
+        shell,
+        &[
+            (
+                plain,
+                r#"$((1+2)) "$((n*2))" $((n++)) $n $((n+=5)) $[1+2] $((unset)) $(( (1+2)*3 )) $((${#x}+1))"#,
+                "<3><10><5><6><11><3><0><9><7>",
+            ),
+            (
+                plain,
+                r#"$((a[1]=4)) ${a[1]} $((a[1]++ + ++a[1])) $((m[k]=7)) ${m[k]} $(( "1" + 1 ))"#,
+                "<4><4><10><7><7><2>",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn globs() {
+    agree(
+        files,
+        &[
+            (plain, "*.txt", "<B.txt><a b.txt><a.txt><b.txt>"),
+            (plain, "*", "<B.txt><a b.txt><a.txt><b.txt><c.TXT><d1><link><star*><x[1].c>"),
+            (plain, ".*", "<.hd><.hidden>"),
+            (plain, "*/", "<d1/><link/>"),
+            (
+                plain,
+                r#"*/*.txt d1/* nomatch* "*".txt *"."txt '*' \*"#,
+                "<d1/a.txt><link/a.txt><d1/a.txt><d1/d2><nomatch*><*.txt><B.txt><a b.txt><a.txt><b.txt><*><*>",
+            ),
+            (plain, r#"$star $bs "$star""#, r"<B.txt><a b.txt><a.txt><b.txt><c.TXT><d1><link><star*><x[1].c><\*><*>"),
+            (
+                plain,
+                r"[ab].txt [!a].txt [^a].txt ?.txt [a-b].* [[:upper:]].txt x\[1].c x[[]1].c 'a b'* a\ b*",
+                "<a.txt><b.txt><B.txt><b.txt><B.txt><b.txt><B.txt><a.txt><b.txt><a.txt><b.txt><B.txt><x[1].c><x[1].c><a b.txt><a b.txt>",
+            ),
+            (|shell| shell.option(Opt::Nullglob), "nomatch* [a].txt", "<a.txt>"),
+            (|shell| shell.option(Opt::Noglob), "*.txt {a,b}", "<*.txt><a><b>"),
+            (
+                |shell| shell.option(Opt::Dotglob),
+                "*",
+                "<.hd><.hidden><B.txt><a b.txt><a.txt><b.txt><c.TXT><d1><link><star*><x[1].c>",
+            ),
+            (
+                |shell| shell.option(Opt::Globstar),
+                "**",
+                "<B.txt><a b.txt><a.txt><b.txt><c.TXT><d1><d1/a.txt><d1/d2><d1/d2/deep.txt><link><star*><x[1].c>",
+            ),
+            (
+                |shell| shell.option(Opt::Globstar),
+                "**/*.txt d1/** **/d2",
+                "<B.txt><a b.txt><a.txt><b.txt><d1/a.txt><d1/d2/deep.txt><d1/><d1/a.txt><d1/d2><d1/d2/deep.txt><d1/d2>",
+            ),
+            (
+                |shell| shell.option(Opt::Extglob),
+                "@(a|b).txt !(*.txt) +([a-c]).txt ?(a).txt *(a|b).txt @(nomatch)",
+                "<a.txt><b.txt><c.TXT><d1><link><star*><x[1].c><a.txt><b.txt><a.txt><a.txt><b.txt><@(nomatch)>",
+            ),
+            (
+                plain,
+                "link/* ./*.txt ../globs/b* d1//a* */.h d1/../a*",
+                "<link/a.txt><link/d2><./B.txt><./a b.txt><./a.txt><./b.txt><../globs/b.txt><d1//a.txt><d1/.h><link/.h><d1/../a b.txt><d1/../a.txt>",
+            ),
+            (
+                plain,
+                r#"[a [] []a] [!] [a/b] "[a]".txt [\a].txt [[:punct:]]* ["!"a].txt [a-].txt"#,
+                "<[a><[]><[]a]><[!]><[a/b]><[a].txt><a.txt><[[:punct:]]*><a.txt><a.txt>",
+            ),
+            (
+                plain,
+                "*.{txt,TXT} {a,nope}.txt ./{d1,d2}/",
+                "<B.txt><a b.txt><a.txt><b.txt><c.TXT><a.txt><nope.txt><./d1/><./d2/>",
+            ),
+            (
+                plain,
+                r#""$@"* "d1"/* d1/"a"* d1\/* /nonexist/* */*/*.txt"#,
+                "<a b><><c.TXT><d1/a.txt><d1/d2><d1/a.txt><d1/a.txt><d1/d2></nonexist/*><d1/d2/deep.txt><link/d2/deep.txt>",
+            ),
+            (
+                |shell| shell.option(Opt::Extglob),
+                "+(a|b).txt a+(.)txt *.!(txt) !(a|b).* @(d|x)*",
+                "<a.txt><b.txt><a.txt><c.TXT><x[1].c><B.txt><a b.txt><c.TXT><x[1].c><d1><x[1].c>",
+            ),
+        ],
+    );
 }
