@@ -1,5 +1,7 @@
 //! Arithmetic: `$((…))`, `((…))`, `let`, subscripts, `-eq` in `[[`. 64-bit integers that wrap.
 
+#[cfg(test)]
+mod tests;
 mod token;
 
 use crate::expand::value::{absolute, scalar};

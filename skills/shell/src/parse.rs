@@ -37,7 +37,8 @@ pub fn parse(source: &str) -> Result<List, SyntaxError> {
         },
         Ok(tree) => tree,
     };
-    lower::program(tree).map_err(|form| refused(format!("line {}: `{}` is not supported", form.line, form.what)))
+    lower::program(source, tree)
+        .map_err(|form| refused(format!("line {}: `{}` is not supported", form.line, form.what)))
 }
 
 fn read(source: &str) -> Result<Program, ParseError> {

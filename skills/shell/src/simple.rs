@@ -242,7 +242,7 @@ impl Shell {
     pub fn trace(&self, text: impl Display) {
         let prompt = self.scalar("PS4").unwrap_or_default();
         let mark = prompt.chars().next().unwrap_or('+');
-        let repeated: String = std::iter::repeat_n(mark, self.state.subshells as usize).collect();
+        let repeated: String = std::iter::repeat_n(mark, self.state.substitutions as usize).collect();
         let _ = self.table.write(2, format!("{repeated}{prompt}{text}\n").as_bytes());
     }
 }

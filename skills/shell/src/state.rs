@@ -37,6 +37,8 @@ pub struct State {
     pub option_place: (usize, usize),
     /// How many forks are between this shell and the one that the host started.
     pub subshells: u32,
+    /// How many of them are for `$(…)`: `set -x` repeats its mark for each.
+    pub substitutions: u32,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -56,8 +56,11 @@ fn capture(shell: &mut Shell, list: &List) -> Result<(Vec<u8>, u8), String> {
     // POSIX would let it inherit `set -e`, bash does not.
     let errexit = shell.on(Flag::ErrExit);
     shell.state.options.switch(Flag::ErrExit, errexit && shell.on(Flag::InheritErrExit));
+    shell.state.substitutions += 1;
     let mut started = shell.start_list(list, &table);
+    shell.state.substitutions -= 1;
     shell.state.options.switch(Flag::ErrExit, errexit);
+    // Or the end of the output would never come.
     drop(table);
     let output = table::drain(&reader).map_err(|error| table::explain(error).to_owned())?;
     Ok((output, started.wait()))

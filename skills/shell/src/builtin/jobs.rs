@@ -117,12 +117,20 @@ pub fn kill(shell: &mut Shell, args: &[String]) -> Outcome {
                 }
             }
             None if name == "1" && number == 0 => {}
-            // `kill $$`
-            None if name == "1" => return Err(Flow::Killed(128 + number)),
+            None if name == "1" => signal_to_self(shell, number)?,
             None => code = failure(shell, "kill", &format!("({name}) - No such process"))?,
         }
     }
     Ok(code)
+}
+
+/// `kill $$`.
+fn signal_to_self(shell: &mut Shell, number: u8) -> Result<(), Flow> {
+    let trapped = signals().find(|&(_, known)| known == number).map(|(name, _)| name);
+    match trapped.filter(|name| number != 9 && shell.state.traps.contains_key(*name)) {
+        Some(name) => shell.run_trap(name),
+        None => Err(Flow::Killed(128 + number)),
+    }
 }
 
 fn bad_signal(shell: &Shell, name: &str) -> Outcome {
