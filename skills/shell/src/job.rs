@@ -10,6 +10,8 @@ pub struct Job {
     started: Started,
     /// Nothing while it runs.
     code: Option<u8>,
+    /// `wait` or `jobs` has told its end; its code is kept for those who ask for it by its number.
+    pub told: bool,
     /// The signal that `kill` would have sent. The host knows only one way to end a process.
     signal: Option<u8>,
 }
@@ -49,6 +51,9 @@ impl Job {
     }
 }
 
+/// So many jobs are remembered at least, even if nobody asks for them again.
+const MOST: usize = 1000;
+
 #[derive(Default)]
 pub struct Jobs {
     pub list: Vec<Job>,
@@ -57,14 +62,22 @@ pub struct Jobs {
 impl Jobs {
     /// Returns its process number.
     pub fn add(&mut self, started: Started, text: String) -> u32 {
-        let number = self.list.last().map_or(1, |job| job.number + 1);
+        if self.list.len() >= MOST {
+            self.list.retain(|job| !job.told);
+        }
+        let number = self.untold().map(|job| job.number).max().map_or(1, |number| number + 1);
         let id = match &started {
             Started::Process(process) => process.id(),
             // It never got to run; any number that no process has will do.
             Started::Ended(_) => u32::MAX - number,
         };
-        self.list.push(Job { number, id, text, started, code: None, signal: None });
+        self.list.push(Job { number, id, text, started, code: None, told: false, signal: None });
         id
+    }
+
+    /// Those whose end has not been told.
+    pub fn untold(&mut self) -> impl DoubleEndedIterator<Item = &mut Job> {
+        self.list.iter_mut().filter(|job| !job.told)
     }
 
     /// `%1`, `%%`, `%-`, `%name` or a process number.
@@ -73,13 +86,15 @@ impl Jobs {
             let id: u32 = name.parse().ok()?;
             return self.list.iter().position(|job| job.id == id);
         };
-        match job {
-            "" | "%" | "+" => self.list.len().checked_sub(1),
-            "-" => self.list.len().checked_sub(2),
+        let mut untold = self.list.iter().enumerate().filter(|(_, listed)| !listed.told);
+        let found = match job {
+            "" | "%" | "+" => untold.next_back(),
+            "-" => untold.rev().nth(1),
             _ => match job.parse::<u32>() {
-                Ok(number) => self.list.iter().position(|job| job.number == number),
-                Err(_) => self.list.iter().position(|listed| listed.text.starts_with(job)),
+                Ok(number) => untold.find(|(_, listed)| listed.number == number),
+                Err(_) => untold.find(|(_, listed)| listed.text.starts_with(job)),
             },
-        }
+        };
+        found.map(|(at, _)| at)
     }
 }

@@ -84,6 +84,11 @@ impl Shell {
         if self.on(Flag::XTrace) {
             self.trace(traced(&operands));
         }
+        self.state.last_argument = match operands.last() {
+            Some(Operand::Text(text)) => text.clone(),
+            Some(Operand::Assignment(assignment)) => assignment.name.clone(),
+            None => String::new(),
+        };
         let outcome = self.dispatch(&name, operands);
         self.restore(hidden);
         outcome.map(|code| (code, name == "exec" && code == 0))

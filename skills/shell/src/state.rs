@@ -26,6 +26,8 @@ pub struct State {
     pub directories: Vec<String>,
     pub status: u8,
     pub pipe_status: Vec<u8>,
+    /// `$_`.
+    pub last_argument: String,
     /// `$!`.
     pub background: Option<u32>,
     pub umask: u32,
