@@ -1,11 +1,14 @@
 use super::*;
 use crate::expand::tests::Shell;
 
+/// The value and then `n`, or the message.
+type Outcome<'a> = Result<(i64, &'a str), &'a str>;
+
 /// What bash 5.2 makes of each expression after `n=5 list=(10 20 30) expr='n + 1'` and
-/// `declare -A map=([one]=1)`: its value and then `n`, or the message.
+/// `declare -A map=([one]=1)`.
 #[test]
 fn values() {
-    let cases: &[(&str, Result<(i64, &str), &str>)] = &[
+    let cases: &[(&str, Outcome)] = &[
         ("1+2 * 3", Ok((7, "5"))),
         ("(1+2)*3", Ok((9, "5"))),
         ("7/2", Ok((3, "5"))),

@@ -1,7 +1,7 @@
 use std::fs;
 
 use super::*;
-use crate::expand::tests::{Shell, files};
+use crate::expand::tests::{Directory, Shell, files};
 
 fn ask(args: &[&str]) -> Result<bool, String> {
     let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
@@ -96,12 +96,11 @@ fn files_and_variables() {
 
 #[test]
 fn programs_are_known_by_their_content() {
-    let directory = std::env::temp_dir().join(format!("kiso-shell-{}", std::process::id())).join("programs");
-    fs::create_dir_all(&directory).expect("a directory");
+    let Directory(path) = &Directory::new();
     for (name, content) in [("script", "#!/bin/sh\n"), ("module", "\0asm\x01"), ("text", "hello")] {
-        fs::write(directory.join(name), content).expect("a file");
+        fs::write(path.join(name), content).expect("a file");
     }
-    let cwd = directory.to_str().expect("a name in UTF-8");
+    let cwd = path.to_str().expect("a name in UTF-8");
     let executable = |name| file::is(cwd, &UnaryPredicate::FileExistsAndIsExecutable, name);
     assert_eq!(["script", "module", "text"].map(executable), [true, true, false]);
 }

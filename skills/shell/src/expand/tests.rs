@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use brush_parser::ast::Word;
 
@@ -17,6 +17,8 @@ pub struct Shell {
     pub cwd: String,
     /// What commands print, by their source.
     pub outputs: HashMap<String, String>,
+    /// Kept for as long as the shell works in it.
+    directory: Option<Directory>,
 }
 
 impl Shell {
@@ -28,6 +30,7 @@ impl Shell {
             options: Vec::new(),
             cwd: "/".into(),
             outputs: HashMap::new(),
+            directory: None,
         }
     }
 
@@ -194,22 +197,42 @@ pub fn shell() -> Shell {
     shell
 }
 
-/// The same in a directory with files. It is made once and never removed by a test, because tests run side by side.
+/// The same in a directory with files.
 pub fn files() -> Shell {
-    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
-        let root = std::env::temp_dir().join(format!("kiso-shell-{}", std::process::id())).join("globs");
-        fs::create_dir_all(root.join("d1/d2")).expect("a directory");
-        fs::create_dir_all(root.join(".hd")).expect("a directory");
-        let names = ["a.txt", "b.txt", "c.TXT", ".hidden", "a b.txt", "x[1].c", "star*", "B.txt"];
-        for name in names.into_iter().chain(["d1/a.txt", "d1/.h", "d1/d2/deep.txt"]) {
-            fs::write(root.join(name), "").expect("a file");
-        }
-        std::os::unix::fs::symlink("d1", root.join("link")).expect("a link");
-        root
-    });
+    let directory = Directory::new();
+    for name in ["d1/d2", ".hd"] {
+        fs::create_dir_all(directory.0.join(name)).expect("a directory");
+    }
+    let names = ["a.txt", "b.txt", "c.TXT", ".hidden", "a b.txt", "x[1].c", "star*", "B.txt"];
+    for name in names.into_iter().chain(["d1/a.txt", "d1/.h", "d1/d2/deep.txt"]) {
+        fs::write(directory.0.join(name), "").expect("a file");
+    }
+    std::os::unix::fs::symlink("d1", directory.0.join("link")).expect("a link");
     let mut shell = shell();
-    shell.cwd = ROOT.to_str().expect("a name in UTF-8").to_owned();
+    shell.cwd = directory.0.to_str().expect("a name in UTF-8").to_owned();
+    shell.directory = Some(directory);
     shell
+}
+
+/// A directory of its own for a test, removed at its end.
+pub struct Directory(pub PathBuf);
+
+impl Directory {
+    pub fn new() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("kiso-shell-{}-{number}", std::process::id())).join("globs");
+        fs::create_dir_all(&path).expect("a directory");
+        Self(path)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if let Some(parent) = self.0.parent() {
+            fs::remove_dir_all(parent).expect("the directory is still there");
+        }
+    }
 }
 
 #[test]
