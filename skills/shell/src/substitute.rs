@@ -87,10 +87,7 @@ fn reads_file(command: &Command) -> bool {
 
 fn read_file(shell: &mut Shell, command: &Command) -> (Vec<u8>, u8) {
     let saved = shell.table.clone();
-    let code = match shell.redirect(&command.redirections) {
-        Ok(code) => code,
-        Err(_) => 1,
-    };
+    let code = shell.redirect(&command.redirections).unwrap_or(1);
     let mut output = Vec::new();
     if code == 0
         && let Some(End::Channel(channel)) = shell.table.get(0).map(|end| &**end)
