@@ -1,14 +1,20 @@
-//! Builds the bundled skills and writes two lists: the skills that `skill/installed.rs` includes, and the files that
-//! `kiso skill new` writes.
+//! Builds the bundled guests and writes three lists: the skills that `skill/installed.rs` includes, the compiled
+//! commands that `exec/embedded.rs` includes, and the files that `kiso skill new` writes.
 
+#[path = "src/exec/compile.rs"]
+mod compile;
 #[path = "../build/guests.rs"]
 mod guests;
 
 use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// In the order of a listing.
 const BUNDLED: [&str; 4] = ["chart", "data", "feed", "fetch"];
+
+/// The components of exec tasks: the shell, and those that hold commands.
+const COMMANDS: [&str; 2] = ["coreutils", "shell"];
 
 fn main() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -33,6 +39,9 @@ fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     std::fs::write(out.join("bundled.rs"), list).expect("OUT_DIR can be written");
 
+    let commands = compiled(&components) + &coreutils_names(&root.join("skills/coreutils/src/table.rs"));
+    std::fs::write(out.join("commands.rs"), commands).expect("OUT_DIR can be written");
+
     let mut templates = String::new();
     for (constant, dir) in [
         ("RUST", "sdk/templates/rust"),
@@ -44,6 +53,72 @@ fn main() {
     }
     templates.push_str(&file_list("SDK", &root.join("sdk"), &["Cargo.toml", "src"]));
     std::fs::write(out.join("templates.rs"), templates).expect("OUT_DIR can be written");
+}
+
+/// Compiles the commands for the target, so that nobody waits for it at run time, and lists them.
+///
+/// What was compiled is kept beside the guests under a name that holds everything it depends on: a build that changed
+/// something else takes it as it is.
+fn compiled(components: &Path) -> String {
+    let target = std::env::var("TARGET").expect("cargo sets TARGET");
+    let engine = compiler(&target);
+    let mut list = String::new();
+    for name in COMMANDS {
+        let wasm = components.join(format!("{name}.wasm"));
+        let bytes = std::fs::read(&wasm).unwrap_or_else(|e| panic!("{}: {e}", wasm.display()));
+        let mut hasher = DefaultHasher::new();
+        bytes.hash(&mut hasher);
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        let compiled = components.join(format!("{name}-{target}-{:016x}.cwasm", hasher.finish()));
+        if !compiled.exists() {
+            forget_older(components, &format!("{name}-{target}-"));
+            let code = engine.precompile_component(&bytes).unwrap_or_else(|e| panic!("{name} does not compile: {e:#}"));
+            let temporary = compiled.with_extension(format!("{}.tmp", std::process::id()));
+            std::fs::write(&temporary, code).expect("the target directory can be written");
+            std::fs::rename(&temporary, &compiled).expect("the target directory can be written");
+        }
+        writeln!(
+            list,
+            "/// Compiled `skills/{name}`.\npub static {}: &Aligned<[u8]> =\n    &Aligned {{ _align: [], code: *include_bytes!({compiled:?}) }};",
+            name.to_uppercase()
+        )
+        .expect("a string takes any text");
+    }
+    list
+}
+
+/// The names that `coreutils` answers to, read from its table: one command in a line.
+fn coreutils_names(table: &Path) -> String {
+    let table = std::fs::read_to_string(table).unwrap_or_else(|e| panic!("{}: {e}", table.display()));
+    let entries = table.lines().filter_map(|line| {
+        let entry = line.strip_prefix("    uutils(\"").or_else(|| line.strip_prefix("    own(\""))?;
+        Some(entry.split_once('"')?.0)
+    });
+    let mut names: Vec<&str> = entries.collect();
+    names.sort_unstable();
+    assert!(names.len() > 70, "the table of coreutils has another form: {} names found", names.len());
+    format!("/// What `coreutils` answers to, sorted.\npub static COREUTILS_NAMES: &[&str] = &{names:?};\n")
+}
+
+/// An engine that compiles for the target's baseline rather than for this machine: the binary may be copied to another.
+fn compiler(target: &str) -> wasmtime::Engine {
+    let mut settings = compile::settings();
+    settings.target(target).unwrap_or_else(|e| panic!("wasmtime cannot compile for {target}: {e:#}"));
+    if target.starts_with("x86_64") {
+        for feature in ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt"] {
+            // SAFETY: the engine that loads the code refuses it on a processor without the feature.
+            unsafe { settings.cranelift_flag_enable(feature) };
+        }
+    }
+    wasmtime::Engine::new(&settings).unwrap_or_else(|e| panic!("wasmtime cannot compile for {target}: {e:#}"))
+}
+
+fn forget_older(dir: &Path, prefix: &str) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(prefix) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// A constant with path and text of each file below `dir`, restricted to some of its entries.

@@ -10,6 +10,7 @@ mod completions;
 mod doctor;
 mod failure;
 mod run;
+mod shell;
 mod show;
 mod skill;
 mod trace;
@@ -18,6 +19,7 @@ pub use self::failure::{Exit, Failure};
 
 use self::show::{Show, size};
 use crate::config::Config;
+use crate::exec::Exec;
 use crate::home::{Home, SessionName};
 use crate::secret::Secrets;
 use crate::skill::{Observer, Skills};
@@ -55,6 +57,8 @@ struct Shared {
 enum Command {
     /// Turn one message into finished work, here and now
     Run(run::Run),
+    /// Run command lines in the sandbox: one with -c or a script, or one after the other
+    Shell(shell::Shell),
     /// Install, inspect, call and write skills
     #[command(subcommand)]
     Skill(skill::Skill),
@@ -86,6 +90,7 @@ pub fn main() -> ExitCode {
     let shared = &kiso.shared;
     let result = match kiso.command {
         Command::Run(command) => command.execute(shared),
+        Command::Shell(command) => command.execute(shared),
         Command::Skill(command) => command.execute(shared),
         Command::Trace(command) => command.execute(shared),
         Command::Doctor(command) => command.execute(shared),
@@ -121,6 +126,7 @@ struct Opened {
     config: Config,
     store: Store,
     skills: Skills,
+    exec: Exec,
 }
 
 impl Opened {
@@ -129,7 +135,8 @@ impl Opened {
         let config = Config::load(&home)?;
         let store = Store::open(&home.store_path())?;
         let skills = Skills::new(home.clone(), config.clone(), store.clone(), observer);
-        Ok(Self { home, config, store, skills })
+        let exec = Exec::new(home.clone(), config.clone(), skills.clone());
+        Ok(Self { home, config, store, skills, exec })
     }
 }
 

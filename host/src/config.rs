@@ -12,9 +12,11 @@
 //! ```
 
 mod key;
+mod mount;
 mod parse;
 
 pub use key::{KEYS, Key, Kind, SECTIONS, Section};
+pub use mount::Mount;
 pub use parse::{ConfigError, Problem};
 
 use crate::home::Home;
@@ -90,6 +92,22 @@ settings! {
         table_elements: Int(200_000, 1_000, 10_000_000),
     }
 
+    /// What an exec task may use: one command line, with every process that it starts.
+    exec: Exec {
+        /// Deadline in seconds.
+        timeout_s: Int(60, 1, 86_400),
+        /// Memory in MiB, all processes together.
+        memory_mib: Int(512, 16, 1_024),
+        /// Processes at once.
+        max_processes: Int(64, 2, 512),
+        /// Exec tasks at once; more wait.
+        max_tasks: Int(4, 1, 64),
+        /// Output in KiB that is kept of standard output and of standard error, each. Of more, the middle is left out.
+        output_kib: Int(256, 1, 65_536),
+        /// Output in MiB that may be written at all; more ends the task.
+        max_output_mib: Int(256, 1, 65_536),
+    }
+
     /// Requests that skills make to the hosts they were granted.
     http: Http {
         /// Size in MiB of an answer.
@@ -98,6 +116,14 @@ settings! {
         connect_timeout_s: Int(10, 1, 300),
     }
 }
+
+/// How the commented file shows [`Mount`]s.
+const MOUNTS: &str = "
+# Directories of this machine that exec tasks see beside /work: read-only and for administrators unless they say otherwise.
+# [exec.mounts]
+# \"/books\" = \"/srv/books\"
+# \"/scans\" = { path = \"/srv/scans\", write = true, role = \"user\" }
+";
 
 /// Defaults that may not exceed the value they stand in for.
 const ORDERED: [(&str, &str, &str); 2] =
@@ -145,6 +171,9 @@ impl Config {
                 let hide = if key.path() == "model" { "" } else { "# " };
                 let range = key.range().map(|range| format!(" ({range})")).unwrap_or_default();
                 text += &format!("\n# {}{range}\n{hide}{} = {}\n", key.doc, key.name, key.default_value());
+            }
+            if section.name == "exec" {
+                text += MOUNTS;
             }
         }
         text
@@ -200,7 +229,7 @@ mod tests {
     fn unknown_keys_are_named_with_their_place_and_what_is_allowed() {
         assert_eq!(
             problems("\n  modle = \"reflex\"\n"),
-            "2:3: unknown key modle: did you mean model? Allowed here: model, [engine], [http], [limits], [models]\n"
+            "2:3: unknown key modle: did you mean model? Allowed here: model, [engine], [exec], [http], [limits], [models]\n"
         );
         assert_eq!(
             problems("[http]\nmax_response_mb = 1"),

@@ -295,6 +295,9 @@ fn output_text(report: &TaskReport) -> String {
     } else if let Some(data) = &report.data {
         let _ = write!(text, "\ndata: {data}");
     }
+    if !report.stderr.is_empty() {
+        let _ = write!(text, "\nstandard error:\n{}", report.stderr);
+    }
     text
 }
 

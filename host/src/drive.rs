@@ -85,7 +85,8 @@ impl Drive {
     ) -> Result<(RunId, Outcome), DriveError> {
         let (mut run, mut log, earlier) = self.begin(session, message, caller).await?;
         listener.begun(&log.id);
-        let mut at_work = AtWork { drive: self, run: log.id.clone(), session, secrets, earlier, environment: None };
+        let mut at_work =
+            AtWork { drive: self, run: log.id.clone(), session, caller, secrets, earlier, environment: None };
         loop {
             let step = run.next_step();
             if let Step::Ended = step {
@@ -149,6 +150,7 @@ struct AtWork<'a> {
     drive: &'a Drive,
     run: RunId,
     session: &'a SessionName,
+    caller: Caller,
     secrets: Secrets,
     earlier: Vec<ChatMessage>,
     /// What retrieval found, until something ran.
@@ -228,7 +230,7 @@ impl AtWork<'_> {
             }
             _ => {
                 let caller = skill::Caller { session: self.session, locale: "en", secrets: &self.secrets };
-                (self.drive.tools.run(&brief.task, caller).await, None)
+                (self.drive.tools.run(&brief.task, self.caller, caller).await, None)
             }
         };
         report.millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);

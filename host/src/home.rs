@@ -170,6 +170,16 @@ impl Home {
         }
     }
 
+    /// A fresh directory for what a task needs only while it runs, beside the workspace. The caller removes it;
+    /// [`Home::lock_session`] removes what a crash left.
+    pub fn create_scratch(&self, session: &SessionName) -> Result<PathBuf, HomeError> {
+        let parent = self.session_dir(session).join("tmp");
+        private_dir(&parent)?;
+        let dir = parent.join(format!("{}-{}", std::process::id(), SCRATCHES.fetch_add(1, Ordering::Relaxed)));
+        private_dir(&dir)?;
+        Ok(dir)
+    }
+
     /// The session's workspace as a capability: nothing opened through it lies outside, whatever links stand in it.
     pub fn open_work(&self, session: &SessionName) -> Result<Dir, HomeError> {
         let path = self.work_dir(session);
@@ -201,9 +211,13 @@ impl Home {
         let dir = self.session_dir(session);
         let lock = lock::take(&dir.join("lock"), format!("the session {session} is in use"))?;
         import::sweep(&dir);
+        let _ = fs::remove_dir_all(dir.join("tmp"));
         Ok(lock)
     }
 }
+
+/// Tells the scratch directories of one process apart.
+static SCRATCHES: AtomicU32 = AtomicU32::new(0);
 
 /// Makes the directory; parents that are missing too get the usual mode, the home itself is private.
 fn make_root(path: &Path) -> Result<(), HomeError> {

@@ -9,6 +9,7 @@
 //! - [`node`] – what a stop of the graph says to its role's model, and how the answer is read.
 //! - [`context`] – which role sees what, and within which budget.
 //! - [`tool`] – what a plan may name, as the graph and the planner see it.
+//! - [`exec`] – command lines without a host shell: processes that are components.
 //! - [`skill`] – installed components and the sandbox that runs them.
 //! - [`llm`] – one trait for all models, and those that are built in.
 //! - [`secret`] – values that must never be written down.
@@ -26,6 +27,7 @@ pub mod clock;
 pub mod config;
 pub mod context;
 pub mod drive;
+pub mod exec;
 pub mod graph;
 pub mod home;
 pub mod llm;

@@ -15,7 +15,7 @@ mod host;
 mod install;
 mod installed;
 mod instance;
-mod limits;
+pub mod limits;
 mod loader;
 pub mod manifest;
 pub mod pack;
@@ -27,18 +27,24 @@ pub use self::ctx::{Observer, Quiet};
 pub use self::error::{Blame, SkillError};
 pub use self::install::{Candidate, GrantChoice};
 pub use self::installed::{Installed, Place, Tool};
-pub use self::instance::{Answer, Ended};
+pub use self::instance::{Answer, BrokenPipe, CommandStreams, Ended};
 pub use self::limits::{Limit, LimitHit};
 pub use self::loader::Shape;
+
+/// What the sandbox of exec tasks has in common with that of skills.
+pub mod sandbox {
+    pub use super::engine::Ticker;
+    pub use super::host::{ChargedFiles, Quota, charge_files};
+}
 
 use self::ctx::ReadableSecrets;
 use self::engine::Sandbox;
 use self::entry::entry;
 use self::grant::{Allowed, Grant};
-use self::host::{HttpRule, HttpRules, Keep, Usage};
+use self::host::{HttpRule, HttpRules, Keep, Quota, Usage};
 use self::installed::BUNDLED;
 use self::instance::{Entry, Given};
-use self::limits::Budget;
+use self::limits::{Budget, HitCell};
 use self::manifest::{Manifest, Workspace};
 use crate::config::Config;
 use crate::graph::plan::Violation;
@@ -50,6 +56,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
+use wasmtime_wasi::cli::{StdinStream, StdoutStream};
 
 /// All skills of a home. Cheap to clone.
 #[derive(Clone)]
@@ -208,6 +215,32 @@ impl Skills {
         ended.redact(caller.secrets)
     }
 
+    /// Runs a skill of the command shape with words as arguments and the given streams, within its own grant, and
+    /// returns its exit code. An error is what no command can tell: it is not granted, or does not load.
+    pub async fn run_as_command<I, O>(
+        &self,
+        skill: &Arc<Installed>,
+        streams: CommandStreams<I, O>,
+        caller: Caller<'_>,
+    ) -> Result<u8, SkillError>
+    where
+        I: StdinStream + 'static,
+        O: StdoutStream + 'static,
+    {
+        let allowed = self.allowed(skill)?;
+        let tool = skill.name().as_str();
+        let given = self.given(&skill.manifest, tool, &allowed, Value::Null, &caller, Keep::Disk)?;
+        let entry = self.load(skill).await?;
+        let sandbox = self.sandbox().map_err(|e| SkillError::host(tool, e))?;
+        instance::call_as_command(sandbox, &entry, given, streams).await
+    }
+
+    /// The quota of an exec task in a session's workspace.
+    pub fn exec_quota(&self, session: &SessionName, budget: &Budget, hit: HitCell) -> Arc<Quota> {
+        let usage = self.usage(session, &self.home().work_dir(session));
+        Arc::new(Quota::new(budget.clone(), hit, usage))
+    }
+
     /// Compiles what is not compiled yet, so that the first call does not wait. Returns whether it had to.
     pub async fn warm(&self, skill: &Arc<Installed>) -> Result<(), SkillError> {
         self.load(skill).await.map(|_| ())
@@ -320,12 +353,7 @@ impl Skills {
         if allowed.workspace != Workspace::None {
             self.home().create_session(caller.session).map_err(|e| SkillError::host(name, e))?;
         }
-        let usage = if allowed.workspace == Workspace::Write {
-            self.usage(caller.session, &work, &budget)
-                .map_err(|e| SkillError::host(name, format!("the workspace {}: {e}", work.display())))?
-        } else {
-            Arc::default()
-        };
+        let usage = self.usage(caller.session, &work);
         let (secrets, env, mut injected) = self.secrets(manifest, allowed, caller.secrets)?;
         let mut rules = Vec::new();
         for (need, private) in &allowed.http {
@@ -420,19 +448,16 @@ impl Skills {
         Ok((readable, env, injected))
     }
 
-    /// What the session's workspace holds, measured when no other call of the session runs.
-    fn usage(&self, session: &SessionName, work: &std::path::Path, budget: &Budget) -> std::io::Result<Arc<Usage>> {
-        if let Some(usage) = lock(&self.0.usages).get(session).and_then(Weak::upgrade) {
-            return Ok(usage);
-        }
-        let usage = Arc::new(Usage::measure(work, budget)?);
+    /// What the session's workspace holds, shared by all calls of the session that run.
+    fn usage(&self, session: &SessionName, work: &std::path::Path) -> Arc<Usage> {
         let mut usages = lock(&self.0.usages);
-        usages.retain(|_, usage| usage.strong_count() > 0);
-        if let Some(other) = usages.get(session).and_then(Weak::upgrade) {
-            return Ok(other);
+        if let Some(usage) = usages.get(session).and_then(Weak::upgrade) {
+            return usage;
         }
+        usages.retain(|_, usage| usage.strong_count() > 0);
+        let usage = Arc::new(Usage::of(work));
         usages.insert(session.clone(), Arc::downgrade(&usage));
-        Ok(usage)
+        usage
     }
 
     /// What a self-test gets: its manifest's memory and time, an empty workspace, and nothing else.
@@ -446,8 +471,8 @@ impl Skills {
             locale: "en".to_owned(),
             budget: Budget::new(&self.config().engine, allowed.memory_mib, allowed.timeout_s),
             workspace: manifest.needs.workspace,
+            usage: Arc::new(Usage::of(&work)),
             work,
-            usage: Arc::default(),
             env: Vec::new(),
             secrets: ReadableSecrets::default(),
             http: Arc::default(),

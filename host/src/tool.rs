@@ -1,26 +1,26 @@
-//! What a plan may name: the tools of installed skills. The planner sees them as cards, the graph checks plans against
-//! them, and the driver runs tasks through them.
+//! What a plan may name: the tools of installed skills, and command lines. The planner sees skills as cards, the graph
+//! checks plans against them, and the driver runs tasks through them.
 
 pub mod files;
 
-use crate::graph::plan::{Catalog, Task, TaskKind, Violation};
+use crate::exec::{Channel, Done, Exec, Line};
+use crate::graph::plan::{Caller as Role, Catalog, Task, TaskKind, Violation};
 use crate::graph::report::{TaskError, TaskReport, TaskStatus};
 use crate::llm::prompt::SkillCard;
+use crate::secret::Secrets;
 use crate::skill::{Blame, Caller, Ended, Installed, SkillError, Skills};
 use serde_json::Value;
-
-/// Why an exec task cannot run.
-const NO_SHELL: &str = "exec tasks need the shell, which this version of kiso does not have yet; use skills";
 
 /// The tools of a home.
 #[derive(Debug, Clone)]
 pub struct Tools {
     skills: Skills,
+    exec: Exec,
 }
 
 impl Tools {
-    pub fn new(skills: Skills) -> Self {
-        Self { skills }
+    pub fn new(skills: Skills, exec: Exec) -> Self {
+        Self { skills, exec }
     }
 
     /// One card for each tool that can be called. A damaged skill has none.
@@ -29,12 +29,19 @@ impl Tools {
         skills.flat_map(|skill| cards(&skill)).collect()
     }
 
-    /// Runs a skill task to its end. Whatever happens is a report.
-    pub async fn run(&self, task: &Task, caller: Caller<'_>) -> TaskReport {
-        if task.kind != TaskKind::Skill {
-            let error = SkillError::new(task.kind.name(), Blame::Host, "unavailable", NO_SHELL);
-            return TaskReport::failed(task.clone(), task_error(&error));
+    /// Runs a skill or exec task to its end. Whatever happens is a report.
+    pub async fn run(&self, task: &Task, role: Role, caller: Caller<'_>) -> TaskReport {
+        match task.kind {
+            TaskKind::Skill => self.call(task, caller).await,
+            TaskKind::Exec => self.exec(task, role, caller).await,
+            TaskKind::Msg | TaskKind::Act => {
+                let message = format!("{} tasks are not run as tools", task.kind.name());
+                TaskReport::failed(task.clone(), TaskError::of_host(message))
+            }
         }
+    }
+
+    async fn call(&self, task: &Task, caller: Caller<'_>) -> TaskReport {
         let name = task.skill.as_deref().unwrap_or_default();
         let args = task.args.clone().unwrap_or(Value::Null);
         let ended = self.skills.call(name, &args, caller).await;
@@ -42,15 +49,37 @@ impl Tools {
         report.skill_digest = self.skills.find_tool(name).ok().map(|(skill, _)| self.skills.digest(&skill));
         report
     }
+
+    async fn exec(&self, task: &Task, role: Role, caller: Caller<'_>) -> TaskReport {
+        let done = match self.exec.scratch(caller.session) {
+            Ok(scratch) => {
+                let line = Line {
+                    source: &task.detail,
+                    session: caller.session,
+                    role,
+                    locale: caller.locale,
+                    secrets: caller.secrets,
+                    stdin: Channel::Null,
+                    args: Vec::new(),
+                    state: Vec::new(),
+                    partial: false,
+                    listeners: None,
+                    scratch: &scratch,
+                };
+                self.exec.run(line).await
+            }
+            Err(error) => Err(error),
+        };
+        match done {
+            Ok(done) => exec_report(task, done, caller.secrets),
+            Err(error) => TaskReport::failed(task.clone(), TaskError::of_host(error.to_string())),
+        }
+    }
 }
 
 impl Catalog for Tools {
     fn check(&self, skill: &str, args: &Value) -> Result<Value, Vec<Violation>> {
         self.skills.check(skill, args)
-    }
-
-    fn exec(&self) -> Result<(), String> {
-        Err(NO_SHELL.to_owned())
     }
 }
 
@@ -82,6 +111,27 @@ fn report(task: &Task, ended: Ended) -> TaskReport {
     report.log = ended.log;
     report.millis = ended.used.millis;
     report.used = Some(ended.used);
+    report
+}
+
+fn exec_report(task: &Task, done: Done, secrets: &Secrets) -> TaskReport {
+    let status = if done.code == 0 { TaskStatus::Done } else { TaskStatus::Failed };
+    let mut report = TaskReport::new(task.clone(), status, secrets.redact(&done.stdout));
+    report.stderr = secrets.redact(&done.stderr);
+    report.exit_code = Some(i32::from(done.code));
+    report.error = done.limit.map(|hit| {
+        let command = done.failed.as_ref().map(|failed| format!("`{}` stopped: ", failed.command)).unwrap_or_default();
+        TaskError {
+            code: "limit".to_owned(),
+            message: format!("{command}{hit}"),
+            limit: Some(hit.limit.name().to_owned()),
+            retryable: false,
+            policy: false,
+        }
+    });
+    report.failed_command = done.failed;
+    report.millis = done.used.millis;
+    report.used = Some(done.used);
     report
 }
 

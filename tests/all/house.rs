@@ -15,6 +15,7 @@ const ORDER: &[&[&str]] = &[
     &["node"],
     &["context"],
     &["tool"],
+    &["exec"],
     &["skill"],
     &["llm"],
     &["memory"],

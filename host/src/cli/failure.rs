@@ -12,17 +12,19 @@ use std::process::ExitCode;
 /// Exit codes (design §14).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    Done = 0,
+    Done,
     /// The work failed.
-    Failed = 1,
+    Failed,
     /// The command was used wrongly.
-    Usage = 2,
+    Usage,
     /// The configuration or the home cannot be used.
-    Config = 3,
+    Config,
     /// Refused by what an administrator allowed.
-    Policy = 4,
+    Policy,
     /// A limit was hit.
-    Limit = 5,
+    Limit,
+    /// A command line of `kiso shell` ended with this code.
+    Command(u8),
 }
 
 impl Exit {
@@ -35,13 +37,22 @@ impl Exit {
             Self::Config => "config",
             Self::Policy => "policy",
             Self::Limit => "limit",
+            Self::Command(_) => "command",
         }
     }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Config => 3,
+            Exit::Policy => 4,
+            Exit::Limit => 5,
+            Exit::Command(code) => code,
+        })
     }
 }
 

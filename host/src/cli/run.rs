@@ -55,7 +55,7 @@ impl Run {
             home: opened.home.clone(),
             config: opened.config.clone(),
             store: opened.store.clone(),
-            tools: Tools::new(opened.skills.clone()),
+            tools: Tools::new(opened.skills.clone(), opened.exec.clone()),
             models,
         };
         let mut listener = Told {

@@ -195,6 +195,10 @@ fn executed(report: &TaskReport, more: &impl Fn(&str)) {
             more(&format!("… and {} more lines", lines.len() - TEXT_LINES));
         }
     }
+    if !report.stderr.is_empty() {
+        let lines: Vec<&str> = report.stderr.lines().collect();
+        more(&format!("standard error: {}", lines[..lines.len().min(TEXT_LINES)].join("\n")));
+    }
     for file in &report.files {
         more(&format!("file: {} ({}, {})", file.path, file.media_type, size(file.bytes)));
     }
@@ -207,12 +211,19 @@ fn executed(report: &TaskReport, more: &impl Fn(&str)) {
             .as_deref()
             .map(|d| format!("  component {}", &d[..d.len().min(12)]))
             .unwrap_or_default();
+        let counted = match used.processes {
+            0 => format!("{} host calls", used.host_calls),
+            n => format!(
+                "{} ({} at once)",
+                count(usize::try_from(n).unwrap_or(usize::MAX), "process"),
+                used.processes_at_once
+            ),
+        };
         more(&format!(
-            "used: {}, {} of memory, {} written, {} host calls{digest}",
+            "used: {}, {} of memory, {} written, {counted}{digest}",
             duration(used.millis),
             size(used.memory_bytes),
-            size(used.written_bytes),
-            used.host_calls
+            size(used.written_bytes)
         ));
     }
 }
@@ -224,5 +235,6 @@ fn time(ms: i64) -> String {
 }
 
 fn count(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+    let plural = if what.ends_with('s') { "es" } else { "s" };
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}{plural}") }
 }

@@ -104,6 +104,8 @@ macro_rules! settings {
         pub struct Config {
             $( #[doc = $top_doc] pub $top: $crate::config::key::field_type!($top_kind), )*
             $( #[doc = $section_doc] pub $section: $name, )*
+            /// Directories of this machine that exec tasks see.
+            pub mounts: Vec<$crate::config::Mount>,
         }
 
         impl Default for Config {
@@ -111,6 +113,7 @@ macro_rules! settings {
                 Config {
                     $( $top: $crate::config::key::field_default!($top_kind($($top_arg),*)), )*
                     $( $section: $name::default(), )*
+                    mounts: Vec::new(),
                 }
             }
         }

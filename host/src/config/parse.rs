@@ -8,6 +8,7 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::key::Slot;
+use super::mount;
 use super::{Config, KEYS, Key, Kind, ORDERED, SECTIONS};
 use crate::home::HomeError;
 
@@ -59,6 +60,10 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Config, Vec<Problem>> {
             (false, _) => reading.key("", name.get_ref(), name.span(), value),
             (true, DeValue::Table(table)) => {
                 for (key, value) in table {
+                    if (name.get_ref().as_ref(), key.get_ref().as_ref()) == ("exec", "mounts") {
+                        reading.mounts(value);
+                        continue;
+                    }
                     reading.key(name.get_ref(), key.get_ref(), key.span(), value);
                 }
             }
@@ -100,6 +105,21 @@ impl Reading<'_> {
                 }
             }
             None => self.wrong(span, unknown(section, name)),
+        }
+    }
+
+    fn mounts(&mut self, value: &Spanned<DeValue<'_>>) {
+        let DeValue::Table(table) = value.get_ref() else {
+            return self.wrong(
+                value.span(),
+                format!("[exec.mounts] must be a table, and this is {}", article(value.get_ref())),
+            );
+        };
+        for (at, value) in table {
+            match mount::read(at, value) {
+                Ok(mount) => self.config.mounts.push(mount),
+                Err((span, message)) => self.wrong(span, message),
+            }
         }
     }
 
@@ -196,7 +216,7 @@ fn unknown(section: &str, name: &str) -> String {
     format!("unknown key {path}:{hint} Allowed here: {}", allowed.join(", "))
 }
 
-fn article(value: &DeValue<'_>) -> String {
+pub(super) fn article(value: &DeValue<'_>) -> String {
     let name = value.type_str();
     let article = if name.starts_with(['a', 'i']) { "an" } else { "a" };
     format!("{article} {name}")

@@ -48,6 +48,8 @@ fn shorten(report: &TaskReport) -> TaskReport {
         files: report.files.clone(),
         error: report.error.clone(),
         exit_code: report.exit_code,
+        stderr: clip(&report.stderr, MAX_REPORT),
+        failed_command: report.failed_command.clone(),
         millis: report.millis,
         // For the trace, never for a prompt.
         used: None,

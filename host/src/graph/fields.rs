@@ -119,7 +119,7 @@ impl<'a> Fields<'a> {
 
     fn task(mut self, catalog: &dyn Catalog) -> Option<Task> {
         self.only(&TASK_FIELDS);
-        let kind = self.kind(catalog)?;
+        let kind = self.kind()?;
         let skill = if kind == TaskKind::Skill {
             let name = self.required("skill", 200, "a skill task names its skill");
             (!name.is_empty()).then_some(name)
@@ -150,7 +150,7 @@ impl<'a> Fields<'a> {
         Some(Task { kind, detail, expect, model, skill, args, notify, review })
     }
 
-    fn kind(&mut self, catalog: &dyn Catalog) -> Option<TaskKind> {
+    fn kind(&mut self) -> Option<TaskKind> {
         let kind = match self.required("type", 100, "missing; the types are exec, skill, msg").as_str() {
             "exec" => TaskKind::Exec,
             "skill" => TaskKind::Skill,
@@ -162,14 +162,8 @@ impl<'a> Fields<'a> {
                 return None;
             }
         };
-        match kind {
-            TaskKind::Exec => {
-                if let Err(why) = catalog.exec() {
-                    self.wrong("type", why);
-                }
-            }
-            TaskKind::Act => self.wrong("type", "act tasks are not available yet"),
-            TaskKind::Skill | TaskKind::Msg => {}
+        if kind == TaskKind::Act {
+            self.wrong("type", "act tasks are not available yet");
         }
         Some(kind)
     }

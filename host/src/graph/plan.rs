@@ -130,9 +130,6 @@ pub trait Catalog {
     /// The args with the skill's defaults filled in, or everything that is wrong with them. Paths are relative to
     /// the args (`max_results`); an unknown skill is one violation with the path `skill` that names the near names.
     fn check(&self, skill: &str, args: &Value) -> Result<Value, Vec<Violation>>;
-
-    /// Whether exec tasks can be run at all; the error says why not.
-    fn exec(&self) -> Result<(), String>;
 }
 
 /// A planner's answer that can be used.
@@ -293,10 +290,6 @@ pub(crate) mod tests {
             args.as_object_mut().map(|map| map.entry("width").or_insert(json!(1000)));
             if violations.is_empty() { Ok(args) } else { Err(violations) }
         }
-
-        fn exec(&self) -> Result<(), String> {
-            Err("exec tasks are not available yet".to_owned())
-        }
     }
 
     fn good() -> Value {
@@ -339,7 +332,7 @@ pub(crate) mod tests {
             {"type": "skill", "skill": "chart", "args": {"width": 0}, "review": true},
             {"type": "skill", "skill": "chrt"},
             {"type": "skill"},
-            {"type": "exec", "detail": "ls"},
+            {"type": "exec"},
             {"type": "act", "detail": "look"},
             {"type": "dance"},
             {"detail": "x"},
@@ -356,7 +349,7 @@ pub(crate) mod tests {
             "tasks[0].expect: missing",
             "tasks[1].skill: there is no skill \"chrt\"; near: chart",
             "tasks[2].skill: a skill task names its skill",
-            "tasks[3].type: exec tasks are not available yet",
+            "tasks[3].detail: missing",
             "tasks[4].type: act tasks are not available yet",
             "tasks[5].type: there is no type \"dance\"",
             "tasks[6].type: missing",

@@ -34,6 +34,12 @@ pub struct TaskReport {
     /// Of a command; a skill of the kiso world has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
+    /// Of a command line: what it wrote to standard error; `text` is standard output.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stderr: String,
+    /// Of a command line that failed: the command in it that is to blame.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_command: Option<FailedCommand>,
     /// Wall-clock time in milliseconds.
     #[serde(default)]
     pub millis: u64,
@@ -59,6 +65,8 @@ impl TaskReport {
             files: Vec::new(),
             error: None,
             exit_code: None,
+            stderr: String::new(),
+            failed_command: None,
             millis: 0,
             used: None,
             log: Vec::new(),
@@ -82,10 +90,25 @@ impl TaskReport {
         Some(match (&self.error, self.exit_code, self.status) {
             (Some(error), _, _) => error.message.clone(),
             (None, _, TaskStatus::Interrupted) => INTERRUPTED.to_owned(),
-            (None, Some(code), _) => format!("it ended with exit code {code}"),
+            (None, Some(code), _) => match &self.failed_command {
+                Some(failed) if failed.command != self.task.detail.trim() => {
+                    format!("it ended with exit code {code}: `{}` in line {}", failed.command, failed.line)
+                }
+                _ => format!("it ended with exit code {code}"),
+            },
             (None, None, _) => "it failed without saying why".to_owned(),
         })
     }
+}
+
+/// A command of a command line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedCommand {
+    /// Source text, at most 200 bytes.
+    pub command: String,
+    /// From 1.
+    pub line: u32,
+    pub code: u8,
 }
 
 /// What a call used of its limits.
@@ -95,7 +118,21 @@ pub struct Used {
     /// The most bytes that its memories held at once.
     pub memory_bytes: u64,
     pub written_bytes: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub host_calls: u64,
+    /// Of an exec task: processes that it started.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub processes: u64,
+    /// Of an exec task: the most of them that ran at once.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub processes_at_once: u64,
+    /// Of an exec task: bytes written to standard output and standard error, those left out included.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub output_bytes: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A line that a skill logged.
@@ -138,6 +175,13 @@ pub struct TaskError {
     /// Whether it was refused because of what an administrator allowed.
     #[serde(default)]
     pub policy: bool,
+}
+
+impl TaskError {
+    /// Of a task that this machine could not run.
+    pub fn of_host(message: String) -> Self {
+        Self { code: "unavailable".to_owned(), message, limit: None, retryable: false, policy: false }
+    }
 }
 
 /// The task that broke a plan, and why that calls for a new one.

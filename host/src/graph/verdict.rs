@@ -108,7 +108,7 @@ mod tests {
             (r#"{"status": "replan"}"#, "reason: missing"),
             (r#"{"status": "needs_fix"}"#, "inject: missing"),
             (r#"{"status": "ok", "inject": [{"type": "msg", "detail": "x"}]}"#, "inject: only needs_fix"),
-            (r#"{"status": "needs_fix", "inject": [{"type": "exec", "detail": "ls"}]}"#, "inject[0].type: exec tasks"),
+            (r#"{"status": "needs_fix", "inject": [{"type": "exec"}]}"#, "inject[0].detail: missing"),
             (r#"{"status": "needs_fix", "inject": [1, 2, 3]}"#, "inject: has 3 tasks, at most 2"),
             (r#"{"status": "ok", "goal_met": "yes", "score": 1}"#, "score: unknown field"),
         ] {

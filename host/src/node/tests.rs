@@ -137,9 +137,6 @@ fn the_examples_in_the_prompts_are_valid() {
         fn check(&self, _: &str, args: &serde_json::Value) -> Result<serde_json::Value, Vec<plan::Violation>> {
             Ok(args.clone())
         }
-        fn exec(&self) -> Result<(), String> {
-            Ok(())
-        }
     }
     let example = |role| built_in_prompt(role).split_once("Example.").unwrap().1.to_owned();
     let parsed = plan::parse(&example(Role::Planner), &AnySkill, 50).unwrap();

@@ -1,6 +1,6 @@
 //! What one call carries through the host's functions: the store's data.
 
-use super::host::{HttpGate, Keep, Quota};
+use super::host::{ChargedFiles, HttpGate, Keep, Quota};
 use super::limits::{Budget, HitCell, Limit, LimitHit, Meter};
 use crate::graph::report::LogLine;
 use crate::home::{SessionName, SkillName};
@@ -44,9 +44,16 @@ impl std::fmt::Debug for Ctx {
     }
 }
 
-impl Ctx {
-    /// Records that the limit of open files was reached.
-    pub(super) fn open_files_hit(&self) -> LimitHit {
+impl ChargedFiles for Ctx {
+    fn quota(&self) -> &Arc<Quota> {
+        &self.quota
+    }
+
+    fn listings(&mut self) -> &mut Vec<u32> {
+        &mut self.listings
+    }
+
+    fn open_files_hit(&self) -> LimitHit {
         self.hit.set(self.budget.hit(Limit::OpenFiles))
     }
 }

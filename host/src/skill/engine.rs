@@ -147,7 +147,7 @@ fn linker(engine: &Engine) -> anyhow::Result<Linker<Ctx>> {
 
 /// Advances the engine's epoch while calls are running, and sleeps without waking otherwise.
 #[derive(Debug, Default)]
-struct Ticker {
+pub struct Ticker {
     running: Mutex<Running>,
     changed: Condvar,
 }
@@ -159,7 +159,8 @@ struct Running {
 }
 
 impl Ticker {
-    fn start(engine: &Engine) -> anyhow::Result<Arc<Self>> {
+    /// Starts the thread.
+    pub fn start(engine: &Engine) -> anyhow::Result<Arc<Self>> {
         let ticker = Arc::new(Self::default());
         let (engine, of_thread): (EngineWeak, _) = (engine.weak(), ticker.clone());
         std::thread::Builder::new().name("kiso-ticker".into()).spawn(move || of_thread.run(&engine))?;
@@ -181,16 +182,19 @@ impl Ticker {
         }
     }
 
-    fn enter(&self) {
+    /// A call begins.
+    pub fn enter(&self) {
         self.lock().calls += 1;
         self.changed.notify_one();
     }
 
-    fn leave(&self) {
+    /// A call has ended.
+    pub fn leave(&self) {
         self.lock().calls -= 1;
     }
 
-    fn end(&self) {
+    /// Ends the thread.
+    pub fn end(&self) {
         self.lock().ended = true;
         self.changed.notify_one();
     }

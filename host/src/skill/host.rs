@@ -10,7 +10,7 @@ mod publish;
 mod quota;
 mod secrets;
 
-pub use self::files::{FileNote, note};
+pub use self::files::{ChargedFiles, FileNote, add_to_linker as charge_files, note};
 pub use self::http::{HttpGate, HttpRule, HttpRules, Refused};
 pub use self::kv::Keep;
 pub use self::output::Capture;
@@ -31,7 +31,7 @@ pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
     skill::secrets::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
     skill::publish::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
     skill::kv::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
-    files::add_to_linker(linker)
+    charge_files(linker)
 }
 
 /// The types have no functions of their own.

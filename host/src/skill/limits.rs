@@ -1,6 +1,6 @@
 //! What one call may use, who counts it, and what a person is told when it is used up.
 
-use crate::config::Engine as EngineConfig;
+use crate::config::{Engine as EngineConfig, Exec as ExecConfig};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -37,6 +37,8 @@ pub enum Limit {
     Workspace,
     /// Files and directories that the session's workspace holds.
     Files,
+    /// Processes of an exec task that run at once.
+    Processes,
 }
 
 impl Limit {
@@ -56,6 +58,7 @@ impl Limit {
             Self::CallWrites => "call-writes",
             Self::Workspace => "workspace",
             Self::Files => "files",
+            Self::Processes => "processes",
         }
     }
 }
@@ -87,6 +90,7 @@ impl fmt::Display for LimitHit {
             Limit::CallWrites => "it wrote more to the workspace in one call than its",
             Limit::Workspace => "the session's workspace would hold more than its",
             Limit::Files => "the session's workspace would hold more than its",
+            Limit::Processes => "it ran more processes at once than its",
         };
         write!(f, "{what} {}; the setting is {}", self.value, self.setting)
     }
@@ -111,9 +115,20 @@ impl HitCell {
     }
 }
 
+/// What a budget is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// One call of a skill.
+    Skill,
+    /// An exec task with all its processes.
+    Exec { processes: u64, output_mib: u64 },
+}
+
 /// The limits of one call: `config.toml`, narrowed or widened by what the skill was granted.
 #[derive(Debug, Clone)]
 pub struct Budget {
+    /// Whose limits these are: what a person is told depends on it.
+    pub of: Of,
     pub timeout: Duration,
     /// MiB over all memories.
     pub memory_mib: u64,
@@ -146,6 +161,7 @@ impl Budget {
     /// The limits for a skill that was granted this much memory and time.
     pub fn new(config: &EngineConfig, memory_mib: u64, timeout_s: u64) -> Self {
         Self {
+            of: Of::Skill,
             timeout: Duration::from_secs(timeout_s.min(config.max_timeout_s)),
             memory_mib: memory_mib.min(config.max_memory_mib),
             stack_kib: config.stack_kib,
@@ -162,10 +178,38 @@ impl Budget {
         }
     }
 
+    /// The limits of an exec task.
+    pub fn exec(exec: &ExecConfig, engine: &EngineConfig) -> Self {
+        Self {
+            of: Of::Exec { processes: exec.max_processes, output_mib: exec.max_output_mib },
+            timeout: Duration::from_secs(exec.timeout_s),
+            memory_mib: exec.memory_mib,
+            ..Self::new(engine, 0, 0)
+        }
+    }
+
     /// The hit of a limit of this budget, with its value and setting.
     pub fn hit(&self, limit: Limit) -> LimitHit {
         let seconds = self.timeout.as_secs_f64();
-        let (value, setting) = match limit {
+        let (value, setting) = match (limit, self.of) {
+            (Limit::Time, Of::Exec { .. }) => (format!("{seconds} s"), "[exec] timeout_s in config.toml"),
+            (Limit::Memory, Of::Exec { .. }) => {
+                (format!("{} MiB", self.memory_mib), "[exec] memory_mib in config.toml")
+            }
+            (Limit::Processes, Of::Exec { processes, .. }) => {
+                (format!("{processes}"), "[exec] max_processes in config.toml")
+            }
+            (Limit::Output, Of::Exec { output_mib, .. }) => {
+                (format!("{output_mib} MiB"), "[exec] max_output_mib in config.toml")
+            }
+            (limit, _) => self.of_call(limit),
+        };
+        LimitHit { limit, value, setting: setting.to_owned() }
+    }
+
+    fn of_call(&self, limit: Limit) -> (String, &'static str) {
+        let seconds = self.timeout.as_secs_f64();
+        match limit {
             Limit::Time => (
                 format!("{seconds} s"),
                 "`timeout_s` in the skill's grant (at most [engine] max_timeout_s in config.toml)",
@@ -188,8 +232,8 @@ impl Budget {
             Limit::CallWrites => (format!("{} MiB", self.write_mib), "[engine] write_mib in config.toml"),
             Limit::Workspace => (format!("{} MiB", self.workspace_mib), "[engine] workspace_mib in config.toml"),
             Limit::Files => (format!("{} files and directories", self.files), "[engine] max_files in config.toml"),
-        };
-        LimitHit { limit, value, setting: setting.to_owned() }
+            Limit::Processes => ("1".to_owned(), "fixed; a skill starts nothing"),
+        }
     }
 }
 

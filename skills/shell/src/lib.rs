@@ -51,7 +51,10 @@ impl Guest for Component {
         partial: bool,
     ) -> Ended {
         let table = Table::inherited();
-        let nothing = |code, state, incomplete| Ended { code, failed: None, state, incomplete, exited: false };
+        let nothing = |code, state, incomplete| {
+            let cwd = String::new();
+            Ended { code, failed: None, state, incomplete, exited: false, cwd }
+        };
         let restored = if state.is_empty() {
             Ok(State::fresh(cwd, env, args, now()))
         } else {
@@ -81,7 +84,7 @@ impl Guest for Component {
         let failed = shell.blame.take().filter(|_| code != 0);
         let failed = failed.map(|blame| Failure { command: blame.command, line: blame.line, code });
         shell.state.status = code;
-        Ended { code, failed, state: state::encode(&shell.state, &None), incomplete: false, exited: shell.exited }
+        Ended { code, failed, state: state::encode(&shell.state, &None), incomplete: false, exited: shell.exited, cwd: shell.state.cwd }
     }
 
     fn resume(state: Vec<u8>) -> u8 {

@@ -14,19 +14,68 @@ pub(super) enum Spelt {
     Call { skill: String, args: Map<String, Value>, text: String },
 }
 
-/// The steps of a message that spells all of them out, one per line; `None` if it does not, and what is wrong if it
-/// does and something is.
+/// The steps of a message that spells all of them out; `None` if it does not, and what is wrong if it does and something
+/// is. A skill call takes one line; a command line goes on until the next step.
 pub(super) fn read(text: &str, skills: &[SkillCard]) -> Option<Result<Vec<Spelt>, String>> {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    if lines.is_empty() {
+    let mut steps: Vec<Result<Spelt, String>> = Vec::new();
+    for line in text.lines() {
+        match (step(line.trim(), skills), steps.last_mut()) {
+            (Some(step), _) => steps.push(step),
+            // Unchanged: a here-document may lie in it.
+            (None, Some(Ok(Spelt::Command(command)))) => {
+                command.push('\n');
+                command.push_str(line);
+            }
+            (None, _) if line.trim().is_empty() => {}
+            (None, _) => return None,
+        }
+    }
+    if steps.is_empty() {
         return None;
     }
-    let steps: Vec<Result<Spelt, String>> = lines.iter().map(|line| step(line, skills)).collect::<Option<_>>()?;
-    Some(steps.into_iter().collect())
+    let trimmed = steps.into_iter().map(|step| match step {
+        Ok(Spelt::Command(command)) => Ok(Spelt::Command(command.trim_end().to_owned())),
+        step => step,
+    });
+    Some(trimmed.collect())
+}
+
+/// What comes before the words "run" or "execute" and a command line in back quotes at the end of a message, and the
+/// command lines, in their order: "plot it, then run `ls pub` and run `wc -l a.csv`".
+pub(super) fn trailing_commands(text: &str) -> (&str, Vec<Spelt>) {
+    let (mut rest, mut commands) = (text, Vec::new());
+    while let Some((before, command)) = last_command(rest) {
+        commands.insert(0, Spelt::Command(command.to_owned()));
+        rest = before;
+    }
+    (rest, commands)
+}
+
+fn last_command(text: &str) -> Option<(&str, &str)> {
+    let quoted = text.trim_end_matches(|c: char| c.is_whitespace() || c == '.').strip_suffix('`')?;
+    let (before, command) = quoted.rsplit_once('`')?;
+    let before = without_word(before, &["run", "execute"])?;
+    let mut rest = before;
+    while let Some(shorter) = without_word(rest, &["then", "and", "finally", "please"]) {
+        rest = shorter;
+    }
+    let command = command.trim();
+    (!command.is_empty()).then(|| (rest.trim_end_matches(|c: char| c.is_whitespace() || ",;.".contains(c)), command))
+}
+
+/// The text without one of these words at its end.
+fn without_word<'a>(text: &'a str, words: &[&str]) -> Option<&'a str> {
+    let text = text.trim_end_matches(|c: char| c.is_whitespace() || c == ',');
+    words.iter().find_map(|word| {
+        let at = text.len().checked_sub(word.len())?;
+        let before = text.get(..at)?;
+        let alone = before.chars().next_back().is_none_or(|c| !c.is_alphanumeric());
+        (alone && text[at..].eq_ignore_ascii_case(word)).then_some(before)
+    })
 }
 
 fn step(line: &str, skills: &[SkillCard]) -> Option<Result<Spelt, String>> {
-    if let Some(command) = line.strip_prefix("$ ") {
+    if let Some(command) = line.strip_prefix("$ ").filter(|command| !command.trim().is_empty()) {
         return Some(Ok(Spelt::Command(command.trim().to_owned())));
     }
     let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -114,5 +163,27 @@ mod tests {
         let values: Vec<&str> = found.iter().map(|(_, v)| v.as_str()).collect();
         assert_eq!(values, ["a.csv", "A \"b\" c", r#"["p q", "r"]"#, "x y"]);
         assert_eq!(pairs("plot a=b from"), None);
+    }
+
+    fn command(line: &str) -> Spelt {
+        Spelt::Command(line.to_owned())
+    }
+
+    #[test]
+    fn a_command_line_goes_on_until_the_next_step() {
+        let script = "$ cat <<EOF\n  two\n\n  lines\nEOF\n$ ls -l\n";
+        let steps = read(script, &[]).unwrap().unwrap();
+        assert_eq!(steps, [command("cat <<EOF\n  two\n\n  lines\nEOF"), command("ls -l")]);
+        assert_eq!(read("look\n$ ls", &[]), None);
+    }
+
+    #[test]
+    fn commands_in_back_quotes_end_a_message() {
+        let read = |text| trailing_commands(text);
+        assert_eq!(read("plot it, then run `ls pub | wc -l`."), ("plot it", vec![command("ls pub | wc -l")]));
+        assert_eq!(read("run `a` and then run `b`"), ("", vec![command("a"), command("b")]));
+        assert_eq!(read("what does `ls` do"), ("what does `ls` do", vec![]));
+        assert_eq!(read("the trun `ls`"), ("the trun `ls`", vec![]));
+        assert_eq!(read("run ``"), ("run ``", vec![]));
     }
 }

@@ -33,13 +33,19 @@ fn first(pieces: &Pieces, message: &str) -> Plan {
             Err(why) => honest::blocked(message, &why, &scene),
         };
     }
+    let (words, commands) = explicit::trailing_commands(message);
+    let commands = commands.into_iter().map(|command| spelt_task(command, skills));
+    if words.is_empty() && commands.len() > 0 {
+        return close(message, commands.collect(), &[]);
+    }
     if honest::is_greeting(message) {
         return honest::introduction(message, &scene);
     }
+    let scene = Scene { text: words, ..scene };
     match steps(&scene, pieces.messages.as_deref().unwrap_or_default()) {
         Ok(steps) => {
             let notes: Vec<String> = steps.iter().flat_map(|s| s.notes.clone()).collect();
-            close(message, steps.iter().map(|step| task(step, skills)).collect(), &notes)
+            close(message, steps.iter().map(|step| task(step, skills)).chain(commands).collect(), &notes)
         }
         Err(why) => honest::blocked(message, &why, &scene),
     }
@@ -60,27 +66,27 @@ fn task(step: &Step, skills: &[SkillCard]) -> Task {
 }
 
 fn spelt_out(message: &str, spelt: Vec<Spelt>, skills: &[SkillCard]) -> Plan {
-    let tasks = spelt
-        .into_iter()
-        .map(|step| match step {
-            Spelt::Command(command) => Task {
-                kind: TaskKind::Exec,
-                detail: command,
-                expect: Some("exit code 0".to_owned()),
-                model: None,
-                skill: None,
-                args: None,
-                notify: false,
-                review: true,
-            },
-            Spelt::Call { skill, args, text } => {
-                let index = skills.iter().position(|c| c.name == skill).unwrap_or_default();
-                let step = Step { skill: index, args, detail: text, produces: None, groups: 0, notes: Vec::new() };
-                task(&step, skills)
-            }
-        })
-        .collect();
-    close(message, tasks, &[])
+    close(message, spelt.into_iter().map(|step| spelt_task(step, skills)).collect(), &[])
+}
+
+fn spelt_task(step: Spelt, skills: &[SkillCard]) -> Task {
+    match step {
+        Spelt::Command(command) => Task {
+            kind: TaskKind::Exec,
+            detail: command,
+            expect: Some("exit code 0".to_owned()),
+            model: None,
+            skill: None,
+            args: None,
+            notify: false,
+            review: true,
+        },
+        Spelt::Call { skill, args, text } => {
+            let index = skills.iter().position(|c| c.name == skill).unwrap_or_default();
+            let step = Step { skill: index, args, detail: text, produces: None, groups: 0, notes: Vec::new() };
+            task(&step, skills)
+        }
+    }
 }
 
 /// What the closing task tells the worker to do.

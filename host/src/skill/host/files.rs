@@ -5,7 +5,7 @@
 
 use super::quota::Quota;
 use crate::graph::report::FileNote as Note;
-use crate::skill::ctx::Ctx;
+use crate::skill::limits::LimitHit;
 use bytes::Bytes;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
@@ -14,6 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Resource};
+use wasmtime_wasi::WasiView;
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorFlags, DescriptorType, ErrorCode, HostDescriptor, OpenFlags, PathFlags,
@@ -27,14 +28,26 @@ pub use crate::graph::report::FileNote;
 /// The version that wasmtime's own functions are defined under.
 const TYPES: &str = "wasi:filesystem/types@0.2.12";
 
+/// A store's data whose file access is charged to a quota.
+pub trait ChargedFiles: WasiView + 'static {
+    /// What writes are charged to.
+    fn quota(&self) -> &Arc<Quota>;
+
+    /// Handles of directory listings that may still be open.
+    fn listings(&mut self) -> &mut Vec<u32>;
+
+    /// Records that the limit of open files was reached.
+    fn open_files_hit(&self) -> LimitHit;
+}
+
 /// Shadows everything that makes a file longer or an entry appear.
-pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
+pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     let mut types = linker.instance(TYPES)?;
 
     types.func_wrap_async(
         "[method]descriptor.write-via-stream",
-        |mut store: StoreContextMut<'_, Ctx>, (fd, offset): (Resource<Descriptor>, u64)| {
+        |mut store: StoreContextMut<'_, T>, (fd, offset): (Resource<Descriptor>, u64)| {
             Box::new(async move {
                 let ctx = store.data_mut();
                 // A stream that starts behind the end of the file leaves a hole, which counts like bytes.
@@ -46,7 +59,7 @@ pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
     )?;
     types.func_wrap(
         "[method]descriptor.append-via-stream",
-        |mut store: StoreContextMut<'_, Ctx>, (fd,): (Resource<Descriptor>,)| {
+        |mut store: StoreContextMut<'_, T>, (fd,): (Resource<Descriptor>,)| {
             let ctx = store.data_mut();
             let stream = ctx.filesystem().append_via_stream(fd);
             Ok((charged(ctx, stream, 0)?,))
@@ -54,29 +67,29 @@ pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
     )?;
     types.func_wrap_async(
         "[method]descriptor.write",
-        |mut store: StoreContextMut<'_, Ctx>, (fd, bytes, offset): (Resource<Descriptor>, Vec<u8>, u64)| {
+        |mut store: StoreContextMut<'_, T>, (fd, bytes, offset): (Resource<Descriptor>, Vec<u8>, u64)| {
             Box::new(async move {
                 let ctx = store.data_mut();
                 let hole = offset.saturating_sub(size(ctx, &fd).await);
-                ctx.quota.write(hole.saturating_add(bytes.len() as u64))?;
+                ctx.quota().write(hole.saturating_add(bytes.len() as u64))?;
                 answer(ctx.filesystem().write(fd, bytes, offset).await)
             })
         },
     )?;
     types.func_wrap_async(
         "[method]descriptor.set-size",
-        |mut store: StoreContextMut<'_, Ctx>, (fd, new): (Resource<Descriptor>, u64)| {
+        |mut store: StoreContextMut<'_, T>, (fd, new): (Resource<Descriptor>, u64)| {
             Box::new(async move {
                 let ctx = store.data_mut();
                 let longer = new.saturating_sub(size(ctx, &fd).await);
-                ctx.quota.write(longer)?;
+                ctx.quota().write(longer)?;
                 answer(ctx.filesystem().set_size(fd, new).await)
             })
         },
     )?;
     types.func_wrap_async(
         "[method]descriptor.open-at",
-        |mut store: StoreContextMut<'_, Ctx>,
+        |mut store: StoreContextMut<'_, T>,
          (fd, follow, path, open, flags): (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFlags)| {
             Box::new(async move {
                 let ctx = store.data_mut();
@@ -87,11 +100,11 @@ pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
                 }
                 let new = there.is_err() && open.contains(OpenFlags::CREATE);
                 if new {
-                    ctx.quota.entry()?;
+                    ctx.quota().entry()?;
                 }
                 let opened = ctx.filesystem().open_at(fd, follow, path, open, flags).await;
                 if new && opened.is_err() {
-                    ctx.quota.give_back_entry();
+                    ctx.quota().give_back_entry();
                 }
                 answer(opened)
             })
@@ -99,13 +112,13 @@ pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
     )?;
     types.func_wrap_async(
         "[method]descriptor.create-directory-at",
-        |mut store: StoreContextMut<'_, Ctx>, (fd, path): (Resource<Descriptor>, String)| {
+        |mut store: StoreContextMut<'_, T>, (fd, path): (Resource<Descriptor>, String)| {
             Box::new(async move {
                 let ctx = store.data_mut();
-                ctx.quota.entry()?;
+                ctx.quota().entry()?;
                 let made = ctx.filesystem().create_directory_at(fd, path).await;
                 if made.is_err() {
-                    ctx.quota.give_back_entry();
+                    ctx.quota().give_back_entry();
                 }
                 answer(made)
             })
@@ -113,13 +126,13 @@ pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
     )?;
     types.func_wrap_async(
         "[method]descriptor.symlink-at",
-        |mut store: StoreContextMut<'_, Ctx>, (fd, old, new): (Resource<Descriptor>, String, String)| {
+        |mut store: StoreContextMut<'_, T>, (fd, old, new): (Resource<Descriptor>, String, String)| {
             Box::new(async move {
                 let ctx = store.data_mut();
-                ctx.quota.entry()?;
+                ctx.quota().entry()?;
                 let made = ctx.filesystem().symlink_at(fd, old, new).await;
                 if made.is_err() {
-                    ctx.quota.give_back_entry();
+                    ctx.quota().give_back_entry();
                 }
                 answer(made)
             })
@@ -127,14 +140,14 @@ pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
     )?;
     types.func_wrap_async(
         "[method]descriptor.link-at",
-        |mut store: StoreContextMut<'_, Ctx>,
+        |mut store: StoreContextMut<'_, T>,
          (fd, follow, old, to, new): (Resource<Descriptor>, PathFlags, String, Resource<Descriptor>, String)| {
             Box::new(async move {
                 let ctx = store.data_mut();
-                ctx.quota.entry()?;
+                ctx.quota().entry()?;
                 let made = ctx.filesystem().link_at(fd, follow, old, to, new).await;
                 if made.is_err() {
-                    ctx.quota.give_back_entry();
+                    ctx.quota().give_back_entry();
                 }
                 answer(made)
             })
@@ -142,18 +155,21 @@ pub fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
     )?;
     types.func_wrap_async(
         "[method]descriptor.read-directory",
-        |mut store: StoreContextMut<'_, Ctx>, (fd,): (Resource<Descriptor>,)| {
+        |mut store: StoreContextMut<'_, T>, (fd,): (Resource<Descriptor>,)| {
             Box::new(async move {
                 let ctx = store.data_mut();
                 // A listing holds all its names in the host's memory until it is dropped.
-                let table = &ctx.table;
-                ctx.listings.retain(|rep| table.get::<ReaddirIterator>(&Resource::new_borrow(*rep)).is_ok());
-                if ctx.listings.len() >= MAX_LISTINGS {
+                let mut open = std::mem::take(ctx.listings());
+                let table = ctx.ctx().table;
+                open.retain(|rep| table.get::<ReaddirIterator>(&Resource::new_borrow(*rep)).is_ok());
+                let full = open.len() >= MAX_LISTINGS;
+                *ctx.listings() = open;
+                if full {
                     return Err(ctx.open_files_hit().into());
                 }
                 let listing = ctx.filesystem().read_directory(fd).await;
                 if let Ok(listing) = &listing {
-                    ctx.listings.push(listing.rep());
+                    ctx.listings().push(listing.rep());
                 }
                 answer(listing)
             })
@@ -185,13 +201,13 @@ fn answer<T>(result: FsResult<T>) -> wasmtime::Result<(Result<T, ErrorCode>,)> {
 }
 
 /// The file's length; 0 where it cannot be told, which charges more, never less.
-async fn size(ctx: &mut Ctx, fd: &Resource<Descriptor>) -> u64 {
+async fn size<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> u64 {
     ctx.filesystem().stat(fd_of(fd)).await.map_or(0, |stat| stat.size)
 }
 
 /// Wraps the stream that a delegate opened in one that charges the quota, with the bytes that it skips first.
-fn charged(
-    ctx: &mut Ctx,
+fn charged<T: ChargedFiles>(
+    ctx: &mut T,
     stream: FsResult<Resource<DynOutputStream>>,
     hole: u64,
 ) -> wasmtime::Result<Result<Resource<DynOutputStream>, ErrorCode>> {
@@ -199,9 +215,9 @@ fn charged(
         Ok(stream) => stream,
         Err(error) => return Ok(Err(error.downcast()?)),
     };
-    let inner = ctx.table.delete(stream)?;
-    let charged: DynOutputStream = Box::new(Charged { inner, quota: ctx.quota.clone(), hole });
-    Ok(Ok(ctx.table.push(charged)?))
+    let inner = ctx.ctx().table.delete(stream)?;
+    let charged: DynOutputStream = Box::new(Charged { inner, quota: ctx.quota().clone(), hole });
+    Ok(Ok(ctx.ctx().table.push(charged)?))
 }
 
 /// An output stream that charges a quota before it writes.

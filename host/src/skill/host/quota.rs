@@ -7,10 +7,10 @@ use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 /// What an entry costs beside its bytes: a block of most file systems.
 const ENTRY_BYTES: u64 = 4 << 10;
@@ -21,47 +21,67 @@ const MAX_DEPTH: usize = 128;
 /// What a workspace that cannot be measured counts as: more than any limit, and far from overflow.
 const FULL: u64 = u64::MAX / 4;
 
-/// What a session's workspace holds, shared by all calls of the session that are running.
-#[derive(Debug, Default)]
+/// What a session's workspace holds, shared by all calls of the session that are running. Measured when the first of
+/// them writes: most only read.
+#[derive(Debug)]
 pub struct Usage {
+    work: PathBuf,
+    measured: OnceLock<()>,
     bytes: AtomicU64,
     entries: AtomicU64,
 }
 
 impl Usage {
-    /// Walks the workspace without following links. Stops early once it holds more entries than any call may have.
-    pub fn measure(work: &Path, budget: &Budget) -> io::Result<Self> {
-        let mut usage = (0u64, 0u64);
-        let root = Rc::new(Dir::open_ambient_dir(work, ambient_authority())?);
-        let mut pending = vec![(root.clone(), None::<std::ffi::OsString>, 0usize)];
-        while let Some((parent, name, depth)) = pending.pop() {
-            if depth > MAX_DEPTH {
-                // Not measured, so taken for full: nothing can be written, but everything can still be deleted.
-                usage.0 = FULL;
-                continue;
-            }
-            let dir = match name {
-                Some(name) => Rc::new(parent.open_dir(name)?),
-                None => parent,
-            };
-            for entry in dir.entries()? {
-                let entry = entry?;
-                usage.1 += 1;
-                usage.0 = usage.0.saturating_add(ENTRY_BYTES);
-                let kind = entry.file_type()?;
-                if kind.is_dir() {
-                    pending.push((dir.clone(), Some(entry.file_name()), depth + 1));
-                } else if kind.is_file() {
-                    usage.0 = usage.0.saturating_add(entry.metadata().map_or(0, |m| m.len()));
-                }
-            }
-            if usage.1 > budget.files {
-                usage.0 = FULL;
-                break;
+    /// Of a workspace that is measured later.
+    pub fn of(work: &Path) -> Self {
+        Self { work: work.to_owned(), measured: OnceLock::new(), bytes: AtomicU64::new(0), entries: AtomicU64::new(0) }
+    }
+
+    fn measure(&self, most_files: u64) {
+        self.measured.get_or_init(|| {
+            let (bytes, entries) = walk(&self.work, most_files).unwrap_or_else(|error| {
+                tracing::warn!(work = %self.work.display(), %error, "skill.workspace cannot be measured");
+                (FULL, 0)
+            });
+            self.bytes.fetch_add(bytes, Relaxed);
+            self.entries.fetch_add(entries, Relaxed);
+        });
+    }
+}
+
+/// Bytes and entries below a workspace, without following links. Stops early once there are more entries than any call
+/// may have.
+fn walk(work: &Path, most_files: u64) -> io::Result<(u64, u64)> {
+    let (mut bytes, mut entries) = (0u64, 0u64);
+    let root = Rc::new(Dir::open_ambient_dir(work, ambient_authority())?);
+    let mut pending = vec![(root.clone(), None::<std::ffi::OsString>, 0usize)];
+    while let Some((parent, name, depth)) = pending.pop() {
+        if depth > MAX_DEPTH {
+            // Not measured, so taken for full: nothing can be written, but everything can still be deleted.
+            bytes = FULL;
+            continue;
+        }
+        let dir = match name {
+            Some(name) => Rc::new(parent.open_dir(name)?),
+            None => parent,
+        };
+        for entry in dir.entries()? {
+            let entry = entry?;
+            entries += 1;
+            bytes = bytes.saturating_add(ENTRY_BYTES);
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                pending.push((dir.clone(), Some(entry.file_name()), depth + 1));
+            } else if kind.is_file() {
+                bytes = bytes.saturating_add(entry.metadata().map_or(0, |m| m.len()));
             }
         }
-        Ok(Self { bytes: AtomicU64::new(usage.0), entries: AtomicU64::new(usage.1) })
+        if entries > most_files {
+            bytes = FULL;
+            break;
+        }
     }
+    Ok((bytes, entries))
 }
 
 /// The quota of one call.
@@ -85,6 +105,7 @@ impl Quota {
 
     /// Charges bytes that are about to be written, or that a file is about to grow by.
     pub fn write(&self, bytes: u64) -> Result<(), LimitHit> {
+        self.usage.measure(self.budget.files);
         // No file system holds more; and what is added must never wrap.
         let bytes = bytes.min(FULL);
         let written = self.written.fetch_add(bytes, Relaxed).saturating_add(bytes);
@@ -100,6 +121,7 @@ impl Quota {
 
     /// Charges a file, directory or link that is about to be made.
     pub fn entry(&self) -> Result<(), LimitHit> {
+        self.usage.measure(self.budget.files);
         let entries = self.usage.entries.fetch_add(1, Relaxed).saturating_add(1);
         if entries > self.budget.files {
             self.usage.entries.fetch_sub(1, Relaxed);

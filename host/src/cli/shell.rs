@@ -1,0 +1,200 @@
+//! `kiso shell`: command lines in the sandbox, by hand.
+
+mod prompt;
+
+use super::show::Show;
+use super::{Exit, Failure, Opened, Shared, environment_secrets, session};
+use crate::exec::{Channel, Done, Exec, ExecError, Line, Listener, Scratch, Writer, pipe};
+use crate::graph::plan::Caller;
+use crate::home::SessionName;
+use crate::secret::Secrets;
+use serde_json::json;
+use std::io::{IsTerminal, Read, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Shell {
+    /// Run this command line and end with its exit code; without it, read lines from the terminal or a script from standard input
+    #[arg(short, value_name = "COMMAND")]
+    command: Option<String>,
+    /// What the command line sees as $1, $2 and so on
+    #[arg(value_name = "ARG", requires = "command")]
+    args: Vec<String>,
+    /// The session whose /work it is; made when it is new
+    #[arg(long, short, value_name = "NAME")]
+    session: Option<String>,
+    /// Copy this file into the session's /work first; may be given several times
+    #[arg(long, short, value_name = "PATH")]
+    file: Vec<PathBuf>,
+}
+
+const AFTER: &str = "The exit code is that of the command line, and 137 when a limit ended it. docs/shell.md lists commands and features.";
+
+/// Longest script that is read from standard input.
+const MAX_SCRIPT: u64 = 16 << 20;
+
+impl Shell {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let session = session(self.session.as_deref())?;
+        let show = Arc::new(Show::new(shared.json));
+        let opened = Opened::new(shared, show.clone())?;
+        let _lock = opened.home.lock_session(&session)?;
+        opened.import(&session, &self.file, &show)?;
+        let shell = Hand {
+            exec: opened.exec.clone(),
+            scratch: opened.exec.scratch(&session)?,
+            session,
+            secrets: environment_secrets(),
+            json: shared.json,
+        };
+        let runtime = runtime()?;
+        let exit = match &self.command {
+            Some(command) => shell.once(&runtime, command, self.args.clone(), true),
+            None if std::io::stdin().is_terminal() => prompt::run(&shell, &runtime, &opened.home),
+            None => shell.once(&runtime, &script()?, Vec::new(), false),
+        };
+        runtime.shutdown_background();
+        exit
+    }
+}
+
+/// A shell in somebody's hands: what all its lines have in common.
+struct Hand {
+    exec: Exec,
+    session: SessionName,
+    secrets: Secrets,
+    scratch: Scratch,
+    json: bool,
+}
+
+impl Hand {
+    /// Runs one command line. It may read what kiso was given on its own standard input, unless that is a terminal.
+    fn once(
+        &self,
+        runtime: &tokio::runtime::Runtime,
+        source: &str,
+        args: Vec<String>,
+        reads: bool,
+    ) -> Result<Exit, Failure> {
+        let stdin = if reads && !std::io::stdin().is_terminal() { pump(runtime) } else { Channel::Null };
+        let done = runtime.block_on(async {
+            tokio::select! {
+                done = self.run(source, args, Vec::new(), stdin, false) => done.map(Some),
+                _ = tokio::signal::ctrl_c() => Ok(None),
+            }
+        })?;
+        let Some(done) = done else { return Ok(Exit::Command(130)) };
+        self.tell(&done);
+        Ok(Exit::Command(done.code))
+    }
+
+    async fn run(
+        &self,
+        source: &str,
+        args: Vec<String>,
+        state: Vec<u8>,
+        stdin: Channel,
+        partial: bool,
+    ) -> Result<Done, ExecError> {
+        let line = Line {
+            source,
+            session: &self.session,
+            role: Caller::Admin,
+            locale: "en",
+            secrets: &self.secrets,
+            stdin,
+            args,
+            state,
+            partial,
+            listeners: (!self.json).then(|| (listener(std::io::stdout()), listener(std::io::stderr()))),
+            scratch: &self.scratch,
+        };
+        self.exec.run(line).await
+    }
+
+    /// What the line itself did not say.
+    fn tell(&self, done: &Done) {
+        let limit = done.limit.as_ref();
+        if self.json {
+            outln!(
+                "{}",
+                json!({
+                    "type": "exec",
+                    "exit_code": done.code,
+                    "stdout": self.secrets.redact(&done.stdout),
+                    "stderr": self.secrets.redact(&done.stderr),
+                    "failed": done.failed,
+                    "limit": limit,
+                    "used": done.used,
+                })
+            );
+        } else if let Some(limit) = limit {
+            let command = done.failed.as_ref().map(|f| format!("`{}` stopped: ", f.command)).unwrap_or_default();
+            eprintln!("kiso: {command}{limit}");
+        }
+    }
+}
+
+impl From<ExecError> for Failure {
+    fn from(error: ExecError) -> Self {
+        Failure::new(Exit::Failed, error.to_string())
+    }
+}
+
+/// Passes bytes on as they come. On a terminal without what could move its cursor: guests write them.
+fn listener(stream: impl Write + IsTerminal + Send + Sync + 'static) -> Listener {
+    let is_terminal = stream.is_terminal();
+    let stream = std::sync::Mutex::new(stream);
+    Arc::new(move |bytes| {
+        let mut stream = stream.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let shown: Vec<u8>;
+        let bytes = if is_terminal {
+            shown =
+                bytes.iter().map(|b| if b.is_ascii_control() && !b"\n\t\r".contains(b) { b'?' } else { *b }).collect();
+            &shown
+        } else {
+            bytes
+        };
+        // Nobody may be listening; the line goes on and ends by itself.
+        let _ = stream.write_all(bytes).and_then(|()| stream.flush());
+    })
+}
+
+/// Feeds kiso's own standard input to a line.
+fn pump(runtime: &tokio::runtime::Runtime) -> Channel {
+    let (reader, writer) = pipe();
+    let handle = runtime.handle().clone();
+    // The thread may wait for a person who never types: it ends with the program.
+    std::thread::spawn(move || feed(&handle, writer));
+    Channel::Reader(reader)
+}
+
+fn feed(handle: &tokio::runtime::Handle, writer: Writer) {
+    let channel = Channel::Writer(writer);
+    let mut bytes = vec![0; 32 << 10];
+    while let Ok(count @ 1..) = std::io::stdin().lock().read(&mut bytes) {
+        if handle.block_on(channel.write(&bytes[..count])).is_err() {
+            return;
+        }
+    }
+}
+
+/// A script on standard input.
+fn script() -> Result<String, Failure> {
+    let mut source = String::new();
+    std::io::stdin()
+        .lock()
+        .take(MAX_SCRIPT)
+        .read_to_string(&mut source)
+        .map_err(|e| Failure::new(Exit::Usage, format!("the script on standard input cannot be read: {e}")))?;
+    Ok(source)
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::new(Exit::Failed, format!("failed to start: {e}")))
+}

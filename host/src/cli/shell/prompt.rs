@@ -1,0 +1,166 @@
+//! `kiso shell` at a terminal: one line after the other, with history and completion.
+
+use super::Hand;
+use crate::cli::{Exit, Failure};
+use crate::exec::Channel;
+use crate::home::Home;
+use cap_std::fs::Dir;
+use rustyline::completion::{Completer, Pair};
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::{History, MemHistory, SearchDirection};
+use rustyline::validate::Validator;
+use rustyline::{Config, Context, Editor, Helper};
+
+/// Lines that are kept from one time to the next.
+const HISTORY: usize = 1_000;
+
+/// Reads and runs lines until Ctrl-D or `exit`.
+pub fn run(shell: &Hand, runtime: &tokio::runtime::Runtime, home: &Home) -> Result<Exit, Failure> {
+    let config = Config::builder().auto_add_history(false).completion_type(rustyline::CompletionType::List).build();
+    let history = MemHistory::with_config(&config);
+    let mut editor = Editor::<Names, MemHistory>::with_history(config, history).map_err(broken)?;
+    let path = home.path().join("history");
+    for line in std::fs::read_to_string(&path).unwrap_or_default().lines() {
+        let _ = editor.add_history_entry(line);
+    }
+    editor.set_helper(Some(Names {
+        commands: shell.exec.commands(),
+        work: home.open_work(&shell.session)?,
+        cwd: "/work".to_owned(),
+    }));
+    eprintln!("/work is the workspace of the session {}; Ctrl-D ends, docs/shell.md tells more", shell.session);
+    let code = lines(shell, runtime, &mut editor);
+    let _ = home.write_atomic(&path, kept(editor.history()).as_bytes());
+    code
+}
+
+fn lines(
+    shell: &Hand,
+    runtime: &tokio::runtime::Runtime,
+    editor: &mut Editor<Names, MemHistory>,
+) -> Result<Exit, Failure> {
+    let (mut source, mut state, mut code) = (String::new(), Vec::new(), 0);
+    loop {
+        let cwd = editor.helper().map(|names| names.cwd.clone()).unwrap_or_default();
+        let prompt = if source.is_empty() { format!("{}:{cwd}$ ", shell.session) } else { "> ".to_owned() };
+        match editor.readline(&prompt) {
+            Ok(line) => source.push_str(&line),
+            Err(ReadlineError::Interrupted) => {
+                source.clear();
+                continue;
+            }
+            Err(ReadlineError::Eof) => return Ok(Exit::Command(code)),
+            Err(error) => return Err(broken(error)),
+        }
+        if source.trim().is_empty() {
+            source.clear();
+            continue;
+        }
+        let done = runtime.block_on(async {
+            tokio::select! {
+                done = shell.run(&source, Vec::new(), state.clone(), Channel::Null, true) => done.map(Some),
+                _ = tokio::signal::ctrl_c() => Ok(None),
+            }
+        })?;
+        let Some(done) = done else {
+            eprintln!("^C");
+            source.clear();
+            continue;
+        };
+        if done.incomplete {
+            source.push('\n');
+            continue;
+        }
+        let _ = editor.add_history_entry(source.trim_end().replace('\n', " "));
+        source.clear();
+        shell.tell(&done);
+        code = done.code;
+        // What a limit ended leaves the shell as it was before.
+        if !done.state.is_empty() {
+            state = done.state;
+            if let Some(names) = editor.helper_mut() {
+                names.cwd = done.cwd;
+            }
+        }
+        if done.exited {
+            return Ok(Exit::Command(code));
+        }
+    }
+}
+
+/// The last lines of the history, one in a line.
+fn kept(history: &MemHistory) -> String {
+    let start = history.len().saturating_sub(HISTORY);
+    let entries = (start..history.len()).filter_map(|i| history.get(i, SearchDirection::Forward).ok().flatten());
+    entries.map(|entry| format!("{}\n", entry.entry)).collect()
+}
+
+fn broken(error: ReadlineError) -> Failure {
+    Failure::new(Exit::Failed, format!("the terminal cannot be read: {error}"))
+}
+
+/// Completes commands and files of the workspace.
+struct Names {
+    commands: Vec<String>,
+    work: Dir,
+    cwd: String,
+}
+
+impl Helper for Names {}
+impl Hinter for Names {
+    type Hint = String;
+}
+impl Highlighter for Names {}
+impl Validator for Names {}
+
+impl Completer for Names {
+    type Candidate = Pair;
+
+    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let start =
+            line[..at].rfind([' ', '\t', '|', ';', '&', '(', '<', '>', '=', '"', '\'', '`']).map_or(0, |i| i + 1);
+        let word = &line[start..at];
+        let before = line[..start].trim_end();
+        let is_command = before.is_empty() || before.ends_with(['|', ';', '&', '(', '`']);
+        let mut found = self.files(word);
+        if is_command && !word.contains('/') {
+            let commands = self.commands.iter().filter(|name| name.starts_with(word));
+            found.extend(commands.map(|name| Pair { display: name.clone(), replacement: format!("{name} ") }));
+        }
+        Ok((start, found))
+    }
+}
+
+impl Names {
+    /// Files whose path begins like the word. A directory ends with a slash.
+    fn files(&self, word: &str) -> Vec<Pair> {
+        let (parent, name) = word.rfind('/').map_or(("", word), |slash| word.split_at(slash + 1));
+        let whole = if parent.starts_with('/') { parent.to_owned() } else { format!("{}/{parent}", self.cwd) };
+        let Some(below) = whole.strip_prefix("/work") else { return Vec::new() };
+        let below = below.trim_matches('/');
+        // Opened through the workspace, so a link never leads out of it.
+        let Ok(dir) = self.work.open_dir(if below.is_empty() { "." } else { below }) else { return Vec::new() };
+        let entries = dir.entries().into_iter().flatten().flatten();
+        let mut found: Vec<Pair> = entries
+            .filter_map(|entry| {
+                let entry_name = entry.file_name().into_string().ok()?;
+                let hidden = entry_name.starts_with('.') && !name.starts_with('.');
+                if hidden || !entry_name.starts_with(name) || entry_name.contains(char::is_control) {
+                    return None;
+                }
+                let end = if entry.file_type().is_ok_and(|kind| kind.is_dir()) { "/" } else { " " };
+                Some(Pair { display: entry_name.clone(), replacement: format!("{parent}{}{end}", quoted(&entry_name)) })
+            })
+            .collect();
+        found.sort_by(|a, b| a.display.cmp(&b.display));
+        found
+    }
+}
+
+/// A name as a shell reads it back.
+fn quoted(name: &str) -> String {
+    let special = |c: char| !(c.is_alphanumeric() || "._-+,:@%/".contains(c));
+    name.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
+}

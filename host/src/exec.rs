@@ -1,0 +1,291 @@
+//! Exec: command lines without a host shell (design §10).
+//!
+//! A line is run by a shell that is a component, and every command it starts is an instance of a component too. This is
+//! the host's side of it:
+//!
+//! ```text
+//!             Exec::run                          one task: deadline, memory, processes, output
+//!                 │
+//!        ┌────────▼────────┐  kiso:exec/spawn   ┌───────────┐
+//!        │ shell (process) │ ─────start───────▶ │ coreutils │ ──┐
+//!        │                 │ ─────fork────────▶ │ shell     │ ──┤  pipes of 64 KiB,
+//!        └─────────────────┘                    │ a skill   │ ──┘  files, the task's output
+//!                                               └───────────┘
+//! ```
+//!
+//! In reading order: [`engine`] holds the compiled components ([`compile`], [`embedded`]), [`task`] what all processes of
+//! a line share ([`limiter`], [`dirs`], [`output`]), [`process`] is one instance, [`commands`] finds what implements a
+//! name, [`channel`] and [`streams`] are what processes read and write, [`spawn`] is what guests ask for ([`wit`]).
+
+mod channel;
+mod commands;
+mod compile;
+mod dirs;
+mod embedded;
+mod engine;
+mod limiter;
+mod output;
+mod process;
+mod spawn;
+mod streams;
+mod task;
+mod wit;
+
+pub use self::channel::{Channel, Writer, pipe};
+pub use self::output::Listener;
+
+use self::commands::Commands;
+use self::dirs::{Dirs, Mounted, unusable};
+use self::engine::Engine;
+use self::output::Output;
+use self::process::Given;
+use self::task::{Parts, Task, Work};
+use self::wit::exports::kiso::exec::shell::Ended;
+use crate::config::Config;
+use crate::graph::plan::Caller as Role;
+use crate::graph::report::{FailedCommand, Used};
+use crate::home::{Home, SessionName};
+use crate::secret::Secrets;
+use crate::skill::Skills;
+use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+/// Runs command lines for a home. Cheap to clone; the engine starts with the first line.
+#[derive(Debug, Clone)]
+pub struct Exec(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    home: Home,
+    config: Config,
+    skills: Skills,
+    engine: OnceLock<Arc<Engine>>,
+}
+
+/// A command line and what it is run with.
+pub struct Line<'a> {
+    /// One or more lines of shell.
+    pub source: &'a str,
+    pub session: &'a SessionName,
+    /// Whose it is: an administrator's sees the mounts of `config.toml` that are theirs.
+    pub role: Role,
+    /// BCP 47 tag, for skills that run as commands.
+    pub locale: &'a str,
+    pub secrets: &'a Secrets,
+    pub stdin: Channel,
+    /// Arguments, as `$1` and so on.
+    pub args: Vec<String>,
+    /// What a line before left behind; empty for a fresh shell.
+    pub state: Vec<u8>,
+    /// Whether a line that is not complete is returned instead of being an error.
+    pub partial: bool,
+    /// Hear standard output and standard error as they come.
+    pub listeners: Option<(Listener, Listener)>,
+    /// The line's `/tmp`.
+    pub scratch: &'a Scratch,
+}
+
+/// How a line ended.
+#[derive(Debug)]
+pub struct Done {
+    /// Start and end where it was more than `[exec] output_kib`.
+    pub stdout: String,
+    pub stderr: String,
+    /// 0 to 255. 137 when a limit ended it.
+    pub code: u8,
+    /// The command that the code came from, if it is not 0.
+    pub failed: Option<FailedCommand>,
+    /// The limit that ended it.
+    pub limit: Option<LimitHit>,
+    pub used: Used,
+    /// For the next line.
+    pub state: Vec<u8>,
+    /// Nothing was run: the line ends in the middle of a command.
+    pub incomplete: bool,
+    /// The line said `exit`.
+    pub exited: bool,
+    /// The working directory after it.
+    pub cwd: String,
+}
+
+impl std::fmt::Debug for Line<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Line").field("session", self.session).finish_non_exhaustive()
+    }
+}
+
+/// A directory of its own that processes see as `/tmp`; removed when it is dropped.
+#[derive(Debug)]
+pub struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Links in it are removed, not followed.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Why a line could not be run at all: the machine's fault, not the line's.
+#[derive(Debug, thiserror::Error)]
+#[error("the line could not be run: {0}")]
+pub struct ExecError(String);
+
+impl Exec {
+    /// For the home that these skills belong to. Starts nothing yet.
+    pub fn new(home: Home, config: Config, skills: Skills) -> Self {
+        Self(Arc::new(Inner { home, config, skills, engine: OnceLock::new() }))
+    }
+
+    /// A fresh `/tmp`.
+    pub fn scratch(&self, session: &SessionName) -> Result<Scratch, ExecError> {
+        self.0.home.create_scratch(session).map(Scratch).map_err(|e| ExecError(e.to_string()))
+    }
+
+    /// Runs a line to its end. When the future is dropped, every process ends with it.
+    pub async fn run(&self, line: Line<'_>) -> Result<Done, ExecError> {
+        let engine = self.engine().map_err(|e| ExecError(format!("{e:#}")))?;
+        let place = engine.tasks.clone().acquire_owned().await.expect("the semaphore is never closed");
+        let started = Instant::now();
+        let config = &self.0.config;
+        let (budget, hit) = (Budget::exec(&config.exec, &config.engine), HitCell::default());
+        let cap = usize::try_from(config.exec.output_kib << 10).unwrap_or(usize::MAX);
+        let (to_out, to_err) = line.listeners.map_or((None, None), |(out, err)| (Some(out), Some(err)));
+        let stdout = Output::new(cap, budget.clone(), hit.clone(), to_out);
+        let stderr = Output::new(cap, budget.clone(), hit.clone(), to_err);
+        let quota = self.0.skills.exec_quota(line.session, &budget, hit.clone());
+        let dirs = self.dirs(line.session, line.role, line.scratch)?;
+        let commands = Commands {
+            skills: self.0.skills.clone(),
+            session: line.session.clone(),
+            locale: line.locale.to_owned(),
+            secrets: line.secrets.clone(),
+        };
+        let timeout = budget.timeout;
+        let task = Task::new(Parts { engine: engine.clone(), budget, hit, quota, dirs, commands, place });
+        let channels = [(0, line.stdin), (1, Channel::Output(stdout.clone())), (2, Channel::Output(stderr.clone()))];
+        let given = Given {
+            argv: vec!["sh".to_owned()],
+            env: environment(),
+            cwd: "/work".to_owned(),
+            channels: BTreeMap::from(channels),
+        };
+        let work =
+            Work::Line { source: line.source.to_owned(), state: line.state, args: line.args, partial: line.partial };
+        let ended = match task.start_shell(None, work, given) {
+            Ok((_, receiver)) => {
+                let guard = Guard(&task);
+                let ended = tokio::select! {
+                    biased;
+                    _ = task.stopped() => None,
+                    ended = receiver => ended.ok(),
+                    () = tokio::time::sleep(timeout) => {
+                        task.blame_last();
+                        task.hit(Limit::Time);
+                        None
+                    }
+                };
+                // What is still running in the background ends with its shell.
+                drop(guard);
+                task.idle().await;
+                ended
+            }
+            Err(_) => None,
+        };
+        let (processes, processes_at_once) = task.counts();
+        let used = Used {
+            millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            memory_bytes: task.peak_memory(),
+            written_bytes: task.quota.written(),
+            processes,
+            processes_at_once,
+            output_bytes: stdout.total() + stderr.total(),
+            ..Used::default()
+        };
+        Ok(done(&task, ended, (&stdout, &stderr), used))
+    }
+
+    /// Every command there is, for completion.
+    pub fn commands(&self) -> Vec<String> {
+        commands::names(&self.0.skills)
+    }
+
+    fn engine(&self) -> anyhow::Result<&Arc<Engine>> {
+        if let Some(engine) = self.0.engine.get() {
+            return Ok(engine);
+        }
+        let engine = Arc::new(Engine::new(&self.0.config.exec)?);
+        Ok(self.0.engine.get_or_init(|| engine))
+    }
+
+    fn dirs(&self, session: &SessionName, role: Role, scratch: &Scratch) -> Result<Dirs, ExecError> {
+        let own = [("/work", self.0.home.work_dir(session), true), ("/tmp", scratch.0.clone(), true)];
+        let mounts = self.0.config.mounts.iter().filter(|mount| mount.admin_only.then_some(role) != Some(Role::User));
+        let mounts = mounts.map(|mount| (mount.at.as_str(), mount.path.clone(), mount.write));
+        let open = |(at, path, write): (&str, PathBuf, bool)| {
+            Mounted::open(at, path.clone(), write).map_err(|e| ExecError(unusable(at, &path, &e)))
+        };
+        own.into_iter().chain(mounts).map(open).collect::<Result<_, _>>().map(Dirs)
+    }
+}
+
+/// Ends a task when it goes away.
+struct Guard<'a>(&'a Task);
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// The environment of a fresh shell: short, fixed, and nothing of the host's.
+fn environment() -> Vec<(String, String)> {
+    let fixed = [
+        ("HOME", "/work"),
+        ("LANG", "C.UTF-8"),
+        ("LOGNAME", "kiso"),
+        ("PATH", "/usr/bin:/bin"),
+        ("SHELL", "/bin/sh"),
+        ("TERM", "dumb"),
+        ("TMPDIR", "/tmp"),
+        ("TZ", "UTC"),
+        ("USER", "kiso"),
+    ];
+    fixed.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+fn done(task: &Task, ended: Option<Ended>, (stdout, stderr): (&Output, &Output), used: Used) -> Done {
+    let limit = task.limit();
+    let mut done = Done {
+        stdout: stdout.text(),
+        stderr: stderr.text(),
+        code: 137,
+        failed: None,
+        limit,
+        used,
+        state: Vec::new(),
+        incomplete: false,
+        exited: false,
+        cwd: String::new(),
+    };
+    match ended {
+        Some(ended) if done.limit.is_none() => {
+            done.code = ended.code;
+            done.failed = ended.failed.map(|f| FailedCommand { command: f.command, line: f.line, code: f.code });
+            done.state = ended.state;
+            done.incomplete = ended.incomplete;
+            done.exited = ended.exited;
+            done.cwd = ended.cwd;
+        }
+        _ => {
+            let command = task.culprit().map(str::to_owned);
+            done.failed = command.map(|command| FailedCommand { command, line: 1, code: 137 });
+            if done.limit.is_none() {
+                done.code = 134;
+            }
+        }
+    }
+    done
+}

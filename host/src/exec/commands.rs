@@ -1,0 +1,92 @@
+//! Which commands there are: those of the bundled components, and installed skills of the command shape.
+
+use super::channel::Channel;
+use super::embedded::COREUTILS_NAMES;
+use super::process::Given;
+use super::streams::Stdio;
+use crate::home::SessionName;
+use crate::secret::Secrets;
+use crate::skill::{Caller, CommandStreams, Installed, Shape, Skills, near_names};
+use std::sync::Arc;
+
+/// What implements a command.
+#[derive(Debug, Clone)]
+pub enum Program {
+    Coreutils,
+    Js,
+    Skill(Arc<Installed>),
+}
+
+/// The commands that a task may start.
+#[derive(Debug)]
+pub struct Commands {
+    pub skills: Skills,
+    pub session: SessionName,
+    pub locale: String,
+    pub secrets: Secrets,
+}
+
+/// A name without the directory that a habit put before it: `/bin/ls`, `/usr/bin/env`.
+pub fn plain_name(name: &str) -> &str {
+    ["/usr/local/bin/", "/usr/bin/", "/bin/"].iter().find_map(|dir| name.strip_prefix(dir)).unwrap_or(name)
+}
+
+fn is_coreutils(name: &str) -> bool {
+    COREUTILS_NAMES.binary_search(&name).is_ok()
+}
+
+/// Every name that can be started, sorted.
+pub fn names(skills: &Skills) -> Vec<String> {
+    let commands = skills.list().into_iter().flatten().filter(|skill| skill.shape == Shape::Command);
+    let mut names: Vec<String> = commands.map(|skill| skill.name().to_string()).collect();
+    names.extend(COREUTILS_NAMES.iter().map(|name| (*name).to_owned()));
+    names.push("js".to_owned());
+    names.sort();
+    names.dedup();
+    names
+}
+
+impl Commands {
+    /// What a name stands for.
+    pub fn find(&self, name: &str) -> Option<Program> {
+        let name = plain_name(name);
+        if is_coreutils(name) {
+            return Some(Program::Coreutils);
+        }
+        if name == "js" {
+            return Some(Program::Js);
+        }
+        let skill = self.skills.find(name).ok().filter(|skill| skill.shape == Shape::Command)?;
+        Some(Program::Skill(skill))
+    }
+
+    /// Every name, sorted.
+    pub fn names(&self) -> Vec<String> {
+        names(&self.skills)
+    }
+
+    /// Names that an unknown one may have meant.
+    pub fn near(&self, name: &str) -> Vec<String> {
+        let names = self.names();
+        near_names(name, names.iter().map(String::as_str)).into_iter().map(str::to_owned).collect()
+    }
+
+    /// Runs an installed skill as a command: with words as arguments and the line's streams, within its own grant.
+    pub async fn run_skill(&self, skill: &Arc<Installed>, given: Given, stderr: &Channel) -> u8 {
+        let caller = Caller { session: &self.session, locale: &self.locale, secrets: &self.secrets };
+        let streams = CommandStreams {
+            argv: given.argv.clone(),
+            cwd: given.cwd.clone(),
+            stdin: Stdio(given.channel(0)),
+            stdout: Stdio(given.channel(1)),
+            stderr: Stdio(given.channel(2)),
+        };
+        match self.skills.run_as_command(skill, streams, caller).await {
+            Ok(code) => code,
+            Err(error) => {
+                let _ = stderr.write(format!("{error}\n").as_bytes()).await;
+                126
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The directories that processes see, and how the shell opens a file in them.
+
+use super::channel::{Channel, OpenFile, Refused, errno};
+use super::wit::kiso::exec::spawn::{Errno, Mode};
+use crate::skill::sandbox::Quota;
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
+
+/// A directory that processes see.
+#[derive(Debug)]
+pub struct Mounted {
+    /// Where they see it, such as "/work".
+    pub at: String,
+    /// Where it is on this machine.
+    path: PathBuf,
+    write: bool,
+    dir: Dir,
+}
+
+impl Mounted {
+    pub fn open(at: &str, path: PathBuf, write: bool) -> io::Result<Self> {
+        let dir = Dir::open_ambient_dir(&path, ambient_authority())?;
+        Ok(Self { at: at.to_owned(), path, write, dir })
+    }
+}
+
+/// All directories of a task.
+#[derive(Debug)]
+pub struct Dirs(pub Vec<Mounted>);
+
+impl Dirs {
+    /// Gives a process all of them.
+    pub fn give(&self, wasi: &mut WasiCtxBuilder) -> wasmtime::Result<()> {
+        for mounted in &self.0 {
+            let perms = if mounted.write { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
+            wasi.preopened_dir(&mounted.path, &mounted.at, perms)?;
+        }
+        Ok(())
+    }
+
+    /// Opens a file for a redirection, by its absolute path, charged to the task's quota.
+    pub fn open_file(&self, path: &str, mode: Mode, quota: &Arc<Quota>) -> Result<Channel, Refused> {
+        match path {
+            "/dev/null" => return Ok(Channel::Null),
+            "/dev/zero" => return Ok(Channel::Zero),
+            "/dev/random" | "/dev/urandom" => return Ok(Channel::Random),
+            _ => {}
+        }
+        let (mounted, relative) = self.find(path)?;
+        let (readable, writable) = match mode {
+            Mode::Read => (true, false),
+            Mode::ReadWrite => (true, true),
+            Mode::Write | Mode::Append | Mode::CreateNew => (false, true),
+        };
+        if writable && !mounted.write {
+            return Err(Errno::ReadOnly.into());
+        }
+        let there = match mounted.dir.metadata(&relative) {
+            Ok(found) if found.is_dir() => return Err(Errno::IsADirectory.into()),
+            // Opening a pipe or a device that a person left there could block a thread for ever.
+            Ok(found) if !found.is_file() => return Err(Errno::NotPlain.into()),
+            Ok(_) => true,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(error.into()),
+        };
+        let new = !there && writable;
+        if new {
+            quota.entry().map_err(Refused::Limit)?;
+        }
+        let mut options = OpenOptions::new();
+        options
+            .read(readable)
+            .write(writable)
+            .create(matches!(mode, Mode::Write | Mode::Append | Mode::ReadWrite))
+            .create_new(mode == Mode::CreateNew)
+            .truncate(mode == Mode::Write)
+            .custom_flags(i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0));
+        let file = mounted.dir.open_with(&relative, &options).inspect_err(|_| {
+            if new {
+                quota.give_back_entry();
+            }
+        })?;
+        if !file.metadata()?.is_file() {
+            return Err(Errno::NotPlain.into());
+        }
+        Ok(Channel::File(Arc::new(OpenFile {
+            file: file.into_std(),
+            append: mode == Mode::Append,
+            readable,
+            writable,
+            position: Mutex::new(0),
+            quota: quota.clone(),
+        })))
+    }
+
+    fn find(&self, path: &str) -> Result<(&Mounted, PathBuf), Refused> {
+        let path = lexical(path).ok_or(Errno::Invalid)?;
+        let under = self.0.iter().filter_map(|m| Some((m, path.strip_prefix(&m.at).ok()?.to_owned())));
+        let (mounted, relative) = under.max_by_key(|(m, _)| m.at.len()).ok_or(Errno::NotFound)?;
+        if relative.as_os_str().is_empty() {
+            return Err(Errno::IsADirectory.into());
+        }
+        Ok((mounted, relative))
+    }
+}
+
+/// An absolute path without `.` and `..`, resolved by its letters as the shell's `cd` does.
+fn lexical(path: &str) -> Option<PathBuf> {
+    if !path.starts_with('/') || path.contains('\0') {
+        return None;
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            name => parts.push(name),
+        }
+    }
+    Some(Path::new("/").join(parts.join("/")))
+}
+
+impl From<Errno> for io::Error {
+    fn from(errno: Errno) -> Self {
+        io::Error::other(errno.name())
+    }
+}
+
+/// What a directory of this machine that cannot be used is told as.
+pub fn unusable(at: &str, path: &Path, error: &io::Error) -> String {
+    format!("the directory {} for {at} cannot be opened: {} ({error})", path.display(), errno(error).name())
+}

@@ -1,0 +1,148 @@
+//! `kiso:exec/spawn`: what the shell and some commands ask of the host.
+
+use super::channel::{Channel, Refused, pipe};
+use super::commands::plain_name;
+use super::process::{Child, Ctx, Given};
+use super::task::Work;
+use super::wit::kiso::exec::spawn::{Command, Errno, Host, HostChannel, HostProcess, Mode, Refusal};
+use crate::skill::limits::TRANSFER_BYTES;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use wasmtime::component::Resource;
+use wasmtime_wasi::I32Exit;
+
+type Answer<T> = wasmtime::Result<Result<T, Errno>>;
+
+/// Channels of a process: those of 0 to 9, and what scripts number themselves.
+const MAX_CHANNELS: usize = 64;
+
+/// Splits what the guest may handle from what ends it.
+fn answer<T>(result: Result<T, Refused>) -> Answer<T> {
+    match result {
+        Ok(value) => Ok(Ok(value)),
+        Err(Refused::Errno(errno)) => Ok(Err(errno)),
+        Err(Refused::Limit(hit)) => Err(hit.into()),
+    }
+}
+
+impl Ctx {
+    fn collect(&self, channels: Vec<(u32, Resource<Channel>)>) -> wasmtime::Result<BTreeMap<u32, Channel>> {
+        if channels.len() > MAX_CHANNELS {
+            wasmtime::bail!("a process gets at most {MAX_CHANNELS} channels");
+        }
+        let channels = channels.into_iter().map(|(number, channel)| Ok((number, self.table.get(&channel)?.clone())));
+        channels.collect()
+    }
+}
+
+impl Host for Ctx {
+    fn pipe(&mut self) -> wasmtime::Result<(Resource<Channel>, Resource<Channel>)> {
+        let (reader, writer) = pipe();
+        Ok((self.table.push(Channel::Reader(reader))?, self.table.push(Channel::Writer(writer))?))
+    }
+
+    fn open(&mut self, path: String, mode: Mode) -> Answer<Resource<Channel>> {
+        match answer(self.task.dirs.open_file(&path, mode, &self.task.quota))? {
+            Ok(channel) => Ok(Ok(self.table.push(channel)?)),
+            Err(errno) => Ok(Err(errno)),
+        }
+    }
+
+    fn inherited(&mut self) -> wasmtime::Result<Vec<(u32, Resource<Channel>)>> {
+        // Handed over, not kept: a pipe only ends when the process itself closes its end.
+        let channels = std::mem::take(&mut self.channels);
+        channels.into_iter().map(|(number, channel)| Ok((number, self.table.push(channel)?))).collect()
+    }
+
+    fn start(&mut self, command: Command) -> wasmtime::Result<Result<Resource<Child>, Refusal>> {
+        let Command { mut argv, env, cwd, channels } = command;
+        let channels = self.collect(channels)?;
+        let name = plain_name(argv.first().map_or("", String::as_str)).to_owned();
+        let Some(program) = self.task.commands.find(&name) else {
+            return Ok(Err(Refusal::Unknown(self.task.commands.near(&name))));
+        };
+        argv[0] = name;
+        let process = self.task.start(&self.process, program, Given { argv, env, cwd, channels })?;
+        Ok(Ok(self.table.push(process)?))
+    }
+
+    fn fork(&mut self, state: Vec<u8>, channels: Vec<(u32, Resource<Channel>)>) -> wasmtime::Result<Resource<Child>> {
+        let channels = self.collect(channels)?;
+        let given = Given { argv: vec!["sh".to_owned()], channels, ..Given::default() };
+        let (process, _) = self.task.start_shell(Some(&self.process), Work::Fork { state }, given)?;
+        Ok(self.table.push(process)?)
+    }
+
+    fn exists(&mut self, name: String) -> wasmtime::Result<bool> {
+        Ok(self.task.commands.find(&name).is_some())
+    }
+
+    fn names(&mut self) -> wasmtime::Result<Vec<String>> {
+        Ok(self.task.commands.names())
+    }
+
+    fn exit(&mut self, code: u8) -> wasmtime::Result<()> {
+        Err(I32Exit(i32::from(code)).into())
+    }
+}
+
+impl HostChannel for Ctx {
+    async fn read(&mut self, channel: Resource<Channel>, max: u32) -> Answer<Vec<u8>> {
+        let channel = self.table.get(&channel)?.clone();
+        answer(channel.read(max as usize).await.map(Vec::from))
+    }
+
+    async fn read_line(&mut self, channel: Resource<Channel>, max: u32) -> Answer<Vec<u8>> {
+        let channel = self.table.get(&channel)?.clone();
+        answer(channel.read_line(max as usize).await.map(Vec::from))
+    }
+
+    async fn write(&mut self, channel: Resource<Channel>, bytes: Vec<u8>) -> Answer<()> {
+        debug_assert!(bytes.len() <= 2 * TRANSFER_BYTES);
+        let channel = self.table.get(&channel)?.clone();
+        answer(channel.write(&bytes).await)
+    }
+
+    fn duplicate(&mut self, channel: Resource<Channel>) -> wasmtime::Result<Resource<Channel>> {
+        let channel = self.table.get(&channel)?.clone();
+        Ok(self.table.push(channel)?)
+    }
+
+    fn is_terminal(&mut self, channel: Resource<Channel>) -> wasmtime::Result<bool> {
+        self.table.get(&channel)?;
+        // Nobody sits at the other end of a task.
+        Ok(false)
+    }
+
+    fn drop(&mut self, channel: Resource<Channel>) -> wasmtime::Result<()> {
+        self.table.delete(channel)?;
+        Ok(())
+    }
+}
+
+impl HostProcess for Ctx {
+    fn id(&mut self, process: Resource<Child>) -> wasmtime::Result<u32> {
+        Ok(self.table.get(&process)?.id)
+    }
+
+    async fn wait(&mut self, process: Resource<Child>) -> wasmtime::Result<u8> {
+        let process = self.table.get(&process)?.clone();
+        Ok(process.wait().await)
+    }
+
+    async fn wait_for(&mut self, process: Resource<Child>, milliseconds: u64) -> wasmtime::Result<Option<u8>> {
+        let process = self.table.get(&process)?.clone();
+        Ok(tokio::time::timeout(Duration::from_millis(milliseconds), process.wait()).await.ok())
+    }
+
+    fn kill(&mut self, process: Resource<Child>) -> wasmtime::Result<()> {
+        self.table.get(&process)?.kill();
+        Ok(())
+    }
+
+    fn drop(&mut self, process: Resource<Child>) -> wasmtime::Result<()> {
+        // It goes on: a background job outlives the variable that held it.
+        self.table.delete(process)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,56 @@
+//! What every bundled command does alike: how it starts, how its output leaves, how it ends, and how it starts others.
+//!
+//! WASI has no working directory, no exit codes but 0 and 1, and no SIGPIPE, and the utilities that kiso takes from
+//! others expect all three. So the C functions that they end in are replaced here: `_Exit` passes codes of 0 to 255
+//! (`exit`), and `write` and `read` of the standard streams go through one large buffer and end the command with 141 when
+//! nobody reads any more (`stdio`). The binary's build script names the functions to be replaced with [`WRAPPED`].
+
+#[cfg(target_os = "wasi")]
+mod exit;
+#[cfg(target_os = "wasi")]
+mod stdio;
+
+mod bindings {
+    wit_bindgen::generate!({ path: "../../wit/exec", world: "command" });
+}
+
+pub use bindings::kiso::exec::spawn;
+
+/// What a shell reports for a command that died of SIGPIPE.
+pub const NOBODY_READS: i32 = 141;
+
+/// What a shell reports for a command that died of SIGABRT.
+pub const CRASHED: i32 = 134;
+
+/// Prepares the process: goes to the directory that the host names in `PWD`, and makes a panic readable.
+pub fn start() {
+    std::panic::set_hook(Box::new(report_panic));
+    let Some(directory) = std::env::var_os("PWD") else { return };
+    if let Err(e) = std::env::set_current_dir(&directory) {
+        eprintln!("cannot go to {}: {e}", directory.display());
+        std::process::exit(CRASHED);
+    }
+}
+
+/// `println!` panics when it cannot write, which is how a command learns that a full disk or a closed file is its output.
+fn report_panic(panic: &std::panic::PanicHookInfo) {
+    let message = panic.payload_as_str().unwrap_or("no message");
+    let name = std::env::args().next().unwrap_or_default();
+    if let Some((_, reason)) = message.split_once("failed printing to stdout: ") {
+        eprintln!("{name}: write error: {reason}");
+        end(1);
+    }
+    match panic.location() {
+        Some(place) => eprintln!("{name}: crashed: {message} ({}:{})", place.file(), place.line()),
+        None => eprintln!("{name}: crashed: {message}"),
+    }
+    end(CRASHED)
+}
+
+/// Ends at once, without flushing what a panic may have left half written or locked.
+fn end(code: i32) -> ! {
+    #[cfg(target_os = "wasi")]
+    exit::now(code);
+    #[cfg(not(target_os = "wasi"))]
+    std::process::exit(code)
+}

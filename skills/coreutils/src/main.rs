@@ -1,0 +1,28 @@
+//! The commands of kiso's shell in one component: `argv[0]` says which one this instance is.
+//!
+//! `table.rs` lists them. Most are the crates of uutils; the others have a file each in `src/`.
+
+mod table;
+
+use table::Run;
+
+fn main() {
+    command::start();
+    let mut arguments: Vec<_> = std::env::args_os().collect();
+    let path = arguments.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let code = match table::find(name).map(|command| &command.run) {
+        Some(Run::Uutils(messages, main)) => {
+            if let Err(e) = uucore::locale::setup_localization(messages) {
+                eprintln!("{name}: {e}");
+            }
+            main(arguments.into_iter())
+        }
+        Some(Run::Own(main)) => main(arguments.drain(..).map(|a| a.to_string_lossy().into_owned()).collect()),
+        None => {
+            eprintln!("{name}: not one of the commands in this component");
+            127
+        }
+    };
+    std::process::exit(code)
+}

@@ -1,0 +1,126 @@
+//! All commands by name.
+
+use std::ffi::OsString;
+
+/// The arguments, the command's name first.
+pub type Arguments = std::vec::IntoIter<OsString>;
+
+/// One command.
+pub struct Command {
+    pub name: &'static str,
+    pub run: Run,
+}
+
+pub enum Run {
+    /// From uutils, with the name of its messages.
+    Uutils(&'static str, fn(Arguments) -> i32),
+    /// Of this crate.
+    Own(fn(Vec<String>) -> i32),
+}
+
+const fn uutils(name: &'static str, messages: &'static str, main: fn(Arguments) -> i32) -> Command {
+    Command { name, run: Run::Uutils(messages, main) }
+}
+
+const fn own(name: &'static str, main: fn(Vec<String>) -> i32) -> Command {
+    Command { name, run: Run::Own(main) }
+}
+
+/// The command of this name.
+pub fn find(name: &str) -> Option<&'static Command> {
+    COMMANDS.binary_search_by(|command| command.name.cmp(name)).ok().map(|at| &COMMANDS[at])
+}
+
+/// Sorted by name.
+static COMMANDS: &[Command] = &[
+    uutils("[", "test", uu_test::uumain),
+    uutils("arch", "arch", uu_arch::uumain),
+    uutils("b2sum", "b2sum", uu_b2sum::uumain),
+    uutils("base32", "base32", uu_base32::uumain),
+    uutils("base64", "base64", uu_base64::uumain),
+    uutils("basename", "basename", uu_basename::uumain),
+    uutils("basenc", "basenc", uu_basenc::uumain),
+    uutils("cat", "cat", uu_cat::uumain),
+    uutils("cksum", "cksum", uu_cksum::uumain),
+    uutils("comm", "comm", uu_comm::uumain),
+    uutils("cp", "cp", uu_cp::uumain),
+    uutils("csplit", "csplit", uu_csplit::uumain),
+    uutils("cut", "cut", uu_cut::uumain),
+    uutils("date", "date", uu_date::uumain),
+    uutils("dd", "dd", uu_dd::uumain),
+    uutils("dir", "ls", uu_dir::uumain),
+    uutils("dircolors", "dircolors", uu_dircolors::uumain),
+    uutils("dirname", "dirname", uu_dirname::uumain),
+    uutils("echo", "echo", uu_echo::uumain),
+    uutils("expand", "expand", uu_expand::uumain),
+    uutils("expr", "expr", uu_expr::uumain),
+    uutils("factor", "factor", uu_factor::uumain),
+    uutils("false", "false", uu_false::uumain),
+    uutils("fmt", "fmt", uu_fmt::uumain),
+    uutils("fold", "fold", uu_fold::uumain),
+    uutils("head", "head", uu_head::uumain),
+    uutils("join", "join", uu_join::uumain),
+    uutils("link", "link", uu_link::uumain),
+    uutils("ln", "ln", uu_ln::uumain),
+    uutils("ls", "ls", uu_ls::uumain),
+    uutils("md5sum", "md5sum", uu_md5sum::uumain),
+    uutils("mkdir", "mkdir", uu_mkdir::uumain),
+    uutils("mktemp", "mktemp", uu_mktemp::uumain),
+    uutils("mv", "mv", uu_mv::uumain),
+    uutils("nl", "nl", uu_nl::uumain),
+    uutils("nproc", "nproc", uu_nproc::uumain),
+    uutils("numfmt", "numfmt", uu_numfmt::uumain),
+    uutils("od", "od", uu_od::uumain),
+    uutils("paste", "paste", uu_paste::uumain),
+    uutils("pathchk", "pathchk", uu_pathchk::uumain),
+    uutils("pr", "pr", uu_pr::uumain),
+    uutils("printenv", "printenv", uu_printenv::uumain),
+    uutils("printf", "printf", uu_printf::uumain),
+    uutils("ptx", "ptx", uu_ptx::uumain),
+    uutils("pwd", "pwd", uu_pwd::uumain),
+    uutils("readlink", "readlink", uu_readlink::uumain),
+    uutils("realpath", "realpath", uu_realpath::uumain),
+    uutils("rm", "rm", uu_rm::uumain),
+    uutils("rmdir", "rmdir", uu_rmdir::uumain),
+    uutils("seq", "seq", uu_seq::uumain),
+    uutils("sha1sum", "sha1sum", uu_sha1sum::uumain),
+    uutils("sha224sum", "sha224sum", uu_sha224sum::uumain),
+    uutils("sha256sum", "sha256sum", uu_sha256sum::uumain),
+    uutils("sha384sum", "sha384sum", uu_sha384sum::uumain),
+    uutils("sha512sum", "sha512sum", uu_sha512sum::uumain),
+    uutils("shred", "shred", uu_shred::uumain),
+    uutils("shuf", "shuf", uu_shuf::uumain),
+    uutils("sleep", "sleep", uu_sleep::uumain),
+    uutils("sort", "sort", uu_sort::uumain),
+    uutils("split", "split", uu_split::uumain),
+    uutils("sum", "sum", uu_sum::uumain),
+    uutils("tac", "tac", uu_tac::uumain),
+    uutils("tail", "tail", uu_tail::uumain),
+    uutils("tee", "tee", uu_tee::uumain),
+    uutils("test", "test", uu_test::uumain),
+    uutils("touch", "touch", uu_touch::uumain),
+    uutils("tr", "tr", uu_tr::uumain),
+    uutils("true", "true", uu_true::uumain),
+    uutils("truncate", "truncate", uu_truncate::uumain),
+    uutils("tsort", "tsort", uu_tsort::uumain),
+    uutils("tty", "tty", uu_tty::uumain),
+    uutils("uname", "uname", uu_uname::uumain),
+    uutils("unexpand", "unexpand", uu_unexpand::uumain),
+    uutils("uniq", "uniq", uu_uniq::uumain),
+    uutils("unlink", "unlink", uu_unlink::uumain),
+    uutils("vdir", "ls", uu_vdir::uumain),
+    uutils("wc", "wc", uu_wc::uumain),
+    uutils("yes", "yes", uu_yes::uumain),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_found() {
+        assert!(COMMANDS.is_sorted_by(|a, b| a.name < b.name));
+        assert!(COMMANDS.iter().all(|command| find(command.name).is_some()));
+        assert!(find("no-such-command").is_none());
+    }
+}
