@@ -122,7 +122,7 @@ impl<'e> Expander<'e> {
     }
 
     fn directory(&mut self, text: &str, may: bool, whole: bool, kind: Kind) {
-        let (user, rest) = text.split_at(text.find('/').unwrap_or(text.len()));
+        let (user, rest) = text.split_at(text.find(['/', ':']).unwrap_or(text.len()));
         let whole = whole || !rest.is_empty();
         let home = user.strip_prefix('~').filter(|_| may && whole).and_then(|user| self.home(user));
         match home {

@@ -630,6 +630,53 @@ fn globs() {
     );
 }
 
+/// As people write them.
+#[test]
+fn idioms() {
+    agree(
+        shell,
+        &[
+            (
+                plain,
+                r#"${a[@]+"${a[@]}"} ${none[@]+"${none[@]}"} ${1+"$@"} ${x:+--flag "$x"} ${x:+"a  b"c d}"#,
+                "<one><two words><><four><a b><><c><--flag><abcdef><a  bc><d>",
+            ),
+            (
+                plain,
+                r#""${a[*]/%/,}" "${a[@]/#/-}" ${path//[^a-z]/} ${sp//[[:space:]]/} ${sp// /_}"#,
+                "<one, two words, , four,><-one><-two words><-><-four><usrlocalbinxsh><ab><_a__b_>",
+            ),
+            (
+                plain,
+                r#""${q//\'/}" "${q//\'/\"}" "${x//c/\\\"}" "${q/"'"/"''"}" "${x//abc/\$x}" 'a'\''b'"#,
+                r#"<its><it"s><ab\"def><it''s><$xdef><a'b>"#,
+            ),
+            (
+                plain,
+                r#""${a[$((${#a[@]}-1))]}" "${@:$#}" "${!#}" "${@:1:$#-1}" "${a[@]:0:${#a[@]}-1}""#,
+                "<four><c><c><a b><><one><two words><>",
+            ),
+            (
+                plain,
+                r"{1..3}.txt img_{001..003}.{png,jpg} {a,b}{,.bak} dir/{sub1,sub2/{x,y}} {$n..7} \{1..3\} {1.. 3}",
+                "<1.txt><2.txt><3.txt><img_001.png><img_001.jpg><img_002.png><img_002.jpg><img_003.png><img_003.jpg><a><a.bak><b><b.bak><dir/sub1><dir/sub2/x><dir/sub2/y><{5..7}><{1..3}><{1..><3}>",
+            ),
+            (
+                plain,
+                r#""${unset-$n}" ${unset-"$n"$x} ${unset-$sp} "${unset-$sp}" ${unset-"$sp"} "${unset:-$@}" "${unset:-"$@"}""#,
+                "<5><5abcdef><a><b>< a  b >< a  b ><a b><><c><a b><><c>",
+            ),
+            (|shell| shell.var("IFS", ""), r#"${unset:-a,b} "${unset:-a,b}" ${unset:-"a,b",c}"#, "<a,b><a,b><a,b,c>"),
+            (
+                |shell| shell.var("IFS", ":"),
+                r#"x${path}:y a:b "a:b":$path ${unset:-/a:/b}"#,
+                "<x/usr/local/bin/x.sh:y><a:b><a:b:/usr/local/bin/x.sh></a></b>",
+            ),
+            (plain, r##"~:x "~":x "#" \# a\#b $# ${#}"##, "</h:x><~:x><#><#><a#b><3><3>"),
+        ],
+    );
+}
+
 fn one(source: &str) -> Word {
     Word { value: source.into(), loc: None }
 }
