@@ -1,5 +1,7 @@
 //! Arithmetic: `$((…))`, `((…))`, `let`, subscripts, `-eq` in `[[`. 64-bit integers that wrap.
 
+#[cfg(test)]
+mod tests;
 mod token;
 
 use crate::expand::value::{absolute, scalar};
@@ -91,9 +93,17 @@ impl<'s> Evaluator<'_, 's> {
         self.depth =
             self.depth.checked_sub(1).ok_or_else(|| self.tokens.error("expression recursion level exceeded"))?;
         let mut left = self.unary()?;
-        while let Token::Operator(operator) = self.tokens.peek()? {
+        while let Token::Operator(mut operator) = self.tokens.peek()? {
+            // `5--3` has a sign behind the operator.
+            let split = matches!(operator, "++" | "--");
+            if split {
+                operator = &operator[1..];
+            }
             let Some(strength) = binding(operator).filter(|&strength| strength >= least) else { break };
             self.tokens.next()?;
+            if split {
+                self.tokens.back();
+            }
             left = match strength {
                 ASSIGN => self.assignment(left, operator)?,
                 TERNARY => self.ternary(left)?,

@@ -2,6 +2,8 @@
 
 mod file;
 mod regex;
+#[cfg(test)]
+mod tests;
 
 use brush_parser::ast::{BinaryPredicate, ExtendedTestExpr, UnaryPredicate, Word};
 

@@ -33,6 +33,10 @@ impl Shell {
         let Some(name) = argv.first() else { return Started::Ended(0) };
         match name.as_str() {
             "sh" | "bash" | "dash" => return self.start_shell(&argv, table),
+            "" => {
+                self.say(table, ": command not found");
+                return Started::Ended(127);
+            }
             _ if name.contains('/') => return self.start_path(argv, table),
             _ => {}
         }

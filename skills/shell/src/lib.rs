@@ -51,12 +51,9 @@ impl Guest for Component {
         partial: bool,
     ) -> Ended {
         let table = Table::inherited();
-        let nothing = |code, state, incomplete| {
-            let cwd = String::new();
-            Ended { code, failed: None, state, incomplete, exited: false, cwd }
-        };
+        let nothing = |code, state, cwd, incomplete| Ended { code, failed: None, state, cwd, incomplete, exited: false };
         let restored = if state.is_empty() {
-            Ok(State::fresh(cwd, env, args, now()))
+            Ok(State::fresh(cwd.clone(), env, args, now()))
         } else {
             state::decode(&state).map(|(state, _)| state)
         };
@@ -64,17 +61,17 @@ impl Guest for Component {
             Ok(restored) => restored,
             Err(message) => {
                 Shell::new(State::default(), table).complain(message);
-                return nothing(2, Vec::new(), false);
+                return nothing(2, Vec::new(), cwd, false);
             }
         };
         let mut shell = Shell::new(restored, table);
         let list = match parse::parse(&source) {
             Ok(list) => list,
-            Err(error) if partial && error.incomplete => return nothing(0, state, true),
+            Err(error) if partial && error.incomplete => return nothing(0, state, shell.state.cwd, true),
             Err(error) => {
                 shell.complain(&error.message);
                 shell.state.status = 2;
-                return nothing(2, state::encode(&shell.state, &None), false);
+                return nothing(2, state::encode(&shell.state, &None), shell.state.cwd, false);
             }
         };
         shell.echo_source(&source);
@@ -84,7 +81,14 @@ impl Guest for Component {
         let failed = shell.blame.take().filter(|_| code != 0);
         let failed = failed.map(|blame| Failure { command: blame.command, line: blame.line, code });
         shell.state.status = code;
-        Ended { code, failed, state: state::encode(&shell.state, &None), incomplete: false, exited: shell.exited, cwd: shell.state.cwd }
+        Ended {
+            code,
+            failed,
+            state: state::encode(&shell.state, &None),
+            incomplete: false,
+            exited: shell.exited,
+            cwd: shell.state.cwd,
+        }
     }
 
     fn resume(state: Vec<u8>) -> u8 {

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use brush_parser::ast::{self, CommandPrefixOrSuffixItem as Piece, SourceLocation};
 
+use crate::parse::parse;
 use crate::program::{
     Access, Argument, Assigned, Assignment, CaseItem, Clock, Command, Direction, Item, Kind, Link, List, Pipeline,
     Redirection, Simple, Target, Then,
@@ -17,52 +18,57 @@ pub struct Unsupported {
 
 type Lowered<T> = Result<T, Unsupported>;
 
-pub fn program(tree: ast::Program) -> Lowered<List> {
-    let items = tree.complete_commands.into_iter().flat_map(|list| list.0).map(item).collect::<Lowered<_>>()?;
+pub fn program(source: &str, tree: ast::Program) -> Lowered<List> {
+    let items = tree
+        .complete_commands
+        .into_iter()
+        .flat_map(|list| list.0)
+        .map(|tree| item(source, tree))
+        .collect::<Lowered<_>>()?;
     Ok(List(items))
 }
 
-fn list(tree: ast::CompoundList) -> Lowered<List> {
-    Ok(List(tree.0.into_iter().map(item).collect::<Lowered<_>>()?))
+fn list(source: &str, tree: ast::CompoundList) -> Lowered<List> {
+    Ok(List(tree.0.into_iter().map(|tree| item(source, tree)).collect::<Lowered<_>>()?))
 }
 
-fn item(ast::CompoundListItem(tree, separator): ast::CompoundListItem) -> Lowered<Item> {
+fn item(source: &str, ast::CompoundListItem(tree, separator): ast::CompoundListItem) -> Lowered<Item> {
     let rest = tree.additional.into_iter().map(|linked| match linked {
-        ast::AndOr::And(next) => Ok((Link::And, pipeline(next)?)),
-        ast::AndOr::Or(next) => Ok((Link::Or, pipeline(next)?)),
+        ast::AndOr::And(next) => Ok((Link::And, pipeline(source, next)?)),
+        ast::AndOr::Or(next) => Ok((Link::Or, pipeline(source, next)?)),
     });
     Ok(Item {
         rest: rest.collect::<Lowered<_>>()?,
-        first: pipeline(tree.first)?,
+        first: pipeline(source, tree.first)?,
         background: matches!(separator, ast::SeparatorOperator::Async),
     })
 }
 
-fn pipeline(tree: ast::Pipeline) -> Lowered<Pipeline> {
+fn pipeline(source: &str, tree: ast::Pipeline) -> Lowered<Pipeline> {
     Ok(Pipeline {
         time: tree.timed.map(|timed| if timed.is_posix_output() { Clock::Posix } else { Clock::Bash }),
         negated: tree.bang,
-        stages: tree.seq.into_iter().map(command).collect::<Lowered<_>>()?,
+        stages: tree.seq.into_iter().map(|tree| command(source, tree)).collect::<Lowered<_>>()?,
     })
 }
 
-fn command(tree: ast::Command) -> Lowered<Command> {
+fn command(source: &str, tree: ast::Command) -> Lowered<Command> {
     let line = line(&tree);
     let (kind, list) = match tree {
         ast::Command::Simple(tree) => {
             let mut redirections = Vec::new();
-            let kind = simple(tree, &mut redirections)?;
+            let kind = simple(source, tree, &mut redirections)?;
             return Ok(Command { line, kind: Kind::Simple(kind), redirections });
         }
-        ast::Command::Compound(tree, list) => (compound(tree, line)?, list),
+        ast::Command::Compound(tree, list) => (compound(source, tree, line)?, list),
         ast::Command::ExtendedTest(tree, list) => (Kind::Test(without_places(tree.expr)), list),
         ast::Command::Function(tree) => {
             let ast::FunctionBody(body, list) = tree.body;
-            let body = Command { line, kind: compound(body, line)?, redirections: redirections(list)? };
+            let body = Command { line, kind: compound(source, body, line)?, redirections: redirections(source, list)? };
             (Kind::Function { name: tree.fname.value, body: Rc::new(body) }, None)
         }
     };
-    Ok(Command { line, kind, redirections: redirections(list)? })
+    Ok(Command { line, kind, redirections: redirections(source, list)? })
 }
 
 fn line(tree: &ast::Command) -> u32 {
@@ -76,53 +82,73 @@ fn line(tree: &ast::Command) -> u32 {
     place.map_or(1, |span| u32::try_from(span.start.line).unwrap_or(u32::MAX))
 }
 
-fn compound(tree: ast::CompoundCommand, line: u32) -> Lowered<Kind> {
+fn compound(source: &str, tree: ast::CompoundCommand, line: u32) -> Lowered<Kind> {
     Ok(match tree {
-        ast::CompoundCommand::Arithmetic(tree) => Kind::Arithmetic(tree.expr.value),
+        ast::CompoundCommand::Arithmetic(tree) => match inside_brackets(source, &tree) {
+            None => Kind::Arithmetic(tree.expr.value),
+            Some(inside) => {
+                let lines = "\n".repeat(line.saturating_sub(1) as usize);
+                let inside = parse(&(lines + &inside)).map_err(|_| Unsupported { what: "((", line })?;
+                Kind::Subshell(inside)
+            }
+        },
         ast::CompoundCommand::ArithmeticForClause(tree) => {
             let text = |part: Option<ast::UnexpandedArithmeticExpr>| part.map(|part| part.value).unwrap_or_default();
             Kind::ArithmeticFor {
                 start: text(tree.initializer),
                 condition: text(tree.condition),
                 step: text(tree.updater),
-                body: list(tree.body.list)?,
+                body: list(source, tree.body.list)?,
             }
         }
-        ast::CompoundCommand::BraceGroup(tree) => Kind::Group(list(tree.list)?),
-        ast::CompoundCommand::Subshell(tree) => Kind::Subshell(list(tree.list)?),
+        ast::CompoundCommand::BraceGroup(tree) => Kind::Group(list(source, tree.list)?),
+        ast::CompoundCommand::Subshell(tree) => Kind::Subshell(list(source, tree.list)?),
         ast::CompoundCommand::ForClause(tree) => Kind::For {
             name: tree.variable_name,
             words: tree.values.map(|words| words.into_iter().map(word).collect()),
-            body: list(tree.body.list)?,
+            body: list(source, tree.body.list)?,
         },
-        ast::CompoundCommand::CaseClause(tree) => {
-            Kind::Case { word: word(tree.value), items: tree.cases.into_iter().map(case_item).collect::<Lowered<_>>()? }
-        }
+        ast::CompoundCommand::CaseClause(tree) => Kind::Case {
+            word: word(tree.value),
+            items: tree.cases.into_iter().map(|tree| case_item(source, tree)).collect::<Lowered<_>>()?,
+        },
         ast::CompoundCommand::IfClause(tree) => {
-            let mut branches = vec![(list(tree.condition)?, list(tree.then)?)];
+            let mut branches = vec![(list(source, tree.condition)?, list(source, tree.then)?)];
             let mut otherwise = None;
             for clause in tree.elses.into_iter().flatten() {
                 match clause.condition {
-                    Some(condition) => branches.push((list(condition)?, list(clause.body)?)),
-                    None => otherwise = Some(list(clause.body)?),
+                    Some(condition) => branches.push((list(source, condition)?, list(source, clause.body)?)),
+                    None => otherwise = Some(list(source, clause.body)?),
                 }
             }
             Kind::If { branches, otherwise }
         }
-        ast::CompoundCommand::WhileClause(tree) => looping(false, tree)?,
-        ast::CompoundCommand::UntilClause(tree) => looping(true, tree)?,
+        ast::CompoundCommand::WhileClause(tree) => looping(source, false, tree)?,
+        ast::CompoundCommand::UntilClause(tree) => looping(source, true, tree)?,
         ast::CompoundCommand::Coprocess(_) => return Err(Unsupported { what: "coproc", line }),
     })
 }
 
-fn looping(until: bool, tree: ast::WhileOrUntilClauseCommand) -> Lowered<Kind> {
-    Ok(Kind::Loop { until, condition: list(tree.0)?, body: list(tree.1.list)? })
+/// The commands in `( (a) )` and `((a); (b))`, which the parser takes for arithmetic; nothing if it is right.
+fn inside_brackets(source: &str, tree: &ast::ArithmeticCommand) -> Option<String> {
+    let (start, end) = (tree.loc.start.index, tree.loc.end.index);
+    let inside: String = source.chars().take(end.saturating_sub(1)).skip(start + 1).collect();
+    let mut depth = 0_i32;
+    let closes_early = tree.expr.value.chars().any(|c| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth < 0
+    });
+    (closes_early || !inside.starts_with('(') || !inside.ends_with(')')).then_some(inside)
 }
 
-fn case_item(tree: ast::CaseItem) -> Lowered<CaseItem> {
+fn looping(source: &str, until: bool, tree: ast::WhileOrUntilClauseCommand) -> Lowered<Kind> {
+    Ok(Kind::Loop { until, condition: list(source, tree.0)?, body: list(source, tree.1.list)? })
+}
+
+fn case_item(source: &str, tree: ast::CaseItem) -> Lowered<CaseItem> {
     Ok(CaseItem {
         patterns: tree.patterns.into_iter().map(word).collect(),
-        body: tree.cmd.map(list).transpose()?.unwrap_or_default(),
+        body: tree.cmd.map(|tree| list(source, tree)).transpose()?.unwrap_or_default(),
         then: match tree.post_action {
             ast::CaseItemPostAction::ExitCase => Then::Leave,
             ast::CaseItemPostAction::UnconditionallyExecuteNextCaseItem => Then::RunNext,
@@ -131,28 +157,28 @@ fn case_item(tree: ast::CaseItem) -> Lowered<CaseItem> {
     })
 }
 
-fn simple(tree: ast::SimpleCommand, redirections: &mut Vec<Redirection>) -> Lowered<Simple> {
+fn simple(source: &str, tree: ast::SimpleCommand, redirections: &mut Vec<Redirection>) -> Lowered<Simple> {
     let mut made = Simple::default();
     for piece in tree.prefix.into_iter().flat_map(|prefix| prefix.0) {
         match piece {
-            Piece::IoRedirect(tree) => redirections.push(redirection(tree)?),
+            Piece::IoRedirect(tree) => redirections.push(redirection(source, tree)?),
             Piece::AssignmentWord(tree, _) => made.assignments.push(assignment(tree)),
             Piece::Word(tree) => made.words.push(Argument::Word(word(tree))),
             Piece::ProcessSubstitution(kind, tree) => {
-                made.words.push(Argument::Process(direction(&kind), list(tree.list)?));
+                made.words.push(Argument::Process(direction(&kind), list(source, tree.list)?));
             }
         }
     }
     made.words.extend(tree.word_or_name.map(|name| Argument::Word(word(name))));
     for piece in tree.suffix.into_iter().flat_map(|suffix| suffix.0) {
         match piece {
-            Piece::IoRedirect(tree) => redirections.push(redirection(tree)?),
+            Piece::IoRedirect(tree) => redirections.push(redirection(source, tree)?),
             Piece::AssignmentWord(tree, text) => {
                 made.words.push(Argument::Assignment(assignment(tree), word(text)));
             }
             Piece::Word(tree) => made.words.push(Argument::Word(word(tree))),
             Piece::ProcessSubstitution(kind, tree) => {
-                made.words.push(Argument::Process(direction(&kind), list(tree.list)?));
+                made.words.push(Argument::Process(direction(&kind), list(source, tree.list)?));
             }
         }
     }
@@ -180,13 +206,13 @@ fn direction(kind: &ast::ProcessSubstitutionKind) -> Direction {
     }
 }
 
-fn redirections(tree: Option<ast::RedirectList>) -> Lowered<Vec<Redirection>> {
-    tree.into_iter().flat_map(|list| list.0).map(redirection).collect()
+fn redirections(source: &str, tree: Option<ast::RedirectList>) -> Lowered<Vec<Redirection>> {
+    tree.into_iter().flat_map(|list| list.0).map(|tree| redirection(source, tree)).collect()
 }
 
-fn redirection(tree: ast::IoRedirect) -> Lowered<Redirection> {
+fn redirection(source: &str, tree: ast::IoRedirect) -> Lowered<Redirection> {
     let (number, target) = match tree {
-        ast::IoRedirect::File(number, kind, target) => (number, file(&kind, target)?),
+        ast::IoRedirect::File(number, kind, target) => (number, file(source, &kind, target)?),
         ast::IoRedirect::HereDocument(number, document) => {
             (number, Target::Document { text: body(&document), expand: document.requires_expansion })
         }
@@ -204,7 +230,7 @@ fn body(document: &ast::IoHereDocument) -> String {
     document.doc.value.split_inclusive('\n').map(|line| line.trim_start_matches('\t')).collect()
 }
 
-fn file(kind: &ast::IoFileRedirectKind, target: ast::IoFileRedirectTarget) -> Lowered<Target> {
+fn file(source: &str, kind: &ast::IoFileRedirectKind, target: ast::IoFileRedirectTarget) -> Lowered<Target> {
     use ast::{IoFileRedirectKind as From, IoFileRedirectTarget as To};
     let access = match kind {
         From::Read | From::DuplicateInput => Access::Read,
@@ -218,7 +244,7 @@ fn file(kind: &ast::IoFileRedirectKind, target: ast::IoFileRedirectTarget) -> Lo
         To::Filename(name) => Target::File(access, word(name)),
         To::Fd(number) => Target::Duplicate { output, word: ast::Word::from(number.to_string()) },
         To::Duplicate(source) => Target::Duplicate { output, word: word(source) },
-        To::ProcessSubstitution(kind, tree) => Target::Process(access, direction(&kind), list(tree.list)?),
+        To::ProcessSubstitution(kind, tree) => Target::Process(access, direction(&kind), list(source, tree.list)?),
     })
 }
 

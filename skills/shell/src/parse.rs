@@ -1,5 +1,6 @@
 //! From source to `program`, and what to say when it is not one.
 
+use brush_parser::ast::Program;
 use brush_parser::{ParseError, Parser, ParserOptions, Token, TokenizerError};
 
 use crate::lower;
@@ -28,9 +29,38 @@ pub fn parse(source: &str) -> Result<List, SyntaxError> {
     if let Some(line) = too_deep(source) {
         return Err(refused(format!("line {line}: nested deeper than {DEEPEST} levels")));
     }
-    let tree = Parser::new(source.as_bytes(), &ParserOptions::default()).parse_program();
-    let tree = tree.map_err(|error| explain(source, error))?;
-    lower::program(tree).map_err(|form| refused(format!("line {}: `{}` is not supported", form.line, form.what)))
+    let tree = match read(source) {
+        // The parser takes the `;;` in `for ((;;))` for the end of a `case` branch.
+        Err(error) => match apart(source).map(|source| read(&source)) {
+            Some(Ok(tree)) => tree,
+            _ => return Err(explain(source, error)),
+        },
+        Ok(tree) => tree,
+    };
+    lower::program(source, tree)
+        .map_err(|form| refused(format!("line {}: `{}` is not supported", form.line, form.what)))
+}
+
+fn read(source: &str) -> Result<Program, ParseError> {
+    Parser::new(source.as_bytes(), &ParserOptions::default()).parse_program()
+}
+
+/// The source with `; ;` for `;;` inside of `for ((…))`, if there is any.
+fn apart(source: &str) -> Option<String> {
+    let mut made = String::with_capacity(source.len() + 8);
+    let mut rest = source;
+    while let Some(at) = rest.find("for") {
+        let (before, after) = rest.split_at(at + 3);
+        made.push_str(before);
+        rest = after;
+        let end = rest.find("))").unwrap_or(0);
+        if rest.trim_start_matches([' ', '\t']).starts_with("((") {
+            made.push_str(&rest[..end].replace(";;", "; ;"));
+            rest = &rest[end..];
+        }
+    }
+    made.push_str(rest);
+    (made.len() != source.len()).then_some(made)
 }
 
 fn refused(message: String) -> SyntaxError {
@@ -43,7 +73,11 @@ fn explain(source: &str, error: ParseError) -> SyntaxError {
             let (line, column) = (place.line, place.column);
             let near: String = source.chars().skip(place.index).take_while(|c| !c.is_whitespace()).take(40).collect();
             let near = if near.is_empty() { "end of line".to_owned() } else { format!("`{near}`") };
-            let expected = scan(source, Some(place.index)).open;
+            let scanned = scan(source, Some(place.index));
+            if let Some((word, line, column)) = scanned.stray {
+                return stray(&word, line, column);
+            }
+            let expected = scanned.open;
             let expected = expected.map(|open| format!("; {open}")).unwrap_or_default();
             let hint = unsupported_word(&near);
             refused(format!("line {line}, column {column}: syntax error near {near}{hint}{expected}"))
@@ -93,6 +127,10 @@ fn explain(source: &str, error: ParseError) -> SyntaxError {
             }
         }
     }
+}
+
+fn stray(word: &str, line: usize, column: usize) -> SyntaxError {
+    refused(format!("line {line}, column {column}: syntax error near `{word}`, which ends nothing"))
 }
 
 fn unsupported_word(near: &str) -> &'static str {
@@ -248,6 +286,7 @@ mod tests {
         assert!(parse("echo \"a").expect_err("open quote").incomplete);
         assert!(parse("cat <<E\na").expect_err("open document").incomplete);
         assert!(parse("f() {").expect_err("open group").incomplete);
+        assert!(parse("for ((;;)); do break; done").is_ok());
         assert!(!parse("fi").expect_err("no if").incomplete);
     }
 

@@ -4,6 +4,8 @@
 //! `*a*a*a*b` takes time in proportion to pattern times text.
 
 mod bracket;
+#[cfg(test)]
+mod tests;
 
 use bracket::Bracket;
 

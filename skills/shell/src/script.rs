@@ -34,10 +34,12 @@ impl Shell {
         }
         let status = self.state.status;
         let line = self.line;
+        let blame = self.blame.take();
         self.in_trap = true;
         let outcome = self.source("trap", &action);
         self.in_trap = false;
         self.line = line;
+        self.blame = blame;
         self.state.status = status;
         outcome.map(drop)
     }

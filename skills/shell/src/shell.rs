@@ -140,6 +140,7 @@ impl Env for Shell {
             "SECONDS" => Value::Scalar((now().saturating_sub(self.state.began) / 1000).to_string()),
             "EPOCHSECONDS" => Value::Scalar((now() / 1000).to_string()),
             "EPOCHREALTIME" => Value::Scalar(format!("{}.{:06}", now() / 1000, now() % 1000 * 1000)),
+            "_" => Value::Scalar(self.state.last_argument.clone()),
             "LINENO" => Value::Scalar(self.line.to_string()),
             "PIPESTATUS" => elements(self.state.pipe_status.iter().map(u8::to_string).collect()),
             "FUNCNAME" if !self.state.scopes.is_empty() => {

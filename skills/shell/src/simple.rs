@@ -84,6 +84,11 @@ impl Shell {
         if self.on(Flag::XTrace) {
             self.trace(traced(&operands));
         }
+        self.state.last_argument = match operands.last() {
+            Some(Operand::Text(text)) => text.clone(),
+            Some(Operand::Assignment(assignment)) => assignment.name.clone(),
+            None => String::new(),
+        };
         let outcome = self.dispatch(&name, operands);
         self.restore(hidden);
         outcome.map(|code| (code, name == "exec" && code == 0))
@@ -242,7 +247,7 @@ impl Shell {
     pub fn trace(&self, text: impl Display) {
         let prompt = self.scalar("PS4").unwrap_or_default();
         let mark = prompt.chars().next().unwrap_or('+');
-        let repeated: String = std::iter::repeat_n(mark, self.state.subshells as usize).collect();
+        let repeated: String = std::iter::repeat_n(mark, self.state.substitutions as usize).collect();
         let _ = self.table.write(2, format!("{repeated}{prompt}{text}\n").as_bytes());
     }
 }

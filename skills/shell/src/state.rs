@@ -26,6 +26,8 @@ pub struct State {
     pub directories: Vec<String>,
     pub status: u8,
     pub pipe_status: Vec<u8>,
+    /// `$_`.
+    pub last_argument: String,
     /// `$!`.
     pub background: Option<u32>,
     pub umask: u32,
@@ -37,6 +39,8 @@ pub struct State {
     pub option_place: (usize, usize),
     /// How many forks are between this shell and the one that the host started.
     pub subshells: u32,
+    /// How many of them are for `$(…)`: `set -x` repeats its mark for each.
+    pub substitutions: u32,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

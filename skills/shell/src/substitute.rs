@@ -56,8 +56,11 @@ fn capture(shell: &mut Shell, list: &List) -> Result<(Vec<u8>, u8), String> {
     // POSIX would let it inherit `set -e`, bash does not.
     let errexit = shell.on(Flag::ErrExit);
     shell.state.options.switch(Flag::ErrExit, errexit && shell.on(Flag::InheritErrExit));
+    shell.state.substitutions += 1;
     let mut started = shell.start_list(list, &table);
+    shell.state.substitutions -= 1;
     shell.state.options.switch(Flag::ErrExit, errexit);
+    // Or the end of the output would never come.
     drop(table);
     let output = table::drain(&reader).map_err(|error| table::explain(error).to_owned())?;
     Ok((output, started.wait()))
@@ -84,10 +87,7 @@ fn reads_file(command: &Command) -> bool {
 
 fn read_file(shell: &mut Shell, command: &Command) -> (Vec<u8>, u8) {
     let saved = shell.table.clone();
-    let code = match shell.redirect(&command.redirections) {
-        Ok(code) => code,
-        Err(_) => 1,
-    };
+    let code = shell.redirect(&command.redirections).unwrap_or(1);
     let mut output = Vec::new();
     if code == 0
         && let Some(End::Channel(channel)) = shell.table.get(0).map(|end| &**end)

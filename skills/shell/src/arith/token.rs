@@ -51,6 +51,11 @@ impl<'s> Tokens<'s> {
         Err(self.error("syntax error: operand expected"))
     }
 
+    /// Gives back the last byte of an operator.
+    pub fn back(&mut self) {
+        self.at -= 1;
+    }
+
     pub fn peek(&mut self) -> Result<Token<'s>, Stop> {
         let (at, last) = (self.at, self.last);
         let token = self.next();

@@ -7,8 +7,8 @@ use crate::shell::{Flow, Outcome, Shell};
 pub fn jobs(shell: &mut Shell, args: &[String]) -> Outcome {
     let numbers_only = args.get(1).is_some_and(|arg| arg == "-p");
     let mut text = String::new();
-    let count = shell.jobs.list.len();
-    for (at, job) in shell.jobs.list.iter_mut().enumerate() {
+    let count = shell.jobs.untold().count();
+    for (at, job) in shell.jobs.untold().enumerate() {
         if numbers_only {
             text.push_str(&format!("{}\n", job.id));
             continue;
@@ -22,11 +22,14 @@ pub fn jobs(shell: &mut Shell, args: &[String]) -> Outcome {
             None => ("Running".to_owned(), " &"),
             Some(0) => ("Done".to_owned(), ""),
             Some(137) => ("Killed".to_owned(), ""),
+            Some(143) => ("Terminated".to_owned(), ""),
             Some(code) => (format!("Exit {code}"), ""),
         };
         text.push_str(&format!("[{}]{mark}  {state:<24}{}{end}\n", job.number, job.text));
     }
-    shell.jobs.list.retain_mut(|job| numbers_only || job.poll(0).is_none());
+    for job in shell.jobs.untold().filter(|_| !numbers_only) {
+        job.told = job.poll(0).is_some();
+    }
     shell.print("jobs", text.as_bytes())
 }
 
@@ -37,6 +40,7 @@ pub fn wait(shell: &mut Shell, args: &[String]) -> Outcome {
         return wait_for_any(shell, names);
     }
     if names.is_empty() {
+        // As in bash, nobody can ask for their codes afterwards.
         for mut job in std::mem::take(&mut shell.jobs.list) {
             job.wait();
         }
@@ -45,7 +49,10 @@ pub fn wait(shell: &mut Shell, args: &[String]) -> Outcome {
     let mut code = 0;
     for name in names {
         code = match shell.jobs.position(name) {
-            Some(at) => shell.jobs.list[at].wait(),
+            Some(at) => {
+                shell.jobs.list[at].told = true;
+                shell.jobs.list[at].wait()
+            }
             None if name.starts_with('%') => {
                 shell.complain(format_args!("wait: {name}: no such job"));
                 127
@@ -67,12 +74,13 @@ fn wait_for_any(shell: &mut Shell, names: &[String]) -> Outcome {
             [] => (0..shell.jobs.list.len()).collect(),
             names => names.iter().filter_map(|name| shell.jobs.position(name)).collect(),
         };
+        let wanted: Vec<usize> = wanted.into_iter().filter(|&at| !shell.jobs.list[at].told).collect();
         if wanted.is_empty() {
             return Ok(127);
         }
         for at in wanted {
             if let Some(code) = shell.jobs.list[at].poll(TURN) {
-                shell.jobs.list.remove(at);
+                shell.jobs.list[at].told = true;
                 return Ok(code);
             }
         }
@@ -112,16 +120,24 @@ pub fn kill(shell: &mut Shell, args: &[String]) -> Outcome {
                     code = failure(shell, "kill", &format!("({name}) - No such process"))?;
                 } else if number != 0 {
                     // All signals end a process here; there is none that it could handle.
-                    job.kill();
+                    job.kill(number);
                 }
             }
             None if name == "1" && number == 0 => {}
-            // `kill $$`
-            None if name == "1" => return Err(Flow::Killed(128 + number)),
+            None if name == "1" => signal_to_self(shell, number)?,
             None => code = failure(shell, "kill", &format!("({name}) - No such process"))?,
         }
     }
     Ok(code)
+}
+
+/// `kill $$`.
+fn signal_to_self(shell: &mut Shell, number: u8) -> Result<(), Flow> {
+    let trapped = signals().find(|&(_, known)| known == number).map(|(name, _)| name);
+    match trapped.filter(|name| number != 9 && shell.state.traps.contains_key(*name)) {
+        Some(name) => shell.run_trap(name),
+        None => Err(Flow::Killed(128 + number)),
+    }
 }
 
 fn bad_signal(shell: &Shell, name: &str) -> Outcome {

@@ -122,7 +122,7 @@ impl<'e> Expander<'e> {
     }
 
     fn directory(&mut self, text: &str, may: bool, whole: bool, kind: Kind) {
-        let (user, rest) = text.split_at(text.find('/').unwrap_or(text.len()));
+        let (user, rest) = text.split_at(text.find(['/', ':']).unwrap_or(text.len()));
         let whole = whole || !rest.is_empty();
         let home = user.strip_prefix('~').filter(|_| may && whole).and_then(|user| self.home(user));
         match home {
@@ -187,7 +187,7 @@ impl<'e> Expander<'e> {
         if let Operation::Unless { what, empty, word } = &parameter.operation {
             let found = self.found(target)?;
             let missing = !found.is_set() || *empty && found.is_empty();
-            return match operation::unless(self.env, target, *what, missing, word, &parameter.source)? {
+            return match operation::unless(self.env, target, *what, *empty, missing, word, &parameter.source)? {
                 operation::Use::Value => self.emit(found, kind),
                 operation::Use::Word if kind == Kind::Quoted => self.quoted(word),
                 operation::Use::Word => self.unquoted(word, Kind::Expanded),
@@ -227,10 +227,14 @@ impl<'e> Expander<'e> {
     fn emit(&mut self, found: Found, kind: Kind) -> Result<(), Stop> {
         match found {
             Found::One(value) => self.push(&value.unwrap_or_default(), kind),
-            Found::Many { values, .. } if values.is_empty() => self.vanished = true,
+            Found::Many { values, star } if values.is_empty() => self.vanished |= !star,
             Found::Many { values, star } if self.joining || star && kind == Kind::Quoted => {
                 let separator = if star { first_separator(self.env) } else { " ".into() };
                 self.push(&values.join(&separator), kind);
+            }
+            Found::Many { values, .. } if kind == Kind::Expanded && splits_visibly(self.env) => {
+                // With such a separator splitting keeps the empty ones of a joined list, as bash does.
+                self.push(&values.join(&first_separator(self.env)), kind);
             }
             Found::Many { values, .. } => {
                 for (index, value) in values.into_iter().enumerate() {
@@ -243,6 +247,11 @@ impl<'e> Expander<'e> {
         }
         Ok(())
     }
+}
+
+/// Whether `IFS` starts with something else than white space.
+fn splits_visibly(env: &dyn Env) -> bool {
+    first_separator(env).chars().any(|c| !matches!(c, ' ' | '\t' | '\n'))
 }
 
 /// What `"$*"` puts between the parameters.
@@ -276,13 +285,13 @@ pub fn text(env: &mut dyn Env, pieces: &[Piece], kind: Kind) -> Result<String, S
     Ok(split::join(&field(env, pieces, kind)?))
 }
 
-/// The pattern that pieces make.
-pub fn pattern(env: &mut dyn Env, pieces: &[Piece]) -> Result<Pattern, Stop> {
+/// The pattern that pieces make; `fold`: upper and lower case are the same.
+pub fn pattern(env: &mut dyn Env, pieces: &[Piece], fold: bool) -> Result<Pattern, Stop> {
     let field = field(env, pieces, Kind::Literal)?;
-    Ok(Pattern::new(&split::marks(&field), env.option(Opt::Extglob), env.option(Opt::Nocasematch)))
+    Ok(Pattern::new(&split::marks(&field), env.option(Opt::Extglob), fold))
 }
 
-fn field(env: &mut dyn Env, pieces: &[Piece], kind: Kind) -> Result<Field, Stop> {
+pub fn field(env: &mut dyn Env, pieces: &[Piece], kind: Kind) -> Result<Field, Stop> {
     let mut expander = Expander::joining(env);
     match kind {
         Kind::Quoted => expander.quoted(pieces)?,

@@ -103,6 +103,8 @@ impl<'a> Walk<'a> {
             paths = next;
             unseen = false;
         }
+        // `**/` stands for the directory itself too, which has no name.
+        paths.retain(|path| !path.is_empty());
         if unseen {
             paths.retain(|path| self.exists(path));
         }

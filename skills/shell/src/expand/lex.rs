@@ -24,7 +24,7 @@ pub enum Mode {
     Word,
     /// Between double quotes.
     Double,
-    /// In the operand of a `${…}` between double quotes: a double quote changes nothing, and `\}` is a brace.
+    /// In the operand of a `${…}` between double quotes: single quotes stand for themselves, and `\}` is a brace.
     Operand,
     /// In a here-document: a double quote stands for itself.
     Document,
@@ -89,8 +89,8 @@ impl<'a> Lexer<'a> {
                     pieces.quoted(&self.source[self.at + 1..end]);
                     self.at = end + 1;
                 }
-                b'"' if mode == Mode::Word => self.double(1, &mut pieces)?,
-                b'"' if matches!(mode, Mode::Operand | Mode::Arithmetic) => self.at += 1,
+                b'"' if matches!(mode, Mode::Word | Mode::Operand) => self.double(1, &mut pieces)?,
+                b'"' if mode == Mode::Arithmetic => self.at += 1,
                 b'`' => {
                     let end = self.closed(scan::backquote(self.source.as_bytes(), self.at + 1), "`")?;
                     let inner = &self.source[self.at + 1..end];
@@ -178,7 +178,7 @@ impl<'a> Lexer<'a> {
                 pieces.push(Piece::Parameter(Box::new(parameter::braced(self, mode)?)));
                 Ok(())
             }
-            Some(b'\'') if mode == Mode::Word => {
+            Some(b'\'') if matches!(mode, Mode::Word | Mode::Operand) => {
                 let end = self.closed(scan::ansi(bytes, self.at + 2), "'")?;
                 pieces.quoted(&quote::ansi(&self.source[self.at + 2..end]));
                 self.at = end + 1;

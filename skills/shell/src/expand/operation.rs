@@ -6,9 +6,9 @@ use super::evaluate::{self, Expander, Found, is_name};
 use super::lex::Piece;
 use super::parameter::{Operation, Parameter, Target, Unless, Where};
 use super::quote;
-use super::split::Kind;
+use super::split::{self, Field, Kind, Mark};
 use super::value::Value;
-use super::{Env, Pattern, Stop};
+use super::{Env, Opt, Pattern, Stop};
 use crate::arith;
 
 /// What the parameter is about: with `${!x}` what `x` names.
@@ -22,7 +22,8 @@ pub fn pointed<'a>(env: &mut dyn Env, parameter: &'a Parameter) -> Result<Cow<'a
     };
     let invalid = |name: &str| Stop::failed(format!("{name}: invalid variable name"));
     let Some(name) = name.filter(|name| !name.is_empty()) else {
-        return Err(Stop::failed(format!("{}: invalid indirect expansion", parameter.source)));
+        let source = parameter.source.trim_start_matches('!');
+        return Err(Stop::failed(format!("{source}: invalid indirect expansion")));
     };
     let target = match name.as_str() {
         "@" | "*" => Target::Positions { star: name == "*" },
@@ -55,7 +56,7 @@ pub fn label(target: &Target, source: &str) -> String {
         Target::Position(number) if source.len() > 1 => number.to_string(),
         Target::Position(number) => format!("${number}"),
         Target::Positions { star } => String::from(if *star { "*" } else { "@" }),
-        Target::Special(name) => name.to_string(),
+        Target::Special(name) => format!("${name}"),
     }
 }
 
@@ -70,6 +71,7 @@ pub fn unless(
     env: &mut dyn Env,
     target: &Target,
     what: Unless,
+    empty: bool,
     missing: bool,
     word: &[Piece],
     source: &str,
@@ -92,7 +94,11 @@ pub fn unless(
         }
         (Unless::Fail, true) => {
             let message = evaluate::text(env, word, Kind::Literal)?;
-            let message = if message.is_empty() { "parameter null or not set" } else { &message };
+            let message = match (message.as_str(), empty) {
+                ("", true) => "parameter null or not set",
+                ("", false) => "parameter not set",
+                (message, _) => message,
+            };
             Err(Stop::unset(format!("{}: {message}", label(target, source).trim_start_matches('$'))))
         }
     }
@@ -120,20 +126,21 @@ pub fn apply(expander: &mut Expander, target: &Target, parameter: &Parameter) ->
         Operation::Value | Operation::Unless { .. } => expander.checked(target, &parameter.source),
         Operation::Strip { suffix, longest, pattern } => {
             let found = expander.checked(target, &parameter.source)?;
-            let pattern = evaluate::pattern(expander.env, pattern)?;
+            let pattern = evaluate::pattern(expander.env, pattern, false)?;
             Ok(each(found, |text| strip(&pattern, &text, *suffix, *longest)))
         }
         Operation::Replace { r#where, pattern, with } => {
             let found = expander.checked(target, &parameter.source)?;
-            let pattern = evaluate::pattern(expander.env, pattern)?;
-            let with = evaluate::text(expander.env, with, Kind::Literal)?;
+            let fold = expander.env.option(Opt::Nocasematch);
+            let pattern = evaluate::pattern(expander.env, pattern, fold)?;
+            let with = Replacement::new(&evaluate::field(expander.env, with, Kind::Literal)?);
             Ok(each(found, |text| replace(&pattern, &text, *r#where, &with)))
         }
         Operation::Case { upper, all, pattern } => {
             let found = expander.checked(target, &parameter.source)?;
             let pattern = match pattern.is_empty() {
                 true => None,
-                false => Some(evaluate::pattern(expander.env, pattern)?),
+                false => Some(evaluate::pattern(expander.env, pattern, false)?),
             };
             Ok(each(found, |text| change_case(&text, *upper, *all, pattern.as_ref())))
         }
@@ -165,32 +172,29 @@ fn strip(pattern: &Pattern, text: &str, suffix: bool, longest: bool) -> String {
     chars[pattern.prefix(&chars, longest).unwrap_or(0)..].iter().collect()
 }
 
-fn replace(pattern: &Pattern, text: &str, r#where: Where, with: &str) -> String {
+fn replace(pattern: &Pattern, text: &str, r#where: Where, with: &Replacement) -> String {
     let chars: Vec<char> = text.chars().collect();
-    let all = |part: &[char]| part.iter().collect::<String>();
-    if pattern.is_empty() {
-        return match r#where {
-            Where::Start => format!("{with}{text}"),
-            Where::End => format!("{text}{with}"),
-            Where::First | Where::All => text.to_owned(),
-        };
-    }
+    let mut result = String::with_capacity(text.len());
+    let mut at = 0;
     match r#where {
-        Where::Start => match pattern.prefix(&chars, true) {
-            Some(end) => format!("{with}{}", all(&chars[end..])),
-            None => text.to_owned(),
-        },
-        Where::End => match pattern.suffix(&chars, true) {
-            Some(start) => format!("{}{with}", all(&chars[..start])),
-            None => text.to_owned(),
-        },
+        Where::Start => {
+            if let Some(end) = pattern.prefix(&chars, true) {
+                with.write(&chars[..end], &mut result);
+                at = end;
+            }
+        }
+        Where::End => {
+            if let Some(start) = pattern.suffix(&chars, true) {
+                result.extend(&chars[..start]);
+                with.write(&chars[start..], &mut result);
+                at = chars.len();
+            }
+        }
         Where::First | Where::All => {
-            let mut result = String::with_capacity(text.len());
-            let mut at = 0;
-            while at < chars.len() {
+            while at < chars.len() && !pattern.is_empty() {
                 match pattern.prefix(&chars[at..], true).filter(|&length| length > 0) {
                     Some(length) => {
-                        result.push_str(with);
+                        with.write(&chars[at..at + length], &mut result);
                         at += length;
                         if r#where == Where::First {
                             break;
@@ -202,8 +206,23 @@ fn replace(pattern: &Pattern, text: &str, r#where: Where, with: &str) -> String 
                     }
                 }
             }
-            result.extend(&chars[at..]);
-            result
+        }
+    }
+    result.extend(&chars[at..]);
+    result
+}
+
+/// What is put in the place of a match; an `&` that is not quoted is the match itself.
+struct Replacement(Vec<Mark>);
+
+impl Replacement {
+    fn new(field: &Field) -> Self {
+        Self(split::marks(field))
+    }
+
+    fn write(&self, matched: &[char], result: &mut String) {
+        for &(c, quoted) in &self.0 {
+            if c == '&' && !quoted { result.extend(matched) } else { result.push(c) }
         }
     }
 }

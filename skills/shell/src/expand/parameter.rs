@@ -250,10 +250,10 @@ fn operation(lexer: &mut Lexer, mode: Mode) -> Result<Option<Operation>, Stop> {
             true
         }
     };
+    // Quotes around a pattern and its replacement quote even between double quotes.
     Ok(Some(match byte {
         b'#' | b'%' => {
             let longest = doubled(lexer);
-            // Quotes around a pattern quote even between double quotes.
             Operation::Strip { suffix: byte == b'%', longest, pattern: lexer.until(Mode::Word, b"}")? }
         }
         b'^' | b',' => {
@@ -263,6 +263,9 @@ fn operation(lexer: &mut Lexer, mode: Mode) -> Result<Option<Operation>, Stop> {
         b':' => {
             let offset = lexer.until(Mode::Arithmetic, b":}")?;
             let length = if lexer.eat(":") { Some(lexer.until(Mode::Arithmetic, b"}")?) } else { None };
+            if offset.is_empty() && length.is_none() {
+                return Ok(None);
+            }
             Operation::Slice { offset, length }
         }
         b'/' => {
@@ -274,7 +277,7 @@ fn operation(lexer: &mut Lexer, mode: Mode) -> Result<Option<Operation>, Stop> {
             };
             lexer.at += usize::from(r#where != Where::First);
             let pattern = lexer.until(Mode::Word, b"/}")?;
-            let with = if lexer.eat("/") { lexer.until(operand, b"}")? } else { Vec::new() };
+            let with = if lexer.eat("/") { lexer.until(Mode::Word, b"}")? } else { Vec::new() };
             Operation::Replace { r#where, pattern, with }
         }
         b'@' => match lexer.peek() {

@@ -48,14 +48,7 @@ fn escaped(source: &[u8], mut at: usize, close: u8) -> Option<usize> {
 fn dollar(source: &[u8], at: usize, quoted: bool, depth: usize) -> Option<usize> {
     let depth = depth.checked_sub(1)?;
     match source.get(at + 1) {
-        Some(b'(') => {
-            if source.get(at + 2) == Some(&b'(')
-                && let Some(end) = arithmetic(source, at + 3, depth)
-            {
-                return Some(end + 2);
-            }
-            Some(command(source, at + 2, depth)? + 1)
-        }
+        Some(b'(') => Some(command(source, at + 2, depth)? + 1),
         Some(b'{') => Some(braced(source, at + 2, quoted, depth)? + 1),
         Some(b'\'') if !quoted => Some(ansi(source, at + 2)? + 1),
         _ => Some(at + 1),
@@ -128,13 +121,15 @@ struct Announced {
 }
 
 /// Behind `$(`: the index of its `)`. Quotes, comments, here-documents and the patterns of `case` may hold parentheses
-/// that do not count.
+/// that do not count. It does for `$((…))` too: to try one and then the other at each level would take time without end.
 pub fn command(source: &[u8], mut at: usize, depth: usize) -> Option<usize> {
     let depth = depth.checked_sub(1)?;
     let mut open = Vec::new();
     let mut announced = Vec::new();
     // The next word would be a command's name, so it may be a reserved word.
     let mut first = true;
+    // In `$((1 << 2))` there is no here-document.
+    let documents = source.get(at) != Some(&b'(');
     loop {
         let was_first = std::mem::replace(&mut first, false);
         match source.get(at)? {
@@ -155,7 +150,7 @@ pub fn command(source: &[u8], mut at: usize, depth: usize) -> Option<usize> {
                 (at, first) = (at + 1, true);
             }
             b'<' if source[at..].starts_with(b"<<<") => at += 3,
-            b'<' if source[at..].starts_with(b"<<") => at = announce(source, at + 2, &mut announced)?,
+            b'<' if documents && source[at..].starts_with(b"<<") => at = announce(source, at + 2, &mut announced)?,
             b'<' | b'>' => at += 1,
             _ => {
                 let end = word(source, at, depth)?;
