@@ -2,7 +2,18 @@
 //!
 //! `table.rs` lists them. Most are the crates of uutils; the others have a file each in `src/`.
 
+mod awk;
+mod cli;
+mod env;
+mod find;
+mod glob;
+mod grep;
+mod posix;
+mod stat;
 mod table;
+mod timeout;
+mod which;
+mod xargs;
 
 use table::Run;
 

@@ -2,6 +2,15 @@
 
 use std::ffi::OsString;
 
+use crate::awk;
+use crate::env;
+use crate::find;
+use crate::grep;
+use crate::stat;
+use crate::timeout;
+use crate::which;
+use crate::xargs;
+
 /// The arguments, the command's name first.
 pub type Arguments = std::vec::IntoIter<OsString>;
 
@@ -35,6 +44,7 @@ pub fn find(name: &str) -> Option<&'static Command> {
 static COMMANDS: &[Command] = &[
     uutils("[", "test", uu_test::uumain),
     uutils("arch", "arch", uu_arch::uumain),
+    own("awk", awk::main),
     uutils("b2sum", "b2sum", uu_b2sum::uumain),
     uutils("base32", "base32", uu_base32::uumain),
     uutils("base64", "base64", uu_base64::uumain),
@@ -52,22 +62,31 @@ static COMMANDS: &[Command] = &[
     uutils("dircolors", "dircolors", uu_dircolors::uumain),
     uutils("dirname", "dirname", uu_dirname::uumain),
     uutils("echo", "echo", uu_echo::uumain),
+    own("egrep", grep::main),
+    own("env", env::main),
     uutils("expand", "expand", uu_expand::uumain),
     uutils("expr", "expr", uu_expr::uumain),
     uutils("factor", "factor", uu_factor::uumain),
     uutils("false", "false", uu_false::uumain),
+    own("fgrep", grep::main),
+    own("find", find::main),
     uutils("fmt", "fmt", uu_fmt::uumain),
     uutils("fold", "fold", uu_fold::uumain),
+    own("gawk", awk::main),
+    own("grep", grep::main),
     uutils("head", "head", uu_head::uumain),
     uutils("join", "join", uu_join::uumain),
     uutils("link", "link", uu_link::uumain),
     uutils("ln", "ln", uu_ln::uumain),
     uutils("ls", "ls", uu_ls::uumain),
+    own("mawk", awk::main),
     uutils("md5sum", "md5sum", uu_md5sum::uumain),
     uutils("mkdir", "mkdir", uu_mkdir::uumain),
     uutils("mktemp", "mktemp", uu_mktemp::uumain),
     uutils("mv", "mv", uu_mv::uumain),
+    own("nice", env::nice),
     uutils("nl", "nl", uu_nl::uumain),
+    own("nohup", env::nohup),
     uutils("nproc", "nproc", uu_nproc::uumain),
     uutils("numfmt", "numfmt", uu_numfmt::uumain),
     uutils("od", "od", uu_od::uumain),
@@ -82,6 +101,7 @@ static COMMANDS: &[Command] = &[
     uutils("realpath", "realpath", uu_realpath::uumain),
     uutils("rm", "rm", uu_rm::uumain),
     uutils("rmdir", "rmdir", uu_rmdir::uumain),
+    uutils("sed", "sed", sed::sed::uumain),
     uutils("seq", "seq", uu_seq::uumain),
     uutils("sha1sum", "sha1sum", uu_sha1sum::uumain),
     uutils("sha224sum", "sha224sum", uu_sha224sum::uumain),
@@ -93,11 +113,13 @@ static COMMANDS: &[Command] = &[
     uutils("sleep", "sleep", uu_sleep::uumain),
     uutils("sort", "sort", uu_sort::uumain),
     uutils("split", "split", uu_split::uumain),
+    own("stat", stat::main),
     uutils("sum", "sum", uu_sum::uumain),
     uutils("tac", "tac", uu_tac::uumain),
     uutils("tail", "tail", uu_tail::uumain),
     uutils("tee", "tee", uu_tee::uumain),
     uutils("test", "test", uu_test::uumain),
+    own("timeout", timeout::main),
     uutils("touch", "touch", uu_touch::uumain),
     uutils("tr", "tr", uu_tr::uumain),
     uutils("true", "true", uu_true::uumain),
@@ -110,6 +132,8 @@ static COMMANDS: &[Command] = &[
     uutils("unlink", "unlink", uu_unlink::uumain),
     uutils("vdir", "ls", uu_vdir::uumain),
     uutils("wc", "wc", uu_wc::uumain),
+    own("which", which::main),
+    own("xargs", xargs::main),
     uutils("yes", "yes", uu_yes::uumain),
 ];
 
