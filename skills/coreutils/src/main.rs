@@ -4,10 +4,13 @@
 
 mod awk;
 mod cli;
+mod cmp;
+mod diff;
 mod env;
 mod find;
 mod glob;
 mod grep;
+mod jq;
 mod posix;
 mod stat;
 mod table;

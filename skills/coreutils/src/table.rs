@@ -3,9 +3,12 @@
 use std::ffi::OsString;
 
 use crate::awk;
+use crate::cmp;
+use crate::diff;
 use crate::env;
 use crate::find;
 use crate::grep;
+use crate::jq;
 use crate::stat;
 use crate::timeout;
 use crate::which;
@@ -52,12 +55,14 @@ static COMMANDS: &[Command] = &[
     uutils("basenc", "basenc", uu_basenc::uumain),
     uutils("cat", "cat", uu_cat::uumain),
     uutils("cksum", "cksum", uu_cksum::uumain),
+    own("cmp", cmp::main),
     uutils("comm", "comm", uu_comm::uumain),
     uutils("cp", "cp", uu_cp::uumain),
     uutils("csplit", "csplit", uu_csplit::uumain),
     uutils("cut", "cut", uu_cut::uumain),
     uutils("date", "date", uu_date::uumain),
     uutils("dd", "dd", uu_dd::uumain),
+    own("diff", diff::main),
     uutils("dir", "ls", uu_dir::uumain),
     uutils("dircolors", "dircolors", uu_dircolors::uumain),
     uutils("dirname", "dirname", uu_dirname::uumain),
@@ -76,6 +81,7 @@ static COMMANDS: &[Command] = &[
     own("grep", grep::main),
     uutils("head", "head", uu_head::uumain),
     uutils("join", "join", uu_join::uumain),
+    own("jq", jq::main),
     uutils("link", "link", uu_link::uumain),
     uutils("ln", "ln", uu_ln::uumain),
     uutils("ls", "ls", uu_ls::uumain),

@@ -50,7 +50,7 @@ impl<'a> Printer<'a> {
             }
             writeln!(self.out, "{}", self.count)?;
         } else if self.binary && found {
-            writeln!(self.out, "grep: {}: binary file matches", self.name)?;
+            writeln!(io::stderr(), "grep: {}: binary file matches", self.name)?;
         }
         Ok(found)
     }
