@@ -4,15 +4,23 @@ use std::ffi::OsString;
 
 use crate::awk;
 use crate::cmp;
+use crate::column;
 use crate::diff;
+use crate::du;
 use crate::env;
 use crate::find;
 use crate::grep;
+use crate::gzip;
 use crate::jq;
+use crate::small;
 use crate::stat;
+use crate::tar_command;
 use crate::timeout;
+use crate::tree;
 use crate::which;
 use crate::xargs;
+use crate::xxd;
+use crate::zip_command;
 
 /// The arguments, the command's name first.
 pub type Arguments = std::vec::IntoIter<OsString>;
@@ -56,6 +64,7 @@ static COMMANDS: &[Command] = &[
     uutils("cat", "cat", uu_cat::uumain),
     uutils("cksum", "cksum", uu_cksum::uumain),
     own("cmp", cmp::main),
+    own("column", column::main),
     uutils("comm", "comm", uu_comm::uumain),
     uutils("cp", "cp", uu_cp::uumain),
     uutils("csplit", "csplit", uu_csplit::uumain),
@@ -66,6 +75,7 @@ static COMMANDS: &[Command] = &[
     uutils("dir", "ls", uu_dir::uumain),
     uutils("dircolors", "dircolors", uu_dircolors::uumain),
     uutils("dirname", "dirname", uu_dirname::uumain),
+    own("du", du::main),
     uutils("echo", "echo", uu_echo::uumain),
     own("egrep", grep::main),
     own("env", env::main),
@@ -79,7 +89,10 @@ static COMMANDS: &[Command] = &[
     uutils("fold", "fold", uu_fold::uumain),
     own("gawk", awk::main),
     own("grep", grep::main),
+    own("gunzip", gzip::main),
+    own("gzip", gzip::main),
     uutils("head", "head", uu_head::uumain),
+    own("hexdump", xxd::hexdump),
     uutils("join", "join", uu_join::uumain),
     own("jq", jq::main),
     uutils("link", "link", uu_link::uumain),
@@ -105,6 +118,7 @@ static COMMANDS: &[Command] = &[
     uutils("pwd", "pwd", uu_pwd::uumain),
     uutils("readlink", "readlink", uu_readlink::uumain),
     uutils("realpath", "realpath", uu_realpath::uumain),
+    own("rev", small::rev),
     uutils("rm", "rm", uu_rm::uumain),
     uutils("rmdir", "rmdir", uu_rmdir::uumain),
     uutils("sed", "sed", sed::sed::uumain),
@@ -120,14 +134,17 @@ static COMMANDS: &[Command] = &[
     uutils("sort", "sort", uu_sort::uumain),
     uutils("split", "split", uu_split::uumain),
     own("stat", stat::main),
+    own("strings", small::strings),
     uutils("sum", "sum", uu_sum::uumain),
     uutils("tac", "tac", uu_tac::uumain),
     uutils("tail", "tail", uu_tail::uumain),
+    own("tar", tar_command::main),
     uutils("tee", "tee", uu_tee::uumain),
     uutils("test", "test", uu_test::uumain),
     own("timeout", timeout::main),
     uutils("touch", "touch", uu_touch::uumain),
     uutils("tr", "tr", uu_tr::uumain),
+    own("tree", tree::main),
     uutils("true", "true", uu_true::uumain),
     uutils("truncate", "truncate", uu_truncate::uumain),
     uutils("tsort", "tsort", uu_tsort::uumain),
@@ -136,11 +153,15 @@ static COMMANDS: &[Command] = &[
     uutils("unexpand", "unexpand", uu_unexpand::uumain),
     uutils("uniq", "uniq", uu_uniq::uumain),
     uutils("unlink", "unlink", uu_unlink::uumain),
+    own("unzip", zip_command::unzip),
     uutils("vdir", "ls", uu_vdir::uumain),
     uutils("wc", "wc", uu_wc::uumain),
     own("which", which::main),
     own("xargs", xargs::main),
+    own("xxd", xxd::main),
     uutils("yes", "yes", uu_yes::uumain),
+    own("zcat", gzip::main),
+    own("zip", zip_command::zip),
 ];
 
 #[cfg(test)]
