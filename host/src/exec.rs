@@ -177,17 +177,22 @@ impl Exec {
         let ended = match task.start_shell(None, work, given) {
             Ok((_, receiver)) => {
                 let guard = Guard(&task);
+                let all = async {
+                    let ended = receiver.await.ok();
+                    // What was put into the background is part of the task: nothing of it could go on afterwards.
+                    task.idle().await;
+                    ended
+                };
                 let ended = tokio::select! {
                     biased;
                     _ = task.stopped() => None,
-                    ended = receiver => ended.ok(),
+                    ended = all => ended,
                     () = tokio::time::sleep(timeout) => {
                         task.blame_last();
                         task.hit(Limit::Time);
                         None
                     }
                 };
-                // What is still running in the background ends with its shell.
                 drop(guard);
                 task.idle().await;
                 ended

@@ -10,6 +10,8 @@ mod exit;
 #[cfg(target_os = "wasi")]
 mod stdio;
 
+pub mod process;
+
 mod bindings {
     wit_bindgen::generate!({ path: "../../wit/exec", world: "command" });
 }

@@ -2,7 +2,31 @@
 //!
 //! `table.rs` lists them. Most are the crates of uutils; the others have a file each in `src/`.
 
+mod archive;
+mod awk;
+mod cli;
+mod cmp;
+mod column;
+mod diff;
+mod du;
+mod env;
+mod find;
+mod glob;
+mod grep;
+mod gzip;
+mod jq;
+mod link;
+mod posix;
+mod small;
+mod stat;
 mod table;
+mod tar_command;
+mod timeout;
+mod tree;
+mod which;
+mod xargs;
+mod xxd;
+mod zip_command;
 
 use table::Run;
 

@@ -2,6 +2,26 @@
 
 use std::ffi::OsString;
 
+use crate::awk;
+use crate::cmp;
+use crate::column;
+use crate::diff;
+use crate::du;
+use crate::env;
+use crate::find;
+use crate::grep;
+use crate::gzip;
+use crate::jq;
+use crate::small;
+use crate::stat;
+use crate::tar_command;
+use crate::timeout;
+use crate::tree;
+use crate::which;
+use crate::xargs;
+use crate::xxd;
+use crate::zip_command;
+
 /// The arguments, the command's name first.
 pub type Arguments = std::vec::IntoIter<OsString>;
 
@@ -35,6 +55,7 @@ pub fn find(name: &str) -> Option<&'static Command> {
 static COMMANDS: &[Command] = &[
     uutils("[", "test", uu_test::uumain),
     uutils("arch", "arch", uu_arch::uumain),
+    own("awk", awk::main),
     uutils("b2sum", "b2sum", uu_b2sum::uumain),
     uutils("base32", "base32", uu_base32::uumain),
     uutils("base64", "base64", uu_base64::uumain),
@@ -42,32 +63,49 @@ static COMMANDS: &[Command] = &[
     uutils("basenc", "basenc", uu_basenc::uumain),
     uutils("cat", "cat", uu_cat::uumain),
     uutils("cksum", "cksum", uu_cksum::uumain),
+    own("cmp", cmp::main),
+    own("column", column::main),
     uutils("comm", "comm", uu_comm::uumain),
     uutils("cp", "cp", uu_cp::uumain),
     uutils("csplit", "csplit", uu_csplit::uumain),
     uutils("cut", "cut", uu_cut::uumain),
     uutils("date", "date", uu_date::uumain),
     uutils("dd", "dd", uu_dd::uumain),
+    own("diff", diff::main),
     uutils("dir", "ls", uu_dir::uumain),
     uutils("dircolors", "dircolors", uu_dircolors::uumain),
     uutils("dirname", "dirname", uu_dirname::uumain),
+    own("du", du::main),
     uutils("echo", "echo", uu_echo::uumain),
+    own("egrep", grep::main),
+    own("env", env::main),
     uutils("expand", "expand", uu_expand::uumain),
     uutils("expr", "expr", uu_expr::uumain),
     uutils("factor", "factor", uu_factor::uumain),
     uutils("false", "false", uu_false::uumain),
+    own("fgrep", grep::main),
+    own("find", find::main),
     uutils("fmt", "fmt", uu_fmt::uumain),
     uutils("fold", "fold", uu_fold::uumain),
+    own("gawk", awk::main),
+    own("grep", grep::main),
+    own("gunzip", gzip::main),
+    own("gzip", gzip::main),
     uutils("head", "head", uu_head::uumain),
+    own("hexdump", xxd::hexdump),
     uutils("join", "join", uu_join::uumain),
+    own("jq", jq::main),
     uutils("link", "link", uu_link::uumain),
     uutils("ln", "ln", uu_ln::uumain),
     uutils("ls", "ls", uu_ls::uumain),
+    own("mawk", awk::main),
     uutils("md5sum", "md5sum", uu_md5sum::uumain),
     uutils("mkdir", "mkdir", uu_mkdir::uumain),
     uutils("mktemp", "mktemp", uu_mktemp::uumain),
     uutils("mv", "mv", uu_mv::uumain),
+    own("nice", env::nice),
     uutils("nl", "nl", uu_nl::uumain),
+    own("nohup", env::nohup),
     uutils("nproc", "nproc", uu_nproc::uumain),
     uutils("numfmt", "numfmt", uu_numfmt::uumain),
     uutils("od", "od", uu_od::uumain),
@@ -80,8 +118,10 @@ static COMMANDS: &[Command] = &[
     uutils("pwd", "pwd", uu_pwd::uumain),
     uutils("readlink", "readlink", uu_readlink::uumain),
     uutils("realpath", "realpath", uu_realpath::uumain),
+    own("rev", small::rev),
     uutils("rm", "rm", uu_rm::uumain),
     uutils("rmdir", "rmdir", uu_rmdir::uumain),
+    uutils("sed", "sed", sed::sed::uumain),
     uutils("seq", "seq", uu_seq::uumain),
     uutils("sha1sum", "sha1sum", uu_sha1sum::uumain),
     uutils("sha224sum", "sha224sum", uu_sha224sum::uumain),
@@ -93,13 +133,18 @@ static COMMANDS: &[Command] = &[
     uutils("sleep", "sleep", uu_sleep::uumain),
     uutils("sort", "sort", uu_sort::uumain),
     uutils("split", "split", uu_split::uumain),
+    own("stat", stat::main),
+    own("strings", small::strings),
     uutils("sum", "sum", uu_sum::uumain),
     uutils("tac", "tac", uu_tac::uumain),
     uutils("tail", "tail", uu_tail::uumain),
+    own("tar", tar_command::main),
     uutils("tee", "tee", uu_tee::uumain),
     uutils("test", "test", uu_test::uumain),
+    own("timeout", timeout::main),
     uutils("touch", "touch", uu_touch::uumain),
     uutils("tr", "tr", uu_tr::uumain),
+    own("tree", tree::main),
     uutils("true", "true", uu_true::uumain),
     uutils("truncate", "truncate", uu_truncate::uumain),
     uutils("tsort", "tsort", uu_tsort::uumain),
@@ -108,9 +153,15 @@ static COMMANDS: &[Command] = &[
     uutils("unexpand", "unexpand", uu_unexpand::uumain),
     uutils("uniq", "uniq", uu_uniq::uumain),
     uutils("unlink", "unlink", uu_unlink::uumain),
+    own("unzip", zip_command::unzip),
     uutils("vdir", "ls", uu_vdir::uumain),
     uutils("wc", "wc", uu_wc::uumain),
+    own("which", which::main),
+    own("xargs", xargs::main),
+    own("xxd", xxd::main),
     uutils("yes", "yes", uu_yes::uumain),
+    own("zcat", gzip::main),
+    own("zip", zip_command::zip),
 ];
 
 #[cfg(test)]

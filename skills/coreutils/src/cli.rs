@@ -1,0 +1,93 @@
+//! What the commands of this crate do alike: help, errors, and reading a file or standard input.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+/// Ends the command with a message and the code that [`run`] was given.
+pub type Error = Box<dyn std::error::Error>;
+
+/// A command's work: its exit code, or why it cannot be done.
+pub type Outcome = Result<i32, Error>;
+
+/// Runs a command that ends with `code` if it is used wrongly or fails, and answers `--help` with `usage`.
+pub fn run(arguments: Vec<String>, usage: &str, code: i32, work: impl FnOnce(lexopt::Parser) -> Outcome) -> i32 {
+    let name = name(&arguments);
+    if arguments.get(1).is_some_and(|first| first == "--help") {
+        print!("{usage}");
+        return 0;
+    }
+    if arguments.get(1).is_some_and(|first| first == "--version") {
+        println!("{name} (kiso) {}", env!("CARGO_PKG_VERSION"));
+        return 0;
+    }
+    work(lexopt::Parser::from_iter(arguments)).unwrap_or_else(|e| {
+        eprintln!("{name}: {}", explain(e.as_ref()));
+        code
+    })
+}
+
+/// The command's name without a directory.
+pub fn name(arguments: &[String]) -> String {
+    arguments.first().map(|path| path.rsplit('/').next().unwrap_or_default().to_owned()).unwrap_or_default()
+}
+
+/// The error as a sentence, without the number that Rust adds to the system's.
+fn explain(error: &(dyn std::error::Error + 'static)) -> String {
+    match error.downcast_ref::<io::Error>() {
+        Some(e) => reason(e),
+        None => error.to_string(),
+    }
+}
+
+/// What the system says, without its number.
+pub fn reason(error: &io::Error) -> String {
+    uucore::error::strip_errno(error)
+}
+
+/// `path: reason`, as GNU's tools say it.
+pub fn at(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Error {
+    move |e| format!("{}: {}", path.as_ref().display(), reason(&e)).into()
+}
+
+/// A file, or standard input for `-`.
+pub fn open(path: &str) -> io::Result<Box<dyn Read>> {
+    if path == "-" {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    if Path::new(path).is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    Ok(Box::new(File::open(path)?))
+}
+
+/// All bytes of a file, or of standard input for `-`.
+pub fn read(path: &str) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    open(path).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(at(path))?;
+    Ok(bytes)
+}
+
+/// Says on standard error what went wrong with one of several files.
+pub fn complain(name: &str, path: impl AsRef<Path>, error: &io::Error) {
+    let _ = writeln!(io::stderr(), "{name}: {}: {}", path.as_ref().display(), reason(error));
+}
+
+/// The operands that are left over, or `-` if there are none.
+pub fn files_or_stdin(mut files: Vec<String>) -> Vec<String> {
+    if files.is_empty() {
+        files.push("-".into());
+    }
+    files
+}
+
+/// The value of an option as text.
+pub fn value(parser: &mut lexopt::Parser) -> Result<String, Error> {
+    Ok(parser.value()?.to_string_lossy().into_owned())
+}
+
+/// The value of an option as a number.
+pub fn number<T: std::str::FromStr>(parser: &mut lexopt::Parser) -> Result<T, Error> {
+    let text = value(parser)?;
+    text.parse().map_err(|_| format!("invalid number '{text}'").into())
+}

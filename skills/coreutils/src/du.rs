@@ -1,0 +1,183 @@
+//! `du`: how much a tree holds, in blocks of 4 KiB as most file systems count.
+
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::path::Path;
+
+use lexopt::Arg::{Long, Short, Value};
+
+use crate::cli::{self, Error};
+
+const USAGE: &str = "Usage: du [OPTION]... [FILE]...
+Print how much space files take. WASI does not know the blocks of a file, so sizes are rounded up to 4 KiB.
+
+  -s  -a  -c  -S    only the operands, files too, a total, directories without those below
+  -d NUM            down to this depth
+  -h  -b  -k  -m  -B SIZE  --apparent-size  --si
+  --exclude=GLOB    without such files
+";
+
+const BLOCK: u64 = 4096;
+
+struct Options {
+    summarize: bool,
+    all: bool,
+    total: bool,
+    separate: bool,
+    depth: usize,
+    apparent: bool,
+    unit: u64,
+    human: Option<f64>,
+    exclude: Vec<String>,
+}
+
+pub fn main(arguments: Vec<String>) -> i32 {
+    cli::run(arguments, USAGE, 1, |mut parser| {
+        let mut options = Options {
+            summarize: false,
+            all: false,
+            total: false,
+            separate: false,
+            depth: usize::MAX,
+            apparent: false,
+            unit: 1024,
+            human: None,
+            exclude: Vec::new(),
+        };
+        let mut files = Vec::new();
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Short('s') | Long("summarize") => options.summarize = true,
+                Short('a') | Long("all") => options.all = true,
+                Short('c') | Long("total") => options.total = true,
+                Short('S') | Long("separate-dirs") => options.separate = true,
+                Short('d') | Long("max-depth") => options.depth = cli::number(&mut parser)?,
+                Short('h') | Long("human-readable") => options.human = Some(1024.0),
+                Long("si") => options.human = Some(1000.0),
+                Short('b') | Long("bytes") => (options.apparent, options.unit) = (true, 1),
+                Long("apparent-size") => options.apparent = true,
+                Short('k') => options.unit = 1 << 10,
+                Short('m') => options.unit = 1 << 20,
+                Short('B') | Long("block-size") => options.unit = unit(&cli::value(&mut parser)?)?,
+                Long("exclude") => options.exclude.push(cli::value(&mut parser)?),
+                Short('L' | 'x' | 'l' | 'D' | 'P') | Long("one-file-system" | "dereference") => {}
+                Value(file) => files.push(file.to_string_lossy().into_owned()),
+                other => return Err(other.unexpected().into()),
+            }
+        }
+        if files.is_empty() {
+            files.push(".".into());
+        }
+        let (mut total, mut code) = (0, 0);
+        for file in &files {
+            match std::fs::symlink_metadata(file) {
+                Ok(meta) => total += measure(&options, Path::new(file), &meta, 0, &mut code),
+                Err(e) => {
+                    eprintln!("du: cannot access '{file}': {}", cli::reason(&e));
+                    code = 1;
+                }
+            }
+        }
+        if options.total {
+            println!("{}\ttotal", options.show(total));
+        }
+        Ok(code)
+    })
+}
+
+/// Prints a file or a directory and what is below, and returns what it holds.
+fn measure(options: &Options, path: &Path, meta: &Metadata, depth: usize, code: &mut i32) -> u64 {
+    let mut size = options.size(meta);
+    let mut below = 0;
+    if meta.is_dir() {
+        let entries: Result<BTreeMap<_, _>, _> =
+            std::fs::read_dir(path).and_then(|entries| entries.map(|e| e.map(|e| (e.file_name(), e.path()))).collect());
+        match entries {
+            Ok(entries) => {
+                for (name, path) in entries {
+                    let name = name.to_string_lossy();
+                    let excluded = options.exclude.iter().any(|glob| crate::glob::fits(glob, &name, false));
+                    if let Ok(meta) = std::fs::symlink_metadata(&path)
+                        && !excluded
+                    {
+                        let part = measure(options, &path, &meta, depth + 1, code);
+                        if options.separate && meta.is_dir() { below += part } else { size += part }
+                    }
+                }
+            }
+            Err(e) => {
+                eprintln!("du: cannot read directory '{}': {}", path.display(), cli::reason(&e));
+                *code = 1;
+            }
+        }
+    }
+    let shown = depth == 0 || (!options.summarize && depth <= options.depth && (meta.is_dir() || options.all));
+    if shown {
+        println!("{}\t{}", options.show(size), path.display());
+    }
+    size + below
+}
+
+impl Options {
+    fn size(&self, meta: &Metadata) -> u64 {
+        match (self.apparent, meta.is_dir()) {
+            (true, _) => meta.len(),
+            (false, true) => meta.len().max(BLOCK).next_multiple_of(BLOCK),
+            (false, false) => meta.len().next_multiple_of(BLOCK),
+        }
+    }
+
+    fn show(&self, size: u64) -> String {
+        match self.human {
+            Some(base) => human(size, base),
+            None => size.div_ceil(self.unit).to_string(),
+        }
+    }
+}
+
+/// Three digits and a letter, rounded up.
+fn human(size: u64, base: f64) -> String {
+    let mut value = size as f64;
+    let mut letters = ["", "K", "M", "G", "T", "P"].into_iter();
+    let mut letter = letters.next().unwrap_or_default();
+    while value >= base {
+        let Some(next) = letters.next() else { break };
+        value /= base;
+        letter = next;
+    }
+    let tenths = (value * 10.0).ceil() / 10.0;
+    if letter.is_empty() || tenths >= 10.0 { format!("{}{letter}", value.ceil()) } else { format!("{tenths:.1}{letter}") }
+}
+
+fn unit(text: &str) -> Result<u64, Error> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &text[digits.len()..] {
+        "" => 1,
+        "K" | "k" | "KiB" => 1 << 10,
+        "M" | "MiB" => 1 << 20,
+        "G" | "GiB" => 1 << 30,
+        "KB" | "kB" => 1000,
+        "MB" => 1_000_000,
+        _ => return Err(format!("invalid block size '{text}'").into()),
+    };
+    let number: u64 = if digits.is_empty() { 1 } else { digits.parse()? };
+    match number * factor {
+        0 => Err(format!("invalid block size '{text}'").into()),
+        unit => Ok(unit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_readable() {
+        for (size, text) in [(0, "0"), (1023, "1023"), (4096, "4.0K"), (12_289, "13K"), (1_572_864, "1.5M")] {
+            assert_eq!(human(size, 1024.0), text);
+        }
+        assert_eq!(unit("4K").unwrap(), 4096);
+        assert!(unit("0").is_err());
+        assert!(unit("x").is_err());
+    }
+}

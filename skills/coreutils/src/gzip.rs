@@ -1,0 +1,189 @@
+//! `gzip`, `gunzip` and `zcat`.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+use lexopt::Arg::{Long, Short, Value};
+
+use crate::cli::{self, Error};
+
+const USAGE: &str = "Usage: gzip [OPTION]... [FILE]...
+Compress files in their place, or with -d unpack them.
+
+  -c  -k  -f  -n  -q   to standard output, keep the file, overwrite, no name, quiet
+  -d  -t  -l  -1..-9   unpack, test, list, fast to small
+  -r  -S SUFFIX -v     trees, another suffix than .gz, say what is done
+";
+
+struct Options {
+    unpack: bool,
+    to_stdout: bool,
+    keep: bool,
+    force: bool,
+    test: bool,
+    list: bool,
+    verbose: bool,
+    recursive: bool,
+    level: u32,
+    suffix: String,
+}
+
+pub fn main(arguments: Vec<String>) -> i32 {
+    let name = cli::name(&arguments);
+    cli::run(arguments, USAGE, 1, |mut parser| {
+        let mut options = Options {
+            unpack: name != "gzip",
+            to_stdout: name == "zcat",
+            keep: false,
+            force: name == "zcat",
+            test: false,
+            list: false,
+            verbose: false,
+            recursive: false,
+            level: 6,
+            suffix: ".gz".into(),
+        };
+        let mut files = Vec::new();
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Short('d') | Long("decompress" | "uncompress") => options.unpack = true,
+                Short('c') | Long("stdout" | "to-stdout") => options.to_stdout = true,
+                Short('k') | Long("keep") => options.keep = true,
+                Short('f') | Long("force") => options.force = true,
+                Short('t') | Long("test") => (options.test, options.unpack) = (true, true),
+                Short('l') | Long("list") => options.list = true,
+                Short('v') | Long("verbose") => options.verbose = true,
+                Short('r') | Long("recursive") => options.recursive = true,
+                Short('S') | Long("suffix") => options.suffix = cli::value(&mut parser)?,
+                Short(digit @ '1'..='9') => options.level = digit.to_digit(10).unwrap_or(6),
+                Long("fast") => options.level = 1,
+                Long("best") => options.level = 9,
+                Short('n' | 'N' | 'q') | Long("no-name" | "name" | "quiet") => {}
+                Value(file) => files.push(file.to_string_lossy().into_owned()),
+                other => return Err(other.unexpected().into()),
+            }
+        }
+        if options.list {
+            println!("         compressed        uncompressed  ratio uncompressed_name");
+        }
+        let mut code = 0;
+        for file in cli::files_or_stdin(files) {
+            for file in expand(&options, file) {
+                let done = if file == "-" { stream(&options) } else { one(&options, &file) };
+                if let Err(e) = done {
+                    eprintln!("{name}: {e}");
+                    code = 1;
+                }
+            }
+        }
+        Ok(code)
+    })
+}
+
+fn expand(options: &Options, file: String) -> Vec<String> {
+    if !options.recursive || file == "-" {
+        return vec![file];
+    }
+    let walk = walkdir::WalkDir::new(&file).sort_by_file_name().into_iter().flatten();
+    walk.filter(|entry| entry.file_type().is_file()).map(|entry| entry.path().to_string_lossy().into_owned()).collect()
+}
+
+fn stream(options: &Options) -> Result<(), Error> {
+    let input = io::stdin().lock();
+    if options.test {
+        io::copy(&mut MultiGzDecoder::new(input), &mut io::sink()).map_err(|e| broken("stdin", e))?;
+        return Ok(());
+    }
+    convert(options, input, io::stdout().lock(), "stdin")
+}
+
+fn convert(options: &Options, mut input: impl Read, mut output: impl Write, name: &str) -> Result<(), Error> {
+    if options.unpack {
+        let mut input = BufReader::with_capacity(64 << 10, input);
+        let head = io::BufRead::fill_buf(&mut input).map_err(cli::at(name))?;
+        if head.is_empty() {
+            return Err(format!("{name}: unexpected end of file").into());
+        }
+        if !head.starts_with(&[0x1f, 0x8b]) {
+            if options.force && options.to_stdout {
+                io::copy(&mut input, &mut output).map_err(cli::at(name))?;
+                return Ok(());
+            }
+            return Err(format!("{name}: not in gzip format").into());
+        }
+        io::copy(&mut MultiGzDecoder::new(input), &mut output).map_err(|e| broken(name, e))?;
+    } else {
+        let mut encoder = GzEncoder::new(&mut output, Compression::new(options.level));
+        io::copy(&mut input, &mut encoder).map_err(cli::at(name))?;
+        encoder.finish()?;
+    }
+    output.flush()?;
+    Ok(())
+}
+
+fn broken(name: &str, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => format!("{name}: unexpected end of file").into(),
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+            format!("{name}: invalid compressed data--format violated ({error})").into()
+        }
+        _ => cli::at(name)(error),
+    }
+}
+
+fn one(options: &Options, file: &str) -> Result<(), Error> {
+    let meta = std::fs::metadata(file).map_err(cli::at(file))?;
+    if meta.is_dir() {
+        return Err(format!("{file} is a directory -- ignored").into());
+    }
+    let input = File::open(file).map_err(cli::at(file))?;
+    if options.list {
+        return list(file, meta.len());
+    }
+    if options.test {
+        return convert(options, input, io::sink(), file);
+    }
+    if options.to_stdout {
+        return convert(options, input, io::stdout().lock(), file);
+    }
+    let target = if options.unpack {
+        match file.strip_suffix(&options.suffix) {
+            Some(target) => target.to_owned(),
+            None => match file.strip_suffix(".tgz") {
+                Some(stem) => format!("{stem}.tar"),
+                None => return Err(format!("{file}: unknown suffix -- ignored").into()),
+            },
+        }
+    } else if file.ends_with(&options.suffix) {
+        return Err(format!("{file} already has {} suffix -- unchanged", options.suffix).into());
+    } else {
+        format!("{file}{}", options.suffix)
+    };
+    if !options.force && std::path::Path::new(&target).exists() {
+        return Err(format!("{target} already exists; not overwritten").into());
+    }
+    let output = BufWriter::with_capacity(64 << 10, File::create(&target).map_err(cli::at(&target))?);
+    if let Err(e) = convert(options, input, output, file) {
+        // Half a file is worse than none.
+        let _ = std::fs::remove_file(&target);
+        return Err(e);
+    }
+    if !options.keep {
+        std::fs::remove_file(file).map_err(cli::at(file))?;
+    }
+    if options.verbose {
+        eprintln!("{file}:\t-- {} {target}", if options.keep { "created" } else { "replaced with" });
+    }
+    Ok(())
+}
+
+fn list(file: &str, packed: u64) -> Result<(), Error> {
+    let input = File::open(file).map_err(cli::at(file))?;
+    let unpacked = io::copy(&mut MultiGzDecoder::new(BufReader::new(input)), &mut io::sink()).map_err(|e| broken(file, e))?;
+    let ratio = if unpacked == 0 { 0.0 } else { 100.0 * (1.0 - packed as f64 / unpacked as f64) };
+    println!("{packed:19} {unpacked:19} {ratio:5.1}% {}", file.strip_suffix(".gz").unwrap_or(file));
+    Ok(())
+}

@@ -1,0 +1,296 @@
+//! `jq`, on the interpreter of jaq.
+
+use std::io::{self, Read, Write};
+
+use jaq_all::data::{self, Runner};
+use jaq_all::jaq_core::{ValT, Vars};
+use jaq_all::json::write::{self, Pp, Styles};
+use jaq_all::json::{Val, read};
+use jaq_all::load::FileReportsDisp;
+use lexopt::Arg::{Long, Short, Value};
+
+use crate::cli::{self, Error};
+
+const USAGE: &str = "Usage: jq [OPTION]... FILTER [FILE]...
+       jq [OPTION]... -f FILE [FILE]...
+Run FILTER on each JSON value of the files or of standard input.
+
+  -r  -j  -a             strings without quotes, also without newlines, only ASCII
+  -c  --tab  --indent N  on one line, indented with tabs or N blanks
+  -n  -s  -R             no input, all inputs as one array, lines as strings
+  -S  -C  -M             sorted keys, colors, no colors
+  -e                     end with 1 if the last output is false or null, with 4 if there is none
+  --arg NAME TEXT  --argjson NAME JSON  --slurpfile NAME FILE  --rawfile NAME FILE
+  --args  --jsonargs     what is left are positional arguments
+";
+
+/// What jq ends with: wrong use or input, a filter that is none, an error in a filter.
+const WRONG: i32 = 2;
+const NO_FILTER: i32 = 3;
+const NO_OUTPUT: i32 = 4;
+const FAILED: i32 = 5;
+
+struct Options {
+    raw: bool,
+    join: bool,
+    ascii: bool,
+    null: bool,
+    slurp: bool,
+    lines: bool,
+    exit_status: bool,
+    pp: Pp,
+    filter: Option<String>,
+    files: Vec<String>,
+    named: Vec<(String, Val)>,
+    positional: Vec<Val>,
+}
+
+pub fn main(arguments: Vec<String>) -> i32 {
+    cli::run(arguments, USAGE, WRONG, |parser| run(parse(parser)?))
+}
+
+fn parse(mut parser: lexopt::Parser) -> Result<Options, Error> {
+    let mut options = Options {
+        raw: false,
+        join: false,
+        ascii: false,
+        null: false,
+        slurp: false,
+        lines: false,
+        exit_status: false,
+        pp: Pp { indent: Some("  ".into()), sort_keys: false, styles: Styles::default(), sep_space: true },
+        filter: None,
+        files: Vec::new(),
+        named: Vec::new(),
+        positional: Vec::new(),
+    };
+    // What an operand is: a file, or an argument as text or as JSON.
+    let mut operands = 'f';
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('r') | Long("raw-output") => options.raw = true,
+            Short('j') | Long("join-output") => (options.raw, options.join) = (true, true),
+            Short('a') | Long("ascii-output") => options.ascii = true,
+            Short('c') | Long("compact-output") => (options.pp.indent, options.pp.sep_space) = (None, false),
+            Long("tab") => options.pp.indent = Some("\t".into()),
+            Long("indent") => match cli::number(&mut parser)? {
+                0 => (options.pp.indent, options.pp.sep_space) = (None, false),
+                width @ 1..=7 => options.pp.indent = Some(" ".repeat(width)),
+                _ => return Err("Cannot indent more than 7 characters".into()),
+            },
+            Short('n') | Long("null-input") => options.null = true,
+            Short('s') | Long("slurp") => options.slurp = true,
+            Short('R') | Long("raw-input") => options.lines = true,
+            Short('S') | Long("sort-keys") => options.pp.sort_keys = true,
+            Short('C') | Long("color-output") => options.pp.styles = Styles::ansi(),
+            Short('M') | Long("monochrome-output") => options.pp.styles = Styles::default(),
+            Short('e') | Long("exit-status") => options.exit_status = true,
+            Short('h') => return Err("use --help".into()),
+            Long("unbuffered") => {}
+            Long("arg") => {
+                let name = cli::value(&mut parser)?;
+                options.named.push((name, Val::utf8_str(cli::value(&mut parser)?)));
+            }
+            Long("argjson") => {
+                let (name, text) = (cli::value(&mut parser)?, cli::value(&mut parser)?);
+                let value = json(&text).map_err(|e| format!("Invalid JSON text passed to --argjson: {e}"))?;
+                options.named.push((name, value));
+            }
+            Long("slurpfile") => {
+                let (name, path) = (cli::value(&mut parser)?, cli::value(&mut parser)?);
+                let bytes = cli::read(&path)?;
+                let values: Result<Vec<Val>, _> = read::parse_many(&bytes).collect();
+                options.named.push((name, values.map_err(|e| format!("{path}: {e}"))?.into_iter().collect()));
+            }
+            Long("rawfile") => {
+                let (name, path) = (cli::value(&mut parser)?, cli::value(&mut parser)?);
+                options.named.push((name, Val::utf8_str(cli::read(&path)?)));
+            }
+            Short('f') | Long("from-file") => {
+                let text = cli::read(&cli::value(&mut parser)?)?;
+                options.files.extend(options.filter.replace(String::from_utf8_lossy(&text).into_owned()));
+            }
+            Long("args") => operands = 'a',
+            Long("jsonargs") => operands = 'j',
+            Value(operand) => {
+                let operand = operand.to_string_lossy().into_owned();
+                match operands {
+                    _ if options.filter.is_none() => options.filter = Some(operand),
+                    'a' => options.positional.push(Val::utf8_str(operand)),
+                    'j' => options.positional.push(json(&operand)?),
+                    _ => options.files.push(operand),
+                }
+            }
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(options)
+}
+
+fn json(text: &str) -> Result<Val, Error> {
+    Ok(read::parse_single(text.as_bytes()).map_err(|e| e.to_string())?)
+}
+
+fn object(entries: impl IntoIterator<Item = (String, Val)>) -> Val {
+    Val::obj(entries.into_iter().map(|(name, value)| (Val::utf8_str(name), value)).collect())
+}
+
+fn run(options: Options) -> cli::Outcome {
+    let Some(filter) = &options.filter else { return Err("a filter is needed (see jq --help)".into()) };
+    let mut variables = options.named.clone();
+    let named = object(options.named.iter().cloned());
+    let positional = options.positional.iter().cloned().collect();
+    variables.push(("ARGS".into(), object([("positional".into(), positional), ("named".into(), named.clone())])));
+    variables.push(("__named__".into(), named));
+    let env = std::env::vars().map(|(name, value)| (name, Val::utf8_str(value)));
+    variables.push(("ENV".into(), object(env)));
+    let (names, values): (Vec<String>, Vec<Val>) = variables.into_iter().unzip();
+    let filter = match jaq_all::compile_with(filter, jaq_all::defs(), data::base_funs(), &names) {
+        Ok(filter) => filter,
+        Err(reports) => {
+            for report in &reports {
+                eprint!("jq: {}", FileReportsDisp::new(report));
+            }
+            eprintln!("jq: {} compile error", reports.len());
+            return Ok(NO_FILTER);
+        }
+    };
+    let (bytes, mut code) = input(&options);
+    let inputs = values_of(&options, &bytes);
+    let runner = Runner { null_input: options.null, ..Runner::default() };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut last = None;
+    let name = options.files.last().map_or(Val::Null, |name| Val::utf8_str(name.clone()));
+    let done = data::run(&runner, &filter, Vars::new(values), (&name, inputs), Stop::Input, |output| {
+        match output {
+            Ok(value) => {
+                last = Some(value.as_bool());
+                print(&options, &value, &mut out).map_err(Stop::Output)
+            }
+            Err(error) => match error.get_err() {
+                Ok(error) => {
+                    out.flush().map_err(Stop::Output)?;
+                    eprintln!("jq: error: {error}");
+                    code = FAILED;
+                    Ok(())
+                }
+                Err(error) => Err(Stop::Halt(error.get_halt().unwrap_or(FAILED))),
+            },
+        }
+    });
+    out.flush()?;
+    match done {
+        Ok(()) => {}
+        Err(Stop::Halt(halt)) => return Ok(halt),
+        Err(Stop::Output(e)) => return Err(e.into()),
+        Err(Stop::Input(message)) => {
+            eprintln!("jq: error: cannot parse input: {message}");
+            return Ok(WRONG);
+        }
+    }
+    Ok(match (options.exit_status && code == 0, last) {
+        (false, _) | (true, Some(true)) => code,
+        (true, Some(false)) => 1,
+        (true, None) => NO_OUTPUT,
+    })
+}
+
+/// What ends a run early.
+enum Stop {
+    Input(String),
+    Output(io::Error),
+    Halt(i32),
+}
+
+/// All files one after the other, and the code to end with if one cannot be read.
+fn input(options: &Options) -> (Vec<u8>, i32) {
+    let mut bytes = Vec::new();
+    let mut code = 0;
+    if options.null && options.files.is_empty() {
+        // `input` may still ask for it.
+        let _ = io::stdin().lock().read_to_end(&mut bytes);
+        return (bytes, code);
+    }
+    for file in cli::files_or_stdin(options.files.clone()) {
+        if let Err(e) = cli::open(&file).and_then(|mut file| file.read_to_end(&mut bytes)) {
+            eprintln!("jq: error: Could not open {file}: {}", cli::reason(&e));
+            code = WRONG;
+        }
+    }
+    (bytes, code)
+}
+
+fn values_of<'a>(options: &Options, bytes: &'a [u8]) -> Box<dyn Iterator<Item = Result<Val, String>> + 'a> {
+    if options.lines {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        if options.slurp {
+            return Box::new(std::iter::once(Ok(Val::utf8_str(text))));
+        }
+        let lines: Vec<String> = text.lines().map(String::from).collect();
+        return Box::new(lines.into_iter().map(|line| Ok(Val::utf8_str(line))));
+    }
+    let values = read::parse_many(bytes).map(|value| value.map_err(|e| e.to_string()));
+    if options.slurp {
+        return Box::new(std::iter::once(values.collect::<Result<Vec<Val>, _>>().map(|all| all.into_iter().collect())));
+    }
+    Box::new(values)
+}
+
+fn print(options: &Options, value: &Val, out: &mut impl Write) -> io::Result<()> {
+    match value {
+        Val::TStr(text) | Val::BStr(text) if options.raw => out.write_all(text)?,
+        value if options.ascii => {
+            let mut text = Vec::new();
+            write::write(&mut text, &options.pp, 0, value)?;
+            for c in String::from_utf8_lossy(&text).chars() {
+                if c.is_ascii() {
+                    write!(out, "{c}")?;
+                } else {
+                    for unit in c.encode_utf16(&mut [0; 2]) {
+                        write!(out, "\\u{unit:04x}")?;
+                    }
+                }
+            }
+        }
+        value => write::write(out, &options.pp, 0, value)?,
+    }
+    if options.join { Ok(()) } else { out.write_all(b"\n") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(arguments: &[&str], input: &str, expected: &str) {
+        let mut options = parse(lexopt::Parser::from_args(arguments)).unwrap();
+        let filter = options.filter.take().unwrap();
+        let filter = jaq_all::compile_with(&filter, jaq_all::defs(), data::base_funs(), &[]).ok().unwrap();
+        let runner = Runner { null_input: options.null, ..Runner::default() };
+        let mut out = Vec::new();
+        let inputs = values_of(&options, input.as_bytes());
+        let done = data::run(&runner, &filter, Vars::new([]), (&Val::Null, inputs), Stop::Input, |value| {
+            print(&options, &value.ok().unwrap(), &mut out).map_err(Stop::Output)
+        });
+        assert!(done.is_ok());
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn outputs_have_forms() {
+        check(&["."], "{\"b\":[1,{}],\"a\":\"x\"}", "{\n  \"b\": [\n    1,\n    {}\n  ],\n  \"a\": \"x\"\n}\n");
+        check(&["-cS", "."], "{\"b\":1.50,\"a\":\"é\"}", "{\"a\":\"é\",\"b\":1.50}\n");
+        check(&["-r", ".[]"], "[\"a\\tb\",2]", "a\tb\n2\n");
+        check(&["-j", ".[]"], "[\"a\",2]", "a2");
+        check(&["-ac", "."], "\"é\"", "\"\\u00e9\"\n");
+        check(&["--indent", "1", "."], "[1]", "[\n 1\n]\n");
+    }
+
+    #[test]
+    fn inputs_have_forms() {
+        check(&["-c", "-s", "."], "1 2\n3", "[1,2,3]\n");
+        check(&["-c", "-n", "[inputs]"], "1 2", "[1,2]\n");
+        check(&["-R", "."], "a b\nc", "\"a b\"\n\"c\"\n");
+        check(&["-Rs", "."], "a\nb\n", "\"a\\nb\\n\"\n");
+    }
+}

@@ -1,0 +1,246 @@
+//! `zip` and `unzip`.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
+
+use lexopt::Arg::{Long, Short, Value};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use crate::archive;
+use crate::cli::{self, Error};
+use crate::glob;
+
+const ZIP: &str = "Usage: zip [-r] [-j] [-q] [-0..-9] [-x GLOB]... [-i GLOB]... ARCHIVE[.zip] FILE...
+Pack files; those of the same name in an archive that is there are replaced.
+";
+
+pub fn zip(arguments: Vec<String>) -> i32 {
+    cli::run(arguments, ZIP, 15, |mut parser| {
+        let (mut recursive, mut junk, mut quiet, mut level) = (false, false, false, 6);
+        let (mut exclude, mut include, mut operands) = (Vec::new(), Vec::new(), Vec::new());
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Short('r') => recursive = true,
+                Short('j') => junk = true,
+                Short('q') => quiet = true,
+                Short(digit @ '0'..='9') => level = i64::from(digit.to_digit(10).unwrap_or(6)),
+                Short('x') => globs(&mut parser, &mut exclude)?,
+                Short('i') => globs(&mut parser, &mut include)?,
+                Short('y' | 'X' | 'u' | 'v' | 'T' | 'm' | 'D') => {}
+                Value(operand) => operands.push(operand.to_string_lossy().into_owned()),
+                other => return Err(other.unexpected().into()),
+            }
+        }
+        if operands.len() < 2 {
+            return Err("an archive and files are needed".into());
+        }
+        let mut target = operands.remove(0);
+        if !Path::new(&target).file_name().unwrap_or_default().to_string_lossy().contains('.') {
+            target.push_str(".zip");
+        }
+        let mut files = Vec::new();
+        for operand in &operands {
+            std::fs::symlink_metadata(operand).map_err(cli::at(operand))?;
+            let depth = if recursive { usize::MAX } else { 0 };
+            for entry in walkdir::WalkDir::new(operand).max_depth(depth).sort_by_file_name() {
+                let entry = entry.map_err(io::Error::from)?;
+                let path = entry.path().to_string_lossy().into_owned();
+                let name = path.trim_start_matches("./").trim_start_matches('/').to_owned();
+                let fits = |globs: &[String]| globs.iter().any(|pattern| glob::fits(pattern, &name, false));
+                let is_dir = entry.file_type().is_dir();
+                let skipped = fits(&exclude) || !(include.is_empty() || fits(&include)) || (is_dir && junk);
+                if name.is_empty() || name == "." || name == target || skipped {
+                    continue;
+                }
+                let name = if junk { name.rsplit('/').next().unwrap_or(&name).to_owned() } else { name };
+                files.push((path, if is_dir { format!("{name}/") } else { name }, is_dir));
+            }
+        }
+        if files.is_empty() {
+            eprintln!("zip error: Nothing to do! ({target})");
+            return Ok(12);
+        }
+        write(&target, &files, level, quiet)?;
+        Ok(0)
+    })
+}
+
+/// `-x` takes patterns up to the next option.
+fn globs(parser: &mut lexopt::Parser, globs: &mut Vec<String>) -> Result<(), Error> {
+    globs.extend(parser.values()?.map(|glob| glob.to_string_lossy().into_owned()).filter(|glob| glob != "@"));
+    Ok(())
+}
+
+fn write(target: &str, files: &[(String, String, bool)], level: i64, quiet: bool) -> Result<(), Error> {
+    let part = format!("{target}.part");
+    let mut writer = ZipWriter::new(File::create(&part).map_err(cli::at(target))?);
+    let mut replaced = Vec::new();
+    if let Ok(old) = File::open(target) {
+        let mut old = ZipArchive::new(BufReader::new(old))?;
+        for at in 0..old.len() {
+            let entry = old.by_index_raw(at)?;
+            let name = entry.name()?.into_owned();
+            if files.iter().any(|file| file.1 == name) {
+                replaced.push(name);
+            } else {
+                writer.raw_copy_file(entry)?;
+            }
+        }
+    }
+    let mut out = io::stdout().lock();
+    for (path, name, is_dir) in files {
+        let verb = if replaced.contains(name) { "updating" } else { "  adding" };
+        let mut options = SimpleFileOptions::default().unix_permissions(if *is_dir { 0o755 } else { 0o644 });
+        if let Some(time) = std::fs::metadata(path).and_then(|meta| meta.modified()).ok().and_then(stamp) {
+            options = options.last_modified_time(time);
+        }
+        if *is_dir {
+            writer.add_directory(name.as_str(), options)?;
+            if !quiet {
+                writeln!(out, "{verb}: {name} (stored 0%)")?;
+            }
+            continue;
+        }
+        let bytes = std::fs::read(path).map_err(cli::at(path))?;
+        let stored = level == 0 || bytes.is_empty();
+        let method = if stored { CompressionMethod::Stored } else { CompressionMethod::Deflated };
+        options = options.compression_method(method).compression_level((!stored).then_some(level));
+        writer.start_file(name.as_str(), options)?;
+        writer.write_all(&bytes)?;
+        if !quiet {
+            writeln!(out, "{verb}: {name} ({})", if stored { "stored" } else { "deflated" })?;
+        }
+    }
+    writer.finish()?;
+    std::fs::rename(&part, target).map_err(cli::at(target))?;
+    Ok(())
+}
+
+fn stamp(time: std::time::SystemTime) -> Option<zip::DateTime> {
+    let seconds = i64::try_from(time.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs()).ok()?;
+    let (year, month, day) = crate::find::printf::civil_from_days(seconds / 86400);
+    let of_day = |unit: i64, count: i64| u8::try_from(seconds / unit % count).ok();
+    let (year, month, day) = (u16::try_from(year).ok()?, u8::try_from(month).ok()?, u8::try_from(day).ok()?);
+    zip::DateTime::from_date_and_time(year, month, day, of_day(3600, 24)?, of_day(60, 60)?, of_day(1, 60)?).ok()
+}
+
+const UNZIP: &str = "Usage: unzip [-l] [-t] [-p] [-o] [-n] [-q] [-j] [-d DIR] ARCHIVE[.zip] [GLOB]... [-x GLOB]...
+Unpack an archive, list it (-l), test it (-t) or print its files (-p).
+";
+
+pub fn unzip(arguments: Vec<String>) -> i32 {
+    cli::run(arguments, UNZIP, 9, |mut parser| {
+        let (mut list, mut test, mut pipe, mut overwrite, mut never, mut quiet, mut junk) =
+            (false, false, false, false, false, false, false);
+        let (mut directory, mut exclude, mut operands) = (".".to_owned(), Vec::new(), Vec::new());
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Short('l' | 'Z' | 'v') => list = true,
+                Short('t') => test = true,
+                Short('p' | 'c') => pipe = true,
+                Short('o') => overwrite = true,
+                Short('n') => never = true,
+                Short('q') => quiet = true,
+                Short('j') => junk = true,
+                Short('d') => directory = cli::value(&mut parser)?,
+                Short('x') => globs(&mut parser, &mut exclude)?,
+                Short('1') | Long("") => {}
+                Value(operand) => operands.push(operand.to_string_lossy().into_owned()),
+                other => return Err(other.unexpected().into()),
+            }
+        }
+        if operands.is_empty() {
+            return Err("an archive is needed".into());
+        }
+        let file = operands.remove(0);
+        let path = [file.clone(), format!("{file}.zip")].into_iter().find(|path| Path::new(path).is_file());
+        let path = path.ok_or_else(|| format!("cannot find or open {file} or {file}.zip"))?;
+        let mut archive = ZipArchive::new(BufReader::new(File::open(&path)?)).map_err(|e| format!("{path}: {e}"))?;
+        let mut out = io::stdout().lock();
+        if !pipe && !quiet {
+            writeln!(out, "Archive:  {path}")?;
+        }
+        if list {
+            writeln!(out, "  Length      Date    Time    Name\n---------  ---------- -----   ----")?;
+        }
+        let (mut total, mut count, mut code) = (0, 0, 0);
+        for at in 0..archive.len() {
+            let mut entry = archive.by_index(at)?;
+            let name = entry.name()?.into_owned();
+            let fits = |globs: &[String]| globs.iter().any(|pattern| glob::fits(pattern, &name, false));
+            if fits(&exclude) || !(operands.is_empty() || fits(&operands)) {
+                continue;
+            }
+            (total, count) = (total + entry.size(), count + 1);
+            if list {
+                let time = entry.last_modified().unwrap_or_default();
+                let date = format!("{}-{:02}-{:02}", time.year(), time.month(), time.day());
+                writeln!(out, "{:9}  {date} {:02}:{:02}   {name}", entry.size(), time.hour(), time.minute())?;
+                continue;
+            }
+            if pipe || test {
+                let mut sink: Box<dyn Write> = if pipe { Box::new(&mut out) } else { Box::new(io::sink()) };
+                io::copy(&mut entry, &mut sink).map_err(|e| format!("{name}: {e}"))?;
+                drop(sink);
+                if test && !quiet {
+                    writeln!(out, "    testing: {name:22}   OK")?;
+                }
+                continue;
+            }
+            let shown = if junk { name.rsplit('/').next().unwrap_or_default() } else { &name };
+            let Some(inner) = archive::inside(Path::new(shown), 0) else {
+                if name.contains("..") {
+                    eprintln!("unzip: {name}: the name leads out of the directory; not unpacked");
+                    code = 2;
+                }
+                continue;
+            };
+            let base = Path::new(&directory);
+            if archive::through_link(base, &inner) {
+                eprintln!("unzip: {name}: a directory on the way is a symbolic link; not unpacked");
+                code = 2;
+                continue;
+            }
+            let target = base.join(&inner);
+            let display = if directory == "." { inner.clone() } else { target.clone() };
+            if entry.is_dir() {
+                std::fs::create_dir_all(&target).map_err(cli::at(&target))?;
+                if !quiet {
+                    writeln!(out, "   creating: {}/", display.display())?;
+                }
+                continue;
+            }
+            if target.symlink_metadata().is_ok() {
+                if never {
+                    continue;
+                }
+                if !overwrite {
+                    eprintln!("unzip: {} is there already; use -o to overwrite or -n to keep it", display.display());
+                    code = 1;
+                    continue;
+                }
+                std::fs::remove_file(&target).map_err(cli::at(&target))?;
+            }
+            if let Some(parent) = target.parent() {
+                std::fs::create_dir_all(parent).map_err(cli::at(parent))?;
+            }
+            let mut file = File::create(&target).map_err(cli::at(&target))?;
+            io::copy(&mut entry.by_ref(), &mut file).map_err(|e| format!("{name}: {e}"))?;
+            if !quiet {
+                let verb = if entry.compression() == CompressionMethod::Stored { " extracting" } else { "  inflating" };
+                writeln!(out, "{verb}: {:24}", display.display().to_string())?;
+            }
+        }
+        if list {
+            let plural = if count == 1 { "file" } else { "files" };
+            writeln!(out, "---------                     -------\n{total:9}                     {count} {plural}")?;
+        }
+        if count == 0 && !operands.is_empty() {
+            eprintln!("caution: filename not matched:  {}", operands.join(" "));
+            return Ok(11);
+        }
+        Ok(code)
+    })
+}
