@@ -144,8 +144,10 @@ impl Task {
     pub fn start(self: &Arc<Self>, parent: &Process, program: Program, given: Given) -> Result<Arc<Process>, LimitHit> {
         let process = self.admit(Some(parent), given.title())?;
         // Made here: a future that is dropped before it was polled runs nothing of its body.
-        let mut running = Running::new(self.clone(), process.clone());
+        let running = Running::new(self.clone(), process.clone());
         self.spawn(&process, async move {
+            // As a whole: the block would otherwise take a copy of its code alone.
+            let mut running = running;
             let task = running.task.clone();
             let stderr = given.channel(2);
             let title = running.process.title.clone();
@@ -166,9 +168,10 @@ impl Task {
         given: Given,
     ) -> Result<(Arc<Process>, oneshot::Receiver<Ended>), LimitHit> {
         let process = self.admit(parent, SHELL.to_owned())?;
-        let mut running = Running::new(self.clone(), process.clone());
+        let running = Running::new(self.clone(), process.clone());
         let (sender, receiver) = oneshot::channel();
         self.spawn(&process, async move {
+            let mut running = running;
             let task = running.task.clone();
             let stderr = given.channel(2);
             let result = shell(&task, &running.process, work, given).await;
