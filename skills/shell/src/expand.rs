@@ -29,10 +29,8 @@ pub use crate::pattern::Pattern;
 use evaluate::Expander;
 pub(crate) use evaluate::{element, key};
 use lex::Piece;
-pub use quote::{ansi, quoted};
 pub(crate) use split::Mark;
 use split::{Field, Kind};
-
 pub use value::Value;
 
 /// What expansion reads and changes in the shell.

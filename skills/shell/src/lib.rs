@@ -51,7 +51,8 @@ impl Guest for Component {
         partial: bool,
     ) -> Ended {
         let table = Table::inherited();
-        let nothing = |code, state, cwd, incomplete| Ended { code, failed: None, state, cwd, incomplete, exited: false };
+        let nothing =
+            |code, state, cwd, incomplete| Ended { code, failed: None, state, cwd, incomplete, exited: false };
         let restored = if state.is_empty() {
             Ok(State::fresh(cwd.clone(), env, args, now()))
         } else {

@@ -10,7 +10,7 @@ use crate::program::List;
 const LONGEST_SOURCE: usize = 1 << 20;
 
 /// The parser is recursive, and a guest's stack is small: more than this would be a trap.
-const DEEPEST: usize = 40;
+const DEEPEST: usize = 60;
 
 #[derive(Debug)]
 pub struct SyntaxError {

@@ -171,12 +171,12 @@ impl Shell {
                 self.state.functions.insert(name.clone(), Rc::clone(body));
                 Ok(0)
             }
-            _ if command.redirections.is_empty() => self.compound(command),
+            _ if command.redirections.is_empty() => self.nested(command),
             _ => {
                 let saved = self.table.clone();
                 let files = self.temporary.len();
                 let outcome = match self.redirect(&command.redirections) {
-                    Ok(0) => self.compound(command),
+                    Ok(0) => self.nested(command),
                     failed => failed,
                 };
                 self.table = saved;
@@ -184,6 +184,10 @@ impl Shell {
                 outcome
             }
         }
+    }
+
+    fn nested(&mut self, command: &Command) -> Outcome {
+        self.deeper("", |shell| shell.compound(command))
     }
 
     fn compound(&mut self, command: &Command) -> Outcome {

@@ -91,7 +91,9 @@ impl Shell {
         if !stop.message.is_empty() {
             self.complain(&stop.message);
         }
-        if stop.fatal { Err(Flow::Exit(stop.code)) } else { Ok(stop.code) }
+        // bash's code for this is 127 in the shell that was started, 1 in its forks.
+        let code = if stop.code == 127 && self.state.subshells > 0 { 1 } else { stop.code };
+        if stop.fatal { Err(Flow::Exit(code)) } else { Ok(code) }
     }
 
     /// Writes the whole output of a builtin.
@@ -141,6 +143,7 @@ impl Env for Shell {
             "EPOCHSECONDS" => Value::Scalar((now() / 1000).to_string()),
             "EPOCHREALTIME" => Value::Scalar(format!("{}.{:06}", now() / 1000, now() % 1000 * 1000)),
             "_" => Value::Scalar(self.state.last_argument.clone()),
+            "BASHPID" => Value::Scalar("1".to_owned()),
             "LINENO" => Value::Scalar(self.line.to_string()),
             "PIPESTATUS" => elements(self.state.pipe_status.iter().map(u8::to_string).collect()),
             "FUNCNAME" if !self.state.scopes.is_empty() => {

@@ -14,8 +14,9 @@ use crate::shell::{Flow, Outcome, Shell};
 use crate::state::{Scope, Variable};
 use crate::table::Table;
 
-/// How often calls may be nested: more would not fit on the guest's stack, and that would be a trap.
-pub const DEEPEST_CALL: u32 = 100;
+/// How deep calls and compound commands may be nested while they run. A guest has a stack of 1 MiB, of which each takes
+/// about 1 KiB; the other half is for the parser and for expansion.
+const DEEPEST: u32 = 500;
 
 /// What a builtin gets behind its name.
 pub enum Operand<'a> {
@@ -173,11 +174,13 @@ impl Shell {
         }
     }
 
-    /// Counts how deep calls are nested. The shell ends when they are too deep: to fail with a code would let
+    /// Counts how deep calls are nested; a compound command has no name. The shell ends when they are too deep: to fail with a code would let
     /// `f() { f; f; }` go on for ever.
     pub fn deeper(&mut self, name: &str, run: impl FnOnce(&mut Shell) -> Outcome) -> Outcome {
-        if self.depth >= DEEPEST_CALL {
-            self.complain(format_args!("{name}: calls itself too deep (more than {DEEPEST_CALL} levels)"));
+        if self.depth >= DEEPEST {
+            let function = self.state.scopes.last().map(|scope| scope.function.as_str());
+            let name = if name.is_empty() { function.unwrap_or("line") } else { name };
+            self.complain(format_args!("{name}: calls itself too deep: more than {DEEPEST} nested calls and commands"));
             return Err(Flow::Exit(1));
         }
         self.depth += 1;

@@ -134,7 +134,7 @@ pub fn signals() -> impl Iterator<Item = (&'static str, u8)> {
 
 fn condition(text: &str) -> Option<&'static str> {
     match text {
-        "ERR" | "DEBUG" | "RETURN" => ["ERR", "DEBUG", "RETURN"].into_iter().find(|known| *known == text),
+        "ERR" => Some("ERR"),
         text => signal(text).map(|(name, _)| name),
     }
 }
@@ -162,7 +162,11 @@ pub fn trap(shell: &mut Shell, args: &[String]) -> Outcome {
     for name in names {
         match condition(name) {
             None => {
-                shell.complain(format_args!("trap: {name}: invalid signal specification"));
+                let reason = match name.as_str() {
+                    "DEBUG" | "RETURN" => "not supported",
+                    _ => "invalid signal specification",
+                };
+                shell.complain(format_args!("trap: {name}: {reason}"));
                 code = 1;
             }
             Some(name) if resets => {
@@ -181,7 +185,7 @@ fn list(shell: &Shell, names: &[String]) -> Outcome {
     let mut text = String::new();
     for (name, action) in &shell.state.traps {
         if wanted.is_empty() || wanted.contains(&Some(name.as_str())) {
-            let prefix = if matches!(name.as_str(), "EXIT" | "ERR" | "DEBUG" | "RETURN") { "" } else { "SIG" };
+            let prefix = if matches!(name.as_str(), "EXIT" | "ERR") { "" } else { "SIG" };
             text.push_str(&format!("trap -- {} {prefix}{name}\n", print::always_quote(action)));
         }
     }
