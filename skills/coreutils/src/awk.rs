@@ -50,7 +50,12 @@ pub fn main(arguments: Vec<String>) -> i32 {
     })
 }
 
-fn run(program: &str, separator: Option<&str>, variables: Vec<(String, String)>, operands: Vec<String>) -> cli::Outcome {
+fn run(
+    program: &str,
+    separator: Option<&str>,
+    variables: Vec<(String, String)>,
+    operands: Vec<String>,
+) -> cli::Outcome {
     let tokens = Lexer::new(program).tokenize()?;
     let program = Parser::new(tokens).parse()?;
     let mut interpreter = Interpreter::new(&program);

@@ -17,6 +17,7 @@ mod gzip;
 mod jq;
 mod link;
 mod posix;
+mod sed;
 mod small;
 mod stat;
 mod table;

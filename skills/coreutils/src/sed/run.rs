@@ -444,7 +444,7 @@ impl<'a> Editor<'a> {
             self.files.insert(path.to_owned(), File::create(path).map_err(cli::at(path))?);
         }
         let line = [text, &[self.end]].concat();
-        Ok(self.files[path].write_all(&line)?)
+        Ok((&self.files[path]).write_all(&line)?)
     }
 }
 

@@ -65,7 +65,10 @@ pub enum Action {
     Branch(char, usize),
     Read(String),
     Write(String),
-    Quit { code: i32, print: bool },
+    Quit {
+        code: i32,
+        print: bool,
+    },
     /// What is one letter.
     Plain(char),
 }
