@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const BUNDLED: [&str; 4] = ["chart", "data", "feed", "fetch"];
 
 /// The components of exec tasks: the shell, and those that hold commands.
-const COMMANDS: [&str; 2] = ["coreutils", "shell"];
+const COMMANDS: [&str; 3] = ["coreutils", "js", "shell"];
 
 fn main() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -1,9 +1,9 @@
-//! Sends the standard streams through the crate `command`, which says why.
+//! Puts functions of the crate `command`, which says why, in the place of some of wasi-libc.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("wasi") {
-        for function in ["read", "write", "writev"] {
+        for function in ["close", "lstat", "open", "read", "realpath", "stat", "write", "writev"] {
             println!("cargo::rustc-link-arg-bins=--wrap={function}");
         }
     }

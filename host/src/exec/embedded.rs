@@ -39,4 +39,3 @@ fn protect(ptr: *const u8, len: usize, how: MprotectFlags) -> wasmtime::Result<(
 }
 
 include!(concat!(env!("OUT_DIR"), "/commands.rs"));
-pub static JS: &Aligned<[u8]> = COREUTILS;

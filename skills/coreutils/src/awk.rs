@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 
+use awk_rs::ast::{AssignOp, Expr, Program, Stmt};
+use awk_rs::lexer::{Token, TokenKind};
 use awk_rs::{Interpreter, Lexer, Parser};
 use lexopt::Arg::{Long, Short, Value};
 
@@ -50,9 +52,13 @@ pub fn main(arguments: Vec<String>) -> i32 {
     })
 }
 
-fn run(program: &str, separator: Option<&str>, variables: Vec<(String, String)>, operands: Vec<String>) -> cli::Outcome {
-    let tokens = Lexer::new(program).tokenize()?;
-    let program = Parser::new(tokens).parse()?;
+fn run(
+    program: &str,
+    separator: Option<&str>,
+    variables: Vec<(String, String)>,
+    operands: Vec<String>,
+) -> cli::Outcome {
+    let program = parse(program)?;
     let mut interpreter = Interpreter::new(&program);
     interpreter.set_fs(separator.unwrap_or(" "));
     let argv = std::iter::once("awk".to_owned()).chain(operands.iter().cloned()).collect();
@@ -82,6 +88,37 @@ fn run(program: &str, separator: Option<&str>, variables: Vec<(String, String)>,
     let code = interpreter.run(inputs, &mut out)?;
     out.flush()?;
     Ok(code)
+}
+
+/// Parses a program and mends two things that awk-rs 0.2 does otherwise: `length` without parentheses is a variable to it,
+/// and a reference alone (`a[$1];`) makes no element.
+fn parse(program: &str) -> Result<Program, cli::Error> {
+    let mut tokens = Vec::new();
+    for token in Lexer::new(program).tokenize()? {
+        let (line, column) = (token.location.line, token.location.column);
+        let opens = token.kind == TokenKind::LeftParen;
+        if !opens && tokens.last().is_some_and(is_length) {
+            tokens.push(Token::new(TokenKind::LeftParen, line, column));
+            tokens.push(Token::new(TokenKind::RightParen, line, column));
+        }
+        tokens.push(token);
+    }
+    let mut program = Parser::new(tokens).parse()?;
+    for statement in program.rules.iter_mut().filter_map(|rule| rule.action.as_mut()).flat_map(|b| &mut b.statements) {
+        if let Stmt::Expr(reference @ Expr::ArrayAccess { .. }) = statement {
+            *reference = Expr::Assign {
+                target: Box::new(reference.clone()),
+                op: AssignOp::Assign,
+                value: Box::new(reference.clone()),
+                location: reference.location(),
+            };
+        }
+    }
+    Ok(program)
+}
+
+fn is_length(token: &Token) -> bool {
+    matches!(&token.kind, TokenKind::Identifier(name) if name == "length")
 }
 
 /// An operand of the form `name=value`.
@@ -129,5 +166,21 @@ mod tests {
     #[test]
     fn escapes_of_assignments() {
         assert_eq!(unescape(r"a\tb\\n\."), "a\tb\\n\\.");
+    }
+
+    #[track_caller]
+    fn check(program: &str, input: &str, expected: &str) {
+        let program = parse(program).unwrap();
+        let mut interpreter = Interpreter::new(&program);
+        let mut out = Vec::new();
+        interpreter.run(vec![io::Cursor::new(input.to_owned())], &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_mended_works() {
+        check("{ print length }", "abc\n", "3\n");
+        check("length > 2", "ab\nabc\n", "abc\n");
+        check("{ a[$1]; n = length(a) } END { print n }", "x\ny\nx\n", "2\n");
     }
 }

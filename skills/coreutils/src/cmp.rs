@@ -51,7 +51,7 @@ pub fn main(arguments: Vec<String>) -> i32 {
                     return Ok(1);
                 }
                 if !all {
-                    print!("{left} {right} differ: byte {}, line {line}", at + 1);
+                    print!("{left} {right} differ: char {}, line {line}", at + 1);
                     if bytes {
                         print!(" is {x:3o} {} {y:3o} {}", shown(*x), shown(*y));
                     }

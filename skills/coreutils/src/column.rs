@@ -12,7 +12,8 @@ Put lines into columns, or with -t the fields of lines into a table.
 
 pub fn main(arguments: Vec<String>) -> i32 {
     cli::run(arguments, USAGE, 1, |mut parser| {
-        let (mut table, mut separators, mut between, mut width, mut rows_first) = (false, None, "  ".to_owned(), 80, false);
+        let (mut table, mut separators, mut between, mut width, mut rows_first) =
+            (false, None, "  ".to_owned(), 80, false);
         let mut names: Vec<String> = Vec::new();
         let mut files = Vec::new();
         while let Some(argument) = parser.next()? {
@@ -60,7 +61,8 @@ fn fields(line: &str, separators: Option<&str>) -> Vec<String> {
 
 fn aligned(rows: &[Vec<String>], between: &str) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column| rows.iter().filter_map(|row| row.get(column)).map(|field: &String| wide(field)).max().unwrap_or(0);
+    let width =
+        |column| rows.iter().filter_map(|row| row.get(column)).map(|field: &String| wide(field)).max().unwrap_or(0);
     let widths: Vec<usize> = (0..count).map(width).collect();
     let mut text = String::new();
     for row in rows {

@@ -146,7 +146,11 @@ fn human(size: u64, base: f64) -> String {
         letter = next;
     }
     let tenths = (value * 10.0).ceil() / 10.0;
-    if letter.is_empty() || tenths >= 10.0 { format!("{}{letter}", value.ceil()) } else { format!("{tenths:.1}{letter}") }
+    if letter.is_empty() || tenths >= 10.0 {
+        format!("{}{letter}", value.ceil())
+    } else {
+        format!("{tenths:.1}{letter}")
+    }
 }
 
 fn unit(text: &str) -> Result<u64, Error> {

@@ -99,7 +99,9 @@ impl Search {
         let skipped = options.exclude_dir.clone();
         let walk = walk.into_iter().filter_entry(move |entry| {
             let name = entry.file_name().to_string_lossy();
-            !(entry.file_type().is_dir() && entry.depth() > 0 && skipped.iter().any(|glob| glob::fits(glob, &name, false)))
+            !(entry.file_type().is_dir()
+                && entry.depth() > 0
+                && skipped.iter().any(|glob| glob::fits(glob, &name, false)))
         });
         for entry in walk {
             match entry {

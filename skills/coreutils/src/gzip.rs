@@ -182,7 +182,8 @@ fn one(options: &Options, file: &str) -> Result<(), Error> {
 
 fn list(file: &str, packed: u64) -> Result<(), Error> {
     let input = File::open(file).map_err(cli::at(file))?;
-    let unpacked = io::copy(&mut MultiGzDecoder::new(BufReader::new(input)), &mut io::sink()).map_err(|e| broken(file, e))?;
+    let unpacked =
+        io::copy(&mut MultiGzDecoder::new(BufReader::new(input)), &mut io::sink()).map_err(|e| broken(file, e))?;
     let ratio = if unpacked == 0 { 0.0 } else { 100.0 * (1.0 - packed as f64 / unpacked as f64) };
     println!("{packed:19} {unpacked:19} {ratio:5.1}% {}", file.strip_suffix(".gz").unwrap_or(file));
     Ok(())

@@ -161,22 +161,20 @@ fn run(options: Options) -> cli::Outcome {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut last = None;
     let name = options.files.last().map_or(Val::Null, |name| Val::utf8_str(name.clone()));
-    let done = data::run(&runner, &filter, Vars::new(values), (&name, inputs), Stop::Input, |output| {
-        match output {
-            Ok(value) => {
-                last = Some(value.as_bool());
-                print(&options, &value, &mut out).map_err(Stop::Output)
-            }
-            Err(error) => match error.get_err() {
-                Ok(error) => {
-                    out.flush().map_err(Stop::Output)?;
-                    eprintln!("jq: error: {error}");
-                    code = FAILED;
-                    Ok(())
-                }
-                Err(error) => Err(Stop::Halt(error.get_halt().unwrap_or(FAILED))),
-            },
+    let done = data::run(&runner, &filter, Vars::new(values), (&name, inputs), Stop::Input, |output| match output {
+        Ok(value) => {
+            last = Some(value.as_bool());
+            print(&options, &value, &mut out).map_err(Stop::Output)
         }
+        Err(error) => match error.get_err() {
+            Ok(error) => {
+                out.flush().map_err(Stop::Output)?;
+                eprintln!("jq: error: {error}");
+                code = FAILED;
+                Ok(())
+            }
+            Err(error) => Err(Stop::Halt(error.get_halt().unwrap_or(FAILED))),
+        },
     });
     out.flush()?;
     match done {

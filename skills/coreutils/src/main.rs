@@ -17,6 +17,7 @@ mod gzip;
 mod jq;
 mod link;
 mod posix;
+mod sed;
 mod small;
 mod stat;
 mod table;
@@ -37,6 +38,8 @@ fn main() {
     let name = path.rsplit('/').next().unwrap_or_default();
     let code = match table::find(name).map(|command| &command.run) {
         Some(Run::Uutils(messages, main)) => {
+            // Their crate for temporary files asks the standard library where to put them, which panics on WASI.
+            let _ = tempfile::env::override_temp_dir(std::path::Path::new("/tmp"));
             if let Err(e) = uucore::locale::setup_localization(messages) {
                 eprintln!("{name}: {e}");
             }

@@ -102,7 +102,12 @@ pub fn translate(pattern: &str, syntax: Syntax) -> Result<(String, bool), String
 }
 
 fn literal(c: char, out: &mut String) {
-    if !c.is_alphanumeric() && c.is_ascii() && !c.is_ascii_whitespace() && !c.is_control() && !"<>_\"'%,/:;=@`".contains(c) {
+    if !c.is_alphanumeric()
+        && c.is_ascii()
+        && !c.is_ascii_whitespace()
+        && !c.is_control()
+        && !"<>_\"'%,/:;=@`".contains(c)
+    {
         out.push('\\');
     }
     out.push(c);

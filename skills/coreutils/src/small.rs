@@ -1,4 +1,5 @@
-//! `rev` and `strings`.
+//! `rev`, `tac` and `strings`; and `cp`, whose options for what WASI does not have are taken away before uutils sees them.
+//! (`tac` of uutils maps files into memory, which WASI cannot.)
 
 use std::io::{self, BufRead, BufReader, Write};
 
@@ -31,6 +32,73 @@ pub fn rev(arguments: Vec<String>) -> i32 {
         }
         Ok(0)
     })
+}
+
+const TAC: &str = "Usage: tac [-b] [-s TEXT] [FILE]...
+Print files with their last line first.
+";
+
+pub fn tac(arguments: Vec<String>) -> i32 {
+    cli::run(arguments, TAC, 1, |mut parser| {
+        let (mut separator, mut before) = ("\n".to_owned(), false);
+        let mut files = Vec::new();
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Short('s') | Long("separator") => separator = cli::value(&mut parser)?,
+                Short('b') | Long("before") => before = true,
+                Value(file) => files.push(file.to_string_lossy().into_owned()),
+                other => return Err(other.unexpected().into()),
+            }
+        }
+        let mut out = io::stdout().lock();
+        for file in cli::files_or_stdin(files) {
+            for record in backwards(&cli::read(&file)?, separator.as_bytes(), before) {
+                out.write_all(record)?;
+            }
+        }
+        Ok(0)
+    })
+}
+
+/// The records, each with its separator behind or before it, the last one first.
+fn backwards<'a>(bytes: &'a [u8], separator: &[u8], before: bool) -> Vec<&'a [u8]> {
+    let separator = if separator.is_empty() { b"\0" } else { separator };
+    let mut records = Vec::new();
+    let mut end = bytes.len();
+    for at in memchr::memmem::rfind_iter(bytes, separator) {
+        let cut = if before { at } else { at + separator.len() };
+        if cut < end {
+            records.push(&bytes[cut..end]);
+            end = cut;
+        }
+    }
+    records.push(&bytes[..end]);
+    records
+}
+
+/// `cp` of uutils. Copies have no owner, permissions or times to keep here, and asking for them fails.
+pub fn cp(arguments: crate::table::Arguments) -> i32 {
+    uu_cp::uumain(plain_copy(arguments.map(|a| a.to_string_lossy().into_owned())).into_iter().map(Into::into))
+}
+
+fn plain_copy(arguments: impl Iterator<Item = String>) -> Vec<String> {
+    let mut plain = Vec::new();
+    let mut options = true;
+    for argument in arguments {
+        options &= argument != "--";
+        match argument.as_str() {
+            "--archive" if options => plain.extend(["-R".to_owned(), "-P".to_owned()]),
+            text if options && (text.starts_with("--preserve") || text.starts_with("--no-preserve")) => {}
+            text if options && text.starts_with('-') && !text.starts_with("--") && !text.contains(['t', 'S']) => {
+                let letters = text.replace('p', "").replace('a', "RP").replace('d', "P");
+                if letters != "-" || text == "-" {
+                    plain.push(letters);
+                }
+            }
+            _ => plain.push(argument),
+        }
+    }
+    plain
 }
 
 const STRINGS: &str = "Usage: strings [-a] [-n NUM] [-t d|o|x] [-f] [FILE]...
@@ -85,11 +153,27 @@ fn runs(bytes: &[u8], least: usize) -> Vec<(usize, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::runs;
+    use super::*;
 
     #[test]
     fn long_runs_are_found() {
         let found = runs(b"\0abcd\x01ab\0\0hello world\n", 4);
         assert_eq!(found, [(1, "abcd".to_owned()), (10, "hello world".to_owned())]);
+    }
+
+    #[test]
+    fn records_go_backwards() {
+        assert_eq!(backwards(b"a\nb\nc\n", b"\n", false).concat(), b"c\nb\na\n");
+        assert_eq!(backwards(b"a\nb", b"\n", false).concat(), b"ba\n");
+        assert_eq!(backwards(b"a,b,c", b",", true).concat(), b",c,ba");
+        assert_eq!(backwards(b"", b"\n", false).concat(), b"");
+    }
+
+    #[test]
+    fn copies_keep_nothing() {
+        let plain = |arguments: &[&str]| plain_copy(arguments.iter().map(|a| a.to_string())).join(" ");
+        assert_eq!(plain(&["cp", "-a", "x", "y"]), "cp -RP x y");
+        assert_eq!(plain(&["cp", "-p", "--preserve=mode", "x", "y"]), "cp x y");
+        assert_eq!(plain(&["cp", "-rp", "--", "-p", "y"]), "cp -r -- -p y");
     }
 }

@@ -197,7 +197,10 @@ mod tests {
         let path = dir.path().join("a");
         std::fs::write(&path, "12345").unwrap();
         let (file, meta) = (path.to_str().unwrap(), std::fs::metadata(&path).unwrap());
-        assert_eq!(fill("%s|%6s|%-6s|%06s|%%|%a %A %F", file, &meta), "5|     5|5     |000005|%|644 -rw-r--r-- regular file");
+        assert_eq!(
+            fill("%s|%6s|%-6s|%06s|%%|%a %A %F", file, &meta),
+            "5|     5|5     |000005|%|644 -rw-r--r-- regular file"
+        );
         assert_eq!(fill("%n", file, &meta), file);
         let meta = std::fs::metadata(dir.path()).unwrap();
         assert_eq!(fill("%F %A", "d", &meta), "directory drwxr-xr-x");

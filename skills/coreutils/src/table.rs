@@ -12,6 +12,7 @@ use crate::find;
 use crate::grep;
 use crate::gzip;
 use crate::jq;
+use crate::sed;
 use crate::small;
 use crate::stat;
 use crate::tar_command;
@@ -66,7 +67,7 @@ static COMMANDS: &[Command] = &[
     own("cmp", cmp::main),
     own("column", column::main),
     uutils("comm", "comm", uu_comm::uumain),
-    uutils("cp", "cp", uu_cp::uumain),
+    uutils("cp", "cp", small::cp),
     uutils("csplit", "csplit", uu_csplit::uumain),
     uutils("cut", "cut", uu_cut::uumain),
     uutils("date", "date", uu_date::uumain),
@@ -121,7 +122,7 @@ static COMMANDS: &[Command] = &[
     own("rev", small::rev),
     uutils("rm", "rm", uu_rm::uumain),
     uutils("rmdir", "rmdir", uu_rmdir::uumain),
-    uutils("sed", "sed", sed::sed::uumain),
+    own("sed", sed::main),
     uutils("seq", "seq", uu_seq::uumain),
     uutils("sha1sum", "sha1sum", uu_sha1sum::uumain),
     uutils("sha224sum", "sha224sum", uu_sha224sum::uumain),
@@ -136,7 +137,7 @@ static COMMANDS: &[Command] = &[
     own("stat", stat::main),
     own("strings", small::strings),
     uutils("sum", "sum", uu_sum::uumain),
-    uutils("tac", "tac", uu_tac::uumain),
+    own("tac", small::tac),
     uutils("tail", "tail", uu_tail::uumain),
     own("tar", tar_command::main),
     uutils("tee", "tee", uu_tee::uumain),

@@ -347,7 +347,8 @@ fn long(entry: &Entry<impl Read>, name: &str) -> Result<String, Error> {
         _ => '-',
     };
     let bits = header.mode()?;
-    let mode: String = (0..9).rev().map(|bit| if bits >> bit & 1 == 1 { ['x', 'w', 'r'][bit % 3] } else { '-' }).collect();
+    let mode: String =
+        (0..9).rev().map(|bit| if bits >> bit & 1 == 1 { ['x', 'w', 'r'][bit % 3] } else { '-' }).collect();
     let owner = |name: Option<&str>, id: u64| name.filter(|n| !n.is_empty()).map_or(id.to_string(), String::from);
     let user = owner(header.username().ok().flatten(), header.uid()?);
     let group = owner(header.groupname().ok().flatten(), header.gid()?);

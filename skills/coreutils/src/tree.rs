@@ -8,7 +8,8 @@ use lexopt::Arg::{Long, Short, Value};
 use crate::cli;
 use crate::glob;
 
-const USAGE: &str = "Usage: tree [-a] [-d] [-f] [-i] [-s] [-L LEVEL] [-I GLOB] [-P GLOB] [--dirsfirst] [--noreport] [DIRECTORY]...
+const USAGE: &str =
+    "Usage: tree [-a] [-d] [-f] [-i] [-s] [-L LEVEL] [-I GLOB] [-P GLOB] [--dirsfirst] [--noreport] [DIRECTORY]...
 Draw what is in directories.
 ";
 
@@ -70,7 +71,8 @@ pub fn main(arguments: Vec<String>) -> i32 {
             draw(&options, Path::new(root), "", 1, &mut counts, &mut out)?;
         }
         if report {
-            let plural = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+            let plural =
+                |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
             write!(out, "\n{}", plural(counts.directories, "directory", "directories"))?;
             if !options.directories {
                 write!(out, ", {}", plural(counts.files, "file", "files"))?;
@@ -115,7 +117,11 @@ fn draw(
         if options.sizes {
             write!(out, "[{:11}]  ", meta.len())?;
         }
-        if options.full { write!(out, "{}", path.display())? } else { write!(out, "{name}")? }
+        if options.full {
+            write!(out, "{}", path.display())?
+        } else {
+            write!(out, "{name}")?
+        }
         if meta.is_symlink() {
             write!(out, " -> {}", std::fs::read_link(&path)?.display())?;
         }

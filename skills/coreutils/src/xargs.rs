@@ -230,7 +230,8 @@ fn blanks(input: &str, end: Option<&str>) -> Result<Vec<Item>, Error> {
             items.push(Item { text, ends_line: false });
         }
         // A blank at its end carries a line on.
-        if c == Some('\n') && !blank
+        if c == Some('\n')
+            && !blank
             && let Some(last) = items.last_mut()
         {
             last.ends_line = true;
@@ -319,7 +320,11 @@ mod tests {
 
     #[test]
     fn a_placeholder_is_replaced_everywhere() {
-        check(&["-I{}", "cp", "{}", "x/{}.bak"], "  a b\n\nc\n", &[&["cp", "a b", "x/a b.bak"], &["cp", "c", "x/c.bak"]]);
+        check(
+            &["-I{}", "cp", "{}", "x/{}.bak"],
+            "  a b\n\nc\n",
+            &[&["cp", "a b", "x/a b.bak"], &["cp", "c", "x/c.bak"]],
+        );
     }
 
     #[test]

@@ -9,11 +9,11 @@ use crate::console;
 /// The rest is written in JavaScript over the functions below.
 const PRELUDE: &str = include_str!("prelude.js");
 
-pub fn install(arguments: &[String], context: &mut Context) -> JsResult<()> {
-    let functions: [(&str, usize, fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>); 11] = [
-        ("__out", 1, |_, args, context| console::write(args, false, context)),
-        ("__error", 1, |_, args, context| console::write(args, true, context)),
-        ("__raw", 1, |_, args, context| console::write_raw(args, context)),
+/// Returns the function that shows a value as `console.log` does.
+pub fn install(arguments: &[String], context: &mut Context) -> JsResult<JsValue> {
+    let functions: [(&str, usize, fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>); 10] = [
+        ("__error", 1, |_, args, context| console::write_error(args, context)),
+        ("__raw", 1, |_, args, context| console::write(args, context)),
         ("__exit", 1, |_, args, context| {
             let code = args.get_or_undefined(0).to_i32(context)?;
             std::process::exit(code)
@@ -76,8 +76,7 @@ pub fn install(arguments: &[String], context: &mut Context) -> JsResult<()> {
     let env: Vec<String> = std::env::vars().map(|(name, value)| format!("{}:{}", json(&name), json(&value))).collect();
     let cwd = std::env::current_dir().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
     let source = format!("{PRELUDE}([{list}],{{{}}},{});", env.join(","), json(&cwd));
-    context.eval(Source::from_bytes(&source))?;
-    Ok(())
+    context.eval(Source::from_bytes(&source))
 }
 
 fn text(arguments: &[JsValue], index: usize, context: &mut Context) -> JsResult<String> {

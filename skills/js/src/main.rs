@@ -21,6 +21,9 @@ There are no modules from elsewhere, no network and no timers.
 /// What node ends with when an exception is not caught.
 const UNCAUGHT: i32 = 1;
 
+/// Of an exception's text; an endless recursion has fifty.
+const MOST_LINES: usize = 10;
+
 fn main() {
     command::start();
     std::process::exit(run(std::env::args().skip(1).collect()));
@@ -44,7 +47,7 @@ fn run(mut arguments: Vec<String>) -> i32 {
                 eprintln!("js: code is needed after the option");
                 return 9;
             }
-            arguments.splice(0..1, ["[eval]".to_owned()]).collect::<Vec<_>>().remove(0)
+            std::mem::replace(&mut arguments[0], "[eval]".to_owned())
         }
         Some(option) if option.starts_with('-') && option != "-" => {
             eprintln!("js: bad option: {option} (see js --help)");
@@ -63,36 +66,33 @@ fn run(mut arguments: Vec<String>) -> i32 {
         }
     };
     let mut context = Context::default();
-    match evaluate(&source, &arguments, &mut context) {
-        Ok(value) => {
-            if print {
-                println!("{}", console::show(&value, &mut context));
-            }
-            0
-        }
+    match evaluate(&source, &arguments, print, &mut context) {
+        Ok(()) => 0,
         Err(error) => {
-            eprintln!("{}", describe(&error, &mut context));
+            eprintln!("{}", describe(&error));
             UNCAUGHT
         }
     }
 }
 
-fn evaluate(source: &str, arguments: &[String], context: &mut Context) -> JsResult<JsValue> {
+fn evaluate(source: &str, arguments: &[String], print: bool, context: &mut Context) -> JsResult<()> {
     // A script that was made for node may name its interpreter in the first line.
     let source = if source.starts_with("#!") { format!("//{source}") } else { source.to_owned() };
-    host::install(arguments, context)?;
+    let inspect = host::install(arguments, context)?;
     let value = context.eval(Source::from_bytes(&source))?;
     context.run_jobs()?;
-    Ok(value)
+    if print && let Some(inspect) = inspect.as_callable() {
+        let text = inspect.call(&JsValue::undefined(), &[value], context)?.to_string(context)?;
+        println!("{}", text.to_std_string_lossy());
+    }
+    Ok(())
 }
 
-fn describe(error: &JsError, context: &mut Context) -> String {
-    let value = error.to_opaque(context);
-    match value {
-        Ok(value) if value.is_object() => format!("Uncaught {error}"),
-        Ok(value) => format!("Uncaught {}", console::show(&value, context)),
-        Err(_) => format!("Uncaught {error}"),
-    }
+/// The exception with the innermost of the functions that it came through.
+fn describe(error: &JsError) -> String {
+    let text = error.to_string();
+    let lines: Vec<&str> = text.lines().take(MOST_LINES).collect();
+    format!("Uncaught {}", lines.join("\n"))
 }
 
 /// All of standard input, which need not be valid UTF-8.

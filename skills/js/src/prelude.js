@@ -4,10 +4,51 @@
     delete globalThis[name];
     return value;
   };
-  const out = take("__out"), error = take("__error"), raw = take("__raw"), exit = take("__exit");
+  const error = take("__error"), raw = take("__raw"), exit = take("__exit");
   const stdin = take("__stdin"), read = take("__read"), write = take("__write"), append = take("__append");
   const list = take("__list"), kind = take("__kind"), change = take("__change");
   const hide = (name, value) => Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
+  const quote = (text) => (text.includes("'") ? JSON.stringify(text) : "'" + text.replace(/\\/g, "\\\\").replace(/\n/g, "\\n") + "'");
+  const key = (name) => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : quote(name));
+  // A value as node writes it, on one line if that is short.
+  const inspect = (value, nested, above) => {
+    if (typeof value === "string") return nested ? quote(value) : value;
+    if (typeof value === "bigint") return value + "n";
+    if (typeof value === "symbol" || value === null || typeof value !== "object") {
+      if (typeof value !== "function") return Object.is(value, -0) ? "-0" : String(value);
+      return value.name === "" ? "[Function (anonymous)]" : "[Function: " + value.name + "]";
+    }
+    if (value instanceof Error) return value.stack ? String(value) + "\n" + value.stack : String(value);
+    if (value instanceof RegExp) return String(value);
+    if (value instanceof Date) return isNaN(value) ? "Invalid Date" : value.toISOString();
+    const seen = above || [];
+    if (seen.includes(value)) return "[Circular *1]";
+    const deeper = [...seen, value];
+    const many = Array.isArray(value) || ArrayBuffer.isView(value);
+    const name = value.constructor && value.constructor !== Object && value.constructor !== Array ? value.constructor.name + " " : "";
+    if (deeper.length > 3) return many ? "[Array]" : "[" + (name.trim() || "Object") + "]";
+    let parts;
+    let head = name;
+    if (value instanceof Map) {
+      head = "Map(" + value.size + ") ";
+      parts = [...value].map(([k, v]) => inspect(k, true, deeper) + " => " + inspect(v, true, deeper));
+    } else if (value instanceof Set) {
+      head = "Set(" + value.size + ") ";
+      parts = [...value].map((item) => inspect(item, true, deeper));
+    } else if (many) {
+      parts = Array.from(value).slice(0, 100).map((item) => inspect(item, true, deeper));
+      if (value.length > 100) parts.push("... " + (value.length - 100) + " more items");
+    } else {
+      parts = Object.keys(value).map((name) => key(name) + ": " + inspect(value[name], true, deeper));
+    }
+    const [open, close] = many ? ["[", "]"] : ["{", "}"];
+    if (parts.length === 0) return head + open + close;
+    const line = head + open + " " + parts.join(", ") + " " + close;
+    if (line.length <= 76 && !line.includes("\n")) return line;
+    const indent = "  ".repeat(deeper.length);
+    return head + open + "\n" + indent + parts.join(",\n" + indent) + "\n" + indent.slice(2) + close;
+  };
+  const line = (write) => (...values) => write(values.map((value) => inspect(value)).join(" ") + "\n");
   const join = (data) => (Array.isArray(data) ? data.join("\n") : data);
   const fs = {
     readFileSync: (path) => (path === 0 || path === "/dev/stdin" ? stdin() : read(path)),
@@ -49,8 +90,10 @@
     },
     extname: (text) => (/.(\.[^./]*)$/.exec(text.split("/").pop()) || ["", ""])[1],
   };
-  hide("console", { log: out, info: out, debug: out, error, warn: error });
-  hide("print", out);
+  const log = line(raw);
+  const complain = line(error);
+  hide("console", { log, info: log, debug: log, error: complain, warn: complain });
+  hide("print", log);
   hide("scriptArgs", args);
   hide("process", {
     argv: ["js", ...args],
@@ -74,4 +117,5 @@
     if (found === undefined) throw new Error("Cannot find module '" + name + "': only fs and path are there");
     return found;
   });
+  return inspect;
 })

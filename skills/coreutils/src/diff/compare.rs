@@ -30,7 +30,8 @@ impl Rules {
         if self.no_blanks {
             line.retain(|byte| !byte.is_ascii_whitespace());
         } else if self.one_blank {
-            let words: Vec<&[u8]> = line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty()).collect();
+            let words: Vec<&[u8]> =
+                line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty()).collect();
             let indented = line.first().is_some_and(|byte| *byte == b' ' || *byte == b'\t') && !words.is_empty();
             let joined = words.join(&b' ');
             line = if indented { [b" ", &joined[..]].concat() } else { joined };

@@ -38,15 +38,30 @@ pub enum Expression {
     Then(Box<Expression>, Box<Expression>),
     Not(Box<Expression>),
     Constant(bool),
-    Name { glob: String, ignore_case: bool },
-    Path { glob: String, ignore_case: bool },
-    LinkName { glob: String, ignore_case: bool },
+    Name {
+        glob: String,
+        ignore_case: bool,
+    },
+    Path {
+        glob: String,
+        ignore_case: bool,
+    },
+    LinkName {
+        glob: String,
+        ignore_case: bool,
+    },
     Regex(Regex),
     Type(String),
-    Size { amount: Amount, unit: u64 },
+    Size {
+        amount: Amount,
+        unit: u64,
+    },
     Empty,
     /// Age in whole units of this many seconds.
-    Age { amount: Amount, unit: u64 },
+    Age {
+        amount: Amount,
+        unit: u64,
+    },
     Newer(SystemTime),
     Permissions(Permissions),
     /// `-executable`
@@ -60,9 +75,15 @@ pub enum Expression {
     Delete,
     Prune,
     Quit,
-    Exec { argv: Vec<String>, in_directory: bool },
+    Exec {
+        argv: Vec<String>,
+        in_directory: bool,
+    },
     /// `-exec … {} +` with what was collected so far.
-    ExecMany { argv: Vec<String>, paths: RefCell<Vec<String>> },
+    ExecMany {
+        argv: Vec<String>,
+        paths: RefCell<Vec<String>>,
+    },
 }
 
 pub struct Command {
@@ -263,7 +284,8 @@ impl Parser {
 
     fn depth(&mut self, of: &str) -> Result<usize, Error> {
         let text = self.value(of)?;
-        text.parse().map_err(|_| format!("Expected a positive decimal integer argument to {of}, but got '{text}'").into())
+        text.parse()
+            .map_err(|_| format!("Expected a positive decimal integer argument to {of}, but got '{text}'").into())
     }
 
     fn exec(&mut self, word: &str) -> Result<Expression, Error> {

@@ -10,7 +10,11 @@ use crate::cli::Error;
 pub enum Part {
     Text(String),
     /// A directive with its width (negative: left-aligned) and, for a time, its second letter.
-    Field { letter: char, second: char, width: i32 },
+    Field {
+        letter: char,
+        second: char,
+        width: i32,
+    },
     /// `\c`: nothing more.
     Stop,
 }
