@@ -18,7 +18,7 @@ use wasmtime::{InstanceAllocationStrategy, PoolingAllocationConfig};
 use wasmtime_wasi::p2::bindings::CommandPre;
 
 /// Stack of a process. Larger than a skill's: parsers and `sort` recurse.
-pub const STACK_BYTES: usize = 1 << 20;
+pub const STACK_BYTES: usize = 4 << 20;
 /// Core modules in one of the bundled components: the program, and what binds it to its imports.
 const MODULES: u32 = 8;
 /// Elements of a table: the functions whose address is taken, some ten thousand in `coreutils`.
