@@ -66,6 +66,7 @@ pub enum Opt {
     Failglob,
     Globstar,
     Extglob,
+    Nocaseglob,
     Nocasematch,
 }
 
@@ -110,9 +111,9 @@ pub fn word(env: &mut dyn Env, word: &Word) -> Result<Vec<String>, Stop> {
         return Ok(vec![word.value.clone()]);
     }
     let mut strings = Vec::new();
-    for pieces in brace::expand(lex::word(&word.value)?)? {
+    for source in brace::expand(&word.value)? {
         let mut expander = Expander::splitting(env);
-        expander.word(&pieces)?;
+        expander.word(&lex::word(&source)?)?;
         let fields = expander.finish();
         for field in split::split(fields, &separators(env)) {
             glob::expand(env, field, &mut strings)?;

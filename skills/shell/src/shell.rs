@@ -133,8 +133,8 @@ pub fn now() -> u64 {
 
 impl Env for Shell {
     fn get(&self, name: &str) -> Option<Cow<'_, Value>> {
-        if let Some(variable) = self.state.variables.get(name) {
-            return variable.value.as_ref().map(Cow::Borrowed);
+        if let Some(stored) = self.stored(name) {
+            return stored;
         }
         let elements = |list: Vec<String>| Value::Indexed((0..).zip(list).collect());
         let value = match name {
@@ -202,6 +202,7 @@ impl Env for Shell {
             Opt::Failglob => Flag::FailGlob,
             Opt::Globstar => Flag::GlobStar,
             Opt::Extglob => Flag::ExtGlob,
+            Opt::Nocaseglob => Flag::NoCaseGlob,
             Opt::Nocasematch => Flag::NoCaseMatch,
         })
     }

@@ -29,6 +29,7 @@ type Hidden = BTreeMap<String, Option<Variable>>;
 
 impl Shell {
     pub fn simple(&mut self, command: &Command, simple: &Simple) -> Outcome {
+        self.run_trap("DEBUG")?;
         let files = self.temporary.len();
         let saved = self.table.clone();
         self.substituted = None;
@@ -162,12 +163,19 @@ impl Shell {
         let positional = std::mem::replace(&mut self.state.positional, arguments);
         self.state.scopes.push(Scope { function: name.to_owned(), hidden: Hidden::new() });
         let loops = std::mem::take(&mut self.loops);
+        // These two are a function's own.
+        let hidden = ["DEBUG", "RETURN"].map(|name| self.state.traps.remove_entry(name));
         let outcome = self.deeper(name, |shell| shell.command(body));
+        let trapped = self.run_trap("RETURN");
+        for (name, action) in hidden.into_iter().flatten() {
+            self.state.traps.entry(name).or_insert(action);
+        }
         self.loops = loops;
         if let Some(scope) = self.state.scopes.pop() {
             self.restore(scope.hidden);
         }
         self.state.positional = positional;
+        trapped?;
         match outcome {
             Err(Flow::Return(code)) => Ok(code),
             outcome => outcome,

@@ -51,6 +51,8 @@ pub struct Variable {
     pub readonly: bool,
     pub integer: bool,
     pub case: Option<Case>,
+    /// `declare -n`: the value is the name of what is meant.
+    pub reference: bool,
 }
 
 /// `declare -l` and `declare -u`.
@@ -92,7 +94,7 @@ struct Image {
 }
 
 /// Goes up with each change of what is stored.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// The state as bytes, perhaps with something to do.
 pub fn encode(state: &State, work: &Option<Work>) -> Vec<u8> {

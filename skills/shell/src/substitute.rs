@@ -5,7 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::rc::Rc;
 
-use crate::bindings::kiso::exec::spawn;
+use crate::bindings::kiso::exec::spawn::{self, Channel};
 use crate::builtin;
 use crate::expand::Stop;
 use crate::external::Started;
@@ -16,6 +16,9 @@ use crate::shell::{Flow, Shell, now};
 use crate::simple::is_calm;
 use crate::state::{self, Work};
 use crate::table::{self, End, Table};
+
+/// What `<(…)` may write: it runs first, so `<(yes)` would fill the workspace.
+const LONGEST_OUTPUT: usize = 16 << 20;
 
 /// A file that stands for a process substitution.
 pub struct Temporary {
@@ -64,6 +67,25 @@ fn capture(shell: &mut Shell, list: &List) -> Result<(Vec<u8>, u8), String> {
     drop(table);
     let output = table::drain(&reader).map_err(|error| table::explain(error).to_owned())?;
     Ok((output, started.wait()))
+}
+
+/// Copies the output of `<(…)` into its file.
+fn pour(from: &Channel, to: &Channel) -> Result<(), String> {
+    let explained = |error| table::explain(error).to_owned();
+    let mut total = 0;
+    loop {
+        let piece = from.read(1 << 16).map_err(explained)?;
+        total += piece.len();
+        if piece.is_empty() {
+            return Ok(());
+        }
+        if total > LONGEST_OUTPUT {
+            return Err(format!(
+                "<(…) wrote more than {LONGEST_OUTPUT} bytes; it runs to its end before its reader starts, a pipe would not"
+            ));
+        }
+        to.write(&piece).map_err(explained)?;
+    }
 }
 
 /// The only command of a list.
@@ -150,9 +172,13 @@ impl Shell {
         self.state.traps.extend(
             traps.iter().filter(|(_, action)| action.is_empty()).map(|(name, action)| (name.clone(), action.clone())),
         );
+        // Where a failure is asked for, `set -e` is off inside of a subshell too.
+        let errexit = self.on(Flag::ErrExit);
+        self.state.options.switch(Flag::ErrExit, errexit && self.asked == 0);
         self.state.subshells += 1;
         let image = state::encode(&self.state, &Some(work));
         self.state.subshells -= 1;
+        self.state.options.switch(Flag::ErrExit, errexit);
         self.state.traps = traps;
         Started::Process(spawn::fork(&image, &table.channels(table::HIGHEST + 1)))
     }
@@ -168,9 +194,13 @@ impl Shell {
         if direction == Direction::Read {
             let output =
                 spawn::open(&path, spawn::Mode::Write).map_err(|error| failed(table::explain(error).to_owned()))?;
+            let (reader, writer) = spawn::pipe();
             let mut table = self.table.clone();
-            table.put_channel(1, output);
-            self.start_list(list, &table).wait();
+            table.put_channel(1, writer);
+            let mut started = self.start_list(list, &table);
+            drop(table);
+            pour(&reader, &output).map_err(failed)?;
+            started.wait();
         }
         Ok(path)
     }

@@ -1,5 +1,6 @@
 //! Assigning to variables, with their attributes and scopes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::expand::value::absolute;
@@ -12,6 +13,9 @@ use crate::state::{Case, Variable};
 /// An array is no place to store a sparse universe.
 const HIGHEST_INDEX: u64 = 1 << 32;
 
+/// A chain of name references is followed this far, as in bash; a circle ends there.
+const MOST_REFERENCES: usize = 8;
+
 pub fn is_name(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
@@ -22,9 +26,40 @@ fn error(message: String) -> Stop {
     Stop { message, code: 1, fatal: false }
 }
 
+/// `name[index]`.
+fn element(name: &str) -> Option<(&str, &str)> {
+    name.strip_suffix(']')?.split_once('[')
+}
+
 impl Shell {
+    /// What a name stands for: itself, or what a name reference leads to, which may be an element of an array.
+    fn target<'a>(&'a self, name: &'a str) -> &'a str {
+        let mut name = name;
+        for _ in 0..MOST_REFERENCES {
+            match self.state.variables.get(name) {
+                Some(Variable { reference: true, value: Some(Value::Scalar(target)), .. }) => name = target,
+                _ => break,
+            }
+        }
+        name
+    }
+
+    /// The value of a variable that is not one of the shell's own.
+    pub fn stored(&self, name: &str) -> Option<Option<Cow<'_, Value>>> {
+        let target = self.target(name);
+        let Some((name, index)) = element(target).filter(|_| target != name) else {
+            return self.state.variables.get(target).map(|variable| variable.value.as_ref().map(Cow::Borrowed));
+        };
+        let text = match self.state.variables.get(name)?.value.as_ref()? {
+            Value::Keyed(elements) => elements.get(index).cloned(),
+            value => index.parse().ok().and_then(|index| value.at(index)).map(str::to_owned),
+        };
+        Some(text.map(|text| Cow::Owned(Value::Scalar(text))))
+    }
+
     /// The variable, made if it is missing; an error if it is readonly.
     fn writable(&mut self, name: &str) -> Result<&mut Variable, Stop> {
+        let name = &*self.target(name).to_owned();
         let exported = self.on(Flag::AllExport);
         let variable = self.state.variables.entry(name.to_owned()).or_default();
         if variable.readonly {
@@ -42,6 +77,12 @@ impl Shell {
 
     /// `name=value` or, to append, `name+=value`. An array gets it as its element 0.
     pub fn assign(&mut self, name: &str, value: String, append: bool) -> Result<(), Stop> {
+        let target = self.target(name).to_owned();
+        if let Some((name, index)) = element(&target).filter(|_| target != name) {
+            let index = self.index(name, index)?;
+            return self.assign_element(name, &index, value, append);
+        }
+        let name = target.as_str();
         match name {
             "RANDOM" => {
                 self.state.random.set(value.parse().unwrap_or(1));
@@ -87,6 +128,7 @@ impl Shell {
     }
 
     pub fn assign_element(&mut self, name: &str, index: &str, value: String, append: bool) -> Result<(), Stop> {
+        let name = &*self.target(name).to_owned();
         if let Some(Value::Keyed(elements)) =
             self.state.variables.get(name).and_then(|variable| variable.value.as_ref())
         {
@@ -118,7 +160,8 @@ impl Shell {
     }
 
     pub fn is_keyed(&self, name: &str) -> bool {
-        matches!(self.state.variables.get(name).and_then(|variable| variable.value.as_ref()), Some(Value::Keyed(_)))
+        let variable = self.state.variables.get(self.target(name));
+        matches!(variable.and_then(|variable| variable.value.as_ref()), Some(Value::Keyed(_)))
     }
 
     /// Does what an assignment says.
@@ -228,6 +271,7 @@ impl Shell {
     }
 
     pub fn unset(&mut self, name: &str) -> Result<(), Stop> {
+        let name = &*self.target(name).to_owned();
         if self.state.variables.get(name).is_some_and(|variable| variable.readonly) {
             return Err(error(format!("unset: {name}: cannot unset: readonly variable")));
         }

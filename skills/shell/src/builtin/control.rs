@@ -75,6 +75,7 @@ pub fn source(shell: &mut Shell, args: &[String]) -> Outcome {
     shell.sourced += 1;
     let line = shell.line;
     let outcome = shell.source(path, &source);
+    shell.run_trap("RETURN")?;
     shell.line = line;
     shell.sourced -= 1;
     if let Some(positional) = positional {
@@ -135,6 +136,8 @@ pub fn signals() -> impl Iterator<Item = (&'static str, u8)> {
 fn condition(text: &str) -> Option<&'static str> {
     match text {
         "ERR" => Some("ERR"),
+        "DEBUG" => Some("DEBUG"),
+        "RETURN" => Some("RETURN"),
         text => signal(text).map(|(name, _)| name),
     }
 }
@@ -162,11 +165,7 @@ pub fn trap(shell: &mut Shell, args: &[String]) -> Outcome {
     for name in names {
         match condition(name) {
             None => {
-                let reason = match name.as_str() {
-                    "DEBUG" | "RETURN" => "not supported",
-                    _ => "invalid signal specification",
-                };
-                shell.complain(format_args!("trap: {name}: {reason}"));
+                shell.complain(format_args!("trap: {name}: invalid signal specification"));
                 code = 1;
             }
             Some(name) if resets => {
@@ -185,7 +184,7 @@ fn list(shell: &Shell, names: &[String]) -> Outcome {
     let mut text = String::new();
     for (name, action) in &shell.state.traps {
         if wanted.is_empty() || wanted.contains(&Some(name.as_str())) {
-            let prefix = if matches!(name.as_str(), "EXIT" | "ERR") { "" } else { "SIG" };
+            let prefix = if matches!(name.as_str(), "EXIT" | "ERR" | "DEBUG" | "RETURN") { "" } else { "SIG" };
             text.push_str(&format!("trap -- {} {prefix}{name}\n", print::always_quote(action)));
         }
     }

@@ -18,6 +18,7 @@ struct Wanted {
     export: Option<bool>,
     case: Option<Option<Case>>,
     global: bool,
+    reference: Option<bool>,
     print: bool,
     functions: bool,
     function_names: bool,
@@ -91,6 +92,7 @@ impl Wanted {
                 (_, 'x') => self.export = Some(on),
                 (_, 'l') => self.case = Some(on.then_some(Case::Lower)),
                 (_, 'u') => self.case = Some(on.then_some(Case::Upper)),
+                (_, 'n') => self.reference = Some(on),
                 (_, 'g') => self.global = true,
                 (_, 'F') => (self.functions, self.function_names) = (true, true),
                 _ => return Err(flag),
@@ -124,6 +126,21 @@ fn one(shell: &mut Shell, wanted: &Wanted, is_local: bool, operand: Operand) -> 
     };
     if !is_name(&plain) {
         return Err(refused(&plain));
+    }
+    if let Some(on) = wanted.reference {
+        let target = match assignment {
+            Some(Assignment { value: crate::program::Assigned::Scalar(word), .. }) => {
+                Some(crate::expand::assigned(shell, word)?)
+            }
+            _ => text,
+        };
+        if is_local {
+            shell.hide(&plain);
+        }
+        let variable = shell.state.variables.entry(plain).or_default();
+        variable.reference = on;
+        variable.value = target.map(Value::Scalar).or(variable.value.take());
+        return Ok(());
     }
     if is_local {
         // The value is read before the name hides what it may speak of: `local x=$x`.
@@ -229,6 +246,7 @@ fn describe(name: &str, variable: &Variable) -> String {
     let marks = [
         (variable.integer, 'i'),
         (variable.case == Some(Case::Lower), 'l'),
+        (variable.reference, 'n'),
         (variable.readonly, 'r'),
         (variable.case == Some(Case::Upper), 'u'),
         (variable.exported, 'x'),

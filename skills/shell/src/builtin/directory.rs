@@ -21,13 +21,22 @@ pub fn cd(shell: &mut Shell, args: &[String]) -> Outcome {
             Some(old) => (old, true),
             None => return failure(shell, "cd", "OLDPWD not set"),
         },
-        Some(target) => (target.to_owned(), false),
+        Some(target) => search(shell, target).map_or((target.to_owned(), false), |found| (found, true)),
     };
     let code = change(shell, "cd", &target)?;
     if code == 0 && shown {
         return shell.print("cd", format!("{}\n", shell.state.cwd).as_bytes());
     }
     Ok(code)
+}
+
+/// Where `CDPATH` leads to, if it is another place than the name itself.
+fn search(shell: &Shell, target: &str) -> Option<String> {
+    let places = shell.scalar("CDPATH").filter(|_| !target.is_empty() && !target.starts_with(['/', '.']))?;
+    let is_directory = |path: &str| fs::metadata(shell.absolute(path)).is_ok_and(|data| data.is_dir());
+    let path = |place: &str| if place.is_empty() { target.to_owned() } else { format!("{place}/{target}") };
+    let found = places.split(':').map(path).find(|path| is_directory(path))?;
+    (found != target).then_some(found)
 }
 
 fn change(shell: &mut Shell, name: &str, target: &str) -> Outcome {

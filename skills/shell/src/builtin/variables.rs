@@ -18,13 +18,17 @@ pub fn shift(shell: &mut Shell, args: &[String]) -> Outcome {
 }
 
 pub fn unset(shell: &mut Shell, args: &[String]) -> Outcome {
-    let (mut variables, mut functions) = (true, true);
+    let (mut variables, mut functions, mut references) = (true, true, false);
     let mut code = 0;
     for name in &args[1..] {
         match name.as_str() {
             "-v" => functions = false,
             "-f" => variables = false,
-            "-n" | "--" => {}
+            "-n" => references = true,
+            "--" => {}
+            name if references => {
+                shell.state.variables.remove(name);
+            }
             name => {
                 if !variables {
                     shell.state.functions.remove(name);

@@ -1,7 +1,7 @@
 //! `{a,b}` and `{1..9}`.
 
 use super::Stop;
-use super::lex::Piece;
+use super::scan;
 
 /// A word may become this many words. They exist at the same time, and each costs some hundred bytes of the task's
 /// memory; `seq` in a loop has no such limit.
@@ -9,56 +9,53 @@ const MAX_WORDS: usize = 200_000;
 /// Deeper nesting is plain text: each level is a frame of the stack.
 const MAX_DEPTH: usize = 32;
 
-const MARKS: [char; 3] = ['{', ',', '}'];
-
-/// Part of a word: a brace or comma, or a piece that is none.
+/// Part of a word: a brace or comma, or a piece that holds none.
 #[derive(Clone, Debug)]
 enum Part {
     Mark(char),
-    Piece(Piece),
+    Text(String),
 }
 
-/// The words that a word stands for, in order; usually itself.
-pub fn expand(pieces: Vec<Piece>) -> Result<Vec<Vec<Piece>>, Stop> {
-    let may = |piece: &Piece| matches!(piece, Piece::Text(text) if text.contains('{'));
-    if !pieces.iter().any(may) {
-        return Ok(vec![pieces]);
+/// The words that the source of a word stands for, in order; usually itself. This happens before all other expansions,
+/// so that `$a{x,y}` is `$ax $ay`.
+pub fn expand(source: &str) -> Result<Vec<String>, Stop> {
+    if !source.contains('{') {
+        return Ok(vec![source.to_owned()]);
     }
-    let parts = parts_of(pieces);
+    let parts = parts_of(source);
     let partners = partners(&parts);
     let all = Parts { parts: &parts, partners: &partners }.expand(0, parts.len(), MAX_DEPTH)?;
-    Ok(all.into_iter().map(pieces_of).collect())
+    Ok(all.into_iter().map(text_of).collect())
 }
 
-fn parts_of(pieces: Vec<Piece>) -> Vec<Part> {
+fn parts_of(source: &str) -> Vec<Part> {
+    let bytes = source.as_bytes();
     let mut parts = Vec::new();
-    for piece in pieces {
-        let Piece::Text(text) = piece else {
-            parts.push(Part::Piece(piece));
+    let (mut from, mut at) = (0, 0);
+    while let Some(&byte) = bytes.get(at) {
+        if !matches!(byte, b'{' | b',' | b'}') {
+            // What has no end is text here, and an error when the words are read.
+            at = scan::piece(bytes, at).unwrap_or(bytes.len()).min(bytes.len());
             continue;
-        };
-        for run in text.split_inclusive(MARKS) {
-            let plain = run.trim_end_matches(MARKS);
-            parts.extend((!plain.is_empty()).then(|| Part::Piece(Piece::Text(plain.to_owned()))));
-            parts.extend(run[plain.len()..].chars().map(Part::Mark));
         }
+        parts.extend((from < at).then(|| Part::Text(source[from..at].to_owned())));
+        parts.push(Part::Mark(char::from(byte)));
+        at += 1;
+        from = at;
     }
+    parts.extend((from < at).then(|| Part::Text(source[from..].to_owned())));
     parts
 }
 
-fn pieces_of(parts: Vec<Part>) -> Vec<Piece> {
-    let mut pieces = Vec::new();
+fn text_of(parts: Vec<Part>) -> String {
+    let mut text = String::new();
     for part in parts {
-        let part = match part {
-            Part::Mark(mark) => Piece::Text(mark.into()),
-            Part::Piece(piece) => piece,
-        };
-        match (part, pieces.last_mut()) {
-            (Piece::Text(more), Some(Piece::Text(text))) => text.push_str(&more),
-            (other, _) => pieces.push(other),
+        match part {
+            Part::Mark(mark) => text.push(mark),
+            Part::Text(run) => text.push_str(&run),
         }
     }
-    pieces
+    text
 }
 
 /// For each opening brace the index of its closing one.
@@ -146,7 +143,7 @@ fn check(count: usize) -> Result<(), Stop> {
 fn sequence(parts: &[Part]) -> Result<Option<Vec<Vec<Part>>>, Stop> {
     let mut text = String::new();
     for part in parts {
-        let Part::Piece(Piece::Text(run)) = part else { return Ok(None) };
+        let Part::Text(run) = part else { return Ok(None) };
         text.push_str(run);
     }
     let bounds: Vec<&str> = text.split("..").collect();
@@ -168,7 +165,7 @@ fn sequence(parts: &[Part]) -> Result<Option<Vec<Vec<Part>>>, Stop> {
 }
 
 fn plain(text: String) -> Part {
-    Part::Piece(Piece::Text(text))
+    Part::Text(text)
 }
 
 fn letter(text: &str) -> Option<u8> {

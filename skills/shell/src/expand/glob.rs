@@ -53,6 +53,7 @@ struct Walk<'a> {
     dotglob: bool,
     globstar: bool,
     extended: bool,
+    fold: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -62,6 +63,7 @@ impl<'a> Walk<'a> {
             dotglob: env.option(Opt::Dotglob),
             globstar: env.option(Opt::Globstar),
             extended: env.option(Opt::Extglob),
+            fold: env.option(Opt::Nocaseglob),
         }
     }
 
@@ -86,7 +88,7 @@ impl<'a> Walk<'a> {
                     self.descend(path, last, &mut next)?;
                 }
             } else {
-                let pattern = Pattern::new(part, self.extended, false);
+                let pattern = Pattern::new(part, self.extended, self.fold);
                 for path in &paths {
                     for name in self.names(path) {
                         let visible = self.dotglob || !name.starts_with('.') || pattern.starts_with_dot();

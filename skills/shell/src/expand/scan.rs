@@ -188,14 +188,25 @@ fn word(source: &[u8], mut at: usize, depth: usize) -> Option<usize> {
     loop {
         at = match source.get(at)? {
             b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>' => return Some(at),
-            b'\\' => at + 2,
-            b'\'' => single(source, at + 1)? + 1,
-            b'"' => double(source, at + 1, depth.checked_sub(1)?)? + 1,
-            b'`' => backquote(source, at + 1)? + 1,
-            b'$' => dollar(source, at, false, depth)?,
-            _ => at + 1,
+            _ => part(source, at, depth)?,
         };
     }
+}
+
+/// Behind what begins here in a word: a quote, an expansion, or one byte.
+pub fn piece(source: &[u8], at: usize) -> Option<usize> {
+    part(source, at, MAX_DEPTH)
+}
+
+fn part(source: &[u8], at: usize, depth: usize) -> Option<usize> {
+    Some(match source.get(at)? {
+        b'\\' => at + 2,
+        b'\'' => single(source, at + 1)? + 1,
+        b'"' => double(source, at + 1, depth.checked_sub(1)?)? + 1,
+        b'`' => backquote(source, at + 1)? + 1,
+        b'$' => dollar(source, at, false, depth)?,
+        _ => at + 1,
+    })
 }
 
 /// Behind `<<`: reads the delimiter.

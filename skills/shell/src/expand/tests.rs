@@ -511,6 +511,7 @@ fn braces() {
     agree(
         shell,
         &[
+            (plain, "$x{y,} $n{,x}$n {$n,$x}1", "<abcdef><55><5>"),
             (
                 plain,
                 r#"{a,b}c {01..10..3} {a..e..2} {3..1} {a} {} {,} a{b,c{d,e}}f {a,b}{1,2} {1..a} {-1..1} "{a,b}" \{a,b} {a,b\,c}"#,
@@ -586,6 +587,7 @@ fn globs() {
                 "*",
                 "<.hd><.hidden><B.txt><a b.txt><a.txt><b.txt><c.TXT><d1><link><star*><x[1].c>",
             ),
+            (|shell| shell.option(Opt::Nocaseglob), "b.TX* A.t*", "<B.txt><b.txt><a.txt>"),
             (
                 |shell| shell.option(Opt::Globstar),
                 "**",
