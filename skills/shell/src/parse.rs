@@ -2,6 +2,8 @@
 
 pub mod mask;
 
+use std::borrow::Cow;
+
 use brush_parser::{ParseError, Parser, ParserOptions, Token, TokenizerError};
 
 use crate::lower;
@@ -22,6 +24,7 @@ pub struct SyntaxError {
 }
 
 pub fn parse(source: &str) -> Result<List, SyntaxError> {
+    let source = &*without_returns(source);
     if source.len() > LONGEST_SOURCE {
         let size = source.len();
         return Err(refused(format!(
@@ -37,6 +40,12 @@ pub fn parse(source: &str) -> Result<List, SyntaxError> {
         .map_err(|error| explain(source, &masked, error))?;
     lower::program(&masked, tree)
         .map_err(|form| refused(format!("line {}: `{}` is not supported", form.line, form.what)))
+}
+
+/// A source whose lines all end in CRLF was meant without the CR; bash would take it for a part of words.
+fn without_returns(source: &str) -> Cow<'_, str> {
+    let (ends, lines) = (source.matches("\r\n").count(), source.matches('\n').count());
+    if ends > 0 && ends == lines { Cow::Owned(source.replace("\r\n", "\n")) } else { Cow::Borrowed(source) }
 }
 
 fn refused(message: String) -> SyntaxError {
@@ -261,6 +270,16 @@ mod tests {
         assert!(parse("f() {").expect_err("open group").incomplete);
         assert!(parse("for ((;;)); do break; done").is_ok());
         assert!(!parse("fi").expect_err("no if").incomplete);
+    }
+
+    #[test]
+    fn lines_may_end_in_crlf() {
+        assert_eq!(
+            parse("if a\r\nthen b\r\nfi\r\n").map(|list| list.to_string()).ok().as_deref(),
+            Some("if a; then b; fi")
+        );
+        let mixed = parse("printf 'a\r\nb'\nc").map(|list| list.to_string());
+        assert_eq!(mixed.ok().as_deref(), Some("printf 'a\r\nb'; c"));
     }
 
     #[test]

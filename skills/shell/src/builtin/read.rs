@@ -80,7 +80,7 @@ fn options<'a>(wanted: &mut Wanted, args: &'a [String]) -> Result<&'a [String], 
                 'N' => wanted.characters = Some((number()?, true)),
                 'p' => wanted.prompt = value.to_owned(),
                 'u' => wanted.channel = number()? as u32,
-                // A channel cannot be waited for with a limit; the task's deadline ends what never comes.
+                // The host waits without a limit, so `-t` is accepted and the task's deadline ends what never comes.
                 _ => {}
             }
             break;
