@@ -193,8 +193,7 @@ impl<'a> Walker<'a> {
         {
             at = end;
         }
-        loop {
-            let Some(&byte) = self.bytes.get(at) else { break };
+        while let Some(&byte) = self.bytes.get(at) {
             at = match byte {
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>' => break,
                 b'\\' if at + 1 == self.bytes.len() => {
