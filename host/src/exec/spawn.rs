@@ -26,6 +26,11 @@ fn answer<T>(result: Result<T, Refused>) -> Answer<T> {
 }
 
 impl Ctx {
+    /// Fails when the task has reached a limit: what waited for the command that did must not go on to the next one.
+    fn go_on(&self) -> wasmtime::Result<()> {
+        self.task.limit().map_or(Ok(()), |hit| Err(hit.into()))
+    }
+
     fn collect(&self, channels: Vec<(u32, Resource<Channel>)>) -> wasmtime::Result<BTreeMap<u32, Channel>> {
         if channels.len() > MAX_CHANNELS {
             wasmtime::bail!("a process gets at most {MAX_CHANNELS} channels");
@@ -135,12 +140,16 @@ impl HostProcess for Ctx {
 
     async fn wait(&mut self, process: Resource<Child>) -> wasmtime::Result<u8> {
         let process = self.table.get(&process)?.clone();
-        Ok(process.wait().await)
+        let code = process.wait().await;
+        self.go_on()?;
+        Ok(code)
     }
 
     async fn wait_for(&mut self, process: Resource<Child>, milliseconds: u64) -> wasmtime::Result<Option<u8>> {
         let process = self.table.get(&process)?.clone();
-        Ok(tokio::time::timeout(Duration::from_millis(milliseconds), process.wait()).await.ok())
+        let code = tokio::time::timeout(Duration::from_millis(milliseconds), process.wait()).await.ok();
+        self.go_on()?;
+        Ok(code)
     }
 
     fn kill(&mut self, process: Resource<Child>) -> wasmtime::Result<()> {

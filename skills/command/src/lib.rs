@@ -3,7 +3,7 @@
 //! WASI has no working directory, no exit codes but 0 and 1, and no SIGPIPE, and the utilities that kiso takes from
 //! others expect all three. So the C functions that they end in are replaced here: `_Exit` passes codes of 0 to 255
 //! (`exit`), and `write` and `read` of the standard streams go through one large buffer and end the command with 141 when
-//! nobody reads any more (`stdio`); a few functions learn of `/` and of `/dev/null` (`paths`). The binary's build script
+//! nobody reads any more (`stdio`); a few functions learn of `/` and of `/dev` (`paths`). The binary's build script
 //! names the functions to the linker.
 
 #[cfg(target_os = "wasi")]

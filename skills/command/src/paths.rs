@@ -3,6 +3,7 @@
 //! A component sees only the directories that it was given, so `/` itself cannot be looked at, and wasi-libc's `realpath`,
 //! which begins there, always fails. There is no `/dev` either.
 
+use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::{Component, Path, PathBuf};
 
@@ -11,6 +12,17 @@ const WORK: &CStr = c"/work";
 
 /// What `/dev/null` is read from and written to: a file that is empty after each opening.
 const NULL: &CStr = c"/tmp/.null";
+
+/// Files without end. Each is `NULL` opened once more, and `read` knows its number.
+#[derive(Clone, Copy, PartialEq)]
+enum Endless {
+    Zeros,
+    Random,
+}
+
+thread_local! {
+    static ENDLESS: RefCell<Vec<(c_int, Endless)>> = const { RefCell::new(Vec::new()) };
+}
 
 /// As in most systems.
 const MOST_LINKS: usize = 40;
@@ -22,22 +34,38 @@ unsafe extern "C" {
     fn __real_lstat(path: *const c_char, into: *mut libc::stat) -> c_int;
 }
 
-/// The number of the standard stream that a path names, or -1 for `/dev/null`.
-fn device(path: &CStr) -> Option<c_int> {
+enum Device {
+    /// A standard stream, by its number.
+    Stream(c_int),
+    Null,
+    Endless(Endless),
+}
+
+fn device(path: &CStr) -> Option<Device> {
     match path.to_bytes().strip_prefix(b"/dev/")? {
-        b"null" => Some(-1),
-        b"stdin" | b"fd/0" => Some(0),
-        b"stdout" | b"fd/1" => Some(1),
-        b"stderr" | b"fd/2" => Some(2),
+        b"null" => Some(Device::Null),
+        b"zero" => Some(Device::Endless(Endless::Zeros)),
+        b"random" | b"urandom" => Some(Device::Endless(Endless::Random)),
+        b"stdin" | b"fd/0" => Some(Device::Stream(0)),
+        b"stdout" | b"fd/1" => Some(Device::Stream(1)),
+        b"stderr" | b"fd/2" => Some(Device::Stream(2)),
         _ => None,
     }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_open(path: *const c_char, flags: c_int, mode: c_int) -> c_int {
+    let null = || unsafe { __real_open(NULL.as_ptr(), libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC, mode) };
     match device(unsafe { CStr::from_ptr(path) }) {
-        Some(-1) => unsafe { __real_open(NULL.as_ptr(), libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC, mode) },
-        Some(stream) => stream,
+        Some(Device::Null) => null(),
+        Some(Device::Stream(stream)) => stream,
+        Some(Device::Endless(endless)) => {
+            let fd = null();
+            if fd >= 0 {
+                ENDLESS.with_borrow_mut(|open| open.push((fd, endless)));
+            }
+            fd
+        }
         None => unsafe { __real_open(path, flags, mode) },
     }
 }
@@ -45,7 +73,26 @@ unsafe extern "C" fn __wrap_open(path: *const c_char, flags: c_int, mode: c_int)
 /// The standard streams stay open, because `open` above gives them away like files.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_close(fd: c_int) -> c_int {
-    if (0..=2).contains(&fd) { 0 } else { unsafe { __real_close(fd) } }
+    if (0..=2).contains(&fd) {
+        return 0;
+    }
+    ENDLESS.with_borrow_mut(|open| open.retain(|(number, _)| *number != fd));
+    unsafe { __real_close(fd) }
+}
+
+/// Fills the bytes if this is the number of a file without end.
+pub fn fill(fd: c_int, bytes: &mut [u8]) -> bool {
+    let endless =
+        ENDLESS.with_borrow(|open| open.iter().find(|(number, _)| *number == fd).map(|(_, endless)| *endless));
+    match endless {
+        None => return false,
+        Some(Endless::Zeros) => bytes.fill(0),
+        // So much it gives at a time.
+        Some(Endless::Random) => bytes.chunks_mut(256).for_each(|part| unsafe {
+            libc::getentropy(part.as_mut_ptr().cast(), part.len());
+        }),
+    }
+    true
 }
 
 type Stat = unsafe extern "C" fn(*const c_char, *mut libc::stat) -> c_int;

@@ -67,6 +67,8 @@ unsafe extern "C" fn __wrap_writev(fd: c_int, slices: *const Slice, count: c_int
 unsafe extern "C" fn __wrap_read(fd: c_int, start: *mut u8, length: usize) -> isize {
     if fd == STDIN {
         flush();
+    } else if length > 0 && crate::paths::fill(fd, unsafe { std::slice::from_raw_parts_mut(start, length) }) {
+        return length as isize;
     }
     unsafe { __real_read(fd, start, length) }
 }

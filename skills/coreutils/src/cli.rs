@@ -1,5 +1,6 @@
 //! What the commands of this crate do alike: help, errors, and reading a file or standard input.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -90,4 +91,63 @@ pub fn value(parser: &mut lexopt::Parser) -> Result<String, Error> {
 pub fn number<T: std::str::FromStr>(parser: &mut lexopt::Parser) -> Result<T, Error> {
     let text = value(parser)?;
     text.parse().map_err(|_| format!("invalid number '{text}'").into())
+}
+
+/// The short options whose value may begin with `=`, which both lexopt and clap would take away as in `-o=value`. The
+/// letters of the third column may stand in front.
+const SEPARATORS: &[(&str, &str, &str)] = &[
+    ("awk", "F", ""),
+    ("column", "so", "t"),
+    ("gawk", "F", ""),
+    ("grep", "e", ""),
+    ("join", "te", ""),
+    ("mawk", "F", ""),
+    ("nl", "sdb", ""),
+    ("numfmt", "d", "z"),
+    ("paste", "d", "sz"),
+    ("pr", "sS", ""),
+    ("seq", "s", "w"),
+    ("sort", "t", "bdfghinMRrVsuz"),
+    ("split", "t", ""),
+    ("tac", "s", "b"),
+    ("xargs", "dI", "0rt"),
+];
+
+/// Doubles the `=` at which the value of a short option begins.
+pub fn keep_equals(name: &str, arguments: &mut [OsString]) {
+    let Some((_, options, before)) = SEPARATORS.iter().find(|entry| entry.0 == name) else { return };
+    for argument in arguments.iter_mut().skip(1) {
+        let Some(text) = argument.to_str() else { continue };
+        if text == "--" {
+            return;
+        }
+        let Some((head, value)) = text.split_once('=') else { continue };
+        let Some((flags, option)) =
+            head.strip_prefix('-').and_then(|head| head.split_at_checked(head.len().max(1) - 1))
+        else {
+            continue;
+        };
+        if !option.is_empty() && options.contains(option) && flags.chars().all(|flag| before.contains(flag)) {
+            *argument = format!("{head}=={value}").into();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_equals_sign_may_separate() {
+        let kept = |line: &str| {
+            let mut arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            keep_equals(line.split(' ').next().unwrap(), &mut arguments);
+            arguments.join(std::ffi::OsStr::new(" ")).into_string().unwrap()
+        };
+        assert_eq!(kept("join -t= a=b -a=c"), "join -t== a=b -a=c");
+        assert_eq!(kept("paste -sd=, -"), "paste -sd==, -");
+        assert_eq!(kept("awk -F= -vF=1 -v x=1"), "awk -F== -vF=1 -v x=1");
+        assert_eq!(kept("sort -- -t= --key=1"), "sort -- -t= --key=1");
+        assert_eq!(kept("cut -d= -f1"), "cut -d= -f1");
+    }
 }

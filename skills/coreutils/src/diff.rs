@@ -1,5 +1,6 @@
-//! `diff`: normal, unified and context form, for files and trees.
+//! `diff`: normal, unified and context form and in columns, for files and trees.
 
+mod columns;
 mod compare;
 mod print;
 
@@ -10,6 +11,7 @@ use std::path::Path;
 use lexopt::Arg::{Long, Short, Value};
 
 use crate::cli::{self, Error};
+use columns::Columns;
 use compare::{Lines, Rules};
 use print::Form;
 
@@ -17,6 +19,7 @@ const USAGE: &str = "Usage: diff [OPTION]... FILE1 FILE2
 Compare files line by line. Ends with 0 if they are the same, 1 if not, 2 if something went wrong.
 
   -u  -U NUM   unified form, with NUM lines around      -c  -C NUM   context form
+  -y  -W NUM   beside each other, NUM columns wide      --suppress-common-lines
   -q           only whether they differ                 -s           say so if they are the same
   -r           trees   -N  a file that is missing is an empty one    -x GLOB  without such files
   -i -w -b -B  ignore case, all blanks, changes of blanks, blank lines
@@ -25,6 +28,7 @@ Compare files line by line. Ends with 0 if they are the same, 1 if not, 2 if som
 
 pub struct Options {
     form: Form,
+    columns: Option<Columns>,
     brief: bool,
     report_same: bool,
     recursive: bool,
@@ -53,6 +57,7 @@ pub fn main(arguments: Vec<String>) -> i32 {
 fn parse(mut parser: lexopt::Parser) -> Result<(Options, Vec<String>), Error> {
     let mut options = Options {
         form: Form::Normal,
+        columns: None,
         brief: false,
         report_same: false,
         recursive: false,
@@ -63,9 +68,10 @@ fn parse(mut parser: lexopt::Parser) -> Result<(Options, Vec<String>), Error> {
         options: String::new(),
     };
     let mut files = Vec::new();
+    let (mut width, mut changes_only) = (130, false);
     while let Some(argument) = parser.next()? {
         if let Short(letter) = argument
-            && !"UC".contains(letter)
+            && !"UCW".contains(letter)
         {
             options.options.push_str(&format!(" -{letter}"));
         }
@@ -77,6 +83,9 @@ fn parse(mut parser: lexopt::Parser) -> Result<(Options, Vec<String>), Error> {
             Short('C') => options.form = Form::Context(cli::number(&mut parser)?),
             Long("context") => options.form = Form::Context(lines_around(&mut parser)?),
             Long("normal") => options.form = Form::Normal,
+            Short('y') | Long("side-by-side") => options.columns = Some(Columns { width, changes_only }),
+            Short('W') | Long("width") => width = cli::number(&mut parser)?,
+            Long("suppress-common-lines") => changes_only = true,
             Short('q') | Long("brief") => options.brief = true,
             Short('s') | Long("report-identical-files") => options.report_same = true,
             Short('r') | Long("recursive") => options.recursive = true,
@@ -94,6 +103,7 @@ fn parse(mut parser: lexopt::Parser) -> Result<(Options, Vec<String>), Error> {
             other => return Err(other.unexpected().into()),
         }
     }
+    options.columns = options.columns.map(|_| Columns { width, changes_only });
     Ok((options, files))
 }
 
@@ -175,7 +185,7 @@ fn pair(options: &Options, left: &str, right: &str, in_tree: bool) -> cli::Outco
         }
         Ok(0)
     };
-    if a == b {
+    if a == b && options.columns.is_none() {
         return same(&mut out);
     }
     if a.contains(&0) || b.contains(&0) {
@@ -185,6 +195,10 @@ fn pair(options: &Options, left: &str, right: &str, in_tree: bool) -> cli::Outco
     }
     let (a, b) = (Lines::new(&a), Lines::new(&b));
     let changes = compare::changes(&a, &b, &options.rules);
+    if let Some(columns) = options.columns.filter(|_| !options.brief) {
+        columns::print(columns, &a, &b, &changes, &mut out)?;
+        return Ok(i32::from(!changes.is_empty()));
+    }
     if changes.is_empty() {
         return same(&mut out);
     }

@@ -188,3 +188,68 @@ fn list(file: &str, packed: u64) -> Result<(), Error> {
     println!("{packed:19} {unpacked:19} {ratio:5.1}% {}", file.strip_suffix(".gz").unwrap_or(file));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(unpack: bool) -> Options {
+        Options {
+            unpack,
+            to_stdout: true,
+            keep: true,
+            force: false,
+            test: false,
+            list: false,
+            verbose: false,
+            recursive: false,
+            level: 6,
+            suffix: ".gz".into(),
+        }
+    }
+
+    /// Takes so many bytes and then no more, like a disk.
+    struct Bounded(usize);
+
+    impl Write for Bounded {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            assert!(bytes.len() <= 64 << 10, "more than a piece is held");
+            self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn endless_data_is_unpacked_in_pieces() {
+        let mut member = Vec::new();
+        convert(&options(false), io::repeat(0).take(10 << 20), &mut member, "zeros").unwrap();
+        struct Endless(Vec<u8>, usize);
+        impl Read for Endless {
+            fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+                let count = (&self.0[self.1..]).read(into)?;
+                self.1 = (self.1 + count) % self.0.len();
+                Ok(count)
+            }
+        }
+        let error = convert(&options(true), Endless(member, 0), Bounded(25 << 20), "endless").unwrap_err();
+        assert!(error.to_string().starts_with("endless: "), "{error}");
+    }
+
+    #[test]
+    fn what_is_cut_off_or_changed_is_an_error() {
+        let mut packed = Vec::new();
+        convert(&options(false), b"some text".as_slice(), &mut packed, "text").unwrap();
+        let unpack = |bytes: &[u8]| convert(&options(true), bytes, io::sink(), "f").map_err(|e| e.to_string());
+        assert_eq!(unpack(&packed), Ok(()));
+        assert_eq!(unpack(&packed[..packed.len() - 3]), Err("f: unexpected end of file".into()));
+        assert_eq!(unpack(b"plain"), Err("f: not in gzip format".into()));
+        assert_eq!(unpack(b""), Err("f: unexpected end of file".into()));
+        let at = packed.len() - 8;
+        packed[at] ^= 1;
+        assert!(unpack(&packed).unwrap_err().contains("format violated"));
+    }
+}

@@ -1,11 +1,13 @@
 //! `jq`, on the interpreter of jaq.
 
+use std::cell::Cell;
 use std::io::{self, Read, Write};
 
 use jaq_all::data::{self, Runner};
+use jaq_all::jaq_core::load::{self, parse::Def};
 use jaq_all::jaq_core::{ValT, Vars};
 use jaq_all::json::write::{self, Pp, Styles};
-use jaq_all::json::{Val, read};
+use jaq_all::json::{Num, Val, read};
 use jaq_all::load::FileReportsDisp;
 use lexopt::Arg::{Long, Short, Value};
 
@@ -127,6 +129,12 @@ fn parse(mut parser: lexopt::Parser) -> Result<Options, Error> {
     Ok(options)
 }
 
+/// The standard definitions, and what jaq lacks of those of jq or defines otherwise.
+fn definitions() -> impl Iterator<Item = Def<&'static str>> {
+    let own = load::parse(include_str!("jq/defs.jq"), |parser| parser.defs()).unwrap_or_default();
+    jaq_all::defs().chain(own)
+}
+
 fn json(text: &str) -> Result<Val, Error> {
     Ok(read::parse_single(text.as_bytes()).map_err(|e| e.to_string())?)
 }
@@ -145,7 +153,7 @@ fn run(options: Options) -> cli::Outcome {
     let env = std::env::vars().map(|(name, value)| (name, Val::utf8_str(value)));
     variables.push(("ENV".into(), object(env)));
     let (names, values): (Vec<String>, Vec<Val>) = variables.into_iter().unzip();
-    let filter = match jaq_all::compile_with(filter, jaq_all::defs(), data::base_funs(), &names) {
+    let filter = match jaq_all::compile_with(filter, definitions(), data::base_funs(), &names) {
         Ok(filter) => filter,
         Err(reports) => {
             for report in &reports {
@@ -156,12 +164,16 @@ fn run(options: Options) -> cli::Outcome {
         }
     };
     let (bytes, mut code) = input(&options);
-    let inputs = values_of(&options, &bytes);
+    // An error ends what the filter does with this input, and the next one follows.
+    let (taken, failed) = (Cell::new(0), Cell::new(None));
+    let inputs = Box::new(values_of(&options, &bytes).inspect(|_| taken.set(taken.get() + 1)));
+    let inputs: Box<dyn Iterator<Item = Result<Val, String>>> = inputs;
     let runner = Runner { null_input: options.null, ..Runner::default() };
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut last = None;
     let name = options.files.last().map_or(Val::Null, |name| Val::utf8_str(name.clone()));
     let done = data::run(&runner, &filter, Vars::new(values), (&name, inputs), Stop::Input, |output| match output {
+        _ if failed.get() == Some(taken.get()) => Ok(()),
         Ok(value) => {
             last = Some(value.as_bool());
             print(&options, &value, &mut out).map_err(Stop::Output)
@@ -170,6 +182,7 @@ fn run(options: Options) -> cli::Outcome {
             Ok(error) => {
                 out.flush().map_err(Stop::Output)?;
                 eprintln!("jq: error: {error}");
+                failed.set(Some(taken.get()));
                 code = FAILED;
                 Ok(())
             }
@@ -234,7 +247,30 @@ fn values_of<'a>(options: &Options, bytes: &'a [u8]) -> Box<dyn Iterator<Item = 
     Box::new(values)
 }
 
+/// The value with computed numbers as jq writes them: 2 instead of 2.0, and nothing that is no JSON.
+fn plain(value: &Val) -> Val {
+    match value {
+        Val::Num(Num::Float(number)) if number.is_nan() => Val::Null,
+        Val::Num(Num::Float(number)) => {
+            let number = number.clamp(f64::MIN, f64::MAX);
+            let text = if number != 0.0 && !(1e-5..1e17).contains(&number.abs()) {
+                let text = format!("{number:e}");
+                let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+                let (sign, power) = power.strip_prefix('-').map_or(('+', power), |power| ('-', power));
+                format!("{digits}e{sign}{power:0>2}")
+            } else {
+                number.to_string()
+            };
+            Val::Num(Num::Dec(text.into()))
+        }
+        Val::Arr(items) => items.iter().map(plain).collect(),
+        Val::Obj(entries) => Val::obj(entries.iter().map(|(key, value)| (key.clone(), plain(value))).collect()),
+        other => other.clone(),
+    }
+}
+
 fn print(options: &Options, value: &Val, out: &mut impl Write) -> io::Result<()> {
+    let value = &plain(value);
     match value {
         Val::TStr(text) | Val::BStr(text) if options.raw => out.write_all(text)?,
         value if options.ascii => {
@@ -263,7 +299,7 @@ mod tests {
     fn check(arguments: &[&str], input: &str, expected: &str) {
         let mut options = parse(lexopt::Parser::from_args(arguments)).unwrap();
         let filter = options.filter.take().unwrap();
-        let filter = jaq_all::compile_with(&filter, jaq_all::defs(), data::base_funs(), &[]).ok().unwrap();
+        let filter = jaq_all::compile_with(&filter, definitions(), data::base_funs(), &[]).ok().unwrap();
         let runner = Runner { null_input: options.null, ..Runner::default() };
         let mut out = Vec::new();
         let inputs = values_of(&options, input.as_bytes());
@@ -282,6 +318,36 @@ mod tests {
         check(&["-j", ".[]"], "[\"a\",2]", "a2");
         check(&["-ac", "."], "\"é\"", "\"\\u00e9\"\n");
         check(&["--indent", "1", "."], "[1]", "[\n 1\n]\n");
+    }
+
+    #[test]
+    fn definitions_are_those_of_jq() {
+        check(&["-nr", "[1, \"a\\\"b\", null, true, 6 / 4, 6 / 3] | @csv"], "", "1,\"a\"\"b\",,true,1.5,2\n");
+        check(&["-nr", "[\"a\\tb\\\\\", null, false] | @tsv"], "", "a\\tb\\\\\t\tfalse\n");
+        check(&["-n", "2 | IN(1, 2), IN(3)"], "", "true\nfalse\n");
+        check(&["-nc", "[{\"id\": 1}] | INDEX(.id)"], "", "{\"1\":{\"id\":1}}\n");
+        check(&["-nc", "[\"a\", 1, null] | join(\"-\")"], "", "\"a-1-\"\n");
+        check(
+            &["-nc", "[{\"name\": \"a\", \"value\": 1}, {\"k\": 2, \"v\": 3}] | from_entries"],
+            "",
+            "{\"a\":1,\"2\":3}\n",
+        );
+        check(&["-c", "[tostream]"], "{\"a\":[1,{}]}", "[[[\"a\",0],1],[[\"a\",1],{}],[[\"a\",1]],[[\"a\"]]]\n");
+        check(&["-c", "fromstream(tostream)"], "{\"a\":[1,{}]} 3", "{\"a\":[1,{}]}\n3\n");
+        check(&["-nc", "setpath([\"a\", 1, \"b\"]; 1)"], "", "{\"a\":[null,{\"b\":1}]}\n");
+        check(&["-nc", "[1, 2, 3, 4] | del(.[0, 2])"], "", "[2,4]\n");
+        check(&["-nc", "{\"a\": 1} | del(.b.c), leaf_paths"], "", "{\"a\":1}\n[\"a\"]\n");
+    }
+
+    #[test]
+    fn computed_numbers_are_plain() {
+        check(&["-nc", "[6 / 3, 10 / 4, 1 / 3, 0.1 + 0.2]"], "", "[2,2.5,0.3333333333333333,0.30000000000000004]\n");
+        check(
+            &["-nc", "[nan, infinite, 10 / 1e7 / 10, 1e10 * 1e10]"],
+            "",
+            "[null,1.7976931348623157e+308,1e-07,1e+20]\n",
+        );
+        check(&["-c", "."], "[1.0,1.50,100000000000000000001]", "[1.0,1.50,100000000000000000001]\n");
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod awk;
 mod cli;
 mod cmp;
 mod column;
+mod dd;
 mod diff;
 mod du;
 mod env;
@@ -19,6 +20,7 @@ mod link;
 mod posix;
 mod sed;
 mod small;
+mod sort;
 mod stat;
 mod table;
 mod tar_command;
@@ -36,6 +38,7 @@ fn main() {
     let mut arguments: Vec<_> = std::env::args_os().collect();
     let path = arguments.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let name = path.rsplit('/').next().unwrap_or_default();
+    cli::keep_equals(name, &mut arguments);
     let code = match table::find(name).map(|command| &command.run) {
         Some(Run::Uutils(messages, main)) => {
             // Their crate for temporary files asks the standard library where to put them, which panics on WASI.

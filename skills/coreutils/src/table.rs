@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use crate::awk;
 use crate::cmp;
 use crate::column;
+use crate::dd;
 use crate::diff;
 use crate::du;
 use crate::env;
@@ -14,6 +15,7 @@ use crate::gzip;
 use crate::jq;
 use crate::sed;
 use crate::small;
+use crate::sort;
 use crate::stat;
 use crate::tar_command;
 use crate::timeout;
@@ -71,7 +73,7 @@ static COMMANDS: &[Command] = &[
     uutils("csplit", "csplit", uu_csplit::uumain),
     uutils("cut", "cut", uu_cut::uumain),
     uutils("date", "date", uu_date::uumain),
-    uutils("dd", "dd", uu_dd::uumain),
+    own("dd", dd::main),
     own("diff", diff::main),
     uutils("dir", "ls", uu_dir::uumain),
     uutils("dircolors", "dircolors", uu_dircolors::uumain),
@@ -132,7 +134,7 @@ static COMMANDS: &[Command] = &[
     uutils("shred", "shred", uu_shred::uumain),
     uutils("shuf", "shuf", uu_shuf::uumain),
     uutils("sleep", "sleep", uu_sleep::uumain),
-    uutils("sort", "sort", uu_sort::uumain),
+    own("sort", sort::main),
     uutils("split", "split", uu_split::uumain),
     own("stat", stat::main),
     own("strings", small::strings),

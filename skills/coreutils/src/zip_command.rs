@@ -244,3 +244,71 @@ pub fn unzip(arguments: Vec<String>) -> i32 {
         Ok(code)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unpacked(entries: &[(&str, &[u8])], more: &[&str]) -> (tempfile::TempDir, i32) {
+        let base = tempfile::tempdir().unwrap();
+        let archive = base.path().join("a.zip");
+        let mut writer = ZipWriter::new(File::create(&archive).unwrap());
+        for (name, content) in entries {
+            writer.start_file(*name, SimpleFileOptions::default()).unwrap();
+            writer.write_all(content).unwrap();
+        }
+        writer.finish().unwrap();
+        let code = unzip_into(&base, more);
+        (base, code)
+    }
+
+    fn unzip_into(base: &tempfile::TempDir, more: &[&str]) -> i32 {
+        let path = |name: &str| base.path().join(name).to_str().unwrap().to_owned();
+        let mut arguments = vec!["unzip".into(), "-q".into(), path("a.zip"), "-d".into(), path("in")];
+        arguments.extend(more.iter().map(|argument| argument.to_string()));
+        unzip(arguments)
+    }
+
+    #[test]
+    fn names_stay_in_the_directory() {
+        let (base, code) = unpacked(&[("../evil", b"x"), ("/absolute", b"y"), ("a/b", b"z")], &[]);
+        assert_eq!(code, 2);
+        assert!(!base.path().join("evil").exists() && !Path::new("/absolute").exists());
+        assert_eq!(std::fs::read(base.path().join("in/absolute")).unwrap(), b"y");
+        assert_eq!(std::fs::read(base.path().join("in/a/b")).unwrap(), b"z");
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        let (base, _) = unpacked(&[("l/evil", b"x")], &["none"]);
+        std::fs::create_dir(base.path().join("outside")).unwrap();
+        std::fs::create_dir(base.path().join("in")).unwrap();
+        crate::link::symlink(Path::new("../outside"), &base.path().join("in/l")).unwrap();
+        assert_eq!(unzip_into(&base, &[]), 2);
+        assert_eq!(base.path().join("outside").read_dir().unwrap().count(), 0);
+    }
+
+    #[test]
+    fn codes_say_what_happened() {
+        let (base, code) = unpacked(&[("a", b"x")], &[]);
+        assert_eq!(code, 0);
+        assert_eq!(unzip_into(&base, &[]), 1);
+        assert_eq!(unzip_into(&base, &["-o"]), 0);
+        assert_eq!(unzip_into(&base, &["b"]), 11);
+        std::fs::write(base.path().join("a.zip"), "no archive").unwrap();
+        assert_eq!(unzip_into(&base, &[]), 9);
+    }
+
+    #[test]
+    fn what_is_cut_off_or_changed_is_an_error() {
+        let content = [7; 5000];
+        let (base, _) = unpacked(&[("a", &content)], &[]);
+        let archive = base.path().join("a.zip");
+        let mut bytes = std::fs::read(&archive).unwrap();
+        bytes[35] ^= 0xff;
+        std::fs::write(&archive, &bytes).unwrap();
+        assert_ne!(unzip_into(&base, &["-o"]), 0);
+        std::fs::write(&archive, &bytes[..bytes.len() / 2]).unwrap();
+        assert_ne!(unzip_into(&base, &["-o"]), 0);
+    }
+}
