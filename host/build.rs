@@ -1,7 +1,7 @@
 //! Builds the bundled guests and writes three lists: the skills that `skill/installed.rs` includes, the compiled
 //! commands that `exec/embedded.rs` includes, and the files that `kiso skill new` writes.
 
-#[path = "src/exec/compile.rs"]
+#[path = "src/skill/compile.rs"]
 mod compile;
 #[path = "../build/guests.rs"]
 mod guests;
@@ -9,6 +9,7 @@ mod guests;
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
+use wasmtime::Engine;
 
 /// In the order of a listing.
 const BUNDLED: [&str; 4] = ["chart", "data", "feed", "fetch"];
@@ -25,13 +26,16 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let components = guests::build(&root.join("skills"), &root.join("target/guests"));
 
+    let compiler = compiler(compile::SKILL_RESERVATION);
     let mut list = String::from("/// The skills inside the binary.\npub static BUNDLED: &[Bundled] = &[\n");
     for name in BUNDLED {
         let wasm = components.join(format!("{name}.wasm"));
+        let code = compiled(&compiler, &components, name);
         let manifest = root.join("skills").join(name).join("kiso.toml");
         writeln!(
             list,
-            "    Bundled {{ name: {name:?}, manifest: include_str!({manifest:?}), wasm: include_bytes!({wasm:?}) }},"
+            "    Bundled {{\n        name: {name:?},\n        manifest: include_str!({manifest:?}),\n        \
+             wasm: include_bytes!({wasm:?}),\n        code: include_bytes!({code:?}),\n    }},"
         )
         .expect("a string takes any text");
     }
@@ -39,7 +43,7 @@ fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     std::fs::write(out.join("bundled.rs"), list).expect("OUT_DIR can be written");
 
-    let commands = compiled(&components) + &coreutils_names(&root.join("skills/coreutils/src/table.rs"));
+    let commands = commands(&components) + &coreutils_names(&root.join("skills/coreutils/src/table.rs"));
     std::fs::write(out.join("commands.rs"), commands).expect("OUT_DIR can be written");
 
     let mut templates = String::new();
@@ -55,36 +59,43 @@ fn main() {
     std::fs::write(out.join("templates.rs"), templates).expect("OUT_DIR can be written");
 }
 
-/// Compiles the commands for the target, so that nobody waits for it at run time, and lists them.
-///
-/// What was compiled is kept beside the guests under a name that holds everything it depends on: a build that changed
-/// something else takes it as it is.
-fn compiled(components: &Path) -> String {
-    let target = std::env::var("TARGET").expect("cargo sets TARGET");
-    let engine = compiler(&target);
+/// The commands as statics.
+fn commands(components: &Path) -> String {
+    let compiler = compiler(compile::EXEC_RESERVATION);
     let mut list = String::new();
     for name in COMMANDS {
-        let wasm = components.join(format!("{name}.wasm"));
-        let bytes = std::fs::read(&wasm).unwrap_or_else(|e| panic!("{}: {e}", wasm.display()));
-        let mut hasher = DefaultHasher::new();
-        bytes.hash(&mut hasher);
-        engine.precompile_compatibility_hash().hash(&mut hasher);
-        let compiled = components.join(format!("{name}-{target}-{:016x}.cwasm", hasher.finish()));
-        if !compiled.exists() {
-            forget_older(components, &format!("{name}-{target}-"));
-            let code = engine.precompile_component(&bytes).unwrap_or_else(|e| panic!("{name} does not compile: {e:#}"));
-            let temporary = compiled.with_extension(format!("{}.tmp", std::process::id()));
-            std::fs::write(&temporary, code).expect("the target directory can be written");
-            std::fs::rename(&temporary, &compiled).expect("the target directory can be written");
-        }
+        let code = compiled(&compiler, components, name);
         writeln!(
             list,
-            "/// Compiled `skills/{name}`.\npub static {}: &Aligned<[u8]> =\n    &Aligned {{ _align: [], code: *include_bytes!({compiled:?}) }};",
+            "/// Compiled `skills/{name}`.\npub static {}: &Aligned<[u8]> =\n    \
+             &Aligned {{ _align: [], code: *include_bytes!({code:?}) }};",
             name.to_uppercase()
         )
         .expect("a string takes any text");
     }
     list
+}
+
+/// Compiles a component for the target, so that nobody waits for it at run time, and returns the file.
+///
+/// What was compiled is kept beside the guests under a name that holds everything it depends on: a build that changed
+/// something else takes it as it is.
+fn compiled(compiler: &Engine, components: &Path, name: &str) -> PathBuf {
+    let target = target();
+    let wasm = components.join(format!("{name}.wasm"));
+    let bytes = std::fs::read(&wasm).unwrap_or_else(|e| panic!("{}: {e}", wasm.display()));
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    compiler.precompile_compatibility_hash().hash(&mut hasher);
+    let file = components.join(format!("{name}-{target}-{:016x}.cwasm", hasher.finish()));
+    if !file.exists() {
+        forget_older(components, &format!("{name}-{target}-"));
+        let code = compiler.precompile_component(&bytes).unwrap_or_else(|e| panic!("{name} does not compile: {e:#}"));
+        let temporary = file.with_extension(format!("{}.tmp", std::process::id()));
+        std::fs::write(&temporary, code).expect("the target directory can be written");
+        std::fs::rename(&temporary, &file).expect("the target directory can be written");
+    }
+    file
 }
 
 /// The names that `coreutils` answers to, read from its table: one command in a line.
@@ -101,16 +112,20 @@ fn coreutils_names(table: &Path) -> String {
 }
 
 /// An engine that compiles for the target's baseline rather than for this machine: the binary may be copied to another.
-fn compiler(target: &str) -> wasmtime::Engine {
-    let mut settings = compile::settings();
-    settings.target(target).unwrap_or_else(|e| panic!("wasmtime cannot compile for {target}: {e:#}"));
+fn compiler(memory_reservation: u64) -> Engine {
+    let (target, mut settings) = (target(), compile::settings(memory_reservation));
+    settings.target(&target).unwrap_or_else(|e| panic!("wasmtime cannot compile for {target}: {e:#}"));
     if target.starts_with("x86_64") {
         for feature in ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt"] {
             // SAFETY: the engine that loads the code refuses it on a processor without the feature.
             unsafe { settings.cranelift_flag_enable(feature) };
         }
     }
-    wasmtime::Engine::new(&settings).unwrap_or_else(|e| panic!("wasmtime cannot compile for {target}: {e:#}"))
+    Engine::new(&settings).unwrap_or_else(|e| panic!("wasmtime cannot compile for {target}: {e:#}"))
+}
+
+fn target() -> String {
+    std::env::var("TARGET").expect("cargo sets TARGET")
 }
 
 fn forget_older(dir: &Path, prefix: &str) {

@@ -13,13 +13,12 @@
 //!                                               └───────────┘
 //! ```
 //!
-//! In reading order: [`engine`] holds the compiled components ([`compile`], [`embedded`]), [`task`] what all processes of
+//! In reading order: [`engine`] holds the compiled components ([`embedded`]), [`task`] what all processes of
 //! a line share ([`limiter`], [`dirs`], [`output`]), [`process`] is one instance, [`commands`] finds what implements a
 //! name, [`channel`] and [`streams`] are what processes read and write, [`spawn`] is what guests ask for ([`wit`]).
 
 mod channel;
 mod commands;
-mod compile;
 mod dirs;
 mod embedded;
 mod engine;
@@ -210,6 +209,21 @@ impl Exec {
             ..Used::default()
         };
         Ok(done(&task, ended, (&stdout, &stderr), used))
+    }
+
+    /// Loads the shell and all bundled commands, and tells how many commands there are.
+    pub fn check(&self) -> Result<usize, ExecError> {
+        let load = || {
+            let engine = self.engine()?;
+            engine
+                .shell()
+                .map(drop)
+                .and_then(|()| engine.coreutils().map(drop))
+                .and_then(|()| engine.js().map(drop))
+                .map_err(|e| anyhow::anyhow!("{e:#}"))?;
+            anyhow::Ok(self.commands().len())
+        };
+        load().map_err(|e| ExecError(format!("{e:#}")))
     }
 
     /// Every command there is, for completion.

@@ -5,7 +5,9 @@
 //! one call. This file ties them together: find a tool, check its arguments, load it once, call it.
 
 mod args;
+mod as_command;
 mod cache;
+pub mod compile;
 mod ctx;
 mod engine;
 mod entry;
@@ -23,16 +25,18 @@ mod values;
 mod wit;
 
 pub use self::args::{from_words, near_names};
+pub use self::as_command::{BrokenPipe, CommandStreams};
 pub use self::ctx::{Observer, Quiet};
 pub use self::error::{Blame, SkillError};
 pub use self::install::{Candidate, GrantChoice};
 pub use self::installed::{Installed, Place, Tool};
-pub use self::instance::{Answer, BrokenPipe, CommandStreams, Ended};
+pub use self::instance::{Answer, Ended};
 pub use self::limits::{Limit, LimitHit};
 pub use self::loader::Shape;
 
 /// What the sandbox of exec tasks has in common with that of skills.
 pub mod sandbox {
+    pub use super::compile::{EXEC_RESERVATION, settings};
     pub use super::engine::Ticker;
     pub use super::host::{ChargedFiles, Quota, charge_files};
 }
@@ -232,7 +236,7 @@ impl Skills {
         let given = self.given(&skill.manifest, tool, &allowed, Value::Null, &caller, Keep::Disk)?;
         let entry = self.load(skill).await?;
         let sandbox = self.sandbox().map_err(|e| SkillError::host(tool, e))?;
-        instance::call_as_command(sandbox, &entry, given, streams).await
+        as_command::call(sandbox, &entry, given, streams).await
     }
 
     /// The quota of an exec task in a session's workspace.
@@ -249,7 +253,7 @@ impl Skills {
     /// SHA-256 of the component, in hexadecimal.
     pub fn digest(&self, skill: &Installed) -> String {
         match &skill.place {
-            Place::Binary(bytes) => cache::Digest::of(bytes).to_string(),
+            Place::Binary(bundled) => cache::Digest::of(bundled.wasm).to_string(),
             Place::Home { digest, .. } => digest.clone(),
         }
     }
@@ -320,6 +324,11 @@ impl Skills {
 
     fn load_blocking(&self, skill: &Installed) -> anyhow::Result<Entry> {
         let sandbox = self.sandbox()?;
+        if let Place::Binary(bundled) = &skill.place
+            && let Some(component) = cache::of_binary(sandbox, bundled)
+        {
+            return entry(sandbox, &component, skill.shape).map(|(entry, _)| entry).map_err(anyhow::Error::msg);
+        }
         let wasm = skill.wasm()?;
         if let Place::Home { path, digest } = &skill.place {
             let found = cache::Digest::of(&wasm).to_string();

@@ -14,6 +14,7 @@ fn doctor_looks_at_everything() {
         "ok   clock",
         "ok   store",
         "ok   models",
+        "ok   exec: the shell and",
         "ok   skill data",
         "ok   skill echo",
     ]);

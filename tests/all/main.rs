@@ -5,6 +5,7 @@ mod harness;
 mod bad_input;
 mod cache;
 mod commands;
+mod exec;
 mod foreign;
 mod guests;
 mod house;

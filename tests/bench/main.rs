@@ -4,6 +4,7 @@
 //!   settings but without limits, quota, log, and outcome
 //! - a skill call against starting Python (`python3 -c pass`)
 //! - a start of `kiso` that compiles (cold) against one that finds its cache (warm), against starting `/bin/true`
+//! - command lines in the sandbox against the host's own `sh -c`
 //! - resident memory of a process that has called 20 skills and waits
 //!
 //! Each figure is the minimum and the median of many repetitions. Nothing here is a limit: the machine is shared.
@@ -23,6 +24,8 @@ use tempfile::TempDir;
 use wasmtime::component::{Component, Linker, ResourceTable};
 use wasmtime::{Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+mod exec;
 
 mod bare {
     wasmtime::component::bindgen!({
@@ -65,6 +68,7 @@ fn main() {
         row("kiso, warm: start, call `echo`, end", warm, Some((quick, "× /bin/true")));
     }
     row("kiso, cold: the same, compiling `echo`", cold, Some((warm, "× warm")));
+    runtime.block_on(exec::rows());
     println!("| resident memory, 20 skills loaded and called, idle | {} MiB | | |", resident >> 20);
 }
 

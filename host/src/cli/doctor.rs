@@ -4,6 +4,7 @@ use super::show::{Show, size};
 use super::{Exit, Failure, Shared, block_on};
 use crate::config::Config;
 use crate::drive::Models;
+use crate::exec::Exec;
 use crate::home::Home;
 use crate::llm::Role;
 use crate::skill::{Quiet, Skills};
@@ -51,7 +52,9 @@ impl Doctor {
             );
         }
         let (Some(config), Some(store)) = (config, store) else { return Ok(report.worst) };
-        let skills = Skills::new(home, config, store.clone(), Arc::new(Quiet));
+        let skills = Skills::new(home.clone(), config.clone(), store.clone(), Arc::new(Quiet));
+        let exec = Exec::new(home, config, skills.clone()).check();
+        report.check("exec", exec.map(|n| ((), format!("the shell and {n} commands load"))).map_err(Failure::from));
         for skill in skills.list() {
             match skill {
                 Err(error) => drop(report.check::<()>("skill", Err(error.into()))),

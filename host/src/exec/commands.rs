@@ -12,6 +12,8 @@ use std::sync::Arc;
 /// What implements a command.
 #[derive(Debug, Clone)]
 pub enum Program {
+    /// A shell of its own, started by a command such as `xargs sh -c`.
+    Shell,
     Coreutils,
     Js,
     Skill(Arc<Installed>),
@@ -25,6 +27,9 @@ pub struct Commands {
     pub locale: String,
     pub secrets: Secrets,
 }
+
+/// Names that scripts call a shell by.
+const SHELLS: [&str; 3] = ["bash", "dash", "sh"];
 
 /// A name without the directory that a habit put before it: `/bin/ls`, `/usr/bin/env`.
 pub fn plain_name(name: &str) -> &str {
@@ -41,6 +46,7 @@ pub fn names(skills: &Skills) -> Vec<String> {
     let mut names: Vec<String> = commands.map(|skill| skill.name().to_string()).collect();
     names.extend(COREUTILS_NAMES.iter().map(|name| (*name).to_owned()));
     names.push("js".to_owned());
+    names.extend(SHELLS.map(str::to_owned));
     names.sort();
     names.dedup();
     names
@@ -50,6 +56,9 @@ impl Commands {
     /// What a name stands for.
     pub fn find(&self, name: &str) -> Option<Program> {
         let name = plain_name(name);
+        if SHELLS.contains(&name) {
+            return Some(Program::Shell);
+        }
         if is_coreutils(name) {
             return Some(Program::Coreutils);
         }

@@ -124,12 +124,6 @@ fn lexical(path: &str) -> Option<PathBuf> {
     Some(Path::new("/").join(parts.join("/")))
 }
 
-impl From<Errno> for io::Error {
-    fn from(errno: Errno) -> Self {
-        io::Error::other(errno.name())
-    }
-}
-
 /// What a directory of this machine that cannot be used is told as.
 pub fn unusable(at: &str, path: &Path, error: &io::Error) -> String {
     format!("the directory {} for {at} cannot be opened: {} ({error})", path.display(), errno(error).name())

@@ -1,13 +1,12 @@
 //! The engine of exec tasks: apart from that of skills, because compiled commands only fit one set of settings and a
 //! task needs many small instances where a call of a skill needs one large one.
 
-use super::compile::{MEMORY_RESERVATION, settings};
 use super::embedded::{self, Aligned, InPlace};
 use super::process::Ctx;
 use super::wit::ShPre;
 use super::wit::kiso::exec::spawn;
 use crate::config::Exec as ExecConfig;
-use crate::skill::sandbox::{Ticker, charge_files};
+use crate::skill::sandbox::{EXEC_RESERVATION, Ticker, charge_files, settings};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -18,7 +17,7 @@ use wasmtime::{InstanceAllocationStrategy, PoolingAllocationConfig};
 use wasmtime_wasi::p2::bindings::CommandPre;
 
 /// Stack of a process. Larger than a skill's: parsers and `sort` recurse.
-pub const STACK_BYTES: usize = 1 << 20;
+pub const STACK_BYTES: usize = 4 << 20;
 /// Core modules in one of the bundled components: the program, and what binds it to its imports.
 const MODULES: u32 = 8;
 /// Elements of a table: the functions whose address is taken, some ten thousand in `coreutils`.
@@ -163,7 +162,7 @@ fn pooled(config: &ExecConfig) -> anyhow::Result<wasmtime::Config> {
         .total_memories(processes)
         .max_memories_per_component(1)
         .max_memories_per_module(1)
-        .max_memory_size(usize::try_from(MEMORY_RESERVATION)?)
+        .max_memory_size(usize::try_from(EXEC_RESERVATION)?)
         .total_tables(processes * 2)
         .max_tables_per_component(2)
         .max_tables_per_module(2)
@@ -173,7 +172,7 @@ fn pooled(config: &ExecConfig) -> anyhow::Result<wasmtime::Config> {
         .table_keep_resident(64 << 10)
         .async_stack_keep_resident(64 << 10)
         .max_unused_warm_slots(16);
-    let mut engine = settings();
+    let mut engine = settings(EXEC_RESERVATION);
     engine
         .max_wasm_stack(STACK_BYTES)
         // Host functions run on the same stack; they need room of their own.

@@ -113,10 +113,22 @@ pub struct Ctx {
     pub table: ResourceTable,
     pub task: Arc<Task>,
     pub process: Arc<Process>,
-    /// What `inherited` hands out.
-    pub channels: BTreeMap<u32, Channel>,
+    /// What `inherited` gives out.
+    channels: BTreeMap<u32, Channel>,
+    /// Whether `inherited` hands channels over, so that a pipe ends when the process closes its end.
+    hands_over: bool,
     share: Share,
     listings: Vec<u32>,
+}
+
+impl Ctx {
+    /// The channels that it was started with. A shell takes them over; a command's standard streams hold them anyway.
+    pub fn inherited(&mut self) -> BTreeMap<u32, Channel> {
+        match self.hands_over {
+            true => std::mem::take(&mut self.channels),
+            false => self.channels.clone(),
+        }
+    }
 }
 
 impl WasiView for Ctx {
@@ -139,13 +151,26 @@ impl ChargedFiles for Ctx {
     }
 }
 
+/// How a process reaches its channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Streams {
+    /// Through `kiso:exec` alone.
+    Shell,
+    /// As standard streams.
+    Command,
+}
+
 /// A store with the process's limits.
-pub fn store(task: &Arc<Task>, process: &Arc<Process>, given: Given) -> wasmtime::Result<Store<Ctx>> {
+pub fn store(task: &Arc<Task>, process: &Arc<Process>, given: Given, streams: Streams) -> wasmtime::Result<Store<Ctx>> {
     let mut wasi = WasiCtx::builder();
-    wasi.stdin(Stdio(given.channel(0)))
-        .stdout(Stdio(given.channel(1)))
-        .stderr(Stdio(given.channel(2)))
-        .args(&given.argv)
+    match streams {
+        // It would hold the ends of pipes open that it closes itself. A panic can still be heard.
+        Streams::Shell => wasi.stderr(Stdio(given.channel(2))),
+        Streams::Command => {
+            wasi.stdin(Stdio(given.channel(0))).stdout(Stdio(given.channel(1))).stderr(Stdio(given.channel(2)))
+        }
+    };
+    wasi.args(&given.argv)
         .envs(&given.env)
         .initial_cwd(&given.cwd)
         .allow_tcp(false)
@@ -164,6 +189,7 @@ pub fn store(task: &Arc<Task>, process: &Arc<Process>, given: Given) -> wasmtime
         task: task.clone(),
         process: process.clone(),
         channels: given.channels,
+        hands_over: streams == Streams::Shell,
         listings: Vec::new(),
     };
     let mut store = Store::new(task.engine.wasmtime(), ctx);

@@ -1,7 +1,7 @@
 //! `kiso:exec/spawn`: what the shell and some commands ask of the host.
 
 use super::channel::{Channel, Refused, pipe};
-use super::commands::plain_name;
+use super::commands::{Program, plain_name};
 use super::process::{Child, Ctx, Given};
 use super::task::Work;
 use super::wit::kiso::exec::spawn::{Command, Errno, Host, HostChannel, HostProcess, Mode, Refusal};
@@ -26,6 +26,11 @@ fn answer<T>(result: Result<T, Refused>) -> Answer<T> {
 }
 
 impl Ctx {
+    /// Fails when the task has reached a limit: what waited for the command that did must not go on to the next one.
+    fn go_on(&self) -> wasmtime::Result<()> {
+        self.task.limit().map_or(Ok(()), |hit| Err(hit.into()))
+    }
+
     fn collect(&self, channels: Vec<(u32, Resource<Channel>)>) -> wasmtime::Result<BTreeMap<u32, Channel>> {
         if channels.len() > MAX_CHANNELS {
             wasmtime::bail!("a process gets at most {MAX_CHANNELS} channels");
@@ -49,8 +54,7 @@ impl Host for Ctx {
     }
 
     fn inherited(&mut self) -> wasmtime::Result<Vec<(u32, Resource<Channel>)>> {
-        // Handed over, not kept: a pipe only ends when the process itself closes its end.
-        let channels = std::mem::take(&mut self.channels);
+        let channels = Ctx::inherited(self);
         channels.into_iter().map(|(number, channel)| Ok((number, self.table.push(channel)?))).collect()
     }
 
@@ -62,7 +66,16 @@ impl Host for Ctx {
             return Ok(Err(Refusal::Unknown(self.task.commands.near(&name))));
         };
         argv[0] = name;
-        let process = self.task.start(&self.process, program, Given { argv, env, cwd, channels })?;
+        let given = Given { argv, env, cwd, channels };
+        let process = match program {
+            Program::Shell => {
+                // It reads its own options: `sh -c`, `sh FILE`.
+                let (source, args) = (format!("{} \"$@\"", given.argv[0]), given.argv[1..].to_vec());
+                let work = Work::Line { source, state: Vec::new(), args, partial: false };
+                self.task.start_shell(Some(&self.process), work, given)?.0
+            }
+            Program::Coreutils | Program::Js | Program::Skill(_) => self.task.start(&self.process, program, given)?,
+        };
         Ok(Ok(self.table.push(process)?))
     }
 
@@ -127,12 +140,16 @@ impl HostProcess for Ctx {
 
     async fn wait(&mut self, process: Resource<Child>) -> wasmtime::Result<u8> {
         let process = self.table.get(&process)?.clone();
-        Ok(process.wait().await)
+        let code = process.wait().await;
+        self.go_on()?;
+        Ok(code)
     }
 
     async fn wait_for(&mut self, process: Resource<Child>, milliseconds: u64) -> wasmtime::Result<Option<u8>> {
         let process = self.table.get(&process)?.clone();
-        Ok(tokio::time::timeout(Duration::from_millis(milliseconds), process.wait()).await.ok())
+        let code = tokio::time::timeout(Duration::from_millis(milliseconds), process.wait()).await.ok();
+        self.go_on()?;
+        Ok(code)
     }
 
     fn kill(&mut self, process: Resource<Child>) -> wasmtime::Result<()> {

@@ -5,14 +5,16 @@ use super::commands::{Commands, Program};
 use super::dirs::Dirs;
 use super::engine::Engine;
 use super::limiter::{Memory, Share};
-use super::process::{Given, Process, Running, exit_code, run_command, store};
+use super::process::{Ctx, Given, Process, Running, Streams, exit_code, run_command, store};
 use super::wit::exports::kiso::exec::shell::Ended;
+use crate::skill::BrokenPipe;
 use crate::skill::limits::{Budget, HitCell, Limit, LimitHit, Of};
 use crate::skill::sandbox::Quota;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
+use wasmtime_wasi::p2::bindings::CommandPre;
 
 /// A task while it runs.
 #[derive(Debug)]
@@ -152,7 +154,9 @@ impl Task {
             let stderr = given.channel(2);
             let title = running.process.title.clone();
             let result = match program {
-                Program::Coreutils | Program::Js => bundled(&task, &running.process, program, given).await,
+                Program::Coreutils => command(&task, &running.process, task.engine.coreutils(), given).await,
+                Program::Js => command(&task, &running.process, task.engine.js(), given).await,
+                Program::Shell => unreachable!("a shell is started by `start_shell`"),
                 Program::Skill(skill) => Ok(task.commands.run_skill(&skill, given, &stderr).await),
             };
             running.code = task.close(&title, &stderr, result).await;
@@ -189,9 +193,10 @@ impl Task {
 
     /// The code of what a process came to; the first that reached a limit is to blame.
     async fn close(&self, title: &str, stderr: &Channel, result: wasmtime::Result<u8>) -> u8 {
-        let failed = result.is_err();
+        // Its neighbours in a pipeline end too, because nobody reads them any more.
+        let blamed = result.as_ref().is_err_and(|error| error.downcast_ref::<BrokenPipe>().is_none());
         let code = exit_code(self, title, stderr, result).await;
-        if failed && self.limit().is_some() {
+        if blamed && self.limit().is_some() {
             let _ = self.culprit.set(title.to_owned());
             self.changed.notify_waiters();
         }
@@ -259,12 +264,13 @@ impl Drop for Task {
     }
 }
 
-async fn bundled(task: &Arc<Task>, process: &Arc<Process>, program: Program, given: Given) -> wasmtime::Result<u8> {
-    let pre = match program {
-        Program::Js => task.engine.js()?,
-        _ => task.engine.coreutils()?,
-    };
-    run_command(pre, store(task, process, given)?).await
+async fn command(
+    task: &Arc<Task>,
+    process: &Arc<Process>,
+    pre: wasmtime::Result<&CommandPre<Ctx>>,
+    given: Given,
+) -> wasmtime::Result<u8> {
+    run_command(pre?, store(task, process, given, Streams::Command)?).await
 }
 
 async fn shell(
@@ -274,7 +280,7 @@ async fn shell(
     given: Given,
 ) -> wasmtime::Result<(u8, Option<Ended>)> {
     let (env, cwd) = (given.env.clone(), given.cwd.clone());
-    let mut store = store(task, process, given)?;
+    let mut store = store(task, process, given, Streams::Shell)?;
     let instance = task.engine.shell()?.instantiate_async(&mut store).await?;
     let shell = instance.kiso_exec_shell();
     match work {

@@ -68,10 +68,19 @@ impl Task {
     pub fn label(&self) -> String {
         match (self.kind, &self.skill) {
             (TaskKind::Skill, Some(skill)) => format!("skill {skill}"),
+            (TaskKind::Exec, _) => {
+                let line = self.detail.lines().next().unwrap_or_default().trim();
+                let cut = line.char_indices().nth(MAX_LABEL).map_or(line.len(), |(at, _)| at);
+                let more = if cut < self.detail.trim().len() { "…" } else { "" };
+                format!("$ {}{more}", &line[..cut])
+            }
             (kind, _) => kind.name().to_owned(),
         }
     }
 }
+
+/// Most characters of a command line that a label shows.
+const MAX_LABEL: usize = 60;
 
 /// What the planner wants done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@
 //! engine that it was compiled for. Anything else is thrown away and compiled again.
 
 use super::engine::Sandbox;
+use super::installed::Bundled;
 use crate::home::Home;
 use ring::{digest, hmac};
 use std::path::PathBuf;
@@ -55,6 +56,12 @@ pub fn load(sandbox: &Sandbox, home: &Home, wasm: &[u8]) -> wasmtime::Result<(Co
         tracing::warn!(%error, "skill.cache could not be written");
     }
     Ok((component, Origin::Compiled))
+}
+
+/// A bundled skill's code as it was compiled with the program; none where this engine has other settings.
+pub fn of_binary(sandbox: &Sandbox, bundled: &Bundled) -> Option<Component> {
+    // SAFETY: `build.rs` made these bytes with `Engine::precompile_component`, and they are part of the program.
+    unsafe { Component::deserialize(sandbox.engine(), bundled.code) }.ok()
 }
 
 /// Whether [`load`] would find a file for this component, valid or not.

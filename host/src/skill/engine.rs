@@ -1,6 +1,7 @@
 //! The one wasmtime engine of the process: how it is sized, the ticker that interrupts guests, and the linker that
 //! says what a guest may import.
 
+use super::compile;
 use super::ctx::Ctx;
 use super::host;
 use super::limits::MEMORIES;
@@ -10,9 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use wasmtime::component::Linker;
-use wasmtime::{
-    Config, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig, ProfilingStrategy, Strategy,
-};
+use wasmtime::{Config, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig, ProfilingStrategy};
 
 /// How often a spinning guest gives its thread back. Ten a second would do for deadlines; a hundred keeps ten spinning
 /// guests on two cores from delaying everybody else by more than a blink.
@@ -120,17 +119,9 @@ fn settings(config: &EngineConfig) -> anyhow::Result<Config> {
         .async_stack_keep_resident(16 << 10)
         .max_unused_warm_slots(calls);
 
-    let mut engine = Config::new();
+    let mut engine = compile::settings(config.max_memory_mib << 20);
     engine
-        .strategy(Strategy::Cranelift)
         .profiler(ProfilingStrategy::None)
-        .wasm_component_model(true)
-        .concurrency_support(false)
-        .epoch_interruption(true)
-        .memory_init_cow(true)
-        .memory_reservation(config.max_memory_mib << 20)
-        .memory_reservation_for_growth(0)
-        .memory_guard_size(64 << 10)
         .max_wasm_stack(stack_bytes)
         // Host functions run on the same stack; they need room of their own.
         .async_stack_size(stack_bytes + (512 << 10))

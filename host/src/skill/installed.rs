@@ -18,6 +18,8 @@ pub struct Bundled {
     pub name: &'static str,
     pub manifest: &'static str,
     pub wasm: &'static [u8],
+    /// The same, compiled for the default settings.
+    pub code: &'static [u8],
 }
 
 /// A skill that can be called.
@@ -37,7 +39,7 @@ pub struct Installed {
 #[derive(Debug, Clone)]
 pub enum Place {
     /// Inside the binary.
-    Binary(&'static [u8]),
+    Binary(&'static Bundled),
     /// In the home, with the SHA-256 that it had when it was installed.
     Home { path: PathBuf, digest: String },
 }
@@ -79,7 +81,7 @@ impl Installed {
     /// The component's bytes.
     pub fn wasm(&self) -> std::io::Result<Cow<'static, [u8]>> {
         match &self.place {
-            Place::Binary(bytes) => Ok(Cow::Borrowed(bytes)),
+            Place::Binary(bundled) => Ok(Cow::Borrowed(bundled.wasm)),
             Place::Home { path, .. } => Ok(Cow::Owned(std::fs::read(path)?)),
         }
     }
@@ -90,7 +92,7 @@ impl Installed {
             Manifest::parse(MANIFEST, bundled.manifest).expect("a bundled manifest was checked by the tests");
         debug_assert_eq!(manifest.name.as_str(), bundled.name, "host/build.rs names the folder");
         let tools = tools(&manifest, Shape::Skill, Vec::new()).expect("a bundled schema was checked by the tests");
-        let place = Place::Binary(bundled.wasm);
+        let place = Place::Binary(bundled);
         Self { manifest, shape: Shape::Skill, wrapped: false, sdk: None, tools, place }
     }
 

@@ -20,7 +20,6 @@ use std::time::Instant;
 use wasmtime::component::types::ComponentFunc;
 use wasmtime::component::{ComponentExportIndex, InstancePre, ResourceTable, ResourceTableError, Val};
 use wasmtime::{CallHook, Store as Instances, Trap};
-use wasmtime_wasi::cli::{StdinStream, StdoutStream};
 use wasmtime_wasi::p2::bindings::CommandPre;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx, WasiCtxBuilder};
@@ -165,78 +164,8 @@ pub async fn call(sandbox: &Sandbox, entry: &Entry, given: Given) -> Ended {
     Ended { result, log, stdout, stderr, used }
 }
 
-/// What ends a process that writes to a pipe that nobody reads.
-#[derive(Debug, thiserror::Error)]
-#[error("nobody reads its output any more")]
-pub struct BrokenPipe;
-
-impl BrokenPipe {
-    /// 128 + SIGPIPE.
-    pub const CODE: u8 = 141;
-}
-
-/// The streams and words of a skill that runs as a command of a command line.
-#[derive(Debug)]
-pub struct CommandStreams<I, O> {
-    pub argv: Vec<String>,
-    /// Absolute, as the shell has it.
-    pub cwd: String,
-    pub stdin: I,
-    pub stdout: O,
-    pub stderr: O,
-}
-
-/// Runs a skill of the command shape as a command, and returns its exit code.
-pub async fn call_as_command<I, O>(
-    sandbox: &Sandbox,
-    entry: &Entry,
-    given: Given,
-    streams: CommandStreams<I, O>,
-) -> Result<u8, SkillError>
-where
-    I: StdinStream + 'static,
-    O: StdoutStream + 'static,
-{
-    let Entry::Command(pre) = entry else { unreachable!("the shell starts commands only") };
-    let _slot = sandbox.enter().await;
-    let (skill, budget, hit) = (given.skill.to_string(), given.budget.clone(), HitCell::default());
-    let mut wasi = WasiCtx::builder();
-    wasi.stdin(streams.stdin)
-        .stdout(streams.stdout)
-        .stderr(streams.stderr)
-        .args(&streams.argv)
-        .env("PWD", &streams.cwd)
-        .initial_cwd(&streams.cwd);
-    if let Some(perms) = permissions(given.workspace).filter(|_| streams.cwd == "/work") {
-        // A program that was not written for kiso resolves relative names against this. Not for a directory below: its
-        // name comes from the guest and may be a link by now.
-        let _ = wasi.preopened_dir(&given.work, ".", perms);
-    }
-    let mut store = limited(sandbox, context(given, wasi, &hit)?);
-    let run = async {
-        let instance = pre.instantiate_async(&mut store).await?;
-        instance.wasi_cli_run().call_run(&mut store).await
-    };
-    let result = match tokio::time::timeout(budget.timeout, run).await {
-        Ok(result) => result,
-        Err(_) => return Err(SkillError::limit(&skill, budget.hit(Limit::Time))),
-    };
-    if let Some(hit) = hit.get() {
-        return Err(SkillError::limit(&skill, hit));
-    }
-    match result {
-        Ok(Ok(())) => Ok(0),
-        Ok(Err(())) => Ok(1),
-        Err(error) => match error.downcast_ref::<I32Exit>() {
-            Some(exit) => Ok(u8::try_from(exit.0 & 0xff).unwrap_or(1)),
-            None if error.downcast_ref::<BrokenPipe>().is_some() => Ok(BrokenPipe::CODE),
-            None => Err(Stopped::Trap(error).explain(&skill, &budget, "")),
-        },
-    }
-}
-
 /// A store with the limits that every call has.
-fn limited(sandbox: &Sandbox, ctx: Ctx) -> Instances<Ctx> {
+pub(super) fn limited(sandbox: &Sandbox, ctx: Ctx) -> Instances<Ctx> {
     let mut store = Instances::new(sandbox.engine(), ctx);
     store.limiter(|ctx| &mut ctx.meter);
     store.set_hostcall_fuel(TRANSFER_BYTES);
@@ -284,7 +213,7 @@ impl Ended {
     }
 }
 
-fn permissions(workspace: Workspace) -> Option<FsPerms> {
+pub(super) fn permissions(workspace: Workspace) -> Option<FsPerms> {
     match workspace {
         Workspace::None => None,
         Workspace::Read => Some(FsPerms::ReadOnly),
@@ -293,7 +222,7 @@ fn permissions(workspace: Workspace) -> Option<FsPerms> {
 }
 
 /// Completes what a guest sees, beginning with its streams and arguments.
-fn context(given: Given, mut wasi: WasiCtxBuilder, hit: &HitCell) -> Result<Ctx, SkillError> {
+pub(super) fn context(given: Given, mut wasi: WasiCtxBuilder, hit: &HitCell) -> Result<Ctx, SkillError> {
     wasi.envs(&given.env).allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false).max_random_size(RANDOM_BYTES);
     let perms = permissions(given.workspace);
     if let Some(perms) = perms {
@@ -346,7 +275,7 @@ fn stdin_json(given: &Given) -> String {
 }
 
 /// How a guest can stop without an answer.
-enum Stopped {
+pub(super) enum Stopped {
     /// It returned a failure.
     Failure(types::Failure),
     /// It ended with an exit code other than 0, and this standard output.
@@ -455,7 +384,7 @@ fn plain(value: &Val) -> String {
 
 impl Stopped {
     /// Says what happened, in the order of how sure it is.
-    fn explain(self, skill: &str, budget: &Budget, stderr: &str) -> SkillError {
+    pub(super) fn explain(self, skill: &str, budget: &Budget, stderr: &str) -> SkillError {
         let error = match self {
             Self::Failure(failure) => {
                 let code = cut(&failure.code, 64).chars().filter(|c| !c.is_control()).collect::<String>();

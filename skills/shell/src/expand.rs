@@ -13,7 +13,7 @@ mod lex;
 mod operation;
 mod parameter;
 mod quote;
-mod scan;
+pub(crate) mod scan;
 mod split;
 #[cfg(test)]
 pub(crate) mod tests;

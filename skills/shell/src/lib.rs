@@ -4,7 +4,7 @@
 //! this component again for whatever needs a process of its own: a fork is the shell's `state` as bytes.
 //!
 //! - `parse` and `lower` make a `program` of a source; `print` turns it into text again.
-//! - `run` does lists, pipelines and compound commands, `simple` simple ones; `redirect`, `substitute`, `external` and `job`
+//! - `run` does lists, pipelines and compound commands (`select` that one), `simple` simple ones; `redirect`, `substitute`, `external` and `job`
 //!   are what these need of the host; `builtin` has a file for each family.
 //! - `expand`, `arith`, `pattern` and `condition` say what words mean.
 
@@ -23,6 +23,7 @@ mod program;
 mod redirect;
 mod run;
 mod script;
+mod select;
 mod shell;
 mod simple;
 mod state;

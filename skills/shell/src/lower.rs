@@ -4,9 +4,10 @@ use std::rc::Rc;
 
 use brush_parser::ast::{self, CommandPrefixOrSuffixItem as Piece, SourceLocation};
 
+use crate::parse::mask::Masked;
 use crate::parse::parse;
 use crate::program::{
-    Access, Argument, Assigned, Assignment, CaseItem, Clock, Command, Direction, Item, Kind, Link, List, Pipeline,
+    Access, Argument, Assigned, Assignment, At, CaseItem, Clock, Command, Direction, Item, Kind, Link, List, Pipeline,
     Redirection, Simple, Target, Then,
 };
 
@@ -18,7 +19,7 @@ pub struct Unsupported {
 
 type Lowered<T> = Result<T, Unsupported>;
 
-pub fn program(source: &str, tree: ast::Program) -> Lowered<List> {
+pub fn program(source: &Masked, tree: ast::Program) -> Lowered<List> {
     let items = tree
         .complete_commands
         .into_iter()
@@ -28,11 +29,11 @@ pub fn program(source: &str, tree: ast::Program) -> Lowered<List> {
     Ok(List(items))
 }
 
-fn list(source: &str, tree: ast::CompoundList) -> Lowered<List> {
+fn list(source: &Masked, tree: ast::CompoundList) -> Lowered<List> {
     Ok(List(tree.0.into_iter().map(|tree| item(source, tree)).collect::<Lowered<_>>()?))
 }
 
-fn item(source: &str, ast::CompoundListItem(tree, separator): ast::CompoundListItem) -> Lowered<Item> {
+fn item(source: &Masked, ast::CompoundListItem(tree, separator): ast::CompoundListItem) -> Lowered<Item> {
     let rest = tree.additional.into_iter().map(|linked| match linked {
         ast::AndOr::And(next) => Ok((Link::And, pipeline(source, next)?)),
         ast::AndOr::Or(next) => Ok((Link::Or, pipeline(source, next)?)),
@@ -44,7 +45,7 @@ fn item(source: &str, ast::CompoundListItem(tree, separator): ast::CompoundListI
     })
 }
 
-fn pipeline(source: &str, tree: ast::Pipeline) -> Lowered<Pipeline> {
+fn pipeline(source: &Masked, tree: ast::Pipeline) -> Lowered<Pipeline> {
     Ok(Pipeline {
         time: tree.timed.map(|timed| if timed.is_posix_output() { Clock::Posix } else { Clock::Bash }),
         negated: tree.bang,
@@ -52,8 +53,8 @@ fn pipeline(source: &str, tree: ast::Pipeline) -> Lowered<Pipeline> {
     })
 }
 
-fn command(source: &str, tree: ast::Command) -> Lowered<Command> {
-    let line = line(&tree);
+fn command(source: &Masked, tree: ast::Command) -> Lowered<Command> {
+    let line = line(source, &tree);
     let (kind, list) = match tree {
         ast::Command::Simple(tree) => {
             let mut redirections = Vec::new();
@@ -61,7 +62,7 @@ fn command(source: &str, tree: ast::Command) -> Lowered<Command> {
             return Ok(Command { line, kind: Kind::Simple(kind), redirections });
         }
         ast::Command::Compound(tree, list) => (compound(source, tree, line)?, list),
-        ast::Command::ExtendedTest(tree, list) => (Kind::Test(without_places(tree.expr)), list),
+        ast::Command::ExtendedTest(tree, list) => (Kind::Test(test(source, tree.expr)), list),
         ast::Command::Function(tree) => {
             let ast::FunctionBody(body, list) = tree.body;
             let body = Command { line, kind: compound(source, body, line)?, redirections: redirections(source, list)? };
@@ -71,7 +72,7 @@ fn command(source: &str, tree: ast::Command) -> Lowered<Command> {
     Ok(Command { line, kind, redirections: redirections(source, list)? })
 }
 
-fn line(tree: &ast::Command) -> u32 {
+fn line(source: &Masked, tree: &ast::Command) -> u32 {
     let place = match tree {
         ast::Command::Simple(simple) => {
             let prefix = simple.prefix.as_ref().and_then(SourceLocation::location);
@@ -79,13 +80,14 @@ fn line(tree: &ast::Command) -> u32 {
         }
         tree => tree.location(),
     };
-    place.map_or(1, |span| u32::try_from(span.start.line).unwrap_or(u32::MAX))
+    let line = place.map_or(1, |span| source.line(span.start.line, span.start.index));
+    u32::try_from(line).unwrap_or(u32::MAX)
 }
 
-fn compound(source: &str, tree: ast::CompoundCommand, line: u32) -> Lowered<Kind> {
+fn compound(source: &Masked, tree: ast::CompoundCommand, line: u32) -> Lowered<Kind> {
     Ok(match tree {
         ast::CompoundCommand::Arithmetic(tree) => match inside_brackets(source, &tree) {
-            None => Kind::Arithmetic(tree.expr.value),
+            None => Kind::Arithmetic(source.unmasked(&tree.expr.value)),
             Some(inside) => {
                 let lines = "\n".repeat(line.saturating_sub(1) as usize);
                 let inside = parse(&(lines + &inside)).map_err(|_| Unsupported { what: "((", line })?;
@@ -93,7 +95,9 @@ fn compound(source: &str, tree: ast::CompoundCommand, line: u32) -> Lowered<Kind
             }
         },
         ast::CompoundCommand::ArithmeticForClause(tree) => {
-            let text = |part: Option<ast::UnexpandedArithmeticExpr>| part.map(|part| part.value).unwrap_or_default();
+            let text = |part: Option<ast::UnexpandedArithmeticExpr>| {
+                part.map(|part| source.unmasked(&part.value)).unwrap_or_default()
+            };
             Kind::ArithmeticFor {
                 start: text(tree.initializer),
                 condition: text(tree.condition),
@@ -103,13 +107,17 @@ fn compound(source: &str, tree: ast::CompoundCommand, line: u32) -> Lowered<Kind
         }
         ast::CompoundCommand::BraceGroup(tree) => Kind::Group(list(source, tree.list)?),
         ast::CompoundCommand::Subshell(tree) => Kind::Subshell(list(source, tree.list)?),
-        ast::CompoundCommand::ForClause(tree) => Kind::For {
-            name: tree.variable_name,
-            words: tree.values.map(|words| words.into_iter().map(word).collect()),
-            body: list(source, tree.body.list)?,
-        },
+        ast::CompoundCommand::ForClause(tree) => {
+            let name = tree.variable_name;
+            let words = tree.values.map(|words| words.into_iter().map(|tree| word(source, tree)).collect());
+            let body = list(source, tree.body.list)?;
+            match source.is_select(tree.loc.start.index) {
+                true => Kind::Select { name, words, body },
+                false => Kind::For { name, words, body },
+            }
+        }
         ast::CompoundCommand::CaseClause(tree) => Kind::Case {
-            word: word(tree.value),
+            word: word(source, tree.value),
             items: tree.cases.into_iter().map(|tree| case_item(source, tree)).collect::<Lowered<_>>()?,
         },
         ast::CompoundCommand::IfClause(tree) => {
@@ -130,24 +138,24 @@ fn compound(source: &str, tree: ast::CompoundCommand, line: u32) -> Lowered<Kind
 }
 
 /// The commands in `( (a) )` and `((a); (b))`, which the parser takes for arithmetic; nothing if it is right.
-fn inside_brackets(source: &str, tree: &ast::ArithmeticCommand) -> Option<String> {
+fn inside_brackets(source: &Masked, tree: &ast::ArithmeticCommand) -> Option<String> {
     let (start, end) = (tree.loc.start.index, tree.loc.end.index);
-    let inside: String = source.chars().take(end.saturating_sub(1)).skip(start + 1).collect();
+    let inside: String = source.text.chars().take(end.saturating_sub(1)).skip(start + 1).collect();
     let mut depth = 0_i32;
     let closes_early = tree.expr.value.chars().any(|c| {
         depth += i32::from(c == '(') - i32::from(c == ')');
         depth < 0
     });
-    (closes_early || !inside.starts_with('(') || !inside.ends_with(')')).then_some(inside)
+    (closes_early || !inside.starts_with('(') || !inside.ends_with(')')).then(|| source.unmasked(&inside))
 }
 
-fn looping(source: &str, until: bool, tree: ast::WhileOrUntilClauseCommand) -> Lowered<Kind> {
+fn looping(source: &Masked, until: bool, tree: ast::WhileOrUntilClauseCommand) -> Lowered<Kind> {
     Ok(Kind::Loop { until, condition: list(source, tree.0)?, body: list(source, tree.1.list)? })
 }
 
-fn case_item(source: &str, tree: ast::CaseItem) -> Lowered<CaseItem> {
+fn case_item(source: &Masked, tree: ast::CaseItem) -> Lowered<CaseItem> {
     Ok(CaseItem {
-        patterns: tree.patterns.into_iter().map(word).collect(),
+        patterns: tree.patterns.into_iter().map(|tree| word(source, tree)).collect(),
         body: tree.cmd.map(|tree| list(source, tree)).transpose()?.unwrap_or_default(),
         then: match tree.post_action {
             ast::CaseItemPostAction::ExitCase => Then::Leave,
@@ -157,26 +165,26 @@ fn case_item(source: &str, tree: ast::CaseItem) -> Lowered<CaseItem> {
     })
 }
 
-fn simple(source: &str, tree: ast::SimpleCommand, redirections: &mut Vec<Redirection>) -> Lowered<Simple> {
+fn simple(source: &Masked, tree: ast::SimpleCommand, redirections: &mut Vec<Redirection>) -> Lowered<Simple> {
     let mut made = Simple::default();
     for piece in tree.prefix.into_iter().flat_map(|prefix| prefix.0) {
         match piece {
             Piece::IoRedirect(tree) => redirections.push(redirection(source, tree)?),
-            Piece::AssignmentWord(tree, _) => made.assignments.push(assignment(tree)),
-            Piece::Word(tree) => made.words.push(Argument::Word(word(tree))),
+            Piece::AssignmentWord(tree, _) => made.assignments.push(assignment(source, tree)),
+            Piece::Word(tree) => made.words.push(Argument::Word(word(source, tree))),
             Piece::ProcessSubstitution(kind, tree) => {
                 made.words.push(Argument::Process(direction(&kind), list(source, tree.list)?));
             }
         }
     }
-    made.words.extend(tree.word_or_name.map(|name| Argument::Word(word(name))));
+    made.words.extend(tree.word_or_name.map(|name| Argument::Word(word(source, name))));
     for piece in tree.suffix.into_iter().flat_map(|suffix| suffix.0) {
         match piece {
             Piece::IoRedirect(tree) => redirections.push(redirection(source, tree)?),
             Piece::AssignmentWord(tree, text) => {
-                made.words.push(Argument::Assignment(assignment(tree), word(text)));
+                made.words.push(Argument::Assignment(assignment(source, tree), word(source, text)));
             }
-            Piece::Word(tree) => made.words.push(Argument::Word(word(tree))),
+            Piece::Word(tree) => made.words.push(Argument::Word(word(source, tree))),
             Piece::ProcessSubstitution(kind, tree) => {
                 made.words.push(Argument::Process(direction(&kind), list(source, tree.list)?));
             }
@@ -185,15 +193,17 @@ fn simple(source: &str, tree: ast::SimpleCommand, redirections: &mut Vec<Redirec
     Ok(made)
 }
 
-fn assignment(tree: ast::Assignment) -> Assignment {
+fn assignment(source: &Masked, tree: ast::Assignment) -> Assignment {
     let (name, index) = match tree.name {
         ast::AssignmentName::VariableName(name) => (name, None),
-        ast::AssignmentName::ArrayElementName(name, index) => (name, Some(index)),
+        ast::AssignmentName::ArrayElementName(name, index) => (name, Some(source.unmasked(&index))),
     };
     let value = match tree.value {
-        ast::AssignmentValue::Scalar(value) => Assigned::Scalar(word(value)),
+        ast::AssignmentValue::Scalar(value) => Assigned::Scalar(word(source, value)),
         ast::AssignmentValue::Array(elements) => {
-            Assigned::Array(elements.into_iter().map(|(key, value)| (key.map(word), word(value))).collect())
+            let element =
+                |(key, value): (Option<ast::Word>, ast::Word)| (key.map(|key| word(source, key)), word(source, value));
+            Assigned::Array(elements.into_iter().map(element).collect())
         }
     };
     Assignment { name, index, value, append: tree.append }
@@ -206,20 +216,24 @@ fn direction(kind: &ast::ProcessSubstitutionKind) -> Direction {
     }
 }
 
-fn redirections(source: &str, tree: Option<ast::RedirectList>) -> Lowered<Vec<Redirection>> {
+fn redirections(source: &Masked, tree: Option<ast::RedirectList>) -> Lowered<Vec<Redirection>> {
     tree.into_iter().flat_map(|list| list.0).map(|tree| redirection(source, tree)).collect()
 }
 
-fn redirection(source: &str, tree: ast::IoRedirect) -> Lowered<Redirection> {
+fn redirection(source: &Masked, tree: ast::IoRedirect) -> Lowered<Redirection> {
     let (number, target) = match tree {
         ast::IoRedirect::File(number, kind, target) => (number, file(source, &kind, target)?),
         ast::IoRedirect::HereDocument(number, document) => {
             (number, Target::Document { text: body(&document), expand: document.requires_expansion })
         }
-        ast::IoRedirect::HereString(number, text) => (number, Target::Text(word(text))),
-        ast::IoRedirect::OutputAndError(file, append) => (None, Target::Both { append, word: word(file) }),
+        ast::IoRedirect::HereString(number, text) => (number, Target::Text(word(source, text))),
+        ast::IoRedirect::OutputAndError(file, append) => (None, Target::Both { append, word: word(source, file) }),
     };
-    Ok(Redirection { number: number.and_then(|number| u32::try_from(number).ok()), target })
+    let at = number.map_or(At::Usual, |number| {
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        source.name(number).map_or(At::Number(number), |name| At::Name(name.to_owned()))
+    });
+    Ok(Redirection { at, target })
 }
 
 /// The parser leaves the tabs of `<<-` where they are.
@@ -230,7 +244,7 @@ fn body(document: &ast::IoHereDocument) -> String {
     document.doc.value.split_inclusive('\n').map(|line| line.trim_start_matches('\t')).collect()
 }
 
-fn file(source: &str, kind: &ast::IoFileRedirectKind, target: ast::IoFileRedirectTarget) -> Lowered<Target> {
+fn file(source: &Masked, kind: &ast::IoFileRedirectKind, target: ast::IoFileRedirectTarget) -> Lowered<Target> {
     use ast::{IoFileRedirectKind as From, IoFileRedirectTarget as To};
     let access = match kind {
         From::Read | From::DuplicateInput => Access::Read,
@@ -241,21 +255,22 @@ fn file(source: &str, kind: &ast::IoFileRedirectKind, target: ast::IoFileRedirec
     };
     let output = !matches!(kind, From::DuplicateInput);
     Ok(match target {
-        To::Filename(name) => Target::File(access, word(name)),
+        To::Filename(name) => Target::File(access, word(source, name)),
         To::Fd(number) => Target::Duplicate { output, word: ast::Word::from(number.to_string()) },
-        To::Duplicate(source) => Target::Duplicate { output, word: word(source) },
+        To::Duplicate(number) => Target::Duplicate { output, word: word(source, number) },
         To::ProcessSubstitution(kind, tree) => Target::Process(access, direction(&kind), list(source, tree.list)?),
     })
 }
 
-/// Places would make up most of what a fork sends.
-fn word(tree: ast::Word) -> ast::Word {
-    ast::Word { value: tree.value, loc: None }
+/// A word as it was written. Places would make up most of what a fork sends.
+fn word(source: &Masked, tree: ast::Word) -> ast::Word {
+    ast::Word { value: source.unmasked(&tree.value), loc: None }
 }
 
-fn without_places(tree: ast::ExtendedTestExpr) -> ast::ExtendedTestExpr {
+fn test(source: &Masked, tree: ast::ExtendedTestExpr) -> ast::ExtendedTestExpr {
     use ast::ExtendedTestExpr as Test;
-    let inner = |tree: Box<Test>| Box::new(without_places(*tree));
+    let inner = |tree: Box<Test>| Box::new(test(source, *tree));
+    let word = |tree| word(source, tree);
     match tree {
         Test::And(left, right) => Test::And(inner(left), inner(right)),
         Test::Or(left, right) => Test::Or(inner(left), inner(right)),

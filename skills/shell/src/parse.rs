@@ -1,9 +1,11 @@
 //! From source to `program`, and what to say when it is not one.
 
-use brush_parser::ast::Program;
+pub mod mask;
+
 use brush_parser::{ParseError, Parser, ParserOptions, Token, TokenizerError};
 
 use crate::lower;
+use crate::parse::mask::Masked;
 use crate::program::List;
 
 /// The parser takes memory of many times its source.
@@ -29,61 +31,35 @@ pub fn parse(source: &str) -> Result<List, SyntaxError> {
     if let Some(line) = too_deep(source) {
         return Err(refused(format!("line {line}: nested deeper than {DEEPEST} levels")));
     }
-    let tree = match read(source) {
-        // The parser takes the `;;` in `for ((;;))` for the end of a `case` branch.
-        Err(error) => match apart(source).map(|source| read(&source)) {
-            Some(Ok(tree)) => tree,
-            _ => return Err(explain(source, error)),
-        },
-        Ok(tree) => tree,
-    };
-    lower::program(source, tree)
+    let masked = mask::mask(source);
+    let tree = Parser::new(masked.text.as_bytes(), &ParserOptions::default())
+        .parse_program()
+        .map_err(|error| explain(source, &masked, error))?;
+    lower::program(&masked, tree)
         .map_err(|form| refused(format!("line {}: `{}` is not supported", form.line, form.what)))
-}
-
-fn read(source: &str) -> Result<Program, ParseError> {
-    Parser::new(source.as_bytes(), &ParserOptions::default()).parse_program()
-}
-
-/// The source with `; ;` for `;;` inside of `for ((…))`, if there is any.
-fn apart(source: &str) -> Option<String> {
-    let mut made = String::with_capacity(source.len() + 8);
-    let mut rest = source;
-    while let Some(at) = rest.find("for") {
-        let (before, after) = rest.split_at(at + 3);
-        made.push_str(before);
-        rest = after;
-        let end = rest.find("))").unwrap_or(0);
-        if rest.trim_start_matches([' ', '\t']).starts_with("((") {
-            made.push_str(&rest[..end].replace(";;", "; ;"));
-            rest = &rest[end..];
-        }
-    }
-    made.push_str(rest);
-    (made.len() != source.len()).then_some(made)
 }
 
 fn refused(message: String) -> SyntaxError {
     SyntaxError { message, incomplete: false }
 }
 
-fn explain(source: &str, error: ParseError) -> SyntaxError {
+fn explain(source: &str, masked: &Masked, error: ParseError) -> SyntaxError {
     match error {
         ParseError::ParsingNear(place) => {
-            let (line, column) = (place.line, place.column);
-            let near: String = source.chars().skip(place.index).take_while(|c| !c.is_whitespace()).take(40).collect();
+            let (line, column) = masked.position(place.index);
+            let near: String =
+                source[masked.place(place.index)..].chars().take_while(|c| !c.is_whitespace()).take(40).collect();
             let near = if near.is_empty() { "end of line".to_owned() } else { format!("`{near}`") };
-            let scanned = scan(source, Some(place.index));
+            let scanned = scan(masked, Some(place.index));
             if let Some((word, line, column)) = scanned.stray {
                 return stray(&word, line, column);
             }
             let expected = scanned.open;
             let expected = expected.map(|open| format!("; {open}")).unwrap_or_default();
-            let hint = unsupported_word(&near);
-            refused(format!("line {line}, column {column}: syntax error near {near}{hint}{expected}"))
+            refused(format!("line {line}, column {column}: syntax error near {near}{expected}"))
         }
         ParseError::ParsingAtEndOfInput => {
-            let scanned = scan(source, None);
+            let scanned = scan(masked, None);
             if let Some((word, line, column)) = scanned.stray {
                 return refused(format!(
                     "line {line}, column {column}: syntax error near `{word}`, which ends nothing"
@@ -106,7 +82,7 @@ fn explain(source: &str, error: ParseError) -> SyntaxError {
                 _ => None,
             };
             let place = started.or(position).unwrap_or_default();
-            let (line, column) = (place.line.max(1), place.column.max(1));
+            let (line, column) = masked.position(place.index);
             let what = match &inner {
                 TokenizerError::UnterminatedSingleQuote(_) | TokenizerError::UnterminatedAnsiCQuote(_) => {
                     "expected a closing `'`".to_owned()
@@ -133,13 +109,6 @@ fn stray(word: &str, line: usize, column: usize) -> SyntaxError {
     refused(format!("line {line}, column {column}: syntax error near `{word}`, which ends nothing"))
 }
 
-fn unsupported_word(near: &str) -> &'static str {
-    match near {
-        "`select`" => " (`select` is not supported: use `read` in a loop)",
-        _ => "",
-    }
-}
-
 fn end(source: &str) -> (usize, usize) {
     let last = source.lines().last().unwrap_or_default();
     (source.lines().count().max(1), last.chars().count() + 1)
@@ -154,9 +123,9 @@ struct Scanned {
     stray: Option<(String, usize, usize)>,
 }
 
-fn scan(source: &str, until: Option<usize>) -> Scanned {
+fn scan(masked: &Masked, until: Option<usize>) -> Scanned {
     let mut scanned = Scanned::default();
-    let Ok(tokens) = brush_parser::uncached_tokenize_str(source, &Default::default()) else { return scanned };
+    let Ok(tokens) = brush_parser::uncached_tokenize_str(&masked.text, &Default::default()) else { return scanned };
     let mut open: Vec<(&str, &str, usize)> = Vec::new();
     let mut command_may_start = true;
     for token in &tokens {
@@ -164,7 +133,7 @@ fn scan(source: &str, until: Option<usize>) -> Scanned {
         if until.is_some_and(|until| place.index >= until) {
             break;
         }
-        let line = place.line;
+        let (line, column) = masked.position(place.index);
         match token {
             Token::Operator(text, _) => {
                 match text.as_str() {
@@ -193,11 +162,11 @@ fn scan(source: &str, until: Option<usize>) -> Scanned {
                             _ => "fi",
                         }
                     }
-                    None => scanned.stray = scanned.stray.or(Some((text.clone(), line, place.column))),
+                    None => scanned.stray = scanned.stray.or(Some((text.clone(), line, column))),
                 },
                 "fi" | "done" | "esac" | "}" => {
                     if open.pop().is_none() {
-                        scanned.stray = scanned.stray.or(Some((text.clone(), line, place.column)));
+                        scanned.stray = scanned.stray.or(Some((text.clone(), line, column)));
                     }
                 }
                 "!" | "time" => {}
@@ -218,6 +187,8 @@ fn scan(source: &str, until: Option<usize>) -> Scanned {
 /// there is, because it knows neither here-documents nor which words begin a command.
 fn too_deep(source: &str) -> Option<usize> {
     let (mut depth, mut line) = (0_usize, 1);
+    // Of `$[`, whose end is that of a test or a pattern too.
+    let mut expressions = 0_usize;
     let mut quoted = false;
     let mut word = String::new();
     let mut chars = source.chars().peekable();
@@ -248,9 +219,11 @@ fn too_deep(source: &str) -> Option<usize> {
             '"' => quoted = !quoted,
             '(' | '{' if !quoted || previous == '$' => depth += 1,
             ')' | '}' => depth = depth.saturating_sub(1),
+            '[' if previous == '$' => expressions += 1,
+            ']' => expressions = expressions.saturating_sub(1),
             _ => {}
         }
-        if depth > DEEPEST {
+        if depth > DEEPEST || expressions > DEEPEST {
             return Some(line);
         }
         previous = c;
@@ -295,6 +268,7 @@ mod tests {
         assert!(message(&"( ".repeat(5000)).contains("nested deeper"));
         assert!(message(&"if a; then ".repeat(5000)).contains("nested deeper"));
         assert!(message(&format!("echo {}", "$(echo ".repeat(5000))).contains("nested deeper"));
+        assert!(message(&"$[".repeat(5000)).contains("nested deeper"));
         assert!(message(&"a".repeat(LONGEST_SOURCE + 1)).contains("put data into a file"));
     }
 }

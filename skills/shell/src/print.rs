@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter, Write};
 
 use crate::program::{
-    Access, Argument, Assigned, Assignment, CaseItem, Command, Direction, Item, Kind, Link, List, Pipeline,
+    Access, Argument, Assigned, Assignment, At, CaseItem, Command, Direction, Item, Kind, Link, List, Pipeline,
     Redirection, Target, Then,
 };
 
@@ -103,8 +103,9 @@ impl Display for Kind {
                 let word = if *until { "until" } else { "while" };
                 write!(f, "{word} {} do {} done", Closed(condition), Closed(body))
             }
-            Kind::For { name, words, body } => {
-                write!(f, "for {name}")?;
+            Kind::For { name, words, body } | Kind::Select { name, words, body } => {
+                let word = if matches!(self, Kind::Select { .. }) { "select" } else { "for" };
+                write!(f, "{word} {name}")?;
                 if let Some(words) = words {
                     f.write_str(" in ")?;
                     join(f, words, " ")?;
@@ -177,8 +178,10 @@ impl Display for Assignment {
 
 impl Display for Redirection {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
-        if let Some(number) = self.number {
-            write!(f, "{number}")?;
+        match &self.at {
+            At::Usual => {}
+            At::Number(number) => write!(f, "{number}")?,
+            At::Name(name) => write!(f, "{{{name}}}")?,
         }
         match &self.target {
             Target::File(access, word) => write!(f, "{} {word}", operator(*access)),

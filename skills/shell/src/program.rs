@@ -57,6 +57,7 @@ pub enum Kind {
     If { branches: Vec<(List, List)>, otherwise: Option<List> },
     Loop { until: bool, condition: List, body: List },
     For { name: String, words: Option<Vec<Word>>, body: List },
+    Select { name: String, words: Option<Vec<Word>>, body: List },
     ArithmeticFor { start: String, condition: String, step: String, body: List },
     Case { word: Word, items: Vec<CaseItem> },
     Arithmetic(String),
@@ -118,9 +119,18 @@ pub enum Then {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Redirection {
-    /// Absent: 0 or 1, as the operator says.
-    pub number: Option<u32>,
+    pub at: At,
     pub target: Target,
+}
+
+/// Which number is redirected.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum At {
+    /// 0 or 1, as the operator says.
+    Usual,
+    Number(u32),
+    /// `{name}>`: one that is free, stored in this variable.
+    Name(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

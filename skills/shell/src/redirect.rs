@@ -3,12 +3,15 @@
 use std::rc::Rc;
 
 use crate::bindings::kiso::exec::spawn::{self, Channel, Errno, Mode};
-use crate::expand;
+use crate::expand::{self, Env, Stop};
 use crate::options::Flag;
-use crate::program::{Access, Redirection, Target};
+use crate::program::{Access, At, Redirection, Target};
 use crate::shell::{Outcome, Shell};
 use crate::table::{self, HIGHEST};
 use brush_parser::ast::Word;
+
+/// The first number that `{name}>` may choose, as in bash.
+const FIRST_NAMED: u32 = 10;
 
 /// What fits into a pipe that nobody reads yet.
 const PIPE: usize = 64 << 10;
@@ -26,20 +29,28 @@ impl Shell {
     }
 
     fn redirect_one(&mut self, redirection: &Redirection) -> Outcome {
-        if let Some(number) = redirection.number.filter(|&number| number > HIGHEST) {
-            self.complain(format_args!("{number}: Bad file descriptor"));
-            return Ok(1);
-        }
+        let number = match &redirection.at {
+            At::Usual => None,
+            At::Number(number) if *number > HIGHEST => {
+                self.complain(format_args!("{number}: Bad file descriptor"));
+                return Ok(1);
+            }
+            At::Number(number) => Some(*number),
+            At::Name(name) => match self.named(name, &redirection.target) {
+                Ok(number) => Some(number),
+                Err(stop) => return self.stopped(stop),
+            },
+        };
         match &redirection.target {
             Target::File(access, word) => {
-                let number = redirection.number.unwrap_or(access.number());
+                let number = number.unwrap_or(access.number());
                 match self.one_word(word)? {
                     Ok(path) => self.open_at(number, *access, &path),
                     Err(code) => Ok(code),
                 }
             }
             Target::Process(access, direction, list) => {
-                let number = redirection.number.unwrap_or(access.number());
+                let number = number.unwrap_or(access.number());
                 match self.process_file(*direction, list) {
                     Ok(path) => self.open_at(number, *access, &path),
                     Err(stop) => self.stopped(stop),
@@ -59,21 +70,34 @@ impl Shell {
                 Err(code) => Ok(code),
             },
             Target::Duplicate { output, word } => match self.one_word(word)? {
-                Ok(source) => self.duplicate(redirection.number, *output, &source),
+                Ok(source) => self.duplicate(number, *output, &source),
                 Err(code) => Ok(code),
             },
             Target::Document { text, expand } => {
                 let text = if *expand { expand::heredoc(self, text) } else { Ok(text.clone()) };
                 match text {
-                    Ok(text) => self.feed(redirection.number.unwrap_or(0), text.into_bytes()),
+                    Ok(text) => self.feed(number.unwrap_or(0), text.into_bytes()),
                     Err(stop) => self.stopped(stop),
                 }
             }
             Target::Text(word) => match self.text(word) {
-                Ok(text) => self.feed(redirection.number.unwrap_or(0), (text + "\n").into_bytes()),
+                Ok(text) => self.feed(number.unwrap_or(0), (text + "\n").into_bytes()),
                 Err(stop) => self.stopped(stop),
             },
         }
+    }
+
+    /// The number for `{name}>`: that in the variable if it is to be closed, else one that is free and is stored there.
+    fn named(&mut self, name: &str, target: &Target) -> Result<u32, Stop> {
+        let refused = |message: &str| Stop { message: format!("{name}: {message}"), code: 1, fatal: false };
+        if matches!(target, Target::Duplicate { word, .. } if word.value == "-") {
+            let number = self.scalar(name).and_then(|number| number.parse().ok());
+            return number.ok_or_else(|| refused("Bad file descriptor"));
+        }
+        let free = (FIRST_NAMED..=HIGHEST).find(|&number| self.table.get(number).is_none());
+        let number = free.ok_or_else(|| refused("too many open files"))?;
+        self.set(name, number.to_string())?;
+        Ok(number)
     }
 
     fn one_word(&mut self, word: &Word) -> Result<Result<String, u8>, crate::shell::Flow> {

@@ -202,6 +202,7 @@ impl Shell {
             Kind::If { branches, otherwise } => self.choose(branches, otherwise.as_ref()),
             Kind::Loop { until, condition, body } => self.looping(|shell| shell.repeat(*until, condition, body)),
             Kind::For { name, words, body } => self.looping(|shell| shell.each(name, words.as_deref(), body)),
+            Kind::Select { name, words, body } => self.looping(|shell| shell.select(name, words.as_deref(), body)),
             Kind::ArithmeticFor { start, condition, step, body } => {
                 self.looping(|shell| shell.count(start, condition, step, body))
             }
@@ -253,7 +254,7 @@ impl Shell {
     }
 
     /// One turn of a loop. Returns whether it goes on.
-    fn turn(&mut self, body: &List, code: &mut u8) -> Result<bool, Flow> {
+    pub fn turn(&mut self, body: &List, code: &mut u8) -> Result<bool, Flow> {
         let flow = match self.list(body) {
             Ok(last) => {
                 *code = last;
@@ -284,13 +285,18 @@ impl Shell {
         }
     }
 
+    /// What `for` and `select` go through.
+    pub fn values(&mut self, words: Option<&[Word]>) -> Result<Vec<String>, expand::Stop> {
+        match words {
+            None => Ok(self.state.positional.clone()),
+            Some(words) => expand::words(self, &words.iter().collect::<Vec<_>>()),
+        }
+    }
+
     fn each(&mut self, name: &str, words: Option<&[Word]>, body: &List) -> Outcome {
-        let values = match words {
-            None => self.state.positional.clone(),
-            Some(words) => match expand::words(self, &words.iter().collect::<Vec<_>>()) {
-                Ok(values) => values,
-                Err(stop) => return self.stopped(stop),
-            },
+        let values = match self.values(words) {
+            Ok(values) => values,
+            Err(stop) => return self.stopped(stop),
         };
         let mut code = 0;
         for value in values {

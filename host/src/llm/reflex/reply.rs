@@ -43,6 +43,7 @@ fn section(report: &TaskReport) -> String {
     }
     match shown(&report.text) {
         output if output.is_empty() => format!("{label}: done, without output."),
+        output if report.task.kind == TaskKind::Exec => format!("{label}\n{output}"),
         output => output,
     }
 }

@@ -80,9 +80,9 @@ const BUILTINS: &[(&str, Builtin)] = &[
     ("wait", Builtin::Plain(jobs::wait)),
 ];
 
-pub const KEYWORDS: [&str; 19] = [
-    "!", "[[", "]]", "case", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "then", "time",
-    "until", "while", "{",
+pub const KEYWORDS: [&str; 20] = [
+    "!", "[[", "]]", "case", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select",
+    "then", "time", "until", "while", "{",
 ];
 
 pub fn find(name: &str) -> Option<Builtin> {

@@ -89,6 +89,12 @@ impl<'a> Lexer<'a> {
                     pieces.quoted(&self.source[self.at + 1..end]);
                     self.at = end + 1;
                 }
+                b'\'' if mode == Mode::Operand && scan::apostrophes(self.source.as_bytes(), self.at + 1).is_some() => {
+                    pieces.text("'");
+                    self.at += 1;
+                    self.until(mode, b"'")?.into_iter().for_each(|piece| pieces.push(piece));
+                    pieces.text(if self.eat("'") { "'" } else { "" });
+                }
                 b'"' if matches!(mode, Mode::Word | Mode::Operand) => self.double(1, &mut pieces)?,
                 b'"' if mode == Mode::Arithmetic => self.at += 1,
                 b'`' => {

@@ -45,7 +45,7 @@ fn escaped(source: &[u8], mut at: usize, close: u8) -> Option<usize> {
 }
 
 /// At a `$`: the index behind what it begins, which may be nothing but the `$`.
-fn dollar(source: &[u8], at: usize, quoted: bool, depth: usize) -> Option<usize> {
+pub fn dollar(source: &[u8], at: usize, quoted: bool, depth: usize) -> Option<usize> {
     let depth = depth.checked_sub(1)?;
     match source.get(at + 1) {
         Some(b'(') => Some(command(source, at + 2, depth)? + 1),
@@ -63,11 +63,19 @@ pub fn braced(source: &[u8], mut at: usize, quoted: bool, depth: usize) -> Optio
             b'\\' => at + 2,
             b'"' => double(source, at + 1, depth.checked_sub(1)?)? + 1,
             b'\'' if !quoted => single(source, at + 1)? + 1,
+            b'\'' => apostrophes(source, at + 1).map_or(at + 1, |end| end + 1),
             b'`' => backquote(source, at + 1)? + 1,
             b'$' => dollar(source, at, quoted, depth)?,
             _ => at + 1,
         };
     }
+}
+
+/// Behind a `'` in the operand of a `${…}` between double quotes: the index of the next one, if both are text that hides
+/// a brace as in `"${a:-'}'}"`. One alone, as in `"${a:-it's}"`, is text that hides nothing.
+pub fn apostrophes(source: &[u8], at: usize) -> Option<usize> {
+    let length = source.get(at..)?.iter().position(|byte| matches!(byte, b'\'' | b'"' | b'\n'))?;
+    (source[at + length] == b'\'').then_some(at + length)
 }
 
 /// Behind `$((`: the index of `))`. Nothing also if it is a command that starts with a subshell.
@@ -115,7 +123,7 @@ enum Open {
 }
 
 /// A here-document that was announced on this line.
-struct Announced {
+pub struct Announced {
     delimiter: Vec<u8>,
     tabs: bool,
 }
@@ -191,7 +199,7 @@ fn word(source: &[u8], mut at: usize, depth: usize) -> Option<usize> {
 }
 
 /// Behind `<<`: reads the delimiter.
-fn announce(source: &[u8], mut at: usize, announced: &mut Vec<Announced>) -> Option<usize> {
+pub fn announce(source: &[u8], mut at: usize, announced: &mut Vec<Announced>) -> Option<usize> {
     let tabs = source.get(at) == Some(&b'-');
     at += usize::from(tabs);
     at += source.get(at..)?.iter().position(|byte| !matches!(byte, b' ' | b'\t'))?;
@@ -202,7 +210,7 @@ fn announce(source: &[u8], mut at: usize, announced: &mut Vec<Announced>) -> Opt
 }
 
 /// Behind a newline: the index behind the here-documents that were announced.
-fn bodies(source: &[u8], mut at: usize, announced: &mut Vec<Announced>) -> Option<usize> {
+pub fn bodies(source: &[u8], mut at: usize, announced: &mut Vec<Announced>) -> Option<usize> {
     for each in announced.drain(..) {
         loop {
             let rest = source.get(at..)?;

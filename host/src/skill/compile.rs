@@ -1,0 +1,34 @@
+//! How components are compiled.
+//!
+//! `host/build.rs` includes this file too: what it compiles is only accepted by an engine with the very same settings.
+
+use wasmtime::{Config, Strategy};
+
+/// Address space of a memory of an exec process, and so the most that one can have.
+pub const EXEC_RESERVATION: u64 = 1 << 30;
+
+/// Address space of a memory of a skill, while `[engine] max_memory_mib` has its default.
+pub const SKILL_RESERVATION: u64 = 512 << 20;
+
+/// The settings that compiled code depends on.
+pub fn settings(memory_reservation: u64) -> Config {
+    let mut engine = Config::new();
+    engine
+        .strategy(Strategy::Cranelift)
+        .wasm_component_model(true)
+        .concurrency_support(false)
+        .epoch_interruption(true)
+        .memory_init_cow(true)
+        .memory_reservation(memory_reservation)
+        .memory_reservation_for_growth(0)
+        .memory_guard_size(64 << 10);
+    engine
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn bundled_skills_are_compiled_for_the_default_configuration() {
+        assert_eq!(crate::config::Config::default().engine.max_memory_mib << 20, super::SKILL_RESERVATION);
+    }
+}

@@ -1,0 +1,377 @@
+//! Exec from outside: what a command line may use and reach, and that nothing it does harms the host, the workspace or
+//! the next line. Each case of bad input ends with an error of its own.
+
+use crate::harness::{Home, Ran, root};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::process::Stdio;
+
+impl Home {
+    /// `kiso shell -c LINE`.
+    #[track_caller]
+    fn shell(&self, line: &str) -> Ran {
+        self.kiso(&["shell", "-c", line])
+    }
+
+    /// The same with `--json`.
+    #[track_caller]
+    fn shell_json(&self, line: &str) -> Value {
+        self.kiso(&["--json", "shell", "-c", line]).json()
+    }
+}
+
+/// A home whose limits are small, so that reaching them is quick.
+fn small() -> Home {
+    let home = Home::new();
+    home.config("model = \"reflex\"\n[exec]\ntimeout_s = 2\nmax_output_mib = 4\n[engine]\nwrite_mib = 2\n");
+    home.shell("echo kept > kept.txt").ok();
+    home
+}
+
+/// The host still serves, and what lay in the workspace is as it was.
+#[track_caller]
+fn intact(home: &Home) {
+    home.shell("cat kept.txt | tr a-z A-Z").ok().prints(&["KEPT"]);
+}
+
+#[test]
+fn a_line_runs_in_the_workspace_and_its_exit_code_is_kisos() {
+    let home = Home::new();
+    let ran = home.shell("pwd; echo out; echo err >&2; (exit 255)");
+    ran.exit(255).prints(&["/work\nout\n"]).says(&["err"]);
+    for code in [0, 1, 2, 7, 126, 127, 128, 254] {
+        home.shell(&format!("exit {code}")).exit(code);
+        home.shell(&format!("timeout 5 sh -c 'exit {code}'")).exit(code);
+    }
+    home.shell("echo made > made.txt").ok();
+    assert_eq!(std::fs::read_to_string(home.work("default").join("made.txt")).unwrap(), "made\n");
+    home.kiso(&["shell", "-c", "echo $2-$1", "a", "b"]).ok().prints(&["b-a"]);
+    home.kiso(&["shell", "a"]).exit(2);
+}
+
+#[test]
+fn what_it_reads_is_kisos_standard_input() {
+    let home = Home::new();
+    let run = |args: &[&str], input: &[u8]| {
+        let mut child = home.command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input).unwrap();
+        let output = child.wait_with_output().unwrap();
+        (output.stdout, output.status.code())
+    };
+    assert_eq!(
+        run(&["shell", "-c", "read a; echo first=$a; sort"], b"c\nb\na\n"),
+        (b"first=c\na\nb\n".to_vec(), Some(0))
+    );
+    // Bytes that are no text pass unchanged.
+    let binary: Vec<u8> = (0..=255).collect();
+    assert_eq!(run(&["shell", "-c", "cat"], &binary), (binary.clone(), Some(0)));
+    assert_eq!(run(&["shell", "-c", "wc -c | tr -d ' '"], &binary), (b"256\n".to_vec(), Some(0)));
+    // Without -c it is the script.
+    assert_eq!(run(&["shell"], b"x=3\necho $((x * 2))\nexit 9\n"), (b"6\n".to_vec(), Some(9)));
+}
+
+#[test]
+fn json_tells_all_that_is_known() {
+    let home = Home::new();
+    let told = home.shell_json("echo out; echo err >&2; seq 3 | cat | grep 9");
+    assert_eq!(told["exit_code"], 1);
+    assert_eq!((told["stdout"].as_str().unwrap(), told["stderr"].as_str().unwrap()), ("out\n", "err\n"));
+    assert_eq!(told["failed"]["line"], 1);
+    assert!(told["failed"]["command"].as_str().unwrap().contains("grep 9"), "{told}");
+    assert_eq!(told["limit"], Value::Null);
+    let used = &told["used"];
+    assert!(used["processes"].as_u64().unwrap() >= 4 && used["processes_at_once"].as_u64().unwrap() >= 3, "{told}");
+    assert!(used["memory_bytes"].as_u64().unwrap() > 1 << 20, "{told}");
+    let told = home.shell_json("set -e\necho a\nls missing\necho b");
+    assert_eq!(told["failed"], json!({ "command": "ls missing", "line": 3, "code": told["exit_code"] }));
+}
+
+/// `b` gets its first line while `a` still writes: nobody waits for the end of anything.
+#[test]
+fn stages_run_at_the_same_time() {
+    let home = Home::new();
+    home.shell("yes | head -2").ok().prints(&["y\ny\n"]);
+    home.shell("{ echo first; cat go; echo second; } | { read a; echo $a > go; cat; }").ok();
+    // A reader that answers its writer: possible only while both run.
+    let talk =
+        "mkfifo() { :; }; { read x; echo \"got $x\" >&2; while read y; do echo \"$y\"; done; } < words.txt | tail -1";
+    home.shell(&format!("printf 'a\\nb\\nc\\n' > words.txt; {talk}")).ok().prints(&["c"]).says(&["got a"]);
+    let told = home.shell_json("sleep 0.05 | sleep 0.05 | sleep 0.05 | sleep 0.05");
+    assert_eq!(told["used"]["processes_at_once"], 5, "the shell and four stages: {told}");
+    // Much more than the pipe holds, through four stages.
+    home.shell("seq 1 200000 | cat | cat | tail -1").ok().prints(&["200000"]);
+}
+
+#[test]
+fn a_large_sort_stays_within_its_memory_or_says_that_it_does_not() {
+    let home = Home::new();
+    home.config("model = \"reflex\"\n[exec]\ntimeout_s = 300\nmemory_mib = 64\n");
+    let ran = home.shell("seq 1 1000000 | sort -n | tail -1");
+    match ran.code {
+        0 => ran.prints(&["1000000"]),
+        _ => ran.exit(137).says(&["memory", "64 MiB", "[exec] memory_mib"]),
+    };
+}
+
+#[test]
+fn syntax_errors_name_their_place_and_run_nothing() {
+    let home = small();
+    for (line, said) in [
+        ("touch ran; if true; then echo a", "line 1"),
+        ("touch ran; echo 'open", "line 1"),
+        ("touch ran\necho a )", "line 2"),
+        ("touch ran; for in do", "line 1"),
+        ("touch ran; cat <<EOF\nnever closed", "line"),
+    ] {
+        home.shell(line).exit(2).says(&["sh:", said, "syntax error"]);
+    }
+    home.shell("ls ran").exit(2);
+    intact(&home);
+}
+
+#[test]
+fn unknown_commands_and_missing_files_are_named() {
+    let home = small();
+    home.shell("sotr kept.txt").exit(127).says(&["sotr: command not found", "sort"]);
+    home.shell("/opt/tool").exit(127).says(&["/opt/tool"]);
+    home.shell("cat missing.txt").exit(1).says(&["missing.txt", "No such file"]);
+    home.shell("cat < missing.txt").exit(1).says(&["missing.txt", "No such file"]);
+    home.shell("echo x > no/such/dir").exit(1).says(&["no/such/dir", "No such file"]);
+    intact(&home);
+}
+
+#[test]
+fn a_fork_bomb_is_a_clear_error() {
+    let home = small();
+    home.shell(":(){ :|:& };:").exit(137).says(&["more processes at once than its 64", "[exec] max_processes"]);
+    home.shell("f() { f & f & wait; }; f").exit(137).says(&["processes"]);
+    intact(&home);
+}
+
+#[test]
+fn a_loop_without_end_meets_its_deadline() {
+    let home = small();
+    for line in [
+        "while :; do :; done",
+        "while :; do :; done &",
+        "sleep 1000",
+        "yes > /dev/null",
+        "cat | cat < /dev/zero > /dev/null",
+        "trap 'while :; do :; done' EXIT; exit 3",
+    ] {
+        home.shell(line).exit(137).says(&["deadline of 2 s", "[exec] timeout_s"]);
+    }
+    let told = home.shell_json("echo before; sleep 1000");
+    assert_eq!((told["exit_code"].as_u64(), told["limit"]["limit"].as_str()), (Some(137), Some("time")), "{told}");
+    assert_eq!(told["stdout"], "before\n", "what was written before the limit is kept: {told}");
+    assert_eq!(told["failed"]["command"], "sleep 1000");
+    intact(&home);
+}
+
+#[test]
+fn a_file_without_end_meets_the_quota() {
+    let home = small();
+    home.shell("yes > f").exit(137).says(&["more to the workspace", "2 MiB", "[engine] write_mib"]);
+    let length = std::fs::metadata(home.work("default").join("f")).unwrap().len();
+    assert!(length <= 2 << 20, "{length}");
+    home.shell("rm f; cat kept.txt > f; cat f >> f; wc -l < f").exit(137 * i32::from(false));
+    intact(&home);
+}
+
+#[test]
+fn memory_without_end_is_a_limit_of_the_whole_line() {
+    let home = Home::new();
+    home.config("model = \"reflex\"\n[exec]\ntimeout_s = 60\nmemory_mib = 48\n");
+    home.shell("echo kept > kept.txt").ok();
+    for line in ["cat < /dev/zero | sort", "s=x; while :; do s=$s$s; done", "x=$(yes)", "yes | tac > /dev/null"] {
+        home.shell(line).exit(137).says(&["more memory than its 48 MiB", "[exec] memory_mib"]);
+    }
+    home.shell("cat /dev/zero | sort").exit(137);
+    intact(&home);
+}
+
+#[test]
+fn output_without_end_is_cut_and_then_ended() {
+    let home = small();
+    let told = home.shell_json("seq 1 100000");
+    let stdout = told["stdout"].as_str().unwrap();
+    assert!(stdout.starts_with("1\n2\n") && stdout.ends_with("99999\n100000\n"), "head and tail are kept");
+    assert!(stdout.contains("bytes left out"), "and the gap is told");
+    assert!(stdout.len() < 300 << 10, "{}", stdout.len());
+    home.shell("yes").exit(137).says(&["more output than its 4 MiB", "[exec] max_output_mib"]);
+    intact(&home);
+}
+
+#[test]
+fn an_enormous_line_is_refused_at_once() {
+    let home = small();
+    let script = home.file("long.sh", "echo x; ".repeat(10 << 17));
+    let output = home.command(&["shell"]).stdin(std::fs::File::open(script).unwrap()).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("more than 1048576"), "{said}");
+    for nested in ["(", "$(", "${a:-", "{ "] {
+        let deep = format!("echo {}", nested.repeat(20_000));
+        assert_ne!(home.shell(&deep).code, 0);
+    }
+    intact(&home);
+}
+
+#[test]
+fn nothing_outside_of_the_workspace_can_be_reached() {
+    let home = small();
+    let secret = "TOP-SECRET-OF-THE-HOST";
+    std::fs::write(home.path().join("secret.txt"), secret).unwrap();
+    for line in [
+        "cat ../../../secret.txt",
+        "cat ../../store.db",
+        "cat /work/../../../secret.txt",
+        "cat < ../../../secret.txt",
+        "cat /etc/passwd",
+        "cat < /etc/passwd",
+        "ln -s / x; cat x/etc/passwd",
+        "ln -s ../../../secret.txt s; cat s",
+        "ln -s ../../../secret.txt t; cat < t",
+        "ln -s ../.. up; ls up/..",
+        "cp ../../store.db .",
+        "mv kept.txt ../../moved",
+        "echo x > ../escaped",
+        "cd ..; cat ../../secret.txt",
+        "tar cf a.tar ../../../secret.txt",
+        "find / -name secret.txt | grep .",
+        "cat /proc/self/environ",
+        "exec 3<>/dev/tcp/127.0.0.1/22",
+        ". ../../../secret.txt",
+    ] {
+        let ran = home.shell(line);
+        assert_ne!(ran.code, 0, "{line}: {ran:?}");
+        assert!(!ran.stdout.contains(secret) && !ran.stderr.contains(secret), "{line}: {ran:?}");
+        assert!(!ran.stdout.contains("root:"), "{line}: {ran:?}");
+        assert!(!ran.stderr.is_empty() || line.contains("grep"), "{line} says nothing");
+    }
+    let ran = home.shell("cd /; ls -R; pwd");
+    assert!(!ran.stdout.contains("secret.txt") && !ran.stdout.contains("etc"), "{ran:?}");
+    ran.says(&["cd"]);
+    assert!(!home.path().join("sessions/default/escaped").exists());
+    intact(&home);
+}
+
+/// A link that changes between the check and the use.
+#[test]
+fn a_link_that_is_swapped_leads_nowhere() {
+    let home = small();
+    std::fs::write(home.path().join("secret.txt"), "TOP-SECRET-OF-THE-HOST").unwrap();
+    home.shell("mkdir d; echo inner > d/secret.txt").ok();
+    let swap = "for i in $(seq 40); do ln -sfn ../../.. l; ln -sfn d l; done";
+    let read = "for i in $(seq 40); do cat l/secret.txt < l/secret.txt; done 2>&1";
+    let ran = home.shell(&format!("{swap} & {read}; wait; true"));
+    assert!(!ran.stdout.contains("TOP-SECRET"), "{ran:?}");
+    intact(&home);
+}
+
+#[test]
+fn a_thousand_stages_are_a_clear_error() {
+    let home = small();
+    let line = vec!["cat"; 1_000].join(" | ");
+    home.shell(&format!("echo x | {line}")).exit(137).says(&["more processes at once than its 64"]);
+    intact(&home);
+}
+
+#[test]
+fn a_limit_in_the_middle_of_a_pipeline_ends_all_of_it() {
+    let home = Home::new();
+    home.config("model = \"reflex\"\n[exec]\ntimeout_s = 60\nmemory_mib = 48\n");
+    home.shell("echo kept > kept.txt").ok();
+    let told = home.shell_json("echo start >&2; yes | sort | head -1; echo never");
+    assert_eq!(told["exit_code"], 137, "{told}");
+    assert_eq!(told["limit"]["limit"], "memory", "{told}");
+    assert_eq!(told["failed"]["command"], "sort", "the one that reached it: {told}");
+    assert_eq!((told["stdout"].as_str(), told["stderr"].as_str()), (Some(""), Some("start\n")));
+    intact(&home);
+}
+
+#[test]
+fn there_is_no_terminal_to_read_from() {
+    let home = small();
+    home.shell("read answer; echo code=$?").ok().prints(&["code=1"]);
+    home.shell("cat").ok();
+    home.shell("[ -t 0 ] || echo none").ok().prints(&["none"]);
+    home.shell("cat < /dev/tty").exit(1).says(&["/dev/tty"]);
+    intact(&home);
+}
+
+#[test]
+fn a_deep_recursion_is_an_error_and_not_the_end() {
+    let home = small();
+    let ran = home.shell("f() { f; }; f; echo after=$?");
+    assert!(ran.stderr.contains("deep"), "{ran:?}");
+    intact(&home);
+}
+
+#[test]
+fn mounts_are_what_the_administrator_wrote() {
+    let home = Home::new();
+    let books = home.file("books/a.txt", "a book\n");
+    let scans = home.file("scans/b.txt", "a scan\n");
+    let (books, scans) = (books.parent().unwrap().display(), scans.parent().unwrap().display());
+    home.config(&format!(
+        "model = \"reflex\"\n[exec.mounts]\n\"/books\" = \"{books}\"\n\"/scans\" = {{ path = \"{scans}\", write = true }}\n"
+    ));
+    home.shell("cat /books/a.txt; cd /scans; cat b.txt < /books/a.txt").ok().prints(&["a book\na scan\n"]);
+    for line in ["echo x > /books/new", "touch /books/new", "rm /books/a.txt", "cat /books/../secret"] {
+        assert_ne!(home.shell(line).code, 0, "{line}");
+    }
+    home.shell("echo more >> /scans/b.txt; cat /scans/b.txt").ok().prints(&["a scan\nmore\n"]);
+    // A directory that is gone is the administrator's to mend, and is said so.
+    home.config("model = \"reflex\"\n[exec.mounts]\n\"/gone\" = \"/no/such/place\"\n");
+    home.shell("true").exit(1).says(&["/no/such/place", "/gone"]);
+}
+
+#[test]
+fn a_skill_of_the_command_shape_is_a_command() {
+    let home = Home::new();
+    home.add("command");
+    // By way of `env`, because the shell has a builtin of the same name.
+    let call = |mode: &str| format!("printf '{{\"args\":{{\"mode\":\"{mode}\"}}}}' | env command a 'b c'");
+    home.shell("touch seen").ok();
+    let listed = home.shell(&format!("{} | cat", call("list")));
+    listed.ok().prints(&["[\"command\", \"a\", \"b c\"]", "seen"]);
+    home.shell(&format!("{} | head -c 100 | wc -c | tr -d ' '", call("print"))).ok().prints(&["100"]);
+    home.shell(&call("complain")).ok().prints(&["done"]).says(&["this is a warning"]);
+    home.shell(&call("panic")).says(&["gave up, on purpose"]);
+}
+
+#[test]
+fn scratch_files_are_gone_with_the_task() {
+    let home = Home::new();
+    home.shell("echo x > /tmp/a; f=$(mktemp); echo y > $f; cat /tmp/a $f").ok().prints(&["x\ny\n"]);
+    home.shell("ls /tmp/a").exit(2);
+    let left = std::fs::read_dir(home.path().join("sessions/default/tmp")).unwrap().count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn a_run_takes_a_command_line_as_given() {
+    let home = Home::new();
+    let csv = root().join("examples/weather.csv");
+    let ran = home.kiso(&[
+        "run",
+        "--file",
+        csv.to_str().unwrap(),
+        "$ cut -d, -f2 weather.csv | sort | uniq -c\n$ wc -l < weather.csv",
+    ]);
+    ran.ok()
+        .says(&["1. $ cut -d, -f2 weather.csv | sort | uniq -c", "2. $ wc -l", "review ok"])
+        .prints(&["Lisbon", "Oslo"]);
+    let trace = home.kiso(&["trace", "last"]);
+    trace.ok().prints(&["processes"]);
+    // What failed is told with the command that is to blame.
+    home.kiso(&["run", "$ echo fine; ls missing | cat; false"]).exit(1).says(&["exit code 1", "false"]);
+    let home = small();
+    home.kiso(&["run", "$ while :; do :; done"]).exit(5).says(&["deadline of 2 s"]);
+    // Of a secret nothing is left.
+    let ran = home.kiso_with(&["run", "$ printenv; env"], |c| {
+        c.env("KISO_SKILL_WEB_API_KEY", "sk-very-secret-value-1");
+    });
+    assert!(!ran.stdout.contains("sk-very-secret"), "{ran:?}");
+}

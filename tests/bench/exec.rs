@@ -1,0 +1,113 @@
+//! Command lines: in a process that runs already, against the host's own `sh -c`; and the first line of a fresh home
+//! against the second.
+
+use super::{Times, row, skills, summary};
+use kiso::config::Config;
+use kiso::exec::{Channel, Exec, Line, Scratch};
+use kiso::graph::plan::Caller;
+use kiso::home::{Home, SessionName};
+use kiso::secret::Secrets;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// What is measured: a name, the line, and how often.
+const LINES: [(&str, &str, usize); 3] = [
+    ("`true`", "true", 300),
+    ("a pipeline of three", "seq 1 200 | grep 7 | wc -l", 200),
+    ("a loop of fifty commands", "i=0; while [ $i -lt 50 ]; do expr $i + 1; i=$((i + 1)); done > /dev/null", 40),
+];
+
+/// Prints a pair of rows for each line, and one for first and second start.
+pub async fn rows() {
+    let dir = TempDir::new().expect("there is room");
+    let shell = Shell::new(&dir.path().join("home"));
+    for (name, line, times) in LINES {
+        let (mut of_sh, mut of_kiso) = (Vec::new(), Vec::new());
+        // In turns, so that whatever else the machine does meets both alike. The first warms both up.
+        for turn in 0..=times {
+            let (sh, kiso) = (sh(line), shell.run(line).await);
+            if turn > 0 {
+                of_sh.push(sh);
+                of_kiso.push(kiso);
+            }
+        }
+        let sh = summary(of_sh);
+        row(&format!("`sh -c`: {name}"), sh, None);
+        row(&format!("kiso, running: {name}"), summary(of_kiso), Some((sh, "× `sh -c`")));
+    }
+    let (first, second) = first_and_second();
+    row("kiso: start, first command line of a fresh home, end", first, None);
+    row("kiso: the same, second time", second, Some((first, "× the first")));
+}
+
+struct Shell {
+    exec: Exec,
+    session: SessionName,
+    scratch: Scratch,
+    secrets: Secrets,
+}
+
+impl Shell {
+    fn new(path: &Path) -> Self {
+        let skills = skills(path);
+        let home = Home::open(path).expect("a home");
+        let config = Config::load(&home).expect("a configuration");
+        let session = SessionName::parse("bench").expect("a plain name");
+        home.create_session(&session).expect("there is room");
+        let exec = Exec::new(home, config, skills);
+        let scratch = exec.scratch(&session).expect("there is room");
+        Self { exec, session, scratch, secrets: Secrets::default() }
+    }
+
+    async fn run(&self, source: &str) -> Duration {
+        let started = Instant::now();
+        let line = Line {
+            source,
+            session: &self.session,
+            role: Caller::Admin,
+            locale: "en",
+            secrets: &self.secrets,
+            stdin: Channel::Null,
+            args: Vec::new(),
+            state: Vec::new(),
+            partial: false,
+            listeners: None,
+            scratch: &self.scratch,
+        };
+        let done = self.exec.run(line).await.expect("it runs");
+        assert_eq!(done.code, 0, "{}", done.stderr);
+        started.elapsed()
+    }
+}
+
+fn sh(line: &str) -> Duration {
+    let started = Instant::now();
+    let output = Command::new("sh").args(["-c", line]).stdin(Stdio::null()).output().expect("sh starts");
+    assert!(output.status.success());
+    started.elapsed()
+}
+
+/// Starts of the binary, each pair on a home of its own.
+fn first_and_second() -> (Times, Times) {
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    for _ in 0..15 {
+        let dir = TempDir::new().expect("there is room");
+        let start = || {
+            let started = Instant::now();
+            let status = Command::new(env!("CARGO_BIN_EXE_kiso"))
+                .args(["shell", "-c", "echo hello | tr a-z A-Z | cat"])
+                .env("KISO_HOME", dir.path().join("home"))
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
+            assert!(status.expect("kiso starts").success());
+            started.elapsed()
+        };
+        first.push(start());
+        second.push(start());
+    }
+    (summary(first), summary(second))
+}
