@@ -106,7 +106,6 @@ const SEPARATORS: &[(&str, &str, &str)] = &[
     ("numfmt", "d", "z"),
     ("paste", "d", "sz"),
     ("pr", "sS", ""),
-    ("seq", "s", "w"),
     ("sort", "t", "bdfghinMRrVsuz"),
     ("split", "t", ""),
     ("tac", "s", "b"),

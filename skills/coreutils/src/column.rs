@@ -66,18 +66,14 @@ fn aligned(rows: &[Vec<String>], between: &str) -> String {
     let widths: Vec<usize> = (0..count).map(width).collect();
     let mut text = String::new();
     for row in rows {
-        for (column, field) in row.iter().enumerate() {
+        // Missing fields are filled too, as in util-linux.
+        for (column, width) in widths.iter().enumerate() {
+            let field = row.get(column).map_or("", String::as_str);
             text.push_str(field);
             if column + 1 < count {
-                // The last field of a short row is filled too, as in util-linux.
-                text.push_str(&" ".repeat(widths[column] - wide(field)));
-                if column + 1 < row.len() {
-                    text.push_str(between);
-                }
+                text.push_str(&" ".repeat(width - wide(field)));
+                text.push_str(between);
             }
-        }
-        while row.len() < count && text.ends_with(' ') {
-            text.pop();
         }
         text.push('\n');
     }
@@ -116,6 +112,8 @@ mod tests {
     fn tables_are_aligned() {
         let rows: Vec<_> = ["a,bb,c", "dddd,,e"].iter().map(|line| fields(line, Some(","))).collect();
         assert_eq!(aligned(&rows, "  "), "a     bb  c\ndddd      e\n");
+        let rows: Vec<_> = ["a b c d", "e"].iter().map(|line| fields(line, None)).collect();
+        assert_eq!(aligned(&rows, "  "), "a  b  c  d\ne        \n");
         assert_eq!(fields(" a  b\tc ", None), ["a", "b", "c"]);
     }
 

@@ -143,7 +143,7 @@ fn tree(options: &Options, left: &str, right: &str) -> cli::Outcome {
             _ => None,
         };
         if let Some((directory, path)) = only
-            && !(options.new_file && !Path::new(path).is_dir())
+            && (!options.new_file || Path::new(path).is_dir())
         {
             println!("Only in {directory}: {name}");
             code = code.max(1);

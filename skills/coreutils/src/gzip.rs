@@ -75,7 +75,11 @@ pub fn main(arguments: Vec<String>) -> i32 {
                 let done = if file == "-" { stream(&options) } else { one(&options, &file) };
                 if let Err(e) = done {
                     eprintln!("{name}: {e}");
-                    code = 1;
+                    // A file that was left alone is a warning.
+                    let left = ["-- ignored", "-- unchanged", "not overwritten"]
+                        .iter()
+                        .any(|end| e.to_string().ends_with(end));
+                    code = if left && code != 1 { 2 } else { 1 };
                 }
             }
         }

@@ -11,11 +11,12 @@ Print where each command is. Commands are no files here: all of them are in /bin
 
 pub fn main(arguments: Vec<String>) -> i32 {
     cli::run(arguments, USAGE, 2, |mut parser| {
-        let mut code = 0;
+        let (mut code, mut asked) = (0, false);
         while let Some(argument) = parser.next()? {
             match argument {
                 Short('a' | 's') => {}
                 Value(name) => {
+                    asked = true;
                     let name = name.to_string_lossy();
                     if spawn::exists(&name) {
                         println!("/bin/{}", name.trim_start_matches("/bin/"));
@@ -26,6 +27,6 @@ pub fn main(arguments: Vec<String>) -> i32 {
                 other => return Err(other.unexpected().into()),
             }
         }
-        Ok(code)
+        Ok(if asked { code } else { 1 })
     })
 }

@@ -13,7 +13,7 @@ Print a file in hexadecimal, or with -r make bytes of it.
 pub fn main(arguments: Vec<String>) -> i32 {
     // xxd knows some options of several letters with one dash.
     let arguments = arguments.into_iter().map(|a| if a == "-ps" || a == "-plain" { "-p".into() } else { a }).collect();
-    cli::run(arguments, USAGE, 1, |mut parser| {
+    cli::run(arguments, USAGE, 2, |mut parser| {
         let (mut plain, mut reverse, mut upper, mut include, mut binary) = (false, false, false, false, false);
         let (mut columns, mut group, mut length, mut skip) = (None, None, usize::MAX, 0);
         let mut files = Vec::new();

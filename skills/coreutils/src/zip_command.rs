@@ -42,7 +42,10 @@ pub fn zip(arguments: Vec<String>) -> i32 {
         }
         let mut files = Vec::new();
         for operand in &operands {
-            std::fs::symlink_metadata(operand).map_err(cli::at(operand))?;
+            if std::fs::symlink_metadata(operand).is_err() {
+                eprintln!("zip warning: name not matched: {operand}");
+                continue;
+            }
             let depth = if recursive { usize::MAX } else { 0 };
             for entry in walkdir::WalkDir::new(operand).max_depth(depth).sort_by_file_name() {
                 let entry = entry.map_err(io::Error::from)?;

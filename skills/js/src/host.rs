@@ -9,9 +9,11 @@ use crate::console;
 /// The rest is written in JavaScript over the functions below.
 const PRELUDE: &str = include_str!("prelude.js");
 
+type Function = fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>;
+
 /// Returns the function that shows a value as `console.log` does.
 pub fn install(arguments: &[String], context: &mut Context) -> JsResult<JsValue> {
-    let functions: [(&str, usize, fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>); 10] = [
+    let functions: [(&str, usize, Function); 10] = [
         ("__error", 1, |_, args, context| console::write_error(args, context)),
         ("__raw", 1, |_, args, context| console::write(args, context)),
         ("__exit", 1, |_, args, context| {
