@@ -98,6 +98,8 @@ settings! {
         timeout_s: Int(60, 1, 86_400),
         /// Memory in MiB, all processes together.
         memory_mib: Int(512, 16, 1_024),
+        /// Data in MiB that may be written to files, those of /tmp included.
+        write_mib: Int(256, 1, 65_536),
         /// Processes at once.
         max_processes: Int(64, 2, 512),
         /// Exec tasks at once; more wait.

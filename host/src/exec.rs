@@ -31,7 +31,6 @@ mod task;
 mod wit;
 
 pub use self::channel::{Channel, Writer, pipe};
-pub use self::output::Listener;
 
 use self::commands::Commands;
 use self::dirs::{Dirs, Mounted, unusable};
@@ -49,6 +48,7 @@ use crate::skill::Skills;
 use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -81,8 +81,8 @@ pub struct Line<'a> {
     pub state: Vec<u8>,
     /// Whether a line that is not complete is returned instead of being an error.
     pub partial: bool,
-    /// Hear standard output and standard error as they come.
-    pub listeners: Option<(Listener, Listener)>,
+    /// Where standard output and standard error go instead of being kept.
+    pub outputs: Option<(Channel, Channel)>,
     /// The line's `/tmp`.
     pub scratch: &'a Scratch,
 }
@@ -123,7 +123,9 @@ pub struct Scratch(PathBuf);
 impl Drop for Scratch {
     fn drop(&mut self) {
         // Links in it are removed, not followed.
-        let _ = std::fs::remove_dir_all(&self.0);
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            tracing::warn!(%error, "exec.scratch could not be removed; the session's next start tries again");
+        }
     }
 }
 
@@ -151,9 +153,10 @@ impl Exec {
         let config = &self.0.config;
         let (budget, hit) = (Budget::exec(&config.exec, &config.engine), HitCell::default());
         let cap = usize::try_from(config.exec.output_kib << 10).unwrap_or(usize::MAX);
-        let (to_out, to_err) = line.listeners.map_or((None, None), |(out, err)| (Some(out), Some(err)));
-        let stdout = Output::new(cap, budget.clone(), hit.clone(), to_out);
-        let stderr = Output::new(cap, budget.clone(), hit.clone(), to_err);
+        let stdout = Output::new(cap, budget.clone(), hit.clone());
+        let stderr = Output::new(cap, budget.clone(), hit.clone());
+        let kept = || (Channel::Output(stdout.clone()), Channel::Output(stderr.clone()));
+        let (to_out, to_err) = line.outputs.unwrap_or_else(kept);
         let quota = self.0.skills.exec_quota(line.session, &budget, hit.clone());
         let dirs = self.dirs(line.session, line.role, line.scratch)?;
         let commands = Commands {
@@ -161,10 +164,11 @@ impl Exec {
             session: line.session.clone(),
             locale: line.locale.to_owned(),
             secrets: line.secrets.clone(),
+            running: AtomicUsize::new(0),
         };
         let timeout = budget.timeout;
         let task = Task::new(Parts { engine: engine.clone(), budget, hit, quota, dirs, commands, place });
-        let channels = [(0, line.stdin), (1, Channel::Output(stdout.clone())), (2, Channel::Output(stderr.clone()))];
+        let channels = [(0, line.stdin), (1, to_out), (2, to_err)];
         let given = Given {
             argv: vec!["sh".to_owned()],
             env: environment(),

@@ -220,12 +220,14 @@ impl Skills {
     }
 
     /// Runs a skill of the command shape with words as arguments and the given streams, within its own grant, and
-    /// returns its exit code. An error is what no command can tell: it is not granted, or does not load.
+    /// returns its exit code. An error is what no command can tell: it is not granted, does not load, or reached a limit.
+    /// Where all places of `[engine] max_calls` are taken, it `waits` or fails.
     pub async fn run_as_command<I, O>(
         &self,
         skill: &Arc<Installed>,
         streams: CommandStreams<I, O>,
         caller: Caller<'_>,
+        waits: bool,
     ) -> Result<u8, SkillError>
     where
         I: StdinStream + 'static,
@@ -236,7 +238,7 @@ impl Skills {
         let given = self.given(&skill.manifest, tool, &allowed, Value::Null, &caller, Keep::Disk)?;
         let entry = self.load(skill).await?;
         let sandbox = self.sandbox().map_err(|e| SkillError::host(tool, e))?;
-        as_command::call(sandbox, &entry, given, streams).await
+        as_command::call(sandbox, &entry, given, streams, waits).await
     }
 
     /// The quota of an exec task in a session's workspace.

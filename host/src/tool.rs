@@ -63,7 +63,7 @@ impl Tools {
                     args: Vec::new(),
                     state: Vec::new(),
                     partial: false,
-                    listeners: None,
+                    outputs: None,
                     scratch: &scratch,
                 };
                 self.exec.run(line).await

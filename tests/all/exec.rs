@@ -23,7 +23,7 @@ impl Home {
 /// A home whose limits are small, so that reaching them is quick.
 fn small() -> Home {
     let home = Home::new();
-    home.config("model = \"reflex\"\n[exec]\ntimeout_s = 2\nmax_output_mib = 4\n[engine]\nwrite_mib = 2\n");
+    home.config("model = \"reflex\"\n[exec]\ntimeout_s = 2\nmax_output_mib = 4\nwrite_mib = 2\n");
     home.shell("echo kept > kept.txt").ok();
     home
 }
@@ -145,6 +145,11 @@ fn a_fork_bomb_is_a_clear_error() {
     let home = small();
     home.shell(":(){ :|:& };:").exit(137).says(&["more processes at once than its 64", "[exec] max_processes"]);
     home.shell("f() { f & f & wait; }; f").exit(137).says(&["processes"]);
+    // A process that is killed while it is being started.
+    for _ in 0..8 {
+        let line = "g() { while :; do sleep 1000 & done; }; for i in 1 2 3 4 5 6; do g & done; wait";
+        home.shell(line).exit(137).says(&["processes"]);
+    }
     intact(&home);
 }
 
@@ -158,6 +163,8 @@ fn a_loop_without_end_meets_its_deadline() {
         "yes > /dev/null",
         "cat | cat < /dev/zero > /dev/null",
         "trap 'while :; do :; done' EXIT; exit 3",
+        // A chain of processes that each start one and end: none of the dead may be kept.
+        "f() { f & }; f & sleep 1000",
     ] {
         home.shell(line).exit(137).says(&["deadline of 2 s", "[exec] timeout_s"]);
     }
@@ -171,7 +178,7 @@ fn a_loop_without_end_meets_its_deadline() {
 #[test]
 fn a_file_without_end_meets_the_quota() {
     let home = small();
-    home.shell("yes > f").exit(137).says(&["more to the workspace", "2 MiB", "[engine] write_mib"]);
+    home.shell("yes > f").exit(137).says(&["more to files", "2 MiB", "[exec] write_mib"]);
     let length = std::fs::metadata(home.work("default").join("f")).unwrap().len();
     assert!(length <= 2 << 20, "{length}");
     home.shell("rm f; cat kept.txt > f; cat f >> f; wc -l < f").exit(137 * i32::from(false));
@@ -183,10 +190,13 @@ fn memory_without_end_is_a_limit_of_the_whole_line() {
     let home = Home::new();
     home.config("model = \"reflex\"\n[exec]\ntimeout_s = 60\nmemory_mib = 48\n");
     home.shell("echo kept > kept.txt").ok();
-    for line in ["cat < /dev/zero | sort", "s=x; while :; do s=$s$s; done", "x=$(yes)", "yes | tac > /dev/null"] {
+    for line in ["s=x; while :; do s=$s$s; done", "x=$(yes)", "yes | tac > /dev/null"] {
         home.shell(line).exit(137).says(&["more memory than its 48 MiB", "[exec] memory_mib"]);
     }
-    home.shell("cat /dev/zero | sort").exit(137);
+    for line in ["cat /dev/zero | sort", "cat < /dev/zero | sort"] {
+        let ran = home.shell(line);
+        ran.exit(137).says(&["stopped: it", "the setting is [exec]"]);
+    }
     intact(&home);
 }
 
@@ -198,7 +208,9 @@ fn output_without_end_is_cut_and_then_ended() {
     assert!(stdout.starts_with("1\n2\n") && stdout.ends_with("99999\n100000\n"), "head and tail are kept");
     assert!(stdout.contains("bytes left out"), "and the gap is told");
     assert!(stdout.len() < 300 << 10, "{}", stdout.len());
-    home.shell("yes").exit(137).says(&["more output than its 4 MiB", "[exec] max_output_mib"]);
+    let told = home.shell_json("yes");
+    assert_eq!((told["exit_code"].as_u64(), told["limit"]["limit"].as_str()), (Some(137), Some("output")), "{told}");
+    assert!(told["limit"]["setting"].as_str().unwrap().contains("[exec] max_output_mib"), "{told}");
     intact(&home);
 }
 
@@ -298,6 +310,47 @@ fn there_is_no_terminal_to_read_from() {
     home.shell("[ -t 0 ] || echo none").ok().prints(&["none"]);
     home.shell("cat < /dev/tty").exit(1).says(&["/dev/tty"]);
     intact(&home);
+}
+
+#[test]
+fn directories_without_end_can_still_be_removed() {
+    let home = small();
+    home.shell("mkdir -p $(printf 'd/%.0s' {1..5000})").exit(1).says(&["too long"]);
+    home.shell("mkdir e; cd e; for i in 1 2 3; do mkdir -p $(printf 'd/%.0s' {1..90}); mv d ../m$i; done; cd ..; mv m1 m2/d/d/; rm -r d m2 m3 e").ok();
+    intact(&home);
+}
+
+#[test]
+fn nobody_waits_for_a_slow_reader_or_one_that_went() {
+    let home = small();
+    let mut slow = home.command(&["shell", "-c", "yes"]).stdout(Stdio::piped()).spawn().unwrap();
+    assert_eq!(slow.wait().unwrap().code(), Some(137), "its deadline holds though nobody reads");
+    let mut gone = home.command(&["shell", "-c", "yes"]).stdout(Stdio::piped()).spawn().unwrap();
+    drop(gone.stdout.take());
+    assert_eq!(gone.wait().unwrap().code(), Some(141));
+    intact(&home);
+}
+
+#[test]
+fn large_variables_are_no_error() {
+    let home = Home::new();
+    home.shell("x=$(head -c 40000000 < /dev/zero | tr '\\0' a); echo ${#x}").ok().prints(&["40000000"]);
+    home.shell("export x=$(head -c 3000000 < /dev/zero | tr '\\0' a); sleep 0")
+        .exit(126)
+        .says(&["Argument list too long"]);
+    home.shell("cat 99999999999< x").exit(2).says(&["channel's number"]);
+}
+
+/// Skills that wait for each other in a pipeline take places of `max_calls`; more of them than there are places must
+/// not wait for ever.
+#[test]
+fn a_pipeline_of_more_skills_than_places_says_so() {
+    let home = Home::new();
+    home.config("model = \"reflex\"\n[engine]\nmax_calls = 2\n").add("command");
+    let call = "printf '{\"args\":{\"mode\":\"echo\"}}'";
+    home.shell(&format!("{call} | env command | env command")).ok().prints(&["echo"]);
+    let stages = " | env command".repeat(4);
+    home.shell(&format!("{call}{stages}")).says(&["[engine] max_calls"]);
 }
 
 #[test]

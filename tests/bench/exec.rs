@@ -73,7 +73,7 @@ impl Shell {
             args: Vec::new(),
             state: Vec::new(),
             partial: false,
-            listeners: None,
+            outputs: None,
             scratch: &self.scratch,
         };
         let done = self.exec.run(line).await.expect("it runs");

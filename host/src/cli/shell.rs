@@ -4,7 +4,7 @@ mod prompt;
 
 use super::show::Show;
 use super::{Exit, Failure, Opened, Shared, environment_secrets, session};
-use crate::exec::{Channel, Done, Exec, ExecError, Line, Listener, Scratch, Writer, pipe};
+use crate::exec::{Channel, Done, Exec, ExecError, Line, Scratch, Writer, pipe};
 use crate::graph::plan::Caller;
 use crate::home::SessionName;
 use crate::secret::Secrets;
@@ -12,6 +12,7 @@ use serde_json::json;
 use std::io::{IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
@@ -98,6 +99,8 @@ impl Hand {
         stdin: Channel,
         partial: bool,
     ) -> Result<Done, ExecError> {
+        let drains = (!self.json).then(|| (Drain::to(std::io::stdout()), Drain::to(std::io::stderr())));
+        let outputs = drains.as_ref().map(|(out, err)| (out.channel(), err.channel()));
         let line = Line {
             source,
             session: &self.session,
@@ -108,10 +111,16 @@ impl Hand {
             args,
             state,
             partial,
-            listeners: (!self.json).then(|| (listener(std::io::stdout()), listener(std::io::stderr()))),
+            outputs,
             scratch: &self.scratch,
         };
-        self.exec.run(line).await
+        let done = self.exec.run(line).await;
+        if let (Some((out, err)), Ok(Done { limit: None, .. })) = (drains, &done) {
+            // What a limit ended must not wait for a slow reader.
+            out.rest();
+            err.rest();
+        }
+        done
     }
 
     /// What the line itself did not say.
@@ -143,23 +152,51 @@ impl From<ExecError> for Failure {
     }
 }
 
-/// Passes bytes on as they come. On a terminal without what could move its cursor: guests write them.
-fn listener(stream: impl Write + IsTerminal + Send + Sync + 'static) -> Listener {
+/// A pipe whose other end a thread passes on to a stream of kiso, so that a slow reader holds up commands and nothing
+/// else, and one that went ends them.
+struct Drain {
+    channel: Channel,
+    thread: JoinHandle<()>,
+}
+
+impl Drain {
+    fn to(stream: impl Write + IsTerminal + Send + 'static) -> Self {
+        let (reader, writer) = pipe();
+        let handle = tokio::runtime::Handle::current();
+        let thread = std::thread::spawn(move || pass_on(&handle, &Channel::Reader(reader), stream));
+        Self { channel: Channel::Writer(writer), thread }
+    }
+
+    fn channel(&self) -> Channel {
+        self.channel.clone()
+    }
+
+    /// Waits until everything was passed on.
+    fn rest(self) {
+        drop(self.channel);
+        let _ = self.thread.join();
+    }
+}
+
+fn pass_on(handle: &tokio::runtime::Handle, from: &Channel, mut stream: impl Write + IsTerminal) {
     let is_terminal = stream.is_terminal();
-    let stream = std::sync::Mutex::new(stream);
-    Arc::new(move |bytes| {
-        let mut stream = stream.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    while let Ok(bytes) = handle.block_on(from.read(32 << 10)) {
+        if bytes.is_empty() {
+            return;
+        }
+        // Guests write them: on a terminal without what could move its cursor.
         let shown: Vec<u8>;
         let bytes = if is_terminal {
             shown =
                 bytes.iter().map(|b| if b.is_ascii_control() && !b"\n\t\r".contains(b) { b'?' } else { *b }).collect();
-            &shown
+            &shown[..]
         } else {
-            bytes
+            &bytes[..]
         };
-        // Nobody may be listening; the line goes on and ends by itself.
-        let _ = stream.write_all(bytes).and_then(|()| stream.flush());
-    })
+        if stream.write_all(bytes).and_then(|()| stream.flush()).is_err() {
+            return;
+        }
+    }
 }
 
 /// Feeds kiso's own standard input to a line.

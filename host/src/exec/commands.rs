@@ -6,8 +6,10 @@ use super::process::Given;
 use super::streams::Stdio;
 use crate::home::SessionName;
 use crate::secret::Secrets;
-use crate::skill::{Caller, CommandStreams, Installed, Shape, Skills, near_names};
+use crate::skill::limits::LimitHit;
+use crate::skill::{Caller, CommandStreams, Installed, Shape, SkillError, Skills, near_names};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// What implements a command.
 #[derive(Debug, Clone)]
@@ -26,6 +28,8 @@ pub struct Commands {
     pub session: SessionName,
     pub locale: String,
     pub secrets: Secrets,
+    /// Skills of this task that run as commands.
+    pub running: AtomicUsize,
 }
 
 /// Names that scripts call a shell by.
@@ -81,20 +85,25 @@ impl Commands {
     }
 
     /// Runs an installed skill as a command: with words as arguments and the line's streams, within its own grant.
-    pub async fn run_skill(&self, skill: &Arc<Installed>, given: Given, stderr: &Channel) -> u8 {
+    pub async fn run_skill(&self, skill: &Arc<Installed>, given: Given, stderr: &Channel) -> Result<u8, LimitHit> {
         let caller = Caller { session: &self.session, locale: &self.locale, secrets: &self.secrets };
         let streams = CommandStreams {
             argv: given.argv.clone(),
             cwd: given.cwd.clone(),
-            stdin: Stdio(given.channel(0)),
-            stdout: Stdio(given.channel(1)),
-            stderr: Stdio(given.channel(2)),
+            stdin: Stdio::new(given.channel(0)),
+            stdout: Stdio::new(given.channel(1)),
+            stderr: Stdio::new(given.channel(2)),
         };
-        match self.skills.run_as_command(skill, streams, caller).await {
-            Ok(code) => code,
+        // The first may wait for others to end. One that others of the same line wait for must not: they would all wait.
+        let first = self.running.fetch_add(1, Relaxed) == 0;
+        let ended = self.skills.run_as_command(skill, streams, caller, first).await;
+        self.running.fetch_sub(1, Relaxed);
+        match ended {
+            Ok(code) => Ok(code),
+            Err(SkillError { limit: Some(hit), .. }) => Err(*hit),
             Err(error) => {
                 let _ = stderr.write(format!("{error}\n").as_bytes()).await;
-                126
+                Ok(126)
             }
         }
     }

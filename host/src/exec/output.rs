@@ -4,9 +4,6 @@ use crate::skill::limits::{Budget, HitCell, Limit, LimitHit, Of};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Hears bytes as they are written. Must return soon.
-pub type Listener = Arc<dyn Fn(&[u8]) + Send + Sync>;
-
 /// Collects what all processes of a task write to one of its two streams. Clones share one buffer.
 #[derive(Clone)]
 pub struct Output(Arc<Inner>);
@@ -19,7 +16,6 @@ struct Inner {
     most: u64,
     budget: Budget,
     hit: HitCell,
-    listener: Option<Listener>,
 }
 
 #[derive(Debug, Default)]
@@ -36,17 +32,17 @@ impl std::fmt::Debug for Output {
 }
 
 impl Output {
-    pub fn new(cap: usize, budget: Budget, hit: HitCell, listener: Option<Listener>) -> Self {
+    pub fn new(cap: usize, budget: Budget, hit: HitCell) -> Self {
         let most = match budget.of {
             Of::Exec { output_mib, .. } => output_mib << 20,
             Of::Skill => budget.output_kib << 10,
         };
-        Self(Arc::new(Inner { kept: Mutex::default(), cap, most, budget, hit, listener }))
+        Self(Arc::new(Inner { kept: Mutex::default(), cap, most, budget, hit }))
     }
 
     /// Takes bytes; fails when it was more than may be written at all.
     pub fn push(&self, bytes: &[u8]) -> Result<(), LimitHit> {
-        let Inner { cap, most, listener, .. } = &*self.0;
+        let Inner { cap, most, .. } = &*self.0;
         let mut kept = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.total += bytes.len() as u64;
         if kept.total > *most {
@@ -59,10 +55,6 @@ impl Output {
         kept.tail.extend(&tail[tail.len().saturating_sub(for_tail)..]);
         let over = kept.tail.len().saturating_sub(for_tail);
         kept.tail.drain(..over);
-        // Under the lock, so that what is heard has the order of what is kept.
-        if let Some(listener) = listener {
-            listener(bytes);
-        }
         Ok(())
     }
 
@@ -93,7 +85,7 @@ mod tests {
 
     fn output(cap: usize) -> Output {
         let config = Config::default();
-        Output::new(cap, Budget::exec(&config.exec, &config.engine), HitCell::default(), None)
+        Output::new(cap, Budget::exec(&config.exec, &config.engine), HitCell::default())
     }
 
     #[test]
@@ -118,7 +110,7 @@ mod tests {
     fn more_than_may_be_written_at_all_is_a_limit() {
         let config = Config::parse(b"[exec]\nmax_output_mib = 1\n").unwrap();
         let hit = HitCell::default();
-        let output = Output::new(10, Budget::exec(&config.exec, &config.engine), hit.clone(), None);
+        let output = Output::new(10, Budget::exec(&config.exec, &config.engine), hit.clone());
         output.push(&vec![0; 1 << 20]).unwrap();
         assert_eq!(output.push(b"x").unwrap_err().limit, Limit::Output);
         assert!(hit.get().unwrap().setting.contains("[exec] max_output_mib"));

@@ -2,13 +2,13 @@
 
 use super::channel::Channel;
 use super::limiter::Share;
-use super::streams::Stdio;
+use super::streams::{Stdio, WriteError, in_words};
 use super::task::Task;
 use crate::skill::BrokenPipe;
 use crate::skill::limits::{Limit, LimitHit};
 use crate::skill::sandbox::{ChargedFiles, Quota};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use wasmtime::component::{ResourceTable, ResourceTableError};
@@ -22,6 +22,8 @@ const KILLED: u8 = 137;
 const CRASHED: u8 = 134;
 /// Most bytes that a process hands to the host at once.
 const TRANSFER_BYTES: usize = 32 << 20;
+/// Handles that a process may always hold.
+const MIN_HANDLES: u64 = 512;
 /// Most random bytes at once.
 const RANDOM_BYTES: u64 = 1 << 20;
 
@@ -29,22 +31,28 @@ const RANDOM_BYTES: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct Process {
     pub id: u32,
+    /// The process that started it; a number, because a chain of children that each start one must not keep the dead.
+    pub parent: Option<u32>,
     /// Its name and arguments, cut, for people.
     pub title: String,
     ended: watch::Sender<Option<u8>>,
-    abort: OnceLock<AbortHandle>,
-    children: Mutex<Vec<Arc<Process>>>,
+    abort: Mutex<Abort>,
+}
+
+/// How far a process is on its way to be killed.
+#[derive(Debug, Default)]
+enum Abort {
+    /// It has no future yet.
+    #[default]
+    Unborn,
+    /// It was killed before it had one.
+    Wanted,
+    With(AbortHandle),
 }
 
 impl Process {
-    pub fn new(id: u32, title: String) -> Arc<Self> {
-        Arc::new(Self {
-            id,
-            title,
-            ended: watch::Sender::new(None),
-            abort: OnceLock::new(),
-            children: Mutex::default(),
-        })
+    pub fn new(id: u32, parent: Option<u32>, title: String) -> Arc<Self> {
+        Arc::new(Self { id, parent, title, ended: watch::Sender::new(None), abort: Mutex::default() })
     }
 
     /// Waits for its end.
@@ -54,30 +62,22 @@ impl Process {
         code.ok().and_then(|code| *code).unwrap_or(KILLED)
     }
 
-    /// Ends it and everything that it started.
+    /// Ends it. What it started is ended by [`Task::kill`].
     pub fn kill(&self) {
-        if let Some(abort) = self.abort.get() {
-            abort.abort();
+        let mut abort = self.abort.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*abort {
+            Abort::With(handle) => handle.abort(),
+            Abort::Unborn | Abort::Wanted => *abort = Abort::Wanted,
         }
-        let children = std::mem::take(&mut *self.children.lock().unwrap_or_else(PoisonError::into_inner));
-        children.iter().for_each(|child| child.kill());
     }
 
-    pub fn runs(&self) -> bool {
-        self.ended.borrow().is_none()
-    }
-
+    /// Says how its future is aborted; at once if somebody wanted that already.
     pub fn aborts_with(&self, handle: AbortHandle) {
-        let _ = self.abort.set(handle);
-    }
-
-    pub fn adopt(&self, child: &Arc<Process>) {
-        let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
-        // A loop of ten thousand commands must not leave ten thousand records.
-        if children.len() >= 64 {
-            children.retain(|child| child.runs());
+        let mut abort = self.abort.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*abort, Abort::Wanted) {
+            handle.abort();
         }
-        children.push(child.clone());
+        *abort = Abort::With(handle);
     }
 }
 
@@ -165,10 +165,11 @@ pub fn store(task: &Arc<Task>, process: &Arc<Process>, given: Given, streams: St
     let mut wasi = WasiCtx::builder();
     match streams {
         // It would hold the ends of pipes open that it closes itself. A panic can still be heard.
-        Streams::Shell => wasi.stderr(Stdio(given.channel(2))),
-        Streams::Command => {
-            wasi.stdin(Stdio(given.channel(0))).stdout(Stdio(given.channel(1))).stderr(Stdio(given.channel(2)))
-        }
+        Streams::Shell => wasi.stderr(Stdio::new(given.channel(2))),
+        Streams::Command => wasi
+            .stdin(Stdio::new(given.channel(0)))
+            .stdout(Stdio::new(given.channel(1)))
+            .stderr(Stdio::new(given.channel(2))),
     };
     wasi.args(&given.argv)
         .envs(&given.env)
@@ -181,7 +182,8 @@ pub fn store(task: &Arc<Task>, process: &Arc<Process>, given: Given, streams: St
         .allow_blocking_current_thread(true);
     task.dirs.give(&mut wasi)?;
     let mut table = ResourceTable::new();
-    table.set_max_capacity(usize::try_from(task.budget.open_files).unwrap_or(usize::MAX));
+    // Deleting a tree holds a handle for each level that may be made.
+    table.set_max_capacity(usize::try_from(task.budget.open_files.max(MIN_HANDLES)).unwrap_or(usize::MAX));
     let ctx = Ctx {
         wasi: wasi.build(),
         table,
@@ -225,7 +227,15 @@ pub async fn exit_code(task: &Task, title: &str, stderr: &Channel, result: wasmt
     if task.limit().is_some() {
         return KILLED;
     }
+    if error.root_cause().to_string().contains("fuel allocated for hostcalls") {
+        task.hit(Limit::Transfer);
+        return KILLED;
+    }
     let name = title.split(' ').next().unwrap_or_default();
+    if let Some(WriteError(errno)) = error.downcast_ref() {
+        let _ = stderr.write(format!("{name}: write error: {}\n", in_words(*errno)).as_bytes()).await;
+        return 1;
+    }
     let (message, code) = match error.downcast_ref::<Trap>() {
         Some(Trap::StackOverflow) => {
             (format!("it recursed deeper than its stack of {} KiB", super::engine::STACK_BYTES >> 10), CRASHED)

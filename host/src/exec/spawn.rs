@@ -3,7 +3,7 @@
 use super::channel::{Channel, Refused, pipe};
 use super::commands::{Program, plain_name};
 use super::process::{Child, Ctx, Given};
-use super::task::Work;
+use super::task::{TaskEnded, Work};
 use super::wit::kiso::exec::spawn::{Command, Errno, Host, HostChannel, HostProcess, Mode, Refusal};
 use crate::skill::limits::TRANSFER_BYTES;
 use std::collections::BTreeMap;
@@ -15,6 +15,9 @@ type Answer<T> = wasmtime::Result<Result<T, Errno>>;
 
 /// Channels of a process: those of 0 to 9, and what scripts number themselves.
 const MAX_CHANNELS: usize = 64;
+
+/// Most bytes of arguments and environment together, as on Linux: each process holds them a second time.
+const MAX_ARGUMENTS: usize = 2 << 20;
 
 /// Splits what the guest may handle from what ends it.
 fn answer<T>(result: Result<T, Refused>) -> Answer<T> {
@@ -28,7 +31,7 @@ fn answer<T>(result: Result<T, Refused>) -> Answer<T> {
 impl Ctx {
     /// Fails when the task has reached a limit: what waited for the command that did must not go on to the next one.
     fn go_on(&self) -> wasmtime::Result<()> {
-        self.task.limit().map_or(Ok(()), |hit| Err(hit.into()))
+        self.task.limit().map_or(Ok(()), |_| Err(TaskEnded.into()))
     }
 
     fn collect(&self, channels: Vec<(u32, Resource<Channel>)>) -> wasmtime::Result<BTreeMap<u32, Channel>> {
@@ -66,6 +69,11 @@ impl Host for Ctx {
             return Ok(Err(Refusal::Unknown(self.task.commands.near(&name))));
         };
         argv[0] = name;
+        let size: usize =
+            argv.iter().map(String::len).sum::<usize>() + env.iter().map(|(k, v)| k.len() + v.len()).sum::<usize>();
+        if size > MAX_ARGUMENTS {
+            return Ok(Err(Refusal::Failed("Argument list too long".to_owned())));
+        }
         let given = Given { argv, env, cwd, channels };
         let process = match program {
             Program::Shell => {
@@ -153,7 +161,8 @@ impl HostProcess for Ctx {
     }
 
     fn kill(&mut self, process: Resource<Child>) -> wasmtime::Result<()> {
-        self.table.get(&process)?.kill();
+        let process = self.table.get(&process)?.clone();
+        self.task.kill(&process);
         Ok(())
     }
 

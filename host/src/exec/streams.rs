@@ -11,16 +11,61 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream};
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 
+/// What ends a process whose output cannot be written. Many would go on and end as if all were well.
+#[derive(Debug, thiserror::Error)]
+#[error("its output cannot be written: {}", in_words(*.0))]
+pub struct WriteError(pub Errno);
+
 /// Standard input, output or error of one process.
 #[derive(Debug, Clone)]
-pub struct Stdio(pub Channel);
+pub struct Stdio {
+    channel: Channel,
+    /// Bytes that `write` may still take: what `check_write` allowed last.
+    permit: usize,
+}
 
-fn stream_error(refused: Refused) -> StreamError {
+impl Stdio {
+    pub fn new(channel: Channel) -> Self {
+        Self { channel, permit: 0 }
+    }
+}
+
+/// Most bytes that one write may hand over.
+const WRITE_BYTES: usize = 64 << 10;
+
+fn write_error(refused: Refused) -> StreamError {
     match refused {
         Refused::Limit(hit) => StreamError::Trap(hit.into()),
         // As SIGPIPE does: a command that nobody listens to any more has nothing to say about it.
         Refused::Errno(Errno::Closed) => StreamError::Trap(BrokenPipe.into()),
-        Refused::Errno(errno) => StreamError::LastOperationFailed(io::Error::other(errno.name()).into()),
+        Refused::Errno(errno) => StreamError::Trap(WriteError(errno).into()),
+    }
+}
+
+fn read_error(refused: Refused) -> StreamError {
+    match refused {
+        Refused::Limit(hit) => StreamError::Trap(hit.into()),
+        Refused::Errno(errno) => StreamError::LastOperationFailed(io::Error::other(in_words(errno)).into()),
+    }
+}
+
+/// As people know it.
+pub fn in_words(errno: Errno) -> &'static str {
+    match errno {
+        Errno::NotFound => "No such file or directory",
+        Errno::NotADirectory => "Not a directory",
+        Errno::IsADirectory => "Is a directory",
+        Errno::Exists => "File exists",
+        Errno::Denied => "Permission denied",
+        Errno::ReadOnly => "Read-only file system",
+        Errno::NameTooLong => "File name too long",
+        Errno::TooManyLinks => "Too many levels of symbolic links",
+        Errno::NoSpace => "No space left on device",
+        Errno::NotPlain => "Not a regular file",
+        Errno::Closed => "Broken pipe",
+        Errno::BadChannel => "Bad file descriptor",
+        Errno::Invalid => "Invalid argument",
+        Errno::Io => "Input/output error",
     }
 }
 
@@ -53,7 +98,7 @@ impl StdoutStream for Stdio {
 #[wasmtime_wasi::async_trait]
 impl InputStream for Stdio {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
-        match self.0.try_read(size).map_err(stream_error)? {
+        match self.channel.try_read(size).map_err(read_error)? {
             Some(bytes) if bytes.is_empty() && size > 0 => Err(StreamError::Closed),
             Some(bytes) => Ok(bytes),
             None => Ok(Bytes::new()),
@@ -64,11 +109,16 @@ impl InputStream for Stdio {
 #[wasmtime_wasi::async_trait]
 impl OutputStream for Stdio {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.0.put(&bytes).map_err(stream_error)
+        // The guest's word is not taken for it: what does not fit would pile up in the host.
+        self.permit = self
+            .permit
+            .checked_sub(bytes.len())
+            .ok_or_else(|| StreamError::trap("it wrote more than it was allowed to at once"))?;
+        self.channel.put(&bytes).map_err(write_error)
     }
 
     async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.0.write(&bytes).await.map_err(stream_error)
+        self.channel.write(&bytes).await.map_err(write_error)
     }
 
     fn flush(&mut self) -> StreamResult<()> {
@@ -76,16 +126,17 @@ impl OutputStream for Stdio {
     }
 
     fn check_write(&mut self) -> StreamResult<usize> {
-        self.0.room().map_err(stream_error)
+        self.permit = self.channel.room().map_err(write_error)?.min(WRITE_BYTES);
+        Ok(self.permit)
     }
 }
 
 #[wasmtime_wasi::async_trait]
 impl Pollable for Stdio {
     async fn ready(&mut self) {
-        match self.0 {
-            Channel::Writer(_) => self.0.writable().await,
-            _ => self.0.readable().await,
+        match self.channel {
+            Channel::Writer(_) => self.channel.writable().await,
+            _ => self.channel.readable().await,
         }
     }
 }
@@ -110,5 +161,22 @@ impl AsyncWrite for Unused {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::channel::pipe;
+
+    #[test]
+    fn a_guest_that_does_not_ask_how_much_it_may_write_is_ended() {
+        let (_reader, writer) = pipe();
+        let mut stdout = Stdio::new(Channel::Writer(writer));
+        assert!(stdout.write(Bytes::from_static(b"x")).is_err(), "nothing was allowed yet");
+        let allowed = stdout.check_write().unwrap();
+        stdout.write(Bytes::from(vec![0; allowed])).unwrap();
+        assert!(stdout.write(Bytes::from_static(b"x")).is_err());
+        assert_eq!(stdout.check_write().unwrap(), 0, "the pipe is full");
     }
 }

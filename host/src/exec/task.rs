@@ -10,7 +10,7 @@ use super::wit::exports::kiso::exec::shell::Ended;
 use crate::skill::BrokenPipe;
 use crate::skill::limits::{Budget, HitCell, Limit, LimitHit, Of};
 use crate::skill::sandbox::Quota;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
@@ -41,6 +41,11 @@ pub struct Task {
 
 /// What people call a process that is a shell.
 const SHELL: &str = "sh";
+
+/// Why a process goes no further: another one of its task reached a limit.
+#[derive(Debug, thiserror::Error)]
+#[error("the task has reached a limit")]
+pub struct TaskEnded;
 
 /// What the shell is to do.
 #[derive(Debug)]
@@ -86,7 +91,11 @@ impl Task {
 
     /// Records that a limit was reached; the task ends then.
     pub fn hit(&self, limit: Limit) -> LimitHit {
-        let hit = self.hit.set(self.budget.hit(limit));
+        self.hit_with(self.budget.hit(limit))
+    }
+
+    fn hit_with(&self, hit: LimitHit) -> LimitHit {
+        let hit = self.hit.set(hit);
         self.changed.notify_waiters();
         hit
     }
@@ -157,7 +166,9 @@ impl Task {
                 Program::Coreutils => command(&task, &running.process, task.engine.coreutils(), given).await,
                 Program::Js => command(&task, &running.process, task.engine.js(), given).await,
                 Program::Shell => unreachable!("a shell is started by `start_shell`"),
-                Program::Skill(skill) => Ok(task.commands.run_skill(&skill, given, &stderr).await),
+                Program::Skill(skill) => {
+                    task.commands.run_skill(&skill, given, &stderr).await.map_err(|hit| task.hit_with(hit).into())
+                }
             };
             running.code = task.close(&title, &stderr, result).await;
         });
@@ -193,8 +204,10 @@ impl Task {
 
     /// The code of what a process came to; the first that reached a limit is to blame.
     async fn close(&self, title: &str, stderr: &Channel, result: wasmtime::Result<u8>) -> u8 {
-        // Its neighbours in a pipeline end too, because nobody reads them any more.
-        let blamed = result.as_ref().is_err_and(|error| error.downcast_ref::<BrokenPipe>().is_none());
+        // Those who wait for it, read from it or write to it end too.
+        let blamed = result.as_ref().is_err_and(|error| {
+            error.downcast_ref::<BrokenPipe>().is_none() && error.downcast_ref::<TaskEnded>().is_none()
+        });
         let code = exit_code(self, title, stderr, result).await;
         if blamed && self.limit().is_some() {
             let _ = self.culprit.set(title.to_owned());
@@ -216,13 +229,10 @@ impl Task {
             let _ = self.culprit.set(title);
             return Err(self.hit(Limit::Processes));
         }
-        let process = Process::new(self.started.fetch_add(1, Relaxed) + 1, title);
+        let parent = parent.map(|parent| parent.id);
+        let process = Process::new(self.started.fetch_add(1, Relaxed) + 1, parent, title);
         processes.insert(process.id, process.clone());
         self.most_at_once.fetch_max(processes.len() as u64, Relaxed);
-        drop(processes);
-        if let Some(parent) = parent {
-            parent.adopt(&process);
-        }
         Ok(process)
     }
 
@@ -233,6 +243,20 @@ impl Task {
             processes.values().rev().find(|process| process.title != SHELL).or(processes.values().next())
         {
             let _ = self.culprit.set(last.title.clone());
+        }
+    }
+
+    /// Ends a process and those below it that it, or one of them, started and that still run.
+    pub fn kill(&self, process: &Process) {
+        let processes = self.lock();
+        process.kill();
+        let mut doomed = BTreeSet::from([process.id]);
+        // A child has a greater number than its parent.
+        for child in processes.values().filter(|child| child.id > process.id) {
+            if child.parent.is_some_and(|parent| doomed.contains(&parent)) {
+                doomed.insert(child.id);
+                child.kill();
+            }
         }
     }
 

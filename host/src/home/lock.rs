@@ -35,7 +35,8 @@ pub(super) fn take(path: &Path, what: String) -> Result<HomeLock, HomeError> {
         }
         Err(error) => return Err(failed(error.into())),
     }
-    file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(failed)?;
+    // The pid is for people. A full disk must not keep anybody from making room.
+    let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
     Ok(HomeLock(file))
 }
 

@@ -1,9 +1,9 @@
 //! A skill of the command shape as a command of a command line: words as arguments, the line's streams, an exit code.
 
 use super::engine::Sandbox;
-use super::error::SkillError;
+use super::error::{Blame, SkillError};
 use super::instance::{Entry, Given, Stopped, context, limited, permissions};
-use super::limits::{HitCell, Limit};
+use super::limits::{HitCell, Limit, LimitHit};
 use wasmtime_wasi::cli::{StdinStream, StdoutStream};
 use wasmtime_wasi::{I32Exit, WasiCtx};
 
@@ -34,13 +34,20 @@ pub async fn call<I, O>(
     entry: &Entry,
     given: Given,
     streams: CommandStreams<I, O>,
+    waits: bool,
 ) -> Result<u8, SkillError>
 where
     I: StdinStream + 'static,
     O: StdoutStream + 'static,
 {
     let Entry::Command(pre) = entry else { unreachable!("the shell starts commands only") };
-    let _slot = sandbox.enter().await;
+    let _slot = match waits {
+        true => sandbox.enter().await,
+        false => sandbox.try_enter().ok_or_else(|| {
+            let message = "it cannot run beside the other skills of this line: all places are taken; the setting is [engine] max_calls in config.toml";
+            SkillError::new(given.skill.as_str(), Blame::Caller, "busy", message)
+        })?,
+    };
     let (skill, budget, hit) = (given.skill.to_string(), given.budget.clone(), HitCell::default());
     let mut wasi = WasiCtx::builder();
     wasi.stdin(streams.stdin)
@@ -71,6 +78,10 @@ where
         Ok(Err(())) => Ok(1),
         Err(error) => match error.downcast_ref::<I32Exit>() {
             Some(exit) => Ok(u8::try_from(exit.0 & 0xff).unwrap_or(1)),
+            None if error.downcast_ref::<LimitHit>().is_some() => {
+                let hit = error.downcast::<LimitHit>().expect("it was looked at");
+                Err(SkillError::limit(&skill, hit))
+            }
             None if error.downcast_ref::<BrokenPipe>().is_some() => Ok(BrokenPipe::CODE),
             None => Err(Stopped::Trap(error).explain(&skill, &budget, "")),
         },

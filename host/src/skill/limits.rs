@@ -87,7 +87,7 @@ impl fmt::Display for LimitHit {
             Limit::Transfer => "it handed more to the host at once than its",
             Limit::Headers => "it filled the headers of a request with more than its",
             Limit::OpenFiles => "it held more open files and streams than its",
-            Limit::CallWrites => "it wrote more to the workspace in one call than its",
+            Limit::CallWrites => "it wrote more to files than its",
             Limit::Workspace => "the session's workspace would hold more than its",
             Limit::Files => "the session's workspace would hold more than its",
             Limit::Processes => "it ran more processes at once than its",
@@ -184,6 +184,7 @@ impl Budget {
             of: Of::Exec { processes: exec.max_processes, output_mib: exec.max_output_mib },
             timeout: Duration::from_secs(exec.timeout_s),
             memory_mib: exec.memory_mib,
+            write_mib: exec.write_mib,
             ..Self::new(engine, 0, 0)
         }
     }
@@ -196,6 +197,10 @@ impl Budget {
             (Limit::Memory, Of::Exec { .. }) => {
                 (format!("{} MiB", self.memory_mib), "[exec] memory_mib in config.toml")
             }
+            (Limit::CallWrites, Of::Exec { .. }) => {
+                (format!("{} MiB", self.write_mib), "[exec] write_mib in config.toml")
+            }
+            (Limit::Transfer, Of::Exec { .. }) => ("32 MiB".to_owned(), "fixed; pass large data in files and pipes"),
             (Limit::Processes, Of::Exec { processes, .. }) => {
                 (format!("{processes}"), "[exec] max_processes in config.toml")
             }

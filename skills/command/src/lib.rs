@@ -45,10 +45,7 @@ fn report_panic(panic: &std::panic::PanicHookInfo) {
         eprintln!("{name}: write error: {reason}");
         end(1);
     }
-    match panic.location() {
-        Some(place) => eprintln!("{name}: crashed: {message} ({}:{})", place.file(), place.line()),
-        None => eprintln!("{name}: crashed: {message}"),
-    }
+    eprintln!("{name}: crashed: {message}");
     end(CRASHED)
 }
 

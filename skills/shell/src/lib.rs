@@ -73,7 +73,7 @@ impl Guest for Component {
             Err(error) => {
                 shell.complain(&error.message);
                 shell.state.status = 2;
-                return nothing(2, state::encode(&shell.state, &None), shell.state.cwd, false);
+                return nothing(2, kept(&shell, partial), shell.state.cwd, false);
             }
         };
         shell.echo_source(&source);
@@ -86,7 +86,7 @@ impl Guest for Component {
         Ended {
             code,
             failed,
-            state: state::encode(&shell.state, &None),
+            state: kept(&shell, partial),
             incomplete: false,
             exited: shell.exited,
             cwd: shell.state.cwd,
@@ -120,6 +120,11 @@ impl Guest for Component {
         };
         shell.finish(outcome, false)
     }
+}
+
+/// What the next line begins with; where there is none, nothing, because it may be large.
+fn kept(shell: &Shell, partial: bool) -> Vec<u8> {
+    if partial { state::encode(&shell.state, &None) } else { Vec::new() }
 }
 
 #[cfg(target_arch = "wasm32")]

@@ -35,11 +35,37 @@ pub fn parse(source: &str) -> Result<List, SyntaxError> {
         return Err(refused(format!("line {line}: nested deeper than {DEEPEST} levels")));
     }
     let masked = mask::mask(source);
+    if let Some(line) = enormous_number(&masked.text) {
+        return Err(refused(format!("line {line}: a channel's number has at most {DIGITS} digits")));
+    }
     let tree = Parser::new(masked.text.as_bytes(), &ParserOptions::default())
         .parse_program()
         .map_err(|error| explain(source, &masked, error))?;
     lower::program(&masked, tree)
         .map_err(|form| refused(format!("line {}: `{}` is not supported", form.line, form.what)))
+}
+
+/// Most digits before `<` or `>`; the parser takes them for a number of 32 bits without a look.
+const DIGITS: usize = 9;
+
+/// The line of a redirection whose channel has a number with too many digits.
+fn enormous_number(text: &str) -> Option<usize> {
+    let (mut line, mut digits, mut quote, mut escaped) = (1, 0, None, false);
+    for c in text.chars() {
+        line += usize::from(c == '\n');
+        let was_escaped = std::mem::take(&mut escaped);
+        match (quote, c) {
+            _ if was_escaped => digits = 0,
+            (None | Some('"'), '\\') => (escaped, digits) = (true, 0),
+            (Some(open), c) if c == open => (quote, digits) = (None, 0),
+            (Some(_), _) => {}
+            (None, '"' | '\'') => (quote, digits) = (Some(c), 0),
+            (None, '<' | '>') if digits > DIGITS => return Some(line),
+            (None, c) if c.is_ascii_digit() => digits += 1,
+            _ => digits = 0,
+        }
+    }
+    None
 }
 
 /// A source whose lines all end in CRLF was meant without the CR; bash would take it for a part of words.

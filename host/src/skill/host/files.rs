@@ -114,6 +114,9 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
         "[method]descriptor.create-directory-at",
         |mut store: StoreContextMut<'_, T>, (fd, path): (Resource<Descriptor>, String)| {
             Box::new(async move {
+                if path.split('/').filter(|part| !part.is_empty()).count() > MAX_LEVELS {
+                    return Ok((Err(ErrorCode::NameTooLong),));
+                }
                 let ctx = store.data_mut();
                 ctx.quota().entry()?;
                 let made = ctx.filesystem().create_directory_at(fd, path).await;
@@ -178,6 +181,9 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
     linker.allow_shadowing(false);
     Ok(())
 }
+
+/// Levels of directories that may be made below a workspace. Measuring and deleting a tree takes a handle for each.
+const MAX_LEVELS: usize = 100;
 
 /// Directory listings that a guest may hold open at once.
 const MAX_LISTINGS: usize = 16;

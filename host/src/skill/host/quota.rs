@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 const ENTRY_BYTES: u64 = 4 << 10;
 
 /// Deeper trees are not measured: each level holds a file handle open.
-const MAX_DEPTH: usize = 128;
+const MAX_DEPTH: usize = 400;
 
 /// What a workspace that cannot be measured counts as: more than any limit, and far from overflow.
 const FULL: u64 = u64::MAX / 4;
