@@ -183,10 +183,10 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
 }
 
 /// Levels of directories that may be made below a workspace. Measuring and deleting a tree takes a handle for each.
-const MAX_LEVELS: usize = 100;
+const MAX_LEVELS: usize = 64;
 
-/// Directory listings that a guest may hold open at once.
-const MAX_LISTINGS: usize = 16;
+/// Directory listings that a guest may hold open at once: one for each level of a tree that is being deleted.
+const MAX_LISTINGS: usize = 100;
 
 /// What a guest may open: nothing that can block.
 fn is_plain(kind: DescriptorType) -> bool {

@@ -24,7 +24,7 @@ pub fn print(form: Columns, old: &Lines, new: &Lines, changes: &[Change], out: &
     let page = Page { second: if half == 0 { form.width } else { second }, half };
     let mut at = 0;
     for change in changes {
-        page.in_both(form, &old.lines[at..change.old.start], out)?;
+        page.unchanged(form, &old.lines[at..change.old.start], out)?;
         let (left, right) = (&old.lines[change.old.clone()], &new.lines[change.new.clone()]);
         for row in 0..left.len().max(right.len()) {
             let (left, right) = (left.get(row).copied(), right.get(row).copied());
@@ -37,7 +37,7 @@ pub fn print(form: Columns, old: &Lines, new: &Lines, changes: &[Change], out: &
         }
         at = change.old.end;
     }
-    page.in_both(form, &old.lines[at..], out)
+    page.unchanged(form, &old.lines[at..], out)
 }
 
 struct Page {
@@ -46,7 +46,7 @@ struct Page {
 }
 
 impl Page {
-    fn in_both(&self, form: Columns, lines: &[&[u8]], out: &mut impl Write) -> io::Result<()> {
+    fn unchanged(&self, form: Columns, lines: &[&[u8]], out: &mut impl Write) -> io::Result<()> {
         let shown = if form.changes_only { &[] } else { lines };
         shown.iter().try_for_each(|line| self.row(Some(line), None, Some(line), out))
     }
