@@ -245,7 +245,7 @@ impl Exec {
 
     fn dirs(&self, session: &SessionName, role: Role, scratch: &Scratch) -> Result<Dirs, ExecError> {
         let own = [("/work", self.0.home.work_dir(session), true), ("/tmp", scratch.0.clone(), true)];
-        let mounts = self.0.config.mounts.iter().filter(|mount| mount.admin_only.then_some(role) != Some(Role::User));
+        let mounts = self.0.config.mounts.iter().filter(|mount| !mount.admin_only || role == Role::Admin);
         let mounts = mounts.map(|mount| (mount.at.as_str(), mount.path.clone(), mount.write));
         let open = |(at, path, write): (&str, PathBuf, bool)| {
             Mounted::open(at, path.clone(), write).map_err(|e| ExecError(unusable(at, &path, &e)))

@@ -96,9 +96,8 @@ impl Commands {
         };
         // The first may wait for others to end. One that others of the same line wait for must not: they would all wait.
         let first = self.running.fetch_add(1, Relaxed) == 0;
-        let ended = self.skills.run_as_command(skill, streams, caller, first).await;
-        self.running.fetch_sub(1, Relaxed);
-        match ended {
+        let _counted = Counted(&self.running);
+        match self.skills.run_as_command(skill, streams, caller, first).await {
             Ok(code) => Ok(code),
             Err(SkillError { limit: Some(hit), .. }) => Err(*hit),
             Err(error) => {
@@ -106,5 +105,14 @@ impl Commands {
                 Ok(126)
             }
         }
+    }
+}
+
+/// Counts one less when it goes away: a command that is killed is dropped in the middle.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
     }
 }

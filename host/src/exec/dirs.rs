@@ -1,6 +1,6 @@
 //! The directories that processes see, and how the shell opens a file in them.
 
-use super::channel::{Channel, OpenFile, Refused, errno};
+use super::channel::{Channel, OpenFile, Refused};
 use super::wit::kiso::exec::spawn::{Errno, Mode};
 use crate::skill::sandbox::Quota;
 use cap_std::ambient_authority;
@@ -126,5 +126,6 @@ fn lexical(path: &str) -> Option<PathBuf> {
 
 /// What a directory of this machine that cannot be used is told as.
 pub fn unusable(at: &str, path: &Path, error: &io::Error) -> String {
-    format!("the directory {} for {at} cannot be opened: {} ({error})", path.display(), errno(error).name())
+    let whose = if matches!(at, "/work" | "/tmp") { "" } else { "; [exec.mounts] in config.toml names it" };
+    format!("the directory {} for {at} cannot be opened: {error}{whose}", path.display())
 }
