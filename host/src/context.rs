@@ -67,6 +67,7 @@ impl Row {
             Role::Planner => self.planner,
             Role::Reviewer => self.reviewer,
             Role::Worker => self.worker,
+            _ => Cell::No,
         }
     }
 }
@@ -325,13 +326,14 @@ fn correction_texts(correction: &Correction) -> Vec<String> {
 pub fn markdown() -> String {
     let mut out = "| Piece | Planner | Reviewer | Worker | At most |\n|---|---|---|---|---|\n".to_owned();
     for row in &TABLE {
-        let [planner, reviewer, worker] = Role::ALL.map(|role| match row.cell(role) {
-            Cell::No => "-",
-            Cell::Yes => "yes",
-            Cell::Replan => "replan only",
-            Cell::Brief => "in its brief",
-            Cell::Retry => "its own",
-        });
+        let [planner, reviewer, worker] =
+            [Role::Planner, Role::Reviewer, Role::Worker].map(|role| match row.cell(role) {
+                Cell::No => "-",
+                Cell::Yes => "yes",
+                Cell::Replan => "replan only",
+                Cell::Brief => "in its brief",
+                Cell::Retry => "its own",
+            });
         // The title of a correction is an instruction; its first sentence names it.
         let title = row.title.split_once(". ").map_or(row.title, |(first, _)| first);
         let _ = writeln!(out, "| {title} | {planner} | {reviewer} | {worker} | {} tokens |", row.cap);

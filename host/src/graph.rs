@@ -13,6 +13,7 @@
 pub mod brief;
 mod extract;
 mod fields;
+pub mod lane;
 pub mod limits;
 pub mod outcome;
 pub mod plan;

@@ -3,27 +3,53 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+pub mod endpoint;
 pub mod prompt;
 pub mod reflex;
 pub mod scripted;
 
-pub use crate::graph::limits::Usage;
+pub use crate::graph::lane::ToolCall;
+pub use crate::graph::limits::{LimitReached, Usage};
 use prompt::Pieces;
 
 /// One kind of model call, each with its own prompt and its own model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
+    /// A message becomes a plan (seed 001).
     Planner,
+    /// Judges what a task left behind (seed 001).
     Reviewer,
+    /// Writes what the user reads (seed 001).
     Worker,
+    /// Shortens what grew too long (seed 001).
+    Summarizer,
+    /// Finds out how much a message needs (seed 003).
+    Router,
+    /// Writes the brief of a task whose calls are not known yet (seed 004).
+    Reasoner,
+    /// Calls tools until the brief is done (seeds 003 and 004).
+    Actor,
+    /// Names a session.
+    Titler,
 }
 
 impl Role {
-    pub const ALL: [Self; 3] = [Self::Planner, Self::Reviewer, Self::Worker];
+    pub const ALL: [Self; 8] = [
+        Self::Planner,
+        Self::Reviewer,
+        Self::Worker,
+        Self::Summarizer,
+        Self::Router,
+        Self::Reasoner,
+        Self::Actor,
+        Self::Titler,
+    ];
 
     /// The name in `config.toml`, in `roles/NAME.md` and in a task's `model`.
     pub fn name(self) -> &'static str {
@@ -31,6 +57,11 @@ impl Role {
             Self::Planner => "planner",
             Self::Reviewer => "reviewer",
             Self::Worker => "worker",
+            Self::Summarizer => "summarizer",
+            Self::Router => "router",
+            Self::Reasoner => "reasoner",
+            Self::Actor => "actor",
+            Self::Titler => "titler",
         }
     }
 
@@ -56,32 +87,140 @@ pub struct Request {
     pub user: String,
     /// The same pieces for a model that reads fields (`reflex`); nothing more than what `user` shows.
     pub pieces: Pieces,
+    /// What followed the user part in this conversation: calls, their results, notes. Oldest first.
+    pub turns: Vec<Turn>,
+    /// Tools that may be called; none for most roles.
+    pub tools: Vec<ToolSpec>,
+    pub answer: Answer,
     /// 0.0 to 2.0; `None` leaves it to the provider.
     pub temperature: Option<f32>,
+    /// Tokens that the answer may have.
     pub max_tokens: u32,
+    pub priority: Priority,
+}
+
+impl Request {
+    /// An interactive call for free text, without tools.
+    pub fn new(role: Role, system: String, user: String) -> Self {
+        Self {
+            role,
+            system,
+            user,
+            pieces: Pieces::default(),
+            turns: Vec::new(),
+            tools: Vec::new(),
+            answer: Answer::Text,
+            temperature: None,
+            max_tokens: 2_048,
+            priority: Priority::Interactive,
+        }
+    }
+}
+
+/// The form that an answer shall have. A provider that cannot enforce it still finds it in the prompt.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Answer {
+    #[default]
+    Text,
+    /// JSON that fits this JSON Schema; its name is the role's.
+    Json(Value),
+}
+
+/// Who waits for a call. A slot that gets free goes to the first of the highest kind that waits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// Titles, summaries, memory: nobody waits.
+    Background,
+    Subagent,
+    /// A person waits.
+    #[default]
+    Interactive,
+}
+
+/// A tool as a model sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// Lower-case letters, digits, `_` and `-`, at most 64: what every provider takes.
+    pub name: String,
+    pub description: String,
+    /// JSON Schema of an object.
+    pub parameters: Value,
+}
+
+/// A message after the user part.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Turn {
+    /// What the model answered, in this call's conversation.
+    Assistant { text: String, calls: Vec<ToolCall> },
+    /// The result of the call with this id.
+    Tool { id: String, name: String, text: String },
+    /// What the host adds for the model, such as a reflection; sent as a user message.
+    Note(String),
 }
 
 /// What a model answered.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Completion {
     pub text: String,
+    /// Tools that the model wants called. Ids are unique within the completion; the model, or else the host, made them.
+    pub calls: Vec<ToolCall>,
+    pub stop: Stop,
     pub usage: Usage,
     /// `provider:model` that answered, which is another one than asked for when a fallback took over.
     pub model: String,
 }
 
+/// Why an answer ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    #[default]
+    End,
+    /// It was cut off at `max_tokens`.
+    Length,
+    /// It waits for the results of its calls.
+    Calls,
+    /// The provider held content back.
+    Filter,
+}
+
+/// Hears an answer while it arrives.
+pub trait Sink: Send {
+    /// The next piece of text.
+    fn text(&mut self, piece: &str);
+
+    /// What was heard so far is void: the answer broke off and begins anew, perhaps from another model.
+    fn restart(&mut self) {}
+}
+
+impl<F: FnMut(&str) + Send> Sink for F {
+    fn text(&mut self, piece: &str) {
+        self(piece);
+    }
+}
+
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LlmError {
-    /// The provider could not be reached or did not answer properly; retries are used up when this is seen.
+    /// The provider could not be reached or did not answer properly. A run sees this when retries are used up.
     #[error("the model {model} did not answer: {message}")]
-    Unavailable { model: String, message: String, retryable: bool },
+    Unavailable {
+        model: String,
+        message: String,
+        /// Whether the same call may succeed later.
+        retryable: bool,
+        /// What the provider asked to wait.
+        retry_after: Option<Duration>,
+    },
     /// The provider refused the request: key, quota, content.
     #[error("the model {model} refused the request: {message}")]
     Refused { model: String, message: String },
     /// A scripted model has no answer for this call.
     #[error("{0}")]
     Script(String),
+    /// A limit of the session or the day was reached, so the provider was not asked.
+    #[error("the limit {} of {} is reached; the setting {} raises it", .0.limit, .0.value, .0.setting)]
+    OverLimit(LimitReached),
 }
 
 /// The future that [`Model::complete`] returns; boxed so that models can be chosen at run time.
@@ -92,7 +231,7 @@ pub trait Model: Send + Sync {
     /// `provider:model`, as in `config.toml`.
     fn name(&self) -> &str;
 
-    /// Answers `request`. `sink` is called with each piece of text as it arrives, in order; together the pieces are
-    /// the completion's text. Dropping the future cancels the call.
-    fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut (dyn FnMut(&str) + Send)) -> Completing<'a>;
+    /// Answers `request`. `sink` hears each piece of text as it arrives, in order; the pieces since the last
+    /// [`Sink::restart`] are the completion's text. Dropping the future cancels the call.
+    fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a>;
 }

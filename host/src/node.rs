@@ -18,6 +18,11 @@ pub fn built_in_prompt(role: Role) -> &'static str {
         Role::Planner => include_str!("../../roles/planner.md"),
         Role::Reviewer => include_str!("../../roles/reviewer.md"),
         Role::Worker => include_str!("../../roles/worker.md"),
+        Role::Summarizer => include_str!("../../roles/summarizer.md"),
+        Role::Router => include_str!("../../roles/router.md"),
+        Role::Reasoner => include_str!("../../roles/reasoner.md"),
+        Role::Actor => include_str!("../../roles/actor.md"),
+        Role::Titler => include_str!("../../roles/titler.md"),
     }
 }
 
@@ -29,9 +34,14 @@ fn request(role: Role, system: &str, all: &Pieces, boundary: &str) -> Request {
         Role::Planner => (Some(0.2), 4_096),
         Role::Reviewer => (Some(0.0), 2_048),
         Role::Worker => (None, 2_048),
+        Role::Router => (Some(0.0), 512),
+        Role::Reasoner => (Some(0.2), 2_048),
+        Role::Actor => (Some(0.2), 4_096),
+        Role::Summarizer => (Some(0.2), 2_048),
+        Role::Titler => (Some(0.2), 64),
     };
     let user = context::render(&pieces, boundary);
-    Request { role, system: system.to_owned(), user, pieces, temperature, max_tokens }
+    Request { pieces, temperature, max_tokens, ..Request::new(role, system.to_owned(), user) }
 }
 
 fn call_of(completion: &Completion) -> Call {

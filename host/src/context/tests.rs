@@ -59,6 +59,7 @@ fn planted() -> Pieces {
             broken: "M-correction".to_owned(),
             violations: vec!["goal: missing".to_owned()],
         }),
+        ..Pieces::default()
     }
 }
 

@@ -51,11 +51,19 @@ impl LimitReached {
     }
 }
 
-/// Tokens that model calls used, as the provider counted them.
+/// What model calls used, as the provider counted it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Usage {
     pub input_tokens: u64,
     pub output_tokens: u64,
+    /// Millionths of a US dollar, by the prices in `config.toml` or as the provider said; 0 where neither is known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cost_micros: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Usage {
@@ -68,5 +76,6 @@ impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cost_micros = self.cost_micros.saturating_add(other.cost_micros);
     }
 }

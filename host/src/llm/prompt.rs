@@ -53,6 +53,51 @@ pub struct Pieces {
     pub failure: Option<FailureNote>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replan_history: Option<Vec<Attempt>>,
+    /// What retrieval wants of the planner: the goal of this turn (seed 004, "user directive").
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directive: Option<String>,
+    /// Observational memory: what is known that matters for the goal (`shared_context_observational_memory`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Vec<String>>,
+    /// What the skills of the plan need and have (`shared_context_skill_environment`), a line each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skill_environment: Option<Vec<String>>,
+    /// What the planner said earlier in this run, oldest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planner_lane: Option<Vec<String>>,
+    /// The plan that is carried out, a line for each task with its state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Vec<String>>,
+    /// What is there to execute with: files, skills, secrets by name, blockers; a line each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub readiness: Option<Vec<String>>,
+    /// Negative feedback of the critic in this run, oldest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<Vec<String>>,
+    /// What the reasoner said earlier in this run, oldest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_lane: Option<Vec<String>>,
+    /// The brief of the current task, as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub brief: Option<String>,
+    /// "Action Conversation Transcript": what the actor did, whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<Vec<String>>,
+    /// The last few messages, for a message that may follow up on them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tail: Option<Vec<ChatMessage>>,
+    /// Categories of tools, a line each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub categories: Option<Vec<String>>,
+    /// Messages that are to become part of a summary, oldest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compress: Option<Vec<ChatMessage>>,
+    /// Facts that are to become fewer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consolidate: Option<Vec<String>>,
+    /// The first messages of a session that has no title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<Vec<ChatMessage>>,
     /// The role's own last answer, if it could not be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correction: Option<Correction>,

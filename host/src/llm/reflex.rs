@@ -11,7 +11,7 @@
 //! read off a [`table`] or a report; [`reply`] writes to the user.
 
 use super::prompt::Pieces;
-use super::{Completing, Completion, Model, Request, Role, Usage};
+use super::{Completing, Completion, Model, Request, Role, Sink, Usage};
 
 mod aggregate;
 mod asked;
@@ -57,15 +57,18 @@ impl Model for Reflex {
         NAME
     }
 
-    fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut (dyn FnMut(&str) + Send)) -> Completing<'a> {
+    fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
         Box::pin(async move {
             let text = answer(request.role, &request.pieces);
             for line in text.split_inclusive('\n') {
-                sink(line);
+                sink.text(line);
             }
-            let usage =
-                Usage { input_tokens: tokens(&request.system) + tokens(&request.user), output_tokens: tokens(&text) };
-            Ok(Completion { text, usage, model: NAME.to_owned() })
+            let usage = Usage {
+                input_tokens: tokens(&request.system) + tokens(&request.user),
+                output_tokens: tokens(&text),
+                cost_micros: 0,
+            };
+            Ok(Completion { text, usage, model: NAME.to_owned(), ..Completion::default() })
         })
     }
 }
@@ -79,6 +82,7 @@ fn answer(role: Role, pieces: &Pieces) -> String {
         }
         Role::Reviewer => serde_json::to_string(&review::review(pieces)).expect("a verdict has only string keys"),
         Role::Worker => reply::reply(pieces),
+        Role::Summarizer | Role::Router | Role::Reasoner | Role::Actor | Role::Titler => String::new(),
     }
 }
 

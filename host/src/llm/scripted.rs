@@ -8,6 +8,10 @@
 //! expect_contains = "weather.csv"        # must stand in the prompt; left out, any prompt will do
 //! reply = '{"goal": "…", "tasks": […]}'
 //! usage = { input_tokens = 900, output_tokens = 80 }   # left out, the call is free
+//!
+//! [[call]]
+//! role = "actor"
+//! calls = [{ name = "exec", args = { command = "ls" } }]   # tools that the model wants called
 //! ```
 
 use std::fs;
@@ -16,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
-use super::{Completing, Completion, LlmError, Model, Request, Role, Usage};
+use super::{Completing, Completion, LlmError, Model, Request, Role, Sink, Stop, ToolCall, Usage};
 
 /// Answers in the order of the file, each for the role that it names.
 #[derive(Debug)]
@@ -32,9 +36,22 @@ pub struct Scripted {
 struct ScriptedCall {
     role: Role,
     expect_contains: Option<String>,
+    #[serde(default)]
     reply: String,
+    /// Tools that the model calls, with their arguments.
+    #[serde(default)]
+    calls: Vec<ScriptedToolCall>,
     #[serde(default)]
     usage: Usage,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScriptedToolCall {
+    name: String,
+    /// An object, or a string for arguments that are no JSON.
+    #[serde(default)]
+    args: serde_json::Value,
 }
 
 #[derive(Deserialize)]
@@ -99,7 +116,20 @@ impl Scripted {
             )));
         }
         *given += 1;
-        Ok(Completion { text: call.reply.clone(), usage: call.usage, model: self.name.clone() })
+        let calls: Vec<_> = (1..).zip(&call.calls).map(|(n, wanted)| wanted.call(number, n)).collect();
+        let stop = if calls.is_empty() { Stop::End } else { Stop::Calls };
+        Ok(Completion { text: call.reply.clone(), calls, stop, usage: call.usage, model: self.name.clone() })
+    }
+}
+
+impl ScriptedToolCall {
+    fn call(&self, answer: usize, number: usize) -> ToolCall {
+        let args = match &self.args {
+            serde_json::Value::String(text) => text.clone(),
+            serde_json::Value::Null => "{}".to_owned(),
+            args => args.to_string(),
+        };
+        ToolCall { id: format!("call_{answer}_{number}"), name: self.name.clone(), args }
     }
 }
 
@@ -108,10 +138,10 @@ impl Model for Scripted {
         &self.name
     }
 
-    fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut (dyn FnMut(&str) + Send)) -> Completing<'a> {
+    fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
         Box::pin(async move {
             let completion = self.answer(request)?;
-            sink(&completion.text);
+            sink.text(&completion.text);
             Ok(completion)
         })
     }
@@ -120,12 +150,9 @@ impl Model for Scripted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::prompt::Pieces;
 
     fn request(role: Role, user: &str) -> Request {
-        let system = "You plan.".to_owned();
-        let user = user.to_owned();
-        Request { role, system, user, pieces: Pieces::default(), temperature: None, max_tokens: 10 }
+        Request::new(role, "You plan.".to_owned(), user.to_owned())
     }
 
     async fn ask(model: &Scripted, role: Role, user: &str) -> Result<String, String> {

@@ -25,7 +25,7 @@ pub fn request(system: &str, run: &Run, ask: &ReviewAsk, boundary: &str) -> Requ
 
 /// Calls the model. A verdict is not shown while it is written.
 pub async fn call(model: &dyn Model, request: &Request, catalog: &(dyn Catalog + Sync), limits: &Limits) -> StepResult {
-    match model.complete(request, &mut |_| {}).await {
+    match model.complete(request, &mut |_: &str| {}).await {
         Ok(completion) => read(&completion, catalog, limits),
         Err(error) => super::no_answer(&error),
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::graph::limits::{Limits, Usage};
+use crate::graph::limits::Limits;
 use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::plan::tests::OneSkill;
 use crate::graph::plan::{Caller, Task, TaskKind};
@@ -21,7 +21,7 @@ fn run(message: &str) -> Run {
 }
 
 fn completion(text: &str) -> Completion {
-    Completion { text: text.to_owned(), usage: Usage::default(), model: "test:m".to_owned() }
+    Completion { text: text.to_owned(), model: "test:m".to_owned(), ..Completion::default() }
 }
 
 /// The whole way with real prompts and a scripted model: a slip of the planner, a fix by the reviewer, a reply.
@@ -70,7 +70,7 @@ async fn a_message_becomes_a_reply() {
             Step::Start { task, .. } => StepResult::Started { task },
             Step::Execute { task, brief } if brief.task.kind == TaskKind::Msg => {
                 let request = worker::request(built_in_prompt(Role::Worker), &given, &brief, "b2");
-                let (report, call) = worker::call(&model, &request, &brief.task, &mut |_| {}).await;
+                let (report, call) = worker::call(&model, &request, &brief.task, &mut |_: &str| {}).await;
                 StepResult::Executed { task, report: Box::new(report), call }
             }
             Step::Execute { task, brief } => {
@@ -101,11 +101,11 @@ async fn a_model_that_does_not_answer_is_a_result() {
     run.accept(retrieval::retrieve(Vec::new()).result).unwrap();
     let Step::Plan(ask) = run.next_step() else { panic!() };
     let request = planner::request("", &Pieces::default(), &run, &ask, "b");
-    let planning = planner::call(&model, &request, &OneSkill, &Limits::default(), &mut |_| {}).await;
+    let planning = planner::call(&model, &request, &OneSkill, &Limits::default(), &mut |_: &str| {}).await;
     let StepResult::ModelFailed { message } = planning.result else { panic!() };
     assert!(message.contains("exhausted"));
     let task = msg();
-    let (report, call) = worker::call(&model, &request, &task, &mut |_| {}).await;
+    let (report, call) = worker::call(&model, &request, &task, &mut |_: &str| {}).await;
     assert_eq!((report.status, call), (TaskStatus::Failed, None));
     assert_eq!(report.error.unwrap().code, "model_failed");
 }
@@ -114,7 +114,7 @@ async fn a_model_that_does_not_answer_is_a_result() {
 async fn an_empty_text_is_a_failure() {
     let model = Scripted::parse("s.jsonl", r#"{"role": "worker", "reply": " \n"}"#).unwrap();
     let request = request(Role::Worker, "", &Pieces::default(), "b");
-    let (report, call) = worker::call(&model, &request, &msg(), &mut |_| {}).await;
+    let (report, call) = worker::call(&model, &request, &msg(), &mut |_: &str| {}).await;
     assert_eq!(report.error.unwrap().code, "empty_answer");
     assert!(call.is_some());
 }

@@ -5,7 +5,7 @@ use crate::graph::plan::Task;
 use crate::graph::report::{TaskError, TaskReport, TaskStatus};
 use crate::graph::step::Call;
 use crate::llm::prompt::Pieces;
-use crate::llm::{LlmError, Model, Request, Role};
+use crate::llm::{LlmError, Model, Request, Role, Sink};
 
 /// A message longer than this is not read by anyone; a model that repeats itself without end could fill the store.
 const MAX_TEXT: usize = 64_000;
@@ -33,7 +33,7 @@ pub async fn call(
     model: &dyn Model,
     request: &Request,
     task: &Task,
-    sink: &mut (dyn FnMut(&str) + Send),
+    sink: &mut dyn Sink,
 ) -> (TaskReport, Option<Call>) {
     let completion = match model.complete(request, sink).await {
         Ok(completion) => completion,

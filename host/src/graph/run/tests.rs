@@ -425,7 +425,10 @@ fn files_are_listed_once_as_they_were_last() {
 
 #[test]
 fn tokens_run_out() {
-    let call = |tokens| Call { model: "m".to_owned(), usage: Usage { input_tokens: tokens, output_tokens: 0 } };
+    let call = |tokens| Call {
+        model: "m".to_owned(),
+        usage: Usage { input_tokens: tokens, output_tokens: 0, cost_micros: 0 },
+    };
     let mut live = Live::with(Limits { max_tokens_per_run: 100, ..Limits::default() });
     live.retrieve();
     let StepResult::Planned { plan, chatter, secrets, .. } = plan(vec![skill(true), msg()]) else { panic!() };
@@ -508,7 +511,7 @@ fn events_are_tagged_with_their_kind() {
 
 /// One random number per decision: what the world answers to a step.
 fn answer(step: &Step, dice: u32) -> StepResult {
-    let tokens = Usage { input_tokens: u64::from(dice % 97), output_tokens: u64::from(dice % 13) };
+    let tokens = Usage { input_tokens: u64::from(dice % 97), output_tokens: u64::from(dice % 13), cost_micros: 0 };
     let call = Call { model: "m".to_owned(), usage: tokens };
     // Mostly reviewed skills: they are what leads into the far corners of the graph.
     let some = |kind: u32| -> Vec<Task> {

@@ -114,17 +114,10 @@ fn replies() {
 #[tokio::test]
 async fn answers_as_a_model() {
     let pieces = pieces("describe weather.csv", vec![weather()]);
-    let request = |role, pieces| Request {
-        role,
-        system: "12345678".to_owned(),
-        user: "1234".to_owned(),
-        pieces,
-        temperature: None,
-        max_tokens: 100,
-    };
+    let request = |role, pieces| Request { pieces, ..Request::new(role, "12345678".to_owned(), "1234".to_owned()) };
     let mut streamed = String::new();
     let completion =
-        Reflex.complete(&request(Role::Planner, pieces), &mut |part| streamed.push_str(part)).await.unwrap();
+        Reflex.complete(&request(Role::Planner, pieces), &mut |part: &str| streamed.push_str(part)).await.unwrap();
     assert_eq!(streamed, completion.text);
     assert_eq!(completion.usage.input_tokens, 3);
     assert_eq!(completion.usage.output_tokens, completion.text.chars().count().div_ceil(4) as u64);
@@ -133,6 +126,6 @@ async fn answers_as_a_model() {
     assert_eq!(serde_json::from_str::<Plan>(inner).unwrap(), plan("describe weather.csv"));
 
     let review = Pieces { output: Some(exec("", 0)), expect: Some("exit code 0".to_owned()), ..Pieces::default() };
-    let completion = Reflex.complete(&request(Role::Reviewer, review), &mut |_| {}).await.unwrap();
+    let completion = Reflex.complete(&request(Role::Reviewer, review), &mut |_: &str| {}).await.unwrap();
     assert_eq!(completion.text, r#"{"status":"ok"}"#);
 }

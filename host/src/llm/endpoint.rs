@@ -1,0 +1,53 @@
+//! Where a model is reached and with what patience; `config.toml` made into what the wire formats need.
+
+use std::time::Duration;
+
+use crate::secret::SecretValue;
+
+/// One model of one provider.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// The provider's name in `config.toml`.
+    pub provider: String,
+    /// The model as the provider calls it.
+    pub model: String,
+    /// Such as `https://api.openai.com/v1`; without a slash at its end.
+    pub base_url: String,
+    /// Sent as the provider wants it; `None` for local servers.
+    pub key: Option<SecretValue>,
+    pub patience: Patience,
+    /// Whether the provider enforces a JSON Schema.
+    pub schema: SchemaSupport,
+    /// Bytes of an answer, stream and all, after which the call is given up.
+    pub max_response: usize,
+}
+
+impl Endpoint {
+    /// `provider:model`.
+    pub fn name(&self) -> String {
+        format!("{}:{}", self.provider, self.model)
+    }
+}
+
+/// How long a call waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// For a connection.
+    pub connect: Duration,
+    /// From the request to the first byte of the answer's content.
+    pub first_token: Duration,
+    /// From one piece of the stream to the next.
+    pub next_token: Duration,
+    /// For the whole call.
+    pub total: Duration,
+}
+
+/// Whether `response_format` (or its like) with a JSON Schema can be used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SchemaSupport {
+    /// Tried with the first call that wants it; a refusal is remembered, and the call repeated without.
+    #[default]
+    Probe,
+    Yes,
+    No,
+}
