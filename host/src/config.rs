@@ -11,20 +11,28 @@
 //! max_parse_retries = 3
 //! ```
 
+mod fields;
 mod key;
+mod model;
 mod mount;
 mod parse;
+mod pill;
+mod provider;
+mod show;
 
 pub use key::{KEYS, Key, Kind, SECTIONS, Section};
+pub use model::{DEFAULT_MAX_OUTPUT, ModelName, ModelSettings, roles};
 pub use mount::Mount;
 pub use parse::{ConfigError, Problem};
+pub use pill::{Effort, Pill};
+pub use provider::{Provider, ProviderKind, SchemaUse};
 
 use crate::home::Home;
 use key::settings;
 
 settings! {
     top {
-        /// Model for every role that has none of its own: "reflex", the built-in rules, or "scripted:FILE", a replayed file.
+        /// Model for every role that has none of its own: "PROVIDER:MODEL" with a provider from below (without a prefix: the first provider of this file), "reflex", the built-in rules, or "scripted:FILE", a replayed file.
         model: Text("reflex"),
     }
 
@@ -36,6 +44,60 @@ settings! {
         reviewer: Choice(),
         /// Writes texts for the user.
         worker: Choice(),
+        /// Shortens what grew too long.
+        summarizer: Choice(),
+        /// Finds out how much a message needs.
+        router: Choice(),
+        /// Writes the brief of a task whose calls are not known yet.
+        reasoner: Choice(),
+        /// Calls tools until the brief is done.
+        actor: Choice(),
+        /// Names sessions.
+        titler: Choice(),
+    }
+
+    /// Models that are asked, in this order, when the first choice does not answer or refuses.
+    fallbacks: Fallbacks {
+        /// For every role that has no list of its own.
+        all: List(8),
+        /// For the planner.
+        planner: List(8),
+        /// For the reviewer.
+        reviewer: List(8),
+        /// For the worker.
+        worker: List(8),
+        /// For the summarizer.
+        summarizer: List(8),
+        /// For the router.
+        router: List(8),
+        /// For the reasoner.
+        reasoner: List(8),
+        /// For the actor.
+        actor: List(8),
+        /// For the titler.
+        titler: List(8),
+    }
+
+    /// How model endpoints are called.
+    llm: Llm {
+        /// Calls that are under way at once, all sessions together; more wait, those that a person waits for first.
+        max_concurrent_llm: Int(2, 1, 64),
+        /// Seconds until a connection stands.
+        connect_timeout_s: Int(10, 1, 300),
+        /// Seconds from a request to the first piece of its answer. A local model reads a long prompt slowly.
+        first_token_timeout_s: Int(120, 1, 3_600),
+        /// Seconds from one piece of an answer to the next.
+        next_token_timeout_s: Int(60, 1, 3_600),
+        /// Seconds for a whole answer.
+        total_timeout_s: Int(600, 1, 86_400),
+        /// How often one model is asked before its fallback is.
+        max_attempts: Int(3, 1, 10),
+        /// Seconds to wait before the next attempt, at most. A provider that asks for more is left for its fallback at once.
+        max_retry_wait_s: Int(30, 0, 3_600),
+        /// Failures in a row after which a model is left alone.
+        breaker_failures: Int(5, 1, 100),
+        /// Seconds for which it is left alone; after them, one call tries it.
+        breaker_pause_s: Int(30, 1, 3_600),
     }
 
     /// What one run may use. Reaching a limit ends the run with a message that says so.
@@ -50,8 +112,48 @@ settings! {
         max_tasks: Int(50, 1, 500),
         /// Tokens that all model calls of a run may use together, in and out.
         max_tokens_per_run: Int(500_000, 1_000, 1_000_000_000),
+        /// Rounds of tool calls in one task.
+        max_tool_call_rounds: Int(10, 1, 100),
+        /// How often a finished run may begin anew for messages that arrived meanwhile.
+        max_cycles: Int(5, 1, 100),
+        /// Cost in US cents of all model calls of a run; 0 is no cap. Needs prices, see [model_settings].
+        max_cost_cents_per_run: Int(0, 0, 10_000_000),
+        /// Tokens of all model calls of a session; 0 is no cap.
+        max_tokens_per_session: Int(0, 0, 1_000_000_000_000),
+        /// Cost in US cents of all model calls of a session; 0 is no cap.
+        max_cost_cents_per_session: Int(0, 0, 10_000_000),
+        /// Tokens of all model calls of a day (UTC); 0 is no cap.
+        max_tokens_per_day: Int(0, 0, 1_000_000_000_000),
+        /// Cost in US cents of all model calls of a day (UTC); 0 is no cap.
+        max_cost_cents_per_day: Int(0, 0, 10_000_000),
+        /// Tokens of a message above which it goes to the scratchpad and a preview stands in its place.
+        input_limit_tokens: Int(6_000, 100, 1_000_000),
+        /// The same for the result of a tool.
+        tool_output_limit_tokens: Int(2_000, 100, 1_000_000),
         /// Size in MiB of a file that is copied into a workspace with --file.
         file_mib: Int(256, 1, 65_536),
+    }
+
+    /// What models are told of a conversation.
+    context: Context {
+        /// Tokens that a model may be given, where [model_settings] has no context_budget for it.
+        budget_tokens: Int(16_000, 1_000, 10_000_000),
+        /// Messages of the current segment.
+        sliding_window: Int(20, 1, 1_000),
+        /// The same for a subagent.
+        subagent_window: Int(5, 1, 1_000),
+        /// Messages after which a session is summarized.
+        summarize_threshold: Int(40, 2, 10_000),
+        /// Facts above which they are consolidated.
+        knowledge_max_facts: Int(100, 1, 10_000),
+    }
+
+    /// How much is done for a message.
+    routing: Routing {
+        /// A need for tools, as the router sees it, under which a message is answered without any.
+        tool_need_threshold_percent: Int(30, 0, 100),
+        /// Whether plain questions and greetings are recognised without a model.
+        fast_path: Bool(true),
     }
 
     /// What skills may use. The limits hold for each call, unless they say otherwise.
@@ -119,17 +221,22 @@ settings! {
     }
 }
 
-/// How the commented file shows [`Mount`]s.
-const MOUNTS: &str = "
-# Directories of this machine that exec tasks see beside /work: read-only and for administrators unless they say otherwise.
-# [exec.mounts]
-# \"/books\" = \"/srv/books\"
-# \"/scans\" = { path = \"/srv/scans\", write = true, role = \"user\" }
-";
+/// What the commented file shows after a section: the tables whose names a user chooses.
+const EXAMPLES: [(&str, &str); 4] = [
+    ("fallbacks", provider::EXAMPLE),
+    ("fallbacks", model::EXAMPLE),
+    ("routing", pill::EXAMPLE),
+    ("exec", mount::EXAMPLE),
+];
 
-/// Defaults that may not exceed the value they stand in for.
-const ORDERED: [(&str, &str, &str); 2] =
-    [("engine", "default_memory_mib", "max_memory_mib"), ("engine", "default_timeout_s", "max_timeout_s")];
+/// Values that may not exceed the one they stand in for, or are a part of.
+const ORDERED: [(&str, &str, &str); 5] = [
+    ("engine", "default_memory_mib", "max_memory_mib"),
+    ("engine", "default_timeout_s", "max_timeout_s"),
+    ("llm", "connect_timeout_s", "total_timeout_s"),
+    ("llm", "first_token_timeout_s", "total_timeout_s"),
+    ("llm", "next_token_timeout_s", "total_timeout_s"),
+];
 
 impl Config {
     /// Reads the home's `config.toml`. In a fresh home it is written first, with every key as a comment, so that a
@@ -148,17 +255,6 @@ impl Config {
         parse::parse(text)
     }
 
-    /// The model of a role: its own, or the one for all.
-    pub fn model_of(&self, role: &str) -> &str {
-        let own = match role {
-            "planner" => &self.models.planner,
-            "reviewer" => &self.models.reviewer,
-            "worker" => &self.models.worker,
-            _ => &None,
-        };
-        own.as_deref().unwrap_or(&self.model)
-    }
-
     /// The file that a fresh home gets.
     pub fn default_file() -> String {
         let mut text = String::from(
@@ -174,8 +270,8 @@ impl Config {
                 let range = key.range().map(|range| format!(" ({range})")).unwrap_or_default();
                 text += &format!("\n# {}{range}\n{hide}{} = {}\n", key.doc, key.name, key.default_value());
             }
-            if section.name == "exec" {
-                text += MOUNTS;
+            for (_, example) in EXAMPLES.iter().filter(|(after, _)| *after == section.name) {
+                text += example;
             }
         }
         text
@@ -214,15 +310,33 @@ mod tests {
         assert_eq!(Config::parse(shown.as_bytes()).unwrap(), Config::default());
     }
 
+    /// The commented tables are ones that work when the '#' is taken away.
+    #[test]
+    fn the_examples_of_the_default_file_are_right() {
+        let file = Config::default_file();
+        let is_toml = |line: &&str| line.starts_with(['[', '"']) || line.split(' ').nth(1) == Some("=");
+        let mut shown = String::new();
+        for example in [provider::EXAMPLE, model::EXAMPLE, pill::EXAMPLE, mount::EXAMPLE] {
+            assert!(file.contains(example));
+            shown.extend(example.lines().filter_map(|l| l.strip_prefix("# ")).filter(is_toml).flat_map(|l| [l, "\n"]));
+        }
+        let config = Config::parse(shown.as_bytes()).unwrap_or_else(|problems| panic!("{problems:?}\n{shown}"));
+        let counts = [config.providers.len(), config.model_settings.len(), config.pills.len(), config.mounts.len()];
+        assert_eq!(counts, [1, 1, 1, 2]);
+    }
+
     #[test]
     fn values_and_overrides_are_taken() {
         let config = Config::parse(
-            b"model = \"openai:gpt-4o\"\nlimits.file_mib = 1_000\n\
-              [models]\nplanner = \"anthropic:claude\"\n[http]\nmax_response_mib = 2\n",
+            b"model = \"scripted:a\"\nlimits.file_mib = 1_000\n[models]\nplanner = \"reflex\"\n\
+              [fallbacks]\nall = [\"reflex\"]\n[routing]\nfast_path = false\n[http]\nmax_response_mib = 2\n",
         )
         .unwrap();
-        assert_eq!(config.model_of("planner"), "anthropic:claude");
-        assert_eq!(config.model_of("reviewer"), "openai:gpt-4o");
+        assert_eq!((config.model_of("planner"), config.model_of("reviewer")), ("reflex", "scripted:a"));
+        assert_eq!(
+            (config.fallbacks.all.as_slice(), config.routing.fast_path),
+            (["reflex".to_owned()].as_slice(), false)
+        );
         assert_eq!((config.limits.file_mib, config.engine.max_calls), (1_000, 8));
         assert_eq!(config.http.max_response_mib, 2);
     }
@@ -231,7 +345,9 @@ mod tests {
     fn unknown_keys_are_named_with_their_place_and_what_is_allowed() {
         assert_eq!(
             problems("\n  modle = \"reflex\"\n"),
-            "2:3: unknown key modle: did you mean model? Allowed here: model, [engine], [exec], [http], [limits], [models]\n"
+            "2:3: unknown key modle: did you mean model? Allowed here: model, [context], \
+             [engine], [exec], [fallbacks], [http], [limits], [llm], [model_settings], [models], [pills], [providers], \
+             [routing]\n"
         );
         assert_eq!(
             problems("[http]\nmax_response_mb = 1"),
@@ -249,13 +365,21 @@ mod tests {
         assert_eq!(
             problems(
                 "model = \"\"\n\n[limits]\nfile_mib = 0\nmax_replan_depth = \"3\"\n\
-                 max_tokens_per_run = 99999999999999999999\n[models]\nworker = true\n"
+                 max_tokens_per_run = 99999999999999999999\n[models]\nworker = true\n\
+                 [routing]\nfast_path = \"no\"\n[fallbacks]\nall = \"reflex\"\nactor = [\"reflex\", 3]\n\
+                 worker = [\"a b\"]\nrouter = [\"reflex\",\"reflex\",\"reflex\",\"reflex\",\"reflex\",\"reflex\",\
+                 \"reflex\",\"reflex\",\"reflex\"]\n"
             ),
             "1:9: model = \"\" is not allowed: it must have 1 to 200 characters and no spaces\n\
              4:12: limits.file_mib = 0 is out of range: 1 to 65536\n\
              5:20: limits.max_replan_depth must be an integer, and this is a string\n\
              6:22: limits.max_tokens_per_run = 99999999999999999999 is out of range: 1000 to 1000000000\n\
-             8:10: models.worker must be a string, and this is a boolean\n"
+             8:10: models.worker must be a string, and this is a boolean\n\
+             10:13: routing.fast_path must be true or false, and this is a string\n\
+             12:7: fallbacks.all must be a list of strings, and this is a string\n\
+             13:20: fallbacks.actor must be a list of strings, and this is an integer\n\
+             14:11: fallbacks.worker = \"a b\" is not allowed: it must have 1 to 200 characters and no spaces\n\
+             15:10: fallbacks.router has 9 entries; the most is 8\n"
         );
         assert!(problems("engine = 3").contains("1:10: [engine] must be a table, and this is an integer"));
         let negative = problems("[limits]\nfile_mib = -1");

@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 
 use crate::graph::brief::clip;
+pub use crate::graph::estimate::tokens;
 use crate::graph::plan::{Caller, Task};
 use crate::graph::report::{Attempt, Correction, FailureNote, TaskReport, TaskStatus};
 use crate::llm::Role;
@@ -154,13 +155,6 @@ pub fn render(pieces: &Pieces, boundary: &str) -> String {
         }
     }
     out
-}
-
-/// How many tokens `text` takes in about any tokenizer: four ASCII characters to a token, one for any other character.
-pub fn tokens(text: &str) -> usize {
-    let ascii = text.bytes().filter(u8::is_ascii).count();
-    let others = text.chars().count() - ascii;
-    ascii.div_ceil(4) + others
 }
 
 /// `text` in at most `cap` estimated tokens, with head and tail kept and the gap counted.

@@ -94,7 +94,7 @@ fn a_configuration_with_mistakes_stops_with_3_and_places() {
     let ran = home.kiso(&["run", "hello"]);
     ran.exit(3).says(&["config.toml:3:1", "max_cals", "max_calls", "config.toml:4:14", "output_kib"]);
     home.config("model = \"openai:gpt\"\n");
-    home.kiso(&["run", "hello"]).exit(3).says(&["openai:gpt", "reflex"]);
+    home.kiso(&["run", "hello"]).exit(3).says(&["config.toml:1:9", "openai:gpt", "kiso config preset"]);
     home.config("model = \"scripted:/nonexistent\"\n");
     home.kiso(&["run", "hello"]).exit(3).says(&["/nonexistent"]);
 }

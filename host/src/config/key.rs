@@ -21,6 +21,9 @@ pub enum Kind {
     Text(&'static str),
     /// A text that may be absent, and is by default.
     Choice(),
+    Bool(bool),
+    /// Texts, none by default; the number is the most that there may be.
+    List(usize),
 }
 
 /// A table of `config.toml`; the first has no name and stands for the keys at the top.
@@ -41,6 +44,8 @@ impl Key {
         match self.kind {
             Kind::Int(..) => "integer",
             Kind::Text(_) | Kind::Choice() => "string",
+            Kind::Bool(_) => "boolean",
+            Kind::List(_) => "list of strings",
         }
     }
 
@@ -50,6 +55,8 @@ impl Key {
             Kind::Int(default, ..) => group(default),
             Kind::Text(default) => format!("{default:?}"),
             Kind::Choice() => "\"\"".to_owned(),
+            Kind::Bool(default) => default.to_string(),
+            Kind::List(_) => "[]".to_owned(),
         }
     }
 
@@ -63,7 +70,7 @@ impl Key {
 }
 
 /// 1000000 as TOML's `1_000_000`; four digits are left as they are.
-fn group(value: u64) -> String {
+pub(super) fn group(value: u64) -> String {
     let digits = value.to_string();
     if digits.len() < 5 {
         return digits;
@@ -83,6 +90,8 @@ pub(super) enum Slot<'a> {
     Int(&'a mut u64),
     Text(&'a mut String),
     Choice(&'a mut Option<String>),
+    Bool(&'a mut bool),
+    List(&'a mut Vec<String>),
 }
 
 /// From one list of keys: the structs, their defaults, [`KEYS`], [`SECTIONS`] and the way
@@ -106,6 +115,12 @@ macro_rules! settings {
             $( #[doc = $section_doc] pub $section: $name, )*
             /// Directories of this machine that exec tasks see.
             pub mounts: Vec<$crate::config::Mount>,
+            /// Where models are reached, in the order of the file: the first serves model strings without a prefix.
+            pub providers: Vec<$crate::config::Provider>,
+            /// What is known about single models.
+            pub model_settings: Vec<$crate::config::ModelSettings>,
+            /// Workflows, in the order of the file.
+            pub pills: Vec<$crate::config::Pill>,
         }
 
         impl Default for Config {
@@ -114,6 +129,9 @@ macro_rules! settings {
                     $( $top: $crate::config::key::field_default!($top_kind($($top_arg),*)), )*
                     $( $section: $name::default(), )*
                     mounts: Vec::new(),
+                    providers: Vec::new(),
+                    model_settings: Vec::new(),
+                    pills: Vec::new(),
                 }
             }
         }
@@ -140,6 +158,15 @@ macro_rules! settings {
                     $( $( (stringify!($section), stringify!($field)) => Slot::$kind(&mut self.$section.$field), )* )*
                     _ => return None,
                 })
+            }
+
+            /// The value that is in force: an integer, a boolean, a string, a list of strings, or null for none.
+            pub fn value(&self, key: &$crate::config::Key) -> serde_json::Value {
+                match (key.section, key.name) {
+                    $( ("", stringify!($top)) => self.$top.clone().into(), )*
+                    $( $( (stringify!($section), stringify!($field)) => self.$section.$field.clone().into(), )* )*
+                    _ => serde_json::Value::Null,
+                }
             }
         }
 
@@ -169,6 +196,8 @@ macro_rules! field_type {
     (Int) => { u64 };
     (Text) => { String };
     (Choice) => { Option<String> };
+    (Bool) => { bool };
+    (List) => { Vec<String> };
 }
 
 macro_rules! field_default {
@@ -180,6 +209,12 @@ macro_rules! field_default {
     };
     (Choice()) => {
         None
+    };
+    (Bool($default:expr)) => {
+        $default
+    };
+    (List($most:expr)) => {
+        Vec::new()
     };
 }
 

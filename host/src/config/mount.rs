@@ -6,7 +6,7 @@
 //! "/scans" = { path = "/srv/scans", write = true, role = "user" }  # for everybody
 //! ```
 
-use super::parse::article;
+use super::parse::{Wrong, article};
 use std::ops::Range;
 use std::path::PathBuf;
 use toml::Spanned;
@@ -25,10 +25,16 @@ pub struct Mount {
     pub admin_only: bool,
 }
 
+/// How the commented file of a fresh home shows mounts.
+pub(super) const EXAMPLE: &str = "
+# Directories of this machine that exec tasks see beside /work: read-only and for administrators unless they say otherwise.
+# [exec.mounts]
+# \"/books\" = \"/srv/books\"
+# \"/scans\" = { path = \"/srv/scans\", write = true, role = \"user\" }
+";
+
 /// Names that are taken.
 const TAKEN: [&str; 9] = ["/work", "/tmp", "/dev", "/bin", "/usr", "/etc", "/proc", "/sys", "/"];
-
-type Wrong = (Range<usize>, String);
 
 /// Reads one line of the table.
 pub(super) fn read(at: &Spanned<std::borrow::Cow<'_, str>>, value: &Spanned<DeValue<'_>>) -> Result<Mount, Wrong> {

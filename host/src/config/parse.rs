@@ -8,8 +8,9 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::key::Slot;
-use super::mount;
+use super::model::{self, holds_models};
 use super::{Config, KEYS, Key, Kind, ORDERED, SECTIONS};
+use super::{mount, pill, provider};
 use crate::home::HomeError;
 
 /// Why there is no configuration. Nothing starts then (exit code 3).
@@ -40,6 +41,12 @@ impl fmt::Display for Problem {
     }
 }
 
+/// What is wrong with a value, and which bytes of the text it has.
+pub(super) type Wrong = (Range<usize>, String);
+
+/// The tables in which a user names tables, at the top; `[exec.mounts]` is the one that is not.
+const NAMED: [&str; 3] = ["providers", "model_settings", "pills"];
+
 fn listing(path: &std::path::Path, problems: &[Problem]) -> String {
     let lines: Vec<_> = problems.iter().map(|problem| format!("{}:{problem}", path.display())).collect();
     lines.join("\n")
@@ -54,25 +61,38 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Config, Vec<Problem>> {
         let at = error.span().map_or(text.len(), |span| span.start);
         vec![problem(text, at, error.message().to_owned())]
     })?;
-    let mut reading = Reading { text, config: Config::default(), given: Vec::new(), problems: Vec::new() };
+    let mut reading = Reading {
+        text,
+        config: Config::default(),
+        given: Vec::new(),
+        models: Vec::new(),
+        providers_wrong: false,
+        problems: Vec::new(),
+    };
     for (name, value) in document.get_ref() {
-        match (SECTIONS.iter().any(|section| section.name == name.get_ref().as_ref()), value.get_ref()) {
+        let known = name.get_ref().as_ref();
+        if NAMED.contains(&known) {
+            reading.named_tables(known, value);
+            continue;
+        }
+        match (SECTIONS.iter().any(|section| section.name == known), value.get_ref()) {
             (false, _) => reading.key("", name.get_ref(), name.span(), value),
             (true, DeValue::Table(table)) => {
                 for (key, value) in table {
-                    if (name.get_ref().as_ref(), key.get_ref().as_ref()) == ("exec", "mounts") {
-                        reading.mounts(value);
+                    if (known, key.get_ref().as_ref()) == ("exec", "mounts") {
+                        reading.named_tables("exec.mounts", value);
                         continue;
                     }
-                    reading.key(name.get_ref(), key.get_ref(), key.span(), value);
+                    reading.key(known, key.get_ref(), key.span(), value);
                 }
             }
             (true, other) => {
-                let message = format!("[{}] must be a table, and this is {}", name.get_ref(), article(other));
+                let message = format!("[{known}] must be a table, and this is {}", article(other));
                 reading.wrong(value.span(), message);
             }
         }
     }
+    reading.model_strings();
     reading.order();
     if reading.problems.is_empty() {
         return Ok(reading.config);
@@ -87,6 +107,10 @@ struct Reading<'a> {
     config: Config,
     /// Paths of the integers that the file sets, and where.
     given: Vec<(String, Range<usize>)>,
+    /// Model strings, with what holds them and where. Whether their providers exist is known at the end.
+    models: Vec<(String, Range<usize>, String)>,
+    /// Whether a provider could not be read, so that nobody can say which model strings name nothing.
+    providers_wrong: bool,
     problems: Vec<Problem>,
 }
 
@@ -102,23 +126,68 @@ impl Reading<'_> {
                     self.wrong(span, message);
                 } else {
                     self.given.push((key.path(), value.span()));
+                    if holds_models(section, name) {
+                        self.note_models(&key.path(), value);
+                    }
                 }
             }
             None => self.wrong(span, unknown(section, name)),
         }
     }
 
-    fn mounts(&mut self, value: &Spanned<DeValue<'_>>) {
+    fn note_models(&mut self, path: &str, value: &Spanned<DeValue<'_>>) {
+        match value.get_ref() {
+            DeValue::String(text) if !text.is_empty() => {
+                self.models.push((path.to_owned(), value.span(), text.to_string()));
+            }
+            DeValue::Array(items) => {
+                for item in items {
+                    self.note_models(path, item);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Tables whose names a user chose, in the order of the file.
+    fn named_tables(&mut self, section: &str, value: &Spanned<DeValue<'_>>) {
         let DeValue::Table(table) = value.get_ref() else {
-            return self.wrong(
-                value.span(),
-                format!("[exec.mounts] must be a table, and this is {}", article(value.get_ref())),
-            );
+            let message = format!("[{section}] must be a table, and this is {}", article(value.get_ref()));
+            return self.wrong(value.span(), message);
         };
-        for (at, value) in table {
-            match mount::read(at, value) {
-                Ok(mount) => self.config.mounts.push(mount),
-                Err((span, message)) => self.wrong(span, message),
+        let mut tables: Vec<_> = table.iter().collect();
+        tables.sort_by_key(|(name, _)| name.span().start);
+        for (name, value) in tables {
+            let config = &mut self.config;
+            let read = match section {
+                "providers" => provider::read(name, value).map(|read| config.providers.push(read)),
+                "pills" => pill::read(name, value).map(|read| config.pills.push(read)),
+                "model_settings" => {
+                    self.models.push((section.to_owned(), name.span(), name.get_ref().to_string()));
+                    model::read(name, value).map(|read| config.model_settings.push(read))
+                }
+                _ => mount::read(name, value).map(|read| config.mounts.push(read)).map_err(|wrong| vec![wrong]),
+            };
+            self.providers_wrong |= section == "providers" && read.is_err();
+            for (span, message) in read.err().unwrap_or_default() {
+                self.wrong(span, message);
+            }
+        }
+    }
+
+    /// Every model string names something, and settings stand once for a model. A provider that is there but wrong is
+    /// told as that alone.
+    fn model_strings(&mut self) {
+        let mut settings = Vec::new();
+        for (path, span, string) in std::mem::take(&mut self.models) {
+            match self.config.named(&string).map(|named| named.to_string()) {
+                Err(_) if self.providers_wrong => {}
+                Err(why) => self.wrong(span, format!("{path}: {why}")),
+                Ok(name) if path == "model_settings" && settings.contains(&name) => {
+                    self.wrong(span, format!("{path}: {name:?} is set twice"));
+                }
+                Ok(name) if path == "model_settings" => settings.push(name),
+                Ok(_) => {}
             }
         }
     }
@@ -152,22 +221,24 @@ impl Reading<'_> {
 }
 
 /// Puts a value into its field, or says where and why not.
-fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(), (Range<usize>, String)> {
+fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(), Wrong> {
     let path = key.path();
     let wrong_type = || {
         let wanted = match key.kind {
             Kind::Int(..) => "an integer",
             Kind::Text(_) | Kind::Choice() => "a string",
+            Kind::Bool(_) => "true or false",
+            Kind::List(_) => "a list of strings",
         };
         (value.span(), format!("{path} must be {wanted}, and this is {}", article(value.get_ref())))
     };
-    let text = |text: &str| {
+    let text = |text: &str, span: Range<usize>| {
         if (1..=200).contains(&text.chars().count()) && !text.contains(|c: char| c.is_whitespace() || c.is_control()) {
             return Ok(text.to_owned());
         }
         let shown: String = text.chars().take(60).collect();
         let rule = "it must have 1 to 200 characters and no spaces";
-        Err((value.span(), format!("{path} = {shown:?} is not allowed: {rule}")))
+        Err((span, format!("{path} = {shown:?} is not allowed: {rule}")))
     };
     match (config.slot(key.section, key.name), value.get_ref()) {
         (Some(Slot::Int(slot)), DeValue::Integer(integer)) => {
@@ -176,17 +247,31 @@ fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(
             *slot =
                 number.ok_or_else(|| (value.span(), format!("{path} = {integer} is out of range: {min} to {max}")))?;
         }
-        (Some(Slot::Text(slot)), DeValue::String(given)) => *slot = text(given)?,
+        (Some(Slot::Text(slot)), DeValue::String(given)) => *slot = text(given, value.span())?,
         // The commented default shows an empty text, so that is a way to say "none".
         (Some(Slot::Choice(slot)), DeValue::String(given)) => {
-            *slot = if given.is_empty() { None } else { Some(text(given)?) };
+            *slot = if given.is_empty() { None } else { Some(text(given, value.span())?) };
+        }
+        (Some(Slot::Bool(slot)), DeValue::Boolean(given)) => *slot = *given,
+        (Some(Slot::List(slot)), DeValue::Array(items)) => {
+            let Kind::List(most) = key.kind else { return Err(wrong_type()) };
+            if items.len() > most {
+                return Err((value.span(), format!("{path} has {} entries; the most is {most}", items.len())));
+            }
+            let item = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
+                DeValue::String(given) => text(given, item.span()),
+                other => {
+                    Err((item.span(), format!("{path} must be a list of strings, and this is {}", article(other))))
+                }
+            };
+            *slot = items.iter().map(item).collect::<Result<_, _>>()?;
         }
         _ => return Err(wrong_type()),
     }
     Ok(())
 }
 
-fn u64_of(integer: &DeInteger<'_>) -> Option<u64> {
+pub(super) fn u64_of(integer: &DeInteger<'_>) -> Option<u64> {
     u64::from_str_radix(integer.as_str(), integer.radix()).ok()
 }
 
@@ -196,24 +281,29 @@ fn unknown(section: &str, name: &str) -> String {
         KEYS.iter().filter(|key| key.section == section).map(|key| key.name.to_owned()).collect();
     allowed.sort();
     if section.is_empty() {
-        let mut tables: Vec<_> = SECTIONS.iter().skip(1).map(|section| format!("[{}]", section.name)).collect();
+        let names = SECTIONS.iter().skip(1).map(|section| section.name).chain(NAMED);
+        let mut tables: Vec<_> = names.map(|name| format!("[{name}]")).collect();
         tables.sort();
         allowed.extend(tables);
     }
-    // Nobody misspells a word by a thousand letters.
-    let short = &name[..name.floor_char_boundary(64)];
-    let near = allowed
-        .iter()
-        .map(|allowed| (osa_distance(short, allowed.trim_matches(['[', ']'])), allowed))
-        .filter(|(distance, _)| *distance <= 1 + name.len() / 5)
-        .min()
-        .map(|(_, near)| near.clone());
+    let near = near(name, &allowed);
     let elsewhere = || {
         let key = KEYS.iter().find(|key| key.name == name)?;
         Some(if key.section.is_empty() { format!("{name} at the top") } else { format!("{name} in [{}]", key.section) })
     };
     let hint = near.or_else(elsewhere).map(|hint| format!(" did you mean {hint}?")).unwrap_or_default();
     format!("unknown key {path}:{hint} Allowed here: {}", allowed.join(", "))
+}
+
+/// Which of the allowed names was meant, if one is close.
+pub(super) fn near(name: &str, allowed: &[String]) -> Option<String> {
+    // Nobody misspells a word by a thousand letters.
+    let short = &name[..name.floor_char_boundary(64)];
+    let close = allowed
+        .iter()
+        .map(|allowed| (osa_distance(short, allowed.trim_matches(['[', ']'])), allowed))
+        .filter(|(distance, _)| *distance <= 1 + name.len() / 5);
+    close.min().map(|(_, near)| near.clone())
 }
 
 pub(super) fn article(value: &DeValue<'_>) -> String {

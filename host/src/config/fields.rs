@@ -1,0 +1,164 @@
+//! Reading one table whose name a user chose: each key once, and everything that is wrong with it at once.
+
+use super::key::group;
+use super::parse::{Wrong, article, near, u64_of};
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A table that is being read. Keys are asked for by name; [`Self::finish`] complains about those that nobody asked for.
+pub(super) struct Fields<'a> {
+    /// Its name in messages, such as `providers.openai`.
+    path: String,
+    /// Where it begins.
+    span: Range<usize>,
+    table: &'a DeTable<'a>,
+    asked: Vec<&'static str>,
+    wrong: Vec<Wrong>,
+}
+
+impl<'a> Fields<'a> {
+    /// `value` must be a table.
+    pub fn new(path: String, span: Range<usize>, value: &'a Spanned<DeValue<'a>>) -> Result<Self, Vec<Wrong>> {
+        match value.get_ref() {
+            DeValue::Table(table) => Ok(Self { path, span, table, asked: Vec::new(), wrong: Vec::new() }),
+            other => Err(vec![(value.span(), format!("[{path}] must be a table, and this is {}", article(other)))]),
+        }
+    }
+
+    /// Says that a key is wrong. `message` begins with what it is or is not: "must be …".
+    pub fn wrong(&mut self, span: Range<usize>, key: &str, message: &str) {
+        self.wrong.push((span, format!("{}.{key} {message}", self.path)));
+    }
+
+    /// Says that a key that must be there is not.
+    pub fn missing(&mut self, key: &str, message: &str) {
+        self.wrong.push((self.span.clone(), format!("[{}] needs {key}: {message}", self.path)));
+    }
+
+    /// Whether the table has a key, right or wrong.
+    pub fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
+    fn get(&mut self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
+        self.asked.push(key);
+        self.table.get(key)
+    }
+
+    /// A text of 1 to `most` characters, and where it stands.
+    pub fn text(&mut self, key: &'static str, most: usize) -> Option<(String, Range<usize>)> {
+        let value = self.get(key)?;
+        match value.get_ref() {
+            DeValue::String(text) if (1..=most).contains(&text.chars().count()) => {
+                Some((text.to_string(), value.span()))
+            }
+            DeValue::String(_) => {
+                self.wrong(value.span(), key, &format!("must have 1 to {} characters", group(most as u64)));
+                None
+            }
+            other => {
+                self.wrong(value.span(), key, &format!("must be a string, and this is {}", article(other)));
+                None
+            }
+        }
+    }
+
+    /// One of some words, given with what they mean.
+    pub fn one_of<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
+        let value = self.get(key)?;
+        let found = match value.get_ref() {
+            DeValue::String(text) => words.iter().find(|(word, _)| word == text).map(|(_, meaning)| *meaning),
+            _ => None,
+        };
+        if found.is_none() {
+            let words: Vec<_> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
+            self.wrong(value.span(), key, &format!("must be {}", words.join(" or ")));
+        }
+        found
+    }
+
+    pub fn int(&mut self, key: &'static str, min: u64, max: u64) -> Option<u64> {
+        let value = self.get(key)?;
+        let DeValue::Integer(integer) = value.get_ref() else {
+            self.wrong(value.span(), key, &format!("must be an integer, and this is {}", article(value.get_ref())));
+            return None;
+        };
+        let number = u64_of(integer).filter(|number| (min..=max).contains(number));
+        if number.is_none() {
+            let range = format!("= {integer} is out of range: {} to {}", group(min), group(max));
+            self.wrong(value.span(), key, &range);
+        }
+        number
+    }
+
+    /// US dollars as millionths of them, at most `most` dollars.
+    pub fn dollars(&mut self, key: &'static str, most: u32) -> Option<u64> {
+        let value = self.get(key)?;
+        let number: Option<f64> = match value.get_ref() {
+            DeValue::Integer(integer) => u64_of(integer).map(|number| number as f64),
+            DeValue::Float(float) => float.as_str().parse().ok(),
+            other => {
+                self.wrong(value.span(), key, &format!("must be a number, and this is {}", article(other)));
+                return None;
+            }
+        };
+        match number.filter(|number| (0.0..=f64::from(most)).contains(number)) {
+            // Rounded, because 0.15 is no binary number; a millionth is finer than any price list.
+            Some(number) => Some((number * 1e6).round() as u64),
+            None => {
+                self.wrong(value.span(), key, &format!("is out of range: 0 to {} US dollars", group(most.into())));
+                None
+            }
+        }
+    }
+
+    /// Up to `most` texts, each accepted by `allowed`.
+    pub fn list(&mut self, key: &'static str, most: usize, rule: &str, allowed: fn(&str) -> bool) -> Vec<String> {
+        let Some(value) = self.get(key) else { return Vec::new() };
+        let DeValue::Array(items) = value.get_ref() else {
+            self.wrong(
+                value.span(),
+                key,
+                &format!("must be a list of strings, and this is {}", article(value.get_ref())),
+            );
+            return Vec::new();
+        };
+        if items.len() > most {
+            self.wrong(value.span(), key, &format!("has {} entries; the most is {most}", items.len()));
+        }
+        let mut texts = Vec::new();
+        for item in items {
+            match item.get_ref() {
+                DeValue::String(text) if allowed(text) => texts.push(text.to_string()),
+                _ => self.wrong(item.span(), key, rule),
+            }
+        }
+        texts
+    }
+
+    /// What was wrong, unknown keys included. `hint` may say more about an unknown key than which ones there are.
+    pub fn finish(mut self, hint: fn(&str) -> Option<&'static str>) -> Result<(), Vec<Wrong>> {
+        let mut allowed: Vec<String> = self.asked.iter().map(|&key| key.to_owned()).collect();
+        allowed.sort();
+        for (key, _) in self.table {
+            let name = key.get_ref().as_ref();
+            if self.asked.contains(&name) {
+                continue;
+            }
+            let near = near(name, &allowed).map(|near| format!(" did you mean {near}?")).unwrap_or_default();
+            let hint = hint(name).map_or(near, |hint| format!(" {hint}"));
+            let allowed = allowed.join(", ");
+            self.wrong.push((key.span(), format!("unknown key {}.{name}:{hint} Allowed here: {allowed}", self.path)));
+        }
+        if self.wrong.is_empty() { Ok(()) } else { Err(self.wrong) }
+    }
+}
+
+/// A name that a user may choose for a table: 1 to 32 letters, digits, `-` and `_`.
+pub(super) fn is_name(name: &str) -> bool {
+    (1..=32).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+}
+
+/// What [`is_name`] wants, for messages.
+pub(super) const NAME_RULE: &str = "1 to 32 letters, digits, - or _";

@@ -1,0 +1,268 @@
+//! Model strings, and `[model_settings."provider:model"]`: what is known about a model.
+//!
+//! ```toml
+//! [model_settings."openai:gpt-5-mini"]
+//! context_budget = 200_000
+//! input_price = 0.25     # US dollars per million tokens
+//! output_price = 2
+//! ```
+
+use super::fields::Fields;
+use super::parse::Wrong;
+use super::provider::{Provider, SchemaUse};
+use super::{Config, KEYS};
+use std::borrow::Cow;
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// What a model string names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelName<'a> {
+    /// The built-in rules.
+    Reflex,
+    /// A replayed file.
+    Scripted(&'a str),
+    /// A model of a provider.
+    Of(&'a Provider, &'a str),
+}
+
+impl std::fmt::Display for ModelName<'_> {
+    /// `provider:model`, also where the provider was left out.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Reflex => f.write_str("reflex"),
+            Self::Scripted(file) => write!(f, "scripted:{file}"),
+            Self::Of(provider, model) => write!(f, "{}:{model}", provider.name),
+        }
+    }
+}
+
+/// One `[model_settings."provider:model"]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelSettings {
+    /// `provider:model`.
+    pub model: String,
+    /// Tokens that the model may be given and answer with; `None`: `context.budget_tokens`.
+    pub context_budget: Option<u64>,
+    /// Millionths of a US dollar for a million tokens of prompt. `None` where nobody knows.
+    pub input_price: Option<u64>,
+    /// The same for a million tokens of answer.
+    pub output_price: Option<u64>,
+    pub json_schema: SchemaUse,
+    /// Tokens that an answer may have; `None`: [`DEFAULT_MAX_OUTPUT`].
+    pub max_output_tokens: Option<u64>,
+}
+
+/// Tokens of an answer where nothing is said: a long plan fits.
+pub const DEFAULT_MAX_OUTPUT: u64 = 4_096;
+
+/// How the commented file of a fresh home shows model settings.
+pub(super) const EXAMPLE: &str = "
+# What is known about a model: how much it may be told, its prices in US dollars per million tokens (the caps on cost need
+# them, unless the provider reports the cost), whether the provider enforces a JSON Schema (\"probe\", \"yes\" or \"no\").
+# [model_settings.\"openai:gpt-5-mini\"]
+# context_budget = 200_000
+# input_price = 0.25
+# output_price = 2.00
+# json_schema = \"probe\"
+# max_output_tokens = 4_096
+";
+
+/// Reads one table. Whether its provider exists is found out later, by [`Config::named`].
+pub(super) fn read<'a>(
+    name: &'a Spanned<Cow<'a, str>>,
+    value: &'a Spanned<DeValue<'a>>,
+) -> Result<ModelSettings, Vec<Wrong>> {
+    let text = name.get_ref().as_ref();
+    let mut fields = Fields::new(format!("model_settings.{text:?}"), name.span(), value)?;
+    let settings = ModelSettings {
+        model: text.to_owned(),
+        context_budget: fields.int("context_budget", 1_000, 10_000_000),
+        input_price: fields.dollars("input_price", 10_000),
+        output_price: fields.dollars("output_price", 10_000),
+        json_schema: fields.one_of("json_schema", &SchemaUse::NAMES).unwrap_or_default(),
+        max_output_tokens: fields.int("max_output_tokens", 16, 1_000_000),
+    };
+    fields.finish(|_| None)?;
+    Ok(settings)
+}
+
+impl Config {
+    /// The first choice of a role, as it stands in the file: its own model, or the one for all.
+    pub fn model_of(&self, role: &str) -> &str {
+        let models = &self.models;
+        let own = match role {
+            "planner" => &models.planner,
+            "reviewer" => &models.reviewer,
+            "worker" => &models.worker,
+            "summarizer" => &models.summarizer,
+            "router" => &models.router,
+            "reasoner" => &models.reasoner,
+            "actor" => &models.actor,
+            "titler" => &models.titler,
+            _ => &None,
+        };
+        own.as_deref().unwrap_or(&self.model)
+    }
+
+    /// The models that a role falls back to, in order: its own list, or the one for all.
+    pub fn fallbacks_of(&self, role: &str) -> &[String] {
+        let fallbacks = &self.fallbacks;
+        let own = match role {
+            "planner" => &fallbacks.planner,
+            "reviewer" => &fallbacks.reviewer,
+            "worker" => &fallbacks.worker,
+            "summarizer" => &fallbacks.summarizer,
+            "router" => &fallbacks.router,
+            "reasoner" => &fallbacks.reasoner,
+            "actor" => &fallbacks.actor,
+            "titler" => &fallbacks.titler,
+            _ => &fallbacks.all,
+        };
+        if own.is_empty() { &fallbacks.all } else { own }
+    }
+
+    /// What a model string names, or why it names nothing.
+    pub fn named<'a>(&'a self, string: &'a str) -> Result<ModelName<'a>, String> {
+        let known = || {
+            let names: Vec<_> = self.providers.iter().map(|provider| provider.name.as_str()).collect();
+            match names.as_slice() {
+                [] => "there is no provider; `kiso config preset` prints one".to_owned(),
+                names => format!("providers of this file: {}", names.join(", ")),
+            }
+        };
+        match string.split_once(':') {
+            None if string == "reflex" => Ok(ModelName::Reflex),
+            Some(("scripted", "")) | Some((_, "")) => Err(format!("{string:?} names no model after its colon")),
+            Some(("scripted", file)) => Ok(ModelName::Scripted(file)),
+            None => match self.providers.first() {
+                Some(first) => Ok(ModelName::Of(first, string)),
+                None => Err(format!(
+                    "{string:?} has no provider: it is neither \"reflex\" nor \"scripted:FILE\", and {}",
+                    known()
+                )),
+            },
+            Some((provider, model)) => match self.providers.iter().find(|known| known.name == provider) {
+                Some(provider) => Ok(ModelName::Of(provider, model)),
+                None => Err(format!("{string:?} needs [providers.{provider}]; {}", known())),
+            },
+        }
+    }
+
+    /// What the file says about a model, found by `provider:model`.
+    pub fn settings_of(&self, model: ModelName<'_>) -> Option<&ModelSettings> {
+        self.model_settings.iter().find(|settings| self.named(&settings.model) == Ok(model))
+    }
+}
+
+/// Whether a key holds model strings.
+pub(super) fn holds_models(section: &str, name: &str) -> bool {
+    matches!(section, "models" | "fallbacks") || (section, name) == ("", "model")
+}
+
+/// The roles that have a model of their own to choose, in the order of the file.
+pub fn roles() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().filter(|key| key.section == "models").map(|key| key.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROVIDERS: &str = "[providers.openai]\nkind = \"openai\"\nbase_url = \"https://api.openai.com/v1\"\n\
+                             [providers.local]\nkind = \"openai\"\nbase_url = \"http://localhost:11434/v1\"\n";
+
+    fn config(text: &str) -> Config {
+        Config::parse(format!("{text}\n{PROVIDERS}").as_bytes()).unwrap()
+    }
+
+    fn problems(text: &str) -> String {
+        let problems = Config::parse(text.as_bytes()).unwrap_err();
+        problems.iter().map(|problem| format!("{problem}\n")).collect()
+    }
+
+    #[test]
+    fn every_role_has_its_model_and_its_fallbacks() {
+        let mut text = "model = \"m\"\n[models]\n".to_owned();
+        for role in roles() {
+            text += &format!("{role} = \"local:{role}\"\n");
+        }
+        text += "[fallbacks]\nall = [\"reflex\"]\n";
+        for role in roles() {
+            text += &format!("{role} = [\"local:{role}-2\", \"reflex\"]\n");
+        }
+        let config = config(&text);
+        assert_eq!(roles().count(), 8);
+        for role in roles() {
+            assert_eq!(config.model_of(role), format!("local:{role}"));
+            assert_eq!(config.fallbacks_of(role), [format!("local:{role}-2"), "reflex".to_owned()]);
+        }
+        assert_eq!((config.model_of("other"), config.fallbacks_of("other")), ("m", ["reflex".to_owned()].as_slice()));
+    }
+
+    #[test]
+    fn a_model_string_without_a_prefix_is_of_the_first_provider() {
+        let config = config("model = \"gpt-5-mini\"");
+        let shown = |string| config.named(string).unwrap().to_string();
+        assert_eq!(shown("gpt-5-mini"), "openai:gpt-5-mini");
+        assert_eq!(shown("local:qwen3:8b"), "local:qwen3:8b");
+        assert_eq!(
+            (shown("reflex"), shown("scripted:a:b.toml")),
+            ("reflex".to_owned(), "scripted:a:b.toml".to_owned())
+        );
+        assert_eq!(config.named("scripted:f"), Ok(ModelName::Scripted("f")));
+        assert!(config.named("local:").unwrap_err().contains("names no model"));
+    }
+
+    #[test]
+    fn a_model_whose_provider_does_not_exist_is_told_with_its_place() {
+        let text =
+            "model = \"gpt\"\n[models]\nworker = \"opnai:gpt\"\n[fallbacks]\nall = [\"reflex\",\n  \"other:x\"]\n";
+        assert_eq!(
+            problems(text),
+            "1:9: model: \"gpt\" has no provider: it is neither \"reflex\" nor \"scripted:FILE\", and there is no \
+             provider; `kiso config preset` prints one\n\
+             3:10: models.worker: \"opnai:gpt\" needs [providers.opnai]; there is no provider; `kiso config preset` \
+             prints one\n\
+             6:3: fallbacks.all: \"other:x\" needs [providers.other]; there is no provider; `kiso config preset` prints \
+             one\n"
+        );
+        let told = problems(&format!("model = \"llama3.2:3b\"\n{PROVIDERS}"));
+        assert!(told.contains("needs [providers.llama3.2]; providers of this file: openai, local"), "{told}");
+        let told = problems("[model_settings.\"gone:x\"]\ncontext_budget = 5_000\n");
+        assert!(told.contains("1:17: model_settings: \"gone:x\" needs [providers.gone]"), "{told}");
+    }
+
+    #[test]
+    fn settings_are_found_by_either_spelling_and_prices_are_exact() {
+        let config = config(
+            "[model_settings.gpt-5-mini]\ncontext_budget = 200_000\ninput_price = 0.25\noutput_price = 2\n\
+             [model_settings.\"local:qwen3:8b\"]\njson_schema = \"no\"\nmax_output_tokens = 900\n",
+        );
+        let gpt = config.settings_of(config.named("openai:gpt-5-mini").unwrap()).unwrap();
+        assert_eq!(
+            (gpt.context_budget, gpt.input_price, gpt.output_price),
+            (Some(200_000), Some(250_000), Some(2_000_000))
+        );
+        let qwen = config.settings_of(config.named("local:qwen3:8b").unwrap()).unwrap();
+        assert_eq!((qwen.json_schema, qwen.max_output_tokens, qwen.input_price), (SchemaUse::No, Some(900), None));
+        assert_eq!(config.settings_of(ModelName::Reflex), None);
+    }
+
+    #[test]
+    fn what_is_wrong_with_settings_is_told() {
+        for (line, said) in [
+            ("context_budget = 10", "2:18: model_settings.\"reflex\".context_budget = 10 is out of range: 1000 to"),
+            ("input_price = -1", "input_price is out of range: 0 to 10_000 US dollars"),
+            ("input_price = nan", "input_price is out of range"),
+            ("output_price = \"2\"", "output_price must be a number, and this is a string"),
+            ("json_schema = true", "json_schema must be \"probe\" or \"yes\" or \"no\""),
+            ("output_prize = 2", "did you mean output_price? Allowed here: context_budget, input_price, json_schema"),
+        ] {
+            let told = problems(&format!("[model_settings.reflex]\n{line}\n"));
+            assert!(told.contains(said), "{line}: {told}");
+        }
+        let twice = problems(&format!("[model_settings.a]\n[model_settings.\"openai:a\"]\n{PROVIDERS}"));
+        assert!(twice.contains("2:17: model_settings: \"openai:a\" is set twice"), "{twice}");
+    }
+}

@@ -1,0 +1,246 @@
+//! `[providers.NAME]`: where models are reached. The key itself never stands here, only the variable that holds it.
+//!
+//! ```toml
+//! [providers.openai]
+//! kind = "openai"
+//! base_url = "https://api.openai.com/v1"
+//! key_env = "OPENAI_API_KEY"
+//! ```
+
+use super::fields::{Fields, NAME_RULE, is_name};
+use super::parse::Wrong;
+use std::borrow::Cow;
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// One `[providers.NAME]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provider {
+    /// What stands before the colon of a model string.
+    pub name: String,
+    pub kind: ProviderKind,
+    /// Without a slash at its end.
+    pub base_url: String,
+    /// The environment variable that holds the key; `None` for a server that wants none.
+    pub key_env: Option<String>,
+    /// Size in MiB of an answer.
+    pub max_response_mib: u64,
+}
+
+/// The format that a provider speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ProviderKind {
+    /// Chat completions, which most servers speak.
+    OpenAi,
+    /// Anthropic's Messages.
+    Anthropic,
+}
+
+impl ProviderKind {
+    const NAMES: [(&'static str, Self); 2] = [("openai", Self::OpenAi), ("anthropic", Self::Anthropic)];
+
+    /// The word in `config.toml`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+        }
+    }
+}
+
+/// Whether a provider is asked to enforce a JSON Schema.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum SchemaUse {
+    /// Found out with the first call.
+    #[default]
+    Probe,
+    Yes,
+    No,
+}
+
+impl SchemaUse {
+    pub(super) const NAMES: [(&'static str, Self); 3] = [("probe", Self::Probe), ("yes", Self::Yes), ("no", Self::No)];
+
+    /// The word in `config.toml`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Probe => "probe",
+            Self::Yes => "yes",
+            Self::No => "no",
+        }
+    }
+}
+
+/// How the commented file of a fresh home shows providers.
+pub(super) const EXAMPLE: &str = "
+# Where models are reached; `kiso config preset NAME` prints ready ones for openrouter, openai, anthropic, ollama, llama.cpp
+# and vllm. Keys stay in the environment: key_env names the variable. max_response_mib (16) is the size of an answer.
+# [providers.openai]
+# kind = \"openai\"
+# base_url = \"https://api.openai.com/v1\"
+# key_env = \"OPENAI_API_KEY\"
+";
+
+/// Names of models that need no provider.
+const TAKEN: [&str; 2] = ["reflex", "scripted"];
+
+/// An answer is text; this is a thousand long ones.
+const MAX_RESPONSE_MIB: u64 = 16;
+
+/// Reads one table.
+pub(super) fn read<'a>(
+    name: &'a Spanned<Cow<'a, str>>,
+    value: &'a Spanned<DeValue<'a>>,
+) -> Result<Provider, Vec<Wrong>> {
+    let text = name.get_ref().as_ref();
+    if !is_name(text) {
+        return Err(vec![(name.span(), format!("providers.{text:?}: a provider's name has {NAME_RULE}"))]);
+    }
+    if TAKEN.contains(&text) {
+        return Err(vec![(name.span(), format!("providers.{text}: {text} is taken; choose another name"))]);
+    }
+    let mut fields = Fields::new(format!("providers.{text}"), name.span(), value)?;
+    let kind = fields.one_of("kind", &ProviderKind::NAMES);
+    if !fields.has("kind") {
+        fields.missing("kind", "\"openai\" for every chat-completions server, or \"anthropic\"");
+    }
+    let base_url = match fields.text("base_url", 500) {
+        Some((url, span)) => match checked_url(&url) {
+            Ok(url) => Some(url),
+            Err(why) => {
+                fields.wrong(span, "base_url", why);
+                None
+            }
+        },
+        None => None,
+    };
+    if !fields.has("base_url") {
+        fields.missing("base_url", "such as \"https://api.openai.com/v1\"");
+    }
+    let key_env = fields.text("key_env", 500).and_then(|(variable, span)| {
+        // The value is not repeated: it may be a key.
+        match wrong_variable(&variable) {
+            None => Some(variable),
+            Some(why) => {
+                fields.wrong(span, "key_env", why);
+                None
+            }
+        }
+    });
+    let max_response_mib = fields.int("max_response_mib", 1, 4_096).unwrap_or(MAX_RESPONSE_MIB);
+    fields.finish(|key| {
+        ["key", "token", "secret", "password"]
+            .iter()
+            .any(|word| key.to_ascii_lowercase().contains(word))
+            .then_some("keys do not belong into this file; name the environment variable with key_env.")
+    })?;
+    let (Some(kind), Some(base_url)) = (kind, base_url) else { return Err(Vec::new()) };
+    Ok(Provider { name: text.to_owned(), kind, base_url, key_env, max_response_mib })
+}
+
+/// The address without its last slash, or what is wrong with it. The reason does not repeat it: it may hold a password.
+fn checked_url(url: &str) -> Result<String, &'static str> {
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let Some(rest) = rest else { return Err("must begin with https:// or http://") };
+    if url.contains(|c: char| c.is_whitespace() || c.is_control() || !c.is_ascii()) {
+        return Err("must have no spaces and only ASCII characters");
+    }
+    if url.contains(['?', '#']) {
+        return Err("must end before any ? or #");
+    }
+    let host = rest.split('/').next().unwrap_or_default();
+    if host.contains('@') {
+        return Err("must hold no user or password; name the variable of the key with key_env");
+    }
+    if host.is_empty() || host.starts_with(':') {
+        return Err("must name a host, such as \"https://api.openai.com/v1\"");
+    }
+    Ok(url.trim_end_matches('/').to_owned())
+}
+
+/// Why this cannot be the name of a variable, if it cannot.
+fn wrong_variable(text: &str) -> Option<&'static str> {
+    const IS_KEY: &str = "looks like a key itself, and keys do not belong into this file: put it into the environment, \
+                          give the variable's name here, and change the key if others could read this file";
+    let starts = ["sk-", "sk_", "gsk_", "ghp_", "xai-", "AIza", "hf_", "r8_", "pk-", "Bearer "];
+    let mixed = text.bytes().any(|b| b.is_ascii_lowercase()) && text.bytes().any(|b| b.is_ascii_digit());
+    if starts.iter().any(|start| text.starts_with(start)) || (mixed && text.len() >= 20) || text.len() > 64 {
+        return Some(IS_KEY);
+    }
+    let mut bytes = text.bytes();
+    let first = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+    if first && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+        return None;
+    }
+    Some("must be the name of an environment variable, such as \"OPENAI_API_KEY\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{Config, ProviderKind};
+
+    fn problems(text: &str) -> String {
+        let problems = Config::parse(text.as_bytes()).unwrap_err();
+        problems.iter().map(|problem| format!("{problem}\n")).collect()
+    }
+
+    #[test]
+    fn providers_keep_the_order_of_the_file() {
+        let config = Config::parse(
+            b"[providers.zeta]\nkind = \"openai\"\nbase_url = \"http://localhost:8080/v1/\"\n\
+              [providers.alpha]\nkind = \"anthropic\"\nbase_url = \"https://api.anthropic.com/v1\"\n\
+              key_env = \"ANTHROPIC_API_KEY\"\nmax_response_mib = 2\n",
+        )
+        .unwrap();
+        let [zeta, alpha] = config.providers.as_slice() else { panic!("{:?}", config.providers) };
+        assert_eq!((zeta.name.as_str(), zeta.base_url.as_str()), ("zeta", "http://localhost:8080/v1"));
+        assert_eq!((zeta.kind, zeta.key_env.as_deref(), zeta.max_response_mib), (ProviderKind::OpenAi, None, 16));
+        assert_eq!((alpha.kind, alpha.max_response_mib), (ProviderKind::Anthropic, 2));
+        assert_eq!(alpha.key_env.as_deref(), Some("ANTHROPIC_API_KEY"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_provider_is_told_at_once_with_its_place() {
+        let text =
+            "[providers.mine]\nkind = \"open-ai\"\nbase_url = \"ftp://x\"\nkey_evn = \"A\"\nmax_response_mib = 0\n";
+        assert_eq!(
+            problems(text),
+            "2:8: providers.mine.kind must be \"openai\" or \"anthropic\"\n\
+             3:12: providers.mine.base_url must begin with https:// or http://\n\
+             4:1: unknown key providers.mine.key_evn: keys do not belong into this file; name the environment variable \
+             with key_env. Allowed here: base_url, key_env, kind, max_response_mib\n\
+             5:20: providers.mine.max_response_mib = 0 is out of range: 1 to 4096\n"
+        );
+        let empty = problems("[providers.mine]\n");
+        assert!(empty.contains("1:12: [providers.mine] needs kind: ") && empty.contains("needs base_url"), "{empty}");
+        for (text, said) in [
+            ("[providers.\"a b\"]\n", "1:12: providers.\"a b\": a provider's name has 1 to 32 letters"),
+            ("[providers.reflex]\n", "providers.reflex: reflex is taken"),
+            ("providers = 3\n", "[providers] must be a table, and this is an integer"),
+            ("[providers]\nmine = 3\n", "2:8: [providers.mine] must be a table, and this is an integer"),
+            ("[providers.a]\nbase_urll = \"x\"\n", "did you mean base_url?"),
+            ("[providers.a]\nbase_url = \"https://u:geheim@x\"\n", "must hold no user or password"),
+            ("[providers.a]\nbase_url = \"https://\"\n", "must name a host"),
+            ("[providers.a]\nbase_url = \"https://a/v1?k=geheim\"\n", "must end before any ?"),
+            ("[providers.a]\nbase_url = \"https://a b\"\n", "must have no spaces"),
+        ] {
+            let told = problems(text);
+            assert!(told.contains(said) && !told.contains("geheim"), "{text}: {told}");
+        }
+    }
+
+    /// Whoever pastes a key is told, and the message is not the next place where it stands.
+    #[test]
+    fn a_key_in_the_place_of_its_variable_is_refused_and_not_repeated() {
+        for key in ["sk-proj-abcdef", "gsk_geheim", "AIzaSyGeheim", "0123456789abcdef0123456789abcdef", &"A".repeat(80)]
+        {
+            let told = problems(&format!("[providers.a]\nkey_env = \"{key}\"\n"));
+            assert!(told.contains("2:11: providers.a.key_env looks like a key itself"), "{told}");
+            assert!(!told.contains(key), "{told}");
+        }
+        let told = problems("[providers.a]\nkey_env = \"my-key\"\n");
+        assert!(told.contains("must be the name of an environment variable"), "{told}");
+        let told = problems("[providers.a]\napi_key = \"sk-geheim\"\n");
+        assert!(told.contains("name the environment variable with key_env") && !told.contains("geheim"), "{told}");
+    }
+}
