@@ -159,6 +159,11 @@ fn session(name: Option<&str>) -> Result<SessionName, Failure> {
     Ok(SessionName::parse(name.unwrap_or(DEFAULT_SESSION))?)
 }
 
+/// A variable of the environment, if it is text.
+fn environment(variable: &str) -> Option<String> {
+    std::env::var(variable).ok()
+}
+
 fn environment_secrets() -> Secrets {
     Secrets::from_environment(std::env::vars_os())
 }

@@ -9,7 +9,7 @@
 
 mod models;
 
-pub use self::models::{ModelError, Models};
+pub use self::models::{ModelError, ModelSettings, Models, Opened};
 
 use crate::clock::now_ms;
 use crate::config::Config;

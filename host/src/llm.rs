@@ -8,10 +8,17 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub mod breaker;
+pub mod chain;
 pub mod endpoint;
+pub mod estimate;
+pub mod price;
+pub mod probe;
 pub mod prompt;
 pub mod reflex;
 pub mod scripted;
+pub mod slots;
+pub mod time;
 
 pub use crate::graph::lane::ToolCall;
 pub use crate::graph::limits::{LimitReached, Usage};

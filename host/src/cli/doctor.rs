@@ -41,7 +41,7 @@ impl Doctor {
             }
         }
         if let Some(config) = &config {
-            let models = Models::open(config).map_err(Failure::from);
+            let models = Models::open(config, super::environment).map_err(Failure::from);
             report.check(
                 "models",
                 models.map(|models| {

@@ -48,7 +48,7 @@ impl Run {
         let session = session(self.session.as_deref())?;
         let show = Arc::new(Show::new(shared.json));
         let opened = Opened::new(shared, show.clone())?;
-        let models = Models::open(&opened.config)?;
+        let models = Models::open(&opened.config, super::environment)?;
         let lock = opened.home.lock_session(&session)?;
         opened.import(&session, &self.file, &show)?;
         let drive = Drive {

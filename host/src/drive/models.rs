@@ -1,24 +1,72 @@
-//! Which model answers for which role.
+//! Which model answers for which role, and what stands behind it: endpoints with their keys, fallbacks, slots, prices.
 
-use crate::config::Config;
+use crate::config::{self, Config, DEFAULT_MAX_OUTPUT, ModelName, Provider, ProviderKind, SchemaUse};
+use crate::llm::breaker::Breaker;
+use crate::llm::chain::{Chain, Link, Remote, Retries, Shared};
+use crate::llm::endpoint::{Endpoint, Patience, SchemaSupport};
+use crate::llm::estimate::Estimator;
+use crate::llm::price::Price;
 use crate::llm::reflex::Reflex;
 use crate::llm::scripted::Scripted;
+use crate::llm::slots::Slots;
+use crate::llm::time::RealTime;
 use crate::llm::{Model, Role};
+use crate::secret::SecretValue;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-/// The models of all roles. Cheap to clone.
+/// The models of all roles. Cheap to clone; clones share slots, breakers and what was learned about tokens.
 #[derive(Clone)]
-pub struct Models(HashMap<Role, Arc<dyn Model>>);
+pub struct Models(Arc<Inner>);
 
-impl std::fmt::Debug for Models {
+struct Inner {
+    roles: HashMap<Role, (Arc<dyn Model>, ModelSettings)>,
+    opened: Vec<Opened>,
+    shared: Shared,
+    keys: Vec<(String, SecretValue)>,
+}
+
+/// What a role's prompts and answers may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelSettings {
+    /// Tokens of prompt and answer together.
+    pub context_budget: usize,
+    /// Tokens of an answer.
+    pub max_output_tokens: u32,
+}
+
+/// One model that `config.toml` names, however often.
+#[derive(Clone)]
+pub struct Opened {
+    /// `provider:model`, "reflex" or "scripted:FILE".
+    pub name: String,
+    /// The model itself, without retries and fallbacks.
+    pub model: Arc<dyn Model>,
+    /// Whether it is part of kiso and needs no network.
+    pub built_in: bool,
+    /// Roles whose first choice it is.
+    pub roles: Vec<Role>,
+    /// Roles that fall back to it.
+    pub fallback_of: Vec<Role>,
+    link: Link,
+    settings: ModelSettings,
+}
+
+impl std::fmt::Debug for Opened {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_map().entries(self.0.iter().map(|(role, model)| (role, model.name()))).finish()
+        f.debug_struct("Opened").field("name", &self.name).field("roles", &self.roles).finish_non_exhaustive()
     }
 }
 
-/// A model string that names nothing.
+impl std::fmt::Debug for Models {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.0.roles.iter().map(|(role, (model, _))| (role, model.name()))).finish()
+    }
+}
+
+/// A model string that names nothing, or a model that cannot be called.
 #[derive(Debug, thiserror::Error)]
 #[error("the model {name:?} of the role {role} cannot be used: {why}")]
 pub struct ModelError {
@@ -28,32 +76,186 @@ pub struct ModelError {
 }
 
 impl Models {
-    /// Opens the models that `config.toml` names; roles with the same string share one.
-    pub fn open(config: &Config) -> Result<Self, ModelError> {
-        let mut opened: HashMap<&str, Arc<dyn Model>> = HashMap::new();
-        let mut models = HashMap::new();
+    /// Opens the models that `config.toml` names, without calling any. `env` gives the value of an environment variable;
+    /// it is asked for the keys of those providers that are used.
+    pub fn open(config: &Config, env: impl Fn(&str) -> Option<String>) -> Result<Self, ModelError> {
+        let llm = &config.llm;
+        let shared = Shared {
+            slots: Slots::new(size(llm.max_concurrent_llm)),
+            estimator: Arc::new(Estimator::default()),
+            time: Arc::new(RealTime),
+            retries: Retries {
+                max_attempts: u32::try_from(llm.max_attempts).unwrap_or(u32::MAX),
+                max_wait: Duration::from_secs(llm.max_retry_wait_s),
+            },
+        };
+        let mut opening = Opening { config, env: &env, opened: Vec::new(), keys: Vec::new() };
+        let mut roles = HashMap::new();
         for role in Role::ALL {
-            let name = config.model_of(role.name());
-            let model = match opened.get(name) {
-                Some(model) => model.clone(),
-                None => open(name).map_err(|why| ModelError { role, name: name.to_owned(), why })?,
-            };
-            opened.insert(name, model.clone());
-            models.insert(role, model);
+            let first = opening.open(role, config.model_of(role.name()))?;
+            opening.opened[first].roles.push(role);
+            let mut chain = vec![first];
+            for name in config.fallbacks_of(role.name()) {
+                let next = opening.open(role, name)?;
+                // Asked once is enough, also where the list for all names a role's first choice.
+                if !chain.contains(&next) {
+                    opening.opened[next].fallback_of.push(role);
+                    chain.push(next);
+                }
+            }
+            let links: Vec<_> = chain.iter().map(|at| opening.opened[*at].link.clone()).collect();
+            roles.insert(role, (model(links, &shared), opening.opened[first].settings));
         }
-        Ok(Self(models))
+        let Opening { opened, keys, .. } = opening;
+        Ok(Self(Arc::new(Inner { roles, opened, shared, keys })))
     }
 
-    /// The model of a role.
+    /// The model of a role, with its retries and fallbacks.
     pub fn of(&self, role: Role) -> &dyn Model {
-        self.0[&role].as_ref()
+        self.0.roles[&role].0.as_ref()
+    }
+
+    /// What the role's first choice may be given, and answer with.
+    pub fn settings(&self, role: Role) -> ModelSettings {
+        self.0.roles[&role].1
+    }
+
+    /// Each model once, in the order of the roles.
+    pub fn each(&self) -> &[Opened] {
+        &self.0.opened
+    }
+
+    /// The slots that all calls share.
+    pub fn slots(&self) -> &Slots {
+        &self.0.shared.slots
+    }
+
+    /// What was learned about the tokens of each model, by [`Model::name`].
+    pub fn estimator(&self) -> &Estimator {
+        &self.0.shared.estimator
+    }
+
+    /// The keys that are in use, by the variable that holds each: values that must be kept out of everything written.
+    pub fn keys(&self) -> Vec<(String, SecretValue)> {
+        self.0.keys.clone()
     }
 }
 
-fn open(name: &str) -> Result<Arc<dyn Model>, String> {
-    match name.split_once(':') {
-        None if name == "reflex" => Ok(Arc::new(Reflex)),
-        Some(("scripted", file)) => Ok(Arc::new(Scripted::load(Path::new(file)).map_err(|e| e.to_string())?)),
-        _ => Err("this version of kiso has the models \"reflex\" and \"scripted:FILE\"".to_owned()),
+/// A first choice with its fallbacks. What is built in and has none needs nothing around it.
+fn model(mut links: Vec<Link>, shared: &Shared) -> Arc<dyn Model> {
+    let first = links.remove(0);
+    if links.is_empty() && first.remote.is_none() {
+        return first.model;
     }
+    Arc::new(Chain::new(first, links, shared.clone()))
+}
+
+/// Models that are being opened.
+struct Opening<'a> {
+    config: &'a Config,
+    env: &'a dyn Fn(&str) -> Option<String>,
+    opened: Vec<Opened>,
+    keys: Vec<(String, SecretValue)>,
+}
+
+impl Opening<'_> {
+    /// Opens a model unless it is; its place in the list.
+    fn open(&mut self, role: Role, string: &str) -> Result<usize, ModelError> {
+        let wrong = |why: String| ModelError { role, name: string.to_owned(), why };
+        let named = self.config.named(string).map_err(wrong)?;
+        let name = named.to_string();
+        if let Some(at) = self.opened.iter().position(|opened| opened.name == name) {
+            return Ok(at);
+        }
+        let said = self.config.settings_of(named);
+        let settings = settings(said, self.config.context.budget_tokens);
+        let (model, remote): (Arc<dyn Model>, _) = match named {
+            ModelName::Reflex => (Arc::new(Reflex), None),
+            ModelName::Scripted(file) => {
+                (Arc::new(Scripted::load(Path::new(file)).map_err(|error| wrong(error.to_string()))?), None)
+            }
+            ModelName::Of(provider, model) => {
+                let endpoint = self.endpoint(provider, model, said).map_err(wrong)?;
+                let llm = &self.config.llm;
+                let failures = u32::try_from(llm.breaker_failures).unwrap_or(u32::MAX);
+                let breaker = Arc::new(Breaker::new(failures, Duration::from_secs(llm.breaker_pause_s)));
+                let price = |of: fn(&config::ModelSettings) -> Option<u64>| said.and_then(of).unwrap_or(0);
+                let price = Price { input: price(|said| said.input_price), output: price(|said| said.output_price) };
+                (connect(provider.kind, endpoint).map_err(wrong)?, Some(Remote { breaker, price }))
+            }
+        };
+        let built_in = remote.is_none();
+        let link = Link { model: model.clone(), remote, max_output_tokens: settings.max_output_tokens };
+        self.opened.push(Opened { name, model, built_in, roles: Vec::new(), fallback_of: Vec::new(), link, settings });
+        Ok(self.opened.len() - 1)
+    }
+
+    fn endpoint(
+        &mut self,
+        provider: &Provider,
+        model: &str,
+        said: Option<&config::ModelSettings>,
+    ) -> Result<Endpoint, String> {
+        let llm = &self.config.llm;
+        let patience = Patience {
+            connect: Duration::from_secs(llm.connect_timeout_s),
+            first_token: Duration::from_secs(llm.first_token_timeout_s),
+            next_token: Duration::from_secs(llm.next_token_timeout_s),
+            total: Duration::from_secs(llm.total_timeout_s),
+        };
+        Ok(Endpoint {
+            provider: provider.name.clone(),
+            model: model.to_owned(),
+            base_url: provider.base_url.clone(),
+            key: self.key(provider)?,
+            patience,
+            schema: match said.map(|said| said.json_schema).unwrap_or_default() {
+                SchemaUse::Probe => SchemaSupport::Probe,
+                SchemaUse::Yes => SchemaSupport::Yes,
+                SchemaUse::No => SchemaSupport::No,
+            },
+            max_response: size(provider.max_response_mib << 20),
+        })
+    }
+
+    /// The provider's key, out of the environment.
+    fn key(&mut self, provider: &Provider) -> Result<Option<SecretValue>, String> {
+        let Some(variable) = &provider.key_env else { return Ok(None) };
+        if let Some((_, key)) = self.keys.iter().find(|(known, _)| known == variable) {
+            return Ok(Some(key.clone()));
+        }
+        let provider = &provider.name;
+        let value = (self.env)(variable).map(SecretValue::new);
+        // What reads a key from a file often leaves a line break behind it.
+        let key = value.map(|value| SecretValue::new(value.expose().trim().to_owned()));
+        let Some(key) = key.filter(|key| !key.expose().is_empty()) else {
+            return Err(format!("{variable}, the variable with the key of [providers.{provider}], is not set"));
+        };
+        if !key.expose().bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(format!("{variable}, the variable with the key of [providers.{provider}], holds no key"));
+        }
+        self.keys.push((variable.clone(), key.clone()));
+        Ok(Some(key))
+    }
+}
+
+/// What the file says about a model, or what follows from the default budget.
+fn settings(said: Option<&config::ModelSettings>, default_budget: u64) -> ModelSettings {
+    let budget = said.and_then(|said| said.context_budget).unwrap_or(default_budget);
+    // An answer must leave room for what is asked.
+    let most = said.and_then(|said| said.max_output_tokens).unwrap_or(DEFAULT_MAX_OUTPUT.min(budget / 4));
+    ModelSettings {
+        context_budget: size(budget),
+        max_output_tokens: u32::try_from(most.min(budget)).unwrap_or(u32::MAX),
+    }
+}
+
+/// The one place where a kind of provider becomes an implementation.
+fn connect(kind: ProviderKind, endpoint: Endpoint) -> Result<Arc<dyn Model>, String> {
+    let _ = endpoint;
+    Err(format!("not merged: {}", kind.name()))
+}
+
+fn size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -1,0 +1,313 @@
+//! A model that does not give up at the first trouble: attempts, pauses, fallbacks.
+//!
+//! ```text
+//! first choice ─ attempt, pause, attempt, … ─► first fallback ─ attempt, pause, … ─► … ─► an error that says what each said
+//! ```
+//!
+//! - Only [`LlmError::Unavailable`] that may pass is tried again, with a pause that doubles and is never twice the same; a
+//!   provider that asks for a pause gets it, up to a limit.
+//! - A refusal, an endpoint that asks for a longer pause, one that stays silent, and one whose [`Breaker`] is open are left
+//!   for the next fallback.
+//! - A script that does not fit and a limit that was reached end the call: another model would change nothing.
+//!
+//! A [`Slot`](super::slots::Slot) is held during an attempt and never during a pause.
+
+use std::fmt::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::breaker::{Breaker, LeftAlone};
+use super::estimate::{Estimator, request_tokens};
+use super::price::Price;
+use super::slots::Slots;
+use super::time::Time;
+use super::{Completing, Completion, LlmError, Model, Request, Sink};
+
+/// The pause after the first failure, before chance is added.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+
+/// How often is asked, and how long is waited in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retries {
+    /// Attempts with one model, at least one.
+    pub max_attempts: u32,
+    /// The longest pause between two of them.
+    pub max_wait: Duration,
+}
+
+/// One model of a chain.
+#[derive(Clone)]
+pub struct Link {
+    pub model: Arc<dyn Model>,
+    /// What only a model that is reached over a network has; `None` for the built-in ones, which need no slot.
+    pub remote: Option<Remote>,
+    /// Tokens that its answers may have.
+    pub max_output_tokens: u32,
+}
+
+/// What stands between a chain and an endpoint.
+#[derive(Debug, Clone)]
+pub struct Remote {
+    /// Shared with every other chain that calls this endpoint.
+    pub breaker: Arc<Breaker>,
+    pub price: Price,
+}
+
+/// What the chains of a process share. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Shared {
+    pub slots: Slots,
+    pub estimator: Arc<Estimator>,
+    pub time: Arc<dyn Time>,
+    pub retries: Retries,
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link").field("model", &self.model.name()).field("remote", &self.remote).finish_non_exhaustive()
+    }
+}
+
+/// A first choice with its fallbacks. Its name is the first choice's.
+#[derive(Debug, Clone)]
+pub struct Chain {
+    first: Link,
+    fallbacks: Vec<Link>,
+    shared: Shared,
+}
+
+impl Chain {
+    pub fn new(first: Link, fallbacks: Vec<Link>, shared: Shared) -> Self {
+        Self { first, fallbacks, shared }
+    }
+
+    /// The models, in the order in which they are asked.
+    pub fn links(&self) -> impl Iterator<Item = &Link> {
+        std::iter::once(&self.first).chain(&self.fallbacks)
+    }
+
+    async fn ask(&self, request: &Request, sink: &mut dyn Sink) -> Result<Completion, LlmError> {
+        let mut sink = Heard { sink, any: false };
+        let mut silent = Silent::default();
+        for link in self.links() {
+            match self.ask_one(link, request, &mut sink).await {
+                Ok(completion) => return Ok(completion),
+                Err(Failed { error, .. }) if matches!(error, LlmError::Script(_) | LlmError::OverLimit(_)) => {
+                    return Err(error);
+                }
+                Err(failed) => silent.0.push(failed),
+            }
+        }
+        Err(silent.error())
+    }
+
+    /// Asks one model until it answers or is not asked any more.
+    async fn ask_one(&self, link: &Link, request: &Request, sink: &mut Heard<'_>) -> Result<Completion, Failed> {
+        let shorter;
+        let request = if link.max_output_tokens < request.max_tokens {
+            shorter = Request { max_tokens: link.max_output_tokens, ..request.clone() };
+            &shorter
+        } else {
+            request
+        };
+        let Some(remote) = &link.remote else {
+            sink.begin();
+            return link.model.complete(request, sink).await.map_err(|error| Failed { error, attempts: 1, why: None });
+        };
+        let mut last = None;
+        for attempt in 1.. {
+            let error = match self.attempt(link, remote, request, sink).await {
+                Ok(completion) => return Ok(completion),
+                // What it said itself tells more than that it is left alone because of it.
+                Err(Tried::LeftAlone(alone)) => {
+                    return Err(last.unwrap_or_else(|| Failed::left_alone(link.model.name(), alone)));
+                }
+                Err(Tried::Failed(error)) => error,
+            };
+            let mut failed = Failed { error, attempts: attempt, why: None };
+            let LlmError::Unavailable { retryable: true, retry_after, .. } = failed.error else { return Err(failed) };
+            if attempt >= self.shared.retries.max_attempts {
+                return Err(failed);
+            }
+            let Some(pause) = self.pause(attempt, retry_after) else {
+                failed.why = retry_after.map(|wait| format!("it asks to wait {} s", wait.as_secs()));
+                return Err(failed);
+            };
+            last = Some(failed);
+            self.shared.time.sleep(pause).await;
+        }
+        unreachable!("attempts are counted without end")
+    }
+
+    async fn attempt(
+        &self,
+        link: &Link,
+        remote: &Remote,
+        request: &Request,
+        sink: &mut Heard<'_>,
+    ) -> Result<Completion, Tried> {
+        let Shared { slots, estimator, time, .. } = &self.shared;
+        // Before the slot, so that nobody queues up for what will not be asked; after it, because that took its time.
+        remote.breaker.check(time.now())?;
+        let slot = slots.acquire(request.priority).await;
+        let pass = remote.breaker.enter(time.now())?;
+        sink.begin();
+        let answer = link.model.complete(request, sink).await;
+        match &answer {
+            Err(LlmError::Unavailable { .. }) => pass.failed(time.now()),
+            _ => pass.answered(),
+        }
+        drop(slot);
+        let mut completion = answer?;
+        estimator.learn(link.model.name(), request_tokens(request), completion.usage.input_tokens);
+        completion.usage = remote.price.charge(completion.usage);
+        Ok(completion)
+    }
+
+    /// How long to wait after this attempt; `None` where the provider asks for more than is allowed.
+    fn pause(&self, attempt: u32, asked: Option<Duration>) -> Option<Duration> {
+        let most = self.shared.retries.max_wait;
+        let doubled = FIRST_PAUSE.saturating_mul(1 << (attempt - 1).min(16)).min(most);
+        // Half of it is up to chance, so that those who failed together do not come back together.
+        let own = doubled.mul_f64(0.5 + self.shared.time.chance().clamp(0.0, 1.0) / 2.0);
+        match asked {
+            Some(asked) if asked > most => None,
+            Some(asked) => Some(asked.max(own)),
+            None => Some(own),
+        }
+    }
+}
+
+impl Model for Chain {
+    fn name(&self) -> &str {
+        self.first.model.name()
+    }
+
+    fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
+        Box::pin(self.ask(request, sink))
+    }
+}
+
+/// A sink that knows whether it heard text since it last began.
+struct Heard<'a> {
+    sink: &'a mut dyn Sink,
+    any: bool,
+}
+
+impl Heard<'_> {
+    /// Before each attempt: what an earlier one said is void.
+    fn begin(&mut self) {
+        if std::mem::take(&mut self.any) {
+            self.sink.restart();
+        }
+    }
+}
+
+impl Sink for Heard<'_> {
+    fn text(&mut self, piece: &str) {
+        self.any |= !piece.is_empty();
+        self.sink.text(piece);
+    }
+
+    fn restart(&mut self) {
+        self.any = false;
+        self.sink.restart();
+    }
+}
+
+/// What one attempt came to.
+enum Tried {
+    Failed(LlmError),
+    LeftAlone(LeftAlone),
+}
+
+impl From<LlmError> for Tried {
+    fn from(error: LlmError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<LeftAlone> for Tried {
+    fn from(alone: LeftAlone) -> Self {
+        Self::LeftAlone(alone)
+    }
+}
+
+/// A model that did not answer.
+struct Failed {
+    error: LlmError,
+    attempts: u32,
+    /// Why it was not asked again, where that is not plain.
+    why: Option<String>,
+}
+
+impl Failed {
+    fn left_alone(model: &str, alone: LeftAlone) -> Self {
+        let LeftAlone { failures, left } = alone;
+        let rest = match left.as_secs_f64().ceil() as u64 {
+            0 => "another call is trying it".to_owned(),
+            seconds => format!("it is left alone for {seconds} s more"),
+        };
+        let message = format!("it failed {failures} times in a row, and {rest}");
+        let error =
+            LlmError::Unavailable { model: model.to_owned(), message, retryable: true, retry_after: Some(left) };
+        Self { error, attempts: 0, why: None }
+    }
+
+    /// What it said, with how often it was asked.
+    fn message(&self) -> String {
+        let mut text = match &self.error {
+            LlmError::Unavailable { message, .. } | LlmError::Refused { message, .. } => message.clone(),
+            other => other.to_string(),
+        };
+        if self.attempts > 1 {
+            let _ = write!(text, " ({} attempts)", self.attempts);
+        }
+        if let Some(why) = &self.why {
+            let _ = write!(text, " ({why})");
+        }
+        text
+    }
+}
+
+/// Every model of a chain that did not answer, in order.
+#[derive(Default)]
+struct Silent(Vec<Failed>);
+
+impl Silent {
+    /// One error for all: a refusal if each refused, else the silence of the first.
+    fn error(self) -> LlmError {
+        let mut model = String::new();
+        let mut message = String::new();
+        let (mut refused, mut again, mut wait) = (true, false, None);
+        for failed in &self.0 {
+            let said = failed.message();
+            let (name, is_refusal) = match &failed.error {
+                LlmError::Unavailable { model, retryable, retry_after, .. } => {
+                    again |= retryable;
+                    wait = [wait, *retry_after].into_iter().flatten().min();
+                    (model, false)
+                }
+                LlmError::Refused { model, .. } => (model, true),
+                // They ended the call.
+                LlmError::Script(_) | LlmError::OverLimit(_) => continue,
+            };
+            refused &= is_refusal;
+            if model.is_empty() {
+                model.clone_from(name);
+                message = said;
+            } else {
+                let how = if is_refusal { "refused" } else { "did not answer" };
+                let _ = write!(message, "; the fallback {name} {how}: {said}");
+            }
+        }
+        if refused {
+            LlmError::Refused { model, message }
+        } else {
+            LlmError::Unavailable { model, message, retryable: again, retry_after: wait }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

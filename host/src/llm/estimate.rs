@@ -1,0 +1,119 @@
+//! Token estimates that learn from what providers count.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::{Request, Turn};
+use crate::graph::estimate::tokens;
+
+/// How much one answer moves the ratio.
+const WEIGHT: f64 = 0.2;
+
+/// Bounds of the ratio: a provider that counts wrongly, or in other units, must not make windows vanish or overflow.
+const LEAST: f64 = 0.5;
+const MOST: f64 = 2.0;
+
+/// Requests with fewer estimated tokens teach nothing: the provider's own framing is most of what it counts.
+const TOO_SHORT: usize = 64;
+
+/// What each model's tokens are in relation to [`tokens`].
+#[derive(Debug, Default)]
+pub struct Estimator {
+    /// By `provider:model`; only models of `config.toml` get here.
+    ratios: Mutex<HashMap<String, f64>>,
+}
+
+impl Estimator {
+    /// How many tokens `text` takes of this model's window.
+    pub fn tokens(&self, model: &str, text: &str) -> usize {
+        (tokens(text) as f64 * self.ratio(model)).ceil() as usize
+    }
+
+    /// What a plain estimate is multiplied with: 1 until the model has answered, then 0.5 to 2.
+    pub fn ratio(&self, model: &str) -> f64 {
+        self.ratios.lock().unwrap_or_else(PoisonError::into_inner).get(model).copied().unwrap_or(1.0)
+    }
+
+    /// Learns from a prompt: `estimated` by [`request_tokens`], `counted` by the provider.
+    pub fn learn(&self, model: &str, estimated: usize, counted: u64) {
+        if estimated < TOO_SHORT || counted == 0 {
+            return;
+        }
+        let seen = (counted as f64 / estimated as f64).clamp(LEAST, MOST);
+        let mut ratios = self.ratios.lock().unwrap_or_else(PoisonError::into_inner);
+        let ratio = ratios.entry(model.to_owned()).or_insert(1.0);
+        *ratio = (*ratio * (1.0 - WEIGHT) + seen * WEIGHT).clamp(LEAST, MOST);
+    }
+}
+
+/// The plain estimate of everything that a request sends.
+pub fn request_tokens(request: &Request) -> usize {
+    let turns = request.turns.iter().map(|turn| match turn {
+        Turn::Assistant { text, calls } => {
+            tokens(text) + calls.iter().map(|call| tokens(&call.name) + tokens(&call.args)).sum::<usize>()
+        }
+        Turn::Tool { name, text, .. } => tokens(name) + tokens(text),
+        Turn::Note(text) => tokens(text),
+    });
+    let tools = request
+        .tools
+        .iter()
+        .map(|tool| tokens(&tool.name) + tokens(&tool.description) + tokens(&tool.parameters.to_string()));
+    tokens(&request.system) + tokens(&request.user) + turns.sum::<usize>() + tools.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::{Role, ToolCall, ToolSpec};
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_ratio_of_a_model_comes_near_to_what_its_provider_counts() {
+        let estimator = Estimator::default();
+        let text = "a".repeat(4_000);
+        assert_eq!(estimator.tokens("a:b", &text), 1_000);
+        estimator.learn("a:b", 1_000, 1_500);
+        assert_eq!(estimator.tokens("a:b", &text), 1_100);
+        for _ in 0..40 {
+            estimator.learn("a:b", 1_000, 1_500);
+        }
+        assert_eq!(estimator.tokens("a:b", &text), 1_500);
+        assert_eq!(estimator.tokens("a:other", &text), 1_000);
+    }
+
+    #[test]
+    fn short_requests_and_missing_counts_teach_nothing() {
+        let estimator = Estimator::default();
+        estimator.learn("a:b", 63, 400);
+        estimator.learn("a:b", 1_000, 0);
+        assert_eq!(estimator.ratio("a:b"), 1.0);
+    }
+
+    #[test]
+    fn everything_that_is_sent_counts() {
+        let mut request = Request::new(Role::Actor, "abcd".to_owned(), "abcd".to_owned());
+        assert_eq!(request_tokens(&request), 2);
+        let call = ToolCall { id: "1".to_owned(), name: "exec".to_owned(), args: "{\"a\"}".to_owned() };
+        request.turns = vec![
+            Turn::Assistant { text: "abcd".to_owned(), calls: vec![call] },
+            Turn::Tool { id: "1".to_owned(), name: "exec".to_owned(), text: "abcd".to_owned() },
+            Turn::Note("abcd".to_owned()),
+        ];
+        assert_eq!(request_tokens(&request), 2 + 4 + 2 + 1);
+        let parameters = serde_json::json!({});
+        request.tools = vec![ToolSpec { name: "exec".to_owned(), description: "abcd".to_owned(), parameters }];
+        assert_eq!(request_tokens(&request), 9 + 3);
+    }
+
+    proptest! {
+        #[test]
+        fn the_ratio_stays_within_its_bounds(seen in prop::collection::vec((0usize..100_000, any::<u64>()), 0..40)) {
+            let estimator = Estimator::default();
+            for (estimated, counted) in seen {
+                estimator.learn("m", estimated, counted);
+                prop_assert!((LEAST..=MOST).contains(&estimator.ratio("m")));
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What calls cost.
+
+use super::Usage;
+
+/// What a model costs, as its provider lists it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Price {
+    /// Millionths of a US dollar for a million tokens of prompt.
+    pub input: u64,
+    /// The same for a million tokens of answer.
+    pub output: u64,
+}
+
+impl Price {
+    /// Millionths of a US dollar, rounded up: a cap on cost is reached too early rather than too late.
+    pub fn cost(self, usage: Usage) -> u64 {
+        let part = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
+        let total = part(usage.input_tokens, self.input).saturating_add(part(usage.output_tokens, self.output));
+        u64::try_from(total.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+    }
+
+    /// `usage` with its cost, unless the provider said it.
+    pub fn charge(self, usage: Usage) -> Usage {
+        let cost_micros = if usage.cost_micros == 0 { self.cost(usage) } else { usage.cost_micros };
+        Usage { cost_micros, ..usage }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(input_tokens: u64, output_tokens: u64, cost_micros: u64) -> Usage {
+        Usage { input_tokens, output_tokens, cost_micros }
+    }
+
+    #[test]
+    fn costs_are_rounded_up_once() {
+        // 0.25 and 2 dollars.
+        let price = Price { input: 250_000, output: 2_000_000 };
+        for (input, output, micros) in
+            [(0, 0, 0), (1, 0, 1), (4, 0, 1), (5, 0, 2), (1_000_000, 1_000_000, 2_250_000), (2, 1, 3), (1, 1, 3)]
+        {
+            assert_eq!(price.cost(usage(input, output, 0)), micros, "{input} {output}");
+        }
+        assert_eq!(Price { input: u64::MAX, output: u64::MAX }.cost(usage(u64::MAX, u64::MAX, 0)), u64::MAX);
+        assert_eq!(Price::default().cost(usage(9, 9, 0)), 0);
+    }
+
+    #[test]
+    fn what_the_provider_says_is_taken() {
+        let price = Price { input: 1_000_000, output: 1_000_000 };
+        assert_eq!(price.charge(usage(10, 10, 7)), usage(10, 10, 7));
+        assert_eq!(price.charge(usage(10, 10, 0)), usage(10, 10, 20));
+    }
+}
