@@ -7,6 +7,7 @@
 mod out;
 
 mod completions;
+mod config;
 mod doctor;
 mod failure;
 mod run;
@@ -64,7 +65,10 @@ enum Command {
     Skill(skill::Skill),
     /// Show what a run did, step by step
     Trace(trace::Trace),
-    /// Check the home, the configuration, the store and every skill
+    /// Show and check the configuration; ready-made providers of models
+    #[command(subcommand)]
+    Config(config::Config),
+    /// Check the home, the configuration, the store, every skill, and ask every model what it can do
     Doctor(doctor::Doctor),
     /// Print a completion script for a shell
     Completions(completions::Completions),
@@ -93,6 +97,7 @@ pub fn main() -> ExitCode {
         Command::Shell(command) => command.execute(shared),
         Command::Skill(command) => command.execute(shared),
         Command::Trace(command) => command.execute(shared),
+        Command::Config(command) => command.execute(shared),
         Command::Doctor(command) => command.execute(shared),
         Command::Completions(command) => {
             command.execute(&mut Kiso::command());
@@ -162,6 +167,11 @@ fn session(name: Option<&str>) -> Result<SessionName, Failure> {
 /// A variable of the environment, if it is text.
 fn environment(variable: &str) -> Option<String> {
     std::env::var(variable).ok()
+}
+
+/// Whether it has a value.
+fn is_set(variable: &str) -> bool {
+    environment(variable).is_some_and(|value| !value.trim().is_empty())
 }
 
 fn environment_secrets() -> Secrets {

@@ -17,6 +17,7 @@ mod model;
 mod mount;
 mod parse;
 mod pill;
+mod preset;
 mod provider;
 mod show;
 
@@ -25,6 +26,7 @@ pub use model::{DEFAULT_MAX_OUTPUT, ModelName, ModelSettings, roles};
 pub use mount::Mount;
 pub use parse::{ConfigError, Problem};
 pub use pill::{Effort, Pill};
+pub use preset::{NotMerged, PRESETS, Preset};
 pub use provider::{Provider, ProviderKind, SchemaUse};
 
 use crate::home::Home;

@@ -1,19 +1,24 @@
 //! `kiso doctor`: looks at everything that a run needs, and says what to do about what is wrong.
 
-use super::show::{Show, size};
+use super::show::{Show, printable, size};
 use super::{Exit, Failure, Shared, block_on};
 use crate::config::Config;
-use crate::drive::Models;
+use crate::drive::{Models, Opened};
 use crate::exec::Exec;
 use crate::home::Home;
 use crate::llm::Role;
+use crate::llm::probe::{Capability, probe};
 use crate::skill::{Quiet, Skills};
 use crate::store::Store;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
-pub struct Doctor {}
+pub struct Doctor {
+    /// Do not call models
+    #[arg(long)]
+    offline: bool,
+}
 
 /// Free space under which writing becomes a matter of luck.
 const LOW_DISK: u64 = 256 << 20;
@@ -42,14 +47,17 @@ impl Doctor {
         }
         if let Some(config) = &config {
             let models = Models::open(config, super::environment).map_err(Failure::from);
-            report.check(
+            let models = report.check(
                 "models",
                 models.map(|models| {
                     let names: Vec<String> =
                         Role::ALL.iter().map(|r| format!("{r}: {}", models.of(*r).name())).collect();
-                    ((), names.join(", "))
+                    (models, names.join(", "))
                 }),
             );
+            for opened in models.iter().flat_map(Models::each) {
+                self.model(opened, &mut report)?;
+            }
         }
         let (Some(config), Some(store)) = (config, store) else { return Ok(report.worst) };
         let skills = Skills::new(home.clone(), config.clone(), store.clone(), Arc::new(Quiet));
@@ -73,6 +81,43 @@ impl Doctor {
         store.close();
         Ok(report.worst)
     }
+
+    /// Asks one model what it can do. One that does not answer is a failure; what else it cannot do is told.
+    fn model(&self, opened: &Opened, report: &mut Report) -> Result<(), Failure> {
+        let what = format!("model {}", opened.name);
+        let list = |roles: &[Role]| roles.iter().map(|role| role.name()).collect::<Vec<_>>().join(", ");
+        let mut uses = Vec::new();
+        if !opened.roles.is_empty() {
+            uses.push(format!("for {}", list(&opened.roles)));
+        }
+        if !opened.fallback_of.is_empty() {
+            uses.push(format!("fallback of {}", list(&opened.fallback_of)));
+        }
+        let uses = uses.join("; ");
+        if opened.built_in || self.offline {
+            let why = if opened.built_in { "built in, not called" } else { "not called" };
+            report.check(&what, Ok(((), format!("{why}; {uses}"))));
+            return Ok(());
+        }
+        let busy = Show::new(report.json);
+        busy.busy(&format!("asking {}", opened.name));
+        let found = block_on(probe(opened.model.as_ref()))?;
+        busy.rest();
+        let more = serde_json::to_value(&found).unwrap_or_default();
+        let result = match found.iter().find(|capability| capability.name == "answers" && !capability.works) {
+            Some(silent) => Err(Failure::new(Exit::Failed, printable(&silent.note))),
+            None => Ok(((), format!("{}; {uses}", abilities(&found)))),
+        };
+        report.check_with(&what, result, json!({ "capabilities": more }));
+        Ok(())
+    }
+}
+
+/// "answers, streams, usage; no tools: it called no tool".
+fn abilities(found: &[Capability]) -> String {
+    let works: Vec<_> = found.iter().filter(|c| c.works).map(|c| c.name).collect();
+    let lacks = found.iter().filter(|c| !c.works).map(|c| format!("; no {}: {}", c.name, printable(&c.note)));
+    works.join(", ") + &lacks.collect::<String>()
 }
 
 struct Report {
@@ -83,6 +128,11 @@ struct Report {
 
 impl Report {
     fn check<T>(&mut self, what: &str, result: Result<(T, String), Failure>) -> Option<T> {
+        self.check_with(what, result, json!({}))
+    }
+
+    /// `more` are members that only the JSON form has.
+    fn check_with<T>(&mut self, what: &str, result: Result<(T, String), Failure>, more: Value) -> Option<T> {
         let (ok, text, value) = match result {
             Ok((value, text)) => (true, text, Some(value)),
             Err(failure) => {
@@ -93,7 +143,11 @@ impl Report {
             }
         };
         if self.json {
-            outln!("{}", json!({ "type": "check", "what": what, "ok": ok, "detail": text }));
+            let mut object = json!({ "type": "check", "what": what, "ok": ok, "detail": text });
+            if let (Some(object), Value::Object(more)) = (object.as_object_mut(), more) {
+                object.extend(more);
+            }
+            outln!("{object}");
         } else {
             let mark = if ok { self.show.green("ok  ") } else { self.show.red("FAIL") };
             outln!("{mark} {what}: {text}");

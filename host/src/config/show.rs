@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 impl Config {
     /// Every key with the value that is in force, and every table that the file has: a `config.toml` that means the same.
-    /// What differs from the default says so.
-    pub fn effective(&self) -> String {
+    /// What differs from the default says so, and a variable of the environment whether it `is_set`.
+    pub fn effective(&self, is_set: impl Fn(&str) -> bool) -> String {
         let mut out = String::new();
         for section in SECTIONS {
             if !section.name.is_empty() {
@@ -34,7 +34,8 @@ impl Config {
             let (kind, url) = (provider.kind.name(), text(&provider.base_url));
             let _ = write!(out, "\n[providers.{}]\nkind = {kind:?}\nbase_url = {url}\n", provider.name);
             if let Some(variable) = &provider.key_env {
-                let _ = writeln!(out, "key_env = {variable:?}");
+                let note = if is_set(variable) { "set" } else { "not set" };
+                let _ = writeln!(out, "key_env = {variable:?} # {note}");
             }
             let _ = writeln!(out, "max_response_mib = {}", provider.max_response_mib);
         }
@@ -187,11 +188,12 @@ description = "d"
     fn what_is_shown_means_the_same() {
         for text in ["", FULL] {
             let config = Config::parse(text.as_bytes()).unwrap();
-            let shown = config.effective();
+            let shown = config.effective(|_| true);
             assert_eq!(Config::parse(shown.as_bytes()).unwrap(), config, "{shown}");
         }
-        let shown = Config::parse(FULL.as_bytes()).unwrap().effective();
+        let shown = Config::parse(FULL.as_bytes()).unwrap().effective(|_| false);
         assert!(shown.contains("max_tasks = 7 # default: 50\n"), "{shown}");
+        assert!(shown.contains("key_env = \"OPENAI_API_KEY\" # not set\n"), "{shown}");
         assert!(shown.contains("max_tokens_per_run = 500_000\n"), "{shown}");
         assert!(shown.contains("input_price = 0.0375\noutput_price = 2.0\n"), "{shown}");
     }

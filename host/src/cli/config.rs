@@ -1,0 +1,28 @@
+//! `kiso config`: what is configured, whether it is right, and ready-made providers.
+
+mod check;
+mod preset;
+mod show;
+
+use super::{Exit, Failure, Shared};
+use clap::Subcommand;
+
+#[derive(Debug, Subcommand)]
+pub enum Config {
+    /// Show the configuration that is in force, defaults included
+    Show(show::Show),
+    /// Say everything that is wrong with config.toml
+    Check(check::Check),
+    /// Print a ready-made provider, or put it into config.toml
+    Preset(preset::ShowPreset),
+}
+
+impl Config {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        match self {
+            Self::Show(command) => command.execute(shared),
+            Self::Check(command) => command.execute(shared),
+            Self::Preset(command) => command.execute(shared),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! `kiso config check`.
+
+use crate::cli::show::printable;
+use crate::cli::{Exit, Failure, Shared, is_set};
+use crate::config::{Config, ConfigError, ModelName, roles};
+use crate::home::Home;
+use serde_json::json;
+use std::path::Path;
+
+#[derive(Debug, clap::Args)]
+pub struct Check {}
+
+impl Check {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
+        let config = match Config::load(&home) {
+            Ok(config) => config,
+            Err(ConfigError::Invalid { path, problems }) if shared.json => {
+                for problem in problems {
+                    let (line, column) = (problem.line, problem.column);
+                    outln!(
+                        "{}",
+                        json!({
+                            "type": "problem", "file": path.display().to_string(),
+                            "line": line, "column": column, "message": problem.message,
+                        })
+                    );
+                }
+                return Ok(Exit::Config);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let (path, notes) = (home.config_path().display().to_string(), notes(&config));
+        if shared.json {
+            outln!("{}", json!({ "type": "checked", "file": path, "notes": notes }));
+        } else {
+            outln!("{} is right", printable(&path));
+            for note in &notes {
+                outln!("note: {}", printable(note));
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// What the file cannot be blamed for, but what a run would stumble over here and now.
+fn notes(config: &Config) -> Vec<String> {
+    let mut notes = Vec::new();
+    for provider in &config.providers {
+        let name = &provider.name;
+        let Some(variable) = &provider.key_env else { continue };
+        if !is_set(variable) {
+            notes.push(format!("{variable}, the variable with the key of [providers.{name}], is not set here"));
+        }
+        if sends_openly(&provider.base_url) {
+            notes.push(format!("[providers.{name}] sends its key unencrypted to another machine; use https://"));
+        }
+    }
+    let strings = roles().flat_map(|role| {
+        std::iter::once(config.model_of(role)).chain(config.fallbacks_of(role).iter().map(String::as_str))
+    });
+    let mut seen = Vec::new();
+    for string in strings {
+        if let Ok(ModelName::Scripted(file)) = config.named(string)
+            && !seen.contains(&file)
+        {
+            seen.push(file);
+            if !Path::new(file).is_file() {
+                notes.push(format!("the script {file} is not there"));
+            }
+        }
+    }
+    notes
+}
+
+/// Whether what is sent there can be read on its way.
+fn sends_openly(base_url: &str) -> bool {
+    let Some(rest) = base_url.strip_prefix("http://") else { return false };
+    let host = rest.split('/').next().unwrap_or_default();
+    let host = match host.strip_prefix('[') {
+        Some(six) => six.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let loopback = host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    !(loopback || host.eq_ignore_ascii_case("localhost"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sends_openly;
+
+    #[test]
+    fn only_plain_http_to_other_machines_is_open() {
+        for (url, open) in [
+            ("https://api.openai.com/v1", false),
+            ("http://localhost:11434/v1", false),
+            ("http://127.0.0.1/v1", false),
+            ("http://[::1]:8080/v1", false),
+            ("http://10.0.0.7:8000/v1", true),
+            ("http://localhost.example.com/v1", true),
+        ] {
+            assert_eq!(sends_openly(url), open, "{url}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! `kiso config preset`.
+
+use crate::cli::{Exit, Failure, Shared, is_set};
+use crate::config::{Config, ConfigError, NotMerged, PRESETS, Preset};
+use crate::home::{Home, HomeError};
+use serde_json::json;
+
+#[derive(Debug, clap::Args)]
+pub struct ShowPreset {
+    /// openrouter, openai, anthropic, ollama, llama.cpp or vllm
+    name: String,
+    /// Put it into config.toml, unless a provider or a model is set there
+    #[arg(long)]
+    write: bool,
+}
+
+impl ShowPreset {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let Some(preset) = Preset::named(&self.name) else {
+            let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
+            let message = format!("there is no preset {:?}; there are {}", self.name, names.join(", "));
+            return Err(Failure::new(Exit::Usage, message));
+        };
+        if self.write {
+            return write(preset, shared);
+        }
+        if shared.json {
+            outln!("{}", json!({ "type": "preset", "name": preset.name, "toml": preset.text() }));
+        } else {
+            out!("{}", preset.text());
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn write(preset: &Preset, shared: &Shared) -> Result<Exit, Failure> {
+    let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
+    // Writes the file of a fresh home, and says what is wrong with an older one.
+    Config::load(&home)?;
+    let path = home.config_path();
+    let shown = path.display().to_string();
+    let unreadable = |error| Failure::from(ConfigError::Unreadable { path: path.clone(), error });
+    let text = std::fs::read_to_string(&path).map_err(unreadable)?;
+    let merged = match preset.merge(&text) {
+        // To write through a link is to write somewhere else.
+        Ok(Some(_)) if path.is_symlink() => Err("it is a link".to_owned()),
+        Ok(merged) => Ok(merged),
+        Err(NotMerged::Invalid(problems)) => return Err(ConfigError::Invalid { path, problems }.into()),
+        Err(NotMerged::Decided(why)) => Err(why),
+    };
+    let merged = merged.map_err(|why| {
+        let name = preset.name;
+        let message = format!(
+            "{shown} was not changed: {why}. Add what `kiso config preset {name}` prints by hand, and set model = {:?}",
+            preset.model
+        );
+        Failure::new(Exit::Failed, message)
+    })?;
+    let changed = merged.is_some();
+    if let Some(merged) = merged {
+        home.write_atomic(&path, merged.as_bytes()).map_err(|error: HomeError| Failure::from(error))?;
+    }
+    if shared.json {
+        outln!("{}", json!({ "type": "written", "file": shown, "changed": changed, "model": preset.model }));
+        return Ok(Exit::Done);
+    }
+    match changed {
+        true => outln!("{shown}: every role now uses {}", preset.model),
+        false => outln!("{shown} has it already"),
+    }
+    if let Some(variable) = preset.key_env().filter(|variable| !is_set(variable)) {
+        outln!("next: export {variable}=…, then `kiso doctor` asks the model what it can do");
+    } else {
+        outln!("next: `kiso doctor` asks the model what it can do");
+    }
+    Ok(Exit::Done)
+}

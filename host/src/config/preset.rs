@@ -1,0 +1,240 @@
+//! Ready-made providers: what `kiso config preset NAME` prints and, with `--write`, puts into `config.toml`.
+
+use super::{Config, Problem};
+use toml::de::{DeTable, DeValue};
+
+/// A provider with a model, as a `config.toml` that works by itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Preset {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// What a person must do besides, as comment lines.
+    about: &'static str,
+    /// The model for every role.
+    pub model: &'static str,
+    /// The tables that it needs.
+    tables: &'static str,
+}
+
+/// All presets, those in the cloud first.
+pub const PRESETS: [Preset; 6] = [
+    Preset {
+        name: "openrouter",
+        about: "# OpenRouter: hundreds of models behind one key, from https://openrouter.ai/keys. It reports what a call costs.\n\
+                # \"auto\" chooses a model for each prompt; others are listed at https://openrouter.ai/models.\n",
+        model: "openrouter:openrouter/auto",
+        tables: r#"[providers.openrouter]
+kind = "openai"
+base_url = "https://openrouter.ai/api/v1"
+key_env = "OPENROUTER_API_KEY"
+
+[model_settings."openrouter:openrouter/auto"]
+context_budget = 64_000
+"#,
+    },
+    Preset {
+        name: "openai",
+        about: "# OpenAI, with a key from https://platform.openai.com/api-keys.\n\
+                # Prices change: compare them with https://openai.com/api/pricing.\n",
+        model: "openai:gpt-5-mini",
+        tables: r#"[providers.openai]
+kind = "openai"
+base_url = "https://api.openai.com/v1"
+key_env = "OPENAI_API_KEY"
+
+[model_settings."openai:gpt-5-mini"]
+context_budget = 128_000
+max_output_tokens = 16_000 # thinking counts as output
+input_price = 0.25
+output_price = 2.00
+"#,
+    },
+    Preset {
+        name: "anthropic",
+        about: "# Anthropic, with a key from https://console.anthropic.com/settings/keys.\n\
+                # Prices change: compare them with https://www.anthropic.com/pricing.\n",
+        model: "anthropic:claude-sonnet-4-5",
+        tables: r#"[providers.anthropic]
+kind = "anthropic"
+base_url = "https://api.anthropic.com/v1"
+key_env = "ANTHROPIC_API_KEY"
+
+[model_settings."anthropic:claude-sonnet-4-5"]
+context_budget = 128_000
+max_output_tokens = 8_000
+input_price = 3.00
+output_price = 15.00
+"#,
+    },
+    Preset {
+        name: "ollama",
+        about: "# Ollama on this machine, without a key: `ollama pull qwen3:8b` first.\n\
+                # Ollama cuts off what exceeds its own context length, so start it with OLLAMA_CONTEXT_LENGTH=16384.\n",
+        model: "ollama:qwen3:8b",
+        tables: r#"[providers.ollama]
+kind = "openai"
+base_url = "http://localhost:11434/v1"
+
+[model_settings."ollama:qwen3:8b"]
+context_budget = 16_000
+"#,
+    },
+    Preset {
+        name: "llama.cpp",
+        about: "# llama.cpp on this machine, without a key: `llama-server -m MODEL.gguf --jinja -c 16384` first.\n\
+                # Tools need --jinja; the name after the colon does not matter, the server has one model.\n",
+        model: "llamacpp:default",
+        tables: r#"[providers.llamacpp]
+kind = "openai"
+base_url = "http://localhost:8080/v1"
+
+[model_settings."llamacpp:default"]
+context_budget = 16_000
+"#,
+    },
+    Preset {
+        name: "vllm",
+        about: "# vLLM on this machine, without a key:\n\
+                # `vllm serve Qwen/Qwen3-8B --enable-auto-tool-choice --tool-call-parser hermes` first.\n",
+        model: "vllm:Qwen/Qwen3-8B",
+        tables: r#"[providers.vllm]
+kind = "openai"
+base_url = "http://localhost:8000/v1"
+
+[model_settings."vllm:Qwen/Qwen3-8B"]
+context_budget = 32_000
+json_schema = "yes"
+"#,
+    },
+];
+
+/// Why a preset was not put into a file, which is as it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotMerged {
+    /// The file is no configuration.
+    #[error("the file has mistakes")]
+    Invalid(Vec<Problem>),
+    /// Somebody decided already; what they decided is not overwritten.
+    #[error("{0}")]
+    Decided(String),
+}
+
+impl Preset {
+    /// The preset with this name.
+    pub fn named(name: &str) -> Option<&'static Preset> {
+        PRESETS.iter().find(|preset| preset.name == name)
+    }
+
+    /// A `config.toml` that is valid by itself.
+    pub fn text(&self) -> String {
+        format!("{}model = {:?}\n\n{}", self.about, self.model, self.tables)
+    }
+
+    /// The variable that must hold the key, if the provider wants one.
+    pub fn key_env(&self) -> Option<String> {
+        let config = Config::parse(self.text().as_bytes()).ok()?;
+        config.providers.first()?.key_env.clone()
+    }
+
+    /// `text` with the preset in it and every comment kept: the model in its place, the tables at the end. `None` when
+    /// the file has all of it already.
+    pub fn merge(&self, text: &str) -> Result<Option<String>, NotMerged> {
+        let config = Config::parse(text.as_bytes()).map_err(NotMerged::Invalid)?;
+        let own = Config::parse(self.text().as_bytes()).map_err(NotMerged::Invalid)?;
+        if own.providers.iter().all(|provider| config.providers.contains(provider)) && config.model == own.model {
+            return Ok(None);
+        }
+        if let Some(provider) = config.providers.first() {
+            let name = &provider.name;
+            return Err(NotMerged::Decided(format!("it has a provider already, [providers.{name}]")));
+        }
+        if config.model != "reflex" {
+            return Err(NotMerged::Decided(format!("it has a model already, {:?}", config.model)));
+        }
+        if !config.model_settings.is_empty() {
+            return Err(NotMerged::Decided("it has model settings already".to_owned()));
+        }
+        let mut merged = match model_span(text) {
+            Some(span) => format!("{}{:?}{}", &text[..span.start], self.model, &text[span.end..]),
+            None => format!("model = {:?}\n{text}", self.model),
+        };
+        if !merged.ends_with('\n') {
+            merged.push('\n');
+        }
+        merged.push('\n');
+        merged += self.about;
+        merged += self.tables;
+        // Whatever is odd about the file: what is written is known to work and to mean what was meant.
+        let wanted =
+            Config { model: own.model, providers: own.providers, model_settings: own.model_settings, ..config };
+        match Config::parse(merged.as_bytes()) {
+            Ok(found) if found == wanted => Ok(Some(merged)),
+            _ => Err(NotMerged::Decided("its form leaves no place for it".to_owned())),
+        }
+    }
+}
+
+/// Where the model for every role stands in the text, if it does.
+fn model_span(text: &str) -> Option<std::ops::Range<usize>> {
+    let document = DeTable::parse(text).ok()?;
+    let value = document.get_ref().get("model")?;
+    matches!(value.get_ref(), DeValue::String(_)).then(|| value.span())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_is_a_configuration_by_itself() {
+        for preset in PRESETS {
+            let config = Config::parse(preset.text().as_bytes()).unwrap_or_else(|p| panic!("{}: {p:?}", preset.name));
+            let name = config.named(&config.model).unwrap();
+            assert_eq!(name.to_string(), preset.model);
+            assert!(config.settings_of(name).is_some_and(|s| s.context_budget.is_some()), "{}", preset.name);
+            let local = config.providers[0].base_url.starts_with("http://localhost");
+            assert_eq!(preset.key_env().is_none(), local, "{}", preset.name);
+            assert!(Preset::named(preset.name).is_some());
+        }
+        assert!(Preset::named("none").is_none());
+    }
+
+    #[test]
+    fn a_fresh_file_takes_a_preset_and_keeps_every_comment() {
+        let fresh = Config::default_file();
+        for preset in PRESETS {
+            let merged = preset.merge(&fresh).unwrap().unwrap();
+            for line in fresh.lines().filter(|line| *line != "model = \"reflex\"") {
+                assert!(merged.contains(line), "{line}");
+            }
+            assert_eq!(Config::parse(merged.as_bytes()).unwrap(), Config::parse(preset.text().as_bytes()).unwrap());
+            assert_eq!(preset.merge(&merged), Ok(None), "a second time changes nothing");
+        }
+    }
+
+    #[test]
+    fn settings_of_the_file_stay() {
+        let text = "# mine\r\n[limits]\r\nmax_tasks = 7 # few\r\n[exec.mounts]\r\n\"/a\" = \"/srv\"";
+        let merged = PRESETS[3].merge(text).unwrap().unwrap();
+        assert!(
+            merged.starts_with("model = \"ollama:qwen3:8b\"\n# mine\r\n[limits]\r\nmax_tasks = 7 # few\r\n"),
+            "{merged}"
+        );
+        let config = Config::parse(merged.as_bytes()).unwrap();
+        assert_eq!((config.limits.max_tasks, config.mounts.len(), config.providers.len()), (7, 1, 1));
+    }
+
+    #[test]
+    fn what_somebody_decided_is_not_overwritten() {
+        let provider = "[providers.a]\nkind = \"openai\"\nbase_url = \"http://a/v1\"\n";
+        for (text, said) in [
+            ("model = \"scripted:a\"\n", "it has a model already, \"scripted:a\""),
+            (provider, "it has a provider already, [providers.a]"),
+            ("[model_settings.reflex]\ncontext_budget = 2_000\n", "it has model settings already"),
+            ("providers = {}\n", "its form leaves no place for it"),
+        ] {
+            assert_eq!(PRESETS[0].merge(text), Err(NotMerged::Decided(said.to_owned())), "{text}");
+        }
+        assert!(matches!(PRESETS[0].merge("modle = 1"), Err(NotMerged::Invalid(problems)) if problems.len() == 1));
+    }
+}
