@@ -8,10 +8,16 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub mod anthropic;
+mod draft;
 pub mod endpoint;
+mod http;
+pub mod openai;
 pub mod prompt;
 pub mod reflex;
 pub mod scripted;
+mod sse;
+mod turns;
 
 pub use crate::graph::lane::ToolCall;
 pub use crate::graph::limits::{LimitReached, Usage};

@@ -13,6 +13,8 @@ mod http;
 mod install;
 mod lab;
 mod manifest;
+mod model_server;
+mod models;
 mod modes;
 mod runs;
 mod shell;
