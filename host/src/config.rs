@@ -34,7 +34,7 @@ use key::settings;
 
 settings! {
     top {
-        /// Model for every role that has none of its own: "PROVIDER:MODEL" with a provider from below (without a prefix: the first provider of this file), "reflex", the built-in rules, or "scripted:FILE", a replayed file.
+        /// Model for every role that has none of its own: "PROVIDER:MODEL", "reflex" (rules that are built in) or "scripted:FILE" (a replayed file). Without a prefix, a model of the first provider.
         model: Text("reflex"),
     }
 
@@ -90,7 +90,7 @@ settings! {
         first_token_timeout_s: Int(120, 1, 3_600),
         /// Seconds from one piece of an answer to the next.
         next_token_timeout_s: Int(60, 1, 3_600),
-        /// Seconds for a whole answer.
+        /// Seconds for a whole answer, whatever the others allow.
         total_timeout_s: Int(600, 1, 86_400),
         /// How often one model is asked before its fallback is.
         max_attempts: Int(3, 1, 10),
@@ -231,14 +231,9 @@ const EXAMPLES: [(&str, &str); 4] = [
     ("exec", mount::EXAMPLE),
 ];
 
-/// Values that may not exceed the one they stand in for, or are a part of.
-const ORDERED: [(&str, &str, &str); 5] = [
-    ("engine", "default_memory_mib", "max_memory_mib"),
-    ("engine", "default_timeout_s", "max_timeout_s"),
-    ("llm", "connect_timeout_s", "total_timeout_s"),
-    ("llm", "first_token_timeout_s", "total_timeout_s"),
-    ("llm", "next_token_timeout_s", "total_timeout_s"),
-];
+/// Defaults that may not exceed the value they stand in for.
+const ORDERED: [(&str, &str, &str); 2] =
+    [("engine", "default_memory_mib", "max_memory_mib"), ("engine", "default_timeout_s", "max_timeout_s")];
 
 impl Config {
     /// Reads the home's `config.toml`. In a fresh home it is written first, with every key as a comment, so that a
@@ -399,6 +394,58 @@ mod tests {
             given.contains("2:21: engine.default_timeout_s = 900 is more than engine.max_timeout_s = 600"),
             "{given}"
         );
+    }
+
+    proptest::proptest! {
+        /// Whatever stands in the file, there is a configuration or a list of what is wrong, within the file.
+        #[test]
+        fn nothing_in_a_file_is_too_odd(parts in proptest::collection::vec(odd(), 0..12)) {
+            let text = parts.concat();
+            if let Err(problems) = Config::parse(text.as_bytes()) {
+                proptest::prop_assert!(!problems.is_empty());
+                for problem in problems {
+                    proptest::prop_assert!((1..=text.lines().count() + 1).contains(&problem.line), "{problem}\n{text}");
+                }
+            }
+        }
+    }
+
+    fn odd() -> impl proptest::strategy::Strategy<Value = String> {
+        use proptest::prelude::*;
+        let names = ["providers", "model_settings", "pills", "models", "fallbacks", "exec", "mounts", "llm", "routing"];
+        let keys = [
+            "kind",
+            "base_url",
+            "key_env",
+            "template",
+            "effort",
+            "all",
+            "actor",
+            "fast_path",
+            "context_budget",
+            "model",
+        ];
+        let values = [
+            "3",
+            "-1.5",
+            "true",
+            "\"a:b\"",
+            "\"openai\"",
+            "[]",
+            "[\"reflex\", 1]",
+            "{ kind = \"openai\" }",
+            "nan",
+            "1979-05-27",
+        ];
+        prop_oneof![
+            (prop::sample::select(&names[..]), "[a-z:/\"]{0,4}").prop_map(|(name, sub)| format!("[{name}.{sub:?}]\n")),
+            prop::sample::select(&names[..]).prop_map(|name| format!("[{name}]\n")),
+            (prop::sample::select(&keys[..]), prop::sample::select(&values[..]))
+                .prop_map(|(k, v)| format!("{k} = {v}\n")),
+            (prop::sample::select(&names[..]), prop::sample::select(&values[..]))
+                .prop_map(|(k, v)| format!("{k} = {v}\n")),
+            "\\PC{0,8}\n",
+        ]
     }
 
     #[test]

@@ -8,17 +8,23 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub mod anthropic;
 pub mod breaker;
 pub mod chain;
+mod draft;
 pub mod endpoint;
 pub mod estimate;
+mod http;
+pub mod openai;
 pub mod price;
 pub mod probe;
 pub mod prompt;
 pub mod reflex;
 pub mod scripted;
 pub mod slots;
+mod sse;
 pub mod time;
+mod turns;
 
 pub use crate::graph::lane::ToolCall;
 pub use crate::graph::limits::{LimitReached, Usage};

@@ -163,8 +163,10 @@ fn wrong_variable(text: &str) -> Option<&'static str> {
     const IS_KEY: &str = "looks like a key itself, and keys do not belong into this file: put it into the environment, \
                           give the variable's name here, and change the key if others could read this file";
     let starts = ["sk-", "sk_", "gsk_", "ghp_", "xai-", "AIza", "hf_", "r8_", "pk-", "Bearer "];
-    let mixed = text.bytes().any(|b| b.is_ascii_lowercase()) && text.bytes().any(|b| b.is_ascii_digit());
-    if starts.iter().any(|start| text.starts_with(start)) || (mixed && text.len() >= 20) || text.len() > 64 {
+    // Names of variables have their words apart and in capitals; keys are long and have digits anywhere.
+    let random = text.bytes().any(|b| b.is_ascii_digit())
+        && (text.bytes().any(|b| b.is_ascii_lowercase()) || !text.contains('_'));
+    if starts.iter().any(|start| text.starts_with(start)) || (random && text.len() >= 20) || text.len() > 64 {
         return Some(IS_KEY);
     }
     let mut bytes = text.bytes();
@@ -232,8 +234,14 @@ mod tests {
     /// Whoever pastes a key is told, and the message is not the next place where it stands.
     #[test]
     fn a_key_in_the_place_of_its_variable_is_refused_and_not_repeated() {
-        for key in ["sk-proj-abcdef", "gsk_geheim", "AIzaSyGeheim", "0123456789abcdef0123456789abcdef", &"A".repeat(80)]
-        {
+        for key in [
+            "sk-proj-abcdef",
+            "gsk_geheim",
+            "AIzaSyGeheim",
+            "0123456789abcdef0123456789abcdef",
+            "AKIAIOSFODNN7EXAMPLE",
+            &"A".repeat(80),
+        ] {
             let told = problems(&format!("[providers.a]\nkey_env = \"{key}\"\n"));
             assert!(told.contains("2:11: providers.a.key_env looks like a key itself"), "{told}");
             assert!(!told.contains(key), "{told}");

@@ -1,16 +1,18 @@
 //! Which model answers for which role, and what stands behind it: endpoints with their keys, fallbacks, slots, prices.
 
 use crate::config::{self, Config, DEFAULT_MAX_OUTPUT, ModelName, Provider, ProviderKind, SchemaUse};
+use crate::llm::anthropic::Anthropic;
 use crate::llm::breaker::Breaker;
 use crate::llm::chain::{Chain, Link, Remote, Retries, Shared};
 use crate::llm::endpoint::{Endpoint, Patience, SchemaSupport};
 use crate::llm::estimate::Estimator;
+use crate::llm::openai::OpenAi;
 use crate::llm::price::Price;
 use crate::llm::reflex::Reflex;
 use crate::llm::scripted::Scripted;
 use crate::llm::slots::Slots;
 use crate::llm::time::RealTime;
-use crate::llm::{Model, Role};
+use crate::llm::{LlmError, Model, Role};
 use crate::secret::SecretValue;
 use std::collections::HashMap;
 use std::path::Path;
@@ -252,10 +254,16 @@ fn settings(said: Option<&config::ModelSettings>, default_budget: u64) -> ModelS
 
 /// The one place where a kind of provider becomes an implementation.
 fn connect(kind: ProviderKind, endpoint: Endpoint) -> Result<Arc<dyn Model>, String> {
-    let _ = endpoint;
-    Err(format!("not merged: {}", kind.name()))
+    let model: Result<Arc<dyn Model>, LlmError> = match kind {
+        ProviderKind::OpenAi => OpenAi::new(endpoint).map(|model| Arc::new(model) as _),
+        ProviderKind::Anthropic => Anthropic::new(endpoint).map(|model| Arc::new(model) as _),
+    };
+    model.map_err(|error| error.to_string())
 }
 
 fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+use super::*;
+
+const PROVIDERS: &str = r#"
+[providers.openai]
+kind = "openai"
+base_url = "https://api.openai.com/v1"
+key_env = "OPENAI_API_KEY"
+[providers.claude]
+kind = "anthropic"
+base_url = "https://api.anthropic.com/v1"
+key_env = "ANTHROPIC_API_KEY"
+[providers.local]
+kind = "openai"
+base_url = "http://localhost:8080/v1"
+"#;
+
+fn open(text: &str) -> Result<Models, ModelError> {
+    let config = Config::parse(format!("{text}\n{PROVIDERS}").as_bytes()).unwrap();
+    let env = |variable: &str| match variable {
+        "OPENAI_API_KEY" => Some("sk-geheim\n".to_owned()),
+        "ANTHROPIC_API_KEY" => Some(" ".to_owned()),
+        _ => None,
+    };
+    Models::open(&config, env)
+}
+
+#[test]
+fn the_keys_of_config_are_the_roles() {
+    let names: Vec<_> = Role::ALL.iter().map(|role| role.name()).collect();
+    assert_eq!(config::roles().collect::<Vec<_>>(), names);
+}
+
+#[test]
+fn each_model_is_opened_once_with_the_roles_that_use_it() {
+    let models = open(
+        "model = \"gpt\"\n[models]\nworker = \"local:small\"\nrouter = \"reflex\"\n\
+         [fallbacks]\nall = [\"local:small\", \"openai:gpt\"]\nrouter = [\"reflex\"]\n",
+    )
+    .unwrap();
+    let shown: Vec<_> =
+        models.each().iter().map(|o| (o.name.as_str(), o.built_in, o.roles.len(), o.fallback_of.len())).collect();
+    assert_eq!(shown, [("openai:gpt", false, 6, 1), ("local:small", false, 1, 6), ("reflex", true, 1, 0)]);
+    assert_eq!(models.of(Role::Planner).name(), "openai:gpt");
+    assert_eq!((models.of(Role::Worker).name(), models.of(Role::Router).name()), ("local:small", "reflex"));
+    assert_eq!(models.slots().free(), 2);
+}
+
+#[test]
+fn only_keys_that_are_used_are_asked_for_and_they_are_not_shown() {
+    let models = open("model = \"openai:gpt\"").unwrap();
+    let keys = models.keys();
+    assert_eq!(
+        keys.iter().map(|(name, key)| (name.as_str(), key.expose())).collect::<Vec<_>>(),
+        [("OPENAI_API_KEY", "sk-geheim")]
+    );
+    let shown = format!("{models:?} {:?} {keys:?}", models.each());
+    assert!(!shown.contains("geheim"), "{shown}");
+    assert!(open("model = \"reflex\"").unwrap().keys().is_empty());
+    let error = open("model = \"claude:x\"").unwrap_err().to_string();
+    assert!(
+        error.contains("ANTHROPIC_API_KEY, the variable with the key of [providers.claude], is not set"),
+        "{error}"
+    );
+    let error = open("[fallbacks]\nactor = [\"claude:x\"]\n").unwrap_err();
+    assert_eq!((error.role, error.name.as_str()), (Role::Actor, "claude:x"));
+    let config = Config::parse(format!("model = \"openai:gpt\"\n{PROVIDERS}").as_bytes()).unwrap();
+    let error = Models::open(&config, |_| Some("sk geheim".to_owned())).unwrap_err().to_string();
+    assert!(error.contains("holds no key") && !error.contains("geheim"), "{error}");
+}
+
+#[test]
+fn budgets_come_from_the_model_or_else_from_the_default() {
+    let models = open(
+        "model = \"gpt\"\n[models]\nworker = \"local:small\"\nactor = \"local:odd\"\n\
+         [model_settings.gpt]\ncontext_budget = 100_000\nmax_output_tokens = 9_000\n\
+         [model_settings.\"local:odd\"]\ncontext_budget = 1_000\n[context]\nbudget_tokens = 8_000\n",
+    )
+    .unwrap();
+    let settings = |role| (models.settings(role).context_budget, models.settings(role).max_output_tokens);
+    assert_eq!(settings(Role::Planner), (100_000, 9_000));
+    assert_eq!(settings(Role::Worker), (8_000, 2_000));
+    assert_eq!(settings(Role::Actor), (1_000, 250));
+}

@@ -1,0 +1,197 @@
+//! Anthropic's own format, Messages.
+//!
+//! An answer in JSON is asked for as the arguments of one tool that must be called: every model of the provider, and of
+//! the gateways that imitate it, takes that, which is not so for its newer output format. The arguments are the
+//! completion's text. Where other tools are offered, or the schema is not one of an object, only the prompt asks.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Map, Value, json};
+
+use super::draft::Draft;
+use super::endpoint::{Endpoint, SchemaSupport};
+use super::http::{KeyHeader, NoAnswer, Refusal, Reply, Wire};
+use super::turns::{Message, messages};
+use super::{Answer, Completing, Completion, LlmError, Model, Request, Sink};
+
+mod stream;
+
+/// The version of the format that this file is written for.
+const VERSION: &str = "2023-06-01";
+
+/// The tool whose arguments are the answer.
+const ANSWER: &str = "answer";
+
+/// A model behind a Messages endpoint.
+#[derive(Debug)]
+pub struct Anthropic {
+    wire: Wire,
+    /// What the endpoint is known to take.
+    shape: Mutex<Shape>,
+}
+
+/// Fields of a request that not every model takes.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    schema: bool,
+    /// Whether a refusal of the schema is no reason to go without: the administrator said that it works.
+    fixed: bool,
+    temperature: bool,
+}
+
+impl Anthropic {
+    /// `endpoint.base_url` is what stands before `/messages`, such as `https://api.anthropic.com/v1`. Fails if it is no
+    /// address, or if the key cannot be a header; nothing is sent yet.
+    pub fn new(endpoint: Endpoint) -> Result<Self, LlmError> {
+        let (schema, fixed) = (endpoint.schema != SchemaSupport::No, endpoint.schema == SchemaSupport::Yes);
+        let mut wire = Wire::new(endpoint, "/messages", KeyHeader::Named("x-api-key"))?;
+        wire.header("anthropic-version", VERSION);
+        Ok(Self { wire, shape: Mutex::new(Shape { schema, fixed, temperature: true }) })
+    }
+
+    async fn ask(&self, request: &Request, sink: &mut dyn Sink) -> Result<Completion, LlmError> {
+        let (mut reply, shape) = self.open(request).await?;
+        self.shape.lock().unwrap_or_else(PoisonError::into_inner).learn(shape);
+        let forced = shape.forced(request).is_some();
+        let mut stream = stream::Stream::new(&self.wire, Draft::new(sink), forced);
+        while let Some(event) = reply.next().await? {
+            if stream.take(&event)? {
+                reply.heard();
+            }
+            if stream.done {
+                break;
+            }
+        }
+        reply.finish();
+        stream.finish(request)
+    }
+
+    /// Sends the request, again for each field that is refused. Ends, because each time one field less is left.
+    async fn open(&self, request: &Request) -> Result<(Reply<'_>, Shape), LlmError> {
+        let mut shape = *self.shape.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let body = body(&self.wire.endpoint.model, request, shape);
+            match self.wire.post(request.role, &body).await {
+                Ok(reply) => return Ok((reply, shape)),
+                Err(NoAnswer::Failed(error)) => return Err(error),
+                Err(NoAnswer::Refused(refusal)) => match shape.without(&refusal, request) {
+                    Some(smaller) => shape = smaller,
+                    None => return Err(refusal.into_error(&self.wire.name)),
+                },
+            }
+        }
+    }
+}
+
+impl Model for Anthropic {
+    fn name(&self) -> &str {
+        &self.wire.name
+    }
+
+    fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
+        Box::pin(self.ask(request, sink))
+    }
+}
+
+impl Shape {
+    /// The schema that the answer is forced into.
+    fn forced(self, request: &Request) -> Option<&Value> {
+        match &request.answer {
+            Answer::Json(schema) if self.schema && request.tools.is_empty() && schema["type"] == "object" => {
+                Some(schema)
+            }
+            _ => None,
+        }
+    }
+
+    /// Without what the refusal names; `None` if it names nothing that can be left out.
+    fn without(self, refusal: &Refusal, request: &Request) -> Option<Self> {
+        if self.temperature && request.temperature.is_some() && refusal.names(&["temperature"]) {
+            return Some(Self { temperature: false, ..self });
+        }
+        let forced = self.forced(request).is_some() && !self.fixed;
+        (forced && refusal.names(&["tool", "schema"])).then_some(Self { schema: false, ..self })
+    }
+
+    /// The endpoint answered to `other`. What it refused before, it is not sent again.
+    fn learn(&mut self, other: Self) {
+        self.schema &= other.schema;
+        self.temperature &= other.temperature;
+    }
+}
+
+fn body(model: &str, request: &Request, shape: Shape) -> Value {
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(model));
+    body.insert("max_tokens".to_owned(), json!(request.max_tokens));
+    if !request.system.trim().is_empty() {
+        body.insert("system".to_owned(), json!(request.system));
+    }
+    let messages = messages(request);
+    body.insert("messages".to_owned(), messages.iter().map(message).collect());
+    body.insert("stream".to_owned(), json!(true));
+    if let Some(temperature) = request.temperature.filter(|_| shape.temperature) {
+        // The range ends at 1 here; other providers go to 2.
+        let temperature = (f64::from(temperature.min(1.0)) * 1e4).round() / 1e4;
+        body.insert("temperature".to_owned(), json!(temperature));
+    }
+    let (tools, choice) = tools(request, &messages, shape);
+    if !tools.is_empty() {
+        body.insert("tools".to_owned(), Value::Array(tools));
+    }
+    if let Some(choice) = choice {
+        body.insert("tool_choice".to_owned(), choice);
+    }
+    Value::Object(body)
+}
+
+/// The tools, and which of them is to be called if that is not free.
+fn tools(request: &Request, messages: &[Message], shape: Shape) -> (Vec<Value>, Option<Value>) {
+    if let Some(schema) = shape.forced(request) {
+        let mut tools = called_tools(messages);
+        tools.push(json!({ "name": ANSWER, "description": "Takes the answer.", "input_schema": schema }));
+        return (tools, Some(json!({ "type": "tool", "name": ANSWER })));
+    }
+    if request.tools.is_empty() {
+        let tools = called_tools(messages);
+        let choice = (!tools.is_empty()).then(|| json!({ "type": "none" }));
+        return (tools, choice);
+    }
+    let tools = request
+        .tools
+        .iter()
+        .map(|tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters }));
+    (tools.collect(), None)
+}
+
+/// Tools that were called earlier. The provider refuses a conversation with calls of tools that are not offered at all,
+/// also where none shall be called any more.
+fn called_tools(messages: &[Message]) -> Vec<Value> {
+    let mut names: Vec<&str> = Vec::new();
+    for message in messages {
+        if let Message::Assistant { calls, .. } = message {
+            names.extend(calls.iter().map(|call| call.name));
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    names.iter().map(|name| json!({ "name": name, "input_schema": { "type": "object" } })).collect()
+}
+
+fn message(message: &Message) -> Value {
+    let text = |text: &Option<std::borrow::Cow<str>>| text.as_ref().map(|text| json!({ "type": "text", "text": text }));
+    match message {
+        Message::User { results, text: said } => {
+            let results = results
+                .iter()
+                .map(|result| json!({ "type": "tool_result", "tool_use_id": result.id, "content": result.text }));
+            json!({ "role": "user", "content": results.chain(text(said)).collect::<Vec<_>>() })
+        }
+        Message::Assistant { text: said, calls } => {
+            let calls = calls
+                .iter()
+                .map(|call| json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": call.input }));
+            json!({ "role": "assistant", "content": text(said).into_iter().chain(calls).collect::<Vec<_>>() })
+        }
+    }
+}

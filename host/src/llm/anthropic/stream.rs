@@ -1,0 +1,160 @@
+//! What the events of a message say.
+
+use serde_json::Value;
+
+use super::ANSWER;
+use crate::llm::draft::{Draft, MAX_CALLS};
+use crate::llm::http::Wire;
+use crate::llm::sse::Event;
+use crate::llm::{Completion, LlmError, Request, Stop};
+
+/// An answer that comes in.
+pub(super) struct Stream<'a> {
+    wire: &'a Wire,
+    draft: Draft<'a>,
+    /// The answer comes as the arguments of [`ANSWER`].
+    forced: bool,
+    block: Block,
+    /// The end mark came: nothing follows.
+    pub done: bool,
+}
+
+/// What the pieces that come now belong to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Block {
+    /// Text and thoughts, whose pieces say what they are.
+    Words,
+    /// The last call of the draft.
+    Call,
+    /// The forced tool.
+    Answer,
+    /// What the provider ran by itself, which was not asked for.
+    Other,
+}
+
+impl<'a> Stream<'a> {
+    pub fn new(wire: &'a Wire, draft: Draft<'a>, forced: bool) -> Self {
+        Self { wire, draft, forced, block: Block::Words, done: false }
+    }
+
+    /// Reads an event; true if it had content.
+    pub fn take(&mut self, event: &Event) -> Result<bool, LlmError> {
+        let data = event.data.trim();
+        if data.is_empty() || data == "[DONE]" {
+            return Ok(false);
+        }
+        let value: Value = serde_json::from_str(data).map_err(|error| {
+            let start: String = data.chars().take(80).collect();
+            self.wire.broken(self.wire.clean(&format!("a piece of its answer is no JSON ({error}): {start}")))
+        })?;
+        // The name of the event says the same; gateways leave it out.
+        match value["type"].as_str().unwrap_or(&event.name) {
+            "message_start" => {
+                self.usage(&value["message"]["usage"]);
+                Ok(false)
+            }
+            "content_block_start" => self.begin(&value["content_block"]),
+            "content_block_delta" => Ok(self.delta(&value["delta"])),
+            "message_delta" => {
+                self.usage(&value["usage"]);
+                self.end(&value["delta"]["stop_reason"]);
+                Ok(true)
+            }
+            "message_stop" => {
+                self.done = true;
+                Ok(true)
+            }
+            "message" => self.whole(&value),
+            // Some gateways answer with an error without saying so in its type.
+            _ if value.get("error").is_some_and(|error| !error.is_null()) => Err(self.wire.error_object(&value)),
+            // "content_block_stop", "ping", and what later versions add.
+            _ => Ok(false),
+        }
+    }
+
+    /// The completion, after the end of the body or the end mark.
+    pub fn finish(self, request: &Request) -> Result<Completion, LlmError> {
+        let ended = self.draft.stop.is_some() || self.done && !self.draft.is_empty();
+        if !ended {
+            return Err(self.wire.broken("its answer ended before it was complete"));
+        }
+        self.draft.finish(request, &self.wire.name).map_err(|reason| self.wire.broken(reason))
+    }
+
+    /// A message that was not streamed, although it was asked for.
+    fn whole(&mut self, message: &Value) -> Result<bool, LlmError> {
+        self.usage(&message["usage"]);
+        for block in message["content"].as_array().into_iter().flatten() {
+            self.begin(block)?;
+        }
+        self.end(&message["stop_reason"]);
+        Ok(true)
+    }
+
+    fn begin(&mut self, block: &Value) -> Result<bool, LlmError> {
+        let text = |name: &str| block[name].as_str().unwrap_or_default();
+        self.block = match text("type") {
+            "text" => {
+                self.draft.text(text("text"));
+                Block::Words
+            }
+            "thinking" => {
+                self.draft.thought(text("thinking"));
+                Block::Words
+            }
+            "tool_use" if self.forced && text("name") == ANSWER => Block::Answer,
+            "tool_use" => {
+                let too_many = || self.wire.unusable(format!("it called more than {MAX_CALLS} tools in one answer"));
+                self.draft.begin_call(text("id"), text("name")).ok_or_else(too_many)?;
+                Block::Call
+            }
+            _ => Block::Other,
+        };
+        // Empty at the beginning of a stream, whole in a message that is not one.
+        let input = &block["input"];
+        match (self.block, self.draft.calls.last_mut()) {
+            _ if input.as_object().is_none_or(|input| input.is_empty()) => {}
+            (Block::Call, Some(call)) => call.args(input),
+            (Block::Answer, _) => self.draft.text(&input.to_string()),
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    fn delta(&mut self, delta: &Value) -> bool {
+        let text = |name: &str| delta[name].as_str().unwrap_or_default();
+        match (text("type"), self.block) {
+            ("text_delta", _) => self.draft.text(text("text")),
+            ("thinking_delta", _) => self.draft.thought(text("thinking")),
+            ("input_json_delta", Block::Answer) => self.draft.text(text("partial_json")),
+            ("input_json_delta", Block::Call) => {
+                if let Some(call) = self.draft.calls.last_mut() {
+                    call.args(&delta["partial_json"]);
+                }
+            }
+            // Signatures of thoughts, citations, and what later versions add.
+            _ => return false,
+        }
+        true
+    }
+
+    fn end(&mut self, reason: &Value) {
+        let Some(reason) = reason.as_str() else { return };
+        self.draft.stop = Some(match reason {
+            "max_tokens" | "model_context_window_exceeded" => Stop::Length,
+            "tool_use" => Stop::Calls,
+            "refusal" => Stop::Filter,
+            _ => Stop::End,
+        });
+    }
+
+    fn usage(&mut self, counted: &Value) {
+        // Of the input, the part that is read from or written to the provider's cache is counted apart.
+        let parts = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+        let input = parts.iter().filter_map(|name| counted[*name].as_u64()).fold(0, u64::saturating_add);
+        let usage = &mut self.draft.usage;
+        // Said at the beginning, and by some again, cumulated, at the end.
+        usage.input_tokens = usage.input_tokens.max(input);
+        usage.output_tokens = counted["output_tokens"].as_u64().unwrap_or(usage.output_tokens);
+    }
+}

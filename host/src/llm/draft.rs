@@ -1,0 +1,233 @@
+//! An answer that is being put together from its pieces, whatever the format: text without thoughts, calls with ids of
+//! their own, and what it cost.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::{Completion, Request, Sink, Stop, ToolCall, Turn, Usage};
+
+mod thoughts;
+
+use thoughts::Thoughts;
+
+/// Calls that one answer may have. A model that repeats itself names thousands, each of which would be run.
+pub(super) const MAX_CALLS: usize = 64;
+
+/// What was heard of an answer.
+pub(super) struct Draft<'a> {
+    sink: &'a mut dyn Sink,
+    thoughts: Thoughts,
+    text: String,
+    pub calls: Vec<PartialCall>,
+    pub stop: Option<Stop>,
+    /// As the provider counted it, so far; zeros where it did not.
+    pub usage: Usage,
+    /// Estimated tokens of thoughts, which providers count as output.
+    thought: u64,
+}
+
+/// A call whose pieces are still coming.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct PartialCall {
+    /// Empty if the model gave none.
+    pub id: String,
+    pub name: String,
+    pub args: String,
+}
+
+impl<'a> Draft<'a> {
+    pub fn new(sink: &'a mut dyn Sink) -> Self {
+        Self {
+            sink,
+            thoughts: Thoughts::default(),
+            text: String::new(),
+            calls: Vec::new(),
+            stop: None,
+            usage: Usage::default(),
+            thought: 0,
+        }
+    }
+
+    /// A piece of text. Thoughts that the model writes before its answer are taken out.
+    pub fn text(&mut self, piece: &str) {
+        let said = self.thoughts.without(piece);
+        self.thought += tokens(piece).saturating_sub(tokens(&said));
+        self.say(&said);
+    }
+
+    /// A thought that the provider tells apart; it only counts.
+    pub fn thought(&mut self, piece: &str) {
+        self.thought += tokens(piece);
+    }
+
+    /// A call whose pieces follow; `None` if there are too many.
+    pub fn begin_call(&mut self, id: &str, name: &str) -> Option<&mut PartialCall> {
+        if self.calls.len() == MAX_CALLS {
+            return None;
+        }
+        self.calls.push(PartialCall { id: id.to_owned(), name: name.to_owned(), args: String::new() });
+        self.calls.last_mut()
+    }
+
+    /// Whether anything was heard that a completion shows.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.calls.is_empty() && self.thoughts.is_empty()
+    }
+
+    /// The completion; `Err` says why it is none.
+    pub fn finish(mut self, request: &Request, model: &str) -> Result<Completion, String> {
+        let rest = self.thoughts.rest();
+        self.say(&rest);
+        if self.calls.iter().any(|call| call.name.trim().is_empty()) {
+            return Err("it called a tool without a name".to_owned());
+        }
+        let calls = unique(self.calls);
+        let stop = match self.stop.unwrap_or_default() {
+            // Many servers say so whatever the end was.
+            Stop::End if !calls.is_empty() => Stop::Calls,
+            Stop::Calls if calls.is_empty() => Stop::End,
+            stop => stop,
+        };
+        let mut usage = self.usage;
+        if usage.input_tokens == 0 {
+            usage.input_tokens = asked(request);
+        }
+        if usage.output_tokens == 0 {
+            let called: u64 = calls.iter().map(|call| tokens(&call.name) + tokens(&call.args)).sum();
+            usage.output_tokens = tokens(&self.text) + called + self.thought;
+        }
+        Ok(Completion { text: self.text, calls, stop, usage, model: model.to_owned() })
+    }
+
+    fn say(&mut self, said: &str) {
+        if !said.is_empty() {
+            self.text.push_str(said);
+            self.sink.text(said);
+        }
+    }
+}
+
+impl PartialCall {
+    /// A piece of the arguments: a string to append, or the whole as an object.
+    pub fn args(&mut self, piece: &Value) {
+        match piece {
+            Value::Null => {}
+            Value::String(piece) => self.args.push_str(piece),
+            whole => self.args = whole.to_string(),
+        }
+    }
+}
+
+/// Every call with an id that no other has; the model's where it gave one.
+fn unique(calls: Vec<PartialCall>) -> Vec<ToolCall> {
+    let mut taken: HashSet<String> = calls.iter().map(|call| call.id.clone()).collect();
+    let mut seen = HashSet::new();
+    let mut number = 0;
+    let named = calls.into_iter().map(|call| {
+        let mut id = call.id;
+        if id.is_empty() || !seen.insert(id.clone()) {
+            id = loop {
+                number += 1;
+                let made = format!("call_{number}");
+                if taken.insert(made.clone()) {
+                    break made;
+                }
+            };
+        }
+        let args = if call.args.trim().is_empty() { "{}".to_owned() } else { call.args };
+        ToolCall { id, name: call.name.trim().to_owned(), args }
+    });
+    named.collect()
+}
+
+/// Tokens of a request, for a provider that does not count them.
+fn asked(request: &Request) -> u64 {
+    let turns = request.turns.iter().map(|turn| match turn {
+        Turn::Assistant { text, calls } => {
+            tokens(text) + calls.iter().map(|call| tokens(&call.name) + tokens(&call.args)).sum::<u64>()
+        }
+        Turn::Tool { text, .. } | Turn::Note(text) => tokens(text),
+    });
+    let tools = request
+        .tools
+        .iter()
+        .map(|tool| tokens(&tool.name) + tokens(&tool.description) + tokens(&tool.parameters.to_string()));
+    tokens(&request.system) + tokens(&request.user) + turns.sum::<u64>() + tools.sum::<u64>()
+}
+
+/// An estimate: four ASCII characters to a token, and one of any other script.
+fn tokens(text: &str) -> u64 {
+    let ascii = text.bytes().filter(u8::is_ascii).count();
+    let others = text.chars().filter(|c| !c.is_ascii()).count();
+    (ascii.div_ceil(4) + others) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::Role;
+
+    fn call(id: &str, name: &str, args: &str) -> PartialCall {
+        PartialCall { id: id.to_owned(), name: name.to_owned(), args: args.to_owned() }
+    }
+
+    #[test]
+    fn ids_are_made_where_they_are_missing_or_repeated() {
+        let calls = unique(vec![
+            call("", "a", "{}"),
+            call("call_1", "b", " "),
+            call("x", " c ", "{"),
+            call("x", "d", "{}"),
+            call("", "e", "{}"),
+        ]);
+        let shown: Vec<_> = calls.iter().map(|c| format!("{} {} {}", c.id, c.name, c.args)).collect();
+        assert_eq!(shown, ["call_2 a {}", "call_1 b {}", "x c {", "call_3 d {}", "call_4 e {}"]);
+    }
+
+    #[test]
+    fn what_is_not_counted_is_estimated() {
+        let request = Request::new(Role::Worker, "abcdefgh".to_owned(), "é".to_owned());
+        let mut heard = String::new();
+        let mut sink = |piece: &str| heard.push_str(piece);
+        let mut draft = Draft::new(&mut sink);
+        draft.text("<think>abcd</think>four");
+        draft.thought("abcdefghi");
+        let completion = draft.finish(&request, "p:m").unwrap();
+        assert_eq!((completion.usage.input_tokens, completion.text.as_str()), (3, "four"));
+        assert_eq!(completion.usage.output_tokens, 1 + 5 + 3);
+        assert_eq!(heard, "four");
+    }
+
+    #[test]
+    fn the_stop_fits_the_calls() {
+        let request = Request::new(Role::Actor, String::new(), String::new());
+        for (stop, called, expected) in [
+            (Some(Stop::End), true, Stop::Calls),
+            (Some(Stop::Calls), false, Stop::End),
+            (None, false, Stop::End),
+            (Some(Stop::Length), true, Stop::Length),
+            (Some(Stop::Filter), false, Stop::Filter),
+        ] {
+            let mut sink = |_: &str| {};
+            let mut draft = Draft::new(&mut sink);
+            draft.stop = stop;
+            if called {
+                draft.begin_call("", "exec").unwrap();
+            }
+            assert_eq!(draft.finish(&request, "p:m").unwrap().stop, expected);
+        }
+    }
+
+    #[test]
+    fn calls_have_a_name_and_are_not_endless() {
+        let request = Request::new(Role::Actor, String::new(), String::new());
+        let mut sink = |_: &str| {};
+        let mut draft = Draft::new(&mut sink);
+        for _ in 0..MAX_CALLS {
+            draft.begin_call("", "").unwrap();
+        }
+        assert_eq!(draft.begin_call("", ""), None);
+        assert!(draft.finish(&request, "p:m").unwrap_err().contains("without a name"));
+    }
+}

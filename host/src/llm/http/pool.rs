@@ -1,0 +1,193 @@
+//! The connections of the process: one client, so that all roles that use a provider share what is open to it.
+
+use std::collections::VecDeque;
+use std::error::Error;
+use std::net::SocketAddr;
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Extensions, Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::{CaptureConnection, HttpConnector, HttpInfo, capture_connection};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::time::{Instant, timeout_at};
+use tokio_rustls::rustls;
+
+/// How long a connection is kept that nobody uses. Many servers and routers drop theirs after a minute or so.
+const IDLE: Duration = Duration::from_secs(45);
+
+/// Connections to one host that are kept while nobody uses them; more than that is more than the model slots use.
+const MAX_IDLE: usize = 8;
+
+/// Connections that are known to have served. One that is forgotten only loses the repeat that [`send`] documents.
+const MAX_KNOWN: usize = 64;
+
+type Connections = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+
+struct Pool {
+    kept: Connections,
+    /// Opens a connection for each request.
+    fresh: Connections,
+    /// Our addresses of connections that served a request before, newest last.
+    known: Mutex<VecDeque<SocketAddr>>,
+}
+
+static POOL: LazyLock<Pool> =
+    LazyLock::new(|| Pool { kept: client(MAX_IDLE), fresh: client(0), known: Mutex::new(VecDeque::new()) });
+
+fn client(max_idle: usize) -> Connections {
+    let ring = rustls::crypto::ring::default_provider();
+    let connector = HttpsConnectorBuilder::new()
+        .with_provider_and_webpki_roots(ring)
+        .expect("ring has the cipher suites of the default TLS versions")
+        .https_or_http()
+        .enable_http1()
+        .build();
+    Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .pool_max_idle_per_host(max_idle)
+        .build(connector)
+}
+
+/// Why there is no head of an answer.
+#[derive(Debug)]
+pub(super) enum SendError {
+    /// No connection in time.
+    Connect,
+    /// No head in time.
+    FirstToken,
+    /// The time for the whole call is over.
+    Total,
+    Http {
+        message: String,
+        retryable: bool,
+    },
+}
+
+/// Sends a request and waits for the head of its answer; also says when the answer's content must have begun, which is
+/// `first_token` after there was a connection.
+///
+/// A connection that was kept may have been closed by the server a moment ago. If it ends without a byte of an answer,
+/// the request is sent once more on a new one: that is how HTTP is meant to be used (RFC 9112, section 9.3.1).
+pub(super) async fn send(
+    parts: &Parts,
+    body: &Bytes,
+    connect: Duration,
+    first_token: Duration,
+    end: Instant,
+) -> Result<(Response<Incoming>, Instant), SendError> {
+    let attempt = async |client: &Connections| {
+        let mut request = Request::from_parts(parts.clone(), Full::new(body.clone()));
+        let mut connection = capture_connection(&mut request);
+        let mut answer = std::pin::pin!(client.request(request));
+        let connecting = timeout_at(Instant::now() + connect, connection.wait_for_connection_metadata());
+        let early = tokio::select! {
+            biased;
+            answer = &mut answer => Some(answer),
+            connected = connecting => match connected {
+                Ok(_) => None,
+                Err(_) => return Err(SendError::Connect),
+            },
+        };
+        let due = Instant::now() + first_token;
+        let answer = match early {
+            Some(answer) => answer,
+            None => timeout_at(due.min(end), answer)
+                .await
+                .map_err(|_| if end <= due { SendError::Total } else { SendError::FirstToken })?,
+        };
+        let used = address(&connection);
+        match answer {
+            Ok(response) => {
+                POOL.remember(used);
+                Ok(Ok((response, due)))
+            }
+            Err(error) => Ok(Err((POOL.forget(used) && broke_off(&error), error))),
+        }
+    };
+    let failed = match attempt(&POOL.kept).await? {
+        Ok(answer) => return Ok(answer),
+        Err((true, _)) => attempt(&POOL.fresh).await?,
+        Err((false, error)) => Err((false, error)),
+    };
+    failed.map_err(|(_, error)| SendError::Http { message: reason(&error), retryable: !bad_certificate(&error) })
+}
+
+impl Pool {
+    fn remember(&self, used: Option<SocketAddr>) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(used) = used.filter(|used| !known.contains(used)) else { return };
+        if known.len() == MAX_KNOWN {
+            known.pop_front();
+        }
+        known.push_back(used);
+    }
+
+    /// Whether it was known.
+    fn forget(&self, used: Option<SocketAddr>) -> bool {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let position = known.iter().position(|known| Some(*known) == used);
+        position.is_some_and(|position| known.remove(position).is_some())
+    }
+}
+
+/// Our end of the connection, which tells it from the others to the same host.
+fn address(connection: &CaptureConnection) -> Option<SocketAddr> {
+    let mut extensions = Extensions::new();
+    connection.connection_metadata().as_ref()?.get_extras(&mut extensions);
+    Some(extensions.get::<HttpInfo>()?.local_addr())
+}
+
+/// The connection ended before a byte of the answer.
+fn broke_off(error: &hyper_util::client::legacy::Error) -> bool {
+    causes(error).any(|cause| {
+        let closed = cause.downcast_ref::<hyper::Error>().is_some_and(|error| error.is_incomplete_message());
+        closed
+            || cause.downcast_ref::<std::io::Error>().is_some_and(|error| {
+                use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof};
+                matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | UnexpectedEof)
+            })
+    })
+}
+
+/// A certificate that is not trusted now will not be in a second.
+fn bad_certificate(error: &hyper_util::client::legacy::Error) -> bool {
+    causes(error).any(|cause| {
+        let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        inner.and_then(|inner| inner.downcast_ref()).is_some_and(|error| {
+            matches!(error, rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented)
+        })
+    })
+}
+
+/// What went wrong, without the client's own first words.
+fn reason(error: &hyper_util::client::legacy::Error) -> String {
+    let what = if error.is_connect() { "no connection" } else { "the connection broke before the answer" };
+    match error.source() {
+        Some(source) => format!("{what}: {}", chain(source)),
+        None => what.to_owned(),
+    }
+}
+
+/// An error and its causes, each said once.
+pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut said = String::new();
+    for cause in causes(error) {
+        let cause = cause.to_string();
+        if !said.contains(&cause) {
+            let colon = if said.is_empty() { "" } else { ": " };
+            said = format!("{said}{colon}{cause}");
+        }
+    }
+    said
+}
+
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| (*error).source())
+}

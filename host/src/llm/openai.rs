@@ -1,0 +1,144 @@
+//! Chat completions, the format that most providers speak: OpenRouter, OpenAI, Ollama, llama.cpp, vLLM and many more,
+//! each a little differently. What an endpoint does not take is found out by its refusal, left out from then on, and
+//! the request is sent again at once; every other failure is for the caller, who may try again or ask another model.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Map, Value, json};
+
+use super::draft::Draft;
+use super::endpoint::Endpoint;
+use super::http::{KeyHeader, NoAnswer, Reply, Wire};
+use super::turns::{Message, messages};
+use super::{Answer, Completing, Completion, LlmError, Model, Request, Sink};
+
+mod shape;
+mod stream;
+mod strict;
+
+use shape::{Format, Shape};
+
+/// A model behind a chat-completions endpoint.
+#[derive(Debug)]
+pub struct OpenAi {
+    wire: Wire,
+    /// What the endpoint is known to take.
+    shape: Mutex<Shape>,
+}
+
+impl OpenAi {
+    /// `endpoint.base_url` is what stands before `/chat/completions`, such as `https://openrouter.ai/api/v1`. Fails if
+    /// it is no address, or if the key cannot be a header; nothing is sent yet.
+    pub fn new(endpoint: Endpoint) -> Result<Self, LlmError> {
+        let shape = Mutex::new(Shape::new(endpoint.schema));
+        Ok(Self { wire: Wire::new(endpoint, "/chat/completions", KeyHeader::Bearer)?, shape })
+    }
+
+    async fn ask(&self, request: &Request, sink: &mut dyn Sink) -> Result<Completion, LlmError> {
+        let (mut reply, shape) = self.open(request).await?;
+        self.shape.lock().unwrap_or_else(PoisonError::into_inner).learn(shape);
+        let mut stream = stream::Stream::new(&self.wire, Draft::new(sink));
+        while let Some(event) = reply.next().await? {
+            if stream.take(&event)? {
+                reply.heard();
+            }
+            if stream.done {
+                break;
+            }
+        }
+        reply.finish();
+        stream.finish(request)
+    }
+
+    /// Sends the request, again for each field that is refused. Ends, because each time one field less is left.
+    async fn open(&self, request: &Request) -> Result<(Reply<'_>, Shape), LlmError> {
+        let mut shape = *self.shape.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let body = body(&self.wire.endpoint.model, request, shape);
+            match self.wire.post(request.role, &body).await {
+                Ok(reply) => return Ok((reply, shape)),
+                Err(NoAnswer::Failed(error)) => return Err(error),
+                Err(NoAnswer::Refused(refusal)) => match shape.without(&refusal, &body) {
+                    Some(smaller) => shape = smaller,
+                    None => return Err(refusal.into_error(&self.wire.name)),
+                },
+            }
+        }
+    }
+}
+
+impl Model for OpenAi {
+    fn name(&self) -> &str {
+        &self.wire.name
+    }
+
+    fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
+        Box::pin(self.ask(request, sink))
+    }
+}
+
+fn body(model: &str, request: &Request, shape: Shape) -> Value {
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(model));
+    body.insert("messages".to_owned(), Value::Array(conversation(request)));
+    body.insert("stream".to_owned(), json!(true));
+    if shape.usage {
+        body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
+    }
+    body.insert(shape.limit.to_owned(), json!(request.max_tokens));
+    if let Some(temperature) = request.temperature.filter(|_| shape.temperature) {
+        // As it was written: a float of 32 bits shows noise in one of 64.
+        body.insert("temperature".to_owned(), json!((f64::from(temperature) * 1e4).round() / 1e4));
+    }
+    if !request.tools.is_empty() {
+        let tools = request.tools.iter().map(|tool| {
+            let (name, description, parameters) = (&tool.name, &tool.description, &tool.parameters);
+            let function = json!({ "name": name, "description": description, "parameters": parameters });
+            json!({ "type": "function", "function": function })
+        });
+        body.insert("tools".to_owned(), tools.collect());
+    }
+    if let Answer::Json(schema) = &request.answer {
+        let format = match shape.format {
+            Format::Schema => {
+                let schema = json!({ "name": request.role.name(), "strict": strict::fits(schema), "schema": schema });
+                Some(json!({ "type": "json_schema", "json_schema": schema }))
+            }
+            Format::Object => Some(json!({ "type": "json_object" })),
+            Format::Plain => None,
+        };
+        body.extend(format.map(|format| ("response_format".to_owned(), format)));
+    }
+    Value::Object(body)
+}
+
+fn conversation(request: &Request) -> Vec<Value> {
+    let mut conversation = Vec::new();
+    if !request.system.trim().is_empty() {
+        conversation.push(json!({ "role": "system", "content": request.system }));
+    }
+    for message in messages(request) {
+        match message {
+            Message::User { results, text } => {
+                conversation.extend(
+                    results
+                        .iter()
+                        .map(|result| json!({ "role": "tool", "tool_call_id": result.id, "content": result.text })),
+                );
+                conversation.extend(text.map(|text| json!({ "role": "user", "content": text })));
+            }
+            Message::Assistant { text, calls } => {
+                let mut message = json!({ "role": "assistant", "content": text });
+                if !calls.is_empty() {
+                    let calls = calls.iter().map(|call| {
+                        let function = json!({ "name": call.name, "arguments": call.input.to_string() });
+                        json!({ "id": call.id, "type": "function", "function": function })
+                    });
+                    message["tool_calls"] = calls.collect();
+                }
+                conversation.push(message);
+            }
+        }
+    }
+    conversation
+}

@@ -1,0 +1,75 @@
+//! Which fields an endpoint takes.
+
+use serde_json::Value;
+
+use crate::llm::endpoint::SchemaSupport;
+use crate::llm::http::Refusal;
+
+/// Fields of a request that not every endpoint takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub format: Format,
+    /// Whether a refusal of the format is no reason to go without: the administrator said that it works.
+    fixed: bool,
+    /// `stream_options`.
+    pub usage: bool,
+    /// The name of the field that limits the answer: newer models of OpenAI want the longer one, others know only the
+    /// shorter.
+    pub limit: &'static str,
+    pub temperature: bool,
+}
+
+/// How an answer in JSON is asked for, beside what the prompt says. Each is tried if the one before was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Format {
+    Schema,
+    /// Some JSON; older endpoints know only this.
+    Object,
+    Plain,
+}
+
+const SHORT: &str = "max_tokens";
+const LONG: &str = "max_completion_tokens";
+
+impl Shape {
+    pub fn new(schema: SchemaSupport) -> Self {
+        let format = if schema == SchemaSupport::No { Format::Plain } else { Format::Schema };
+        Self { format, fixed: schema == SchemaSupport::Yes, usage: true, limit: SHORT, temperature: true }
+    }
+
+    /// Without what the refusal of `body` names; `None` if it names nothing that can be left out.
+    pub fn without(self, refusal: &Refusal, body: &Value) -> Option<Self> {
+        let sent = |field: &str| body.get(field).is_some();
+        // Servers say so in their own words, and "max_tokens is too large" is not a refusal of the field.
+        if self.limit == SHORT && refusal.names(&[LONG]) {
+            return Some(Self { limit: LONG, ..self });
+        }
+        if sent("stream_options") && refusal.names(&["stream_options", "include_usage"]) {
+            return Some(Self { usage: false, ..self });
+        }
+        if sent("temperature") && refusal.names(&["temperature"]) {
+            return Some(Self { temperature: false, ..self });
+        }
+        // llama.cpp makes a grammar of the schema and complains about that.
+        let format = ["response_format", "response format", "json_schema", "json_object", "schema", "grammar"];
+        if sent("response_format") && !self.fixed && refusal.names(&format) {
+            let format = if self.format == Format::Schema { Format::Object } else { Format::Plain };
+            return Some(Self { format, ..self });
+        }
+        let unknown = ["unsupported", "not supported", "unrecognized", "unknown", "extra", "not permitted"];
+        if self.limit == SHORT && refusal.names(&["max_tokens"]) && refusal.names(&unknown) {
+            return Some(Self { limit: LONG, ..self });
+        }
+        None
+    }
+
+    /// The endpoint answered to `other`. What it refused before, it is not sent again.
+    pub fn learn(&mut self, other: Self) {
+        self.format = self.format.max(other.format);
+        self.usage &= other.usage;
+        self.temperature &= other.temperature;
+        if other.limit == LONG {
+            self.limit = LONG;
+        }
+    }
+}

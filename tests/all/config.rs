@@ -1,0 +1,226 @@
+//! `kiso config` and what `kiso doctor` says about models, from outside; and every command of docs/models.md.
+
+use crate::harness::{Home, root};
+use crate::model_server::ModelServer;
+use serde_json::{Value, json};
+
+const KEY: &str = "sk-very-secret";
+
+/// A provider of each format at `server`; the first wants a key.
+fn providers(server: &ModelServer) -> String {
+    let url = server.base_url();
+    format!(
+        "[providers.one]\nkind = \"openai\"\nbase_url = \"{url}\"\nkey_env = \"TEST_KEY\"\n\
+         [providers.two]\nkind = \"anthropic\"\nbase_url = \"{url}/\"\n[llm]\nmax_retry_wait_s = 0\n"
+    )
+}
+
+/// Runs kiso with the key of the first provider in its environment.
+fn with_key(home: &Home, args: &[&str]) -> crate::harness::Ran {
+    home.kiso_with(args, |command| {
+        command.env("TEST_KEY", KEY);
+    })
+}
+
+fn doctor(home: &Home, args: &[&str]) -> crate::harness::Ran {
+    let args: Vec<_> = ["doctor"].iter().chain(args).copied().collect();
+    with_key(home, &args)
+}
+
+#[test]
+fn check_tells_all_mistakes_at_once_with_their_places() {
+    let home = Home::new();
+    home.kiso(&["config", "check"]).ok().prints(&["config.toml is right"]);
+    home.config(
+        "model = \"gpt\"\n[models]\nplaner = \"reflex\"\n[providers.a]\nkind = \"openai\"\nkey_env = \"sk-very-secret\"\n",
+    );
+    let ran = home.kiso(&["config", "check"]);
+    ran.exit(3).says(&["config.toml:3:1: unknown key models.planer: did you mean planner?"]);
+    ran.says(&[
+        "config.toml:4:12: [providers.a] needs base_url",
+        "config.toml:6:11: providers.a.key_env looks like a key",
+    ]);
+    assert!(!format!("{ran:?}").contains(KEY), "{ran:?}");
+    let objects = home.kiso(&["--json", "config", "check"]).exit(3).json_lines();
+    let places: Vec<_> = objects.iter().map(|o| (o["type"].as_str().unwrap(), o["line"].as_u64().unwrap())).collect();
+    assert_eq!(places, [("problem", 3), ("problem", 4), ("problem", 6)]);
+}
+
+#[test]
+fn check_notes_what_a_run_would_stumble_over() {
+    let home = Home::new();
+    home.config(
+        "model = \"scripted:/gone.toml\"\n[providers.a]\nkind = \"openai\"\nbase_url = \"http://10.0.0.1/v1\"\n\
+         key_env = \"KISO_TEST_UNSET\"\n",
+    );
+    home.kiso(&["config", "check"]).ok().prints(&[
+        "is right",
+        "note: KISO_TEST_UNSET, the variable with the key of [providers.a], is not set here",
+        "note: [providers.a] sends its key unencrypted",
+        "note: the script /gone.toml is not there",
+    ]);
+    let object = home.kiso(&["--json", "config", "check"]).json();
+    assert_eq!((object["type"].as_str(), object["notes"].as_array().unwrap().len()), (Some("checked"), 3));
+}
+
+#[test]
+fn show_is_a_configuration_and_holds_no_key() {
+    let home = Home::new();
+    let text = "model = \"a:gpt\"\n[limits]\nmax_tasks = 7\n[providers.a]\nkind = \"openai\"\n\
+                base_url = \"https://localhost/v1\"\nkey_env = \"TEST_KEY\"\n";
+    home.config(text);
+    let show = |args: &[&str]| with_key(&home, args);
+    let shown = show(&["config", "show"]);
+    shown.ok().prints(&["model = \"a:gpt\" # default: \"reflex\"", "max_tasks = 7 # default: 50", "max_calls = 8\n"]);
+    shown.prints(&["key_env = \"TEST_KEY\" # set\n"]);
+    let object = show(&["--json", "config", "show"]).json();
+    assert_eq!((&object["type"], &object["providers"][0]["key_is_set"]), (&json!("config"), &json!(true)));
+    assert_eq!(object["roles"]["actor"]["model"], "a:gpt");
+    assert!(!object.to_string().contains(KEY) && !shown.stdout.contains(KEY));
+    let unset = home.kiso(&["config", "show"]);
+    unset.ok().prints(&["key_env = \"TEST_KEY\" # not set\n"]);
+    // What is shown can take the place of what was written, and then says the same.
+    home.config(&shown.stdout);
+    assert_eq!(show(&["config", "show"]).ok().stdout, shown.stdout);
+}
+
+#[test]
+fn presets_are_configurations_and_are_written_once() {
+    for preset in ["openrouter", "openai", "anthropic", "ollama", "llama.cpp", "vllm"] {
+        let home = Home::new();
+        let printed = home.kiso(&["config", "preset", preset]).ok().stdout.clone();
+        home.config(&printed);
+        home.kiso(&["config", "check"]).ok();
+        let home = Home::new();
+        let written = home.kiso(&["config", "preset", preset, "--write"]);
+        written.ok().prints(&["every role now uses", "next: "]);
+        let text = std::fs::read_to_string(home.path().join("config.toml")).unwrap();
+        assert!(text.starts_with("# What kiso may do") && text.contains("# max_tasks = 50"), "comments are kept");
+        home.kiso(&["config", "check"]).ok();
+        home.kiso(&["config", "preset", preset, "--write"]).ok().prints(&["has it already"]);
+    }
+    let home = Home::new();
+    home.kiso(&["config", "preset", "acme"]).exit(2).says(&["openrouter", "llama.cpp"]);
+    let text = "model = \"scripted:/a\" # mine\n";
+    home.config(text);
+    let refused = home.kiso(&["config", "preset", "ollama", "--write"]);
+    refused.exit(1).says(&["was not changed: it has a model already", "model = \"ollama:qwen3:8b\""]);
+    assert_eq!(std::fs::read_to_string(home.path().join("config.toml")).unwrap(), text);
+    home.config("[limits]\nmax_task = 1\n");
+    home.kiso(&["config", "preset", "ollama", "--write"]).exit(3).says(&["config.toml:2:1", "max_tasks"]);
+}
+
+/// Three answers to the three questions of a probe: words, a tool call, JSON.
+const ABLE: &str = r#"
+[[reply]]
+text = "one, two, three, four"
+pieces = 4
+[[reply]]
+calls = [{ name = "report_number", args = { number = 7 } }]
+[[reply]]
+text = '{"word": "kiso", "number": 7}'
+"#;
+
+#[test]
+fn doctor_asks_each_model_once_what_it_can_do() {
+    for provider in ["one", "two"] {
+        // In Messages a form for the answer is a tool; what the server says then is its own affair.
+        let server = ModelServer::toml(ABLE);
+        let home = Home::new();
+        home.config(&format!("model = \"{provider}:m\"\n[models]\nrouter = \"reflex\"\n{}", providers(&server)));
+        let ran = doctor(&home, &[]);
+        ran.ok().prints(&["ok   models: planner: ", "ok   model reflex: built in, not called; for router"]);
+        ran.prints(&[&format!(
+            "ok   model {provider}:m: answers, streams, usage, tools, json schema; for planner, reviewer"
+        )]);
+        assert_eq!(server.requests().len(), 3);
+        assert!(!format!("{ran:?}").contains(KEY), "{ran:?}");
+        server.finish();
+    }
+}
+
+#[test]
+fn doctor_says_what_a_model_cannot_and_offline_asks_nobody() {
+    let server =
+        ModelServer::toml("[[reply]]\ntext = \"one\"\npieces = 1\n[[reply]]\ntext = \"7\"\n[[reply]]\ntext = \"no\"\n");
+    let home = Home::new();
+    home.config(&format!("model = \"one:m\"\n{}", providers(&server)));
+    doctor(&home, &["--offline"]).ok().prints(&["ok   model one:m: not called; for planner"]);
+    assert!(server.requests().is_empty());
+    let objects = doctor(&home, &["--json"]).ok().json_lines();
+    let model = objects.iter().find(|o| o["what"] == "model one:m").unwrap();
+    let able = |name: &str| {
+        let found = model["capabilities"].as_array().unwrap().iter().find(|c| c["name"] == name).unwrap();
+        found["works"].as_bool().unwrap()
+    };
+    assert_eq!(["answers", "tools", "json schema"].map(able), [true, false, false]);
+    assert!(model["detail"].as_str().unwrap().contains("no tools: it called no tool, and said \"7\""), "{model}");
+    server.finish();
+}
+
+#[test]
+fn doctor_fails_when_a_model_does_not_answer() {
+    let server = ModelServer::toml("[[reply]]\nfault = \"status_500\"\n");
+    let home = Home::new();
+    home.config(&format!("model = \"one:m\"\n{}", providers(&server)));
+    let ran = doctor(&home, &[]);
+    ran.exit(1).prints(&["FAIL model one:m: the model one:m did not answer"]);
+    server.finish();
+    // Without its key it is not even asked.
+    let ran = home.kiso(&["doctor"]);
+    ran.exit(3).prints(&["FAIL models: ", "TEST_KEY, the variable with the key of [providers.one], is not set"]);
+    let ran = home.kiso(&["run", "hello"]);
+    ran.exit(3).says(&["TEST_KEY"]);
+}
+
+/// A run goes on with a fallback, and with the same model after a pause.
+#[test]
+fn a_run_survives_a_model_that_fails() {
+    let plan = json!({ "goal": "greet", "tasks": [{ "type": "msg", "detail": "greet", "notify": true }] }).to_string();
+    let script = json!({ "reply": [
+        { "role": "planner", "fault": "status_500" },
+        { "role": "planner", "text": plan },
+        { "role": "worker", "raw": "{\"error\": {\"message\": \"no such model\"}}", "status": 404 },
+        { "role": "worker", "text": "Good morning" },
+    ] });
+    let server = ModelServer::start(serde_json::from_value(script).unwrap());
+    let home = Home::new();
+    home.config(&format!("model = \"one:m\"\n[fallbacks]\nworker = [\"two:n\"]\n{}", providers(&server)));
+    let ran = with_key(&home, &["run", "hello"]);
+    ran.ok().prints(&["Good morning"]);
+    let asked: Vec<Value> = server.requests().iter().map(|seen| seen.body["model"].clone()).collect();
+    assert_eq!(asked, ["m", "m", "m", "n"]);
+    server.finish();
+}
+
+/// Every line of a shell block in docs/models.md, in one home, in order; each does its work.
+#[test]
+fn the_commands_of_the_page_about_models_work() {
+    let page = std::fs::read_to_string(root().join("docs/models.md")).expect("docs/models.md is there");
+    let home = Home::new();
+    let mut ran = 0;
+    for block in page.split("```sh\n").skip(1).map(|block| block.split("```").next().unwrap()) {
+        for line in block.lines().filter(|line| !line.trim().is_empty()) {
+            let words: Vec<&str> = line.split_whitespace().take_while(|word| *word != "#").collect();
+            let ["kiso", args @ ..] = words.as_slice() else { panic!("{line:?} is no command of kiso") };
+            home.kiso(args).ok();
+            ran += 1;
+        }
+    }
+    assert!(ran >= 8, "{ran} commands were found");
+}
+
+/// Every block of TOML in docs/models.md is a configuration, together with the providers that it needs.
+#[test]
+fn the_settings_of_the_page_about_models_are_right() {
+    let page = std::fs::read_to_string(root().join("docs/models.md")).unwrap();
+    let blocks: Vec<_> = page.split("```toml\n").skip(1).map(|block| block.split("```").next().unwrap()).collect();
+    let providers = blocks[0];
+    for block in &blocks {
+        let text = if block == &providers { providers.to_owned() } else { format!("{block}\n{providers}") };
+        if let Err(problems) = kiso::config::Config::parse(text.as_bytes()) {
+            panic!("{problems:?}\n{text}");
+        }
+    }
+    assert!(blocks.len() >= 4, "{} blocks were found", blocks.len());
+}

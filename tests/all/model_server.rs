@@ -1,0 +1,473 @@
+//! A server that speaks both wire formats of models and answers from a script, faults included.
+//!
+//! A script is a list of replies. A request takes the first reply that nobody took yet and that is for its role, which
+//! stands in its header `x-kiso-role`; a reply without a role is for anybody. So the order holds for each role, and
+//! calls in the background cannot take what is not theirs. A request that finds no reply, or that does not fit the
+//! expectations of its reply, is answered with 500, and [`ModelServer::finish`] panics with the reason.
+//!
+//! ```toml
+//! [[reply]]
+//! role = "planner"
+//! expect_contains = "weather.csv"      # a text, or a list of them
+//! expect_absent = ["hunter2"]
+//! text = '{"goal": "…", "tasks": […]}'
+//!
+//! [[reply]]
+//! role = "actor"
+//! calls = [{ name = "exec", args = { command = "ls" } }]
+//! fault = "missing_ids"
+//! ```
+//!
+//! Nothing here sleeps: an answer that stalls waits for [`ModelServer::release`] or for the client to go away.
+
+#![allow(dead_code, reason = "scenarios, crash tests and the bench each use a part")]
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{oneshot, watch};
+
+// With its path, so that a file elsewhere can include this one by a path of its own.
+#[path = "model_server/render.rs"]
+mod render;
+
+/// What the server answers.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Script {
+    /// Fields of a request that are answered with 400, as a server answers that does not know them; they take no reply.
+    pub refuses: Vec<String>,
+    pub reply: Vec<Reply>,
+}
+
+/// One answer.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reply {
+    /// The role that it is for; anybody's without.
+    pub role: Option<String>,
+    /// Texts that the prompt must contain.
+    pub expect_contains: Texts,
+    /// Texts that the prompt must not contain.
+    pub expect_absent: Texts,
+    pub text: String,
+    /// How many pieces the text and the arguments of calls are streamed in; 3 without.
+    pub pieces: Option<usize>,
+    /// Thoughts, as the provider tells them apart.
+    pub reasoning: String,
+    pub calls: Vec<Call>,
+    /// 10 and 5 tokens without.
+    pub usage: Option<Counted>,
+    /// The reason of the end as the format calls it; without, what fits the calls.
+    pub stop: Option<String>,
+    pub fault: Option<Fault>,
+    /// The body as it is, for what a particular provider does; the fields above do not count then.
+    pub raw: Option<String>,
+    /// Of the head; 200 without. Goes with `raw`.
+    pub status: Option<u16>,
+    /// More headers.
+    pub headers: BTreeMap<String, String>,
+    /// Cuts the body into pieces of so many bytes, wherever that is.
+    pub chunk_bytes: Option<usize>,
+}
+
+/// A tool that is called.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
+    pub name: String,
+    /// An object, or a string that stands as it is.
+    #[serde(default)]
+    pub args: Value,
+}
+
+/// What the provider counted.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counted {
+    pub input: u64,
+    pub output: u64,
+    /// Dollars; only OpenRouter says it.
+    pub cost: Option<f64>,
+}
+
+/// One text or several.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum Texts {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Self::Many(Vec::new())
+    }
+}
+
+impl Texts {
+    fn iter(&self) -> std::slice::Iter<'_, String> {
+        match self {
+            Self::One(text) => std::slice::from_ref(text).iter(),
+            Self::Many(texts) => texts.iter(),
+        }
+    }
+}
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// The head comes, and the first token when the server is told to go on.
+    SlowFirstToken,
+    /// Half of the answer comes, and the rest when the server is told to go on.
+    StallMidStream,
+    /// Half of the answer comes, and the connection is cut.
+    CutConnection,
+    /// The connection is closed without a byte, as servers do that were just about to close it.
+    CloseUnanswered,
+    #[serde(rename = "status_429")]
+    Status429 {
+        /// Seconds.
+        retry_after: Option<u64>,
+    },
+    #[serde(rename = "status_500")]
+    Status500,
+    /// A piece in the middle is no JSON.
+    MalformedChunk,
+    /// The body ends properly, in the middle of an event.
+    TruncatedJson,
+    /// The arguments of the calls lack their end.
+    BadArguments,
+    /// The calls are of a tool that does not exist.
+    WrongTool,
+    /// An answer without text and calls.
+    Empty,
+    /// Text without end.
+    Endless,
+    /// An error event in place of an answer.
+    #[serde(rename = "error_in_200")]
+    ErrorIn200,
+    /// An error object in place of an answer.
+    #[serde(rename = "error_body_in_200")]
+    ErrorBodyIn200,
+    NoUsage,
+    /// Calls have no ids.
+    MissingIds,
+    /// 400 as long as the request wants a schema; takes the reply only when it does not.
+    RefuseSchema,
+    /// Comments between the events.
+    CommentLines,
+    /// Comments without end, and never an answer.
+    OnlyComments,
+    /// One JSON object, although a stream was asked for.
+    NotStreamed,
+}
+
+/// A request that came.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    pub path: String,
+    /// Names in lower case.
+    pub headers: BTreeMap<String, String>,
+    pub body: Value,
+    /// Which connection it came on, from 0.
+    pub connection: usize,
+}
+
+impl Seen {
+    /// The role that asked.
+    pub fn role(&self) -> &str {
+        self.headers.get("x-kiso-role").map_or("", String::as_str)
+    }
+
+    /// Every text of the system prompt and of the messages.
+    pub fn prompt(&self) -> String {
+        let mut texts = Vec::new();
+        for part in ["system", "messages"] {
+            collect(&self.body[part], &mut texts);
+        }
+        texts.join("\n")
+    }
+
+    fn format(&self) -> render::Format {
+        if self.path.ends_with("/messages") { render::Format::Anthropic } else { render::Format::OpenAi }
+    }
+}
+
+fn collect<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
+    match value {
+        Value::String(text) => texts.push(text),
+        Value::Array(parts) => parts.iter().for_each(|part| collect(part, texts)),
+        Value::Object(parts) => parts.values().for_each(|part| collect(part, texts)),
+        _ => {}
+    }
+}
+
+/// The server. It runs on a thread of its own, so that tests need no runtime, until it is dropped.
+pub struct ModelServer {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    script: Script,
+    state: Mutex<State>,
+    /// How often the server was told to go on.
+    released: watch::Sender<usize>,
+}
+
+#[derive(Default)]
+struct State {
+    /// For each reply of the script.
+    taken: Vec<bool>,
+    seen: Vec<Seen>,
+    problems: Vec<String>,
+    connections: usize,
+    /// Answers that wait to be told to go on.
+    held: usize,
+}
+
+impl ModelServer {
+    /// Starts on a free port of this machine.
+    pub fn start(script: Script) -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+        listener.set_nonblocking(true).expect("a listener can be asked without waiting");
+        let address = listener.local_addr().expect("it has an address");
+        let state = State { taken: vec![false; script.reply.len()], ..State::default() };
+        let shared = Arc::new(Shared { script, state: Mutex::new(state), released: watch::Sender::new(0) });
+        let (stop, stopped) = oneshot::channel();
+        let server = shared.clone();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("a runtime");
+            runtime.block_on(async {
+                let listener = TcpListener::from_std(listener).expect("the listener is not blocking");
+                let serving = async {
+                    while let Ok((stream, _)) = listener.accept().await {
+                        let _ = stream.set_nodelay(true);
+                        tokio::spawn(serve(server.clone(), stream));
+                    }
+                };
+                tokio::select! {
+                    () = serving => {}
+                    _ = stopped => {}
+                }
+            });
+        });
+        Self { address, shared, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// With a script as TOML.
+    #[track_caller]
+    pub fn toml(script: &str) -> Self {
+        Self::start(toml::from_str(script).unwrap_or_else(|error| panic!("the script: {error}")))
+    }
+
+    /// What stands before `/chat/completions` and `/messages`.
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// What was asked so far.
+    pub fn requests(&self) -> Vec<Seen> {
+        self.shared.state().seen.clone()
+    }
+
+    /// Connections that were opened so far.
+    pub fn connections(&self) -> usize {
+        self.shared.state().connections
+    }
+
+    /// Answers that wait to be told to go on.
+    pub fn held(&self) -> usize {
+        self.shared.state().held
+    }
+
+    /// Tells all answers that wait to go on.
+    pub fn release(&self) {
+        self.shared.released.send_modify(|times| *times += 1);
+    }
+
+    /// What did not go as the script says, replies that nobody took included.
+    pub fn problems(&self) -> Vec<String> {
+        let state = self.shared.state();
+        let unused = state.taken.iter().zip(&self.shared.script.reply).zip(1..).filter(|((taken, _), _)| !**taken);
+        let unused = unused.map(|((_, reply), number)| {
+            format!("reply {number} ({}) was never asked for", reply.role.as_deref().unwrap_or("any role"))
+        });
+        state.problems.iter().cloned().chain(unused).collect()
+    }
+
+    /// Panics if anything did not go as the script says.
+    #[track_caller]
+    pub fn finish(self) {
+        let problems = self.problems();
+        assert!(problems.is_empty(), "{problems:#?}\n{:#?}", self.requests());
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What `seen` gets.
+    fn answer(&self, seen: Seen) -> render::Answer {
+        let mut state = self.state();
+        let State { taken, seen: all, problems, .. } = &mut *state;
+        let number = all.len() + 1;
+        let (role, prompt, format) = (seen.role().to_owned(), seen.prompt(), seen.format());
+        all.push(seen.clone());
+        if seen.path.ends_with("/models") {
+            let model = json!({ "id": "test-model", "object": "model", "type": "model" });
+            return render::Answer::json(200, &json!({ "object": "list", "data": [model] }));
+        }
+        let mut problem = |text: String| {
+            let text = format!("request {number} (the {role}'s): {text}");
+            let answer = render::Answer::error(500, &text);
+            problems.push(text);
+            answer
+        };
+        if !seen.path.ends_with("/messages") && !seen.path.ends_with("/chat/completions") {
+            return problem(format!("there is nothing at {}", seen.path));
+        }
+        if let Some(field) = self.script.refuses.iter().find(|field| seen.body.get(field.as_str()).is_some()) {
+            return render::Answer::error(400, &format!("Unsupported parameter: '{field}' is not supported"));
+        }
+        let mut replies = self.script.reply.iter().enumerate();
+        let fits = |reply: &Reply| reply.role.as_deref().is_none_or(|name| name == role);
+        let Some((position, reply)) = replies.find(|(n, reply)| !taken[*n] && fits(reply)) else {
+            return problem("the script has no reply left".to_owned());
+        };
+        if let Some(text) = reply.expect_contains.iter().find(|text| !prompt.contains(text.as_str())) {
+            return problem(format!("{text:?} is not in the prompt, and reply {} expects it", position + 1));
+        }
+        if let Some(text) = reply.expect_absent.iter().find(|text| prompt.contains(text.as_str())) {
+            return problem(format!("{text:?} is in the prompt, and reply {} forbids it", position + 1));
+        }
+        if reply.fault == Some(Fault::RefuseSchema) && render::wants_schema(format, &seen.body) {
+            let field = if format == render::Format::OpenAi { "response_format" } else { "tool_choice" };
+            return render::Answer::error(400, &format!("{field} is not supported by this model"));
+        }
+        taken[position] = true;
+        render::answer(reply, format, &seen.body)
+    }
+
+    /// Waits to be told to go on; false if the client went away.
+    async fn hold(&self, stream: &TcpStream) -> bool {
+        let mut released = self.released.subscribe();
+        self.state().held += 1;
+        let gone = async { while read(stream, &mut [0; 64]).await.is_some() {} };
+        let told = tokio::select! {
+            told = released.changed() => told.is_ok(),
+            () = gone => false,
+        };
+        self.state().held -= 1;
+        told
+    }
+}
+
+/// The requests of one connection, one after the other.
+async fn serve(shared: Arc<Shared>, stream: TcpStream) {
+    let connection = {
+        let mut state = shared.state();
+        state.connections += 1;
+        state.connections - 1
+    };
+    let mut rest = Vec::new();
+    while let Some(seen) = request(&stream, &mut rest, connection).await {
+        let answer = shared.answer(seen);
+        if send(&shared, &stream, answer).await.is_none() {
+            return;
+        }
+    }
+}
+
+/// Writes an answer; `None` if the connection is to be closed.
+async fn send(shared: &Shared, stream: &TcpStream, answer: render::Answer) -> Option<()> {
+    write(stream, &answer.head).await?;
+    for part in answer.body {
+        match part {
+            render::Part::Bytes(bytes) => write_chunk(stream, &bytes).await?,
+            render::Part::Hold => shared.hold(stream).await.then_some(())?,
+            render::Part::Cut => return None,
+            render::Part::Endless(bytes) => loop {
+                write_chunk(stream, &bytes).await?;
+            },
+        }
+    }
+    write(stream, b"0\r\n\r\n").await
+}
+
+async fn write_chunk(stream: &TcpStream, bytes: &[u8]) -> Option<()> {
+    let head = format!("{:x}\r\n", bytes.len());
+    write(stream, &[head.as_bytes(), bytes, b"\r\n"].concat()).await
+}
+
+async fn write(stream: &TcpStream, mut bytes: &[u8]) -> Option<()> {
+    while !bytes.is_empty() {
+        stream.writable().await.ok()?;
+        match stream.try_write(bytes) {
+            Ok(n) => bytes = &bytes[n..],
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(_) => return None,
+        }
+    }
+    Some(())
+}
+
+/// `None` at the end of the connection.
+async fn read(stream: &TcpStream, buffer: &mut [u8]) -> Option<usize> {
+    loop {
+        stream.readable().await.ok()?;
+        match stream.try_read(buffer) {
+            Ok(0) => return None,
+            Ok(n) => return Some(n),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// The next request; `rest` is what was read beyond it.
+async fn request(stream: &TcpStream, rest: &mut Vec<u8>, connection: usize) -> Option<Seen> {
+    let mut buffer = [0; 8192];
+    let end = loop {
+        if let Some(end) = rest.windows(4).position(|window| window == b"\r\n\r\n") {
+            break end + 4;
+        }
+        let n = read(stream, &mut buffer).await?;
+        rest.extend_from_slice(&buffer[..n]);
+    };
+    let head = String::from_utf8_lossy(&rest[..end]).into_owned();
+    let mut lines = head.lines();
+    let path = lines.next()?.split(' ').nth(1)?.to_owned();
+    let headers: BTreeMap<String, String> = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+        .collect();
+    let length: usize = headers.get("content-length").map_or(0, |length| length.parse().unwrap_or(0));
+    while rest.len() < end + length {
+        let n = read(stream, &mut buffer).await?;
+        rest.extend_from_slice(&buffer[..n]);
+    }
+    let body = serde_json::from_slice(&rest[end..end + length]).unwrap_or(Value::Null);
+    rest.drain(..end + length);
+    Some(Seen { path, headers, body, connection })
+}

@@ -1,0 +1,147 @@
+//! Fields that not every endpoint takes: left out after a refusal, and remembered.
+
+use super::{BOTH, Format, Scene, question, refused, with_schema, with_tools};
+use kiso::llm::endpoint::SchemaSupport;
+use kiso::llm::{Answer, Request, Stop};
+use serde_json::{Value, json};
+
+const THREE: &str = "[[reply]]\ntext = '{\"status\": \"ok\"}'\n\
+                     [[reply]]\ntext = '{\"status\": \"ok\"}'\n[[reply]]\ntext = '{\"status\": \"ok\"}'";
+
+/// What each request wanted its answer to be.
+fn formats(scene: &Scene) -> Vec<Value> {
+    let wanted = |body: Value| match body.get("response_format").or(body.get("tool_choice")) {
+        Some(format) => format["type"].clone(),
+        None => Value::Null,
+    };
+    scene.bodies().into_iter().map(wanted).collect()
+}
+
+#[tokio::test]
+async fn a_schema_is_asked_for_and_enforced() {
+    for format in BOTH {
+        let scene = Scene::new(format, THREE);
+        let completion = scene.ask(&with_schema()).await.unwrap();
+        assert_eq!((completion.text.as_str(), completion.stop), (r#"{"status": "ok"}"#, Stop::End));
+        assert_eq!(completion.calls, []);
+        let (body, Answer::Json(schema)) = (scene.bodies().remove(0), with_schema().answer) else { panic!() };
+        match format {
+            Format::OpenAi => {
+                let named = json!({ "name": "reviewer", "strict": false, "schema": schema });
+                assert_eq!(body["response_format"], json!({ "type": "json_schema", "json_schema": named }));
+            }
+            Format::Anthropic => {
+                assert_eq!(body["tools"][0]["input_schema"], schema);
+                assert_eq!(body["tool_choice"], json!({ "type": "tool", "name": "answer" }));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_schema_that_is_refused_is_not_asked_for_again() {
+    for format in BOTH {
+        let scene = Scene::new(format, &THREE.replacen("[[reply]]", "[[reply]]\nfault = 'refuse_schema'", 1));
+        for _ in 0..2 {
+            assert_eq!(scene.ask(&with_schema()).await.unwrap().text, r#"{"status": "ok"}"#);
+        }
+        let expected = match format {
+            Format::OpenAi => json!(["json_schema", "json_object", null, null]),
+            Format::Anthropic => json!(["tool", null, null]),
+        };
+        assert_eq!(Value::Array(formats(&scene)), expected, "{format:?}");
+    }
+}
+
+#[tokio::test]
+async fn some_json_is_asked_for_where_only_that_is_known() {
+    let refusal = "[[reply]]\nstatus = 400\nraw = '{\"error\": {\"message\": \"json_schema is not supported\"}}'\n";
+    let scene = Scene::new(Format::OpenAi, &format!("{refusal}{THREE}"));
+    for _ in 0..2 {
+        scene.ask(&with_schema()).await.unwrap();
+    }
+    assert_eq!(formats(&scene), [json!("json_schema"), json!("json_object"), json!("json_object")]);
+}
+
+#[tokio::test]
+async fn the_administrator_knows_better() {
+    for format in BOTH {
+        let script = THREE.replacen("[[reply]]", "[[reply]]\nfault = 'refuse_schema'", 1);
+        let scene = Scene::with(format, &script, |endpoint| endpoint.schema = SchemaSupport::Yes);
+        let message = refused(scene.ask(&with_schema()).await.unwrap_err());
+        assert!(message.contains("is not supported by this model"), "{message}");
+        assert_eq!(formats(&scene).len(), 1);
+
+        let scene = Scene::with(format, THREE, |endpoint| endpoint.schema = SchemaSupport::No);
+        scene.ask(&with_schema()).await.unwrap();
+        assert_eq!(formats(&scene), [Value::Null]);
+    }
+}
+
+/// A refusal that has nothing to do with the field teaches nothing.
+#[tokio::test]
+async fn a_failed_repeat_is_not_remembered() {
+    let refusal = "[[reply]]\nstatus = 400\nraw = 'the schema of your tool is wrong'\n";
+    let scene = Scene::new(Format::OpenAi, &format!("{}{THREE}", refusal.repeat(3)));
+    let message = refused(scene.ask(&with_schema()).await.unwrap_err());
+    assert!(message.contains("400 Bad Request: the schema of your tool is wrong"), "{message}");
+    scene.ask(&with_schema()).await.unwrap();
+    assert_eq!(formats(&scene), [json!("json_schema"), json!("json_object"), Value::Null, json!("json_schema")]);
+}
+
+#[tokio::test]
+async fn with_tools_anthropic_is_not_forced_into_the_answer() {
+    let scene = Scene::new(Format::Anthropic, THREE);
+    let request = Request { answer: with_schema().answer, ..with_tools() };
+    scene.ask(&request).await.unwrap();
+    assert_eq!(formats(&scene), [Value::Null]);
+    assert_eq!(scene.bodies()[0]["tools"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn fields_that_are_refused_are_left_out_from_then_on() {
+    let warm = Request { temperature: Some(0.0), ..question() };
+    let scene = Scene::new(Format::OpenAi, &format!("refuses = ['stream_options', 'temperature']\n{THREE}"));
+    let completion = scene.ask(&warm).await.unwrap();
+    assert_eq!((completion.usage.input_tokens, completion.usage.output_tokens), (6, 4), "estimated");
+    scene.ask(&warm).await.unwrap();
+    let bodies = scene.bodies();
+    assert_eq!(bodies.len(), 4, "two refusals, and none the second time");
+    for body in &bodies[2..] {
+        assert!(body.get("stream_options").is_none() && body.get("temperature").is_none());
+    }
+
+    let scene = Scene::new(Format::Anthropic, &format!("refuses = ['temperature']\n{THREE}"));
+    scene.ask(&warm).await.unwrap();
+    scene.ask(&warm).await.unwrap();
+    assert_eq!(
+        scene.bodies().iter().map(|body| body.get("temperature").is_some()).collect::<Vec<_>>(),
+        [true, false, false]
+    );
+}
+
+#[tokio::test]
+async fn the_limit_of_an_answer_has_two_names() {
+    let scene = Scene::new(Format::OpenAi, &format!("refuses = ['max_tokens']\n{THREE}"));
+    scene.text().await;
+    scene.text().await;
+    let names = scene
+        .bodies()
+        .into_iter()
+        .map(|body| (body["max_tokens"].as_u64().unwrap_or(0), body["max_completion_tokens"].as_u64().unwrap_or(0)));
+    assert_eq!(names.collect::<Vec<_>>(), [(2048, 0), (0, 2048), (0, 2048)]);
+
+    let too_large = "[[reply]]\nstatus = 400\nraw = 'max_tokens: 9999 is larger than 4096'\n";
+    let scene = Scene::new(Format::OpenAi, too_large);
+    assert!(refused(scene.fails().await).contains("is larger than 4096"));
+    assert_eq!(scene.bodies().len(), 1, "the field is not what is refused");
+}
+
+#[tokio::test]
+async fn tokens_that_are_not_counted_are_estimated() {
+    for format in BOTH {
+        let scene = Scene::new(format, "[[reply]]\ntext = '0123456789'\nfault = 'no_usage'");
+        let usage = scene.ask(&question()).await.unwrap().usage;
+        assert_eq!((usage.input_tokens, usage.output_tokens, usage.cost_micros), (3 + 3, 3, 0), "{format:?}");
+    }
+}

@@ -1,0 +1,163 @@
+//! How long a call waits, and that nobody else has to.
+
+use super::{BOTH, Format, Scene, endpoint, model, question, retryable, unusable};
+use kiso::llm::endpoint::Patience;
+use kiso::llm::{LlmError, Sink};
+use std::time::Duration;
+
+/// Long enough for a piece that is there, short enough for a test.
+const SHORT: Duration = Duration::from_millis(250);
+
+fn scene(format: Format, script: &str, adjust: impl FnOnce(&mut Patience)) -> Scene {
+    Scene::with(format, script, |endpoint| {
+        adjust(&mut endpoint.patience);
+        endpoint.max_response = usize::MAX;
+    })
+}
+
+#[tokio::test]
+async fn an_answer_has_to_begin() {
+    for format in BOTH {
+        for fault in ["slow_first_token", "only_comments"] {
+            let script = format!("[[reply]]\ntext = 'x'\nfault = '{fault}'");
+            let scene = scene(format, &script, |patience| patience.first_token = SHORT);
+            let message = retryable(scene.fails().await);
+            assert_eq!(message, "no answer within 250ms (the first_token time-out)", "{format:?} {fault}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_has_to_go_on() {
+    for format in BOTH {
+        let script = "[[reply]]\ntext = 'one two'\npieces = 7\nfault = 'stall_mid_stream'";
+        let scene = scene(format, script, |patience| patience.next_token = SHORT);
+        let message = retryable(scene.fails().await);
+        assert_eq!(message, "no further piece of the answer within 250ms (the next_token time-out)", "{format:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_has_to_end() {
+    for format in BOTH {
+        let script = "[[reply]]\ntext = 'one two'\nfault = 'endless'";
+        let scene = scene(format, script, |patience| patience.total = SHORT);
+        let message = retryable(scene.fails().await);
+        assert_eq!(message, "no end of the answer within 250ms (the total time-out)", "{format:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_cut_off_by_a_limit() {
+    for format in BOTH {
+        let script = "[[reply]]\ntext = 'one two'\nfault = 'endless'";
+        let scene = Scene::with(format, script, |endpoint| endpoint.max_response = 100_000);
+        let message = unusable(scene.fails().await);
+        assert_eq!(message, "its answer is longer than max_response, 100000 bytes, and was cut off", "{format:?}");
+    }
+}
+
+/// A server that takes the connection and never says hello; what is waited for is the handshake.
+#[tokio::test]
+async fn a_connection_has_to_come_about() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut endpoint = endpoint(&format!("https://{address}/v1"));
+    endpoint.patience.connect = SHORT;
+    let model = model(Format::OpenAi, endpoint).unwrap();
+    let error = model.complete(&question(), &mut |_: &str| {}).await.unwrap_err();
+    assert_eq!(retryable(error), "no connection within 250ms (the connect time-out)");
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_unavailable() {
+    for format in BOTH {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let model = model(format, endpoint(&format!("http://{address}/v1"))).unwrap();
+        let error = model.complete(&question(), &mut |_: &str| {}).await.unwrap_err();
+        let message = retryable(error);
+        assert!(message.starts_with("no connection: ") && message.contains("refused"), "{message}");
+    }
+}
+
+/// Runs what else is ready until `done`.
+async fn until(done: impl Fn() -> bool) {
+    while !done() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_call_is_cancelled() {
+    for format in BOTH {
+        for fault in ["slow_first_token", "stall_mid_stream"] {
+            let script = format!("[[reply]]\ntext = 'x'\nfault = '{fault}'");
+            let scene = Scene::new(format, &script);
+            let (request, mut sink) = (question(), |_: &str| {});
+            let mut call = scene.model.complete(&request, &mut sink as &mut dyn Sink);
+            tokio::select! {
+                _ = &mut call => panic!("the server holds the answer back"),
+                () = until(|| scene.server.held() == 1) => {}
+            }
+            drop(call);
+            // The server sees its client go.
+            until(|| scene.server.held() == 0).await;
+        }
+    }
+}
+
+/// A body that is read to its end, so that its connection is free when the call is over.
+const WORKER: &str = r#"
+[[reply]]
+role = "worker"
+raw = "data: {\"choices\": [{\"delta\": {\"content\": \"a\"}, \"finish_reason\": \"stop\"}]}\n\n"
+"#;
+
+async fn settle() {
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn connections_are_kept_and_shared() {
+    let scene = Scene::new(Format::OpenAi, &WORKER.repeat(3));
+    let other = model(Format::OpenAi, endpoint(&scene.server.base_url())).unwrap();
+    for model in [&scene.model, &scene.model, &other] {
+        model.complete(&question(), &mut |_: &str| {}).await.unwrap();
+        settle().await;
+    }
+    assert_eq!(scene.server.connections(), 1);
+    scene.server.finish();
+}
+
+/// The server closes a connection at the very moment when a request comes in on it.
+#[tokio::test]
+async fn a_connection_that_went_stale_fails_no_call() {
+    let close = "[[reply]]\nrole = 'worker'\nfault = 'close_unanswered'\n";
+    let scene = Scene::new(Format::OpenAi, &format!("{WORKER}{close}{WORKER}{close}"));
+    for _ in 0..2 {
+        assert_eq!(scene.text().await, "a");
+        settle().await;
+    }
+    assert_eq!(scene.server.requests().iter().map(|seen| seen.connection).collect::<Vec<_>>(), [0, 0, 1]);
+    // A new connection that ends so is no accident of keeping connections.
+    let message = retryable(scene.fails().await);
+    assert!(message.starts_with("the connection broke before the answer"), "{message}");
+    scene.server.finish();
+}
+
+#[tokio::test]
+async fn a_wait_that_is_asked_for_is_passed_on() {
+    for format in BOTH {
+        let script = "[[reply]]\nfault = { status_429 = { retry_after = 7 } }\n[[reply]]\nfault = { status_429 = {} }";
+        let scene = Scene::new(format, script);
+        for expected in [Some(Duration::from_secs(7)), None] {
+            let LlmError::Unavailable { message, retryable, retry_after, .. } = scene.fails().await else { panic!() };
+            assert_eq!((retryable, retry_after), (true, expected));
+            assert_eq!(message, "429 Too Many Requests: Too many requests");
+        }
+    }
+}
