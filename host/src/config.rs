@@ -412,8 +412,9 @@ mod tests {
 
     fn odd() -> impl proptest::strategy::Strategy<Value = String> {
         use proptest::prelude::*;
-        let names = ["providers", "model_settings", "pills", "models", "fallbacks", "exec", "mounts", "llm", "routing"];
-        let keys = [
+        const NAMES: &[&str] =
+            &["providers", "model_settings", "pills", "models", "fallbacks", "exec", "mounts", "llm", "routing"];
+        const KEYS: &[&str] = &[
             "kind",
             "base_url",
             "key_env",
@@ -425,7 +426,7 @@ mod tests {
             "context_budget",
             "model",
         ];
-        let values = [
+        const VALUES: &[&str] = &[
             "3",
             "-1.5",
             "true",
@@ -438,12 +439,10 @@ mod tests {
             "1979-05-27",
         ];
         prop_oneof![
-            (prop::sample::select(&names[..]), "[a-z:/\"]{0,4}").prop_map(|(name, sub)| format!("[{name}.{sub:?}]\n")),
-            prop::sample::select(&names[..]).prop_map(|name| format!("[{name}]\n")),
-            (prop::sample::select(&keys[..]), prop::sample::select(&values[..]))
-                .prop_map(|(k, v)| format!("{k} = {v}\n")),
-            (prop::sample::select(&names[..]), prop::sample::select(&values[..]))
-                .prop_map(|(k, v)| format!("{k} = {v}\n")),
+            (prop::sample::select(NAMES), "[a-z:/\"]{0,4}").prop_map(|(name, sub)| format!("[{name}.{sub:?}]\n")),
+            prop::sample::select(NAMES).prop_map(|name| format!("[{name}]\n")),
+            (prop::sample::select(KEYS), prop::sample::select(VALUES)).prop_map(|(k, v)| format!("{k} = {v}\n")),
+            (prop::sample::select(NAMES), prop::sample::select(VALUES)).prop_map(|(k, v)| format!("{k} = {v}\n")),
             "\\PC{0,8}\n",
         ]
     }

@@ -165,8 +165,11 @@ mod tests {
     use crate::llm::{Completing, LlmError, ToolCall, Usage};
     use std::sync::Mutex;
 
-    /// Answers in order, with the text in pieces.
-    struct Fake(Mutex<Vec<Result<(Vec<&'static str>, Completion), LlmError>>>);
+    /// The pieces of a text, and what else there is; or why there is nothing.
+    type Line = Result<(Vec<&'static str>, Completion), LlmError>;
+
+    /// Answers in order.
+    struct Fake(Mutex<Vec<Line>>);
 
     impl Model for Fake {
         fn name(&self) -> &str {
@@ -185,18 +188,18 @@ mod tests {
         }
     }
 
-    fn said(pieces: &[&'static str]) -> Result<(Vec<&'static str>, Completion), LlmError> {
+    fn said(pieces: &[&'static str]) -> Line {
         let usage = Usage { input_tokens: 9, output_tokens: 5, cost_micros: 0 };
         Ok((pieces.to_vec(), Completion { usage, ..Completion::default() }))
     }
 
-    fn called(name: &str, args: &str) -> Result<(Vec<&'static str>, Completion), LlmError> {
+    fn called(name: &str, args: &str) -> Line {
         let call = ToolCall { id: "1".to_owned(), name: name.to_owned(), args: args.to_owned() };
         Ok((vec![], Completion { calls: vec![call], ..Completion::default() }))
     }
 
     /// "yes" or "no" for each capability, and all notes.
-    async fn probed(answers: Vec<Result<(Vec<&'static str>, Completion), LlmError>>) -> (String, String) {
+    async fn probed(answers: Vec<Line>) -> (String, String) {
         let fake = Fake(Mutex::new(answers));
         let found = probe(&fake).await;
         assert!(fake.0.lock().unwrap().is_empty());

@@ -12,6 +12,7 @@ struct Stepped {
     start: Instant,
     pauses: Mutex<Vec<Duration>>,
     chance: f64,
+    slots: Slots,
 }
 
 impl Time for Stepped {
@@ -20,6 +21,7 @@ impl Time for Stepped {
     }
 
     fn sleep(&self, wait: Duration) -> Sleeping<'_> {
+        assert_eq!(self.slots.free(), 1, "a pause holds no slot");
         self.pauses.lock().unwrap().push(wait);
         Box::pin(std::future::ready(()))
     }
@@ -120,9 +122,11 @@ struct Stage {
 impl Stage {
     /// One slot, three attempts, pauses up to ten seconds, and breakers that open after five failures for a minute.
     fn new(cast: &[(&'static str, &[Say])]) -> Self {
-        let time = Arc::new(Stepped { start: Instant::now(), pauses: Mutex::default(), chance: 1.0 });
+        let slots = Slots::new(1);
+        let time =
+            Arc::new(Stepped { start: Instant::now(), pauses: Mutex::default(), chance: 1.0, slots: slots.clone() });
         let retries = Retries { max_attempts: 3, max_wait: Duration::from_secs(10) };
-        let shared = Shared { slots: Slots::new(1), estimator: Arc::default(), time: time.clone(), retries };
+        let shared = Shared { slots, estimator: Arc::default(), time: time.clone(), retries };
         let actor = |(name, lines): &(&'static str, &[Say])| {
             let lines = Mutex::new(lines.iter().cloned().collect());
             Arc::new(Actor { name, lines, asked: Mutex::default(), slots: shared.slots.clone() })
@@ -193,7 +197,8 @@ async fn pauses_double_up_to_the_limit_and_half_of_each_is_chance() {
     let told = message(stage.ask().await.0);
     assert_eq!(told, "the model a:one did not answer: connection refused (8 attempts)");
     assert_eq!(stage.pauses(), [500, 1000, 2000, 4000, 8000, 10_000, 10_000]);
-    let lucky = Stepped { start: Instant::now(), pauses: Mutex::default(), chance: 0.0 };
+    let lucky =
+        Stepped { start: Instant::now(), pauses: Mutex::default(), chance: 0.0, slots: stage.shared.slots.clone() };
     stage.time = Arc::new(lucky);
     stage.shared.time = stage.time.clone();
     drop(stage.ask().await);

@@ -34,7 +34,7 @@ impl Crowd {
     }
 
     fn join(&mut self, name: &str, priority: Priority) {
-        let waiting = wait(&self.slots, priority).err().expect("no slot is free");
+        let Err(waiting) = wait(&self.slots, priority) else { panic!("a slot is free") };
         self.waiting.push((name.to_owned(), waiting));
     }
 
