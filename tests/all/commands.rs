@@ -54,6 +54,7 @@ fn help_names_exit_codes_and_every_command() {
         "run",
         "skill",
         "trace",
+        "config",
         "doctor",
         "completions",
         "--home",
@@ -62,6 +63,7 @@ fn help_names_exit_codes_and_every_command() {
     home.kiso(&["skill", "--help"])
         .ok()
         .prints(&["add", "list", "info", "run", "grant", "remove", "new", "build", "test", "pack"]);
+    home.kiso(&["config", "--help"]).ok().prints(&["show", "check", "preset"]);
     home.kiso(&["nonsense"]).exit(2).says(&["nonsense"]);
     home.kiso(&[]).exit(2);
 }

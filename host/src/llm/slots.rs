@@ -108,7 +108,8 @@ impl Slots {
         while let Some(waiter) = state.next() {
             match waiter.granted.send(self.slot()) {
                 Ok(()) => return,
-                // Gone in this moment. Its slot must not pass itself on: the queue is locked.
+                // Who goes away gives up its place first, so this is the second line of defence. The slot must not pass
+                // itself on: the queue is locked.
                 Err(mut slot) => drop(slot.slots.take()),
             }
         }

@@ -276,6 +276,14 @@ async fn an_endpoint_that_keeps_failing_is_left_alone_and_tried_again_later() {
     assert!(message(stage.ask().await.0).contains("connection refused (2 attempts)"));
     let told = message(stage.ask().await.0);
     assert!(told.contains("it failed 5 times in a row, and it is left alone for 59 s more"), "{told}");
+    // Nobody queues up for it.
+    let held = stage.shared.slots.acquire(crate::llm::Priority::Interactive).await;
+    let (chain, request) = (stage.chain(), Request::new(Role::Worker, String::new(), String::new()));
+    let mut ear = Ear::default();
+    let mut call = chain.complete(&request, &mut ear);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(call.as_mut().poll(&mut context).is_ready());
+    drop(held);
 }
 
 #[tokio::test(flavor = "current_thread")]
