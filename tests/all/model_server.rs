@@ -373,9 +373,7 @@ impl Shared {
     async fn hold(&self, stream: &TcpStream) -> bool {
         let mut released = self.released.subscribe();
         self.state().held += 1;
-        let gone = async {
-            while read(stream, &mut [0; 64]).await.is_some() {}
-        };
+        let gone = async { while read(stream, &mut [0; 64]).await.is_some() {} };
         let told = tokio::select! {
             told = released.changed() => told.is_ok(),
             () = gone => false,

@@ -97,7 +97,9 @@ impl Shape {
     /// The schema that the answer is forced into.
     fn forced(self, request: &Request) -> Option<&Value> {
         match &request.answer {
-            Answer::Json(schema) if self.schema && request.tools.is_empty() && schema["type"] == "object" => Some(schema),
+            Answer::Json(schema) if self.schema && request.tools.is_empty() && schema["type"] == "object" => {
+                Some(schema)
+            }
             _ => None,
         }
     }
@@ -155,9 +157,10 @@ fn tools(request: &Request, messages: &[Message], shape: Shape) -> (Vec<Value>, 
         let choice = (!tools.is_empty()).then(|| json!({ "type": "none" }));
         return (tools, choice);
     }
-    let tools = request.tools.iter().map(|tool| {
-        json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters })
-    });
+    let tools = request
+        .tools
+        .iter()
+        .map(|tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters }));
     (tools.collect(), None)
 }
 
@@ -179,15 +182,15 @@ fn message(message: &Message) -> Value {
     let text = |text: &Option<std::borrow::Cow<str>>| text.as_ref().map(|text| json!({ "type": "text", "text": text }));
     match message {
         Message::User { results, text: said } => {
-            let results = results.iter().map(|result| {
-                json!({ "type": "tool_result", "tool_use_id": result.id, "content": result.text })
-            });
+            let results = results
+                .iter()
+                .map(|result| json!({ "type": "tool_result", "tool_use_id": result.id, "content": result.text }));
             json!({ "role": "user", "content": results.chain(text(said)).collect::<Vec<_>>() })
         }
         Message::Assistant { text: said, calls } => {
-            let calls = calls.iter().map(|call| {
-                json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": call.input })
-            });
+            let calls = calls
+                .iter()
+                .map(|call| json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": call.input }));
             json!({ "role": "assistant", "content": text(said).into_iter().chain(calls).collect::<Vec<_>>() })
         }
     }

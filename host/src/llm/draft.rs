@@ -149,9 +149,10 @@ fn asked(request: &Request) -> u64 {
         }
         Turn::Tool { text, .. } | Turn::Note(text) => tokens(text),
     });
-    let tools = request.tools.iter().map(|tool| {
-        tokens(&tool.name) + tokens(&tool.description) + tokens(&tool.parameters.to_string())
-    });
+    let tools = request
+        .tools
+        .iter()
+        .map(|tool| tokens(&tool.name) + tokens(&tool.description) + tokens(&tool.parameters.to_string()));
     tokens(&request.system) + tokens(&request.user) + turns.sum::<u64>() + tools.sum::<u64>()
 }
 

@@ -250,9 +250,7 @@ impl Reply<'_> {
     /// since a connection whose body was not read to its end cannot be used again.
     pub fn finish(mut self) {
         if let Some(mut body) = self.body.take() {
-            tokio::spawn(tokio::time::timeout(LINGER, async move {
-                while let Some(Ok(_)) = body.frame().await {}
-            }));
+            tokio::spawn(tokio::time::timeout(LINGER, async move { while let Some(Ok(_)) = body.frame().await {} }));
         }
     }
 
@@ -260,9 +258,9 @@ impl Reply<'_> {
         self.received = self.received.saturating_add(data.len());
         let limit = self.wire.endpoint.max_response;
         if self.received > limit {
-            return Err(self.wire.unusable(format!(
-                "its answer is longer than max_response, {limit} bytes, and was cut off"
-            )));
+            return Err(self
+                .wire
+                .unusable(format!("its answer is longer than max_response, {limit} bytes, and was cut off")));
         }
         let mut data = &data[..];
         if let Form::Unknown = self.form {

@@ -310,7 +310,8 @@ fn whole(reply: &Reply, format: Format, request: &Value) -> Value {
             let mut content = Vec::new();
             if wants_schema(format, request) {
                 let name = &request["tool_choice"]["name"];
-                content.push(json!({ "type": "tool_use", "id": "toolu_a", "name": name, "input": parsed(text(reply)) }));
+                content
+                    .push(json!({ "type": "tool_use", "id": "toolu_a", "name": name, "input": parsed(text(reply)) }));
             } else if !text(reply).is_empty() {
                 content.push(json!({ "type": "text", "text": text(reply) }));
             }

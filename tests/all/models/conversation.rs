@@ -8,10 +8,8 @@ use serde_json::json;
 #[tokio::test]
 async fn text_comes_in_pieces_and_is_counted() {
     for format in BOTH {
-        let scene = Scene::new(
-            format,
-            "[[reply]]\ntext = 'größer 🦀 news'\npieces = 5\nusage = { input = 120, output = 7 }",
-        );
+        let scene =
+            Scene::new(format, "[[reply]]\ntext = 'größer 🦀 news'\npieces = 5\nusage = { input = 120, output = 7 }");
         let mut heard = Heard::default();
         let completion = scene.model.complete(&question(), &mut heard).await.unwrap();
         assert_eq!(completion.text, "größer 🦀 news");
@@ -94,7 +92,8 @@ async fn calls_come_with_their_arguments() {
                       { name = 'exec', args = { command = 'ls \"größer\"' } }, { name = 'exec' }]";
         let scene = Scene::new(format, script);
         let completion = scene.ask(&with_tools()).await.unwrap();
-        let call = |id: &str, args: &str| ToolCall { id: id.to_owned(), name: "exec".to_owned(), args: args.to_owned() };
+        let call =
+            |id: &str, args: &str| ToolCall { id: id.to_owned(), name: "exec".to_owned(), args: args.to_owned() };
         assert_eq!(completion.calls, [call("toolu_0", r#"{"command":"ls \"größer\""}"#), call("toolu_1", "{}")]);
         assert_eq!((completion.stop, completion.text.as_str()), (Stop::Calls, "I look."));
         scene.server.finish();
@@ -145,12 +144,9 @@ async fn a_conversation_is_sent_in_legal_form() {
             }
             Format::Anthropic => {
                 let text = |text: &str| json!({ "type": "text", "text": text });
-                let used = |id: &str, input: &serde_json::Value| {
-                    json!({ "type": "tool_use", "id": id, "name": "exec", "input": input })
-                };
-                let result = |id: &str, text: &str| {
-                    json!({ "type": "tool_result", "tool_use_id": id, "content": text })
-                };
+                let used = |id: &str, input: &serde_json::Value| json!({ "type": "tool_use", "id": id, "name": "exec", "input": input });
+                let result =
+                    |id: &str, text: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": text });
                 let results = [result("call00001", "a.txt"), result("call00002", lost), text(note)];
                 assert_eq!(
                     body["messages"],
@@ -174,10 +170,13 @@ async fn a_conversation_is_sent_in_legal_form() {
 #[tokio::test]
 async fn thoughts_are_never_part_of_the_text() {
     for format in BOTH {
-        for (text, reasoning) in
-            [("<think>Let me see…</think>\n\nHello", ""), ("Hello", "Let me see…"), (" <thinking>x</thinking>Hello", "y")]
-        {
-            let script = format!("[[reply]]\ntext = {text:?}\nreasoning = {reasoning:?}\npieces = 9\nfault = 'no_usage'");
+        for (text, reasoning) in [
+            ("<think>Let me see…</think>\n\nHello", ""),
+            ("Hello", "Let me see…"),
+            (" <thinking>x</thinking>Hello", "y"),
+        ] {
+            let script =
+                format!("[[reply]]\ntext = {text:?}\nreasoning = {reasoning:?}\npieces = 9\nfault = 'no_usage'");
             let scene = Scene::new(format, &script);
             let completion = scene.ask(&question()).await.unwrap();
             assert_eq!(completion.text, "Hello", "{format:?} {text:?}");
@@ -247,6 +246,9 @@ async fn a_query_of_the_address_stays() {
         let scene = Scene::with(format, "", |endpoint| endpoint.base_url.push_str("/?api-version=1"));
         scene.fails().await;
         let path = scene.server.requests().remove(0).path;
-        assert!(path.ends_with("/messages?api-version=1") || path.ends_with("/chat/completions?api-version=1"), "{path}");
+        assert!(
+            path.ends_with("/messages?api-version=1") || path.ends_with("/chat/completions?api-version=1"),
+            "{path}"
+        );
     }
 }

@@ -103,10 +103,14 @@ async fn calls_are_put_together_however_they_come() {
             ])],
             vec!["a exec {\"c\":1}", "b exec {}"],
         ),
-        ("no index, pieces after the first", vec![
-            json!([{ "id": "a", "function": function("exec", json!("{\"c\"")) }]),
-            json!([{ "function": { "arguments": ":1}" } }]),
-        ], vec!["a exec {\"c\":1}"]),
+        (
+            "no index, pieces after the first",
+            vec![
+                json!([{ "id": "a", "function": function("exec", json!("{\"c\"")) }]),
+                json!([{ "function": { "arguments": ":1}" } }]),
+            ],
+            vec!["a exec {\"c\":1}"],
+        ),
     ] {
         let completion = completion(Format::OpenAi, &stream(&calls(&pieces))).await;
         assert_eq!(shown(&completion.calls), expected, "{what}");
@@ -141,20 +145,32 @@ async fn streams_of_all_shapes_are_read() {
             let lines: String = pretty.lines().map(|line| format!("data: {line}\n")).collect();
             format!("{lines}\n{}", stream(&[end("stop")]))
         }),
-        ("thoughts beside the text", stream(&[
-            delta(json!({ "reasoning": "hm", "content": null })),
-            delta(json!({ "reasoning_content": "hm", "content": "Hello" })),
-            end("stop"),
-        ])),
-        ("text in parts", stream(&[word("Hel"), delta(json!({ "content": [{ "type": "text", "text": "lo" }] })), end("stop")])),
-        ("another choice", stream(&[
-            json!({ "choices": [{ "index": 1, "delta": { "content": "no" } }, { "index": 0, "delta": { "content": "Hello" } }] }),
-            end("stop"),
-        ])),
-        ("fields that are null", stream(&[
-            json!({ "error": null, "usage": null, "choices": [{ "delta": { "content": "Hello", "tool_calls": null, "refusal": null, "function_call": null }, "finish_reason": "" }] }),
-            end("stop"),
-        ])),
+        (
+            "thoughts beside the text",
+            stream(&[
+                delta(json!({ "reasoning": "hm", "content": null })),
+                delta(json!({ "reasoning_content": "hm", "content": "Hello" })),
+                end("stop"),
+            ]),
+        ),
+        (
+            "text in parts",
+            stream(&[word("Hel"), delta(json!({ "content": [{ "type": "text", "text": "lo" }] })), end("stop")]),
+        ),
+        (
+            "another choice",
+            stream(&[
+                json!({ "choices": [{ "index": 1, "delta": { "content": "no" } }, { "index": 0, "delta": { "content": "Hello" } }] }),
+                end("stop"),
+            ]),
+        ),
+        (
+            "fields that are null",
+            stream(&[
+                json!({ "error": null, "usage": null, "choices": [{ "delta": { "content": "Hello", "tool_calls": null, "refusal": null, "function_call": null }, "finish_reason": "" }] }),
+                end("stop"),
+            ]),
+        ),
         ("a filter's chunk without choices (Azure)", stream(&[json!({ "choices": [] }), word("Hello"), end("stop")])),
     ] {
         let completion = completion(Format::OpenAi, &raw).await;
@@ -166,8 +182,16 @@ async fn streams_of_all_shapes_are_read() {
 async fn tokens_and_costs_are_found() {
     let with = |last: Value| stream(&[delta(json!({ "content": "Hello" })), end("stop"), last]);
     for (what, last, expected) in [
-        ("OpenRouter", json!({ "choices": [], "usage": { "prompt_tokens": 9, "completion_tokens": 3, "cost": 0.0023 } }), (9, 3, 2_300)),
-        ("a cost below a millionth", json!({ "usage": { "prompt_tokens": 9, "completion_tokens": 3, "cost": 0.000_000_2 } }), (9, 3, 1)),
+        (
+            "OpenRouter",
+            json!({ "choices": [], "usage": { "prompt_tokens": 9, "completion_tokens": 3, "cost": 0.0023 } }),
+            (9, 3, 2_300),
+        ),
+        (
+            "a cost below a millionth",
+            json!({ "usage": { "prompt_tokens": 9, "completion_tokens": 3, "cost": 0.000_000_2 } }),
+            (9, 3, 1),
+        ),
         ("Groq", json!({ "x_groq": { "usage": { "prompt_tokens": 9, "completion_tokens": 3 } } }), (9, 3, 0)),
         ("zeros", json!({ "usage": { "prompt_tokens": 0, "completion_tokens": 0 } }), (6 + 20, 2, 0)),
     ] {
@@ -200,27 +224,48 @@ async fn a_refusal_in_words_is_one() {
 
 #[tokio::test]
 async fn errors_inside_an_answer_are_told_apart() {
-    let openrouter = json!({ "error": { "code": 429, "message": "Rate limited" }, "choices": [{ "finish_reason": "error" }] });
+    let openrouter =
+        json!({ "error": { "code": 429, "message": "Rate limited" }, "choices": [{ "finish_reason": "error" }] });
     for (format, error, again) in [
         (Format::OpenAi, openrouter, true),
         (Format::OpenAi, json!({ "error": { "code": "context_length_exceeded", "message": "Too long" } }), false),
-        (Format::OpenAi, json!({ "error": { "message": "Bad key", "type": "invalid_request_error", "code": "invalid_api_key" } }), false),
+        (
+            Format::OpenAi,
+            json!({ "error": { "message": "Bad key", "type": "invalid_request_error", "code": "invalid_api_key" } }),
+            false,
+        ),
         (Format::OpenAi, json!({ "error": "out of memory" }), true),
         (Format::OpenAi, json!({ "choices": [{ "delta": {}, "finish_reason": "error" }] }), true),
         (Format::OpenAi, json!({ "choices": [{ "error": { "code": 502, "message": "Upstream" } }] }), true),
-        (Format::Anthropic, json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } }), true),
+        (
+            Format::Anthropic,
+            json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } }),
+            true,
+        ),
         (Format::Anthropic, json!({ "type": "error", "error": { "type": "api_error", "message": "Internal" } }), true),
-        (Format::Anthropic, json!({ "type": "error", "error": { "type": "invalid_request_error", "message": "No" } }), false),
+        (
+            Format::Anthropic,
+            json!({ "type": "error", "error": { "type": "invalid_request_error", "message": "No" } }),
+            false,
+        ),
     ] {
         // In the middle of a stream, at its beginning, and as the whole body.
         let begun = match format {
             Format::OpenAi => delta(json!({ "content": "Hel" })),
             Format::Anthropic => json!({ "type": "message_start", "message": {} }),
         };
-        for raw in [format!("data: {begun}\n\ndata: {error}\n\n"), format!("event: error\ndata: {error}\n\n"), error.to_string()] {
+        for raw in [
+            format!("data: {begun}\n\ndata: {error}\n\n"),
+            format!("event: error\ndata: {error}\n\n"),
+            error.to_string(),
+        ] {
             let script = toml::to_string(&json!({ "reply": [{ "raw": raw }] })).unwrap();
             let failed = Scene::new(format, &script).ask(&with_tools()).await.unwrap_err();
-            if again { retryable(failed) } else { refused(failed) };
+            if again {
+                retryable(failed)
+            } else {
+                refused(failed)
+            };
         }
     }
 }

@@ -10,7 +10,10 @@ pub(super) enum Thoughts {
     /// May still become a mark; held back.
     Beginning(String),
     /// Inside, until this mark; with the last characters, which may be its first part.
-    Inside { close: &'static str, tail: String },
+    Inside {
+        close: &'static str,
+        tail: String,
+    },
     /// After the mark: white space between thoughts and answer belongs to neither.
     Between,
     Answer,

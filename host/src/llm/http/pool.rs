@@ -37,11 +37,8 @@ struct Pool {
     known: Mutex<VecDeque<SocketAddr>>,
 }
 
-static POOL: LazyLock<Pool> = LazyLock::new(|| Pool {
-    kept: client(MAX_IDLE),
-    fresh: client(0),
-    known: Mutex::new(VecDeque::new()),
-});
+static POOL: LazyLock<Pool> =
+    LazyLock::new(|| Pool { kept: client(MAX_IDLE), fresh: client(0), known: Mutex::new(VecDeque::new()) });
 
 fn client(max_idle: usize) -> Connections {
     let ring = rustls::crypto::ring::default_provider();
@@ -67,7 +64,10 @@ pub(super) enum SendError {
     FirstToken,
     /// The time for the whole call is over.
     Total,
-    Http { message: String, retryable: bool },
+    Http {
+        message: String,
+        retryable: bool,
+    },
 }
 
 /// Sends a request and waits for the head of its answer; also says when the answer's content must have begun, which is

@@ -145,7 +145,8 @@ fn without(text: &str, key: Option<&SecretValue>) -> String {
 }
 
 fn steers(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 #[cfg(test)]
@@ -181,8 +182,10 @@ mod tests {
             (r#"{"error": "no such model"}"#, "404 Not Found: no such model"),
             (r#"{"error": null, "message": "gone"}"#, "404 Not Found: gone"),
             (r#"{"detail": [{"loc": ["body"]}]}"#, r#"404 Not Found: [{"loc":["body"]}]"#),
-            (r#"{"error": {"message": "Provider returned error", "metadata": {"raw": "why"}}}"#,
-                "404 Not Found: Provider returned error: why"),
+            (
+                r#"{"error": {"message": "Provider returned error", "metadata": {"raw": "why"}}}"#,
+                "404 Not Found: Provider returned error: why",
+            ),
             (r#"{"odd": 1}"#, r#"404 Not Found: {"odd":1}"#),
             ("<html>\n404", "404 Not Found"),
             ("plain\ttext\u{1b}[31m\n", "404 Not Found: plain text [31m"),

@@ -87,7 +87,8 @@ impl<'a> Stream<'a> {
 
     fn words(&mut self, delta: &Value) -> bool {
         let mut heard = false;
-        for thought in THOUGHTS.iter().filter_map(|name| delta[*name].as_str()).filter(|piece| !piece.is_empty()).take(1)
+        for thought in
+            THOUGHTS.iter().filter_map(|name| delta[*name].as_str()).filter(|piece| !piece.is_empty()).take(1)
         {
             self.draft.thought(thought);
             heard = true;
@@ -158,7 +159,8 @@ impl<'a> Stream<'a> {
 
     fn usage(&mut self, chunk: &Value) {
         // Groq counts in a place of its own.
-        let Some(counted) = chunk.get("usage").or_else(|| chunk.pointer("/x_groq/usage")).filter(|usage| usage.is_object())
+        let Some(counted) =
+            chunk.get("usage").or_else(|| chunk.pointer("/x_groq/usage")).filter(|usage| usage.is_object())
         else {
             return;
         };
@@ -182,9 +184,15 @@ mod tests {
 
     #[test]
     fn costs_are_rounded_up() {
-        for (dollars, expected) in
-            [(0.0, 0), (0.0023, 2_300), (0.000_000_1, 1), (0.001_000_4, 1_001), (1.5, 1_500_000), (-1.0, 0), (f64::NAN, 0)]
-        {
+        for (dollars, expected) in [
+            (0.0, 0),
+            (0.0023, 2_300),
+            (0.000_000_1, 1),
+            (0.001_000_4, 1_001),
+            (1.5, 1_500_000),
+            (-1.0, 0),
+            (f64::NAN, 0),
+        ] {
             assert_eq!(micros(dollars), expected, "{dollars}");
         }
     }

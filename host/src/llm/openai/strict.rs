@@ -43,9 +43,7 @@ mod tests {
 
     #[test]
     fn only_closed_schemas_are_strict() {
-        let closed = |properties: Value, required: Value| {
-            json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
-        };
+        let closed = |properties: Value, required: Value| json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
         let inner = closed(json!({ "b": { "enum": ["x", null] } }), json!(["b"]));
         let text = json!({ "type": "string", "description": "d" });
         for (schema, strict) in [
