@@ -151,6 +151,34 @@ async fn a_web_page_is_no_answer() {
     }
 }
 
+/// A certificate that nobody signed: the call does not go through, now or later.
+#[tokio::test]
+async fn a_server_that_is_not_trusted_is_not_asked() {
+    use tokio_rustls::rustls::{ServerConfig, crypto, pki_types};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    // For localhost and for this test only.
+    let certificate = pki_types::CertificateDer::from(include_bytes!("tls/cert.der").as_slice());
+    let key = pki_types::PrivateKeyDer::try_from(include_bytes!("tls/key.der").as_slice()).unwrap();
+    let config = ServerConfig::builder_with_provider(crypto::ring::default_provider().into())
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    let acceptor = tokio_rustls::TlsAcceptor::from(std::sync::Arc::new(config));
+    let server = async {
+        let (stream, _) = listener.accept().await.unwrap();
+        assert!(acceptor.accept(stream).await.is_err(), "the client breaks the handshake off");
+    };
+    let model = super::model(Format::OpenAi, super::endpoint(&format!("https://{address}/v1"))).unwrap();
+    let request = question();
+    let mut sink = |_: &str| {};
+    let (error, ()) = tokio::join!(model.complete(&request, &mut sink), server);
+    let message = super::unusable(error.unwrap_err());
+    assert!(message.starts_with("no connection: ") && message.contains("certificate"), "{message}");
+}
+
 #[tokio::test]
 async fn a_model_that_calls_without_end_is_stopped() {
     let calls = "{ name = 'exec' },".repeat(65);
