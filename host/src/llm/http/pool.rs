@@ -86,12 +86,13 @@ pub(super) async fn send(
         let mut request = Request::from_parts(parts.clone(), Full::new(body.clone()));
         let mut connection = capture_connection(&mut request);
         let mut answer = std::pin::pin!(client.request(request));
-        let connecting = timeout_at(Instant::now() + connect, connection.wait_for_connection_metadata());
+        let connecting = timeout_at(end.min(Instant::now() + connect), connection.wait_for_connection_metadata());
         let early = tokio::select! {
             biased;
             answer = &mut answer => Some(answer),
             connected = connecting => match connected {
                 Ok(_) => None,
+                Err(_) if end <= Instant::now() => return Err(SendError::Total),
                 Err(_) => return Err(SendError::Connect),
             },
         };
