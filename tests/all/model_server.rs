@@ -66,7 +66,8 @@ pub struct Reply {
     /// The reason of the end as the format calls it; without, what fits the calls.
     pub stop: Option<String>,
     pub fault: Option<Fault>,
-    /// The body as it is, for what a particular provider does; the fields above do not count then.
+    /// The body as it is, for what a particular provider does. The fields above do not count then, except that after
+    /// it the connection can be cut or stalled.
     pub raw: Option<String>,
     /// Of the head; 200 without. Goes with `raw`.
     pub status: Option<u16>,

@@ -54,12 +54,20 @@ impl Anthropic {
         self.shape.lock().unwrap_or_else(PoisonError::into_inner).learn(shape);
         let forced = shape.forced(request).is_some();
         let mut stream = stream::Stream::new(&self.wire, Draft::new(sink), forced);
-        while let Some(event) = reply.next().await? {
-            if stream.take(&event)? {
-                reply.heard();
-            }
-            if stream.done {
-                break;
+        while !stream.done {
+            match reply.next().await {
+                Ok(Some(event)) => {
+                    if stream.take(&event)? {
+                        reply.heard();
+                    }
+                    if stream.complete {
+                        reply.completed();
+                    }
+                }
+                Ok(None) => break,
+                // Nothing that matters was lost.
+                Err(_) if stream.complete => break,
+                Err(error) => return Err(error),
             }
         }
         reply.finish();
@@ -69,9 +77,10 @@ impl Anthropic {
     /// Sends the request, again for each field that is refused. Ends, because each time one field less is left.
     async fn open(&self, request: &Request) -> Result<(Reply<'_>, Shape), LlmError> {
         let mut shape = *self.shape.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = self.wire.end();
         loop {
             let body = body(&self.wire.endpoint.model, request, shape);
-            match self.wire.post(request.role, &body).await {
+            match self.wire.post(request.role, &body, end).await {
                 Ok(reply) => return Ok((reply, shape)),
                 Err(NoAnswer::Failed(error)) => return Err(error),
                 Err(NoAnswer::Refused(refusal)) => match shape.without(&refusal, request) {

@@ -27,6 +27,10 @@ const MAX_ERROR_BODY: usize = 64 << 10;
 /// How long the end of a body is awaited after the answer's own end mark, so that its connection can be used again.
 const LINGER: Duration = Duration::from_secs(1);
 
+/// How long the count of tokens and the end mark are awaited after the end of the answer itself. Some servers send
+/// neither, and leave the connection open.
+const TAIL: Duration = Duration::from_secs(5);
+
 /// Tells a test server, or a proxy that routes by it, which role asks. Says nothing that the prompt does not.
 const ROLE: HeaderName = HeaderName::from_static("x-kiso-role");
 
@@ -96,8 +100,14 @@ impl Wire {
         self.headers.insert(name, HeaderValue::from_static(value));
     }
 
+    /// When a call that begins now has to be over.
+    pub fn end(&self) -> Instant {
+        Instant::now() + self.endpoint.patience.total
+    }
+
     /// Sends `body` and waits for the head of the answer.
-    pub async fn post(&self, role: Role, body: &Value) -> Result<Reply<'_>, NoAnswer> {
+    /// The whole call shall be over at `end`.
+    pub async fn post(&self, role: Role, body: &Value, end: Instant) -> Result<Reply<'_>, NoAnswer> {
         let body = Bytes::from(serde_json::to_vec(body).expect("a value has only string keys"));
         let mut parts = http::Request::builder().method(Method::POST).uri(self.uri.clone());
         let headers = parts.headers_mut().expect("a method and an address are no errors");
@@ -105,9 +115,8 @@ impl Wire {
         headers.insert(ROLE, HeaderValue::from_static(role.name()));
         let (parts, ()) = parts.body(()).expect("the parts were checked").into_parts();
 
-        let Patience { connect, first_token, total, .. } = self.endpoint.patience;
-        let end = Instant::now() + total;
-        let sent = pool::send(&parts, &body, connect.min(total), first_token, end).await;
+        let Patience { connect, first_token, .. } = self.endpoint.patience;
+        let sent = pool::send(&parts, &body, connect, first_token, end).await;
         let (response, first) = sent.map_err(|error| NoAnswer::Failed(self.unsent(&error)))?;
         let status = response.status();
         if !status.is_success() {
@@ -244,6 +253,12 @@ impl Reply<'_> {
     pub fn heard(&mut self) {
         self.heard = true;
         self.due = Instant::now() + self.wire.endpoint.patience.next_token;
+    }
+
+    /// The answer is complete; what may still come is worth a short wait.
+    pub fn completed(&mut self) {
+        self.heard = true;
+        self.due = Instant::now() + self.wire.endpoint.patience.next_token.min(TAIL);
     }
 
     /// The answer has ended, and only the end of its body may be missing. That is awaited aside and for a short time,

@@ -2,6 +2,7 @@
 //! each a little differently. What an endpoint does not take is found out by its refusal, left out from then on, and
 //! the request is sent again at once; every other failure is for the caller, who may try again or ask another model.
 
+use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
@@ -38,24 +39,33 @@ impl OpenAi {
         let (mut reply, shape) = self.open(request).await?;
         self.shape.lock().unwrap_or_else(PoisonError::into_inner).learn(shape);
         let mut stream = stream::Stream::new(&self.wire, Draft::new(sink));
-        while let Some(event) = reply.next().await? {
-            if stream.take(&event)? {
-                reply.heard();
-            }
-            if stream.done {
-                break;
+        while !stream.done {
+            match reply.next().await {
+                Ok(Some(event)) => {
+                    if stream.take(&event)? {
+                        reply.heard();
+                    }
+                    if stream.complete {
+                        reply.completed();
+                    }
+                }
+                Ok(None) => break,
+                // Nothing that matters was lost.
+                Err(_) if stream.complete => break,
+                Err(error) => return Err(error),
             }
         }
         reply.finish();
         stream.finish(request)
     }
 
-    /// Sends the request, again for each field that is refused. Ends, because each time one field less is left.
+    /// Sends the request, again without each thing that is refused. Ends, because each time one less is left.
     async fn open(&self, request: &Request) -> Result<(Reply<'_>, Shape), LlmError> {
         let mut shape = *self.shape.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = self.wire.end();
         loop {
             let body = body(&self.wire.endpoint.model, request, shape);
-            match self.wire.post(request.role, &body).await {
+            match self.wire.post(request.role, &body, end).await {
                 Ok(reply) => return Ok((reply, shape)),
                 Err(NoAnswer::Failed(error)) => return Err(error),
                 Err(NoAnswer::Refused(refusal)) => match shape.without(&refusal, &body) {
@@ -80,7 +90,7 @@ impl Model for OpenAi {
 fn body(model: &str, request: &Request, shape: Shape) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
-    body.insert("messages".to_owned(), Value::Array(conversation(request)));
+    body.insert("messages".to_owned(), Value::Array(conversation(request, shape)));
     body.insert("stream".to_owned(), json!(true));
     if shape.usage {
         body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
@@ -112,19 +122,26 @@ fn body(model: &str, request: &Request, shape: Shape) -> Value {
     Value::Object(body)
 }
 
-fn conversation(request: &Request) -> Vec<Value> {
+fn conversation(request: &Request, shape: Shape) -> Vec<Value> {
     let mut conversation = Vec::new();
-    if !request.system.trim().is_empty() {
-        conversation.push(json!({ "role": "system", "content": request.system }));
+    let mut system = Some(request.system.as_str()).filter(|system| !system.trim().is_empty());
+    if shape.system {
+        conversation.extend(system.take().map(|system| json!({ "role": "system", "content": system })));
     }
     for message in messages(request) {
         match message {
-            Message::User { results, text } => {
-                conversation.extend(
-                    results
-                        .iter()
-                        .map(|result| json!({ "role": "tool", "tool_call_id": result.id, "content": result.text })),
-                );
+            Message::User { results, mut text } => {
+                if let Some(system) = system.take() {
+                    text = Some(format!("{system}\n\n{}", text.unwrap_or_default()).into());
+                }
+                let last = results.len().saturating_sub(1);
+                for (n, result) in results.into_iter().enumerate() {
+                    let content = match text.take_if(|_| n == last && !shape.notes) {
+                        Some(note) => Cow::Owned(format!("{}\n\n{note}", result.text)),
+                        None => Cow::Borrowed(result.text),
+                    };
+                    conversation.push(json!({ "role": "tool", "tool_call_id": result.id, "content": content }));
+                }
                 conversation.extend(text.map(|text| json!({ "role": "user", "content": text })));
             }
             Message::Assistant { text, calls } => {

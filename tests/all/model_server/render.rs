@@ -79,7 +79,13 @@ pub fn answer(reply: &Reply, format: Format, request: &Value) -> Answer {
     let headers: Vec<_> = reply.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let head = head(reply.status.unwrap_or(200), "text/event-stream", &headers);
     if let Some(raw) = &reply.raw {
-        return Answer { head, body: cut(vec![Part::Bytes(raw.clone().into_bytes())], reply.chunk_bytes) };
+        let mut parts = vec![Part::Bytes(raw.clone().into_bytes())];
+        match reply.fault {
+            Some(Fault::CutConnection) => parts.push(Part::Cut),
+            Some(Fault::StallMidStream) => parts.push(Part::Hold),
+            _ => {}
+        }
+        return Answer { head, body: cut(parts, reply.chunk_bytes) };
     }
     let events = match format {
         Format::OpenAi => open_ai(reply, request),

@@ -119,12 +119,13 @@ async fn a_redirect_is_not_followed() {
 #[tokio::test]
 async fn a_key_that_is_echoed_is_not_passed_on() {
     for format in BOTH {
-        for reply in [
-            format!("status = 401\nraw = '{{\"error\": {{\"message\": \"no such key {KEY}\"}}}}'"),
-            format!("raw = 'data: {{\"error\": {{\"message\": \"no such key {KEY}\", \"code\": 401}}}}\n\n'"),
-            format!("raw = 'data: no such key {KEY}\n\n'"),
+        for (status, raw) in [
+            (401, format!(r#"{{"error": {{"message": "no such key {KEY}"}}}}"#)),
+            (200, format!("data: {{\"error\": {{\"message\": \"no such key {KEY}\", \"code\": 401}}}}\n\n")),
+            (200, format!("data: no such key {KEY}\n\n")),
         ] {
-            let scene = Scene::new(format, &format!("[[reply]]\n{}", reply.replace('\n', "\n").replace("\n\n'", "'")));
+            let reply = serde_json::json!({ "status": status, "raw": raw });
+            let scene = Scene::new(format, &toml::to_string(&serde_json::json!({ "reply": [reply] })).unwrap());
             let error = scene.fails().await;
             assert!(error.to_string().contains("no such key [key]"), "{error}");
             assert!(!format!("{error:?}").contains(KEY), "{error:?}");
@@ -148,6 +149,34 @@ async fn a_web_page_is_no_answer() {
         assert!(refused(error).contains("its base_url may lack a part such as /v1"));
         page.join().unwrap();
     }
+}
+
+/// A certificate that nobody signed: the call does not go through, now or later.
+#[tokio::test]
+async fn a_server_that_is_not_trusted_is_not_asked() {
+    use tokio_rustls::rustls::{ServerConfig, crypto, pki_types};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    // For localhost and for this test only.
+    let certificate = pki_types::CertificateDer::from(include_bytes!("tls/cert.der").as_slice());
+    let key = pki_types::PrivateKeyDer::try_from(include_bytes!("tls/key.der").as_slice()).unwrap();
+    let config = ServerConfig::builder_with_provider(crypto::ring::default_provider().into())
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    let acceptor = tokio_rustls::TlsAcceptor::from(std::sync::Arc::new(config));
+    let server = async {
+        let (stream, _) = listener.accept().await.unwrap();
+        assert!(acceptor.accept(stream).await.is_err(), "the client breaks the handshake off");
+    };
+    let model = super::model(Format::OpenAi, super::endpoint(&format!("https://{address}/v1"))).unwrap();
+    let request = question();
+    let mut sink = |_: &str| {};
+    let (error, ()) = tokio::join!(model.complete(&request, &mut sink), server);
+    let message = super::unusable(error.unwrap_err());
+    assert!(message.starts_with("no connection: ") && message.contains("certificate"), "{message}");
 }
 
 #[tokio::test]

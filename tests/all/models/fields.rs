@@ -2,7 +2,7 @@
 
 use super::{BOTH, Format, Scene, question, refused, with_schema, with_tools};
 use kiso::llm::endpoint::SchemaSupport;
-use kiso::llm::{Answer, Request, Stop};
+use kiso::llm::{Answer, Request, Stop, ToolCall, Turn};
 use serde_json::{Value, json};
 
 const THREE: &str = "[[reply]]\ntext = '{\"status\": \"ok\"}'\n\
@@ -143,5 +143,46 @@ async fn tokens_that_are_not_counted_are_estimated() {
         let scene = Scene::new(format, "[[reply]]\ntext = '0123456789'\nfault = 'no_usage'");
         let usage = scene.ask(&question()).await.unwrap().usage;
         assert_eq!((usage.input_tokens, usage.output_tokens, usage.cost_micros), (3 + 3, 3, 0), "{format:?}");
+    }
+}
+
+/// After the results of tools Mistral wants the model to speak; the host's note goes with the last result then.
+#[tokio::test]
+async fn a_note_that_may_not_follow_a_result_goes_into_it() {
+    let refusal = r#"[[reply]]
+status = 400
+raw = "{\"message\": \"Unexpected role 'user' after role 'tool'\", \"code\": \"3230\"}"
+"#;
+    let scene = Scene::new(Format::OpenAi, &format!("{refusal}{THREE}"));
+    let call = |id: &str| ToolCall { id: id.to_owned(), name: "exec".to_owned(), args: "{}".to_owned() };
+    let result = |id: &str| Turn::Tool { id: id.to_owned(), name: "exec".to_owned(), text: format!("{id} done") };
+    let asked = Turn::Assistant { text: String::new(), calls: vec![call("a"), call("b")] };
+    let request =
+        Request { turns: vec![asked, result("a"), result("b"), Turn::Note("note".to_owned())], ..with_tools() };
+    scene.ask(&request).await.unwrap();
+    scene.ask(&request).await.unwrap();
+    let tails = scene.bodies().into_iter().map(|body| {
+        let messages = body["messages"].as_array().unwrap()[3..].iter();
+        messages.map(|m| format!("{}: {}", m["role"].as_str().unwrap(), m["content"].as_str().unwrap())).collect()
+    });
+    let folded = vec!["tool: a done", "tool: b done\n\nnote"];
+    let apart = vec!["tool: a done", "tool: b done", "user: note"];
+    assert_eq!(tails.collect::<Vec<Vec<String>>>(), [apart, folded.clone(), folded]);
+}
+
+/// Templates of some local models have no place for a system prompt.
+#[tokio::test]
+async fn a_system_prompt_that_is_refused_goes_into_the_first_message() {
+    for refusal in ["System role not supported", "Conversation roles must alternate user/assistant/user/assistant/..."]
+    {
+        let refused = format!("[[reply]]\nstatus = 400\nraw = '{refusal}'\n");
+        let scene = Scene::new(Format::OpenAi, &format!("{refused}{THREE}"));
+        scene.text().await;
+        scene.text().await;
+        let bodies = scene.bodies();
+        assert_eq!(bodies.len(), 3, "one refusal, and none the second time");
+        for body in &bodies[1..] {
+            assert_eq!(body["messages"], json!([{ "role": "user", "content": "You answer.\n\nWhat is new?" }]));
+        }
     }
 }

@@ -47,6 +47,23 @@ async fn an_answer_has_to_end() {
     }
 }
 
+/// What comes after the answer itself is worth no failure.
+#[tokio::test]
+async fn an_answer_that_is_complete_needs_no_end() {
+    let text = serde_json::json!([{ "type": "text", "text": "a" }]);
+    for (format, last) in [
+        (Format::OpenAi, serde_json::json!({ "choices": [{ "delta": { "content": "a" }, "finish_reason": "stop" }] })),
+        (Format::Anthropic, serde_json::json!({ "type": "message", "content": text, "stop_reason": "end_turn" })),
+    ] {
+        for fault in ["cut_connection", "stall_mid_stream"] {
+            let reply = serde_json::json!({ "raw": format!("data: {last}\n\n"), "fault": fault });
+            let script = toml::to_string(&serde_json::json!({ "reply": [reply] })).unwrap();
+            let scene = scene(format, &script, |patience| patience.next_token = SHORT);
+            assert_eq!(scene.text().await, "a", "{format:?} {fault}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn an_answer_without_end_is_cut_off_by_a_limit() {
     for format in BOTH {

@@ -15,6 +15,8 @@ pub(super) struct Stream<'a> {
     /// The answer comes as the arguments of [`ANSWER`].
     forced: bool,
     block: Block,
+    /// The end of the answer came; at most counts follow.
+    pub complete: bool,
     /// The end mark came: nothing follows.
     pub done: bool,
 }
@@ -34,7 +36,7 @@ enum Block {
 
 impl<'a> Stream<'a> {
     pub fn new(wire: &'a Wire, draft: Draft<'a>, forced: bool) -> Self {
-        Self { wire, draft, forced, block: Block::Words, done: false }
+        Self { wire, draft, forced, block: Block::Words, complete: false, done: false }
     }
 
     /// Reads an event; true if it had content.
@@ -140,6 +142,7 @@ impl<'a> Stream<'a> {
 
     fn end(&mut self, reason: &Value) {
         let Some(reason) = reason.as_str() else { return };
+        self.complete = true;
         self.draft.stop = Some(match reason {
             "max_tokens" | "model_context_window_exceeded" => Stop::Length,
             "tool_use" => Stop::Calls,

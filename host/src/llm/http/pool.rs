@@ -86,12 +86,13 @@ pub(super) async fn send(
         let mut request = Request::from_parts(parts.clone(), Full::new(body.clone()));
         let mut connection = capture_connection(&mut request);
         let mut answer = std::pin::pin!(client.request(request));
-        let connecting = timeout_at(Instant::now() + connect, connection.wait_for_connection_metadata());
+        let connecting = timeout_at(end.min(Instant::now() + connect), connection.wait_for_connection_metadata());
         let early = tokio::select! {
             biased;
             answer = &mut answer => Some(answer),
             connected = connecting => match connected {
                 Ok(_) => None,
+                Err(_) if end <= Instant::now() => return Err(SendError::Total),
                 Err(_) => return Err(SendError::Connect),
             },
         };
@@ -158,11 +159,12 @@ fn broke_off(error: &hyper_util::client::legacy::Error) -> bool {
 
 /// A certificate that is not trusted now will not be in a second.
 fn bad_certificate(error: &hyper_util::client::legacy::Error) -> bool {
-    causes(error).any(|cause| {
-        let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        inner.and_then(|inner| inner.downcast_ref()).is_some_and(|error| {
-            matches!(error, rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented)
-        })
+    causes(error).any(|mut cause| {
+        // An I/O error does not count what it wraps among its sources, and here one wraps another.
+        while let Some(inner) = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+            cause = inner;
+        }
+        matches!(cause.downcast_ref(), Some(rustls::Error::InvalidCertificate(_)))
     })
 }
 

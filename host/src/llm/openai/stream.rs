@@ -19,13 +19,15 @@ pub(super) struct Stream<'a> {
     draft: Draft<'a>,
     /// The index that the provider gave to each call of the draft.
     indexes: Vec<Option<u64>>,
+    /// The end of the answer came; at most counts follow.
+    pub complete: bool,
     /// The end mark came: nothing follows.
     pub done: bool,
 }
 
 impl<'a> Stream<'a> {
     pub fn new(wire: &'a Wire, draft: Draft<'a>) -> Self {
-        Self { wire, draft, indexes: Vec::new(), done: false }
+        Self { wire, draft, indexes: Vec::new(), complete: false, done: false }
     }
 
     /// Reads an event; true if it had content.
@@ -80,6 +82,7 @@ impl<'a> Stream<'a> {
         if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
             // A refusal in words has ended the answer already.
             let stop = self.stop(reason)?;
+            self.complete = true;
             self.draft.stop = Some(if self.draft.stop == Some(Stop::Filter) { Stop::Filter } else { stop });
         }
         Ok(content)
