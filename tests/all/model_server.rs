@@ -30,7 +30,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Semaphore, oneshot};
 
 // With its path, so that a file elsewhere can include this one by a path of its own.
 #[path = "model_server/render.rs"]
@@ -221,8 +221,8 @@ pub struct ModelServer {
 struct Shared {
     script: Script,
     state: Mutex<State>,
-    /// How often the server was told to go on.
-    released: watch::Sender<usize>,
+    /// One permit for each answer that may go on.
+    released: Semaphore,
 }
 
 #[derive(Default)]
@@ -243,7 +243,7 @@ impl ModelServer {
         listener.set_nonblocking(true).expect("a listener can be asked without waiting");
         let address = listener.local_addr().expect("it has an address");
         let state = State { taken: vec![false; script.reply.len()], ..State::default() };
-        let shared = Arc::new(Shared { script, state: Mutex::new(state), released: watch::Sender::new(0) });
+        let shared = Arc::new(Shared { script, state: Mutex::new(state), released: Semaphore::new(0) });
         let (stop, stopped) = oneshot::channel();
         let server = shared.clone();
         let thread = std::thread::spawn(move || {
@@ -291,9 +291,9 @@ impl ModelServer {
         self.shared.state().held
     }
 
-    /// Tells all answers that wait to go on.
+    /// Lets one answer that waits go on, or the next that comes to wait.
     pub fn release(&self) {
-        self.shared.released.send_modify(|times| *times += 1);
+        self.shared.released.add_permits(1);
     }
 
     /// What did not go as the script says, replies that nobody took included.
@@ -372,11 +372,10 @@ impl Shared {
 
     /// Waits to be told to go on; false if the client went away.
     async fn hold(&self, stream: &TcpStream) -> bool {
-        let mut released = self.released.subscribe();
         self.state().held += 1;
         let gone = async { while read(stream, &mut [0; 64]).await.is_some() {} };
         let told = tokio::select! {
-            told = released.changed() => told.is_ok(),
+            told = self.released.acquire() => told.map(|permit| permit.forget()).is_ok(),
             () = gone => false,
         };
         self.state().held -= 1;

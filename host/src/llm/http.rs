@@ -81,9 +81,8 @@ impl Wire {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("kiso/", env!("CARGO_PKG_VERSION"))));
-        if let Some(key) = &endpoint.key {
-            // Files and variables often end with a line feed.
-            let key = key.expose().trim();
+        // Files and variables often end with a line feed, or are empty where no key is wanted.
+        if let Some(key) = endpoint.key.as_ref().map(|key| key.expose().trim()).filter(|key| !key.is_empty()) {
             let (header, value) = match key_header {
                 KeyHeader::Bearer => (AUTHORIZATION, HeaderValue::try_from(format!("Bearer {key}"))),
                 KeyHeader::Named(name) => (HeaderName::from_static(name), HeaderValue::try_from(key)),
@@ -105,8 +104,7 @@ impl Wire {
         Instant::now() + self.endpoint.patience.total
     }
 
-    /// Sends `body` and waits for the head of the answer.
-    /// The whole call shall be over at `end`.
+    /// Sends `body` and waits for the head of the answer. The whole call, this included, has to be over at `end`.
     pub async fn post(&self, role: Role, body: &Value, end: Instant) -> Result<Reply<'_>, NoAnswer> {
         let body = Bytes::from(serde_json::to_vec(body).expect("a value has only string keys"));
         let mut parts = http::Request::builder().method(Method::POST).uri(self.uri.clone());
@@ -273,9 +271,11 @@ impl Reply<'_> {
         self.received = self.received.saturating_add(data.len());
         let limit = self.wire.endpoint.max_response;
         if self.received > limit {
-            return Err(self
-                .wire
-                .unusable(format!("its answer is longer than max_response, {limit} bytes, and was cut off")));
+            let provider = &self.wire.endpoint.provider;
+            return Err(self.wire.unusable(format!(
+                "its answer is longer than {limit} bytes and was cut off; the setting \
+                 providers.{provider}.max_response_mib raises the limit"
+            )));
         }
         let mut data = &data[..];
         if let Form::Unknown = self.form {

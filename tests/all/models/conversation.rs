@@ -210,7 +210,7 @@ async fn the_end_of_an_answer_has_a_reason() {
 #[tokio::test]
 async fn a_key_is_sent_as_it_is_meant() {
     for format in BOTH {
-        for (key, sent) in [(None, None), (Some(" sk-1\n"), Some("sk-1"))] {
+        for (key, sent) in [(None, None), (Some(" \n"), None), (Some(" sk-1\n"), Some("sk-1"))] {
             let scene = Scene::with(format, "[[reply]]\ntext = 'x'", |endpoint| {
                 endpoint.key = key.map(|key| SecretValue::new(key.to_owned()));
             });

@@ -70,7 +70,9 @@ async fn an_answer_without_end_is_cut_off_by_a_limit() {
         let script = "[[reply]]\ntext = 'one two'\nfault = 'endless'";
         let scene = Scene::with(format, script, |endpoint| endpoint.max_response = 100_000);
         let message = unusable(scene.fails().await);
-        assert_eq!(message, "its answer is longer than max_response, 100000 bytes, and was cut off", "{format:?}");
+        let expected = "its answer is longer than 100000 bytes and was cut off; the setting \
+                        providers.test.max_response_mib raises the limit";
+        assert_eq!(message, expected, "{format:?}");
     }
 }
 

@@ -111,6 +111,8 @@ fn status_of(error: &Value) -> u16 {
 
 /// The sentence in an error object, wherever the provider puts it.
 fn message(object: &Value) -> String {
+    // Google answers with a list of one.
+    let object = object.get(0).unwrap_or(object);
     let error = object.get("error").filter(|error| !error.is_null()).unwrap_or(object);
     if let Some(text) = error.as_str() {
         return text.to_owned();
@@ -187,6 +189,7 @@ mod tests {
                 "404 Not Found: Provider returned error: why",
             ),
             (r#"{"odd": 1}"#, r#"404 Not Found: {"odd":1}"#),
+            (r#"[{"error": {"message": "in a list"}}]"#, "404 Not Found: in a list"),
             ("<html>\n404", "404 Not Found"),
             ("plain\ttext\u{1b}[31m\n", "404 Not Found: plain text [31m"),
             ("", "404 Not Found"),
