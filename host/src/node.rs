@@ -40,8 +40,21 @@ fn request(role: Role, system: &str, all: &Pieces, boundary: &str) -> Request {
         Role::Summarizer => (Some(0.2), 2_048),
         Role::Titler => (Some(0.2), 64),
     };
-    let user = context::render(&pieces, boundary);
+    let user = context::render(&pieces, boundary, usize::MAX);
     Request { pieces, temperature, max_tokens, ..Request::new(role, system.to_owned(), user) }
+}
+
+/// `request`, complete with its tools and turns, for a model whose context has `context_budget` tokens: the answer
+/// leaves room for the question, and the pieces share what is left.
+pub fn fit(request: Request, boundary: &str, context_budget: usize) -> Request {
+    let max_tokens = u32::try_from(context::answer(context_budget, &request)).unwrap_or(u32::MAX);
+    let request = Request { max_tokens, ..request };
+    let room = context::room(context_budget, &request);
+    // Most prompts fit as they are.
+    if context::tokens(&request.user) <= room {
+        return request;
+    }
+    Request { user: context::render(&request.pieces, boundary, room), ..request }
 }
 
 fn call_of(completion: &Completion) -> Call {
