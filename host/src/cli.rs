@@ -9,6 +9,7 @@ mod out;
 mod completions;
 mod doctor;
 mod failure;
+mod role;
 mod run;
 mod shell;
 mod show;
@@ -62,6 +63,9 @@ enum Command {
     /// Install, inspect, call and write skills
     #[command(subcommand)]
     Skill(skill::Skill),
+    /// Show and override the prompts of the roles
+    #[command(subcommand)]
+    Role(role::RoleCommand),
     /// Show what a run did, step by step
     Trace(trace::Trace),
     /// Check the home, the configuration, the store and every skill
@@ -92,6 +96,7 @@ pub fn main() -> ExitCode {
         Command::Run(command) => command.execute(shared),
         Command::Shell(command) => command.execute(shared),
         Command::Skill(command) => command.execute(shared),
+        Command::Role(command) => command.execute(shared),
         Command::Trace(command) => command.execute(shared),
         Command::Doctor(command) => command.execute(shared),
         Command::Completions(command) => {

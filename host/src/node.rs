@@ -5,26 +5,15 @@ pub mod output;
 pub mod planner;
 pub mod retrieval;
 pub mod reviewer;
+pub mod role;
 pub mod worker;
+
+pub use self::role::{RoleError, built_in_prompt, prompt_of};
 
 use crate::context;
 use crate::graph::step::{Call, StepResult};
 use crate::llm::prompt::Pieces;
 use crate::llm::{Completion, LlmError, Request, Role};
-
-/// The prompt of `role` that is compiled in; `roles/NAME.md` in the home takes its place.
-pub fn built_in_prompt(role: Role) -> &'static str {
-    match role {
-        Role::Planner => include_str!("../../roles/planner.md"),
-        Role::Reviewer => include_str!("../../roles/reviewer.md"),
-        Role::Worker => include_str!("../../roles/worker.md"),
-        Role::Summarizer => include_str!("../../roles/summarizer.md"),
-        Role::Router => include_str!("../../roles/router.md"),
-        Role::Reasoner => include_str!("../../roles/reasoner.md"),
-        Role::Actor => include_str!("../../roles/actor.md"),
-        Role::Titler => include_str!("../../roles/titler.md"),
-    }
-}
 
 /// The call of `role`, with the pieces of its column out of `all`.
 fn request(role: Role, system: &str, all: &Pieces, boundary: &str) -> Request {

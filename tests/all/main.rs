@@ -14,6 +14,7 @@ mod install;
 mod lab;
 mod manifest;
 mod modes;
+mod roles;
 mod runs;
 mod shell;
 mod shell_docs;

@@ -1,12 +1,13 @@
 //! `kiso doctor`: looks at everything that a run needs, and says what to do about what is wrong.
 
 use super::show::{Show, size};
-use super::{Exit, Failure, Shared, block_on};
+use super::{Exit, Failure, Shared, block_on, role};
 use crate::config::Config;
 use crate::drive::Models;
 use crate::exec::Exec;
 use crate::home::Home;
 use crate::llm::Role;
+use crate::node::role::{override_of, override_path, strays};
 use crate::skill::{Quiet, Skills};
 use crate::store::Store;
 use serde_json::json;
@@ -30,15 +31,17 @@ impl Doctor {
         report.check("clock", clock().map(|now| ((), now)));
         let store = report.check("store", open_store(&home));
         for role in Role::ALL {
-            let path = home.roles_dir().join(format!("{role}.md"));
-            if path.exists() {
-                let read = std::fs::read_to_string(&path)
-                    .map(|_| ((), format!("{} overrides the built-in prompt", path.display())));
-                report.check(
-                    &format!("role {role}"),
-                    read.map_err(|e| Failure::new(Exit::Config, format!("{}: {e}", path.display()))),
-                );
+            match override_of(&home, role) {
+                Ok(None) => {}
+                Ok(Some(_)) => {
+                    let text = format!("{} overrides the built-in prompt", override_path(&home, role).display());
+                    report.check(&format!("role {role}"), Ok(((), text)));
+                }
+                Err(error) => drop(report.check::<()>(&format!("role {role}"), Err(error.into()))),
             }
+        }
+        for stray in strays(&home) {
+            report.check::<()>("roles", Err(role::stray(&stray)));
         }
         if let Some(config) = &config {
             let models = Models::open(config).map_err(Failure::from);
