@@ -134,6 +134,24 @@ fn a_role_that_is_none_is_wrong_use() {
     home.kiso(&["role"]).exit(2);
 }
 
+/// The commands of the page, typed as they stand there.
+#[test]
+fn the_commands_of_the_page_work() {
+    let home = Home::new();
+    let page = std::fs::read_to_string(root().join("docs/how-it-works.md")).unwrap();
+    let lines: Vec<&str> = page.lines().filter(|line| line.starts_with("kiso role ")).collect();
+    assert_eq!(lines.len(), 5);
+    let bin = PathBuf::from(home.command(&[]).get_program()).parent().unwrap().to_owned();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    for line in lines {
+        let mut shell = std::process::Command::new("sh");
+        let output = shell.args(["-ec", line]).env("PATH", &path).env("KISO_HOME", home.path()).output().unwrap();
+        assert!(output.status.success(), "{line}: {output:?}");
+    }
+    let kept = home.path().join("roles/planner.md.old");
+    assert_eq!(std::fs::read_to_string(kept).unwrap(), built_in_prompt(Role::Planner));
+}
+
 /// What is documented is what the program does: the table in the page is the one that it selects by.
 #[test]
 fn the_page_has_the_table_of_who_is_told_what() {

@@ -170,7 +170,7 @@ pub const TABLE: [Row; Piece::ALL.len()] = {
         row(Directive,        "What this turn is to achieve",               [Yes,    N,       N,     N,         N,     N,       N,    N], 500),
         row(Goal,             "Goal of the whole plan",                     [Writes, Yes,     Part,  N,         N,     Yes,     N,    N], 700),
         row(Task,             "Current task",                               [N,      Yes,     Yes,   N,         N,     Yes,     N,    N], 2_500),
-        row(Expect,           "What is expected of it",                     [N,      Yes,     Part,  N,         N,     N,       N,    N], 700),
+        row(Expect,           "What is expected of it",                     [N,      Yes,     Part,  N,         N,     Yes,     N,    N], 700),
         row(Transcript,       "Action Conversation Transcript",             [N,      Yes,     N,     N,         N,     N,       N,    N], 6_000),
         row(Output,           "Its output",                                 [N,      Yes,     N,     N,         N,     N,       N,    N], 6_000),
         row(Brief,            "Your brief",                                 [N,      N,       N,     N,         N,     Writes,  Yes,  N], 4_000),

@@ -98,7 +98,7 @@ const COLUMNS: [(Role, &str); 8] = [
     (Role::Worker, "facts summary messages goal evidence task expect"),
     (Role::Summarizer, "summary compress consolidate"),
     (Role::Router, "tail categories new_message"),
-    (Role::Reasoner, "skill_environment plan readiness evidence reasoning_lane feedback goal task"),
+    (Role::Reasoner, "skill_environment plan readiness evidence reasoning_lane feedback goal task expect"),
     (Role::Actor, "brief"),
     (Role::Titler, "exchange"),
 ];
