@@ -48,6 +48,10 @@ const LAST_MESSAGES: usize = 2;
 /// A first round takes each piece down to this part of its cap, so that every one keeps something.
 const FLOOR: usize = 8;
 
+/// What a second round leaves of the last messages, in tokens, while it takes all of the other pieces: enough to see
+/// what a message such as "and now as a chart" follows up on.
+const FOLLOW_UP: usize = 120;
+
 /// The part of a context that may be used, in tenths; the rest is for what the estimate gets wrong.
 const USABLE: usize = 9;
 
@@ -137,11 +141,13 @@ impl Section {
         };
     }
 
-    /// The size below which the first round does not go.
-    fn floor(&self) -> usize {
-        match self.row.piece {
-            Piece::Messages => self.body.last(LAST_MESSAGES, self.row.cap),
-            _ => self.row.cap / FLOOR,
+    /// The size below which the piece does not go in this round, from 0.
+    fn floor(&self, round: usize) -> usize {
+        match (round, self.row.piece) {
+            (0, Piece::Messages) => self.body.last(LAST_MESSAGES, self.row.cap),
+            (0, _) => self.row.cap / FLOOR,
+            (1, Piece::Messages | Piece::Tail) => FOLLOW_UP,
+            _ => 0,
         }
     }
 
@@ -165,13 +171,12 @@ fn least(piece: Piece) -> usize {
 
 fn shrink(sections: &mut [Section], budget: usize) {
     let mut total: usize = sections.iter().map(Section::tokens).sum();
-    for last_round in [false, true] {
+    for round in 0..3 {
         for piece in SHRINK {
             let Some(excess) = total.checked_sub(budget).filter(|excess| *excess > 0) else { return };
             let Some(section) = sections.iter_mut().find(|section| section.row.piece == piece) else { continue };
             let before = section.tokens();
-            let floor = if last_round { 0 } else { section.floor() };
-            section.shorten(excess, floor);
+            section.shorten(excess, section.floor(round));
             total -= before - section.tokens();
         }
     }

@@ -281,6 +281,11 @@ proptest! {
         }
     }
 
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
     #[test]
     fn the_budget_is_kept(
         sizes in proptest::collection::vec((0..6usize, 0..900usize), Piece::ALL.len()), budget in 0..30_000usize
@@ -360,12 +365,17 @@ fn what_is_never_cut_is_what_the_work_is_about() {
     assert_eq!(kept, expected.iter().collect::<Vec<_>>());
 }
 
-/// A context of four thousand tokens: the planner still sees what it is asked, and something of everything else.
+/// Where there is little room, the planner still sees what it is asked, and something of everything else.
 #[test]
 fn a_small_context_keeps_something_of_everything() {
     let prompt = render(&select(Role::Planner, &sized(&[(5, 300); Piece::ALL.len()])), BOUNDARY, 6_000);
     assert!(tokens(&prompt) <= 6_000 && tokens(&prompt) > 5_000, "{}", tokens(&prompt));
     assert!(!prompt.contains("no room"), "{prompt}");
+    // With hardly any room the last messages outlive the background, as the new one may follow up on them.
+    let pieces = select(Role::Planner, &sized(&[(5, 300); Piece::ALL.len()]));
+    let least = tokens(&render(&pieces, BOUNDARY, 0));
+    let prompt = render(&pieces, BOUNDARY, least + 130);
+    assert!(has(&prompt, "M-messages") && !has(&prompt, "M-facts") && !has(&prompt, "M-skills"), "{prompt}");
     let prompt = render(&select(Role::Reviewer, &sized(&[(5, 3_000); Piece::ALL.len()])), BOUNDARY, 0);
     assert!(prompt.contains("## Its output\n<<<3f9c2b7d51e8a604\n(left out: no room)\n"), "{prompt}");
 }
