@@ -10,6 +10,7 @@ mod completions;
 mod config;
 mod doctor;
 mod failure;
+mod role;
 mod run;
 mod shell;
 mod show;
@@ -63,6 +64,9 @@ enum Command {
     /// Install, inspect, call and write skills
     #[command(subcommand)]
     Skill(skill::Skill),
+    /// Show and override the prompts of the roles
+    #[command(subcommand)]
+    Role(role::RoleCommand),
     /// Show what a run did, step by step
     Trace(trace::Trace),
     /// Show and check the configuration; ready-made providers of models
@@ -96,6 +100,7 @@ pub fn main() -> ExitCode {
         Command::Run(command) => command.execute(shared),
         Command::Shell(command) => command.execute(shared),
         Command::Skill(command) => command.execute(shared),
+        Command::Role(command) => command.execute(shared),
         Command::Trace(command) => command.execute(shared),
         Command::Config(command) => command.execute(shared),
         Command::Doctor(command) => command.execute(shared),

@@ -22,7 +22,8 @@ use crate::graph::step::{Event, IllegalResult, PlanAsk, ReviewAsk, Step, StepRes
 use crate::home::{Home, SessionName};
 use crate::llm::prompt::{ChatMessage, Pieces};
 use crate::llm::{Request, Role};
-use crate::node::{output, planner, retrieval, reviewer, worker};
+use crate::node::role::check_prompts;
+use crate::node::{RoleError, output, planner, prompt_of, retrieval, reviewer, worker};
 use crate::secret::{SecretValue, Secrets};
 use crate::skill;
 use crate::store::{MessageRole, RunId, RunStatus, Store, StoreError};
@@ -46,6 +47,8 @@ pub enum DriveError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Home(#[from] crate::home::HomeError),
+    #[error(transparent)]
+    Role(#[from] RoleError),
     #[error("the run took a step that its graph does not allow; this is a mistake in kiso: {0}")]
     Illegal(#[from] IllegalResult),
     #[error("an event could not be written down: {0}")]
@@ -83,6 +86,7 @@ impl Drive {
         secrets: Secrets,
         listener: &mut dyn Listener,
     ) -> Result<(RunId, Outcome), DriveError> {
+        check_prompts(&self.home)?;
         let (mut run, mut log, earlier) = self.begin(session, message, caller).await?;
         listener.begun(&log.id);
         let mut at_work =
@@ -138,10 +142,8 @@ impl Drive {
         Ok((Run::new(spec), Log { store: self.store.clone(), id, seq: 0 }, earlier))
     }
 
-    fn system_prompt(&self, role: Role) -> String {
-        // An override that cannot be read is as if it were not there; `kiso doctor` says so.
-        let path = self.home.roles_dir().join(format!("{role}.md"));
-        std::fs::read_to_string(path).unwrap_or_else(|_| crate::node::built_in_prompt(role).to_owned())
+    fn system_prompt(&self, role: Role) -> Result<String, DriveError> {
+        Ok(prompt_of(&self.home, role)?)
     }
 }
 
@@ -186,7 +188,7 @@ impl AtWork<'_> {
             messages: Some(self.earlier.clone()),
             ..Pieces::default()
         };
-        let system = self.drive.system_prompt(Role::Planner);
+        let system = self.drive.system_prompt(Role::Planner)?;
         let request = self.clean(planner::request(&system, &given, run, ask, &boundary()))?;
         let model = self.drive.models.of(Role::Planner);
         let mut talk = |text: &str| listener.token(Role::Planner, text);
@@ -222,7 +224,7 @@ impl AtWork<'_> {
         let (mut report, call) = match brief.task.kind {
             TaskKind::Msg => {
                 let given = Pieces { messages: Some(self.earlier.clone()), ..Pieces::default() };
-                let system = self.drive.system_prompt(Role::Worker);
+                let system = self.drive.system_prompt(Role::Worker)?;
                 let request = self.clean(worker::request(&system, &given, brief, &boundary()))?;
                 let model = self.drive.models.of(worker::model_role(&brief.task));
                 let mut sink = |text: &str| listener.token(Role::Worker, text);
@@ -242,7 +244,7 @@ impl AtWork<'_> {
     }
 
     async fn review(&self, run: &Run, ask: &ReviewAsk) -> Result<StepResult, DriveError> {
-        let system = self.drive.system_prompt(Role::Reviewer);
+        let system = self.drive.system_prompt(Role::Reviewer)?;
         let request = self.clean(reviewer::request(&system, run, ask, &boundary()))?;
         let model = self.drive.models.of(Role::Reviewer);
         Ok(reviewer::call(model, &request, &self.drive.tools, &run.spec().limits).await)

@@ -5,26 +5,15 @@ pub mod output;
 pub mod planner;
 pub mod retrieval;
 pub mod reviewer;
+pub mod role;
 pub mod worker;
+
+pub use self::role::{RoleError, built_in_prompt, prompt_of};
 
 use crate::context;
 use crate::graph::step::{Call, StepResult};
 use crate::llm::prompt::Pieces;
 use crate::llm::{Completion, LlmError, Request, Role};
-
-/// The prompt of `role` that is compiled in; `roles/NAME.md` in the home takes its place.
-pub fn built_in_prompt(role: Role) -> &'static str {
-    match role {
-        Role::Planner => include_str!("../../roles/planner.md"),
-        Role::Reviewer => include_str!("../../roles/reviewer.md"),
-        Role::Worker => include_str!("../../roles/worker.md"),
-        Role::Summarizer => include_str!("../../roles/summarizer.md"),
-        Role::Router => include_str!("../../roles/router.md"),
-        Role::Reasoner => include_str!("../../roles/reasoner.md"),
-        Role::Actor => include_str!("../../roles/actor.md"),
-        Role::Titler => include_str!("../../roles/titler.md"),
-    }
-}
 
 /// The call of `role`, with the pieces of its column out of `all`.
 fn request(role: Role, system: &str, all: &Pieces, boundary: &str) -> Request {
@@ -40,8 +29,21 @@ fn request(role: Role, system: &str, all: &Pieces, boundary: &str) -> Request {
         Role::Summarizer => (Some(0.2), 2_048),
         Role::Titler => (Some(0.2), 64),
     };
-    let user = context::render(&pieces, boundary);
+    let user = context::render(&pieces, boundary, usize::MAX);
     Request { pieces, temperature, max_tokens, ..Request::new(role, system.to_owned(), user) }
+}
+
+/// `request`, complete with its tools and turns, for a model whose context has `context_budget` tokens: the answer
+/// leaves room for the question, and the pieces share what is left.
+pub fn fit(request: Request, boundary: &str, context_budget: usize) -> Request {
+    let max_tokens = u32::try_from(context::answer(context_budget, &request)).unwrap_or(u32::MAX);
+    let request = Request { max_tokens, ..request };
+    let room = context::room(context_budget, &request);
+    // Most prompts fit as they are.
+    if context::tokens(&request.user) <= room {
+        return request;
+    }
+    Request { user: context::render(&request.pieces, boundary, room), ..request }
 }
 
 fn call_of(completion: &Completion) -> Call {

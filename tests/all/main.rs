@@ -17,6 +17,7 @@ mod manifest;
 mod model_server;
 mod models;
 mod modes;
+mod roles;
 mod runs;
 mod shell;
 mod shell_docs;

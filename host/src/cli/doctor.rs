@@ -1,13 +1,14 @@
 //! `kiso doctor`: looks at everything that a run needs, and says what to do about what is wrong.
 
 use super::show::{Show, printable, size};
-use super::{Exit, Failure, Shared, block_on};
+use super::{Exit, Failure, Shared, block_on, role};
 use crate::config::Config;
 use crate::drive::{Models, Opened};
 use crate::exec::Exec;
 use crate::home::Home;
 use crate::llm::Role;
 use crate::llm::probe::{Capability, probe};
+use crate::node::role::{override_of, override_path, strays};
 use crate::skill::{Quiet, Skills};
 use crate::store::Store;
 use serde_json::{Value, json};
@@ -35,15 +36,17 @@ impl Doctor {
         report.check("clock", clock().map(|now| ((), now)));
         let store = report.check("store", open_store(&home));
         for role in Role::ALL {
-            let path = home.roles_dir().join(format!("{role}.md"));
-            if path.exists() {
-                let read = std::fs::read_to_string(&path)
-                    .map(|_| ((), format!("{} overrides the built-in prompt", path.display())));
-                report.check(
-                    &format!("role {role}"),
-                    read.map_err(|e| Failure::new(Exit::Config, format!("{}: {e}", path.display()))),
-                );
+            match override_of(&home, role) {
+                Ok(None) => {}
+                Ok(Some(_)) => {
+                    let text = format!("{} overrides the built-in prompt", override_path(&home, role).display());
+                    report.check(&format!("role {role}"), Ok(((), text)));
+                }
+                Err(error) => drop(report.check::<()>(&format!("role {role}"), Err(error.into()))),
             }
+        }
+        for stray in strays(&home) {
+            report.check::<()>("roles", Err(role::stray(&stray)));
         }
         if let Some(config) = &config {
             let models = Models::open(config, super::environment).map_err(Failure::from);

@@ -3,6 +3,7 @@
 use super::show::printable;
 use crate::drive::{DriveError, ModelError};
 use crate::home::{HomeError, ImportError, NameError};
+use crate::node::RoleError;
 use crate::skill::{Blame, SkillError};
 use crate::store::StoreError;
 use crate::{config::ConfigError, store};
@@ -99,6 +100,12 @@ impl From<ModelError> for Failure {
     }
 }
 
+impl From<RoleError> for Failure {
+    fn from(error: RoleError) -> Self {
+        Self::new(Exit::Config, error.to_string())
+    }
+}
+
 impl From<NameError> for Failure {
     fn from(error: NameError) -> Self {
         Self::new(Exit::Usage, error.to_string())
@@ -135,6 +142,7 @@ impl From<DriveError> for Failure {
         match error {
             DriveError::Store(error) => error.into(),
             DriveError::Home(error) => error.into(),
+            DriveError::Role(error) => error.into(),
             other => Self::new(Exit::Failed, other.to_string()),
         }
     }

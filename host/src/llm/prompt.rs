@@ -29,6 +29,7 @@ pub struct Pieces {
     /// The last messages, oldest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<ChatMessage>>,
+    /// What was learned, those first that matter most: the last ones go where not all have room.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,7 +93,7 @@ pub struct Pieces {
     /// Messages that are to become part of a summary, oldest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compress: Option<Vec<ChatMessage>>,
-    /// Facts that are to become fewer.
+    /// Facts that are to become fewer, oldest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consolidate: Option<Vec<String>>,
     /// The first messages of a session that has no title.
