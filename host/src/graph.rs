@@ -18,9 +18,12 @@ pub mod limits;
 pub mod outcome;
 pub mod plan;
 mod redact;
+pub mod reflection;
 pub mod report;
+pub mod route;
 pub mod run;
 pub mod step;
+pub mod summary;
 pub mod verdict;
 
 use std::fmt;
