@@ -17,6 +17,7 @@ mod fields;
 pub mod lane;
 pub mod limits;
 pub mod outcome;
+pub mod pill;
 pub mod plan;
 mod redact;
 pub mod reflection;
@@ -26,6 +27,7 @@ pub mod route;
 pub mod run;
 pub mod step;
 pub mod summary;
+pub mod tags;
 pub mod teb;
 pub mod verdict;
 
