@@ -93,7 +93,7 @@ impl<'a> Fields<'a> {
                 Some(text) if text.chars().nth(length).is_some() => {
                     self.wrong(&path, format!("has {} characters, at most {length} are allowed", text.chars().count()));
                 }
-                Some(text) if text.is_empty() => {}
+                Some("") => {}
                 Some(text) => texts.push(text.to_owned()),
             }
         }

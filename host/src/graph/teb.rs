@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn a_ready_task_needs_no_model() {
         let mut done = TaskReport::new(task(TaskKind::Exec, "ls"), TaskStatus::Done, "\n a.csv\nb.csv");
-        done.files = ["a", "b", "a"].map(|path| file(path)).into();
+        done.files = ["a", "b", "a"].map(file).into();
         let mut failed = TaskReport::new(task(TaskKind::Exec, "cat c"), TaskStatus::Failed, "");
         failed.exit_code = Some(1);
         let mut chart = task(TaskKind::Skill, "skill chart");

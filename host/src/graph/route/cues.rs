@@ -12,6 +12,8 @@ struct Heard {
     raw: String,
     /// Its words, with one space before, between and after them.
     words: String,
+    /// Whether the message goes on after what was heard.
+    cut: bool,
 }
 
 impl Heard {
@@ -24,7 +26,7 @@ impl Heard {
             words.push_str(word);
             words.push(' ');
         }
-        Self { raw, words }
+        Self { raw, words, cut: head.len() < message.len() }
     }
 
     fn has(&self, phrase: &str) -> bool {
@@ -53,7 +55,7 @@ impl Heard {
     fn at_most(&self, words: usize) -> bool {
         let spaced = self.words.split_whitespace().filter(|word| !word.contains(unspaced)).count();
         let others = self.raw.chars().filter(|&c| unspaced(c)).count();
-        spaced + others / 2 <= words
+        !self.cut && spaced + others / 2 <= words
     }
 }
 
@@ -122,29 +124,31 @@ const TOOL_WORDS: &str = "
     comput*, sum, summar*, count*, number*, many, total*, data, table*, csv, json, pdf, image*, picture*, page*,
     website*, url*, link*, mail*, email*, messag*, server*, log, logs, error*, fail*, wrong, broken, status,
     next, left, task*, plan*, skill*, tool*, command*, script*, test*, deploy*, updat*, chang*, fix*, check*,
-    compar*, analy*, monitor*, version*, stock*, score*, my, me, our, we, us, this, that, these, those, it, its,
+    compar*, analy*, monitor*, version*, stock*, score*,
+    tonight, week*, happen*, going, doing, working, not, you, my, me, our, we, us, this, that, these, those, it, its,
     here, said, above, attach*, last, previous, mine, disk*, memory, secret*, password*, key, token*,
     führ*, erstell*, schreib*, mach*, bau*, such*, finde*, hol*, lad*, öffne*, lies*, lese*, datei*, ordner*,
     verzeichnis*, wandl*, übersetz*, zeichne*, zeig*, lösch*, entfern*, sende*, schick*, speicher*, merk*,
     erinner*, heute*, morgen, gestern, jetzt, aktuell*, neueste*, wetter*, nachricht*, preis*, kost*, uhr*,
     datum*, berechn*, rechne*, summ*, zähl*, wie viel*, wieviel*, tabelle*, bild*, seite*, fehler*, falsch*,
     kaputt*, aufgabe*, prüf*, vergleich*, änder*, mein*, unser*, wir, mir die, dies*, das hier, hier, letzte*,
-    daten, passwort*,
+    daten, passwort*, passier*, gescheh*, los, nicht,
     ejecut*, crea, crear, escrib*, haz, hacer un*, busca*, encuentr*, descarg*, abre*, abrir, lee, leer,
     archivo*, carpeta*, fichero*, directorio*, conviert*, traduc*, dibuj*, gráfic*, muestr*, borr*, elimin*,
     envi*, guard*, recuerd*, hoy, mañana, ayer, ahora, actual*, último*, última*, tiempo, clima, noticia*,
     precio*, cuest*, hora, fecha, calcul*, cuánt*, datos, tabla*, imagen*, página*, falla*, tarea*, compr*,
-    compar*, mi, mis, nuestr*, esto, este, esta, eso, ese, esa, aquí, contraseña*,
+    compar*, mi, mis, nuestr*, esto, este, esta, eso, ese, esa, aquí, contraseña*, pasa, pasando, pasó, no,
     exécut*, lance*, crée*, créer, écri*, fais, faire un*, cherche*, trouv*, télécharg*, ouvr*, lis, lire,
     fichier*, dossier*, répertoire*, conver*, tradui*, dessin*, graphique*, montre*, affiche*, supprim*, envoi*,
     envoy*, enregistr*, souvien*, rappel*, aujourd*, demain, hier, maintenant, actuel*, dernier*, dernière*,
     météo, nouvelle*, prix, coût*, coute, heure*, calcul*, combien, données, tableau*, imag*, erreur*, tâche*,
-    vérif*, compar*, mon, ma, mes, notre, nos, ceci, cela, ça marche, ce, cet, cette, ces, ici, mot de passe,
+    vérif*, compar*, mon, ma, mes, notre, nos, ceci, cela, ça marche, ce, cet, cette, ces, ici,
+    mot de passe, pas, passe,
     запус*, выполн*, созда*, напиш*, сдела*, собер*, найд*, поищ*, поиск*, скача*, откро*, прочит*, прочт*,
     файл*, папк*, каталог*, конверт*, перевед*, нарису*, график*, покаж*, удал*, отправ*, сохран*, запомн*,
     напомн*, сегодня, завтра, вчера, сейчас, текущ*, последн*, погод*, новост*, цен*, стои*, врем*, дат*,
-    посчита*, вычисл*, сколько, данн*, таблиц*, картин*, страниц*, ошибк*, не работает, задач*, провер*, сравн*,
-    мой, моя, мое, мои, моем, наш*, это, этот, эта, этого, здесь, тут, парол*,
+    посчита*, вычисл*, сколько, данн*, таблиц*, картин*, страниц*, ошибк*, задач*, провер*, сравн*,
+    мой, моя, мое, мои, моем, наш*, это, этот, эта, этого, здесь, тут, парол*, происход*, случил*, не,
     ファイル, フォルダ, 検索, 調べ, 探, 作成, 作っ, 書い, 書き, 実行, 計算, 天気, 今日, 明日, 昨日, 今, 現在,
     最新, 最近, ニュース, 保存, 削除, 消し, 送, 開い, 読ん, 読み, ダウンロード, グラフ, 画像, 表示, 見せ, 予定,
     覚え, 変換, 翻訳, 私, 僕, 俺, これ, それ, あれ, この, その, あの, ここ, いくら, いくつ, 何時, 何日, エラー,
@@ -217,7 +221,7 @@ const REFERRING: &str = "
     it, its, that, this, those, these, them, they, again, same, previous, above, before, earlier, instead,
     other one, first one, second one, third one, last one, another one, too, what about, how about, go on,
     continue, more, you said, shorter, longer, in detail,
-    es, das, diese*, jene*, nochmal, noch einmal, noch mal, gleiche*, dasselbe, vorige*, stattdessen,
+    das, diese*, jene*, nochmal, noch einmal, noch mal, gleiche*, dasselbe, vorige*, stattdessen,
     und was ist mit, weiter, mehr, ihn, davon, damit, dazu, daraus, kürzer, länger, oben,
     eso, esto, ese, esa, esos, esas, lo, otra vez, de nuevo, mismo, misma, anterior, también, y qué tal,
     continúa, sigue, más,
@@ -346,6 +350,16 @@ mod tests {
                 "What is a monad?",
                 "Hello, what is photosynthesis?",
                 "What's entropy?",
+                "Why is grass green?",
+                "How does a transistor work?",
+                "Danke!",
+                "Hallo, was ist ein Monoid?",
+                "Wie funktioniert ein Transistor?",
+                "¿Cómo funciona un transistor?",
+                "Pourquoi les feuilles sont-elles vertes ?",
+                "Почему трава зелёная?",
+                "Как работает транзистор?",
+                "モナドって何？",
                 "Explain recursion.",
                 "What is the difference between TCP and UDP?",
                 "Who are you?",
@@ -404,7 +418,32 @@ mod tests {
                 "このファイルとは何ですか？",
                 "画像を作って",
                 "Hvad er en monade?",
+                "Was ist los?",
+                "¿Qué es lo que pasa?",
+                "Что происходит?",
+                "Hi, can you book a flight?",
+                "Hello, our build is red",
+                "thanks, now do the rest",
+                "What is happening in Berlin tonight?",
+                "What are you working on?",
+                "What is running?",
+                "How do I look today?",
+                "Explain it again",
+                "Tell me about yesterday",
+                "What is my workspace",
+                "What is Ada's number?",
+                "what is example.org",
+                "Was ist passiert?",
+                "Warum ist der Server langsam?",
+                "¿Por qué no funciona mi programa?",
+                "Pourquoi ça ne marche pas ?",
+                "Почему не работает сайт?",
+                "Объясни этот код",
+                "Спасибо, удали файл",
+                "こんにちは、ファイルを探して",
+                "このコードを説明して",
                 &format!("what is {}", "a ".repeat(40)),
+                &format!("what is {} and delete all", "a".repeat(5_000)),
             ],
         );
     }
@@ -435,6 +474,7 @@ mod tests {
             &[
                 "Draw a chart of sales.csv",
                 "Search news about Rust",
+                "¿Qué es la fotosíntesis?",
                 "What is photosynthesis?",
                 "",
                 "Fetch the first ten lines of data.csv, sort them, plot them, and send me a long report about it please now",
@@ -478,6 +518,9 @@ mod tests {
                 "draw a chart",
                 "I can't remember the word",
                 "What do we use?",
+                "Why do people say that I like tea?",
+                "list the files we made",
+                "Ich suche ein Restaurant",
                 "Wie ist das Wetter?",
                 "",
             ],
