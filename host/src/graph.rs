@@ -10,6 +10,7 @@
 //! A [`run::Run`] says what to do next, the driver does it and hands the result back. Nodes decide nothing about the
 //! way: every edge is in [`edge`].
 
+pub mod banner;
 pub mod brief;
 pub mod estimate;
 mod extract;
@@ -17,11 +18,18 @@ mod fields;
 pub mod lane;
 pub mod limits;
 pub mod outcome;
+pub mod pill;
 pub mod plan;
 mod redact;
+pub mod reflection;
+pub mod repeat;
 pub mod report;
+pub mod route;
 pub mod run;
 pub mod step;
+pub mod summary;
+pub mod tags;
+pub mod teb;
 pub mod verdict;
 
 use std::fmt;

@@ -69,8 +69,50 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A list of at most `max` texts of at most `length` characters each; blank ones are left out, and a single text
+    /// counts as a list of one.
+    pub(super) fn texts(&mut self, key: &str, max: usize, length: usize) -> Vec<String> {
+        let items = match self.get(key) {
+            None => return Vec::new(),
+            Some(Value::Array(items)) => items.as_slice(),
+            Some(one @ Value::String(_)) => std::slice::from_ref(one),
+            Some(other) => {
+                self.wrong(key, format!("must be a list of strings, not {}", kind_of(other)));
+                return Vec::new();
+            }
+        };
+        if items.len() > max {
+            self.wrong(key, format!("has {} entries, at most {max} are allowed", items.len()));
+            return Vec::new();
+        }
+        let mut texts = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let path = format!("{key}[{index}]");
+            match item.as_str().map(str::trim) {
+                None => self.wrong(&path, format!("must be a string, not {}", kind_of(item))),
+                Some(text) if text.chars().nth(length).is_some() => {
+                    self.wrong(&path, format!("has {} characters, at most {length} are allowed", text.chars().count()));
+                }
+                Some("") => {}
+                Some(text) => texts.push(text.to_owned()),
+            }
+        }
+        texts
+    }
+
+    /// The fields of an object in this one.
+    pub(super) fn inside(&mut self, key: &str) -> Option<Fields<'_>> {
+        match self.get(key)? {
+            Value::Object(map) => Some(Fields::new(map, format!("{}{key}.", self.prefix), self.violations)),
+            other => {
+                self.wrong(key, format!("must be an object, not {}", kind_of(other)));
+                None
+            }
+        }
+    }
+
     /// Whether the field was given in a usable form, or is already in the list of what is wrong.
-    fn complained(&self, key: &str) -> bool {
+    pub(super) fn complained(&self, key: &str) -> bool {
         let path = format!("{}{key}", self.prefix);
         self.violations.iter().any(|violation| violation.path == path)
     }

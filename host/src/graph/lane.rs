@@ -1,6 +1,15 @@
 //! Lanes: the lists of messages that nodes read and write (seed 004, sections 2 and 4).
+//!
+//! The [`GraphLane`] is shared by all nodes. Planner and reasoning each have a [`NodeLane`], which begins as a copy of
+//! it; action has an [`ActionLane`] with its whole transcript. Lanes are typed: no text can pass for another kind.
+
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+
+use super::brief::clip;
+use super::reflection::Status;
+use super::summary;
 
 /// A tool that a model wants called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,4 +19,509 @@ pub struct ToolCall {
     pub name: String,
     /// JSON as the model wrote it, which may be none.
     pub args: String,
+}
+
+/// A context that nodes share; there is at most one of each kind in a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SharedKind {
+    /// What there is to work with. Retrieval refreshes it.
+    Environment,
+    /// What memory holds that bears on the goal. Retrieval refreshes it.
+    ObservationalMemory,
+    /// What the selected skills offer. The planner refreshes it.
+    SkillEnvironment,
+}
+
+impl SharedKind {
+    /// The name of seed 004, section 4.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Environment => "shared_context_environment",
+            Self::ObservationalMemory => "shared_context_observational_memory",
+            Self::SkillEnvironment => "shared_context_skill_environment",
+        }
+    }
+}
+
+/// A message of the graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "text", rename_all = "snake_case")]
+pub enum Entry {
+    User(String),
+    Assistant(String),
+    /// The brief that was handed to action.
+    Brief(String),
+    /// What action left behind.
+    Evidence(String),
+    /// Why the critic did not accept something. Praise is not written down.
+    Feedback(String),
+    Shared(SharedKind, String),
+}
+
+impl Entry {
+    pub fn text(&self) -> &str {
+        match self {
+            Self::User(text)
+            | Self::Assistant(text)
+            | Self::Brief(text)
+            | Self::Evidence(text)
+            | Self::Feedback(text)
+            | Self::Shared(_, text) => text,
+        }
+    }
+
+    /// The entry with a text of at most about [`MAX_TEXT`] characters.
+    fn clipped(mut self) -> Self {
+        match &mut self {
+            Self::User(text)
+            | Self::Assistant(text)
+            | Self::Brief(text)
+            | Self::Evidence(text)
+            | Self::Feedback(text)
+            | Self::Shared(_, text) => {
+                if text.len() > MAX_TEXT {
+                    *text = clip(text, MAX_TEXT);
+                }
+            }
+        }
+        self
+    }
+
+    fn shared_kind(&self) -> Option<SharedKind> {
+        match self {
+            Self::Shared(kind, _) => Some(*kind),
+            _ => None,
+        }
+    }
+}
+
+/// Entries of one lane. The lane is stored with every state of the run, and prompts show the last few anyway.
+pub const MAX_ENTRIES: usize = 64;
+
+/// Characters of one entry; the whole of a larger text stands in the scratchpad or in the task's report.
+pub const MAX_TEXT: usize = 16_000;
+
+/// The messages that all nodes share.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct GraphLane {
+    entries: Vec<Entry>,
+}
+
+impl GraphLane {
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The shared context of this kind.
+    pub fn shared(&self, kind: SharedKind) -> Option<&str> {
+        self.entries.iter().find(|entry| entry.shared_kind() == Some(kind)).map(Entry::text)
+    }
+
+    /// Puts `text` in the place of the shared context of this kind. Blank text takes it away.
+    pub fn refresh(&mut self, kind: SharedKind, text: impl Into<String>) {
+        let fresh = Entry::Shared(kind, text.into()).clipped();
+        let place = self.entries.iter().position(|entry| entry.shared_kind() == Some(kind));
+        match place {
+            _ if fresh.text().trim().is_empty() => self.entries.retain(|entry| entry.shared_kind() != Some(kind)),
+            Some(at) => self.entries[at] = fresh,
+            None => {
+                self.entries.push(fresh);
+                bound(&mut self.entries);
+            }
+        }
+    }
+
+    /// Adds a message. A shared context replaces the one of its kind, and a brief replaces one that nothing has
+    /// followed, because it was written anew before action began.
+    pub fn push(&mut self, entry: Entry) {
+        match entry {
+            Entry::Shared(kind, text) => self.refresh(kind, text),
+            Entry::Brief(_) if matches!(self.entries.last(), Some(Entry::Brief(_))) => {
+                self.entries.pop();
+                self.entries.push(entry.clipped());
+            }
+            entry => {
+                self.entries.push(entry.clipped());
+                bound(&mut self.entries);
+            }
+        }
+    }
+}
+
+/// Takes the least needed entries out of a lane that is too long: the oldest evidence first, then the oldest of the
+/// rest. Shared contexts stay; there are three at most. So does the last entry, which is what is going on.
+fn bound(entries: &mut Vec<Entry>) {
+    while entries.len() > MAX_ENTRIES {
+        let older = &entries[..entries.len() - 1];
+        let evidence = older.iter().position(|entry| matches!(entry, Entry::Evidence(_)));
+        let other = || older.iter().position(|entry| !matches!(entry, Entry::User(_) | Entry::Shared(..)));
+        let user = || older.iter().position(|entry| entry.shared_kind().is_none());
+        let Some(at) = evidence.or_else(other).or_else(user) else {
+            return;
+        };
+        entries.remove(at);
+    }
+}
+
+/// What one node remembers of the run: the graph lane as it was when the node first ran, and its own messages since.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeLane {
+    entries: Vec<Entry>,
+    /// Whether the node sees what the user wrote; the planner works from the goal instead. `None` before first use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    users: Option<bool>,
+}
+
+impl NodeLane {
+    /// Copies the graph lane on first use, without its user messages unless `users`. Later calls do nothing.
+    pub fn seed(&mut self, from: &GraphLane, users: bool) {
+        if self.users.is_some() {
+            return;
+        }
+        self.users = Some(users);
+        let seen = from.entries.iter().filter(|entry| users || !matches!(entry, Entry::User(_)));
+        // Before what the node has said already, if it spoke before it was seeded.
+        self.entries.splice(..0, seen.cloned());
+        bound(&mut self.entries);
+    }
+
+    /// Adds a message of the node's own.
+    pub fn push(&mut self, entry: Entry) {
+        self.entries.push(entry.clipped());
+        bound(&mut self.entries);
+    }
+
+    /// The node's history beside a prompt that shows `fresh`: shared contexts that stand there in a newer form are left
+    /// out, and so are user messages for a node that does not see them.
+    pub fn replay<'a>(&'a self, fresh: &'a GraphLane) -> impl Iterator<Item = &'a Entry> {
+        self.entries.iter().filter(|entry| match entry {
+            Entry::Shared(kind, _) => fresh.shared(*kind).is_none(),
+            Entry::User(_) => self.users.unwrap_or(false),
+            _ => true,
+        })
+    }
+}
+
+/// A message of the action loop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ActionTurn {
+    /// What the actor said and wants called.
+    Assistant {
+        text: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<ToolCall>,
+    },
+    /// The result of a call, by its id.
+    Tool { id: String, name: String, text: String, status: Status },
+    /// The host's note on a batch.
+    Reflection { text: String },
+    /// Stands where older turns were; the source is archived under `reference`, a key without `ref:`.
+    Summary { reference: String, text: String },
+}
+
+impl ActionTurn {
+    /// The turn as the critic and the summarizer read it.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Assistant { text, calls } => {
+                let mut said = format!("Assistant: {}", text.trim());
+                for call in calls {
+                    said.push_str(&format!("\ncalls {} {}", call.name, call.args.trim()));
+                }
+                said
+            }
+            Self::Tool { name, text, status, .. } => format!("Tool {name} [{}]: {text}", status.name()),
+            Self::Reflection { text } => text.clone(),
+            Self::Summary { reference, text } => summary::render(reference, text),
+        }
+    }
+
+    fn is_summary(&self) -> bool {
+        matches!(self, Self::Summary { .. })
+    }
+
+    /// Whether a new exchange begins here.
+    fn opens(&self) -> bool {
+        matches!(self, Self::Assistant { .. } | Self::Summary { .. })
+    }
+}
+
+/// Exchanges at the end of the action lane that are never compressed: the model goes on from them.
+pub const KEPT_EXCHANGES: usize = 2;
+
+/// A range that cannot be replaced by a summary.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadRange {
+    #[error("turns {start}..{end} are not in a lane of {length} turns")]
+    Outside { start: usize, end: usize, length: usize },
+    #[error("turns {start}..{end} split an exchange")]
+    Split { start: usize, end: usize },
+    #[error("turns {start}..{end} contain a summary")]
+    Summary { start: usize, end: usize },
+}
+
+/// The transcript of the action loop.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ActionLane {
+    turns: Vec<ActionTurn>,
+}
+
+impl ActionLane {
+    pub fn turns(&self) -> &[ActionTurn] {
+        &self.turns
+    }
+
+    /// Adds a turn. Results follow the turn that called for them; texts have passed the output guard.
+    pub fn push(&mut self, turn: ActionTurn) {
+        self.turns.push(turn);
+    }
+
+    /// The whole lane, one text a turn, for the critic ("Action Conversation Transcript").
+    pub fn transcript(&self) -> Vec<String> {
+        self.turns.iter().map(ActionTurn::text).collect()
+    }
+
+    /// What the lane takes of a prompt; `count` is the estimate for the model that will read it.
+    pub fn tokens(&self, count: impl Fn(&str) -> usize) -> usize {
+        self.turns.iter().map(|turn| count(&turn.text())).sum()
+    }
+
+    /// The turns that a summary may replace next: the first that are not summarised yet, in whole exchanges, so that a
+    /// result is never separated from its call. The last `keep` exchanges stay, and never fewer than
+    /// [`KEPT_EXCHANGES`]. Empty if there is nothing to compress.
+    pub fn compressible(&self, keep: usize) -> Range<usize> {
+        let assistants = self.turns.iter().enumerate().filter(|(_, turn)| matches!(turn, ActionTurn::Assistant { .. }));
+        let kept = assistants.rev().nth(keep.max(KEPT_EXCHANGES) - 1);
+        let Some((limit, _)) = kept else {
+            return 0..0;
+        };
+        let Some(start) = self.turns[..limit].iter().position(|turn| !turn.is_summary()) else {
+            return 0..0;
+        };
+        let length = self.turns[start..limit].iter().position(ActionTurn::is_summary).unwrap_or(limit - start);
+        start..start + length
+    }
+
+    /// The texts of a range, as they are archived and summarised. Nothing if it is not in the lane.
+    pub fn source(&self, range: Range<usize>) -> Vec<String> {
+        self.turns.get(range).unwrap_or_default().iter().map(ActionTurn::text).collect()
+    }
+
+    /// Puts one summary in the place of a range that [`Self::compressible`] gave. `reference` is the key of the
+    /// archived source, without `ref:`. The lane is as it was after an error.
+    pub fn replace(&mut self, range: Range<usize>, reference: String, text: String) -> Result<(), BadRange> {
+        let Range { start, end } = range;
+        let length = self.turns.len();
+        let Some(replaced) = self.turns.get(start..end).filter(|turns| !turns.is_empty()) else {
+            return Err(BadRange::Outside { start, end, length });
+        };
+        if replaced.iter().any(ActionTurn::is_summary) {
+            return Err(BadRange::Summary { start, end });
+        }
+        let whole = |at: usize| at == 0 || at == length || self.turns[at].opens() || self.turns[at - 1].is_summary();
+        if !whole(start) || !whole(end) {
+            return Err(BadRange::Split { start, end });
+        }
+        self.turns.splice(start..end, [ActionTurn::Summary { reference, text }]);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn evidence(n: usize) -> Entry {
+        Entry::Evidence(format!("e{n}"))
+    }
+
+    #[test]
+    fn shared_contexts_are_replaced_where_they_stand() {
+        let mut lane = GraphLane::default();
+        lane.refresh(SharedKind::Environment, "old");
+        lane.push(Entry::User("hi".to_owned()));
+        lane.push(Entry::Shared(SharedKind::Environment, "new".to_owned()));
+        lane.refresh(SharedKind::ObservationalMemory, "m");
+        assert_eq!(lane.entries()[0], Entry::Shared(SharedKind::Environment, "new".to_owned()));
+        assert_eq!(lane.entries().len(), 3);
+        lane.refresh(SharedKind::ObservationalMemory, " ");
+        assert_eq!(lane.shared(SharedKind::ObservationalMemory), None);
+        assert_eq!(lane.shared(SharedKind::Environment), Some("new"));
+    }
+
+    #[test]
+    fn a_brief_written_anew_replaces_the_one_before() {
+        let mut lane = GraphLane::default();
+        lane.push(Entry::Brief("1".to_owned()));
+        lane.push(Entry::Brief("2".to_owned()));
+        lane.push(evidence(0));
+        lane.push(Entry::Brief("3".to_owned()));
+        let texts: Vec<_> = lane.entries().iter().map(Entry::text).collect();
+        assert_eq!(texts, ["2", "e0", "3"]);
+    }
+
+    #[test]
+    fn the_oldest_evidence_goes_first() {
+        let mut lane = GraphLane::default();
+        lane.refresh(SharedKind::Environment, "env");
+        lane.push(Entry::User("hi".to_owned()));
+        lane.push(Entry::Feedback("no".to_owned()));
+        for n in 0..MAX_ENTRIES {
+            lane.push(evidence(n));
+        }
+        let texts: Vec<_> = lane.entries().iter().map(Entry::text).collect();
+        assert_eq!((texts.len(), &texts[..4]), (MAX_ENTRIES, &["env", "hi", "no", "e3"][..]));
+        lane.push(Entry::User("x".repeat(MAX_TEXT * 2)));
+        assert!(lane.entries().last().unwrap().text().len() < MAX_TEXT + 100);
+        for n in 0..MAX_ENTRIES {
+            lane.push(Entry::User(n.to_string()));
+        }
+        assert_eq!(lane.shared(SharedKind::Environment), Some("env"));
+        assert_eq!(lane.entries().len(), MAX_ENTRIES);
+    }
+
+    #[test]
+    fn a_node_is_seeded_once_and_replays_without_what_is_fresh() {
+        let mut graph = GraphLane::default();
+        graph.refresh(SharedKind::Environment, "env");
+        graph.refresh(SharedKind::SkillEnvironment, "skills");
+        graph.push(Entry::User("hi".to_owned()));
+        graph.push(Entry::Assistant("a".to_owned()));
+        let (mut planner, mut reasoning) = (NodeLane::default(), NodeLane::default());
+        planner.seed(&graph, false);
+        reasoning.seed(&graph, true);
+        graph.push(evidence(1));
+        graph.refresh(SharedKind::SkillEnvironment, "");
+        for lane in [&mut planner, &mut reasoning] {
+            lane.seed(&graph, true);
+            lane.push(Entry::Assistant("mine".to_owned()));
+        }
+        let texts = |lane: &NodeLane| lane.replay(&graph).map(|entry| entry.text().to_owned()).collect::<Vec<_>>();
+        assert_eq!(texts(&planner), ["skills", "a", "mine"]);
+        assert_eq!(texts(&reasoning), ["skills", "hi", "a", "mine"]);
+        let stored = serde_json::to_string(&planner).unwrap();
+        assert_eq!(serde_json::from_str::<NodeLane>(&stored).unwrap(), planner);
+    }
+
+    fn assistant(id: &str) -> ActionTurn {
+        let call = ToolCall { id: id.to_owned(), name: "fetch".to_owned(), args: "{}".to_owned() };
+        ActionTurn::Assistant { text: "I look.".to_owned(), calls: vec![call] }
+    }
+
+    fn tool(id: &str) -> ActionTurn {
+        let (id, name) = (id.to_owned(), "fetch".to_owned());
+        ActionTurn::Tool { id, name, text: "found".to_owned(), status: Status::Ok }
+    }
+
+    fn reflection() -> ActionTurn {
+        ActionTurn::Reflection { text: "[TOOL REFLECTION]".to_owned() }
+    }
+
+    fn summary(reference: &str) -> ActionTurn {
+        ActionTurn::Summary { reference: reference.to_owned(), text: "s".to_owned() }
+    }
+
+    fn lane(turns: impl IntoIterator<Item = ActionTurn>) -> ActionLane {
+        ActionLane { turns: turns.into_iter().collect() }
+    }
+
+    #[test]
+    fn the_transcript_is_whole() {
+        let lane = lane([summary("k"), assistant("1"), tool("1"), reflection()]);
+        let expected = [
+            "[CONVERSATION SUMMARY]\nSource archived at ref:k\ns",
+            "Assistant: I look.\ncalls fetch {}",
+            "Tool fetch [ok]: found",
+            "[TOOL REFLECTION]",
+        ];
+        assert_eq!(lane.transcript(), expected);
+        assert_eq!(lane.tokens(str::len), expected.concat().len());
+        let stored = serde_json::to_string(&lane).unwrap();
+        assert_eq!(serde_json::from_str::<ActionLane>(&stored).unwrap(), lane);
+    }
+
+    #[test]
+    fn old_exchanges_are_compressed_and_summaries_are_not() {
+        let exchange = |id| [assistant(id), tool(id), reflection()];
+        let mut lane = lane(["1", "2", "3", "4"].into_iter().flat_map(exchange));
+        assert_eq!(lane.compressible(0), 0..6);
+        assert_eq!(lane.compressible(3), 0..3);
+        assert_eq!(lane.compressible(9), 0..0);
+        assert_eq!(lane.replace(0..5, String::new(), String::new()), Err(BadRange::Split { start: 0, end: 5 }));
+        assert!(matches!(lane.replace(6..99, String::new(), String::new()), Err(BadRange::Outside { .. })));
+        lane.replace(0..6, "k".to_owned(), "s".to_owned()).unwrap();
+        assert_eq!(lane.turns()[0], summary("k"));
+        assert_eq!(lane.compressible(2), 0..0);
+        assert!(matches!(lane.replace(0..4, String::new(), String::new()), Err(BadRange::Summary { .. })));
+        exchange("5").into_iter().for_each(|turn| lane.push(turn));
+        assert_eq!(lane.compressible(2), 1..4);
+        assert!(!lane.source(1..4).iter().any(|text| summary::is_summary(text)));
+    }
+
+    proptest! {
+        /// However a lane came about: compressing it until nothing is left to compress ends, keeps every summary and the
+        /// last exchanges, and never parts a result from its call.
+        #[test]
+        fn compression_keeps_exchanges_whole(kinds in prop::collection::vec(0u8..8, 0..40), keep in 0usize..5) {
+            let mut lane = ActionLane::default();
+            for (n, kind) in kinds.iter().enumerate() {
+                lane.push(match kind {
+                    0..3 => assistant(&n.to_string()),
+                    3..6 => tool(&n.to_string()),
+                    6 => reflection(),
+                    _ => summary(&n.to_string()),
+                });
+            }
+            let before = lane.clone();
+            let mut seen = Vec::new();
+            for round in 0.. {
+                let range = lane.compressible(keep);
+                if range.is_empty() {
+                    break;
+                }
+                prop_assert!(round < 50);
+                seen.extend(lane.source(range.clone()));
+                prop_assert_eq!(lane.replace(range, format!("new-{round}"), "s".to_owned()), Ok(()));
+            }
+            let kept = |lane: &ActionLane| -> Vec<String> {
+                let new = |turn: &&ActionTurn| !matches!(turn, ActionTurn::Summary { reference, .. } if reference.starts_with("new"));
+                lane.turns().iter().filter(new).map(ActionTurn::text).collect()
+            };
+            prop_assert_eq!(seen.len() + kept(&lane).len(), before.turns().len());
+            prop_assert!(before.transcript().ends_with(&kept(&lane)[kept(&lane).len().saturating_sub(1)..]));
+            let assistants = |lane: &ActionLane| lane.turns().iter().filter(|turn| matches!(turn, ActionTurn::Assistant { .. })).count();
+            prop_assert!(assistants(&lane) >= assistants(&before).min(keep.max(KEPT_EXCHANGES)));
+        }
+
+        /// A lane of any history has at most one context of a kind and is not longer than it may be.
+        #[test]
+        fn the_graph_lane_is_bounded(kinds in prop::collection::vec(0u8..9, 0..200)) {
+            let mut lane = GraphLane::default();
+            for (n, kind) in kinds.iter().enumerate() {
+                let text = n.to_string();
+                lane.push(match kind {
+                    0 => Entry::User(text),
+                    1 => Entry::Assistant(text),
+                    2 => Entry::Brief(text),
+                    3 => Entry::Feedback(text),
+                    4 => Entry::Shared(SharedKind::Environment, text),
+                    5 => Entry::Shared(SharedKind::ObservationalMemory, text),
+                    6 => Entry::Shared(SharedKind::SkillEnvironment, text),
+                    _ => Entry::Evidence(text),
+                });
+                prop_assert!(lane.entries().len() <= MAX_ENTRIES);
+                prop_assert!(lane.entries().iter().any(|entry| entry.text() == n.to_string()));
+            }
+            for kind in [SharedKind::Environment, SharedKind::ObservationalMemory, SharedKind::SkillEnvironment] {
+                prop_assert!(lane.entries().iter().filter(|entry| entry.shared_kind() == Some(kind)).count() <= 1);
+            }
+            let stored = serde_json::to_string(&lane).unwrap();
+            prop_assert_eq!(serde_json::from_str::<GraphLane>(&stored).unwrap(), lane);
+        }
+    }
 }

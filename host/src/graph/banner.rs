@@ -1,0 +1,379 @@
+//! The banners of a self-assessment (seed 003, "Step-Limit Status Contract"): one of three stands over the answer that
+//! is given at the step limit, and over no other answer.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What a self-assessment comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Banner {
+    Achieved,
+    PartiallyAchieved,
+    NotAchieved,
+}
+
+impl Banner {
+    pub const ALL: [Self; 3] = [Self::Achieved, Self::PartiallyAchieved, Self::NotAchieved];
+
+    /// The line as it is shown.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Achieved => "✅ GOAL ACHIEVED",
+            Self::PartiallyAchieved => "⚠ GOAL PARTIALLY ACHIEVED",
+            Self::NotAchieved => "❌ GOAL NOT ACHIEVED",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Achieved => "GOAL ACHIEVED",
+            Self::PartiallyAchieved => "GOAL PARTIALLY ACHIEVED",
+            Self::NotAchieved => "GOAL NOT ACHIEVED",
+        }
+    }
+}
+
+impl fmt::Display for Banner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+/// `text` without the banners that lead a line. A line that has nothing else goes as a whole.
+pub fn strip(text: &str) -> String {
+    let mut stripper = Stripper::default();
+    let mut out = stripper.push(text);
+    out.push_str(&stripper.finish());
+    out
+}
+
+/// Reads a self-assessment, and returns it as it is shown: the banner, an empty line, and the text without banners.
+///
+/// There must be exactly one banner. Where there is none, or more than one even if they agree, the goal counts as not
+/// achieved: an answer that does not keep to the form is no evidence of success.
+pub fn enforce(text: &str) -> (Banner, String) {
+    let mut stripper = Stripper::default();
+    let mut body = stripper.push(text);
+    let (rest, found) = stripper.end();
+    body.push_str(&rest);
+    let within_lines = Banner::ALL.into_iter().any(|banner| body.contains(banner.text()));
+    let banner = match found[..] {
+        [banner] if !within_lines => banner,
+        _ => Banner::NotAchieved,
+    };
+    let body = body.trim();
+    let shown = if body.is_empty() { banner.text().to_owned() } else { format!("{banner}\n\n{body}") };
+    (banner, shown)
+}
+
+/// Takes banners out of text that arrives in pieces. What may be the beginning of one is held back until that is
+/// known, which is never more than [`MAX_HEAD`] characters.
+#[derive(Debug, Default)]
+pub struct Stripper {
+    at: At,
+    /// The beginning of a line that may turn out to be a banner; only in [`At::Head`].
+    held: String,
+    /// Banners so far, at most [`MAX_FOUND`].
+    found: Vec<Banner>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+enum At {
+    /// Where a banner may begin: at the start of a line, or behind another banner.
+    #[default]
+    Head,
+    /// Within a line of text.
+    Line,
+    /// Right behind a banner, where its emphasis is closed.
+    Close,
+    /// Behind a banner and a space, before what may follow it in the line.
+    Gap,
+    /// In the line below one that was taken out, of which an empty one goes too.
+    Below,
+}
+
+/// Characters before the words of a banner: emphasis, a heading, a list's dash, an emoji.
+const MAX_DECORATION: usize = 16;
+
+/// Characters of a line after which it is no banner. The longest one has 23 besides its decoration and spaces.
+const MAX_HEAD: usize = 64;
+
+/// More banners than one are wrong already; they need not be counted to the last.
+const MAX_FOUND: usize = 8;
+
+impl Stripper {
+    /// Takes the next piece and returns the text that can be shown now.
+    pub fn push(&mut self, piece: &str) -> String {
+        let mut out = String::with_capacity(piece.len());
+        for c in piece.chars() {
+            self.take(c, &mut out);
+        }
+        out
+    }
+
+    /// The rest, once the text has ended.
+    pub fn finish(self) -> String {
+        self.end().0
+    }
+
+    fn end(mut self) -> (String, Vec<Banner>) {
+        if let Head::Banner(banner) = read(&self.held, true) {
+            self.note(banner);
+            self.held.clear();
+        }
+        (self.held, self.found)
+    }
+
+    fn take(&mut self, c: char, out: &mut String) {
+        match self.at {
+            At::Line => {
+                out.push(c);
+                if c == '\n' {
+                    self.at = At::Head;
+                }
+            }
+            At::Head => self.head(c, out),
+            At::Close | At::Gap if c == '\n' => self.at = At::Below,
+            At::Close if "*_~`:.!".contains(c) => {}
+            At::Gap if "-–—:|".contains(c) => {}
+            At::Close | At::Gap if c.is_whitespace() => self.at = At::Gap,
+            // Another banner may follow in the same line.
+            At::Close | At::Gap => {
+                self.at = At::Head;
+                self.head(c, out);
+            }
+            At::Below => {
+                self.at = At::Head;
+                if c != '\n' {
+                    self.head(c, out);
+                }
+            }
+        }
+    }
+
+    fn head(&mut self, c: char, out: &mut String) {
+        self.held.push(c);
+        match read(&self.held, false) {
+            Head::Open => {}
+            Head::Text => {
+                out.push_str(&self.held);
+                self.held.clear();
+                self.at = if c == '\n' { At::Head } else { At::Line };
+            }
+            Head::Banner(banner) => {
+                self.note(banner);
+                self.held.clear();
+                self.at = At::Close;
+                // What showed that the words had ended.
+                self.take(c, out);
+            }
+        }
+    }
+
+    fn note(&mut self, banner: Banner) {
+        if self.found.len() < MAX_FOUND {
+            self.found.push(banner);
+        }
+    }
+}
+
+/// What the beginning of a line is.
+enum Head {
+    /// It may become a banner.
+    Open,
+    /// It is text.
+    Text,
+    /// It is this banner, and one more character unless the text ended.
+    Banner(Banner),
+}
+
+/// Reads the beginning of a line. The words count in capitals only, or in any case behind an emoji: "Goal achieved" is
+/// what people write.
+fn read(held: &str, ended: bool) -> Head {
+    if held.chars().nth(MAX_HEAD).is_some() {
+        return Head::Text;
+    }
+    let words = held.trim_start_matches(decorates);
+    let decoration = &held[..held.len() - words.len()];
+    if decoration.chars().nth(MAX_DECORATION).is_some() {
+        return Head::Text;
+    }
+    let any_case = decoration.contains(is_emoji);
+    let mut open = false;
+    for banner in Banner::ALL {
+        match behind(words, banner.words(), any_case) {
+            Behind::Cut => open = true,
+            Behind::Rest(rest) if rest.is_empty() && !ended => open = true,
+            Behind::Rest(rest) if !rest.starts_with(char::is_alphanumeric) => return Head::Banner(banner),
+            Behind::Rest(_) | Behind::Other => {}
+        }
+    }
+    if open && !ended { Head::Open } else { Head::Text }
+}
+
+enum Behind<'a> {
+    /// The text ends before the phrase does.
+    Cut,
+    Rest(&'a str),
+    Other,
+}
+
+/// What follows `phrase` in `text`, where any run of spaces counts as one.
+fn behind<'a>(text: &'a str, phrase: &str, any_case: bool) -> Behind<'a> {
+    let mut rest = text;
+    for expected in phrase.chars() {
+        let Some(c) = rest.chars().next() else {
+            return Behind::Cut;
+        };
+        if expected == ' ' {
+            if !is_blank(c) {
+                return Behind::Other;
+            }
+            rest = rest.trim_start_matches(is_blank);
+        } else if c == expected || any_case && c.eq_ignore_ascii_case(&expected) {
+            rest = &rest[c.len_utf8()..];
+        } else {
+            return Behind::Other;
+        }
+    }
+    Behind::Rest(rest)
+}
+
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() && c != '\n'
+}
+
+fn decorates(c: char) -> bool {
+    is_blank(c) || "*_~`#>-+".contains(c) || is_emoji(c)
+}
+
+/// Pictographs, with the marks that choose their form and join them.
+fn is_emoji(c: char) -> bool {
+    matches!(c, '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{1f300}'..='\u{1faff}' | '\u{fe0e}' | '\u{fe0f}' | '\u{200d}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn banners_are_taken_out_of_normal_turns() {
+        for (text, expected) in [
+            ("✅ GOAL ACHIEVED\n\nThe file is there.", "The file is there."),
+            ("Done.\n✅ GOAL ACHIEVED", "Done.\n"),
+            ("**✅ GOAL ACHIEVED**\nDone.", "Done."),
+            ("## ⚠\u{fe0f} GOAL  PARTIALLY ACHIEVED:\nHalf.", "Half."),
+            ("⚠ GOAL PARTIALLY ACHIEVED - half of it", "half of it"),
+            ("GOAL NOT ACHIEVED. No file.", "No file."),
+            ("❌ Goal not achieved\r\nNo.", "No."),
+            ("❌ GOAL NOT ACHIEVED ✅ GOAL ACHIEVED\nWell.", "Well."),
+            ("**GOAL ACHIEVED:** **bold** rest", "**bold** rest"),
+            ("a\n> ✅ GOAL ACHIEVED\nb", "a\nb"),
+        ] {
+            assert_eq!(strip(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn ordinary_text_stays() {
+        for text in [
+            "",
+            "\n\n",
+            "Goal achieved: the file is there.",
+            "The banner says ✅ GOAL ACHIEVED when it is done.",
+            "GOAL ACHIEVEDLY",
+            "GOAL",
+            "✅ Done",
+            "✅ Goal",
+            "- a\n- b\n---\n# Title\n",
+            "\"GOAL ACHIEVED\" is a banner",
+            "**bold**\n    code\n\tGO",
+            "------------------------------------ GOAL ACHIEVED",
+        ] {
+            assert_eq!(strip(text), text);
+        }
+    }
+
+    #[test]
+    fn a_self_assessment_has_exactly_one() {
+        for (text, banner, shown) in [
+            ("✅ GOAL ACHIEVED\nAll done.", Banner::Achieved, "✅ GOAL ACHIEVED\n\nAll done."),
+            (
+                "I tried.\n\n**⚠️ GOAL PARTIALLY ACHIEVED**",
+                Banner::PartiallyAchieved,
+                "⚠ GOAL PARTIALLY ACHIEVED\n\nI tried.",
+            ),
+            ("GOAL NOT ACHIEVED", Banner::NotAchieved, "❌ GOAL NOT ACHIEVED"),
+            ("All done.", Banner::NotAchieved, "❌ GOAL NOT ACHIEVED\n\nAll done."),
+            ("", Banner::NotAchieved, "❌ GOAL NOT ACHIEVED"),
+            ("✅ GOAL ACHIEVED\nno:\n❌ GOAL NOT ACHIEVED", Banner::NotAchieved, "❌ GOAL NOT ACHIEVED\n\nno:"),
+            ("✅ GOAL ACHIEVED\nx\n✅ GOAL ACHIEVED", Banner::NotAchieved, "❌ GOAL NOT ACHIEVED\n\nx"),
+        ] {
+            assert_eq!(enforce(text), (banner, shown.to_owned()), "{text}");
+        }
+        let hidden = "✅ GOAL ACHIEVED\nthat is, ❌ GOAL NOT ACHIEVED";
+        assert_eq!(enforce(hidden).0, Banner::NotAchieved);
+    }
+
+    fn fragment() -> impl Strategy<Value = &'static str> {
+        prop::sample::select(vec![
+            "✅ ",
+            "⚠",
+            "\u{fe0f}",
+            "❌ ",
+            "GOAL ",
+            "GOAL",
+            " ",
+            "ACHIEVED",
+            "PARTIALLY ",
+            "NOT ",
+            "NOT",
+            "goal ",
+            "achieved",
+            "\n",
+            "**",
+            "- ",
+            "#",
+            ":",
+            ".",
+            "word ",
+            "ä",
+            "\r\n",
+            "✅ GOAL ACHIEVED",
+            "❌ GOAL NOT ACHIEVED\n",
+            "\n\n",
+        ])
+    }
+
+    proptest! {
+        /// However the text is cut into pieces, the same is shown; and after that there is nothing left to take out.
+        #[test]
+        fn pieces_show_the_same_as_the_whole(parts in prop::collection::vec(fragment(), 0..24), sizes in prop::collection::vec(1usize..9, 1..30)) {
+            let text = parts.concat();
+            let whole = strip(&text);
+            let mut stripper = Stripper::default();
+            let (mut shown, mut rest, mut sizes) = (String::new(), text.as_str(), sizes.into_iter().cycle());
+            while !rest.is_empty() {
+                let (piece, tail) = rest.split_at(rest.ceil_char_boundary(sizes.next().unwrap_or(1).min(rest.len())));
+                shown.push_str(&stripper.push(piece));
+                prop_assert!(stripper.held.chars().count() <= MAX_HEAD);
+                rest = tail;
+            }
+            shown.push_str(&stripper.finish());
+            prop_assert_eq!(&shown, &whole);
+            prop_assert_eq!(strip(&whole), whole);
+        }
+
+        /// What is shown at the step limit begins with the banner, and no other line does.
+        #[test]
+        fn one_banner_is_shown(parts in prop::collection::vec(fragment(), 0..24)) {
+            let (banner, shown) = enforce(&parts.concat());
+            let rest = shown.strip_prefix(banner.text());
+            prop_assert!(rest.is_some());
+            prop_assert_eq!(strip(rest.unwrap_or_default()), rest.unwrap_or_default());
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! What a batch of tool calls came to, in a form that the next step can rely on (seed 003, "Step Intersection
+//! Reflection"). The rules are the host's: a tool's own words appear in the finding only.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+/// First line of a note with reflections.
+pub const MARK: &str = "[TOOL REFLECTION]";
+
+/// Key in the scratchpad under which [`Ledger::text`] stands.
+pub const LEDGER_KEY: &str = "run_step_ledger";
+
+/// Most characters of a finding: what is to be read whole is in the result itself or behind its ref.
+const MAX_FINDING: usize = 200;
+
+/// Most characters of a tool's name, a hint or a ref in a reflection; a model can call a tool by any name.
+const MAX_NAME: usize = 120;
+
+/// A batch larger than this is noted by its first calls and a count.
+const MAX_NOTED: usize = 32;
+
+/// Entries that the ledger keeps (seed 003: a rolling ledger for continuity during one run).
+const MAX_LEDGER: usize = 12;
+
+/// How a tool call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It did what it was asked, and its whole result is in the lane.
+    Ok,
+    /// It did something, and the result in the lane is not all of it.
+    Partial,
+    /// It failed, or could not be called like that.
+    Error,
+    /// It was refused by policy, a limit or the user; calling it again changes nothing.
+    Blocked,
+}
+
+impl Status {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Partial => "partial",
+            Self::Error => "error",
+            Self::Blocked => "blocked",
+        }
+    }
+}
+
+/// The outcome of one tool call, as the host knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The tool that was called, which may be one that does not exist.
+    pub name: String,
+    pub status: Status,
+    /// What the model reads: the result, its preview, or the error's message.
+    pub text: String,
+    /// Of an error, such as `bad_arguments`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// Of an error: what would put it right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The key under which the whole result stands in the scratchpad, without `ref:`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived: Option<String>,
+}
+
+/// The code of a call that the host did not see the end of.
+pub const INTERRUPTED: &str = "interrupted";
+
+/// What one tool call means for the next step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reflection {
+    pub tool: String,
+    pub status: Status,
+    /// One line.
+    pub finding: String,
+    pub next_action: String,
+}
+
+impl Reflection {
+    /// Judges an outcome. A success whose result was archived is partial.
+    pub fn of(outcome: &Outcome) -> Self {
+        let status = match outcome.status {
+            Status::Ok if outcome.archived.is_some() => Status::Partial,
+            status => status,
+        };
+        Self {
+            tool: line(&outcome.name, MAX_NAME),
+            status,
+            finding: finding(outcome, status),
+            next_action: next_action(outcome, status),
+        }
+    }
+}
+
+fn finding(outcome: &Outcome, status: Status) -> String {
+    let text = match &outcome.code {
+        Some(code) if matches!(status, Status::Error | Status::Blocked) => format!("{code}: {}", head(&outcome.text)),
+        _ => head(&outcome.text).to_owned(),
+    };
+    match line(&text, MAX_FINDING) {
+        nothing if nothing.is_empty() => "no output".to_owned(),
+        finding => finding,
+    }
+}
+
+fn next_action(outcome: &Outcome, status: Status) -> String {
+    let archived = outcome.archived.as_deref().map(|key| line(key, MAX_NAME));
+    let hint = outcome.hint.as_deref().map(|hint| line(hint, MAX_NAME));
+    match (status, archived, hint) {
+        (Status::Ok, ..) => "go on".to_owned(),
+        (Status::Partial, Some(key), _) => format!("read ref:{key} if the part that is left out matters, else go on"),
+        (Status::Partial, None, _) => "ask for the missing part if it matters, else go on".to_owned(),
+        (Status::Blocked, _, Some(hint)) => format!("do not call it again; {hint}"),
+        (Status::Blocked, ..) => "do not call it again; go another way or ask the user".to_owned(),
+        (Status::Error, ..) if outcome.code.as_deref() == Some(INTERRUPTED) => {
+            "find out whether it took effect before calling it again".to_owned()
+        }
+        (Status::Error, _, Some(hint)) => format!("correct the call: {hint}"),
+        (Status::Error, ..) => "change the arguments or use another tool; do not repeat the same call".to_owned(),
+    }
+}
+
+/// The beginning of a text: a large result is not walked to its end for one line of it.
+fn head(text: &str) -> &str {
+    let text = text.trim_start();
+    &text[..text.floor_char_boundary(MAX_FINDING * 16)]
+}
+
+/// `text` in one line of at most `max` characters, without control characters and without the mark, so that a tool's
+/// words cannot pass for a note of the host.
+fn line(text: &str, max: usize) -> String {
+    let mut line = String::new();
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    let line = line.replace(MARK, "[…]");
+    match line.char_indices().nth(max) {
+        None => line,
+        Some(_) => {
+            let cut = line.char_indices().nth(max - 1).map_or(line.len(), |(at, _)| at);
+            format!("{}…", line[..cut].trim_end())
+        }
+    }
+}
+
+/// The note that the model reads before its next step: one JSON object a line.
+pub fn note(reflections: &[Reflection]) -> String {
+    let mut note = MARK.to_owned();
+    for reflection in reflections.iter().take(MAX_NOTED) {
+        note.push('\n');
+        note.push_str(&serde_json::to_string(reflection).expect("a reflection has only strings"));
+    }
+    if reflections.len() > MAX_NOTED {
+        let _ = write!(note, "\nand {} more calls", reflections.len() - MAX_NOTED);
+    }
+    note
+}
+
+/// The last reflections of a run, oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ledger {
+    entries: VecDeque<(u32, Reflection)>,
+}
+
+impl Ledger {
+    /// Adds what came of the step with this number, which counts the rounds of the action loop from 1.
+    pub fn record(&mut self, step: u32, reflections: &[Reflection]) {
+        // Of a batch larger than the ledger, only the end would stay.
+        for reflection in &reflections[reflections.len().saturating_sub(MAX_LEDGER)..] {
+            if self.entries.len() >= MAX_LEDGER {
+                self.entries.pop_front();
+            }
+            self.entries.push_back((step, reflection.clone()));
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// As it is stored under [`LEDGER_KEY`]: a line for each entry.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for (step, Reflection { tool, status, finding, next_action }) in &self.entries {
+            let _ = writeln!(text, "step {step}: {tool} [{}] {finding} | next: {next_action}", status.name());
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn outcome(status: Status, text: &str) -> Outcome {
+        Outcome { name: "fetch".to_owned(), status, text: text.to_owned(), code: None, hint: None, archived: None }
+    }
+
+    #[test]
+    fn the_next_action_follows_the_status() {
+        let ok = Reflection::of(&outcome(Status::Ok, " two\n lines "));
+        assert_eq!((ok.finding.as_str(), ok.next_action.as_str()), ("two lines", "go on"));
+        assert_eq!(Reflection::of(&outcome(Status::Ok, "")).finding, "no output");
+
+        let mut large = outcome(Status::Ok, "head");
+        large.archived = Some("tool-3".to_owned());
+        let large = Reflection::of(&large);
+        assert_eq!(large.status, Status::Partial);
+        assert!(large.next_action.starts_with("read ref:tool-3"), "{}", large.next_action);
+        assert!(Reflection::of(&outcome(Status::Partial, "x")).next_action.contains("missing part"));
+
+        let mut wrong = outcome(Status::Error, "url: is required");
+        assert!(Reflection::of(&wrong).next_action.contains("do not repeat"));
+        (wrong.code, wrong.hint) = (Some("bad_arguments".to_owned()), Some("give url".to_owned()));
+        let wrong = Reflection::of(&wrong);
+        assert_eq!(wrong.finding, "bad_arguments: url: is required");
+        assert_eq!(wrong.next_action, "correct the call: give url");
+
+        let mut cut = outcome(Status::Error, "the host stopped");
+        cut.code = Some(INTERRUPTED.to_owned());
+        assert!(Reflection::of(&cut).next_action.contains("took effect"));
+
+        let mut refused = outcome(Status::Blocked, "not granted");
+        assert!(Reflection::of(&refused).next_action.contains("ask the user"));
+        refused.hint = Some("ask for the grant".to_owned());
+        assert_eq!(Reflection::of(&refused).next_action, "do not call it again; ask for the grant");
+    }
+
+    #[test]
+    fn a_note_is_one_object_a_line() {
+        let reflection = Reflection::of(&outcome(Status::Ok, "a \"quoted\" word"));
+        let note = note(&[reflection.clone(), reflection.clone()]);
+        let mut lines = note.lines();
+        assert_eq!(lines.next(), Some(MARK));
+        for line in lines {
+            assert_eq!(serde_json::from_str::<Reflection>(line).unwrap(), reflection);
+        }
+        let many = super::note(&vec![reflection; 40]);
+        assert!(many.ends_with("and 8 more calls"), "{many}");
+    }
+
+    #[test]
+    fn the_ledger_keeps_the_last_twelve() {
+        let mut ledger = Ledger::default();
+        for step in 1..=20 {
+            ledger.record(step, &[Reflection::of(&outcome(Status::Ok, &format!("finding {step}")))]);
+        }
+        let text = ledger.text();
+        assert_eq!(text.lines().count(), 12);
+        assert!(text.starts_with("step 9: fetch [ok] finding 9 | next: go on\n"), "{text}");
+        ledger.record(21, &vec![Reflection::of(&outcome(Status::Ok, "x")); 100]);
+        assert!(ledger.text().lines().count() == 12 && !ledger.text().contains("step 20"));
+        let stored = serde_json::to_string(&ledger).unwrap();
+        assert_eq!(serde_json::from_str::<Ledger>(&stored).unwrap(), ledger);
+    }
+
+    proptest! {
+        /// Whatever a tool writes, it fills one short line and does not look like the host's note.
+        #[test]
+        fn a_tool_cannot_write_notes(text in "(\\PC|\n|\u{1b}|\\[TOOL REFLECTION\\]|\\[TOOL ){0,300}", name in "(\\PC|\n){0,200}") {
+            let mut outcome = outcome(Status::Error, &text);
+            (outcome.name, outcome.hint) = (name, Some(text));
+            let reflection = Reflection::of(&outcome);
+            prop_assert!(reflection.finding.chars().count() <= MAX_FINDING);
+            let note = note(&[reflection]);
+            prop_assert_eq!(note.lines().count(), 2);
+            prop_assert_eq!(note.matches(MARK).count(), 1);
+            let escapes = note.matches('\u{1b}').count();
+            prop_assert_eq!(escapes, 0);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Hashtags in a message (seed 003, phase 1): `#web` adds a category of tools. The text keeps them.
+
+use serde::{Deserialize, Serialize};
+
+/// Tags of one message; what follows them is text.
+pub const MAX_TAGS: usize = 8;
+
+/// Characters of a tag without its `#`; a longer word is no tag.
+const MAX_TAG: usize = 32;
+
+/// The tags of a message, in lower case, in order, each once.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Tags {
+    pub names: Vec<String>,
+}
+
+impl Tags {
+    /// Finds the tags in a text.
+    ///
+    /// A tag begins with a letter and goes on with letters, digits, `_` and `-`; before its `#` stands a space, an
+    /// opening bracket or quote, a comma, or nothing. So headings (`# Title`), issue numbers (`#12`) and the ends of
+    /// addresses are none. Colours (`#fff`, `#c0ffee`) are none either, and code is not searched.
+    pub fn of(text: &str) -> Self {
+        let mut tags = Self::default();
+        let mut fence: Option<&str> = None;
+        // Code spans may go on over the lines of a paragraph, so what stands between fences is searched as a whole.
+        let mut start = 0;
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            let end = at + line.len();
+            let mark = fence_mark(line);
+            match (fence, mark) {
+                (None, Some(mark)) => {
+                    tags.search(&text[start..at]);
+                    fence = Some(mark);
+                }
+                (Some(open), Some(mark)) if closes(line, open, mark) => {
+                    fence = None;
+                    start = end;
+                }
+                _ => {}
+            }
+            at = end;
+        }
+        if fence.is_none() {
+            tags.search(&text[start..]);
+        }
+        tags
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The categories among `known` that are named, as they are spelt there.
+    pub fn categories(&self, known: &[String]) -> Vec<String> {
+        let named = |category: &&String| {
+            let category = category.to_lowercase();
+            self.names.contains(&category)
+        };
+        known.iter().filter(named).cloned().collect()
+    }
+
+    /// Searches text without fences.
+    fn search(&mut self, text: &str) {
+        let mut at = 0;
+        while let Some(found) = text[at..].find(['`', '#']) {
+            at += found;
+            if text[at..].starts_with('`') {
+                at += code_span(&text[at..]);
+                continue;
+            }
+            let word = &text[at + 1..];
+            let end = word.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')).unwrap_or(word.len());
+            if text[..at].chars().next_back().is_none_or(opens) {
+                self.add(word[..end].trim_end_matches(['_', '-']));
+            }
+            at += 1 + end;
+        }
+    }
+
+    fn add(&mut self, word: &str) {
+        let letter = word.chars().next().is_some_and(char::is_alphabetic);
+        if !letter || word.chars().nth(MAX_TAG).is_some() || is_colour(word) || self.names.len() >= MAX_TAGS {
+            return;
+        }
+        let name = word.to_lowercase();
+        if !self.names.contains(&name) {
+            self.names.push(name);
+        }
+    }
+}
+
+fn opens(c: char) -> bool {
+    c.is_whitespace() || "([{\"'“‘«„,;、。（「".contains(c)
+}
+
+fn is_colour(word: &str) -> bool {
+    matches!(word.len(), 3 | 4 | 6 | 8) && word.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// How many bytes the code span at the beginning of `text` takes; of marks that nothing closes, only the marks.
+fn code_span(text: &str) -> usize {
+    let marks = text.len() - text.trim_start_matches('`').len();
+    let mut at = marks;
+    while let Some(found) = text[at..].find('`') {
+        at += found;
+        let run = text[at..].len() - text[at..].trim_start_matches('`').len();
+        at += run;
+        if run == marks {
+            return at;
+        }
+    }
+    marks
+}
+
+/// The run of marks with which a line opens or closes fenced code.
+fn fence_mark(line: &str) -> Option<&str> {
+    let text = line.trim_start_matches(' ');
+    if line.len() - text.len() > 3 {
+        return None;
+    }
+    ['`', '~'].into_iter().find_map(|mark| {
+        let run = text.len() - text.trim_start_matches(mark).len();
+        // A span of three backticks within a line is no fence.
+        (run >= 3 && !(mark == '`' && text[run..].contains('`'))).then(|| &text[..run])
+    })
+}
+
+fn closes(line: &str, open: &str, mark: &str) -> bool {
+    mark.starts_with(open) && line.trim() == mark
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tags(text: &str) -> Vec<String> {
+        Tags::of(text).names
+    }
+
+    #[test]
+    fn tags_are_found() {
+        assert_eq!(
+            tags("#Web find it (#data-science, #web) \"#notes_\"\n#längs"),
+            ["web", "data-science", "notes", "längs"]
+        );
+        assert_eq!(tags("plan #project2024: go #a"), ["project2024", "a"]);
+        assert_eq!(tags(&(0..20).map(|n| format!("#tag{n} ")).collect::<String>()).len(), MAX_TAGS);
+    }
+
+    #[test]
+    fn what_only_looks_like_one() {
+        for text in [
+            "# Title",
+            "## web",
+            "##web",
+            "fixes #12 and #12a",
+            "C# F#minor a#b",
+            "https://example.org/page#web http://#",
+            "color: #fff; #c0ffee #12345678",
+            "`#web` and ``a ` #web``",
+            "```\n#web\n```",
+            "~~~ sh\n#web\n```\n#web\n~~~~",
+            "```\n#web, never closed",
+            "a `span over\n#lines`",
+            "\\#web",
+            "#",
+            "#-",
+            "#_",
+            &format!("#{}", "x".repeat(33)),
+        ] {
+            assert_eq!(tags(text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_stands_around_code_is_searched() {
+        assert_eq!(tags("#one `x` #two\n```\n#no\n```\n#three ` #four"), ["one", "two", "three", "four"]);
+    }
+
+    #[test]
+    fn known_categories_are_named() {
+        let known = ["Web".to_owned(), "data".to_owned()];
+        assert_eq!(Tags::of("#web #moon").categories(&known), ["Web"]);
+    }
+
+    proptest! {
+        /// Any text is searched in bounds, and a tag is found again when it stands alone.
+        #[test]
+        fn any_text_is_searched(text in "[#`~\\PC\n a-c-]{0,60}") {
+            let names = tags(&text);
+            prop_assert!(names.len() <= MAX_TAGS);
+            for name in names {
+                prop_assert_eq!(tags(&format!("#{name}")), [name]);
+            }
+        }
+    }
+}
