@@ -11,6 +11,7 @@
 //! way: every edge is in [`edge`].
 
 pub mod brief;
+pub mod estimate;
 mod extract;
 mod fields;
 pub mod lane;

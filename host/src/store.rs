@@ -74,6 +74,7 @@ pub use summaries::Summary;
 pub use tasks::{TaskRow, TaskState};
 pub use usage::{Scope, Totals, UsageLine};
 pub use waiting::MAX_TAGS;
+pub(crate) use words::Words;
 
 use std::fs::OpenOptions;
 use std::ops::Deref;

@@ -9,6 +9,16 @@ const MAX_WORDS: usize = 24;
 /// Longest word that is looked for, in characters; what is longer is cut, and found as a prefix.
 const MAX_WORD: usize = 40;
 
+/// Words of three letters and more that say nothing about what a text is about. With one of them every row would match, and a
+/// short row that has it would seem to fit better than a long one that is meant.
+const FILLERS: &[&str] = &[
+    "the", "and", "for", "are", "was", "were", "who", "how", "what", "why", "when", "where", "which", "with", "from",
+    "that", "this", "these", "those", "have", "has", "had", "you", "your", "can", "could", "would", "should", "please",
+    "about", "into", "der", "die", "das", "und", "ist", "ein", "eine", "einen", "mit", "für", "wie", "wer", "wann",
+    "von", "den", "dem", "bitte", "los", "las", "que", "con", "por", "para", "una", "del", "cómo", "como", "cuál",
+    "les", "des", "une", "est", "pour", "dans", "avec", "qui", "quel", "что", "как", "это", "для", "где", "или", "кто",
+];
+
 /// A question as FTS5 wants it, in two strengths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Words(Vec<String>);
@@ -34,10 +44,10 @@ impl Words {
         self.joined(" AND ")
     }
 
-    /// Rows that have any of the words. Words of one or two letters match nearly everything, so they count only where
-    /// there are no others.
+    /// Rows that have any of the words. Words that stand in every text count only where there are no others.
     pub fn any(&self) -> String {
-        let telling: Vec<String> = self.0.iter().filter(|word| word.len() > 2).cloned().collect();
+        let telling: Vec<String> =
+            self.0.iter().filter(|word| word.len() > 2 && !FILLERS.contains(&word.as_str())).cloned().collect();
         if telling.is_empty() { self.joined(" OR ") } else { Words(telling).joined(" OR ") }
     }
 
