@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::graph::estimate::tokens;
 use crate::graph::plan::Violation;
 use crate::home::SessionName;
-use crate::store::{Store, StoreError, View};
+use crate::store::{MAX_ENTRY_BYTES, Store, StoreError, View};
 
 /// Where the steps of the run that is under way are kept.
 pub const LEDGER: &str = "run_step_ledger";
@@ -103,7 +103,9 @@ pub fn is_too_large(text: &str, limit_tokens: usize) -> bool {
     size > limit_tokens && !(is_archived(text) && size <= limit_tokens.saturating_mul(2))
 }
 
-/// Puts a text away under a new key, `STEM-1`, `STEM-2` …, and returns the key.
+/// Puts a text away under a new key, `STEM-1`, `STEM-2` …, and returns the key. Of a text that is larger than an entry may be
+/// ([`MAX_ENTRY_BYTES`]) head and tail are kept, with a note between them. [`StoreError::Quota`] means that what was saved by name
+/// fills the scratchpad.
 pub async fn put_away(
     store: &Store,
     session: &SessionName,
@@ -112,12 +114,30 @@ pub async fn put_away(
     at_ms: i64,
 ) -> Result<String, StoreError> {
     let session = session.clone();
+    let text = fit(text);
     let write = store.write(move |tx| {
         let key = format!("{stem}-{}", tx.scratchpad_last(&session, stem)? + 1);
         tx.scratchpad_put(&session, &key, &text, false, at_ms)?;
         Ok(key)
     });
     write.await
+}
+
+/// The text in as many bytes as an entry may have.
+fn fit(text: String) -> String {
+    const NOTE: usize = 80;
+    let max = MAX_ENTRY_BYTES as usize;
+    if text.len() <= max {
+        return text;
+    }
+    let (mut head, mut tail) = (max / 2, text.len() - (max / 2 - NOTE));
+    while !text.is_char_boundary(head) {
+        head -= 1;
+    }
+    while !text.is_char_boundary(tail) {
+        tail += 1;
+    }
+    format!("{}\n[… {} bytes left out: too large to keep …]\n{}", &text[..head], tail - head, &text[tail..])
 }
 
 /// Saves a text under a name, in the place of an older one.
@@ -378,6 +398,10 @@ mod tests {
         assert_eq!(args, Ok(json!({ "text": "gamma", "n": 1 })));
         let args = resolve(&store, &s, json!({ "text": "ref:tool-3" })).await.unwrap();
         assert!(args.unwrap_err()[0].to_string().contains("near: ref:tool-1, ref:tool-2"));
+        let huge = "é".repeat(MAX_ENTRY_BYTES as usize / 2) + "the end";
+        let key = put_away(&store, &s, "input", huge, 4).await.unwrap();
+        let kept = store.read_blocking(|view| view.scratchpad_get(&s, &key)).unwrap().unwrap();
+        assert!(kept.ends_with("the end") && kept.contains(" bytes left out: too large to keep"));
         store.close();
     }
 

@@ -109,8 +109,8 @@ impl Tx<'_> {
         self.make_room(session, bytes)?;
         let head: String = text.chars().take(HEAD).map(|c| if c.is_control() { ' ' } else { c }).collect();
         let mut insert = self.conn.prepare_cached(
-            "INSERT INTO scratchpad (num, session, key, named, bytes, at_ms, head, text)
-             VALUES ((SELECT coalesce(max(num), 0) + 1 FROM scratchpad), ?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "INSERT INTO scratchpad (session, key, named, bytes, at_ms, head, text)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?;
         insert.execute((session, key, named, bytes as i64, at_ms, head.trim(), text))?;
         Ok(())

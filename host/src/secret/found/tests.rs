@@ -38,6 +38,8 @@ fn credentials_are_found_and_named() {
             "aws secret access key: wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
             "secret=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
         ),
+        ("client_secret=abcd1234efgh", "secret=abcd1234efgh"),
+        ("la clave es abcd1234", "secret=abcd1234"),
         ("Mein Passwort ist hunter22", "password=hunter22"),
         ("Das Kennwort lautet „geheim 7“", "password=geheim 7"),
         ("API-Schlüssel: 1a2b3c4d5e6f", "api_key=1a2b3c4d5e6f"),
@@ -102,6 +104,10 @@ fn ordinary_texts_stay_as_they_are() {
         "パスワードを忘れました",
         "a bearer token is required",
         "AKIATOOSHORT",
+        "La clave: paciencia",
+        "the secret is patience",
+        "the secret of release v1.2.3-beta2",
+        "password: [secret password]",
     ] {
         assert_eq!(pairs(text), [""; 0], "{text}");
     }
