@@ -3,7 +3,7 @@
 use rusqlite::Row;
 
 use super::sessions::session_name;
-use super::words::Words;
+use super::words::{Words, grams};
 use super::{StoreError, Tx, View};
 use crate::home::SessionName;
 
@@ -83,11 +83,12 @@ impl Tx<'_> {
         }
         let session = fact.session.as_ref().map(|session| self.ensure_session(session, at_ms)).transpose()?;
         let mut insert = self.conn.prepare_cached(
-            "INSERT INTO facts (text, source, session, confidence, at_ms) VALUES (?1, ?2, ?3, ?4, ?5)
+            "INSERT INTO facts (text, source, session, confidence, at_ms, grams) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT (text) DO UPDATE SET confidence = max(confidence, excluded.confidence), at_ms = excluded.at_ms
              RETURNING id",
         )?;
-        let id = insert.query_row((text, &fact.source, session, fact.confidence.min(100), at_ms), |row| row.get(0))?;
+        let id = insert
+            .query_row((text, &fact.source, session, fact.confidence.min(100), at_ms, grams(text)), |row| row.get(0))?;
         // Walks over the index up to the limit, which is what a full table costs; below it this finds nothing.
         let mut weakest = self.conn.prepare_cached(
             "DELETE FROM facts WHERE id IN

@@ -4,7 +4,7 @@ use ring::digest::{SHA256, digest};
 use rusqlite::Row;
 
 use super::sessions::session_name;
-use super::words::Words;
+use super::words::{Words, grams};
 use super::{StoreError, Tx, View};
 use crate::home::SessionName;
 
@@ -60,10 +60,10 @@ impl Tx<'_> {
         }
         let session = session.map(|session| self.ensure_session(session, at_ms)).transpose()?;
         let mut insert = self.conn.prepare_cached(
-            "INSERT INTO memory_chunks (digest, source, session, at_ms, text) VALUES (?1, ?2, ?3, ?4, ?5)
+            "INSERT INTO memory_chunks (digest, source, session, at_ms, text, grams) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT (digest) DO NOTHING",
         )?;
-        Ok(insert.execute((digest_of(text).as_slice(), source, session, at_ms, text))? > 0)
+        Ok(insert.execute((digest_of(text).as_slice(), source, session, at_ms, text, grams(text)))? > 0)
     }
 
     /// Forgets a chunk; true if there was one of that id.

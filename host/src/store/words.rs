@@ -1,5 +1,8 @@
 //! Questions to the word indexes (FTS5). What a person or a model writes is never FTS syntax: it is taken apart into
 //! words, and each is quoted.
+//!
+//! Chinese and Japanese put no space between words, so FTS5 sees a whole sentence as one. Beside the text the indexes
+//! therefore have its [`grams`]: every two neighbouring characters of such runs.
 
 use std::fmt::Write as _;
 
@@ -21,14 +24,26 @@ const FILLERS: &[&str] = &[
 
 /// A question as FTS5 wants it, in two strengths.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Words(Vec<String>);
+pub(crate) struct Words(Vec<Word>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Word {
+    Plain(String),
+    /// A run of characters that has no spaces between its words.
+    Run(Vec<char>),
+}
 
 impl Words {
     /// The words of the text; none where it has no letter and no digit.
     pub fn of(text: &str) -> Option<Words> {
-        let mut words: Vec<String> = Vec::new();
-        for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-            let word: String = word.chars().take(MAX_WORD).flat_map(char::to_lowercase).collect();
+        let mut words: Vec<Word> = Vec::new();
+        for part in parts(text) {
+            let chars = part.chars().take(MAX_WORD);
+            let word = if part.starts_with(is_dense) {
+                Word::Run(chars.collect())
+            } else {
+                Word::Plain(chars.flat_map(char::to_lowercase).collect())
+            };
             if !words.contains(&word) {
                 words.push(word);
             }
@@ -41,26 +56,92 @@ impl Words {
 
     /// Rows that have all of the words, each perhaps as the beginning of a longer one.
     pub fn all(&self) -> String {
-        self.joined(" AND ")
+        joined(self.0.iter().map(Word::phrase), " AND ")
     }
 
     /// Rows that have any of the words. Words that stand in every text count only where there are no others.
     pub fn any(&self) -> String {
-        let telling: Vec<String> =
-            self.0.iter().filter(|word| word.len() > 2 && !FILLERS.contains(&word.as_str())).cloned().collect();
-        if telling.is_empty() { self.joined(" OR ") } else { Words(telling).joined(" OR ") }
+        let terms = || self.0.iter().flat_map(Word::terms).take(MAX_WORDS);
+        let telling: Vec<String> = terms().filter_map(|(term, telling)| telling.then_some(term)).collect();
+        if telling.is_empty() { joined(terms().map(|(term, _)| term), " OR ") } else { joined(telling, " OR ") }
+    }
+}
+
+impl Word {
+    /// The word as a whole.
+    fn phrase(&self) -> String {
+        match self {
+            // A lone letter as a prefix would match every word that begins with it.
+            Word::Plain(word) if word.chars().nth(1).is_none() => format!("\"{word}\""),
+            Word::Plain(word) => format!("\"{word}\"*"),
+            Word::Run(run) if run.len() == 1 => format!("\"{}\"*", run[0]),
+            Word::Run(run) => {
+                let pairs = run.windows(2).map(|pair| pair.iter().collect::<String>()).collect::<Vec<_>>();
+                format!("\"{}\"", pairs.join(" "))
+            }
+        }
     }
 
-    fn joined(&self, with: &str) -> String {
-        let mut query = String::new();
-        for (index, word) in self.0.iter().enumerate() {
-            let with = if index == 0 { "" } else { with };
-            // A lone letter as a prefix would match every word that begins with it.
-            let prefix = if word.chars().count() > 1 { "*" } else { "" };
-            let _ = write!(query, "{with}\"{word}\"{prefix}");
+    /// What may stand alone in a row that is about the same, and whether it says much.
+    fn terms(&self) -> Vec<(String, bool)> {
+        match self {
+            Word::Plain(word) => vec![(self.phrase(), word.len() > 2 && !FILLERS.contains(&word.as_str()))],
+            Word::Run(run) if run.len() == 1 => vec![(self.phrase(), true)],
+            Word::Run(run) => {
+                // Hiragana alone are particles and endings.
+                let telling = |pair: &[char]| pair.iter().any(|c| !('\u{3040}'..='\u{309f}').contains(c));
+                run.windows(2).map(|pair| (Word::Run(pair.to_vec()).phrase(), telling(pair))).collect()
+            }
         }
-        query
     }
+}
+
+fn joined(terms: impl IntoIterator<Item = String>, with: &str) -> String {
+    let mut query = String::new();
+    for (index, term) in terms.into_iter().enumerate() {
+        let _ = write!(query, "{}{term}", if index == 0 { "" } else { with });
+    }
+    query
+}
+
+/// The pairs of characters of every run without spaces, and what stands beside such a run in the same word; empty for
+/// most languages.
+pub(super) fn grams(text: &str) -> String {
+    let mut grams = String::new();
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.contains(is_dense)) {
+        for part in parts(word) {
+            let chars: Vec<char> = part.chars().collect();
+            if !part.starts_with(is_dense) || chars.len() == 1 {
+                let _ = write!(grams, "{part} ");
+                continue;
+            }
+            for pair in chars.windows(2) {
+                grams.extend(pair);
+                grams.push(' ');
+            }
+        }
+    }
+    grams
+}
+
+/// Words, cut where writing with spaces and writing without meet.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).flat_map(|word| {
+        let mut rest = word;
+        std::iter::from_fn(move || {
+            let dense = is_dense(rest.chars().next()?);
+            let end = rest.find(|c| is_dense(c) != dense).unwrap_or(rest.len());
+            let (part, after) = rest.split_at(end);
+            rest = after;
+            Some(part)
+        })
+    })
+}
+
+/// Whether the character belongs to a script that puts no space between words.
+fn is_dense(c: char) -> bool {
+    matches!(c, '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
+        | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{3ffff}')
 }
 
 #[cfg(test)]
@@ -75,15 +156,26 @@ mod tests {
             r#""rust"* AND "and"* AND "x" AND "near"* AND "wasi"* AND "col"* AND "umn"* AND "not"* AND "a""#
         );
         assert_eq!(Words::of("\"*()  - :"), None);
-        assert_eq!(Words::of("is it in Oslo").unwrap().any(), r#""oslo"*"#);
+        assert_eq!(Words::of("is the hotel in Oslo").unwrap().any(), r#""hotel"* OR "oslo"*"#);
         assert_eq!(Words::of("is it").unwrap().any(), r#""is"* OR "it"*"#);
+    }
+
+    #[test]
+    fn runs_without_spaces_are_taken_apart() {
+        let words = Words::of("東京のAPIは何").unwrap();
+        assert_eq!(words.all(), r#""東京 京の" AND "api"* AND "は何""#);
+        assert_eq!(words.any(), r#""東京" OR "京の" OR "api"* OR "は何""#);
+        assert_eq!(Words::of("車").unwrap().all(), r#""車"*"#);
+        assert_eq!(grams("plain text, ünïcode 12"), "");
+        assert_eq!(grams("see 東京のAPI now"), "東京 京の API ");
     }
 
     #[test]
     fn a_long_text_is_cut() {
         let text = (0..1_000).map(|n| format!("word{n} ")).collect::<String>();
         assert_eq!(Words::of(&text).unwrap().0.len(), MAX_WORDS);
-        assert_eq!(Words::of(&"x".repeat(1_000)).unwrap().0[0].len(), MAX_WORD);
+        assert_eq!(Words::of(&"x".repeat(1_000)).unwrap().all().len(), MAX_WORD + 3);
+        assert_eq!(Words::of(&"車".repeat(1_000)).unwrap().any().matches(" OR ").count(), MAX_WORDS - 1);
     }
 
     proptest::proptest! {

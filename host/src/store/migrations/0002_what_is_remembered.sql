@@ -33,6 +33,7 @@ CREATE INDEX tasks_in_order ON tasks (run, position, id);
 CREATE TABLE facts (
     id INTEGER PRIMARY KEY,
     text TEXT NOT NULL UNIQUE COLLATE NOCASE,
+    grams TEXT NOT NULL, -- pairs of characters of scripts without spaces, for the index
     source TEXT NOT NULL, -- "reviewer", "user", "summarizer" …
     session INTEGER REFERENCES sessions (id), -- where it was learned; none where several became one
     confidence INTEGER NOT NULL CHECK (confidence BETWEEN 0 AND 100), -- percent
@@ -46,31 +47,29 @@ CREATE TABLE memory_chunks (
     source TEXT NOT NULL,
     session INTEGER REFERENCES sessions (id),
     at_ms INTEGER NOT NULL,
-    text TEXT NOT NULL
+    text TEXT NOT NULL,
+    grams TEXT NOT NULL -- as in facts
 ) STRICT;
 
--- The indexes over the words hold no text of their own; triggers keep them in step with their tables.
+-- The indexes over the words hold no text of their own; triggers keep them in step with their tables, whose texts never
+-- change.
 CREATE VIRTUAL TABLE facts_words USING fts5 (
-    text, content = 'facts', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2', prefix = '2 3'
+    text, grams, content = 'facts', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2', prefix = '2 3'
 );
 CREATE TRIGGER facts_added AFTER INSERT ON facts BEGIN
-    INSERT INTO facts_words (rowid, text) VALUES (new.id, new.text);
+    INSERT INTO facts_words (rowid, text, grams) VALUES (new.id, new.text, new.grams);
 END;
 CREATE TRIGGER facts_removed AFTER DELETE ON facts BEGIN
-    INSERT INTO facts_words (facts_words, rowid, text) VALUES ('delete', old.id, old.text);
-END;
-CREATE TRIGGER facts_changed AFTER UPDATE OF text ON facts BEGIN
-    INSERT INTO facts_words (facts_words, rowid, text) VALUES ('delete', old.id, old.text);
-    INSERT INTO facts_words (rowid, text) VALUES (new.id, new.text);
+    INSERT INTO facts_words (facts_words, rowid, text, grams) VALUES ('delete', old.id, old.text, old.grams);
 END;
 CREATE VIRTUAL TABLE memory_words USING fts5 (
-    text, content = 'memory_chunks', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2', prefix = '2 3'
+    text, grams, content = 'memory_chunks', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2', prefix = '2 3'
 );
 CREATE TRIGGER memory_added AFTER INSERT ON memory_chunks BEGIN
-    INSERT INTO memory_words (rowid, text) VALUES (new.id, new.text);
+    INSERT INTO memory_words (rowid, text, grams) VALUES (new.id, new.text, new.grams);
 END;
 CREATE TRIGGER memory_removed AFTER DELETE ON memory_chunks BEGIN
-    INSERT INTO memory_words (memory_words, rowid, text) VALUES ('delete', old.id, old.text);
+    INSERT INTO memory_words (memory_words, rowid, text, grams) VALUES ('delete', old.id, old.text, old.grams);
 END;
 -- As the rest of the file: what is deleted leaves nothing behind, no words either.
 INSERT INTO facts_words (facts_words, rank) VALUES ('secure-delete', 1);

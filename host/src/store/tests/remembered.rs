@@ -166,9 +166,45 @@ fn chunks_are_kept_once_and_found_by_words() {
     assert_eq!(find("When is lunch, and who cooks?")[0], "Lunch");
     assert_eq!(find("NEAR(\"lunch"), ["Lunch"]);
     assert_eq!(find("?"), [""; 0]);
+    store.write_blocking(|tx| tx.add_chunk("東京の天気は晴れです。APIは使えます", "turn", None, 1)).unwrap();
+    for question in ["天気", "明日の東京", "api", "晴れ", "東"] {
+        assert_eq!(find(question).len(), 1, "{question}");
+    }
+    assert_eq!(find("大阪"), [""; 0]);
     let id = store.read_blocking(|view| view.find_chunks("lunch", 1)).unwrap()[0].id;
     assert!(store.write_blocking(move |tx| tx.delete_chunk(id)).unwrap());
     assert_eq!(find("lunch"), [""; 0]);
+}
+
+#[test]
+fn what_is_forgotten_leaves_no_word_in_the_file() {
+    let house = House::new();
+    let store = house.open();
+    let there = |word: &str| {
+        let bytes = fs::read(house.path()).unwrap();
+        bytes.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    let id = store
+        .write_blocking(|tx| {
+            tx.add_chunk("kept: Madagascar", "turn", None, 1)?;
+            tx.add_chunk("gone: Zanzibar", "turn", None, 1)?;
+            tx.scratchpad_put(&session("s"), "k", "gone: Zanzibar", true, 1)?;
+            tx.add_fact(&fact("Zanzibar is gone", 50), 1)
+        })
+        .unwrap();
+    store.close();
+    assert!(there("madagascar") && there("zanzibar"));
+    let store = house.open();
+    let chunk = store.read_blocking(|view| view.find_chunks("zanzibar", 1)).unwrap()[0].id;
+    store
+        .write_blocking(move |tx| {
+            assert!(tx.delete_chunk(chunk)? && tx.delete_fact(id)? && tx.scratchpad_delete(&session("s"), "k")?);
+            Ok(())
+        })
+        .unwrap();
+    store.close();
+    assert!(there("madagascar"));
+    assert!(!there("zanzibar"));
 }
 
 #[test]
