@@ -64,7 +64,7 @@ pub use events::Event;
 pub use facts::{Fact, MAX_FACT_BYTES, MAX_FACTS, NewFact};
 pub use id::{BadRunId, RunId};
 pub use kv::{MAX_KEY_BYTES, MAX_KEYS, MAX_SPACE_BYTES, MAX_VALUE_BYTES};
-pub use memory::{Chunk, MAX_CHUNK_BYTES};
+pub use memory::{Chunk, MAX_CHUNK_BYTES, MAX_CHUNKS};
 pub use published::{MAX_PUBLISHED, Published};
 pub use runs::{Run, RunLine, RunStatus};
 pub use scratchpad::{Entry, MAX_ENTRIES, MAX_ENTRY_BYTES, MAX_SCRATCHPAD_BYTES};

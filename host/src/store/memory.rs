@@ -11,6 +11,10 @@ use crate::home::SessionName;
 /// Longest chunk. What is longer is cut up before it gets here, so that a search gives passages and no documents.
 pub const MAX_CHUNK_BYTES: usize = 4_000;
 
+/// Passages that are kept, of all sessions: at most 400 MB with their index. Who saves something at every step does not fill
+/// the disk of a small machine.
+pub const MAX_CHUNKS: u64 = 200_000;
+
 /// A passage that is remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
@@ -44,7 +48,7 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Adds a chunk; false where the same text, but for case and space, is there already.
+    /// Adds a chunk, of which there may be [`MAX_CHUNKS`]; false where the same text, but for case and space, is there already.
     pub fn add_chunk(
         &self,
         text: &str,
@@ -58,12 +62,28 @@ impl Tx<'_> {
                 max: MAX_CHUNK_BYTES as u64,
             });
         }
+        self.check_room()?;
         let session = session.map(|session| self.ensure_session(session, at_ms)).transpose()?;
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO memory_chunks (digest, source, session, at_ms, text, grams) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT (digest) DO NOTHING",
         )?;
         Ok(insert.execute((digest_of(text).as_slice(), source, session, at_ms, text, grams(text)))? > 0)
+    }
+
+    fn check_room(&self) -> Result<(), StoreError> {
+        // Not less than there are, and found without counting; what was forgotten leaves gaps.
+        let mut span = self.conn.prepare_cached(
+            "SELECT coalesce((SELECT max(id) FROM memory_chunks) - (SELECT min(id) FROM memory_chunks) + 1, 0)",
+        )?;
+        let mut count: i64 = span.query_row((), |row| row.get(0))?;
+        if count.unsigned_abs() >= MAX_CHUNKS {
+            count = self.conn.query_row("SELECT count(*) FROM memory_chunks", (), |row| row.get(0))?;
+        }
+        if count.unsigned_abs() >= MAX_CHUNKS {
+            return Err(StoreError::Quota { what: "the memory has too many passages", max: MAX_CHUNKS });
+        }
+        Ok(())
     }
 
     /// Forgets a chunk; true if there was one of that id.

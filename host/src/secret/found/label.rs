@@ -154,7 +154,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || value.starts_with(['<', '$', '{', '[', '%', '*', '…', '('])
         || value.starts_with("...")
         || lower.starts_with("xxx")
-        || ["your_", "your-", "my_", "my-", "http://", "https://"].iter().any(|start| lower.starts_with(start))
+        || ["your_", "your-", "your.", "my_", "my-", "http://", "https://"].iter().any(|start| lower.starts_with(start))
         || value.contains(['(', '{', '<'])
         || value.contains("['")
         || value.contains("[\"")
@@ -184,6 +184,9 @@ fn matches(text: &str, label: &str) -> Option<usize> {
 /// Where the value stands that follows a label, if one does.
 fn value(text: &str, after: usize, kind: Kind, bearer: bool) -> Option<Range<usize>> {
     let (link, mut start) = link(text, after);
+    if link == Link::Beside && start == after {
+        return None;
+    }
     let rest = &text[start..];
     let open = rest.chars().next()?;
     let close = match open {
@@ -229,7 +232,7 @@ fn value(text: &str, after: usize, kind: Kind, bearer: bool) -> Option<Range<usi
 fn is_value(value: &str, kind: Kind, link: Link, quoted: bool, last_word: bool) -> bool {
     let length = value.chars().count();
     let lower = value.to_lowercase();
-    if length < 4 || is_placeholder(value) || value.contains("://") {
+    if length < 4 || is_placeholder(value) || value.contains("://") || value.contains("::") {
         return false;
     }
     if DESCRIPTIONS.iter().any(|word| lower.starts_with(word)) && link < Link::Sign {
@@ -252,7 +255,10 @@ fn is_value(value: &str, kind: Kind, link: Link, quoted: bool, last_word: bool) 
             (has_digit(value) || value.contains(['!', '@', '#', '$', '%', '^', '&', '*', '+'])) && !counts(value)
         }
         Link::Sign if quoted || has_digit(value) => quoted || !counts(value) || last_word,
-        Link::Sign => last_word && (length >= 6 || !value.chars().all(char::is_alphabetic)) && !is_path(value),
+        Link::Sign => {
+            let telling = length >= 6 || !value.chars().all(char::is_alphabetic);
+            last_word && telling && !is_path(value) && !is_compound(value)
+        }
     }
 }
 
@@ -264,6 +270,12 @@ fn has_digit(value: &str) -> bool {
 fn counts(value: &str) -> bool {
     let word = value.trim_start_matches(|c: char| c.is_ascii_digit());
     word.len() < value.len() && word.strip_prefix('-').is_some_and(|word| word.chars().all(char::is_alphabetic))
+}
+
+/// "percent-decoded"; of more than two words somebody makes a password.
+fn is_compound(value: &str) -> bool {
+    let word = |word: &str| !word.is_empty() && word.chars().all(char::is_lowercase);
+    value.split_once('-').is_some_and(|(one, other)| word(one) && word(other))
 }
 
 /// "list2.txt", "self.token", "docs/api.md".
@@ -279,7 +291,9 @@ fn link(text: &str, after: usize) -> (Link, usize) {
     let rest = &text[after..];
     // `"password": "…"`, **password**: …
     let unquoted = rest.trim_start_matches(['"', '\'', '`', '*', ' ', '\t']);
-    if let Some(value) = unquoted.strip_prefix([':', '=', '：', '＝', '—', '–']) {
+    let sign = unquoted.strip_prefix([':', '=', '：', '＝', '—', '–']);
+    // "passwd::name" is code.
+    if let Some(value) = sign.filter(|value| !value.starts_with(':')) {
         // ": =" of some languages, "->" of some people, ** that ends here.
         let value = value.trim_start_matches(['=', '>', '*', ' ', '\t']);
         return (Link::Sign, text.len() - value.len());

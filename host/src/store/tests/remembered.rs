@@ -177,6 +177,27 @@ fn chunks_are_kept_once_and_found_by_words() {
 }
 
 #[test]
+fn memory_has_an_end_and_gaps_do_not_count() {
+    let house = House::new();
+    let store = house.open();
+    let add = |text: &'static str| store.write_blocking(move |tx| tx.add_chunk(text, "turn", None, 1));
+    store
+        .write_blocking(|tx| {
+            tx.conn.execute(
+                "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ?1)
+                 INSERT INTO memory_chunks (id, digest, source, at_ms, text, grams) SELECT 2 * x, CAST(x AS BLOB), '', 1, '', '' FROM n",
+                [MAX_CHUNKS as i64 - 1],
+            )?;
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(add("the last one"), Ok(true));
+    assert!(matches!(add("one more"), Err(StoreError::Quota { max: MAX_CHUNKS, .. })));
+    assert!(store.write_blocking(|tx| tx.delete_chunk(2)).unwrap());
+    assert_eq!(add("one more"), Ok(true));
+}
+
+#[test]
 fn what_is_forgotten_leaves_no_word_in_the_file() {
     let house = House::new();
     let store = house.open();
