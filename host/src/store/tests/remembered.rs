@@ -177,6 +177,31 @@ fn chunks_are_kept_once_and_found_by_words() {
 }
 
 #[test]
+fn the_weakest_fact_makes_room_for_a_new_one() {
+    let house = House::new();
+    let store = house.open();
+    store
+        .write_blocking(|tx| {
+            tx.conn.execute(
+                "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ?1)
+                 INSERT INTO facts (text, grams, source, confidence, at_ms) SELECT 'fact ' || x, '', '', 50, x FROM n",
+                [MAX_FACTS],
+            )?;
+            tx.add_fact(&fact("hardly believed", 1), 1)?;
+            assert_eq!(tx.count_facts(u32::MAX)?, MAX_FACTS);
+            assert_eq!(tx.find_facts("believed", 5)?.len(), 1);
+            tx.add_fact(&fact("a sure thing", 99), 2)?;
+            assert_eq!(tx.find_facts("believed", 5)?, []);
+            let all = tx.facts(u32::MAX)?;
+            assert_eq!((all.len(), all[0].text.as_str()), (MAX_FACTS as usize, "a sure thing"));
+            // Of those that are equally sure, the oldest went.
+            assert!(all.iter().all(|fact| fact.text != "fact 1") && all.iter().any(|fact| fact.text == "fact 2"));
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
 fn memory_has_an_end_and_gaps_do_not_count() {
     let house = House::new();
     let store = house.open();
