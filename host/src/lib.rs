@@ -12,6 +12,8 @@
 //! - [`exec`] – command lines without a host shell: processes that are components.
 //! - [`skill`] – installed components and the sandbox that runs them.
 //! - [`llm`] – one trait for all models, and those that are built in.
+//! - [`memory`] – what is remembered beyond a session's window.
+//! - [`scratchpad`] – texts that are too large for a prompt, and names for them.
 //! - [`secret`] – values that must never be written down.
 //! - [`store`] – SQLite, with one writer.
 //!
@@ -31,7 +33,9 @@ pub mod exec;
 pub mod graph;
 pub mod home;
 pub mod llm;
+pub mod memory;
 pub mod node;
+pub mod scratchpad;
 pub mod secret;
 pub mod skill;
 pub mod store;

@@ -1,8 +1,16 @@
 //! Secrets of one run, and keeping them out of everything that is written down.
 //!
-//! Two kinds exist so far: those of the environment, set by an administrator as `KISO_SKILL_NAME_KEY` (NAME in upper
-//! case, with `__` for `-`), and those that a user put into a message and the planner took out of it, which live in
-//! memory for the run. What a skill may ask for is decided by its manifest and its grant, not here.
+//! Two kinds exist: those of the environment, set by an administrator as `KISO_SKILL_NAME_KEY` (NAME in upper case, with
+//! `__` for `-`), and those that a user put into a message. The latter are taken out of it by the host ([`found`]) before
+//! anything is stored, or by the planner, and kept by the [`vault`]. What a skill may ask for is decided by its manifest
+//! and its grant, not here.
+
+pub mod found;
+mod stream;
+pub mod vault;
+
+pub use stream::Stream;
+pub use vault::{Vault, VaultError};
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -91,9 +99,27 @@ impl Secrets {
         self.session.get(name)
     }
 
+    /// The names of the secrets that the user gave.
+    pub fn session_names(&self) -> impl Iterator<Item = &str> {
+        self.session.keys().map(String::as_str)
+    }
+
     /// The text with every value of a known secret replaced by "[secret NAME]", also where it stands inside JSON.
     pub fn redact(&self, text: &str) -> String {
-        let mut found = Vec::new();
+        let mut stream = Stream::new(self.forms().into_iter().filter(|(_, form)| text.contains(form.expose())));
+        let mut clean = stream.push(text);
+        clean.push_str(&stream.finish());
+        clean
+    }
+
+    /// [`Secrets::redact`] for a text that arrives in pieces. Secrets that are added later are not looked for.
+    pub fn streaming(&self) -> Stream {
+        Stream::new(self.forms())
+    }
+
+    /// Every form in which a value may stand in a text, with its name.
+    fn forms(&self) -> Vec<(String, SecretValue)> {
+        let mut forms = Vec::new();
         for (name, value) in self.session.iter().chain(&self.environment) {
             if value.0.chars().count() < LEAST_REDACTED {
                 continue;
@@ -101,30 +127,17 @@ impl Secrets {
             // JSON may stand inside JSON, each level with its escapes.
             let mut form = value.clone();
             for _ in 0..LEVELS {
-                found.extend(text.match_indices(form.expose()).map(|(start, found)| (start, found.len(), name)));
                 let escaped = serde_json::Value::from(form.expose()).to_string();
                 // Without the quotes around it.
                 let escaped = SecretValue(escaped[1..escaped.len() - 1].to_owned());
-                if escaped == form {
+                let last = escaped == form;
+                forms.push((name.clone(), std::mem::replace(&mut form, escaped)));
+                if last {
                     break;
                 }
-                form = escaped;
             }
         }
-        // Where two begin at the same place, the longer one hides more.
-        found.sort_by_key(|(start, length, _)| (*start, std::cmp::Reverse(*length)));
-        let mut clean = String::with_capacity(text.len());
-        let mut end = 0;
-        for (start, length, name) in found {
-            if start >= end {
-                clean.push_str(&text[end..start]);
-                clean.push_str(&format!("[secret {name}]"));
-            }
-            // The rest of a value that begins inside another goes too.
-            end = end.max(start + length);
-        }
-        clean.push_str(&text[end..]);
-        clean
+        forms
     }
 }
 

@@ -24,7 +24,7 @@ pub mod pack;
 mod values;
 mod wit;
 
-pub use self::args::{from_words, near_names};
+pub use self::args::{ArgsSchema, from_words, near_names};
 pub use self::as_command::{BrokenPipe, CommandStreams};
 pub use self::ctx::{Observer, Quiet};
 pub use self::error::{Blame, SkillError};

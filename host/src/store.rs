@@ -34,25 +34,47 @@
 //! # }
 //! ```
 
+mod background;
+mod core_memory;
 mod error;
 mod events;
+mod facts;
 mod id;
 mod integrity;
 mod kv;
+mod memory;
 mod migrations;
 mod published;
 mod readers;
 mod runs;
+mod scratchpad;
+mod secrets;
 mod sessions;
+mod summaries;
+mod tasks;
+mod unfinished;
+mod usage;
+mod waiting;
+mod words;
 mod writer;
 
+pub use background::{Due, DueKind, MAX_ATTEMPTS};
 pub use error::StoreError;
 pub use events::Event;
+pub use facts::{Fact, MAX_FACT_BYTES, MAX_FACTS, NewFact};
 pub use id::{BadRunId, RunId};
 pub use kv::{MAX_KEY_BYTES, MAX_KEYS, MAX_SPACE_BYTES, MAX_VALUE_BYTES};
+pub use memory::{Chunk, MAX_CHUNK_BYTES, MAX_CHUNKS};
 pub use published::{MAX_PUBLISHED, Published};
 pub use runs::{Run, RunLine, RunStatus};
+pub use scratchpad::{Entry, MAX_ENTRIES, MAX_ENTRY_BYTES, MAX_SCRATCHPAD_BYTES};
+pub use secrets::{MAX_SEALED_BYTES, MAX_SECRETS};
 pub use sessions::{Message, MessageRole};
+pub use summaries::Summary;
+pub use tasks::{TaskRow, TaskState};
+pub use usage::{Scope, Totals, UsageLine};
+pub use waiting::MAX_TAGS;
+pub(crate) use words::Words;
 
 use std::fs::OpenOptions;
 use std::ops::Deref;

@@ -1,6 +1,7 @@
 //! What a plan may name: the tools of installed skills, and command lines. The planner sees skills as cards, the graph
 //! checks plans against them, and the driver runs tasks through them.
 
+pub mod builtin;
 pub mod files;
 
 use crate::exec::{Channel, Done, Exec, Line};

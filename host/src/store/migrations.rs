@@ -15,8 +15,10 @@ pub(super) struct Migration {
 }
 
 /// In order; the first has version 1.
-pub(super) const ALL: &[Migration] =
-    &[Migration { name: "sessions and runs", sql: include_str!("migrations/0001_sessions_and_runs.sql") }];
+pub(super) const ALL: &[Migration] = &[
+    Migration { name: "sessions and runs", sql: include_str!("migrations/0001_sessions_and_runs.sql") },
+    Migration { name: "what is remembered", sql: include_str!("migrations/0002_what_is_remembered.sql") },
+];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {
     // Without the write lock first: nearly always there is nothing to do.

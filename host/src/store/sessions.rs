@@ -16,6 +16,8 @@ pub struct Message {
     pub at_ms: i64,
     /// The run that it began (user) or came from (assistant).
     pub run: Option<RunId>,
+    /// `#tags` of the text, without the `#`.
+    pub tags: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,12 +31,10 @@ impl View<'_> {
     /// rows than that, however long the session is.
     pub fn last_messages(&self, session: &SessionName, count: u32) -> Result<Vec<Message>, StoreError> {
         let mut query = self.conn.prepare_cached(
-            "SELECT id, role, text, at_ms, run FROM messages
+            "SELECT id, role, text, at_ms, run, tags FROM messages
              WHERE session = (SELECT id FROM sessions WHERE name = ?1) ORDER BY id DESC LIMIT ?2",
         )?;
-        let rows = query.query_map((session.as_str(), count), |row| {
-            Ok(Message { id: row.get(0)?, role: row.get(1)?, text: row.get(2)?, at_ms: row.get(3)?, run: row.get(4)? })
-        })?;
+        let rows = query.query_map((session.as_str(), count), message)?;
         let mut messages = rows.collect::<Result<Vec<_>, _>>()?;
         messages.reverse();
         Ok(messages)
@@ -102,6 +102,13 @@ impl FromSql for RunId {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<RunId> {
         value.as_str()?.parse().map_err(FromSqlError::other)
     }
+}
+
+/// A message out of a row of id, role, text, at_ms, run and tags.
+pub(super) fn message(row: &rusqlite::Row<'_>) -> rusqlite::Result<Message> {
+    let tags = serde_json::from_str(row.get_ref(5)?.as_str()?)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(5, rusqlite::types::Type::Text, error.into()))?;
+    Ok(Message { id: row.get(0)?, role: row.get(1)?, text: row.get(2)?, at_ms: row.get(3)?, run: row.get(4)?, tags })
 }
 
 /// Reads a session's name out of a row.

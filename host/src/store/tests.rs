@@ -3,6 +3,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+mod remembered;
+
 use super::*;
 use crate::home::{SessionName, SkillName};
 

@@ -1,0 +1,74 @@
+//! Finding credentials in what a user writes, before anything of it is stored or shown to a model.
+//!
+//! Two kinds are found: values whose form says what they are (`ghp_…`, a private key, the password in a URL), and values
+//! that a label announces ("password: …", "пароль — …", "パスワードは…です"). A label alone is no secret, and neither is
+//! what describes one: the "password reset page" stays. In doubt the text stays as it is; the planner may still name a
+//! secret that was not found here.
+
+mod format;
+mod label;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::{SecretValue, Secrets};
+
+/// A credential in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Such as `github_token`; a second password is `password_2`.
+    pub name: String,
+    /// Where the value stands, in bytes.
+    pub range: Range<usize>,
+}
+
+/// The credentials in a text, in order. The same value has the same name everywhere.
+pub fn find(text: &str) -> Vec<Found> {
+    let mut spans: Vec<(Range<usize>, String)> = format::spans(text);
+    spans.extend(label::spans(text));
+    // What a form says is more telling than a label, and stands before it in the list.
+    spans.sort_by_key(|(range, _)| range.start);
+    let mut merged: Vec<(Range<usize>, String)> = Vec::new();
+    for (range, name) in spans {
+        match merged.last_mut() {
+            Some((last, last_name)) if range.start < last.end => {
+                if range.len() > last.len() && format::NAMES.contains(&name.as_str()) {
+                    *last_name = name;
+                }
+                last.end = last.end.max(range.end);
+            }
+            _ => merged.push((range, name)),
+        }
+    }
+    let mut names: BTreeMap<&str, String> = BTreeMap::new();
+    let mut uses: BTreeMap<String, u32> = BTreeMap::new();
+    let mut found = Vec::new();
+    for (range, name) in merged {
+        let value = &text[range.clone()];
+        let name = names.entry(value).or_insert_with(|| {
+            let count = uses.entry(name.clone()).or_default();
+            *count += 1;
+            if *count == 1 { name } else { format!("{name}_{count}") }
+        });
+        found.push(Found { name: name.clone(), range });
+    }
+    found
+}
+
+/// The text with `[secret NAME]` in the place of each credential, and the credentials by name.
+pub fn extract(text: &str) -> (String, Vec<(String, SecretValue)>) {
+    let mut values: Vec<(String, SecretValue)> = Vec::new();
+    let mut secrets = Secrets::default();
+    for Found { name, range } in find(text) {
+        if values.iter().all(|(known, _)| *known != name) {
+            let value = SecretValue::new(text[range].to_owned());
+            secrets.add_session(name.clone(), value.clone());
+            values.push((name, value));
+        }
+    }
+    // Not only where they were found: a value may be repeated where nothing announces it.
+    if values.is_empty() { (text.to_owned(), values) } else { (secrets.redact(text), values) }
+}
+
+#[cfg(test)]
+mod tests;

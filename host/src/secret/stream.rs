@@ -1,0 +1,201 @@
+//! Keeping secrets out of a text that arrives in pieces.
+//!
+//! Each known value is followed through the text with the automaton of Knuth, Morris and Pratt, whose state says how much
+//! of the value the text ends with. What may still become a value is held back; everything before that is settled.
+
+use std::cmp::Reverse;
+use std::fmt;
+
+use super::SecretValue;
+
+/// Cleans a text piece by piece. However it is cut, the pieces together are what [`super::Secrets::redact`] makes of the
+/// whole.
+pub struct Stream {
+    values: Vec<Value>,
+    /// What is not settled yet; it may hold the beginning of a secret.
+    held: String,
+    /// Where `held` begins, counted from the beginning of the text in bytes.
+    start: usize,
+    /// Up to here the text is hidden by a value that was found.
+    hidden_to: usize,
+    /// Values that were found and stand, at least in part, in `held`: where, how long, which.
+    found: Vec<(usize, usize, usize)>,
+}
+
+/// A form of a value, and how much of it the text ends with.
+struct Value {
+    name: String,
+    form: SecretValue,
+    /// For each length of a matching beginning, the next shorter one that also matches.
+    shorter: Vec<usize>,
+    state: usize,
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").field("values", &self.values.len()).field("held", &self.held.len()).finish()
+    }
+}
+
+impl Stream {
+    /// `forms` are names and what to look for; of two that are equal the first gives the name. None is empty.
+    pub(super) fn new(forms: impl IntoIterator<Item = (String, SecretValue)>) -> Stream {
+        let values = forms.into_iter().map(|(name, form)| Value::new(name, form)).collect();
+        Stream { values, held: String::new(), start: 0, hidden_to: 0, found: Vec::new() }
+    }
+
+    /// The next piece of the text; returns what can be let out now, which may be nothing.
+    pub fn push(&mut self, piece: &str) -> String {
+        let begin = self.start + self.held.len();
+        for (which, value) in self.values.iter_mut().enumerate() {
+            for (at, byte) in piece.bytes().enumerate() {
+                if value.advance(byte) {
+                    let length = value.form.expose().len();
+                    self.found.push((begin + at + 1 - length, length, which));
+                }
+            }
+        }
+        self.held.push_str(piece);
+        let end = self.start + self.held.len();
+        let settled = self.values.iter().map(|value| end - value.state).min().unwrap_or(end);
+        self.settle(settled)
+    }
+
+    /// The text is at its end: returns the rest.
+    pub fn finish(mut self) -> String {
+        self.settle(self.start + self.held.len())
+    }
+
+    /// Lets out what stands before `end`. No value that is yet to be found begins there.
+    fn settle(&mut self, end: usize) -> String {
+        // Where two begin at the same place, the longer one hides more.
+        self.found.sort_by_key(|(at, length, which)| (*at, Reverse(*length), *which));
+        let mut clean = String::new();
+        let mut copied = self.start.max(self.hidden_to);
+        let mut later = Vec::new();
+        for (at, length, which) in self.found.drain(..) {
+            if at >= end {
+                later.push((at, length, which));
+                continue;
+            }
+            // The rest of a value that begins inside another goes too.
+            if at >= self.hidden_to {
+                clean.push_str(&self.held[copied - self.start..at - self.start]);
+                clean.push_str("[secret ");
+                clean.push_str(&self.values[which].name);
+                clean.push(']');
+            }
+            self.hidden_to = self.hidden_to.max(at + length);
+            copied = self.hidden_to;
+        }
+        self.found = later;
+        if copied < end {
+            clean.push_str(&self.held[copied - self.start..end - self.start]);
+        }
+        self.held.drain(..end - self.start);
+        self.start = end;
+        clean
+    }
+}
+
+impl Value {
+    fn new(name: String, form: SecretValue) -> Value {
+        let bytes = form.expose().as_bytes();
+        let mut shorter = vec![0; bytes.len() + 1];
+        let mut state = 0;
+        for at in 1..bytes.len() {
+            while state > 0 && bytes[at] != bytes[state] {
+                state = shorter[state];
+            }
+            state += usize::from(bytes[at] == bytes[state]);
+            shorter[at + 1] = state;
+        }
+        Value { name, form, shorter, state: 0 }
+    }
+
+    /// True if the text with this byte ends with the whole value.
+    fn advance(&mut self, byte: u8) -> bool {
+        let bytes = self.form.expose().as_bytes();
+        while self.state > 0 && bytes[self.state] != byte {
+            self.state = self.shorter[self.state];
+        }
+        self.state += usize::from(bytes[self.state] == byte);
+        let whole = self.state == bytes.len();
+        if whole {
+            self.state = self.shorter[self.state];
+        }
+        whole
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Secrets;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn secrets(values: &[(&str, &str)]) -> Secrets {
+        let mut secrets = Secrets::default();
+        for (name, value) in values {
+            secrets.add_session((*name).to_owned(), SecretValue::new((*value).to_owned()));
+        }
+        secrets
+    }
+
+    fn pieces(secrets: &Secrets, pieces: &[&str]) -> Vec<String> {
+        let mut stream = secrets.streaming();
+        let mut out: Vec<String> = pieces.iter().map(|piece| stream.push(piece)).collect();
+        out.push(stream.finish());
+        out
+    }
+
+    #[test]
+    fn only_what_may_become_a_secret_is_held_back() {
+        let secrets = secrets(&[("pw", "hunter22"), ("longer", "hunter22-more")]);
+        assert_eq!(pieces(&secrets, &["hello ", "there"]), ["hello ", "there", ""]);
+        assert_eq!(pieces(&secrets, &["the hunt", "er is", " out"]), ["the ", "hunter is", " out", ""]);
+        assert_eq!(pieces(&secrets, &["it is hunter22", " yes"]), ["it is ", "[secret pw] yes", ""]);
+        assert_eq!(pieces(&secrets, &["hunter22", "-mo"]), ["", "", "[secret pw]-mo"]);
+        assert_eq!(pieces(&secrets, &["hunter22", "-more"]), ["", "[secret longer]", ""]);
+        assert!(!format!("{:?}", secrets.streaming()).contains("hunter"));
+    }
+
+    #[test]
+    fn a_value_of_one_letter_costs_no_more_than_any_other() {
+        let secrets = secrets(&[("a", &"a".repeat(10_000))]);
+        let text = "a".repeat(200_000);
+        assert_eq!(secrets.redact(&text), "[secret a]");
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_gives_what_the_whole_gives(
+            values in prop::collection::vec("[abé\"\\\\]{4,8}", 1..4),
+            words in prop::collection::vec(("[abé\"\\\\ ]{0,6}", 0_usize..8, any::<bool>()), 0..8),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+        ) {
+            let named: Vec<(String, String)> =
+                values.iter().enumerate().map(|(n, value)| (format!("n{n}"), value.clone())).collect();
+            let named: Vec<(&str, &str)> = named.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            let secrets = secrets(&named);
+            let mut text = String::new();
+            for (word, which, json) in words {
+                text.push_str(&word);
+                if let Some(value) = values.get(which) {
+                    text.push_str(&if json { serde_json::Value::from(value.as_str()).to_string() } else { value.clone() });
+                }
+            }
+            let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
+            cuts.retain(|cut| text.is_char_boundary(*cut));
+            cuts.extend([0, text.len()]);
+            cuts.sort_unstable();
+            let split: Vec<&str> = cuts.windows(2).map(|pair| &text[pair[0]..pair[1]]).collect();
+            let whole = secrets.redact(&text);
+            prop_assert_eq!(pieces(&secrets, &split).concat(), whole.clone());
+            // The names and the brackets have none of the letters that values are made of, but for the "e" and "s".
+            for value in &values {
+                prop_assert!(!whole.contains(value.as_str()), "{}", whole);
+            }
+        }
+    }
+}

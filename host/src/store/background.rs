@@ -1,0 +1,121 @@
+//! Work that is done after a reply was delivered: titles, summaries, facts, memory. It is written down with the reply, so
+//! that a crash between the two loses none of it.
+
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+
+use super::sessions::session_name;
+use super::{RunId, StoreError, Tx, View};
+use crate::home::SessionName;
+
+/// How often a piece of work may fail before it is given up: a model that never answers is not asked for ever.
+pub const MAX_ATTEMPTS: u32 = 5;
+
+/// A piece of work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Due {
+    pub id: i64,
+    pub kind: DueKind,
+    pub session: SessionName,
+    /// The run whose turn it is about.
+    pub run: Option<RunId>,
+    /// How often it failed so far.
+    pub attempts: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DueKind {
+    /// Name the session.
+    Title,
+    /// Summarize its older messages.
+    Summary,
+    /// Consolidate the facts.
+    Facts,
+    /// Remember a turn.
+    Memory,
+}
+
+impl DueKind {
+    const ALL: [DueKind; 4] = [DueKind::Title, DueKind::Summary, DueKind::Facts, DueKind::Memory];
+
+    /// "title", "summary", "facts" or "memory".
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DueKind::Title => "title",
+            DueKind::Summary => "summary",
+            DueKind::Facts => "facts",
+            DueKind::Memory => "memory",
+        }
+    }
+}
+
+impl View<'_> {
+    /// The work that is due at this time, the longest due first, at most `limit`.
+    pub fn due_work(&self, now_ms: i64, limit: u32) -> Result<Vec<Due>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT b.id, b.kind, s.name, r.id, b.attempts FROM background b
+             JOIN sessions s ON s.id = b.session LEFT JOIN runs r ON r.num = b.run
+             WHERE b.due_ms <= ?1 ORDER BY b.due_ms, b.id LIMIT ?2",
+        )?;
+        let rows = query.query_map((now_ms, limit), |row| {
+            Ok(Due {
+                id: row.get(0)?,
+                kind: row.get(1)?,
+                session: session_name(row, 2)?,
+                run: row.get(3)?,
+                attempts: row.get(4)?,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+impl Tx<'_> {
+    /// Writes down a piece of work. The same work that still waits is not added again.
+    pub fn add_work(
+        &self,
+        kind: DueKind,
+        session: &SessionName,
+        run: Option<&RunId>,
+        due_ms: i64,
+    ) -> Result<(), StoreError> {
+        let session = self.ensure_session(session, due_ms)?;
+        let run = run.map(|run| self.num(run)).transpose()?;
+        let mut insert = self.conn.prepare_cached(
+            "INSERT INTO background (kind, session, run, due_ms) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+        )?;
+        insert.execute((kind, session, run, due_ms))?;
+        Ok(())
+    }
+
+    /// Strikes out work that is done.
+    pub fn finish_work(&self, id: i64) -> Result<(), StoreError> {
+        self.conn.prepare_cached("DELETE FROM background WHERE id = ?1")?.execute([id])?;
+        Ok(())
+    }
+
+    /// Work that failed becomes due again at `due_ms`; false where that was the last of [`MAX_ATTEMPTS`], after which it
+    /// is struck out.
+    pub fn retry_work(&self, id: i64, due_ms: i64) -> Result<bool, StoreError> {
+        let mut update = self.conn.prepare_cached(
+            "UPDATE background SET attempts = attempts + 1, due_ms = ?2 WHERE id = ?1 AND attempts + 1 < ?3",
+        )?;
+        if update.execute((id, due_ms, MAX_ATTEMPTS))? > 0 {
+            return Ok(true);
+        }
+        self.finish_work(id)?;
+        Ok(false)
+    }
+}
+
+impl ToSql for DueKind {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::from(self.as_str()))
+    }
+}
+
+impl FromSql for DueKind {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<DueKind> {
+        let text = value.as_str()?;
+        DueKind::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or(FromSqlError::InvalidType)
+    }
+}

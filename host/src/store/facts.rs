@@ -1,0 +1,131 @@
+//! Facts: sentences that were learned (seed 001, `learn`), each once.
+
+use rusqlite::Row;
+
+use super::sessions::session_name;
+use super::words::{Words, grams};
+use super::{StoreError, Tx, View};
+use crate::home::SessionName;
+
+/// Longest fact. It is a sentence; a document belongs into the memory.
+pub const MAX_FACT_BYTES: usize = 2_000;
+
+/// Facts that are kept. Consolidation keeps them far below that (`knowledge_max_facts`); where it never succeeds, the
+/// least certain and oldest make room, so that a model that learns something each second does not fill the disk.
+pub const MAX_FACTS: u32 = 10_000;
+
+/// A fact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    pub id: i64,
+    pub text: String,
+    /// Who said so: "reviewer", "user", "summarizer" …
+    pub source: String,
+    /// Where it was learned; none where several became one.
+    pub session: Option<SessionName>,
+    /// Percent.
+    pub confidence: u8,
+    /// When it was last said.
+    pub at_ms: i64,
+}
+
+/// A fact to be added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewFact {
+    pub text: String,
+    pub source: String,
+    pub session: Option<SessionName>,
+    /// Percent; more counts as 100.
+    pub confidence: u8,
+}
+
+const COLUMNS: &str = "f.id, f.text, f.source, s.name, f.confidence, f.at_ms";
+
+impl View<'_> {
+    /// The facts that are most certain, of equally certain ones the newest first; at most `limit`.
+    pub fn facts(&self, limit: u32) -> Result<Vec<Fact>, StoreError> {
+        let mut query = self.conn.prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM facts f LEFT JOIN sessions s ON s.id = f.session
+             ORDER BY f.confidence DESC, f.at_ms DESC, f.id DESC LIMIT ?1"
+        ))?;
+        let rows = query.query_map([limit], fact)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The facts that share words with the question, the best first; at most `limit`.
+    pub fn find_facts(&self, question: &str, limit: u32) -> Result<Vec<Fact>, StoreError> {
+        let Some(words) = Words::of(question) else { return Ok(Vec::new()) };
+        let mut query = self.conn.prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM facts_words w JOIN facts f ON f.id = w.rowid LEFT JOIN sessions s ON s.id = f.session
+             WHERE w.facts_words MATCH ?1 ORDER BY w.rank LIMIT ?2"
+        ))?;
+        let rows = query.query_map((words.any(), limit), fact)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// How many facts there are, counted up to `at_most`.
+    pub fn count_facts(&self, at_most: u32) -> Result<u32, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT count(*) FROM (SELECT 1 FROM facts LIMIT ?1)")?;
+        Ok(query.query_row([at_most], |row| row.get(0))?)
+    }
+}
+
+impl Tx<'_> {
+    /// Adds a fact and returns its id. One that is known already, but for case and space around it, is not added again:
+    /// it is as certain as the more certain of the two, and as new as this one.
+    pub fn add_fact(&self, fact: &NewFact, at_ms: i64) -> Result<i64, StoreError> {
+        let text = fact.text.trim();
+        if text.is_empty() || text.len() > MAX_FACT_BYTES {
+            return Err(StoreError::Quota {
+                what: "a fact is empty or has too many bytes",
+                max: MAX_FACT_BYTES as u64,
+            });
+        }
+        let session = fact.session.as_ref().map(|session| self.ensure_session(session, at_ms)).transpose()?;
+        let mut insert = self.conn.prepare_cached(
+            "INSERT INTO facts (text, source, session, confidence, at_ms, grams) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT (text) DO UPDATE SET confidence = max(confidence, excluded.confidence), at_ms = excluded.at_ms
+             RETURNING id",
+        )?;
+        let id = insert
+            .query_row((text, &fact.source, session, fact.confidence.min(100), at_ms, grams(text)), |row| row.get(0))?;
+        // Walks over the index up to the limit, which is what a full table costs; below it this finds nothing.
+        let mut weakest = self.conn.prepare_cached(
+            "DELETE FROM facts WHERE id IN
+                 (SELECT id FROM facts WHERE id <> ?1 ORDER BY confidence DESC, at_ms DESC, id DESC LIMIT -1 OFFSET ?2)",
+        )?;
+        weakest.execute((id, MAX_FACTS - 1))?;
+        Ok(id)
+    }
+
+    /// Puts consolidated facts in the place of those with these ids. Facts that were learned meanwhile stay.
+    pub fn replace_facts(&self, old: &[i64], new: &[NewFact], at_ms: i64) -> Result<(), StoreError> {
+        for id in old {
+            self.delete_fact(*id)?;
+        }
+        for fact in new {
+            self.add_fact(fact, at_ms)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets a fact; true if there was one of that id.
+    pub fn delete_fact(&self, id: i64) -> Result<bool, StoreError> {
+        Ok(self.conn.prepare_cached("DELETE FROM facts WHERE id = ?1")?.execute([id])? > 0)
+    }
+}
+
+fn fact(row: &Row<'_>) -> rusqlite::Result<Fact> {
+    let session = match row.get_ref(3)? {
+        rusqlite::types::ValueRef::Null => None,
+        _ => Some(session_name(row, 3)?),
+    };
+    Ok(Fact {
+        id: row.get(0)?,
+        text: row.get(1)?,
+        source: row.get(2)?,
+        session,
+        confidence: row.get(4)?,
+        at_ms: row.get(5)?,
+    })
+}

@@ -1,0 +1,106 @@
+//! Archival memory: chunks of text, found by their words.
+
+use ring::digest::{SHA256, digest};
+use rusqlite::Row;
+
+use super::sessions::session_name;
+use super::words::{Words, grams};
+use super::{StoreError, Tx, View};
+use crate::home::SessionName;
+
+/// Longest chunk. What is longer is cut up before it gets here, so that a search gives passages and no documents.
+pub const MAX_CHUNK_BYTES: usize = 4_000;
+
+/// Passages that are kept, of all sessions: at most 400 MB with their index. Who saves something at every step does not fill
+/// the disk of a small machine.
+pub const MAX_CHUNKS: u64 = 200_000;
+
+/// A passage that is remembered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    pub id: i64,
+    pub text: String,
+    /// Where it is from: "turn", "memory_save", "summary" …
+    pub source: String,
+    pub session: Option<SessionName>,
+    pub at_ms: i64,
+}
+
+const COLUMNS: &str = "c.id, c.text, c.source, s.name, c.at_ms
+    FROM memory_words w JOIN memory_chunks c ON c.id = w.rowid LEFT JOIN sessions s ON s.id = c.session";
+
+impl View<'_> {
+    /// The chunks that fit the question best, at most `limit`: those that have all of its words, or, where there are
+    /// none, those that have some (bm25). A question without words finds nothing.
+    pub fn find_chunks(&self, question: &str, limit: u32) -> Result<Vec<Chunk>, StoreError> {
+        let Some(words) = Words::of(question) else { return Ok(Vec::new()) };
+        let found = self.chunks_with(&words.all(), limit)?;
+        if found.is_empty() { self.chunks_with(&words.any(), limit) } else { Ok(found) }
+    }
+
+    fn chunks_with(&self, words: &str, limit: u32) -> Result<Vec<Chunk>, StoreError> {
+        let mut query = self
+            .conn
+            .prepare_cached(&format!("SELECT {COLUMNS} WHERE w.memory_words MATCH ?1 ORDER BY w.rank LIMIT ?2"))?;
+        let rows = query.query_map((words, limit), chunk)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+impl Tx<'_> {
+    /// Adds a chunk, of which there may be [`MAX_CHUNKS`]; false where the same text, but for case and space, is there already.
+    pub fn add_chunk(
+        &self,
+        text: &str,
+        source: &str,
+        session: Option<&SessionName>,
+        at_ms: i64,
+    ) -> Result<bool, StoreError> {
+        if text.len() > MAX_CHUNK_BYTES {
+            return Err(StoreError::Quota {
+                what: "a chunk of memory has too many bytes",
+                max: MAX_CHUNK_BYTES as u64,
+            });
+        }
+        self.check_room()?;
+        let session = session.map(|session| self.ensure_session(session, at_ms)).transpose()?;
+        let mut insert = self.conn.prepare_cached(
+            "INSERT INTO memory_chunks (digest, source, session, at_ms, text, grams) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT (digest) DO NOTHING",
+        )?;
+        Ok(insert.execute((digest_of(text).as_slice(), source, session, at_ms, text, grams(text)))? > 0)
+    }
+
+    fn check_room(&self) -> Result<(), StoreError> {
+        // Not less than there are, and found without counting; what was forgotten leaves gaps.
+        let mut span = self.conn.prepare_cached(
+            "SELECT coalesce((SELECT max(id) FROM memory_chunks) - (SELECT min(id) FROM memory_chunks) + 1, 0)",
+        )?;
+        let mut count: i64 = span.query_row((), |row| row.get(0))?;
+        if count.unsigned_abs() >= MAX_CHUNKS {
+            count = self.conn.query_row("SELECT count(*) FROM memory_chunks", (), |row| row.get(0))?;
+        }
+        if count.unsigned_abs() >= MAX_CHUNKS {
+            return Err(StoreError::Quota { what: "the memory has too many passages", max: MAX_CHUNKS });
+        }
+        Ok(())
+    }
+
+    /// Forgets a chunk; true if there was one of that id.
+    pub fn delete_chunk(&self, id: i64) -> Result<bool, StoreError> {
+        Ok(self.conn.prepare_cached("DELETE FROM memory_chunks WHERE id = ?1")?.execute([id])? > 0)
+    }
+}
+
+fn digest_of(text: &str) -> Vec<u8> {
+    let plain = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    digest(&SHA256, plain.as_bytes()).as_ref().to_vec()
+}
+
+fn chunk(row: &Row<'_>) -> rusqlite::Result<Chunk> {
+    let session = match row.get_ref(3)? {
+        rusqlite::types::ValueRef::Null => None,
+        _ => Some(session_name(row, 3)?),
+    };
+    Ok(Chunk { id: row.get(0)?, text: row.get(1)?, source: row.get(2)?, session, at_ms: row.get(4)? })
+}

@@ -1,0 +1,102 @@
+//! What model calls used: a row for each call, and sums that are kept in the same transaction.
+
+use rusqlite::OptionalExtension;
+
+use super::{RunId, StoreError, Tx, View};
+use crate::graph::limits::Usage;
+use crate::home::SessionName;
+
+/// One call of a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageLine {
+    pub at_ms: i64,
+    /// The role that called, such as "planner".
+    pub role: String,
+    /// `provider:model`.
+    pub model: String,
+    pub usage: Usage,
+}
+
+/// What a sum is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope<'a> {
+    Run(&'a RunId),
+    Session(&'a SessionName),
+    /// The day (UTC) of this time in milliseconds since 1970.
+    Day(i64),
+}
+
+/// A sum of model calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub calls: u64,
+    pub usage: Usage,
+}
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
+impl View<'_> {
+    /// What was used so far; zero where nothing was. Reads one row.
+    pub fn usage_total(&self, scope: Scope<'_>) -> Result<Totals, StoreError> {
+        let (name, key) = match scope {
+            Scope::Run(run) => ("run", Some(self.num(run)?)),
+            Scope::Session(session) => ("session", self.session_id(session)?),
+            Scope::Day(at_ms) => ("day", Some(at_ms.div_euclid(DAY_MS))),
+        };
+        let mut query = self.conn.prepare_cached(
+            "SELECT calls, input, output, cost_micros FROM usage_totals WHERE scope = ?1 AND key = ?2",
+        )?;
+        let totals = query.query_row((name, key), |row| {
+            let count = |index| row.get::<_, i64>(index).map(i64::unsigned_abs);
+            let usage = Usage { input_tokens: count(1)?, output_tokens: count(2)?, cost_micros: count(3)? };
+            Ok(Totals { calls: count(0)?, usage })
+        });
+        Ok(totals.optional()?.unwrap_or_default())
+    }
+
+    /// The calls of a run, in order.
+    pub fn usage_of(&self, run: &RunId) -> Result<Vec<UsageLine>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT at_ms, role, model, input, output, cost_micros FROM usage WHERE run = ?1 ORDER BY id",
+        )?;
+        let rows = query.query_map([self.num(run)?], |row| {
+            let count = |index| row.get::<_, i64>(index).map(i64::unsigned_abs);
+            let usage = Usage { input_tokens: count(3)?, output_tokens: count(4)?, cost_micros: count(5)? };
+            Ok(UsageLine { at_ms: row.get(0)?, role: row.get(1)?, model: row.get(2)?, usage })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+impl Tx<'_> {
+    /// Records a call, and adds it to the sums of its run, session and day. `run` is none for work between runs.
+    pub fn add_usage(&self, session: &SessionName, run: Option<&RunId>, line: &UsageLine) -> Result<(), StoreError> {
+        let session = self.ensure_session(session, line.at_ms)?;
+        let run = run.map(|run| self.num(run)).transpose()?;
+        let day = line.at_ms.div_euclid(DAY_MS);
+        let [input, output, cost] =
+            [line.usage.input_tokens, line.usage.output_tokens, line.usage.cost_micros].map(bounded);
+        let mut insert = self.conn.prepare_cached(
+            "INSERT INTO usage (at_ms, day, session, run, role, model, input, output, cost_micros)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?;
+        insert.execute((line.at_ms, day, session, run, &line.role, &line.model, input, output, cost))?;
+        let mut add = self.conn.prepare_cached(
+            "INSERT INTO usage_totals (scope, key, calls, input, output, cost_micros) VALUES (?1, ?2, 1, ?3, ?4, ?5)
+             ON CONFLICT DO UPDATE SET calls = calls + 1, input = input + excluded.input,
+                 output = output + excluded.output, cost_micros = cost_micros + excluded.cost_micros",
+        )?;
+        for (scope, key) in [("run", run), ("session", Some(session)), ("day", Some(day))] {
+            if let Some(key) = key {
+                add.execute((scope, key, input, output, cost))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A provider may report anything. A million such calls can still be added up.
+fn bounded(count: u64) -> i64 {
+    const MAX: u64 = 1 << 42;
+    count.min(MAX) as i64
+}

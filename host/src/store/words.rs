@@ -1,0 +1,192 @@
+//! Questions to the word indexes (FTS5). What a person or a model writes is never FTS syntax: it is taken apart into
+//! words, and each is quoted.
+//!
+//! Chinese and Japanese put no space between words, so FTS5 sees a whole sentence as one. Beside the text the indexes
+//! therefore have its [`grams`]: every two neighbouring characters of such runs.
+
+use std::fmt::Write as _;
+
+/// Words of a question that are looked for; the rest of a long text would only make every row match.
+const MAX_WORDS: usize = 24;
+
+/// Longest word that is looked for, in characters; what is longer is cut, and found as a prefix.
+const MAX_WORD: usize = 40;
+
+/// Words of three letters and more that say nothing about what a text is about. With one of them every row would match, and a
+/// short row that has it would seem to fit better than a long one that is meant.
+const FILLERS: &[&str] = &[
+    "the", "and", "for", "are", "was", "were", "who", "how", "what", "why", "when", "where", "which", "with", "from",
+    "that", "this", "these", "those", "have", "has", "had", "you", "your", "can", "could", "would", "should", "please",
+    "about", "into", "der", "die", "das", "und", "ist", "ein", "eine", "einen", "mit", "für", "wie", "wer", "wann",
+    "von", "den", "dem", "bitte", "los", "las", "que", "con", "por", "para", "una", "del", "cómo", "como", "cuál",
+    "les", "des", "une", "est", "pour", "dans", "avec", "qui", "quel", "что", "как", "это", "для", "где", "или", "кто",
+];
+
+/// A question as FTS5 wants it, in two strengths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Words(Vec<Word>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Word {
+    Plain(String),
+    /// A run of characters that has no spaces between its words.
+    Run(Vec<char>),
+}
+
+impl Words {
+    /// The words of the text; none where it has no letter and no digit.
+    pub fn of(text: &str) -> Option<Words> {
+        let mut words: Vec<Word> = Vec::new();
+        for part in parts(text) {
+            let chars = part.chars().take(MAX_WORD);
+            let word = if part.starts_with(is_dense) {
+                Word::Run(chars.collect())
+            } else {
+                Word::Plain(chars.flat_map(char::to_lowercase).collect())
+            };
+            if !words.contains(&word) {
+                words.push(word);
+            }
+            if words.len() == MAX_WORDS {
+                break;
+            }
+        }
+        (!words.is_empty()).then_some(Words(words))
+    }
+
+    /// Rows that have all of the words, each perhaps as the beginning of a longer one.
+    pub fn all(&self) -> String {
+        joined(self.0.iter().map(Word::phrase), " AND ")
+    }
+
+    /// Rows that have any of the words. Words that stand in every text count only where there are no others.
+    pub fn any(&self) -> String {
+        let terms = || self.0.iter().flat_map(Word::terms).take(MAX_WORDS);
+        let telling: Vec<String> = terms().filter_map(|(term, telling)| telling.then_some(term)).collect();
+        if telling.is_empty() { joined(terms().map(|(term, _)| term), " OR ") } else { joined(telling, " OR ") }
+    }
+}
+
+impl Word {
+    /// The word as a whole.
+    fn phrase(&self) -> String {
+        match self {
+            // A lone letter as a prefix would match every word that begins with it.
+            Word::Plain(word) if word.chars().nth(1).is_none() => format!("\"{word}\""),
+            Word::Plain(word) => format!("\"{word}\"*"),
+            Word::Run(run) if run.len() == 1 => format!("\"{}\"*", run[0]),
+            Word::Run(run) => {
+                let pairs = run.windows(2).map(|pair| pair.iter().collect::<String>()).collect::<Vec<_>>();
+                format!("\"{}\"", pairs.join(" "))
+            }
+        }
+    }
+
+    /// What may stand alone in a row that is about the same, and whether it says much.
+    fn terms(&self) -> Vec<(String, bool)> {
+        match self {
+            Word::Plain(word) => vec![(self.phrase(), word.len() > 2 && !FILLERS.contains(&word.as_str()))],
+            Word::Run(run) if run.len() == 1 => vec![(self.phrase(), true)],
+            Word::Run(run) => {
+                // Hiragana alone are particles and endings.
+                let telling = |pair: &[char]| pair.iter().any(|c| !('\u{3040}'..='\u{309f}').contains(c));
+                run.windows(2).map(|pair| (Word::Run(pair.to_vec()).phrase(), telling(pair))).collect()
+            }
+        }
+    }
+}
+
+fn joined(terms: impl IntoIterator<Item = String>, with: &str) -> String {
+    let mut query = String::new();
+    for (index, term) in terms.into_iter().enumerate() {
+        let _ = write!(query, "{}{term}", if index == 0 { "" } else { with });
+    }
+    query
+}
+
+/// The pairs of characters of every run without spaces, and what stands beside such a run in the same word; empty for
+/// most languages.
+pub(super) fn grams(text: &str) -> String {
+    let mut grams = String::new();
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.contains(is_dense)) {
+        for part in parts(word) {
+            let chars: Vec<char> = part.chars().collect();
+            if !part.starts_with(is_dense) || chars.len() == 1 {
+                let _ = write!(grams, "{part} ");
+                continue;
+            }
+            for pair in chars.windows(2) {
+                grams.extend(pair);
+                grams.push(' ');
+            }
+        }
+    }
+    grams
+}
+
+/// Words, cut where writing with spaces and writing without meet.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).flat_map(|word| {
+        let mut rest = word;
+        std::iter::from_fn(move || {
+            let dense = is_dense(rest.chars().next()?);
+            let end = rest.find(|c| is_dense(c) != dense).unwrap_or(rest.len());
+            let (part, after) = rest.split_at(end);
+            rest = after;
+            Some(part)
+        })
+    })
+}
+
+/// Whether the character belongs to a script that puts no space between words.
+fn is_dense(c: char) -> bool {
+    matches!(c, '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
+        | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{3ffff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_a_question_is_syntax() {
+        let words = Words::of("Rust AND \"x\" NEAR(wasi*) col:umn -not ^a").unwrap();
+        assert_eq!(
+            words.all(),
+            r#""rust"* AND "and"* AND "x" AND "near"* AND "wasi"* AND "col"* AND "umn"* AND "not"* AND "a""#
+        );
+        assert_eq!(Words::of("\"*()  - :"), None);
+        assert_eq!(Words::of("is the hotel in Oslo").unwrap().any(), r#""hotel"* OR "oslo"*"#);
+        assert_eq!(Words::of("is it").unwrap().any(), r#""is"* OR "it"*"#);
+    }
+
+    #[test]
+    fn runs_without_spaces_are_taken_apart() {
+        let words = Words::of("東京のAPIは何").unwrap();
+        assert_eq!(words.all(), r#""東京 京の" AND "api"* AND "は何""#);
+        assert_eq!(words.any(), r#""東京" OR "京の" OR "api"* OR "は何""#);
+        assert_eq!(Words::of("車").unwrap().all(), r#""車"*"#);
+        assert_eq!(grams("plain text, ünïcode 12"), "");
+        assert_eq!(grams("see 東京のAPI now"), "東京 京の API ");
+    }
+
+    #[test]
+    fn a_long_text_is_cut() {
+        let text = (0..1_000).map(|n| format!("word{n} ")).collect::<String>();
+        assert_eq!(Words::of(&text).unwrap().0.len(), MAX_WORDS);
+        assert_eq!(Words::of(&"x".repeat(1_000)).unwrap().all().len(), MAX_WORD + 3);
+        assert_eq!(Words::of(&"車".repeat(1_000)).unwrap().any().matches(" OR ").count(), MAX_WORDS - 1);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn sqlite_takes_every_question(text in "\\PC{0,60}") {
+            let conn = rusqlite::Connection::open_in_memory().unwrap();
+            conn.execute_batch("CREATE VIRTUAL TABLE w USING fts5 (text); INSERT INTO w VALUES ('some text')").unwrap();
+            for query in Words::of(&text).iter().flat_map(|words| [words.all(), words.any()]) {
+                let count: Result<i64, _> = conn.query_row("SELECT count(*) FROM w WHERE w MATCH ?1", [&query], |r| r.get(0));
+                proptest::prop_assert!(count.is_ok(), "{query}: {count:?}");
+            }
+        }
+    }
+}

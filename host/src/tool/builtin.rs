@@ -1,0 +1,194 @@
+//! Tools that are part of the host: the scratchpad, memory, the documentation, and where the run stands.
+//!
+//! They read and write the store and nothing else. A subagent may read what is remembered and not change it: it works for
+//! somebody who did not ask for that.
+
+mod docs;
+mod memory;
+mod scratchpad;
+mod status;
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use crate::home::SessionName;
+use crate::llm::ToolSpec;
+use crate::skill::ArgsSchema;
+use crate::store::{RunId, Store, StoreError};
+
+/// Text that a tool gives at once, in bytes, whatever it is asked for; the output guard has a limit of its own below it.
+const MAX_ANSWER: usize = 256 << 10;
+
+/// The built-in tools of a home.
+#[derive(Debug)]
+pub struct Builtins {
+    store: Store,
+    tools: Vec<Tool>,
+    docs: docs::Library,
+}
+
+#[derive(Debug)]
+struct Tool {
+    name: &'static str,
+    category: &'static str,
+    description: &'static str,
+    args: ArgsSchema,
+}
+
+/// Who calls a tool, and from where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct At {
+    pub session: SessionName,
+    /// The run that is under way.
+    pub run: Option<RunId>,
+    /// Whether a subagent calls.
+    pub subagent: bool,
+}
+
+/// Why a tool gave nothing. Meant for the model that called it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolFault {
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl ToolFault {
+    fn new(message: impl Into<String>) -> ToolFault {
+        ToolFault { message: message.into(), hint: None }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> ToolFault {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for ToolFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.hint {
+            Some(hint) => write!(f, "{}; {hint}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl std::error::Error for ToolFault {}
+
+impl From<StoreError> for ToolFault {
+    fn from(error: StoreError) -> ToolFault {
+        ToolFault::new(error.to_string())
+    }
+}
+
+impl Builtins {
+    pub fn new(store: Store) -> Builtins {
+        let families = [scratchpad::tools(), memory::tools(), docs::tools(), status::tools()];
+        Builtins { store, tools: families.into_iter().flatten().collect(), docs: docs::Library::default() }
+    }
+
+    /// Every tool as a model sees it, and its category: "scratchpad", "memory", "docs" or "status".
+    pub fn specs(&self) -> Vec<(ToolSpec, &'static str)> {
+        let spec = |tool: &Tool| ToolSpec {
+            name: tool.name.to_owned(),
+            description: tool.description.to_owned(),
+            parameters: tool.args.schema().clone(),
+        };
+        self.tools.iter().map(|tool| (spec(tool), tool.category)).collect()
+    }
+
+    /// Whether there is a built-in tool of that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| tool.name == name)
+    }
+
+    /// Whether `ref:KEY` in the arguments of this tool stands for the text. It does for all but the tool that reads an entry,
+    /// where it says which.
+    pub fn resolves_refs(name: &str) -> bool {
+        name != scratchpad::READ
+    }
+
+    /// Calls a tool. The arguments are checked against its schema first, and defaults filled in.
+    pub async fn call(&self, name: &str, args: &Value, at: &At) -> Result<String, ToolFault> {
+        let Some(tool) = self.tools.iter().find(|tool| tool.name == name) else {
+            let names = self.tools.iter().map(|tool| tool.name);
+            let near = crate::skill::near_names(name, names).join(", ");
+            let fault = ToolFault::new(format!("there is no built-in tool {:?}", cut(name, 64)));
+            return Err(if near.is_empty() { fault } else { fault.hint(format!("near: {near}")) });
+        };
+        let args = tool.args.check(args).map_err(|violations| {
+            let told: Vec<String> = violations.iter().map(ToString::to_string).collect();
+            ToolFault::new(format!("the arguments of {name} are not right: {}", told.join("; ")))
+                .hint("call it again with other arguments")
+        })?;
+        if at.subagent && matches!(name, memory::SAVE | memory::CORE_UPDATE) {
+            return Err(ToolFault::new(format!("{name} is not for subagents: they may read memory and not change it"))
+                .hint("put what should be remembered into your answer"));
+        }
+        let mut answer = match tool.category {
+            scratchpad::CATEGORY => scratchpad::call(&self.store, name, &args, at).await,
+            memory::CATEGORY => memory::call(&self.store, name, args).await,
+            docs::CATEGORY => self.docs.call(name, &args).await,
+            _ => status::call(&self.store, at).await,
+        }?;
+        if answer.len() > MAX_ANSWER {
+            answer.truncate(cut(&answer, MAX_ANSWER).len());
+            answer.push_str("\n[… the rest is left out; ask for less at once …]");
+        }
+        Ok(answer)
+    }
+}
+
+/// A tool whose arguments are the given properties, of which `required` must be there.
+fn tool(
+    name: &'static str,
+    category: &'static str,
+    description: &'static str,
+    properties: Value,
+    required: &[&str],
+) -> Tool {
+    let schema =
+        json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
+    let args = ArgsSchema::new(schema).unwrap_or_else(|error| panic!("the schema of {name}: {error}"));
+    Tool { name, category, description, args }
+}
+
+/// A string argument; the schema has seen to it that it is one.
+fn text<'a>(args: &'a Value, name: &str) -> &'a str {
+    args.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A whole number; the schema gave it a default and bounds.
+fn number(args: &Value, name: &str) -> usize {
+    args.get(name).and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok()).unwrap_or_default()
+}
+
+/// A part of a text, counted in characters, under a line that says which part it is and how to get the next.
+fn page(text: &str, offset: usize, limit: usize) -> String {
+    let length = text.chars().count();
+    let start = text.char_indices().nth(offset).map_or(text.len(), |(at, _)| at);
+    let end = text[start..].char_indices().nth(limit).map_or(text.len(), |(at, _)| start + at);
+    let shown = text[start..end].chars().count();
+    match (shown == length, offset + shown < length) {
+        (true, _) => text.to_owned(),
+        (false, true) => {
+            let next = offset + shown;
+            format!("[characters {offset} to {next} of {length}; go on with offset {next}]\n{}", &text[start..end])
+        }
+        (false, false) if shown == 0 => format!("[there are {length} characters, none from {offset} on]"),
+        (false, false) => format!("[characters {offset} to {length} of {length}, the end]\n{}", &text[start..end]),
+    }
+}
+
+/// The beginning of the text, at most `max` bytes.
+fn cut(text: &str, max: usize) -> &str {
+    let mut end = max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests;

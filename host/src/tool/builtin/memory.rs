@@ -1,0 +1,87 @@
+//! `memory_search`, `memory_save`, `memory_core_get`, `memory_core_update`.
+
+use serde_json::{Value, json};
+
+use super::{Tool, ToolFault, number, text, tool};
+use crate::clock::now_ms;
+use crate::memory::{self, CoreError, MAX_HITS, MAX_TEXT};
+use crate::store::{Store, StoreError};
+
+pub(super) const CATEGORY: &str = "memory";
+pub(super) const SAVE: &str = "memory_save";
+pub(super) const CORE_UPDATE: &str = "memory_core_update";
+const SEARCH: &str = "memory_search";
+const CORE_GET: &str = "memory_core_get";
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        tool(
+            SEARCH,
+            CATEGORY,
+            "Search what is remembered from earlier conversations: facts, and passages that were saved.",
+            json!({
+                "query": { "type": "string", "minLength": 1, "maxLength": 1_000, "description": "words to look for" },
+                "limit": { "type": "integer", "minimum": 1, "maximum": MAX_HITS, "default": 8, "description": "most results of each kind" },
+            }),
+            &["query"],
+        ),
+        tool(
+            SAVE,
+            CATEGORY,
+            "Remember a text for later conversations. For things that stay true, not for the work of the moment.",
+            json!({ "text": { "type": "string", "minLength": 1, "maxLength": MAX_TEXT, "description": "what to remember" } }),
+            &["text"],
+        ),
+        tool(CORE_GET, CATEGORY, "Read core memory: the JSON document that is always in context.", json!({}), &[]),
+        tool(
+            CORE_UPDATE,
+            CATEGORY,
+            "Change core memory by a JSON merge patch: members are set, null removes one, all others stay.",
+            json!({ "patch": { "type": "object", "description": "such as {\"user\": {\"city\": \"Oslo\", \"zip\": null}}" } }),
+            &["patch"],
+        ),
+    ]
+}
+
+pub(super) async fn call(store: &Store, name: &str, mut args: Value) -> Result<String, ToolFault> {
+    match name {
+        SEARCH => {
+            let query = text(&args, "query").to_owned();
+            let limit = u32::try_from(number(&args, "limit")).unwrap_or(MAX_HITS);
+            let wanted = query.clone();
+            let facts = store.read(move |view| view.find_facts(&wanted, limit)).await?;
+            let chunks = memory::search(store, &query, limit).await?;
+            let facts = facts.into_iter().map(|fact| format!("fact ({} %): {}", fact.confidence, fact.text));
+            let chunks = chunks.into_iter().map(|chunk| format!("{}: {}", chunk.source, chunk.text));
+            let found: Vec<String> = facts.chain(chunks).collect();
+            if found.is_empty() {
+                return Ok("Nothing that is remembered has these words.".to_owned());
+            }
+            Ok(found.join("\n---\n"))
+        }
+        SAVE => {
+            // No session: what is asked to be remembered belongs to all of them.
+            let saved =
+                memory::save(store, text(&args, "text"), SAVE, None, now_ms()).await.map_err(|error| match error {
+                    StoreError::Quota { .. } => ToolFault::from(error).hint("save the parts that matter"),
+                    error => error.into(),
+                })?;
+            Ok(match saved.new {
+                0 => "This is remembered already.".to_owned(),
+                new => format!("Remembered, in {new} passages."),
+            })
+        }
+        CORE_GET => {
+            let document = memory::core(store).await?;
+            Ok(format!("{document:#}"))
+        }
+        _ => {
+            let patch = args.get_mut("patch").map(Value::take).unwrap_or_default();
+            let document = memory::update_core(store, patch, now_ms()).await.map_err(|error| match error {
+                CoreError::Store(error) => ToolFault::from(error),
+                error => ToolFault::new(error.to_string()),
+            })?;
+            Ok(format!("Core memory is now:\n{document:#}"))
+        }
+    }
+}

@@ -1,0 +1,173 @@
+use super::*;
+use crate::graph::plan::TaskKind;
+use crate::store::{NewFact, TaskRow, TaskState};
+
+struct House {
+    _dir: tempfile::TempDir,
+    tools: Builtins,
+    at: At,
+}
+
+fn house() -> House {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("store.db")).unwrap();
+    let at = At { session: SessionName::parse("s").unwrap(), run: None, subagent: false };
+    House { _dir: dir, tools: Builtins::new(store), at }
+}
+
+impl House {
+    async fn call(&self, name: &str, args: Value) -> Result<String, String> {
+        self.tools.call(name, &args, &self.at).await.map_err(|fault| fault.to_string())
+    }
+}
+
+#[test]
+fn every_tool_has_a_name_that_all_providers_take_and_a_checked_schema() {
+    let tools = house().tools;
+    let specs = tools.specs();
+    let names: Vec<&str> = specs.iter().map(|(spec, _)| spec.name.as_str()).collect();
+    let wanted = [
+        "scratchpad_save",
+        "scratchpad_read",
+        "scratchpad_list",
+        "scratchpad_search",
+        "memory_search",
+        "memory_save",
+        "memory_core_get",
+        "memory_core_update",
+        "docs_search",
+        "docs_list",
+        "docs_read",
+        "task_status",
+    ];
+    assert_eq!(names, wanted);
+    for (spec, category) in specs {
+        assert!(["scratchpad", "memory", "docs", "status"].contains(&category));
+        assert!(spec.name.chars().all(|c| c.is_ascii_lowercase() || c == '_'));
+        assert_eq!(spec.parameters["type"], "object");
+        assert!(tools.has(&spec.name) && !spec.description.is_empty());
+        for (_, property) in spec.parameters["properties"].as_object().unwrap() {
+            assert!(property["description"].is_string(), "{property}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn wrong_names_and_arguments_are_told_with_the_way_out() {
+    let house = house();
+    let fault = house.call("scratchpad_raed", json!({})).await.unwrap_err();
+    assert!(fault.contains("near: scratchpad_read"), "{fault}");
+    let fault = house.call("scratchpad_read", json!({ "kye": "a", "limit": 0 })).await.unwrap_err();
+    for part in ["key: is required", "kye: is not an argument; did you mean `key`?", "limit: 0 is less"] {
+        assert!(fault.contains(part), "{fault}");
+    }
+    assert!(house.call("memory_search", json!("text")).await.unwrap_err().contains("must be an object"));
+    assert!(
+        house.call("scratchpad_save", json!({ "key": "a b", "text": "x" })).await.unwrap_err().contains("is no key")
+    );
+}
+
+#[tokio::test]
+async fn what_is_saved_is_read_listed_and_searched() {
+    let house = house();
+    assert!(house.call("scratchpad_list", json!({})).await.unwrap().contains("is empty"));
+    let text = (1..=500).map(|n| format!("line {n}\n")).collect::<String>();
+    let saved = house.call("scratchpad_save", json!({ "key": "ref:log", "text": text })).await.unwrap();
+    assert_eq!(saved, format!("Saved {} bytes as ref:log.", text.len()));
+    let part = house.call("scratchpad_read", json!({ "key": "log", "offset": 7, "limit": 7 })).await.unwrap();
+    assert_eq!(part, format!("[characters 7 to 14 of {}; go on with offset 14]\nline 2\n", text.len()));
+    let end = house.call("scratchpad_read", json!({ "key": "ref:log", "offset": text.len() - 5 })).await.unwrap();
+    assert!(end.contains("the end]\n 500\n"), "{end}");
+    assert_eq!(house.call("scratchpad_read", json!({ "key": "log" })).await.unwrap(), text);
+    let beyond = house.call("scratchpad_read", json!({ "key": "log", "offset": 999_999 })).await.unwrap();
+    assert!(beyond.contains("none from 999999 on"), "{beyond}");
+    let hits = house.call("scratchpad_search", json!({ "query": "LINE 499" })).await.unwrap();
+    assert_eq!(hits, "ref:log line 499: line 499");
+    assert!(house.call("scratchpad_search", json!({ "query": "nothing" })).await.unwrap().contains("No line"));
+    let fault = house.call("scratchpad_read", json!({ "key": "lgo" })).await.unwrap_err();
+    assert!(fault.contains("near: ref:log"), "{fault}");
+    assert!(house.call("scratchpad_list", json!({})).await.unwrap().starts_with("ref:log ("));
+    // "ref:log" names the entry here and is not to be replaced by its text.
+    assert!(!Builtins::resolves_refs("scratchpad_read") && Builtins::resolves_refs("scratchpad_save"));
+}
+
+#[tokio::test]
+async fn memory_is_searched_saved_and_changed_but_not_by_subagents() {
+    let mut house = house();
+    assert!(house.call("memory_search", json!({ "query": "oslo" })).await.unwrap().contains("Nothing"));
+    let saved = house.call("memory_save", json!({ "text": "The office in Oslo closes at five." })).await.unwrap();
+    assert!(saved.contains("1 passages"), "{saved}");
+    assert!(
+        house
+            .call("memory_save", json!({ "text": "the office in Oslo closes at five." }))
+            .await
+            .unwrap()
+            .contains("already")
+    );
+    let fact = NewFact { text: "Ada lives in Oslo".into(), source: "user".into(), session: None, confidence: 80 };
+    house.tools.store.write(move |tx| tx.add_fact(&fact, 1)).await.unwrap();
+    let found = house.call("memory_search", json!({ "query": "oslo?" })).await.unwrap();
+    assert_eq!(found, "fact (80 %): Ada lives in Oslo\n---\nmemory_save: The office in Oslo closes at five.");
+    house.call("memory_core_update", json!({ "patch": { "user": "Ada" } })).await.unwrap();
+
+    house.at.subagent = true;
+    assert!(house.call("memory_core_get", json!({})).await.unwrap().contains("\"user\": \"Ada\""));
+    assert!(house.call("memory_search", json!({ "query": "oslo" })).await.is_ok());
+    for (name, args) in [("memory_save", json!({ "text": "x" })), ("memory_core_update", json!({ "patch": {} }))] {
+        let fault = house.call(name, args).await.unwrap_err();
+        assert!(fault.contains("not for subagents"), "{fault}");
+    }
+    house.at.subagent = false;
+    let fault = house.call("memory_core_update", json!({ "patch": { "a": "x".repeat(20_000) } })).await.unwrap_err();
+    assert!(fault.contains("may have 16384"), "{fault}");
+    assert!(house.call("memory_core_update", json!({ "patch": [] })).await.is_err());
+}
+
+#[tokio::test]
+async fn the_documentation_is_found_and_read() {
+    let house = house();
+    let list = house.call("docs_list", json!({})).await.unwrap();
+    assert!(list.contains("shell.md: ") && list.contains("\n  - `kiso trace`"), "{list}");
+    let found = house.call("docs_search", json!({ "query": "output of kiso trace", "limit": 3 })).await.unwrap();
+    assert!(found.contains("json.md: `kiso trace`"), "{found}");
+    assert!(house.call("docs_search", json!({ "query": "xyzzyplugh" })).await.unwrap_err().contains("docs_list"));
+    assert!(house.call("docs_search", json!({ "query": "\"'*" })).await.is_err());
+    let page = house.call("docs_read", json!({ "page": "json", "limit": 20 })).await.unwrap();
+    assert!(page.contains("# JSON output") && page.contains("go on with offset 20"), "{page}");
+    let fault = house.call("docs_read", json!({ "page": "jsno.md" })).await.unwrap_err();
+    assert!(fault.contains("there are json.md"), "{fault}");
+    assert!(house.call("docs_read", json!({ "page": "../README.md" })).await.is_err());
+}
+
+#[tokio::test]
+async fn the_tasks_of_the_run_are_shown() {
+    let mut house = house();
+    assert!(house.call("task_status", json!({})).await.unwrap_err().contains("no run"));
+    let session = house.at.session.clone();
+    let run = house.tools.store.write(move |tx| tx.create_run(&session, "go", 1)).await.unwrap();
+    house.at.run = Some(run.clone());
+    assert!(house.call("task_status", json!({})).await.unwrap().contains("no tasks"));
+    let row = |id: u32, status, output: Option<&str>, error: Option<&str>| TaskRow {
+        id,
+        position: id,
+        kind: TaskKind::Skill,
+        label: format!("skill s{id}"),
+        task: "{}".to_owned(),
+        status,
+        output: output.map(str::to_owned),
+        error: error.map(str::to_owned),
+        started_ms: None,
+        ended_ms: None,
+    };
+    let long = "word\n".repeat(1_000);
+    let rows = [
+        row(0, TaskState::Done, Some(&long), None),
+        row(1, TaskState::Failed, Some("partly"), Some("no network")),
+        row(2, TaskState::Planned, None, None),
+    ];
+    house.tools.store.write(move |tx| tx.put_tasks(&run, &rows)).await.unwrap();
+    let shown = house.call("task_status", json!({})).await.unwrap();
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].starts_with("1. skill s0 [done] output: word word") && lines[0].ends_with('…'), "{shown}");
+    assert_eq!(lines[1..], ["2. skill s1 [failed] error: no network", "3. skill s2 [planned]"]);
+}
