@@ -6,6 +6,7 @@
 #[macro_use]
 mod out;
 
+mod cancel;
 mod completions;
 mod config;
 mod doctor;
@@ -21,11 +22,14 @@ pub use self::failure::{Exit, Failure};
 
 use self::show::{Show, size};
 use crate::config::Config;
+use crate::drive::{Drive, Models};
 use crate::exec::Exec;
 use crate::home::{Home, SessionName};
 use crate::secret::Secrets;
+use crate::secret::vault::Vault;
 use crate::skill::{Observer, Skills};
 use crate::store::Store;
+use crate::tool::Tools;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -69,6 +73,8 @@ enum Command {
     Role(role::RoleCommand),
     /// Show what a run did, step by step
     Trace(trace::Trace),
+    /// Stop a run that is under way, in this terminal or another
+    Cancel(cancel::Cancel),
     /// Show and check the configuration; ready-made providers of models
     #[command(subcommand)]
     Config(config::Config),
@@ -102,6 +108,7 @@ pub fn main() -> ExitCode {
         Command::Skill(command) => command.execute(shared),
         Command::Role(command) => command.execute(shared),
         Command::Trace(command) => command.execute(shared),
+        Command::Cancel(command) => command.execute(shared),
         Command::Config(command) => command.execute(shared),
         Command::Doctor(command) => command.execute(shared),
         Command::Completions(command) => {
@@ -151,6 +158,18 @@ impl Opened {
 }
 
 impl Opened {
+    /// What drives runs in this home.
+    fn drive(&self) -> Result<Drive, Failure> {
+        Ok(Drive {
+            home: self.home.clone(),
+            config: self.config.clone(),
+            store: self.store.clone(),
+            tools: Tools::new(self.skills.clone(), self.exec.clone(), self.store.clone()),
+            models: Models::open(&self.config, environment)?,
+            vault: Vault::open(&self.home),
+        })
+    }
+
     /// Copies files into a session's `/work`.
     fn import(&self, session: &SessionName, files: &[PathBuf], show: &Show) -> Result<(), Failure> {
         for file in files {

@@ -1,10 +1,12 @@
 //! The graph that a run goes through. Pure: nothing here does I/O, waits, or knows a model.
 //!
 //! ```text
-//! input ─► retrieval ─► planner ⟲ ─► reasoning ─► action ─► critic ⟲ ─► output ─► end
-//!                          ▲             ▲                    │ │ │
-//!                          │             └─ next task, fix ───┘ │ └ plan exhausted
-//!                          └──────────── replan ────────────────┘
+//!           ┌─────────────── low ──────────────────────────────────────────────► output
+//! input ─► retrieval ─ medium ──────────────────► action ⟲ ─► critic
+//!           └ high ─► planner ⟲ ─► reasoning ⟲ ─► action ⟲ ─► critic ⟲ ─► output ─► end
+//!                        ▲             ▲                       │ │            │
+//!                        │             └─ next task, fix ──────┘ │            └─► input, if more of the turn arrived
+//!                        └──────────── replan ───────────────────┘
 //! ```
 //!
 //! A [`run::Run`] says what to do next, the driver does it and hands the result back. Nodes decide nothing about the
@@ -77,17 +79,25 @@ impl fmt::Display for Node {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
-    /// The message was admitted to the queue and its turn has come.
+    /// The message went through gatekeeper, tags and pill.
     Admitted,
-    /// Retrieval finds that the message needs a plan, which is also the default.
+    /// Conversation: an answer without tools will do.
+    Low,
+    /// Tools are needed, a plan is not.
+    Medium,
+    /// The message needs a plan, which is also the default.
     High,
     /// The answer had no plan that can be used, and retries are left.
     NoPlan,
     /// No retries are left, or the planner's model does not answer.
     PlanningFailed,
     Planned,
-    /// The next task can be executed as it stands.
+    /// The answer had no brief that can be used, and retries are left.
+    NoBrief,
+    /// The next task can be executed as it stands, or its brief is written.
     Ready,
+    /// There is no response yet, and rounds are left.
+    RoundsLeft,
     TaskEnded,
     /// The reviewer's answer could not be read, and retries are left.
     NoVerdict,
@@ -97,12 +107,17 @@ pub enum Why {
     NeedsFix,
     /// The plan is given up: the reviewer says so, a task failed unreviewed, or the goal is unmet at the end.
     Replan,
-    /// The task is accepted and was the last one.
+    /// The task was the last one, and the plan or the medium route is done with.
     PlanExhausted,
     /// The plan is given up and there may not be another one.
     ReplansExhausted,
-    /// The run has used all of its tokens.
-    OutOfTokens,
+    /// A limit of the run, the session or the day is reached.
+    #[serde(alias = "out_of_tokens")]
+    LimitReached,
+    /// The user has stopped the run.
+    Cancelled,
+    /// Messages that belong to the turn have arrived meanwhile.
+    CycleIncomplete,
     /// The reply is out, and no message that belongs to the turn has arrived meanwhile.
     CycleComplete,
 }
@@ -111,18 +126,25 @@ pub enum Why {
 pub fn edge(from: Node, why: Why) -> Option<Node> {
     Some(match (from, why) {
         (Node::Input, Why::Admitted) => Node::Retrieval,
+        (Node::Retrieval, Why::Low) => Node::Output,
+        (Node::Retrieval, Why::Medium) => Node::Action,
         (Node::Retrieval, Why::High) => Node::Planner,
         (Node::Planner, Why::NoPlan) => Node::Planner,
-        (Node::Planner, Why::Planned) => Node::Reasoning,
         (Node::Planner, Why::PlanningFailed) => Node::Output,
+        (Node::Planner, Why::Planned) => Node::Reasoning,
+        (Node::Reasoning, Why::NoBrief) => Node::Reasoning,
         (Node::Reasoning, Why::Ready) => Node::Action,
+        (Node::Action, Why::RoundsLeft) => Node::Action,
         (Node::Action, Why::TaskEnded) => Node::Critic,
         (Node::Critic, Why::NoVerdict) => Node::Critic,
         (Node::Critic, Why::TasksRemain | Why::NeedsFix) => Node::Reasoning,
         (Node::Critic, Why::Replan) => Node::Planner,
         (Node::Critic, Why::PlanExhausted | Why::ReplansExhausted) => Node::Output,
-        (Node::Planner | Node::Reasoning | Node::Critic, Why::OutOfTokens) => Node::Output,
+        (Node::Output, Why::CycleIncomplete) => Node::Input,
         (Node::Output, Why::CycleComplete) => Node::End,
+        (Node::End, _) => return None,
+        (from, Why::LimitReached) if from != Node::Output && from != Node::Input => Node::Output,
+        (_, Why::Cancelled) => Node::Output,
         _ => return None,
     })
 }

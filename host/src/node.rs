@@ -1,11 +1,16 @@
 //! The nodes of the graph: each builds the prompt of its role and reads the answer. None decides where the run goes
 //! next, and none does I/O except by calling the model that it is given.
 
+pub mod actor;
 pub mod output;
 pub mod planner;
+pub mod reasoner;
 pub mod retrieval;
 pub mod reviewer;
 pub mod role;
+pub mod router;
+pub mod summarizer;
+pub mod titler;
 pub mod worker;
 
 pub use self::role::{RoleError, built_in_prompt, prompt_of};

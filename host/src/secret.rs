@@ -69,6 +69,8 @@ pub struct Secrets {
     environment: BTreeMap<String, SecretValue>,
     /// By the name that the planner gave.
     session: BTreeMap<String, SecretValue>,
+    /// Keys of providers, only to be kept out of texts.
+    keys: BTreeMap<String, SecretValue>,
 }
 
 impl Secrets {
@@ -81,12 +83,17 @@ impl Secrets {
             .filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty())
             .map(|(name, value)| (name, SecretValue(value)))
             .collect();
-        Secrets { environment, session: BTreeMap::new() }
+        Secrets { environment, ..Secrets::default() }
     }
 
     /// Adds a secret that the user gave in a message. A later one of the same name replaces it.
     pub fn add_session(&mut self, name: String, value: SecretValue) {
         self.session.insert(name, value);
+    }
+
+    /// Adds the key of a model's provider, by the name of its variable. No skill can ask for it.
+    pub fn add_key(&mut self, variable: String, value: SecretValue) {
+        self.keys.insert(variable, value);
     }
 
     /// A secret of the environment that was set for this skill.
@@ -120,7 +127,7 @@ impl Secrets {
     /// Every form in which a value may stand in a text, with its name.
     fn forms(&self) -> Vec<(String, SecretValue)> {
         let mut forms = Vec::new();
-        for (name, value) in self.session.iter().chain(&self.environment) {
+        for (name, value) in self.session.iter().chain(&self.environment).chain(&self.keys) {
             if value.0.chars().count() < LEAST_REDACTED {
                 continue;
             }

@@ -2,32 +2,81 @@
 //! checks plans against them, and the driver runs tasks through them.
 
 pub mod builtin;
+mod call;
 pub mod files;
 
-use crate::exec::{Channel, Done, Exec, Line};
+use self::builtin::Builtins;
+use crate::exec::{Done, Exec, Line};
 use crate::graph::plan::{Caller as Role, Catalog, Task, TaskKind, Violation};
 use crate::graph::report::{TaskError, TaskReport, TaskStatus};
+use crate::home::SessionName;
 use crate::llm::prompt::SkillCard;
 use crate::secret::Secrets;
 use crate::skill::{Blame, Caller, Ended, Installed, SkillError, Skills};
+use crate::store::Store;
 use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use tokio::sync::RwLock;
 
 /// The tools of a home.
 #[derive(Debug, Clone)]
 pub struct Tools {
     skills: Skills,
     exec: Exec,
+    store: Store,
+    builtins: Arc<Builtins>,
+    workspaces: Arc<Workspaces>,
+}
+
+/// One lock for each session's workspace: calls that read share it, a call that writes has it alone.
+#[derive(Debug, Default)]
+struct Workspaces(Mutex<HashMap<SessionName, Weak<RwLock<()>>>>);
+
+impl Workspaces {
+    fn of(&self, session: &SessionName) -> Arc<RwLock<()>> {
+        let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lock) = locks.get(session).and_then(Weak::upgrade) {
+            return lock;
+        }
+        // Sessions come and go; what nobody holds any more goes with the next one that comes.
+        locks.retain(|_, lock| lock.strong_count() > 0);
+        let lock = Arc::new(RwLock::new(()));
+        locks.insert(session.clone(), Arc::downgrade(&lock));
+        lock
+    }
 }
 
 impl Tools {
-    pub fn new(skills: Skills, exec: Exec) -> Self {
-        Self { skills, exec }
+    pub fn new(skills: Skills, exec: Exec, store: Store) -> Self {
+        let builtins = Arc::new(Builtins::new(store.clone()));
+        Self { skills, exec, store, builtins, workspaces: Arc::default() }
     }
 
     /// One card for each tool that can be called. A damaged skill has none.
     pub fn cards(&self) -> Vec<SkillCard> {
         let skills = self.skills.list().into_iter().flatten();
         skills.flat_map(|skill| cards(&skill)).collect()
+    }
+
+    /// What the skills of a plan are and need, a line each (seed 004, `shared_context_skill_environment`).
+    pub fn environment<'a>(&self, skills: impl Iterator<Item = &'a str>, secrets: &Secrets) -> Vec<String> {
+        let mut names: Vec<_> = skills.collect();
+        names.sort_unstable();
+        names.dedup();
+        let line = |name: &str| {
+            let (skill, _) = self.skills.find_tool(name).ok()?;
+            let manifest = &skill.manifest;
+            let mut line = format!("{name} ({}): workspace {:?}", manifest.category, manifest.needs.workspace);
+            for (key, required) in &manifest.env {
+                let there = secrets.environment(skill.name(), key).is_some();
+                let state = if there { "set" } else { "not set" };
+                let must = if *required { ", required" } else { "" };
+                line.push_str(&format!("; secret {key}: {state}{must}"));
+            }
+            Some(line.to_lowercase())
+        };
+        names.into_iter().filter_map(line).collect()
     }
 
     /// Runs a skill or exec task to its end. Whatever happens is a report.
@@ -53,22 +102,7 @@ impl Tools {
 
     async fn exec(&self, task: &Task, role: Role, caller: Caller<'_>) -> TaskReport {
         let done = match self.exec.scratch(caller.session) {
-            Ok(scratch) => {
-                let line = Line {
-                    source: &task.detail,
-                    session: caller.session,
-                    role,
-                    locale: caller.locale,
-                    secrets: caller.secrets,
-                    stdin: Channel::Null,
-                    args: Vec::new(),
-                    state: Vec::new(),
-                    partial: false,
-                    outputs: None,
-                    scratch: &scratch,
-                };
-                self.exec.run(line).await
-            }
+            Ok(scratch) => self.exec.run(Line::of_task(&task.detail, &caller, role, &scratch)).await,
             Err(error) => Err(error),
         };
         match done {

@@ -2,7 +2,7 @@
 
 use super::show::{Show, duration, printable, size};
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, session};
-use crate::drive::{Drive, Listener, Models};
+use crate::drive::{Cancel, Drive, DriveError, Listener, Thought};
 use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::plan::{Caller, Task, TaskKind};
 use crate::graph::report::TaskReport;
@@ -11,10 +11,8 @@ use crate::graph::step::{Event, Step, StepResult};
 use crate::graph::verdict::Status;
 use crate::home::{Home, SessionName};
 use crate::llm::Role;
-use crate::node::output;
 use crate::skill::Skills;
-use crate::store::RunId;
-use crate::tool::Tools;
+use crate::store::{RunId, StoreError};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +20,11 @@ use std::sync::Arc;
 #[derive(Debug, clap::Args)]
 pub struct Run {
     /// What is to be done, in plain words, as `skill key=value …`, or as `$ command`
-    message: String,
+    #[arg(required_unless_present = "resume")]
+    message: Option<String>,
+    /// Take up a run that was cut off, by its id, the beginning of one, or "last"
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["message", "session", "file"])]
+    resume: Option<String>,
     /// The conversation it belongs to; made when it is new
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
@@ -36,58 +38,117 @@ const MAX_MESSAGE: usize = 1 << 20;
 
 impl Run {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
-        if self.message.trim().is_empty() {
+        let message = self.message.as_deref().map(str::trim);
+        if message.is_some_and(str::is_empty) {
             return Err(Failure::new(Exit::Usage, "the message is empty; say what is to be done"));
         }
-        if self.message.len() > MAX_MESSAGE {
+        if message.is_some_and(|message| message.len() > MAX_MESSAGE) {
             return Err(Failure::new(
                 Exit::Usage,
                 "the message is larger than 1 MiB; put the text into a file and give it with --file",
             ));
         }
-        let session = session(self.session.as_deref())?;
+        let named = session(self.session.as_deref())?;
         let show = Arc::new(Show::new(shared.json));
         let opened = Opened::new(shared, show.clone())?;
-        let models = Models::open(&opened.config, super::environment)?;
+        let drive = opened.drive()?;
+        let (resumed, session) = match &self.resume {
+            None => (None, named),
+            Some(name) => {
+                let run = opened.store.read_blocking(|view| {
+                    let id = view.resolve_run(name)?;
+                    view.run(&id)?.ok_or(StoreError::NoRun { text: name.to_owned() })
+                })?;
+                (Some(run.id), run.session)
+            }
+        };
         let lock = opened.home.lock_session(&session)?;
         opened.import(&session, &self.file, &show)?;
-        let drive = Drive {
-            home: opened.home.clone(),
-            config: opened.config.clone(),
-            store: opened.store.clone(),
-            tools: Tools::new(opened.skills.clone(), opened.exec.clone()),
-            models,
-        };
-        let mut listener = Told {
-            show: &show,
-            json: shared.json,
-            home: &opened.home,
-            skills: &opened.skills,
-            session: &session,
-            run: None,
-            last: None,
-        };
-        let outcome = block_on(async {
-            let work = drive.run(&session, self.message.trim(), Caller::Admin, environment_secrets(), &mut listener);
+        let cancel = Cancel::new();
+        let (at, cancelling) =
+            (Watched { show: &show, json: shared.json, opened: &opened, session: &session }, &cancel);
+        let ended = block_on(async {
             tokio::select! {
-                ended = work => Some(ended),
-                _ = tokio::signal::ctrl_c() => None,
+                biased;
+                ended = work(&drive, &at, message, resumed, cancelling) => ended,
+                () = interrupted(cancelling, &show) => unreachable!("it never returns"),
             }
         })?;
         show.rest();
-        drop(lock);
-        let Some(outcome) = outcome else {
-            if let Some(run) = &listener.run {
-                block_on(drive.cancel(run))??;
+        let (outcome, last) = ended?;
+        block_on(async {
+            // The reply is out; what is left to do can wait for the next start if it fails.
+            tokio::select! {
+                done = drive.background() => drop(done),
+                _ = tokio::signal::ctrl_c() => {}
             }
-            let how = listener.run.as_ref().map(|run| format!("; `kiso trace {run}` shows how far it came"));
-            return Err(Failure::new(Exit::Failed, format!("the run was cancelled{}", how.unwrap_or_default())));
-        };
-        let (_, outcome) = outcome?;
-        listener.ended(&outcome);
-        let exit = exit(&outcome, listener.last);
+        })?;
+        drop(lock);
+        let exit = exit(&outcome, last);
         opened.store.close();
         Ok(exit)
+    }
+}
+
+/// Finishes what was cut off in the session, then does what is asked for.
+async fn work(
+    drive: &Drive,
+    at: &Watched<'_>,
+    message: Option<&str>,
+    resumed: Option<RunId>,
+    cancel: &Cancel,
+) -> Result<(Outcome, Option<LastError>), Failure> {
+    if let Some(run) = resumed {
+        return at.watch(async |told| drive.resume(&run, environment_secrets(), cancel, told).await).await;
+    }
+    for run in drive.unfinished(Some(at.session)).await? {
+        at.show.line(&at.show.dim(&format!("run {run} was cut off; going on with it first")));
+        let (outcome, _) = at.watch(async |told| drive.resume(&run, environment_secrets(), cancel, told).await).await?;
+        if outcome.ending == Ending::Cancelled {
+            return Ok((outcome, None));
+        }
+    }
+    let (secrets, message) = (environment_secrets(), message.unwrap_or_default());
+    at.watch(async |told| drive.run(at.session, message, Caller::Admin, secrets, cancel, told).await).await
+}
+
+/// The first Ctrl-C stops the run in good order, a second one leaves at once.
+async fn interrupted(cancel: &Cancel, show: &Show) {
+    let _ = tokio::signal::ctrl_c().await;
+    show.line("stopping the run; Ctrl-C again leaves at once");
+    cancel.cancel();
+    let _ = tokio::signal::ctrl_c().await;
+    std::process::exit(130);
+}
+
+/// What is needed to print runs.
+struct Watched<'a> {
+    show: &'a Show,
+    json: bool,
+    opened: &'a Opened,
+    session: &'a SessionName,
+}
+
+impl<'a> Watched<'a> {
+    /// Performs a run and prints what it does and how it ended.
+    async fn watch(
+        &self,
+        perform: impl AsyncFnOnce(&mut Told<'a>) -> Result<(RunId, Outcome), DriveError>,
+    ) -> Result<(Outcome, Option<LastError>), Failure> {
+        let mut told = Told {
+            show: self.show,
+            json: self.json,
+            home: &self.opened.home,
+            skills: &self.opened.skills,
+            session: self.session,
+            run: None,
+            last: None,
+            written: Written::default(),
+        };
+        let (_, outcome) = perform(&mut told).await?;
+        self.show.rest();
+        told.ended(&outcome);
+        Ok((outcome, told.last))
     }
 }
 
@@ -97,7 +158,7 @@ fn exit(outcome: &Outcome, last: Option<LastError>) -> Exit {
         (Ending::Done, _) => Exit::Done,
         (Ending::LimitHit(_), _) | (Ending::Failed { .. }, Some(LastError::Limit)) => Exit::Limit,
         (Ending::Failed { .. }, Some(LastError::Policy)) => Exit::Policy,
-        (Ending::Failed { .. }, None) => Exit::Failed,
+        (Ending::Failed { .. }, None) | (Ending::Cancelled, _) => Exit::Failed,
     }
 }
 
@@ -117,6 +178,35 @@ struct Told<'a> {
     run: Option<RunId>,
     /// What the last task that was more than a message ran into.
     last: Option<LastError>,
+    written: Written,
+}
+
+/// What stands on standard output already: the reply as it was streamed.
+#[derive(Debug, Default)]
+struct Written {
+    text: String,
+    /// Space at the end, which is only written when more follows.
+    held: String,
+    /// Whether something stands there that is not part of the reply.
+    spoilt: bool,
+}
+
+impl Written {
+    /// What is to be written of the next piece.
+    fn push(&mut self, piece: &str) -> String {
+        let mut out = std::mem::take(&mut self.held);
+        // The text begins with its first word.
+        out.push_str(if self.text.is_empty() && out.is_empty() { piece.trim_start() } else { piece });
+        let end = out.trim_end().len();
+        self.held = out.split_off(end);
+        self.text.push_str(&out);
+        out
+    }
+
+    /// Another text follows.
+    fn part(&mut self) {
+        self.held = if self.text.is_empty() { String::new() } else { "\n\n".to_owned() };
+    }
 }
 
 impl Told<'_> {
@@ -159,12 +249,19 @@ impl Told<'_> {
         if self.json {
             let files: Vec<_> =
                 outcome.files.iter().map(|f| json!({ "path": f.path, "host_path": place(&f.path), "media_type": f.media_type, "bytes": f.bytes })).collect();
-            self.json(
-                &json!({ "type": "ended", "outcome": outcome.ending, "reply": output::reply(outcome), "files": files }),
-            );
+            self.json(&json!({ "type": "ended", "outcome": outcome.ending, "reply": outcome.reply, "files": files }));
             return;
         }
-        outln!("{}", printable(&output::reply(outcome)));
+        let reply = printable(&outcome.reply);
+        match reply.trim_end().strip_prefix(self.written.text.as_str()) {
+            Some(rest) if !self.written.text.is_empty() && !self.written.spoilt => outln!("{rest}"),
+            _ => {
+                if !self.written.text.is_empty() || self.written.spoilt {
+                    outln!("\n");
+                }
+                outln!("{reply}");
+            }
+        }
         for file in &outcome.files {
             self.show.line(&self.show.dim(&format!("{} ({})", printable(&place(&file.path)), size(file.bytes))));
         }
@@ -204,18 +301,32 @@ impl Listener for Told<'_> {
 
     fn step(&mut self, step: &Step) {
         match step {
-            Step::Plan(_) => self.show.busy("planning"),
-            Step::Execute { brief, .. } => {
-                self.show.busy(&format!("{}/{} {}", brief.number, brief.of, printable(&brief.task.label())));
-            }
-            Step::Review(_) => self.show.busy("reviewing"),
+            Step::Execute { brief, .. } if brief.task.kind == TaskKind::Msg && brief.task.notify => self.written.part(),
+            Step::Converse { .. } | Step::Act(_) => self.written.part(),
             _ => {}
         }
     }
 
+    fn thought(&mut self, thought: &Thought) {
+        self.json(&json!({ "type": "thought", "kind": thought.kind(), "text": thought.text() }));
+        self.show.busy(&printable(&thought.text()));
+    }
+
     fn token(&mut self, role: Role, text: &str) {
+        self.json(&json!({ "type": "token", "role": role.name(), "text": text }));
         if role == Role::Planner {
             self.show.line(&printable(text));
+        } else if !self.json {
+            self.show.rest();
+            out!("{}", self.written.push(&printable(text)));
+        }
+    }
+
+    fn restart(&mut self, role: Role) {
+        self.json(&json!({ "type": "restart", "role": role.name() }));
+        if role != Role::Planner && !self.written.text.is_empty() {
+            self.show.line("\nthe answer broke off and begins again");
+            self.written = Written { spoilt: true, ..Written::default() };
         }
     }
 
@@ -250,7 +361,52 @@ impl Listener for Told<'_> {
                 self.json(&json!({ "type": "notice", "text": text }));
                 self.show.line(&printable(text));
             }
-            StepResult::Retrieved { .. } | StepResult::Started { .. } | StepResult::Finished { .. } => {}
+            StepResult::Routed { routing, by, .. } => {
+                let object = json!({ "type": "routed", "effort": routing.effort, "by": by, "categories": routing.categories, "goal": routing.goal });
+                self.json(&object);
+            }
+            StepResult::Briefed { brief, .. } => self.json(&json!({ "type": "brief", "brief": brief })),
+            StepResult::Unbriefed { correction, .. } => {
+                self.json(&json!({ "type": "unbriefed", "violations": correction.violations }));
+            }
+            StepResult::Acted { text, calls, .. } => {
+                if !calls.is_empty() {
+                    self.json(&json!({ "type": "calls", "text": text, "calls": calls }));
+                    for call in calls {
+                        let args = crate::graph::brief::clip(&call.args, 160);
+                        self.show.line(&self.show.dim(&format!("  → {} {}", printable(&call.name), printable(&args))));
+                    }
+                }
+            }
+            StepResult::Called { results } => {
+                for result in results {
+                    self.json(&json!({ "type": "tool", "result": result }));
+                    if result.status != crate::graph::reflection::Status::Ok {
+                        let line = result.text.lines().next().unwrap_or_default();
+                        let what = format!("  {} {}: {}", result.name, result.status.name(), line);
+                        self.show.line(&printable(&what));
+                    }
+                }
+            }
+            StepResult::Compressed { reference, .. } => {
+                self.json(&json!({ "type": "compressed", "archived": reference }));
+            }
+            StepResult::Finished { reply, .. } if event.continues => {
+                self.json(&json!({ "type": "reply", "text": reply }));
+                if !self.json {
+                    outln!("{}\n", printable(reply));
+                }
+                self.written = Written::default();
+            }
+            StepResult::Stopped { limit } => self.json(&json!({ "type": "limit", "limit": limit })),
+            StepResult::Cancelled => self.json(&json!({ "type": "cancelled" })),
+            StepResult::Admitted { .. }
+            | StepResult::Retrieved { .. }
+            | StepResult::Started { .. }
+            | StepResult::CallsStarted
+            | StepResult::Assessed { .. }
+            | StepResult::Conversed { .. }
+            | StepResult::Finished { .. } => {}
         }
         if let Some(text) = &event.say {
             self.json(&json!({ "type": "say", "text": text }));

@@ -184,6 +184,9 @@ impl<'a> Fields<'a> {
         if review && expect.is_none() && !self.complained("expect") {
             self.wrong("expect", "missing; a task with review: true says what is expected of it");
         }
+        if kind == TaskKind::Act && expect.is_none() && !self.complained("expect") {
+            self.wrong("expect", "missing; an act task says what it is to lead to");
+        }
         let model = self.text("model", 200);
         if let Some(name) = model.as_deref().filter(|name| !ROLES.contains(name)) {
             self.wrong("model", format!("there is no role {name:?}; the roles are {}", ROLES.join(", ")));
@@ -193,20 +196,17 @@ impl<'a> Fields<'a> {
     }
 
     fn kind(&mut self) -> Option<TaskKind> {
-        let kind = match self.required("type", 100, "missing; the types are exec, skill, msg").as_str() {
+        let kind = match self.required("type", 100, "missing; the types are exec, skill, msg, act").as_str() {
             "exec" => TaskKind::Exec,
             "skill" => TaskKind::Skill,
             "msg" => TaskKind::Msg,
             "act" => TaskKind::Act,
             "" => return None,
             other => {
-                self.wrong("type", format!("there is no type {other:?}; the types are exec, skill, msg"));
+                self.wrong("type", format!("there is no type {other:?}; the types are exec, skill, msg, act"));
                 return None;
             }
         };
-        if kind == TaskKind::Act {
-            self.wrong("type", "act tasks are not available yet");
-        }
         Some(kind)
     }
 

@@ -6,11 +6,14 @@ use serde::{Deserialize, Serialize};
 
 /// The limits of one run; the `[limits]` table of `config.toml` has the same keys.
 ///
-/// - `max_parse_retries = 3`: how often an unusable answer of the planner or the reviewer is sent back
+/// - `max_parse_retries = 3`: how often an unusable answer of the planner, the reasoner or the reviewer is sent back
 /// - `max_review_depth = 3`: rounds of injected tasks in one chain before the reviewer is no longer asked
 /// - `max_replan_depth = 3`: new plans for the same message
 /// - `max_tasks = 50`: tasks of one plan, injected ones included
+/// - `max_tool_call_rounds = 10`: answers with tool calls in one action loop
+/// - `max_cycles = 5`: times that messages which arrive meanwhile may continue the turn
 /// - `max_tokens_per_run = 500000`: tokens of all model calls of the run, in and out
+/// - `max_cost_cents_per_run = 0`: cents of a US dollar that they may cost; 0 is no limit
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -18,7 +21,10 @@ pub struct Limits {
     pub max_review_depth: u32,
     pub max_replan_depth: u32,
     pub max_tasks: usize,
+    pub max_tool_call_rounds: u32,
+    pub max_cycles: u32,
     pub max_tokens_per_run: u64,
+    pub max_cost_cents_per_run: u64,
 }
 
 impl Default for Limits {
@@ -28,8 +34,26 @@ impl Default for Limits {
             max_review_depth: 3,
             max_replan_depth: 3,
             max_tasks: 50,
+            max_tool_call_rounds: 10,
+            max_cycles: 5,
             max_tokens_per_run: 500_000,
+            max_cost_cents_per_run: 0,
         }
+    }
+}
+
+/// Millionths of a dollar in a cent.
+pub const MICROS_PER_CENT: u64 = 10_000;
+
+impl Limits {
+    /// The limit that `usage` has reached.
+    pub fn reached(&self, usage: Usage) -> Option<LimitReached> {
+        if usage.total() >= self.max_tokens_per_run {
+            return Some(LimitReached::new("max_tokens_per_run", self.max_tokens_per_run));
+        }
+        let cents = self.max_cost_cents_per_run;
+        let spent = cents > 0 && usage.cost_micros >= cents.saturating_mul(MICROS_PER_CENT);
+        spent.then(|| LimitReached::new("max_cost_cents_per_run", cents))
     }
 }
 

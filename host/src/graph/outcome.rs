@@ -18,6 +18,8 @@ pub enum Ending {
     },
     /// The run was stopped before its end.
     LimitHit(LimitReached),
+    /// Its user stopped it.
+    Cancelled,
 }
 
 impl Ending {
@@ -26,6 +28,7 @@ impl Ending {
         match self {
             Self::Done => None,
             Self::Failed { reason } => Some(reason.clone()),
+            Self::Cancelled => Some("The run was cancelled before the work was done.".to_owned()),
             Self::LimitHit(LimitReached { limit, value, setting }) => Some(format!(
                 "I stopped before the work was done: the run reached its limit {limit} of {value}. The setting \
                  {setting} in config.toml raises it."

@@ -5,22 +5,33 @@
 //! ```
 //!
 //! After a crash the stored events go through the same [`Run::accept`] ([`Run::replay`]), then [`Run::interrupt`]
-//! turns a task that started and never ended into a report that the critic sees.
+//! turns what started and never ended into a result that the critic sees.
 
+mod action;
+mod ask;
+mod board;
 mod critic;
+mod enter;
+mod finish;
+
+pub use self::board::{BoardTask, TaskState};
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::brief::{self, Brief};
-use super::limits::{LimitReached, Limits, Usage};
+use super::lane::{ActionLane, GraphLane, NodeLane, ToolCall};
+use super::limits::{Limits, Usage};
 use super::outcome::{Ending, Outcome};
-use super::plan::{Caller, Plan, Task, TaskKind};
-use super::report::{Attempt, Correction, FailureNote, INTERRUPTED, TaskReport, TaskStatus};
-use super::step::{Event, IllegalResult, Move, PlanAsk, Replan, ReviewAsk, Step, StepResult};
+use super::plan::{Caller, Task, TaskKind};
+use super::reflection::Ledger;
+use super::repeat::Repeat;
+use super::report::{Attempt, Correction, INTERRUPTED, TaskReport, TaskStatus};
+use super::route::Routing;
+use super::step::{Event, IllegalResult, Move, PillUse, Step, StepResult, ToolResult};
+use super::teb::Teb;
 use super::verdict::Status;
-use super::{Node, Why, edge};
+use super::{Node, Why, edge, reflection};
 
 /// What a run is made from; stored with it, so that a replay has the same limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,45 +41,105 @@ pub struct RunSpec {
     pub message: String,
     pub caller: Caller,
     pub limits: Limits,
+    #[serde(default)]
+    pub policy: Policy,
 }
+
+/// How a run finds its way, as configured when it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Policy {
+    /// Whether short conceptual messages go without the router.
+    pub fast_path: bool,
+    /// Per cent; a message whose need for tools is estimated lower is conversation.
+    pub tool_need_threshold: u8,
+    /// Tokens of the action lane over which its beginning is compressed.
+    pub lane_tokens: usize,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self { fast_path: true, tool_need_threshold: 30, lane_tokens: 6_000 }
+    }
+}
+
+/// Calls of one answer that are made. A model that wants more than this at once has lost its way.
+pub const MAX_BATCH: usize = 16;
 
 /// The machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     spec: RunSpec,
     state: State,
+    /// The message of this cycle, as it was admitted.
+    message: String,
+    pill: Option<PillUse>,
+    /// Categories that tags add to those of the router.
+    tagged: Vec<String>,
+    routing: Option<Routing>,
     current: Current,
     /// Every task that ended, over all plans. A task's index is its place here.
     records: Vec<Record>,
-    /// Plans that were given up.
+    /// Tasks that were planned and never ran.
+    dropped: Vec<(u32, Task)>,
+    /// Plans that were given up in this cycle.
     history: Vec<Attempt>,
     /// What the user is to be told before anything else happens.
     notices: VecDeque<String>,
-    /// Texts of accepted `msg` tasks with `notify: true`.
+    /// Texts of accepted tasks that go to the user, and of conversation.
     said: Vec<String>,
     usage: Usage,
+    /// Times that the turn went on with further messages.
+    cycles: u32,
+    next_id: u32,
+    lane: GraphLane,
+    planner_lane: NodeLane,
+    reasoning_lane: NodeLane,
+    action_lane: ActionLane,
+    ledger: Ledger,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "at", rename_all = "snake_case")]
 enum State {
+    Admitting {
+        texts: Vec<String>,
+    },
     Retrieving,
+    Routing,
     Planning {
         attempt: u32,
         correction: Option<Correction>,
         abandoned: Option<Abandoned>,
     },
-    /// The next task of `current` is to be started.
-    Reasoning,
+    /// The next task of `current` is to be started, or its brief is to be written first.
+    Reasoning {
+        attempt: u32,
+        correction: Option<Correction>,
+        brief: Option<Teb>,
+    },
     Acting {
+        id: u32,
         task: Task,
         depth: u32,
+    },
+    /// The action loop.
+    Looping {
+        id: u32,
+        task: Task,
+        depth: u32,
+        brief: Teb,
+        round: u32,
+        repeat: Repeat,
+        results: Vec<ToolResult>,
+        stage: Stage,
     },
     /// The last record is under review.
     Reviewing {
         attempt: u32,
         correction: Option<Correction>,
     },
+    Conversing,
     Finishing {
         ending: Ending,
     },
@@ -77,21 +148,41 @@ enum State {
     },
 }
 
+/// Where an action loop stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "stage", rename_all = "snake_case")]
+enum Stage {
+    Thinking,
+    /// The calls are to be started.
+    Ready {
+        calls: Vec<ToolCall>,
+    },
+    /// The calls have started.
+    Calling {
+        calls: Vec<ToolCall>,
+    },
+}
+
 impl State {
     fn node(&self) -> Node {
         match self {
-            Self::Retrieving => Node::Retrieval,
+            Self::Admitting { .. } => Node::Input,
+            Self::Retrieving | Self::Routing => Node::Retrieval,
             Self::Planning { .. } => Node::Planner,
-            Self::Reasoning => Node::Reasoning,
-            Self::Acting { .. } => Node::Action,
+            Self::Reasoning { .. } => Node::Reasoning,
+            Self::Acting { .. } | Self::Looping { .. } => Node::Action,
             Self::Reviewing { .. } => Node::Critic,
-            Self::Finishing { .. } => Node::Output,
+            Self::Conversing | Self::Finishing { .. } => Node::Output,
             Self::Ended { .. } => Node::End,
         }
     }
+
+    fn reasoning() -> Self {
+        Self::Reasoning { attempt: 1, correction: None, brief: None }
+    }
 }
 
-/// The plan that is being carried out.
+/// The plan that is being carried out, or the one task of the medium route.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Current {
     goal: String,
@@ -101,10 +192,16 @@ struct Current {
     size: usize,
     /// Index of the plan's first task in the run.
     first: usize,
+    /// What the skills of the plan need and have, a line each.
+    skill_environment: Vec<String>,
+    /// Whether there is no plan: the medium route.
+    direct: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Waiting {
+    /// Unique in the run, in the order in which tasks were planned.
+    id: u32,
     task: Task,
     /// How many reviews in a row injected tasks until this one; 0 for a task that the planner wrote.
     depth: u32,
@@ -112,6 +209,7 @@ struct Waiting {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Record {
+    id: u32,
     report: TaskReport,
     depth: u32,
     /// Why the task does not count as done, after the critic has looked at it.
@@ -126,17 +224,29 @@ struct Abandoned {
 }
 
 impl Run {
-    /// A run whose message has been admitted, so that retrieval comes next.
+    /// A run whose message has left the queue, so that the input node comes next.
     pub fn new(spec: RunSpec) -> Self {
         Self {
+            state: State::Admitting { texts: vec![spec.message.clone()] },
+            message: spec.message.clone(),
             spec,
-            state: State::Retrieving,
+            pill: None,
+            tagged: Vec::new(),
+            routing: None,
             current: Current::default(),
             records: Vec::new(),
+            dropped: Vec::new(),
             history: Vec::new(),
             notices: VecDeque::new(),
             said: Vec::new(),
             usage: Usage::default(),
+            cycles: 0,
+            next_id: 0,
+            lane: GraphLane::default(),
+            planner_lane: NodeLane::default(),
+            reasoning_lane: NodeLane::default(),
+            action_lane: ActionLane::default(),
+            ledger: Ledger::default(),
         }
     }
 
@@ -160,6 +270,16 @@ impl Run {
         self.state.node()
     }
 
+    /// The message of this cycle, as it was admitted.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What retrieval decided about the message; `None` before that.
+    pub fn routing(&self) -> Option<&Routing> {
+        self.routing.as_ref()
+    }
+
     /// The goal of the plan that is being carried out; empty before there is one.
     pub fn goal(&self) -> &str {
         &self.current.goal
@@ -170,7 +290,17 @@ impl Run {
         self.records.iter().map(|record| &record.report)
     }
 
-    /// Tokens of all model calls so far.
+    /// The messages that all nodes share.
+    pub fn lane(&self) -> &GraphLane {
+        &self.lane
+    }
+
+    /// What the tools of the run gave, the last calls.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Tokens and cost of all model calls so far.
     pub fn usage(&self) -> Usage {
         self.usage
     }
@@ -183,63 +313,38 @@ impl Run {
         }
     }
 
-    /// What to do now. Asking again changes nothing.
-    pub fn next_step(&self) -> Step {
-        if let Some(text) = self.notices.front() {
-            return Step::Tell { text: text.clone() };
-        }
-        let index = self.records.len();
-        match &self.state {
-            State::Retrieving => Step::Retrieve,
-            State::Planning { attempt, correction, abandoned } => Step::Plan(Box::new(PlanAsk {
-                attempt: *attempt,
-                correction: correction.clone(),
-                replan: abandoned.as_ref().and_then(|abandoned| self.replan_context(abandoned)),
-            })),
-            State::Reasoning => match self.current.waiting.front() {
-                Some(next) => Step::Start { task: index, brief: Box::new(self.brief(&next.task)) },
-                None => Step::Ended, // `reasoning` is only entered with a task waiting
-            },
-            State::Acting { task, .. } => Step::Execute { task: index, brief: Box::new(self.brief(task)) },
-            State::Reviewing { attempt, correction } => match self.records.last() {
-                Some(record) => Step::Review(Box::new(ReviewAsk {
-                    task: index - 1,
-                    attempt: *attempt,
-                    correction: correction.clone(),
-                    goal: self.current.goal.clone(),
-                    report: record.report.clone(),
-                })),
-                None => Step::Ended, // a review follows a record
-            },
-            State::Finishing { ending } => Step::Finish(Box::new(self.outcome_of(ending))),
-            State::Ended { .. } => Step::Ended,
-        }
-    }
-
     /// Takes the result of the step that [`Run::next_step`] asked for.
     pub fn accept(&mut self, result: StepResult) -> Result<Event, IllegalResult> {
         self.check(&result)?;
         self.usage += result.usage();
-        let mut event = Event { result, moves: Vec::new(), limits: Vec::new(), say: None };
+        let mut event = Event { result, moves: Vec::new(), limits: Vec::new(), say: None, continues: false };
         self.apply(&mut event)?;
-        let goes_on = matches!(self.node(), Node::Planner | Node::Reasoning | Node::Critic);
-        if goes_on && self.out_of_tokens() {
-            self.stop(&mut event)?;
+        let goes_on = !matches!(self.node(), Node::Input | Node::Output | Node::End);
+        // What has started is seen to its end; it costs no tokens.
+        let started = matches!(self.state, State::Acting { .. } | State::Looping { stage: Stage::Calling { .. }, .. });
+        if goes_on
+            && !started
+            && let Some(limit) = self.spec.limits.reached(self.usage)
+        {
+            self.stop(&mut event, limit)?;
         }
         Ok(event)
     }
 
-    /// To be called once after a replay: a task that had started and may have taken effect is not run again but
-    /// reported as interrupted. A message has no effect until it is accepted, so it is simply written again.
+    /// To be called once after a replay: what had started and may have taken effect is not done again but reported as
+    /// interrupted. A message has no effect until it is accepted, so it is simply written again.
     pub fn interrupt(&mut self) -> Result<Option<Event>, IllegalResult> {
-        let State::Acting { task, .. } = &self.state else {
-            return Ok(None);
+        let result = match &self.state {
+            State::Acting { task, .. } if task.kind != TaskKind::Msg => {
+                let report = Box::new(TaskReport::new(task.clone(), TaskStatus::Interrupted, INTERRUPTED));
+                StepResult::Executed { task: self.records.len(), report, call: None }
+            }
+            State::Looping { stage: Stage::Calling { calls }, .. } => {
+                StepResult::Called { results: calls.iter().map(interrupted).collect() }
+            }
+            _ => return Ok(None),
         };
-        if task.kind == TaskKind::Msg {
-            return Ok(None);
-        }
-        let report = Box::new(TaskReport::new(task.clone(), TaskStatus::Interrupted, INTERRUPTED));
-        self.accept(StepResult::Executed { task: self.records.len(), report, call: None }).map(Some)
+        self.accept(result).map(Some)
     }
 
     /// Whether `result` answers what the run waits for. Changes nothing.
@@ -247,14 +352,38 @@ impl Run {
         let step = self.next_step();
         let waiting = step.name();
         let malformed = |message: &str| Err(IllegalResult::Malformed { waiting, message: message.to_owned() });
+        let calls_model = matches!(
+            step,
+            Step::Route { .. }
+                | Step::Plan(_)
+                | Step::Reason(_)
+                | Step::Act(_)
+                | Step::Compress(_)
+                | Step::Assess(_)
+                | Step::Review(_)
+                | Step::Converse { .. }
+                | Step::Execute { .. }
+        );
         match (&step, result) {
+            (Step::Finish(_) | Step::Ended, StepResult::Cancelled) => {
+                Err(IllegalResult::Unexpected { waiting, got: result.name() })
+            }
+            (_, StepResult::Cancelled) => Ok(()),
+            (_, StepResult::Stopped { .. }) if calls_model => Ok(()),
             (Step::Tell { text }, StepResult::Told { text: told }) if text == told => Ok(()),
-            (Step::Retrieve, StepResult::Retrieved { .. }) => Ok(()),
+            (Step::Admit { .. }, StepResult::Admitted { .. }) => Ok(()),
+            (Step::Retrieve { .. }, StepResult::Retrieved { .. }) => Ok(()),
+            (Step::Route { .. }, StepResult::Routed { by: super::step::RoutedBy::Pill, .. }) => malformed("no pill"),
+            (Step::Route { .. }, StepResult::Routed { .. }) => Ok(()),
             (Step::Plan(_), StepResult::Planned { plan, .. }) => match plan.shape(self.spec.limits.max_tasks).first() {
                 Some(violation) => malformed(&violation.to_string()),
                 None => Ok(()),
             },
             (Step::Plan(_), StepResult::Unplanned { .. } | StepResult::ModelFailed { .. }) => Ok(()),
+            (
+                Step::Reason(_),
+                StepResult::Briefed { .. } | StepResult::Unbriefed { .. } | StepResult::ModelFailed { .. },
+            ) => Ok(()),
             (Step::Start { task, .. }, StepResult::Started { task: started }) if task == started => Ok(()),
             (Step::Execute { task, brief }, StepResult::Executed { task: done, report, .. }) => {
                 match *task == *done && brief.task == report.task {
@@ -262,6 +391,15 @@ impl Run {
                     false => malformed("it reports about another task"),
                 }
             }
+            (Step::Act(_), StepResult::Acted { .. } | StepResult::ModelFailed { .. }) => Ok(()),
+            (Step::Compress(_), StepResult::Compressed { .. }) => Ok(()),
+            (Step::StartCalls { .. }, StepResult::CallsStarted) => Ok(()),
+            (Step::Call { calls }, StepResult::Called { results }) => {
+                let same = calls.len() == results.len()
+                    && calls.iter().zip(results).all(|(call, result)| call.id == result.id && call.name == result.name);
+                if same { Ok(()) } else { malformed("it has the results of other calls") }
+            }
+            (Step::Assess(_), StepResult::Assessed { .. } | StepResult::ModelFailed { .. }) => Ok(()),
             (Step::Review(_), StepResult::Reviewed { verdict, .. }) => match verdict.status {
                 Status::NeedsFix if verdict.inject.is_empty() => malformed("needs_fix without tasks"),
                 Status::Replan if verdict.reason.is_none() => malformed("replan without a reason"),
@@ -269,6 +407,7 @@ impl Run {
                 _ => Ok(()),
             },
             (Step::Review(_), StepResult::Unreviewed { .. } | StepResult::ModelFailed { .. }) => Ok(()),
+            (Step::Converse { .. }, StepResult::Conversed { .. } | StepResult::ModelFailed { .. }) => Ok(()),
             (Step::Finish(_), StepResult::Finished { .. }) => Ok(()),
             _ => Err(IllegalResult::Unexpected { waiting, got: result.name() }),
         }
@@ -280,30 +419,45 @@ impl Run {
                 self.notices.pop_front();
                 Ok(())
             }
-            StepResult::Retrieved { .. } => {
-                let state = State::Planning { attempt: 1, correction: None, abandoned: None };
-                self.go(event, Why::High, state)
+            StepResult::Admitted { message, pill, categories, .. } => self.admit(event, message, pill, categories),
+            StepResult::Retrieved { files, memory } => self.take_retrieval(event, &files, &memory),
+            StepResult::Routed { routing, .. } => self.take_routing(event, routing),
+            StepResult::Planned { plan, chatter, skill_environment, .. } => {
+                self.take_plan(event, plan, &chatter, skill_environment)
             }
-            StepResult::Planned { plan, .. } => self.take_plan(event, plan),
             StepResult::Unplanned { correction, .. } => self.retry_plan(event, correction),
-            StepResult::Started { .. } => match self.current.waiting.pop_front() {
-                Some(Waiting { task, depth }) => self.go(event, Why::Ready, State::Acting { task, depth }),
-                None => Ok(()),
-            },
+            StepResult::Briefed { brief, .. } => self.take_brief(event, brief),
+            StepResult::Unbriefed { correction, .. } => self.retry_brief(event, correction),
+            StepResult::Started { .. } => self.start_task(event),
             StepResult::Executed { report, .. } => self.take_report(event, *report),
+            StepResult::Acted { text, calls, .. } => self.take_answer(event, text, calls),
+            StepResult::Compressed { reference, summary, .. } => self.take_summary(reference, summary),
+            StepResult::CallsStarted => self.start_calls(),
+            StepResult::Called { results } => self.take_results(event, results),
+            StepResult::Assessed { text, .. } => self.take_assessment(event, &text),
             StepResult::Reviewed { verdict, .. } => self.take_verdict(event, verdict),
             StepResult::Unreviewed { correction, .. } => self.retry_review(event, correction),
-            StepResult::ModelFailed { message } if self.node() == Node::Planner => {
+            StepResult::Conversed { text, .. } => self.take_conversation(event, &text),
+            StepResult::ModelFailed { message } => self.do_without_answer(event, &message),
+            StepResult::Stopped { limit } => self.stop(event, limit),
+            StepResult::Cancelled => self.cancel(event),
+            StepResult::Finished { reply, arrived } => self.finish(event, reply, arrived),
+        }
+    }
+
+    /// What becomes of a call that was not answered, by the node that made it.
+    fn do_without_answer(&mut self, event: &mut Event, message: &str) -> Result<(), IllegalResult> {
+        match self.node() {
+            Node::Planner => {
                 let ending = Ending::Failed { reason: format!("Planning failed: {message}") };
                 self.go(event, Why::PlanningFailed, State::Finishing { ending })
             }
-            StepResult::ModelFailed { message } => self.do_without_review(event, &message),
-            StepResult::Finished { reply } => {
-                let State::Finishing { ending } = &self.state else {
-                    return Ok(());
-                };
-                let outcome = Outcome { reply, ..self.outcome_of(ending) };
-                self.go(event, Why::CycleComplete, State::Ended { outcome })
+            Node::Reasoning => self.do_without_brief(message),
+            Node::Action => self.do_without_actor(event, message),
+            Node::Critic => self.do_without_review(event, message),
+            _ => {
+                self.state = State::Finishing { ending: Ending::Failed { reason: message.to_owned() } };
+                Ok(())
             }
         }
     }
@@ -324,71 +478,26 @@ impl Run {
         Ok(to)
     }
 
-    fn take_plan(&mut self, event: &mut Event, plan: Plan) -> Result<(), IllegalResult> {
-        self.current = Current {
-            goal: plan.goal,
-            blocked: plan.blocked,
-            size: plan.tasks.len(),
-            waiting: plan.tasks.into_iter().map(|task| Waiting { task, depth: 0 }).collect(),
-            first: self.records.len(),
-        };
-        self.go(event, Why::Planned, State::Reasoning)
+    fn new_id(&mut self) -> u32 {
+        self.next_id += 1;
+        self.next_id
     }
+}
 
-    fn retry_plan(&mut self, event: &mut Event, correction: Correction) -> Result<(), IllegalResult> {
-        let State::Planning { attempt, abandoned, .. } = &self.state else {
-            return Ok(());
-        };
-        let (attempt, abandoned) = (*attempt, abandoned.clone());
-        let retries = self.spec.limits.max_parse_retries;
-        if attempt <= retries {
-            let state = State::Planning { attempt: attempt + 1, correction: Some(correction), abandoned };
-            return self.go(event, Why::NoPlan, state);
-        }
-        event.limits.push(LimitReached::new("max_parse_retries", retries.into()));
-        // Word for word as seed 001 has it; the log has the violations.
-        let reason = format!("Planning failed: could not parse planner response after {attempt} attempts.");
-        self.go(event, Why::PlanningFailed, State::Finishing { ending: Ending::Failed { reason } })
-    }
-
-    fn out_of_tokens(&self) -> bool {
-        self.usage.total() >= self.spec.limits.max_tokens_per_run
-    }
-
-    fn token_ending(&self, event: &mut Event) -> Ending {
-        let limit = LimitReached::new("max_tokens_per_run", self.spec.limits.max_tokens_per_run);
-        event.limits.push(limit.clone());
-        Ending::LimitHit(limit)
-    }
-
-    fn stop(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
-        let ending = self.token_ending(event);
-        self.go(event, Why::OutOfTokens, State::Finishing { ending })
-    }
-
-    fn outcome_of(&self, ending: &Ending) -> Outcome {
-        Outcome::new(ending.clone(), &self.said, &self.current.goal, self.reports())
-    }
-
-    fn brief(&self, task: &Task) -> Brief {
-        Brief {
-            goal: self.current.goal.clone(),
-            expect: task.expect.clone(),
-            evidence: brief::evidence(self.reports()),
-            task: task.clone(),
-            number: self.records.len() - self.current.first + 1,
-            of: self.current.size,
-        }
-    }
-
-    fn replan_context(&self, abandoned: &Abandoned) -> Option<Replan> {
-        let (last, before) = self.records.split_last()?;
-        Some(Replan {
-            completed: before.iter().map(|record| record.report.clone()).collect(),
-            remaining: abandoned.remaining.clone(),
-            failure: FailureNote { report: last.report.clone(), reason: abandoned.reason.clone() },
-            history: self.history.clone(),
-        })
+/// The result of a call whose end the host did not see.
+fn interrupted(call: &ToolCall) -> ToolResult {
+    ToolResult {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        status: reflection::Status::Error,
+        text: INTERRUPTED.to_owned(),
+        code: Some(reflection::INTERRUPTED.to_owned()),
+        hint: None,
+        archived: None,
+        files: Vec::new(),
+        millis: 0,
+        used: None,
+        skill_digest: None,
     }
 }
 

@@ -3,29 +3,51 @@
 use serde::{Deserialize, Serialize};
 
 use super::brief::Brief;
+use super::lane::{ActionLane, ToolCall};
 use super::limits::{LimitReached, Usage};
 use super::outcome::Outcome;
 use super::plan::{Plan, Task};
-use super::report::{Attempt, Correction, FailureNote, TaskReport};
+use super::reflection;
+use super::report::{Attempt, Correction, FailureNote, FileNote, TaskReport, Used};
+use super::route::{Effort, Routing};
+use super::teb::Teb;
 use super::verdict::Verdict;
 use super::{Node, Why};
 
 /// One thing to do. The result goes to [`super::run::Run::accept`]; its event is committed before the next step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Look at the workspace. Result: [`StepResult::Retrieved`].
-    Retrieve,
+    /// Take the messages of the turn through gatekeeper, tags and pill. Result: `Admitted`.
+    Admit { texts: Vec<String> },
+    /// Look at workspace and memory. Result: `Retrieved`.
+    Retrieve { message: String },
+    /// Call the router. Result: `Routed`, also when it gave no answer that can be used.
+    Route { message: String },
     /// Call the planner. Result: `Planned`, `Unplanned` or `ModelFailed`.
     Plan(Box<PlanAsk>),
+    /// Call the reasoner. Result: `Briefed`, `Unbriefed` or `ModelFailed`.
+    Reason(Box<ReasonAsk>),
     /// Commit that this task starts, and do nothing else. Result: `Started`.
     Start { task: usize, brief: Box<Brief> },
     /// Run the task. Result: `Executed`, whatever happens.
     Execute { task: usize, brief: Box<Brief> },
+    /// Call the actor. Result: `Acted` or `ModelFailed`.
+    Act(Box<ActAsk>),
+    /// Archive and summarise the beginning of the action lane. Result: `Compressed`, whatever happens.
+    Compress(Box<CompressAsk>),
+    /// Commit that these calls start, and do nothing else. Result: `CallsStarted`.
+    StartCalls { calls: Vec<ToolCall> },
+    /// Call the tools. Result: `Called`, with one result for each call in their order.
+    Call { calls: Vec<ToolCall> },
+    /// Call the actor for its self-assessment at the round limit. Result: `Assessed` or `ModelFailed`.
+    Assess(Box<ActAsk>),
     /// Call the reviewer. Result: `Reviewed`, `Unreviewed` or `ModelFailed`.
     Review(Box<ReviewAsk>),
+    /// Call the worker for an answer without tools. Result: `Conversed` or `ModelFailed`.
+    Converse { message: String },
     /// Tell the user this, now. Result: `Told`.
     Tell { text: String },
-    /// Deliver the reply. Result: `Finished`.
+    /// Deliver the reply, and look whether messages that belong to the turn have arrived. Result: `Finished`.
     Finish(Box<Outcome>),
     /// Nothing is left to do.
     Ended,
@@ -34,11 +56,20 @@ pub enum Step {
 impl Step {
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Retrieve => "retrieve",
+            Self::Admit { .. } => "admit",
+            Self::Retrieve { .. } => "retrieve",
+            Self::Route { .. } => "route",
             Self::Plan(_) => "plan",
+            Self::Reason(_) => "reason",
             Self::Start { .. } => "start",
             Self::Execute { .. } => "execute",
+            Self::Act(_) => "act",
+            Self::Compress(_) => "compress",
+            Self::StartCalls { .. } => "start_calls",
+            Self::Call { .. } => "call",
+            Self::Assess(_) => "assess",
             Self::Review(_) => "review",
+            Self::Converse { .. } => "converse",
             Self::Tell { .. } => "tell",
             Self::Finish(_) => "finish",
             Self::Ended => "ended",
@@ -49,12 +80,62 @@ impl Step {
 /// What the planner is asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanAsk {
+    /// The goal that retrieval found: what the planner works from.
+    pub directive: String,
     /// Counts from 1 for each plan.
     pub attempt: u32,
     /// The last answer, if it could not be used.
     pub correction: Option<Correction>,
     /// Why the plan before this one was given up.
     pub replan: Option<Replan>,
+    /// What the planner said earlier in this run, oldest first.
+    pub lane: Vec<String>,
+    /// What the critic did not accept, oldest first.
+    pub feedback: Vec<String>,
+    /// Which tools it may plan with; empty for all.
+    pub categories: Vec<String>,
+}
+
+/// What the reasoner is asked: the brief of an `act` task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReasonAsk {
+    pub goal: String,
+    pub task: Task,
+    /// Counts from 1 for each task.
+    pub attempt: u32,
+    pub correction: Option<Correction>,
+    /// The plan, a line for each task with its state.
+    pub plan: Vec<String>,
+    pub evidence: Vec<TaskReport>,
+    pub feedback: Vec<String>,
+    /// What the reasoner said earlier in this run, oldest first.
+    pub lane: Vec<String>,
+    pub skill_environment: Vec<String>,
+}
+
+/// What the actor is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ActAsk {
+    /// Index of the task in the run.
+    pub task: usize,
+    pub brief: Teb,
+    /// Rounds that are behind it.
+    pub round: u32,
+    pub of: u32,
+    pub lane: ActionLane,
+    /// Which tools it may call; empty for all.
+    pub categories: Vec<String>,
+    /// Whether what it says without calling tools is the reply to the user.
+    pub direct: bool,
+}
+
+/// What is to be compressed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CompressAsk {
+    /// Turns as text, oldest first, without summaries.
+    pub source: Vec<String>,
+    /// Tokens that the summary may take.
+    pub tokens: usize,
 }
 
 /// What a planner is told when it plans again (seed 001, "Replan Flow").
@@ -79,14 +160,56 @@ pub struct ReviewAsk {
     pub correction: Option<Correction>,
     pub goal: String,
     pub report: TaskReport,
+    /// "Action Conversation Transcript" of an `act` task.
+    pub transcript: Vec<String>,
 }
 
-/// How much a message needs.
+/// What a pill does to a message: it takes the router's place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PillUse {
+    pub name: String,
+    pub effort: Effort,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<String>,
+}
+
+/// Who decided how much a message needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Route {
-    /// A plan. Also taken when nothing is known about the message.
-    High,
+#[serde(rename_all = "snake_case")]
+pub enum RoutedBy {
+    Router,
+    /// Short and conceptual: nobody was asked.
+    FastPath,
+    Pill,
+    /// The router gave no answer that can be used.
+    Default,
+}
+
+/// What a tool gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// Of the call.
+    pub id: String,
+    pub name: String,
+    pub status: reflection::Status,
+    /// What the model reads; it has passed the output guard.
+    pub text: String,
+    /// Of an error, such as `not_found`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Key of the scratchpad entry that has the whole text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileNote>,
+    #[serde(default)]
+    pub millis: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<Used>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skill_digest: Option<String>,
 }
 
 /// A model call that was paid for.
@@ -101,10 +224,38 @@ pub struct Call {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum StepResult {
+    Admitted {
+        /// The messages of the turn as one text: expanded by the pill, and replaced by a preview if it was too large.
+        message: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tags: Vec<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pill: Option<PillUse>,
+        /// Categories that the tags add.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        categories: Vec<String>,
+        /// Key of the scratchpad entry that has the whole input.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        archived: Option<String>,
+    },
     Retrieved {
-        route: Route,
         /// Paths in the workspace when the run began, relative to `/work`.
         files: Vec<String>,
+        /// What memory holds that matters for the message.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        memory: Vec<String>,
+    },
+    Routed {
+        routing: Routing,
+        by: RoutedBy,
+        /// Names of the secrets that the router found in the message.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        secrets: Vec<String>,
+        /// Why the router's answer could not be used.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trouble: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<Call>,
     },
     Planned {
         plan: Plan,
@@ -114,11 +265,22 @@ pub enum StepResult {
         /// Names of the secrets that the message brought; the values are in the secret store.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         secrets: Vec<String>,
+        /// What the skills of the plan need and have, a line each.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        skill_environment: Vec<String>,
         call: Call,
     },
     Unplanned {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         chatter: String,
+        correction: Correction,
+        call: Call,
+    },
+    Briefed {
+        brief: Teb,
+        call: Call,
+    },
+    Unbriefed {
         correction: Correction,
         call: Call,
     },
@@ -132,6 +294,28 @@ pub enum StepResult {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<Call>,
     },
+    Acted {
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        text: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<ToolCall>,
+        call: Call,
+    },
+    Compressed {
+        /// Key of the archived source.
+        reference: String,
+        summary: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<Call>,
+    },
+    CallsStarted,
+    Called {
+        results: Vec<ToolResult>,
+    },
+    Assessed {
+        text: String,
+        call: Call,
+    },
     Reviewed {
         verdict: Verdict,
         call: Call,
@@ -140,45 +324,84 @@ pub enum StepResult {
         correction: Correction,
         call: Call,
     },
-    /// The planner's or the reviewer's model gave no answer, after all that was tried below this level.
+    Conversed {
+        text: String,
+        call: Call,
+    },
+    /// The model gave no answer, after all that was tried below this level.
     ModelFailed {
         message: String,
     },
+    /// A limit of the session or the day, or what is left of one of the run, does not allow the call.
+    Stopped {
+        limit: LimitReached,
+    },
+    /// The user stopped the run. Fits every step but the delivery of the reply.
+    Cancelled,
     Told {
         text: String,
     },
     Finished {
         /// As it was delivered, with what the output node added.
         reply: String,
+        /// Messages that belong to the turn and arrived meanwhile, oldest first.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        arrived: Vec<String>,
     },
 }
 
 impl StepResult {
     pub fn name(&self) -> &'static str {
         match self {
+            Self::Admitted { .. } => "admitted",
             Self::Retrieved { .. } => "retrieved",
+            Self::Routed { .. } => "routed",
             Self::Planned { .. } => "planned",
             Self::Unplanned { .. } => "unplanned",
+            Self::Briefed { .. } => "briefed",
+            Self::Unbriefed { .. } => "unbriefed",
             Self::Started { .. } => "started",
             Self::Executed { .. } => "executed",
+            Self::Acted { .. } => "acted",
+            Self::Compressed { .. } => "compressed",
+            Self::CallsStarted => "calls_started",
+            Self::Called { .. } => "called",
+            Self::Assessed { .. } => "assessed",
             Self::Reviewed { .. } => "reviewed",
             Self::Unreviewed { .. } => "unreviewed",
+            Self::Conversed { .. } => "conversed",
             Self::ModelFailed { .. } => "model_failed",
+            Self::Stopped { .. } => "stopped",
+            Self::Cancelled => "cancelled",
             Self::Told { .. } => "told",
             Self::Finished { .. } => "finished",
         }
     }
 
-    /// What the step cost.
-    pub fn usage(&self) -> Usage {
+    /// The model calls of the step.
+    pub fn calls(&self) -> &[Call] {
         match self {
             Self::Planned { call, .. }
             | Self::Unplanned { call, .. }
+            | Self::Briefed { call, .. }
+            | Self::Unbriefed { call, .. }
+            | Self::Acted { call, .. }
+            | Self::Assessed { call, .. }
             | Self::Reviewed { call, .. }
-            | Self::Unreviewed { call, .. } => call.usage,
-            Self::Executed { call, .. } => call.as_ref().map(|call| call.usage).unwrap_or_default(),
-            _ => Usage::default(),
+            | Self::Unreviewed { call, .. }
+            | Self::Conversed { call, .. } => std::slice::from_ref(call),
+            Self::Routed { call, .. } | Self::Executed { call, .. } => call.as_slice(),
+            Self::Compressed { calls, .. } => calls,
+            _ => &[],
         }
+    }
+
+    /// What the step cost.
+    pub fn usage(&self) -> Usage {
+        self.calls().iter().fold(Usage::default(), |mut sum, call| {
+            sum += call.usage;
+            sum
+        })
     }
 }
 
@@ -204,6 +427,9 @@ pub struct Event {
     /// Output of a task with `notify: true` that was accepted; it goes to the user now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub say: Option<String>,
+    /// Whether the reply was delivered and the turn goes on with messages that arrived meanwhile.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub continues: bool,
 }
 
 /// A result that does not fit the state of the run. The run is as it was, except after [`IllegalResult::NoEdge`],

@@ -18,6 +18,7 @@ mod asked;
 mod axes;
 mod chain;
 mod choice;
+mod chores;
 mod clause;
 mod column;
 mod condition;
@@ -82,7 +83,10 @@ fn answer(role: Role, pieces: &Pieces) -> String {
         }
         Role::Reviewer => serde_json::to_string(&review::review(pieces)).expect("a verdict has only string keys"),
         Role::Worker => reply::reply(pieces),
-        Role::Summarizer | Role::Router | Role::Reasoner | Role::Actor | Role::Titler => String::new(),
+        Role::Router => chores::route(pieces),
+        Role::Titler => chores::title(pieces),
+        Role::Summarizer => chores::summarize(pieces),
+        Role::Reasoner | Role::Actor => chores::cannot(),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::graph::step::StepResult;
 
 /// The last step of a run, with the reply that goes to the user.
 pub fn finish(outcome: &Outcome) -> StepResult {
-    StepResult::Finished { reply: reply(outcome) }
+    StepResult::Finished { reply: reply(outcome), arrived: Vec::new() }
 }
 
 /// The reply, with a list of the files that it does not mention.

@@ -7,7 +7,7 @@ use crate::graph::report::Correction;
 use crate::graph::run::Run;
 use crate::graph::step::{PlanAsk, StepResult};
 use crate::llm::prompt::Pieces;
-use crate::llm::{Completion, Model, Request, Role};
+use crate::llm::{Completion, LlmError, Model, Request, Role, Sink};
 
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,8 +21,11 @@ pub struct Planning {
 /// `boundary` is drawn for this call.
 pub fn request(system: &str, given: &Pieces, run: &Run, ask: &PlanAsk, boundary: &str) -> Request {
     let mut all = Pieces {
-        new_message: Some(run.spec().message.clone()),
+        new_message: Some(run.message().to_owned()),
         caller: Some(run.spec().caller),
+        directive: Some(ask.directive.clone()),
+        planner_lane: (!ask.lane.is_empty()).then(|| ask.lane.clone()),
+        feedback: (!ask.feedback.is_empty()).then(|| ask.feedback.clone()),
         correction: ask.correction.clone(),
         ..given.clone()
     };
@@ -35,30 +38,47 @@ pub fn request(system: &str, given: &Pieces, run: &Run, ask: &PlanAsk, boundary:
     super::request(Role::Planner, system, &all, boundary)
 }
 
-/// Calls the model. `talk` gets what the planner says beside its plan, as it arrives, and never any of the plan.
+/// Calls the model. `talk` hears what the planner says beside its plan, as it arrives, and never any of the plan.
 pub async fn call(
     model: &dyn Model,
     request: &Request,
     catalog: &(dyn Catalog + Sync),
     limits: &Limits,
-    talk: &mut (dyn FnMut(&str) + Send),
+    talk: &mut dyn Sink,
 ) -> Planning {
-    let mut chatter = Chatter::default();
-    let mut sink = |piece: &str| {
-        let shown = chatter.push(piece);
-        if !shown.is_empty() {
-            talk(&shown);
-        }
-    };
-    match model.complete(request, &mut sink).await {
+    let mut beside = Beside { chatter: Chatter::default(), talk };
+    match model.complete(request, &mut beside).await {
         Ok(completion) => {
-            let rest = chatter.finish();
+            let rest = beside.chatter.finish();
             if !rest.is_empty() {
-                talk(&rest);
+                talk.text(&rest);
             }
             read(&completion, catalog, limits)
         }
+        Err(LlmError::OverLimit(limit)) => {
+            Planning { result: StepResult::Stopped { limit }, secrets: Secrets::default() }
+        }
         Err(error) => Planning { result: super::no_answer(&error), secrets: Secrets::default() },
+    }
+}
+
+/// Lets through what is no plan.
+struct Beside<'a> {
+    chatter: Chatter,
+    talk: &'a mut dyn Sink,
+}
+
+impl Sink for Beside<'_> {
+    fn text(&mut self, piece: &str) {
+        let shown = self.chatter.push(piece);
+        if !shown.is_empty() {
+            self.talk.text(&shown);
+        }
+    }
+
+    fn restart(&mut self) {
+        self.chatter = Chatter::default();
+        self.talk.restart();
     }
 }
 
@@ -67,7 +87,9 @@ pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits) -> 
     let call = super::call_of(completion);
     match plan::parse(&completion.text, catalog, limits.max_tasks) {
         Ok(plan::Parsed { plan, secrets, chatter }) => {
-            let result = StepResult::Planned { plan, chatter, secrets: secrets.names(), call };
+            let secret_names = secrets.names();
+            let skill_environment = Vec::new();
+            let result = StepResult::Planned { plan, chatter, secrets: secret_names, skill_environment, call };
             Planning { result, secrets }
         }
         Err(Unusable { chatter, broken, violations }) => {

@@ -1,6 +1,6 @@
-//! Retrieval: what there is to work with. Every message takes the way to the planner.
+//! Retrieval: what there is to work with.
 
-use crate::graph::step::{Route, StepResult};
+use crate::graph::step::StepResult;
 use crate::llm::prompt::FileCard;
 
 /// A workspace can hold thousands of files; a planner that needs more than these asks a skill.
@@ -18,10 +18,11 @@ pub struct Retrieval {
 }
 
 /// Builds the environment from the files of the workspace, in any order.
-pub fn retrieve(files: Vec<FileCard>) -> Retrieval {
+/// `memory` is what is remembered that matters for the message.
+pub fn retrieve(files: Vec<FileCard>, memory: Vec<String>) -> Retrieval {
     let environment = environment(files);
     let files = environment.iter().map(|file| file.path.clone()).collect();
-    Retrieval { result: StepResult::Retrieved { route: Route::High, files }, environment }
+    Retrieval { result: StepResult::Retrieved { files, memory }, environment }
 }
 
 /// The files that a planner is shown: those near the top of the workspace first, hidden ones not at all.

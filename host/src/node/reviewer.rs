@@ -12,11 +12,12 @@ use crate::llm::{Completion, Model, Request, Role};
 /// The reviewer's prompt; `boundary` is drawn for this call.
 pub fn request(system: &str, run: &Run, ask: &ReviewAsk, boundary: &str) -> Request {
     let all = Pieces {
-        original_message: Some(run.spec().message.clone()),
+        original_message: Some(run.message().to_owned()),
         goal: Some(ask.goal.clone()),
         expect: ask.report.task.expect.clone(),
         task: Some(ask.report.task.clone()),
         output: Some(ask.report.clone()),
+        transcript: (!ask.transcript.is_empty()).then(|| ask.transcript.clone()),
         correction: ask.correction.clone(),
         ..Pieces::default()
     };

@@ -96,7 +96,7 @@ impl StoreError {
     }
 
     /// What is in the database is not what this program puts there.
-    pub(super) fn corrupt(detail: impl Into<String>) -> StoreError {
+    pub(crate) fn corrupt(detail: impl Into<String>) -> StoreError {
         StoreError::Corrupt { path: PathBuf::new(), detail: detail.into() }
     }
 }

@@ -18,6 +18,7 @@ pub(super) struct Migration {
 pub(super) const ALL: &[Migration] = &[
     Migration { name: "sessions and runs", sql: include_str!("migrations/0001_sessions_and_runs.sql") },
     Migration { name: "what is remembered", sql: include_str!("migrations/0002_what_is_remembered.sql") },
+    Migration { name: "prompts", sql: include_str!("migrations/0003_prompts.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

@@ -147,15 +147,21 @@ impl Tx<'_> {
         Ok(id)
     }
 
-    /// Replaces the message of a run and its first event, which holds the message too: when it turned out to hold a secret.
-    /// The old bytes are overwritten (`secure_delete`).
-    pub fn replace_message(&self, id: &RunId, message: &str, first_event: &str) -> Result<(), StoreError> {
+    /// Replaces the message of a run: when it is known what in it is secret. The old bytes are overwritten (`secure_delete`).
+    pub fn replace_message(&self, id: &RunId, message: &str) -> Result<(), StoreError> {
         let num = self.num(id)?;
-        self.conn.execute(
-            "UPDATE messages SET text = ?2 WHERE id = (SELECT message FROM runs WHERE num = ?1)",
-            (num, message),
-        )?;
-        self.conn.execute("UPDATE events SET body = ?2 WHERE run = ?1 AND seq = 0", (num, first_event))?;
+        let mut update = self
+            .conn
+            .prepare_cached("UPDATE messages SET text = ?2 WHERE id = (SELECT message FROM runs WHERE num = ?1)")?;
+        update.execute((num, message))?;
+        Ok(())
+    }
+
+    /// Replaces the body of an event that was sealed by what it is in clear, for the same reason. What happened stays.
+    pub fn replace_event(&self, id: &RunId, seq: u32, body: &str) -> Result<(), StoreError> {
+        let num = self.num(id)?;
+        let mut update = self.conn.prepare_cached("UPDATE events SET body = ?3 WHERE run = ?1 AND seq = ?2")?;
+        update.execute((num, seq, body))?;
         Ok(())
     }
 

@@ -17,6 +17,9 @@ use crate::llm::ToolSpec;
 use crate::skill::ArgsSchema;
 use crate::store::{RunId, Store, StoreError};
 
+/// The category of the tools that read what was put away.
+pub const SCRATCHPAD: &str = scratchpad::CATEGORY;
+
 /// Text that a tool gives at once, in bytes, whatever it is asked for; the output guard has a limit of its own below it.
 const MAX_ANSWER: usize = 256 << 10;
 

@@ -2,6 +2,7 @@
 
 use super::super::Why;
 use super::super::brief;
+use super::super::lane::Entry;
 use super::super::limits::LimitReached;
 use super::super::outcome::Ending;
 use super::super::plan::{Task, TaskKind};
@@ -10,13 +11,19 @@ use super::super::step::{Event, IllegalResult};
 use super::super::verdict::{Status, Verdict};
 use super::{Abandoned, Record, Run, State, Waiting};
 
+/// Characters of a task's output in the graph lane.
+const MAX_SNAPSHOT: usize = 2_000;
+
 impl Run {
     pub(super) fn take_report(&mut self, event: &mut Event, report: TaskReport) -> Result<(), IllegalResult> {
-        let State::Acting { task, depth } = &self.state else {
+        let (State::Acting { id, task, depth } | State::Looping { id, task, depth, .. }) = &self.state else {
             return Ok(());
         };
-        let (review, depth) = (task.review, *depth);
-        self.records.push(Record { report, depth, rejected: None });
+        let (id, review, depth) = (*id, task.review, *depth);
+        if task.kind != TaskKind::Msg {
+            self.lane.push(Entry::Evidence(snapshot(&report)));
+        }
+        self.records.push(Record { id, report, depth, rejected: None });
         self.pass(event, Why::TaskEnded)?;
         if !review {
             return self.settle(event);
@@ -74,13 +81,15 @@ impl Run {
         let Some(record) = self.records.last_mut() else {
             return Ok(());
         };
-        record.rejected = Some(reason);
+        record.rejected = Some(reason.clone());
         let depth = record.depth + 1;
+        self.lane.push(Entry::Feedback(reason));
         self.current.size += tasks.len();
-        for task in tasks.into_iter().rev() {
-            self.current.waiting.push_front(Waiting { task, depth });
+        let tasks: Vec<_> = tasks.into_iter().map(|task| Waiting { id: self.new_id(), task, depth }).collect();
+        for waiting in tasks.into_iter().rev() {
+            self.current.waiting.push_front(waiting);
         }
-        self.go(event, Why::NeedsFix, State::Reasoning)
+        self.go(event, Why::NeedsFix, State::reasoning())
     }
 
     /// A review that cannot be read neither passes nor fails a task: asking for a new plan would repeat the effects
@@ -118,7 +127,7 @@ impl Run {
             && !report.text.trim().is_empty()
         {
             let text = report.text.trim().to_owned();
-            if report.task.kind == TaskKind::Msg {
+            if report.task.kind == TaskKind::Msg || self.current.direct {
                 self.said.push(text.clone());
             }
             event.say = Some(text);
@@ -130,7 +139,7 @@ impl Run {
             };
             self.go(event, Why::PlanExhausted, State::Finishing { ending })
         } else {
-            self.go(event, Why::TasksRemain, State::Reasoning)
+            self.go(event, Why::TasksRemain, State::reasoning())
         }
     }
 
@@ -138,6 +147,15 @@ impl Run {
     fn give_up_plan(&mut self, event: &mut Event, reason: String) -> Result<(), IllegalResult> {
         if let Some(record) = self.records.last_mut() {
             record.rejected = Some(reason.clone());
+        }
+        self.lane.push(Entry::Feedback(reason.clone()));
+        if self.current.direct {
+            // What the actor said before it failed is the best that there is, and the banner of an assessment with it.
+            let text = self.records.last().map(|record| record.report.text.trim().to_owned()).unwrap_or_default();
+            if !text.is_empty() {
+                self.said.push(text);
+            }
+            return self.go(event, Why::PlanExhausted, State::Finishing { ending: Ending::Failed { reason } });
         }
         let max = self.spec.limits.max_replan_depth;
         let used = self.history.len();
@@ -150,9 +168,8 @@ impl Run {
             let state = State::Finishing { ending: Ending::Failed { reason } };
             return self.go(event, Why::ReplansExhausted, state);
         }
-        if self.out_of_tokens() {
-            let ending = self.token_ending(event);
-            return self.go(event, Why::OutOfTokens, State::Finishing { ending });
+        if let Some(limit) = self.spec.limits.reached(self.usage) {
+            return self.stop_at_critic(event, limit);
         }
         let tried = self.records[self.current.first.min(self.records.len())..].iter().map(tried).collect();
         self.history.push(Attempt { goal: self.current.goal.clone(), reason: reason.clone(), tried });
@@ -160,9 +177,16 @@ impl Run {
             "That plan did not work out, so I am making a new one ({} of {max}). The reason: {reason}",
             used + 1
         ));
-        let remaining = self.current.waiting.drain(..).map(|waiting| waiting.task).collect();
+        let remaining = self.current.waiting.iter().map(|waiting| waiting.task.clone()).collect();
+        self.drop_waiting();
         let abandoned = Some(Abandoned { reason, remaining });
         self.go(event, Why::Replan, State::Planning { attempt: 1, correction: None, abandoned })
+    }
+
+    fn stop_at_critic(&mut self, event: &mut Event, limit: LimitReached) -> Result<(), IllegalResult> {
+        event.limits.push(limit.clone());
+        self.drop_waiting();
+        self.go(event, Why::LimitReached, State::Finishing { ending: Ending::LimitHit(limit) })
     }
 
     /// Why a plan that came to its end has failed all the same.
@@ -188,6 +212,12 @@ fn vindicated(report: &TaskReport) -> bool {
     report.status != TaskStatus::Interrupted
         && report.exit_code.is_some()
         && report.error.as_ref().is_none_or(|error| error.limit.is_none() && !error.policy)
+}
+
+/// What action left behind, as the graph lane keeps it.
+fn snapshot(report: &TaskReport) -> String {
+    let how = report.trouble().unwrap_or_else(|| "done".to_owned());
+    format!("{} → {how}\n{}", report.task.label(), brief::clip(&report.text, MAX_SNAPSHOT)).trim().to_owned()
 }
 
 fn tried(record: &Record) -> String {

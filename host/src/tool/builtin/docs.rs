@@ -16,7 +16,9 @@ const READ: &str = "docs_read";
 
 /// Every page below `docs/`; a test compares this with the directory.
 const PAGES: &[(&str, &str)] = &[
+    ("how-it-works.md", include_str!("../../../../docs/how-it-works.md")),
     ("json.md", include_str!("../../../../docs/json.md")),
+    ("models.md", include_str!("../../../../docs/models.md")),
     ("reflex.md", include_str!("../../../../docs/reflex.md")),
     ("shell.md", include_str!("../../../../docs/shell.md")),
     ("skills.md", include_str!("../../../../docs/skills.md")),

@@ -1,0 +1,184 @@
+//! What is done after the reply: titles, summaries, facts and memory (seed 003, "Non-Blocking Exit"). Nobody waits for it,
+//! and what fails is tried again later.
+
+use super::{Drive, DriveError, SEALED_RUN, boundary, chat};
+use crate::clock::now_ms;
+use crate::llm::{Priority, Request, Role};
+use crate::memory;
+use crate::node::{self, summarizer, titler};
+use crate::store::{Due, DueKind, MAX_ATTEMPTS, MessageRole, NewFact, UsageLine};
+
+/// Pieces of work that one call takes up; what is left is done by the next.
+const BATCH: u32 = 16;
+
+/// Milliseconds until a piece of work that failed is tried again, for each attempt so far.
+const RETRY_MS: i64 = 60_000;
+
+/// Messages at the end of a session that stay out of its summary: the window shows them.
+const KEPT: u32 = 10;
+
+/// Messages that one summary takes in.
+const MAX_MESSAGES: u32 = 60;
+
+/// Tokens of messages that one summary takes in; the rest waits for the next.
+const MAX_TOKENS: usize = 8_000;
+
+impl Drive {
+    /// Does the background work that is due. Returns how many pieces were done.
+    pub async fn background(&self) -> Result<usize, DriveError> {
+        let due = self.store.read(|view| view.due_work(now_ms(), BATCH)).await?;
+        let mut done = 0;
+        for work in due {
+            let id = work.id;
+            match self.do_work(&work).await {
+                Ok(()) => {
+                    self.store.write(move |tx| tx.finish_work(id)).await?;
+                    done += 1;
+                }
+                Err(error) => {
+                    tracing::debug!(kind = work.kind.as_str(), %error, "background work failed");
+                    let later = now_ms() + RETRY_MS * i64::from(work.attempts + 1);
+                    if work.attempts + 1 >= MAX_ATTEMPTS {
+                        self.store.write(move |tx| tx.finish_work(id)).await?;
+                    } else {
+                        self.store.write(move |tx| tx.retry_work(id, later)).await?;
+                    }
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    async fn do_work(&self, work: &Due) -> Result<(), DriveError> {
+        match work.kind {
+            DueKind::Title => self.title(work).await,
+            DueKind::Summary => self.summarize(work).await,
+            DueKind::Facts => self.consolidate(work).await,
+            DueKind::Memory => self.remember(work).await,
+        }
+    }
+
+    async fn title(&self, work: &Due) -> Result<(), DriveError> {
+        let session = work.session.clone();
+        let read = self.store.read(move |view| Ok((view.title(&session)?, view.messages_after(&session, 0, 2)?)));
+        let (title, exchange) = read.await?;
+        if title.is_some() || exchange.is_empty() {
+            return Ok(());
+        }
+        let exchange = exchange.into_iter().map(|message| self.read(message.role, &message.text));
+        let exchange = exchange.collect::<Result<Vec<_>, _>>()?;
+        let boundary = boundary();
+        let request = titler::request(&self.system_prompt(Role::Titler)?, exchange, &boundary);
+        let Some(title) = titler::read(&self.ask(work, request, &boundary).await?) else {
+            return Ok(());
+        };
+        let session = work.session.clone();
+        self.store.write(move |tx| tx.set_title(&session, &title, false)).await?;
+        Ok(())
+    }
+
+    /// After the messages since the last summary have become more than `summarize_threshold`.
+    async fn summarize(&self, work: &Due) -> Result<(), DriveError> {
+        let threshold = u32::try_from(self.config.context.summarize_threshold).unwrap_or(u32::MAX);
+        let session = work.session.clone();
+        let read = self.store.read(move |view| {
+            let waiting = view.count_unsummarized(&session, threshold.saturating_add(1))?;
+            let messages = view.messages_to_summarize(&session, KEPT.min(threshold / 2), MAX_MESSAGES)?;
+            Ok((waiting, view.summary(&session)?, messages))
+        });
+        let (waiting, old, mut messages) = read.await?;
+        if waiting <= threshold || messages.is_empty() {
+            return Ok(());
+        }
+        let mut tokens = 0;
+        let fit = messages.iter().take_while(|message| {
+            tokens += crate::context::tokens(&message.text);
+            tokens <= MAX_TOKENS
+        });
+        let fit = fit.count().max(1);
+        messages.truncate(fit);
+        let to = messages.last().map_or(0, |message| message.id);
+        let messages = messages.into_iter().map(|message| self.read(message.role, &message.text));
+        let messages = messages.collect::<Result<Vec<_>, _>>()?;
+        let boundary = boundary();
+        let system = self.system_prompt(Role::Summarizer)?;
+        let request = summarizer::messages(&system, old.map(|old| old.text), messages, &boundary);
+        let text = self.ask(work, request, &boundary).await?.trim().to_owned();
+        if !text.is_empty() {
+            let session = work.session.clone();
+            self.store.write(move |tx| tx.set_summary(&session, &text, to)).await?;
+        }
+        Ok(())
+    }
+
+    /// After the facts have become more than `knowledge_max_facts`.
+    async fn consolidate(&self, work: &Due) -> Result<(), DriveError> {
+        let max = u32::try_from(self.config.context.knowledge_max_facts).unwrap_or(u32::MAX);
+        let facts = self.store.read(move |view| match view.count_facts(max.saturating_add(1))? > max {
+            true => view.facts(u32::MAX),
+            false => Ok(Vec::new()),
+        });
+        let mut facts = facts.await?;
+        if facts.is_empty() {
+            return Ok(());
+        }
+        facts.sort_by_key(|fact| fact.id);
+        let mut tokens = 0;
+        let fit = facts.iter().take_while(|fact| {
+            tokens += crate::context::tokens(&fact.text);
+            tokens <= MAX_TOKENS
+        });
+        let fit = fit.count();
+        facts.truncate(fit);
+        let boundary = boundary();
+        let texts: Vec<_> = facts.iter().map(|fact| fact.text.clone()).collect();
+        let request = summarizer::facts(&self.system_prompt(Role::Summarizer)?, texts, &boundary);
+        let answer = self.ask(work, request, &boundary).await?;
+        let Some(fewer) = summarizer::read_facts(&answer, facts.len()) else {
+            return Ok(());
+        };
+        let confidence = facts.iter().map(|fact| fact.confidence).max().unwrap_or_default();
+        let new =
+            fewer.into_iter().map(|text| NewFact { text, source: "summarizer".to_owned(), session: None, confidence });
+        let (new, old): (Vec<_>, Vec<_>) = (new.collect(), facts.iter().map(|fact| fact.id).collect());
+        self.store.write(move |tx| tx.replace_facts(&old, &new, now_ms())).await?;
+        Ok(())
+    }
+
+    async fn remember(&self, work: &Due) -> Result<(), DriveError> {
+        let Some(run) = work.run.clone() else { return Ok(()) };
+        let session = work.session.clone();
+        let read = self.store.read(move |view| {
+            let message = view.run(&run)?.map(|run| run.message).unwrap_or_default();
+            let last = view.last_messages(&session, 50)?;
+            let reply =
+                last.into_iter().rev().find(|m| m.role == MessageRole::Assistant && m.run.as_ref() == Some(&run));
+            Ok((message, reply.map(|reply| reply.text).unwrap_or_default()))
+        });
+        let (message, reply) = read.await?;
+        memory::ingest_turn(&self.store, &work.session, &message, &reply, now_ms()).await?;
+        Ok(())
+    }
+
+    fn read(&self, role: MessageRole, text: &str) -> Result<crate::llm::prompt::ChatMessage, DriveError> {
+        Ok(chat(role, &self.vault.open_text(SEALED_RUN, text)?))
+    }
+
+    /// A call that nobody waits for, accounted to its session.
+    async fn ask(&self, work: &Due, request: Request, boundary: &str) -> Result<String, DriveError> {
+        let settings = self.models.settings(request.role);
+        let request = Request { priority: Priority::Background, ..request };
+        let request = node::fit(request, boundary, settings.context_budget);
+        let completion = self.models.of(request.role).complete(&request, &mut |_: &str| {}).await;
+        let completion = completion.map_err(|error| DriveError::Background(error.to_string()))?;
+        let line = UsageLine {
+            at_ms: now_ms(),
+            role: request.role.name().to_owned(),
+            model: completion.model.clone(),
+            usage: completion.usage,
+        };
+        let (session, run) = (work.session.clone(), work.run.clone());
+        self.store.write(move |tx| tx.add_usage(&session, run.as_ref(), &line)).await?;
+        Ok(completion.text)
+    }
+}

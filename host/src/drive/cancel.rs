@@ -1,0 +1,43 @@
+//! Stopping a run from outside.
+
+use crate::store::{RunId, Store};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+/// How often a run looks whether another process wants it stopped. One row is read.
+const POLL: Duration = Duration::from_millis(250);
+
+/// Stops a run of this process. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel(Arc<Notify>);
+
+impl Cancel {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Stops the run, now or as soon as it begins.
+    pub fn cancel(&self) {
+        self.0.notify_one();
+    }
+
+    /// Returns when the run is to be stopped: by [`Self::cancel`], or by `kiso cancel` in another process.
+    pub(super) async fn wanted(&self, store: &Store, run: &RunId) {
+        let asked = async {
+            loop {
+                sleep(POLL).await;
+                let run = run.clone();
+                // A store that cannot be read ends the run at its next event; it does not cancel it.
+                if store.read(move |view| view.cancel_requested(&run)).await.unwrap_or(false) {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            () = self.0.notified() => {}
+            () = asked => {}
+        }
+    }
+}

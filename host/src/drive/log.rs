@@ -1,0 +1,299 @@
+//! The log of one run in the store, and keeping secrets out of it.
+//!
+//! A message is stored before anybody knows whether there is a secret in it that no pattern finds. Until a model has
+//! looked, the message and the first events are sealed with the home's key, so that nothing stands in clear anywhere; then
+//! they are replaced by what they are without secrets.
+
+use super::{DriveError, SPEC};
+use crate::clock::now_ms;
+use crate::graph::outcome::{Ending, Outcome};
+use crate::graph::run::{BoardTask, Run, RunSpec, TaskState};
+use crate::graph::step::{Event, StepResult};
+use crate::home::SessionName;
+use crate::llm::Role;
+use crate::node::output;
+use crate::scratchpad;
+use crate::secret::Secrets;
+use crate::secret::vault::{Vault, is_sealed};
+use crate::store::{
+    self, DueKind, MessageRole, NewFact, Prompt, RunId, RunStatus, Store, StoreError, TaskRow, UsageLine,
+};
+use std::collections::HashMap;
+
+/// What the vault binds a run's texts to.
+pub const SEALED_RUN: &str = "run";
+
+/// Confidence of a fact that a reviewer learned, in per cent.
+const LEARNED: u8 = 70;
+
+/// Characters of a task's output in the table of tasks; the event has all of it.
+const MAX_OUTPUT: usize = 16_000;
+
+/// Events by their number, and prompts.
+#[derive(Debug, Default)]
+struct Sealed {
+    events: Vec<(u32, String)>,
+    prompts: Vec<Prompt>,
+}
+
+pub(super) struct Log {
+    pub store: Store,
+    pub vault: Vault,
+    pub session: SessionName,
+    pub id: RunId,
+    pub seq: u32,
+    /// What is sealed so far, in clear; `None` when nothing is sealed any more.
+    sealed: Option<Sealed>,
+    /// What was last written of each task.
+    tasks: HashMap<u32, TaskRow>,
+}
+
+impl Log {
+    /// Writes down the message and its run in one transaction, sealed.
+    pub async fn begin(
+        store: &Store,
+        vault: &Vault,
+        session: &SessionName,
+        spec: impl FnOnce(&RunId) -> RunSpec + Send + 'static,
+        message: &str,
+    ) -> Result<(Log, RunSpec), DriveError> {
+        let sealed = vault.seal_text(SEALED_RUN, message)?;
+        let (name, sealer) = (session.clone(), vault.clone());
+        let begun = store.write(move |tx| {
+            let id = tx.create_run(&name, &sealed, now_ms())?;
+            let spec = spec(&id);
+            let body = serde_json::to_string(&spec).expect("a spec has a JSON form");
+            let kept = sealer.seal_text(SEALED_RUN, &body).map_err(|error| StoreError::corrupt(error.to_string()))?;
+            tx.append_event(&id, 0, now_ms(), SPEC, &kept)?;
+            Ok((id, spec, body))
+        });
+        let (id, spec, body) = begun.await?;
+        let log = Log {
+            store: store.clone(),
+            vault: vault.clone(),
+            session: session.clone(),
+            id,
+            seq: 0,
+            sealed: Some(Sealed { events: vec![(0, body)], prompts: Vec::new() }),
+            tasks: HashMap::new(),
+        };
+        Ok((log, spec))
+    }
+
+    /// The log of a run that was cut off, with its spec and its events.
+    pub async fn load(
+        store: &Store,
+        vault: &Vault,
+        session: &SessionName,
+        id: &RunId,
+    ) -> Result<(Log, RunSpec, Vec<Event>), DriveError> {
+        let run = id.clone();
+        let read = store.read(move |view| Ok((view.events(&run)?, view.tasks_of(&run)?, view.prompts(&run)?)));
+        let (rows, tasks, prompts) = read.await?;
+        let mut sealed = Sealed::default();
+        let (mut spec, mut events, mut seq) = (None, Vec::new(), 0);
+        for row in rows {
+            let body = vault.open_text(SEALED_RUN, &row.body)?.into_owned();
+            seq = row.seq;
+            match row.kind.as_str() {
+                SPEC => spec = Some(serde_json::from_str(&body)?),
+                _ => events.push(serde_json::from_str(&body)?),
+            }
+            if is_sealed(&row.body) {
+                sealed.events.push((row.seq, body));
+            }
+        }
+        for mut prompt in prompts.into_iter().filter(|prompt| is_sealed(&prompt.text)) {
+            prompt.text = vault.open_text(SEALED_RUN, &prompt.text)?.into_owned();
+            sealed.prompts.push(prompt);
+        }
+        let spec = spec.ok_or_else(|| DriveError::NotResumable("it has no first event".to_owned()))?;
+        let log = Log {
+            store: store.clone(),
+            vault: vault.clone(),
+            session: session.clone(),
+            id: id.clone(),
+            seq,
+            sealed: (!sealed.events.is_empty()).then_some(sealed),
+            tasks: tasks.into_iter().map(|row| (row.id, row)).collect(),
+        };
+        Ok((log, spec, events))
+    }
+
+    /// Commits an event with all that follows from it: tasks, usage, what was learned, the ledger.
+    pub async fn append(
+        &mut self,
+        event: &Event,
+        run: &Run,
+        secrets: &Secrets,
+        asked: Vec<(Role, String)>,
+    ) -> Result<(), DriveError> {
+        self.seq += 1;
+        let role = asked.last().map(|(role, _)| *role);
+        let prompts = (0..).zip(asked).map(|(nth, (role, text))| {
+            let (role, text) = (role.name().to_owned(), secrets.redact(&text));
+            Prompt { seq: self.seq, nth, role, text }
+        });
+        let mut prompts: Vec<_> = prompts.collect();
+        let at = now_ms();
+        let body = secrets.redact(&serde_json::to_string(event)?);
+        let open = self.sealed.is_none() || looked_at(event);
+        let mut rewrite = Vec::new();
+        let mut message = None;
+        let kept = if open {
+            if let Some(sealed) = self.sealed.take() {
+                rewrite = sealed.events.into_iter().map(|(seq, body)| (seq, secrets.redact(&body))).collect();
+                let clean = |prompt: Prompt| Prompt { text: secrets.redact(&prompt.text), ..prompt };
+                prompts.extend(sealed.prompts.into_iter().map(clean));
+                message = Some(secrets.redact(&run.spec().message));
+            }
+            body
+        } else {
+            let kept = self.vault.seal_text(SEALED_RUN, &body)?;
+            let sealed = self.sealed.get_or_insert_default();
+            sealed.events.push((self.seq, body));
+            for prompt in &mut prompts {
+                let text = self.vault.seal_text(SEALED_RUN, &prompt.text)?;
+                sealed.prompts.push(prompt.clone());
+                prompt.text = text;
+            }
+            kept
+        };
+        let rows = self.changed(run, secrets, at);
+        let usage = event.result.calls().iter().map(|call| UsageLine {
+            at_ms: at,
+            role: role.map_or("worker", Role::name).to_owned(),
+            model: call.model.clone(),
+            usage: call.usage,
+        });
+        let usage: Vec<_> = usage.collect();
+        let learned = match &event.result {
+            StepResult::Reviewed { verdict, .. } => verdict.learn.as_deref().map(|fact| secrets.redact(fact)),
+            _ => None,
+        };
+        let ledger = matches!(event.result, StepResult::Called { .. }).then(|| secrets.redact(&run.ledger().text()));
+        let delivered = match &event.result {
+            StepResult::Finished { reply, .. } if event.continues => Some(secrets.redact(reply)),
+            _ => None,
+        };
+        let (id, seq, kind, session) = (self.id.clone(), self.seq, event.result.name(), self.session.clone());
+        let write = self.store.write(move |tx| {
+            tx.append_event(&id, seq, at, kind, &kept)?;
+            for (seq, body) in &rewrite {
+                tx.replace_event(&id, *seq, body)?;
+            }
+            if let Some(message) = &message {
+                tx.replace_message(&id, message)?;
+            }
+            for prompt in &prompts {
+                tx.put_prompt(&id, prompt)?;
+            }
+            tx.put_tasks(&id, &rows)?;
+            for line in &usage {
+                tx.add_usage(&session, Some(&id), line)?;
+            }
+            if let Some(text) = learned {
+                let fact = NewFact {
+                    text,
+                    source: "reviewer".to_owned(),
+                    session: Some(session.clone()),
+                    confidence: LEARNED,
+                };
+                tx.add_fact(&fact, at)?;
+            }
+            if let Some(ledger) = ledger {
+                tx.scratchpad_put(&session, scratchpad::LEDGER, &ledger, false, at)?;
+            }
+            if let Some(reply) = delivered {
+                tx.add_message(&session, MessageRole::Assistant, &reply, at, Some(&id))?;
+            }
+            Ok(())
+        });
+        Ok(write.await?)
+    }
+
+    /// The rows of tasks that are not as they were written last.
+    fn changed(&mut self, run: &Run, secrets: &Secrets, at: i64) -> Vec<TaskRow> {
+        let mut changed = Vec::new();
+        for (position, entry) in run.board().into_iter().enumerate() {
+            let status = state(entry.state);
+            let old = self.tasks.get(&entry.id);
+            if old.is_some_and(|row| row.status == status) {
+                continue;
+            }
+            let row = row(&entry, position, old, secrets, at);
+            self.tasks.insert(entry.id, row.clone());
+            changed.push(row);
+        }
+        changed
+    }
+
+    /// The outcome and the reply, and what is to be done in the background, in one transaction.
+    pub async fn finish(&self, outcome: &Outcome, run: &Run, secrets: &Secrets) -> Result<(), DriveError> {
+        let status = match outcome.ending {
+            Ending::Done => RunStatus::Done,
+            Ending::Failed { .. } | Ending::LimitHit(_) => RunStatus::Failed,
+            Ending::Cancelled => RunStatus::Cancelled,
+        };
+        let body = secrets.redact(&serde_json::to_string(outcome)?);
+        let reply = secrets.redact(&output::reply(outcome));
+        let durable = run.routing().is_some_and(|routing| routing.durable);
+        let (id, session) = (self.id.clone(), self.session.clone());
+        let write = self.store.write(move |tx| {
+            let at = now_ms();
+            tx.finish_run(&id, status, at, &body)?;
+            tx.add_message(&session, MessageRole::Assistant, &reply, at, Some(&id))?;
+            let mut work = vec![DueKind::Title, DueKind::Summary, DueKind::Facts];
+            if durable {
+                work.push(DueKind::Memory);
+            }
+            for kind in work {
+                let of = matches!(kind, DueKind::Memory).then_some(&id);
+                tx.add_work(kind, &session, of, at)?;
+            }
+            Ok(())
+        });
+        Ok(write.await?)
+    }
+}
+
+/// Whether a model has looked for secrets in the message, or none will: from here on the log is in clear.
+fn looked_at(event: &Event) -> bool {
+    use crate::graph::route::Effort;
+    match &event.result {
+        StepResult::Planned { .. } | StepResult::Conversed { .. } | StepResult::Acted { .. } => true,
+        StepResult::Finished { .. } | StepResult::Executed { .. } => true,
+        StepResult::Routed { routing, call: Some(_), .. } => routing.effort != Effort::High,
+        _ => false,
+    }
+}
+
+fn state(state: TaskState) -> store::TaskState {
+    match state {
+        TaskState::Planned => store::TaskState::Planned,
+        TaskState::Running => store::TaskState::Running,
+        TaskState::Done => store::TaskState::Done,
+        TaskState::Failed => store::TaskState::Failed,
+        TaskState::Interrupted => store::TaskState::Interrupted,
+        TaskState::Dropped => store::TaskState::Dropped,
+    }
+}
+
+fn row(entry: &BoardTask<'_>, position: usize, old: Option<&TaskRow>, secrets: &Secrets, at: i64) -> TaskRow {
+    let report = entry.report;
+    let output = report.map(|report| secrets.redact(&crate::graph::brief::clip(&report.text, MAX_OUTPUT)));
+    let error = entry.rejected.map(str::to_owned).or_else(|| report.and_then(|report| report.trouble()));
+    let running = entry.state != TaskState::Planned && entry.state != TaskState::Dropped;
+    TaskRow {
+        id: entry.id,
+        position: u32::try_from(position).unwrap_or(u32::MAX),
+        kind: entry.task.kind,
+        label: secrets.redact(&entry.task.label()),
+        task: secrets.redact(&serde_json::to_string(entry.task).unwrap_or_default()),
+        status: state(entry.state),
+        output: output.filter(|text| !text.is_empty()),
+        error: error.map(|error| secrets.redact(&error)),
+        started_ms: old.and_then(|row| row.started_ms).or(running.then_some(at)),
+        ended_ms: (!matches!(entry.state, TaskState::Planned | TaskState::Running)).then_some(at),
+    }
+}

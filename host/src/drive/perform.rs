@@ -1,0 +1,474 @@
+//! The steps of a run, performed.
+
+use super::log::Log;
+use super::voice::{Listener, Voice};
+use super::{Drive, DriveError, Earlier, boundary};
+use crate::clock::now_ms;
+use crate::graph::brief::Brief;
+use crate::graph::limits::{LimitReached, MICROS_PER_CENT};
+use crate::graph::pill::{self, Pill};
+use crate::graph::plan::{Caller, Task, TaskKind};
+use crate::graph::route::{self, Effort};
+use crate::graph::run::Run;
+use crate::graph::step::{PillUse, PlanAsk, ReasonAsk, ReviewAsk, Step, StepResult};
+use crate::graph::tags::Tags;
+use crate::home::SessionName;
+use crate::llm::prompt::{FileCard, Pieces};
+use crate::llm::{Completion, LlmError, Model, Request, Role, Turn};
+use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, worker};
+use crate::secret::{SecretValue, Secrets};
+use crate::store::{RunId, Scope};
+use crate::tool::{builtin::At, files};
+use crate::{config, memory, scratchpad, skill};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// Lines of observational memory.
+const DIGEST: u32 = 8;
+
+/// Messages that wait in a session and are looked at when a turn may go on.
+const WAITING: u32 = 20;
+
+/// A run that is being performed.
+pub(super) struct AtWork<'a> {
+    pub drive: &'a Drive,
+    pub run: RunId,
+    pub session: SessionName,
+    pub caller: Caller,
+    pub secrets: Secrets,
+    earlier: Earlier,
+    /// What retrieval found, until something ran.
+    environment: Option<Vec<FileCard>>,
+    /// What models were asked since the last event.
+    asked: Mutex<Vec<(Role, String)>>,
+}
+
+/// What a call came to, where it is no answer.
+pub(super) enum NoAnswer {
+    Limit(LimitReached),
+    Failed(LlmError),
+}
+
+impl NoAnswer {
+    pub fn result(self) -> StepResult {
+        match self {
+            Self::Limit(limit) | Self::Failed(LlmError::OverLimit(limit)) => StepResult::Stopped { limit },
+            Self::Failed(error) => StepResult::ModelFailed { message: error.to_string() },
+        }
+    }
+}
+
+impl<'a> AtWork<'a> {
+    pub fn new(drive: &'a Drive, log: &Log, caller: Caller, secrets: Secrets, earlier: Earlier) -> Self {
+        let (run, session) = (log.id.clone(), log.session.clone());
+        Self { drive, run, session, caller, secrets, earlier, environment: None, asked: Mutex::default() }
+    }
+
+    pub async fn perform(
+        &mut self,
+        run: &Run,
+        step: Step,
+        listener: &mut dyn Listener,
+    ) -> Result<StepResult, DriveError> {
+        Ok(match step {
+            Step::Admit { texts } => self.admit(&texts).await?,
+            Step::Retrieve { message } => self.retrieve(&message).await?,
+            Step::Route { message } => self.route(run, &message).await?,
+            Step::Plan(ask) => self.plan(run, &ask, listener).await?,
+            Step::Reason(ask) => self.reason(run, &ask).await?,
+            Step::Start { task, .. } => StepResult::Started { task },
+            Step::Execute { task, brief } => self.execute(run, task, &brief, listener).await?,
+            Step::Act(ask) => self.act(run, &ask, listener).await?,
+            Step::Assess(ask) => self.assess(run, &ask).await?,
+            Step::Compress(ask) => self.compress(run, &ask).await?,
+            Step::StartCalls { .. } => StepResult::CallsStarted,
+            Step::Call { calls } => self.call_tools(run, &calls).await?,
+            Step::Review(ask) => self.review(run, &ask).await?,
+            Step::Converse { message } => self.converse(run, &message, listener).await?,
+            Step::Tell { text } => StepResult::Told { text },
+            Step::Finish(outcome) => {
+                StepResult::Finished { reply: output::reply(&outcome), arrived: self.arrived().await? }
+            }
+            Step::Ended => unreachable!("the loop ends before"),
+        })
+    }
+
+    /// Gatekeeper, tags and pill.
+    async fn admit(&self, texts: &[String]) -> Result<StepResult, DriveError> {
+        let drive = self.drive;
+        let mut message = texts.join("\n\n");
+        let tags = Tags::of(&message);
+        let categories = tags.categories(&drive.tools.categories());
+        let pills: Vec<_> = drive.config.pills.iter().map(of_config).collect();
+        let used = pill::find(&message, &pills).map(|(pill, rest)| (pill.clone(), rest.to_owned()));
+        let pill = used.map(|(pill, rest)| {
+            message = pill::expand(&pill.template, &rest);
+            PillUse { name: pill.name, effort: pill.effort, categories: pill.categories }
+        });
+        let limit = usize::try_from(drive.config.limits.input_limit_tokens).unwrap_or(usize::MAX);
+        let mut archived = None;
+        if scratchpad::is_too_large(&message, limit) {
+            let key = self.put_away("input", message.clone()).await?;
+            message = scratchpad::preview(&message, &key, limit);
+            archived = Some(key);
+        }
+        Ok(StepResult::Admitted { message, tags: tags.names, pill, categories, archived })
+    }
+
+    pub async fn put_away(&self, stem: &'static str, text: String) -> Result<String, DriveError> {
+        let text = self.secrets.redact(&text);
+        Ok(scratchpad::put_away(&self.drive.store, &self.session, stem, text, now_ms()).await?)
+    }
+
+    async fn retrieve(&mut self, message: &str) -> Result<StepResult, DriveError> {
+        let memory = memory::digest(&self.drive.store, message, DIGEST).await?;
+        let found = retrieval::retrieve(self.files()?, memory);
+        self.environment = Some(found.environment);
+        Ok(found.result)
+    }
+
+    async fn route(&mut self, run: &Run, message: &str) -> Result<StepResult, DriveError> {
+        let boundary = boundary();
+        let system = self.drive.system_prompt(Role::Router)?;
+        let lines = self.drive.tools.category_lines();
+        let request = router::request(&system, message, &self.earlier.messages, lines, &boundary);
+        let request = match self.ready(run, request, &boundary).await? {
+            Ok(request) => request,
+            Err(limit) => return Ok(StepResult::Stopped { limit }),
+        };
+        let categories = self.drive.tools.categories();
+        match router::call(self.drive.models.of(Role::Router), &request, message, &categories).await {
+            Ok(found) => {
+                self.keep(found.secrets).await?;
+                Ok(found.result)
+            }
+            Err(error) => Ok(NoAnswer::Failed(error).result()),
+        }
+    }
+
+    async fn plan(&mut self, run: &Run, ask: &PlanAsk, listener: &mut dyn Listener) -> Result<StepResult, DriveError> {
+        let environment = match self.environment.take() {
+            Some(environment) => environment,
+            None => retrieval::environment(self.files()?),
+        };
+        let mut skills = self.drive.tools.cards();
+        skills.retain(|card| ask.categories.is_empty() || ask.categories.contains(&card.category));
+        let lines = |kind| run.lane().shared(kind).map(|text| text.lines().map(str::to_owned).collect());
+        let given = Pieces {
+            skills: Some(skills),
+            environment: Some(environment),
+            memory: lines(crate::graph::lane::SharedKind::ObservationalMemory),
+            skill_environment: lines(crate::graph::lane::SharedKind::SkillEnvironment),
+            ..self.known()
+        };
+        let boundary = boundary();
+        let system = self.drive.system_prompt(Role::Planner)?;
+        let request = planner::request(&system, &given, run, ask, &boundary);
+        let request = match self.ready(run, request, &boundary).await? {
+            Ok(request) => request,
+            Err(limit) => return Ok(StepResult::Stopped { limit }),
+        };
+        let model = self.drive.models.of(Role::Planner);
+        let mut voice = Voice::new(Role::Planner, &self.secrets, listener);
+        let planning = planner::call(model, &request, &self.drive.tools, &run.spec().limits, &mut voice).await;
+        voice.finish();
+        // Before the event, so that nothing that follows can write a secret down.
+        self.keep(planning.secrets).await?;
+        Ok(match planning.result {
+            StepResult::Planned { plan, chatter, secrets, call, .. } => {
+                let names = plan.tasks.iter().filter_map(|task| task.skill.as_deref());
+                let skill_environment = self.drive.tools.environment(names, &self.secrets);
+                StepResult::Planned { plan, chatter, secrets, skill_environment, call }
+            }
+            other => other,
+        })
+    }
+
+    /// Keeps secrets that a model found in the message.
+    async fn keep(&mut self, found: crate::graph::plan::Secrets) -> Result<(), DriveError> {
+        let found: Vec<_> = found.into_iter().map(|(name, value)| (name, SecretValue::new(value))).collect();
+        if found.is_empty() {
+            return Ok(());
+        }
+        self.drive.vault.save(&self.drive.store, &self.session, &found, now_ms()).await?;
+        for (name, value) in found {
+            self.secrets.add_session(name, value);
+        }
+        self.clean_scratchpad().await
+    }
+
+    /// A large input was put away before its secrets were known.
+    async fn clean_scratchpad(&self) -> Result<(), DriveError> {
+        let (session, secrets) = (self.session.clone(), self.secrets.clone());
+        let write = self.drive.store.write(move |tx| {
+            for entry in tx.scratchpad_list(&session)? {
+                if let Some(text) = tx.scratchpad_get(&session, &entry.key)? {
+                    let clean = secrets.redact(&text);
+                    if clean != text {
+                        tx.scratchpad_put(&session, &entry.key, &clean, entry.named, entry.at_ms)?;
+                    }
+                }
+            }
+            Ok(())
+        });
+        Ok(write.await?)
+    }
+
+    async fn reason(&self, run: &Run, ask: &ReasonAsk) -> Result<StepResult, DriveError> {
+        let boundary = boundary();
+        let system = self.drive.system_prompt(Role::Reasoner)?;
+        let mut readiness: Vec<_> =
+            retrieval::environment(self.files()?).iter().map(|file| format!("file {}", file.path)).collect();
+        readiness.extend(self.secrets.session_names().map(|name| format!("credential {name}")));
+        readiness.extend(self.drive.tools.category_lines().into_iter().map(|line| format!("tools of {line}")));
+        let request = reasoner::request(&system, ask, readiness, &boundary);
+        Ok(match self.complete(run, request, &boundary, &mut |_: &str| {}).await? {
+            Ok(completion) => reasoner::read(&completion),
+            Err(none) => none.result(),
+        })
+    }
+
+    async fn execute(
+        &self,
+        run: &Run,
+        task: usize,
+        brief: &Brief,
+        listener: &mut dyn Listener,
+    ) -> Result<StepResult, DriveError> {
+        let started = Instant::now();
+        let (mut report, call) = match brief.task.kind {
+            TaskKind::Msg => {
+                let boundary = boundary();
+                let system = self.drive.system_prompt(Role::Worker)?;
+                let request = worker::request(&system, &self.known(), brief, &boundary);
+                let request = match self.ready(run, request, &boundary).await? {
+                    Ok(request) => request,
+                    Err(limit) => return Ok(StepResult::Stopped { limit }),
+                };
+                let model = self.drive.models.of(worker::model_role(&brief.task));
+                if brief.task.notify {
+                    let mut voice = Voice::new(Role::Worker, &self.secrets, listener);
+                    let written = worker::call(model, &request, &brief.task, &mut voice).await;
+                    voice.finish();
+                    written
+                } else {
+                    worker::call(model, &request, &brief.task, &mut |_: &str| {}).await
+                }
+            }
+            _ => {
+                let caller = skill::Caller { session: &self.session, locale: "en", secrets: &self.secrets };
+                (self.drive.tools.run(&brief.task, self.caller, caller).await, None)
+            }
+        };
+        report.millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        // Here, because from here it goes into prompts, the reply, the terminal and the log.
+        let task_as_planned = report.task.clone();
+        report = serde_json::from_str(&self.secrets.redact(&serde_json::to_string(&report)?))?;
+        report.task = task_as_planned;
+        Ok(StepResult::Executed { task, report: Box::new(report), call })
+    }
+
+    async fn review(&self, run: &Run, ask: &ReviewAsk) -> Result<StepResult, DriveError> {
+        let boundary = boundary();
+        let system = self.drive.system_prompt(Role::Reviewer)?;
+        let request = reviewer::request(&system, run, ask, &boundary);
+        Ok(match self.complete(run, request, &boundary, &mut |_: &str| {}).await? {
+            Ok(completion) => reviewer::read(&completion, &self.drive.tools, &run.spec().limits),
+            Err(none) => none.result(),
+        })
+    }
+
+    /// An answer without tools: the worker writes, and what it writes about is the message itself.
+    async fn converse(&self, run: &Run, message: &str, listener: &mut dyn Listener) -> Result<StepResult, DriveError> {
+        let boundary = boundary();
+        let system = self.drive.system_prompt(Role::Worker)?;
+        let task = Task {
+            kind: TaskKind::Msg,
+            detail: format!("Answer the user, who wrote: {message}"),
+            expect: None,
+            model: None,
+            skill: None,
+            args: None,
+            notify: true,
+            review: false,
+        };
+        let brief = Brief { goal: String::new(), expect: None, evidence: Vec::new(), task, number: 1, of: 1 };
+        let mut request = worker::request(&system, &self.known(), &brief, &boundary);
+        (request.pieces.goal, request.pieces.evidence) = (None, None);
+        request.user = crate::context::render(&request.pieces, &boundary, usize::MAX);
+        let mut voice = Voice::new(Role::Worker, &self.secrets, listener);
+        let completion = self.complete(run, request, &boundary, &mut voice).await?;
+        voice.finish();
+        Ok(match completion {
+            Ok(completion) => {
+                let call = crate::graph::step::Call { model: completion.model, usage: completion.usage };
+                StepResult::Conversed { text: self.secrets.redact(&completion.text), call }
+            }
+            Err(none) => none.result(),
+        })
+    }
+
+    /// Messages that came meanwhile and belong to this turn; they are taken out of the queue.
+    async fn arrived(&self) -> Result<Vec<String>, DriveError> {
+        let (session, run) = (self.session.clone(), self.run.clone());
+        let waiting = {
+            let session = session.clone();
+            self.drive.store.read(move |view| view.waiting_messages(&session, WAITING)).await?
+        };
+        let mut taken = Vec::new();
+        for message in waiting {
+            let text = self.drive.vault.open_text(super::SEALED_RUN, &message.text)?.into_owned();
+            // In their order: one that begins something new ends the turn.
+            if !route::continues(&text) {
+                break;
+            }
+            let (run, id) = (run.clone(), message.id);
+            if self.drive.store.write(move |tx| tx.take_message(&run, id)).await? {
+                taken.push(self.secrets.redact(&text));
+            }
+        }
+        Ok(taken)
+    }
+
+    /// What the session knows: the part of every prompt that talks to the user.
+    pub fn known(&self) -> Pieces {
+        let Earlier { messages, summary, facts } = &self.earlier;
+        Pieces {
+            messages: Some(messages.clone()),
+            summary: summary.clone(),
+            facts: (!facts.is_empty()).then(|| facts.clone()),
+            ..Pieces::default()
+        }
+    }
+
+    /// Calls the model of the request's role.
+    pub async fn complete(
+        &self,
+        run: &Run,
+        request: Request,
+        boundary: &str,
+        sink: &mut dyn crate::llm::Sink,
+    ) -> Result<Result<Completion, NoAnswer>, DriveError> {
+        let request = match self.ready(run, request, boundary).await? {
+            Ok(request) => request,
+            Err(limit) => return Ok(Err(NoAnswer::Limit(limit))),
+        };
+        let model: &dyn Model = self.drive.models.of(request.role);
+        Ok(model.complete(&request, sink).await.map_err(NoAnswer::Failed))
+    }
+
+    /// The request as it may be sent: without secrets, in its model's context, and within what is left of every limit.
+    pub async fn ready(
+        &self,
+        run: &Run,
+        request: Request,
+        boundary: &str,
+    ) -> Result<Result<Request, LimitReached>, DriveError> {
+        let settings = self.drive.models.settings(request.role);
+        let mut request = self.clean(request)?;
+        request.max_tokens = request.max_tokens.min(settings.max_output_tokens);
+        let mut request = node::fit(request, boundary, settings.context_budget);
+        if let Some(limit) = self.over_limit().await? {
+            return Ok(Err(limit));
+        }
+        let limits = &run.spec().limits;
+        let asked = crate::llm::estimate::request_tokens(&request) as u64;
+        let left = limits.max_tokens_per_run.saturating_sub(run.usage().total());
+        if asked >= left {
+            return Ok(Err(LimitReached::new("max_tokens_per_run", limits.max_tokens_per_run)));
+        }
+        request.max_tokens = request.max_tokens.min(u32::try_from(left - asked).unwrap_or(u32::MAX));
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push((request.role, as_text(&request)));
+        Ok(Ok(request))
+    }
+
+    /// What models were asked since this was last called.
+    pub fn take_asked(&self) -> Vec<(Role, String)> {
+        std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The limit of the session or the day that is used up.
+    async fn over_limit(&self) -> Result<Option<LimitReached>, DriveError> {
+        let config::Limits {
+            max_tokens_per_session,
+            max_cost_cents_per_session,
+            max_tokens_per_day,
+            max_cost_cents_per_day,
+            ..
+        } = self.drive.config.limits;
+        if [max_tokens_per_session, max_cost_cents_per_session, max_tokens_per_day, max_cost_cents_per_day] == [0; 4] {
+            return Ok(None);
+        }
+        let session = self.session.clone();
+        let read = self.drive.store.read(move |view| {
+            Ok((view.usage_total(Scope::Session(&session))?.usage, view.usage_total(Scope::Day(now_ms()))?.usage))
+        });
+        let (of_session, of_day) = read.await?;
+        let reached = [
+            ("max_tokens_per_session", max_tokens_per_session, of_session.total()),
+            ("max_cost_cents_per_session", max_cost_cents_per_session, of_session.cost_micros / MICROS_PER_CENT),
+            ("max_tokens_per_day", max_tokens_per_day, of_day.total()),
+            ("max_cost_cents_per_day", max_cost_cents_per_day, of_day.cost_micros / MICROS_PER_CENT),
+        ];
+        let over = reached.into_iter().find(|(_, max, used)| *max > 0 && used >= max);
+        Ok(over.map(|(name, max, _)| LimitReached::new(name, max)))
+    }
+
+    /// A request without any secret that is known by now.
+    fn clean(&self, request: Request) -> Result<Request, DriveError> {
+        let pieces = serde_json::from_str(&self.secrets.redact(&serde_json::to_string(&request.pieces)?))?;
+        let clean = |text: String| self.secrets.redact(&text);
+        let turns = request.turns.into_iter().map(|turn| match turn {
+            Turn::Assistant { text, mut calls } => {
+                for call in &mut calls {
+                    call.args = clean(std::mem::take(&mut call.args));
+                }
+                Turn::Assistant { text: clean(text), calls }
+            }
+            Turn::Tool { id, name, text } => Turn::Tool { id, name, text: clean(text) },
+            Turn::Note(text) => Turn::Note(clean(text)),
+        });
+        let turns = turns.collect();
+        Ok(Request { user: self.secrets.redact(&request.user), pieces, turns, ..request })
+    }
+
+    pub fn at(&self) -> At {
+        At { session: self.session.clone(), run: Some(self.run.clone()), subagent: false }
+    }
+
+    fn files(&self) -> Result<Vec<FileCard>, DriveError> {
+        Ok(files::cards(&self.drive.home.open_work(&self.session)?))
+    }
+}
+
+/// A prompt as a person reads it in a trace.
+fn as_text(request: &Request) -> String {
+    let mut text = format!("[system]\n{}\n[user]\n{}", request.system.trim(), request.user.trim());
+    for turn in &request.turns {
+        match turn {
+            Turn::Assistant { text: said, calls } => {
+                text.push_str(&format!("\n[assistant]\n{}", said.trim()));
+                for call in calls {
+                    text.push_str(&format!("\n→ {} {}", call.name, call.args));
+                }
+            }
+            Turn::Tool { name, text: result, .. } => text.push_str(&format!("\n[tool {name}]\n{result}")),
+            Turn::Note(note) => text.push_str(&format!("\n[note]\n{note}")),
+        }
+    }
+    if !request.tools.is_empty() {
+        let names: Vec<_> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+        text.push_str(&format!("\n[tools] {}", names.join(", ")));
+    }
+    text
+}
+
+fn of_config(pill: &config::Pill) -> Pill {
+    let config::Pill { name, template, categories, effort, description } = pill.clone();
+    let effort = match effort {
+        config::Effort::Low => Effort::Low,
+        config::Effort::Medium => Effort::Medium,
+        config::Effort::High => Effort::High,
+    };
+    Pill { name, template, categories, effort, description }
+}

@@ -1,0 +1,139 @@
+//! What a run tells those who watch it: steps, tokens, events, and the thought stream of seed 003.
+
+use crate::graph::run::Run;
+use crate::graph::step::{Event, Step};
+use crate::llm::{Role, Sink};
+use crate::secret::Secrets;
+use crate::store::RunId;
+
+/// Hears what a run does, while it does it. Must return at once.
+pub trait Listener: Send {
+    /// The run has an id; nothing else has happened.
+    fn begun(&mut self, _run: &RunId) {}
+
+    /// A step is about to be performed.
+    fn step(&mut self, _step: &Step) {}
+
+    /// What the run is busy with, for a person.
+    fn thought(&mut self, _thought: &Thought) {}
+
+    /// Text as it arrives: of the planner beside its plan, of the worker, of the actor. Without secrets.
+    fn token(&mut self, _role: Role, _text: &str) {}
+
+    /// The text of this role that was heard since the step began is void: it begins anew.
+    fn restart(&mut self, _role: Role) {}
+
+    /// An event was committed.
+    fn event(&mut self, _seq: u32, _event: &Event, _run: &Run) {}
+}
+
+/// A status of the thought stream (seed 003, "Live Telemetry Feedback").
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Thought {
+    Analyzing,
+    Routing,
+    Planning {
+        attempt: u32,
+    },
+    Briefing {
+        task: String,
+    },
+    /// A task, or the tools of a round.
+    Working {
+        what: Vec<String>,
+    },
+    Compressing,
+    Reviewing {
+        task: String,
+    },
+    Synthesizing,
+}
+
+impl Thought {
+    /// A stable word for programs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Analyzing => "analyzing",
+            Self::Routing => "routing",
+            Self::Planning { .. } => "planning",
+            Self::Briefing { .. } => "briefing",
+            Self::Working { .. } => "working",
+            Self::Compressing => "compressing",
+            Self::Reviewing { .. } => "reviewing",
+            Self::Synthesizing => "synthesizing",
+        }
+    }
+
+    /// For a person.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Analyzing => "looking at the request".to_owned(),
+            Self::Routing => "finding out what it needs".to_owned(),
+            Self::Planning { attempt: 1 } => "planning".to_owned(),
+            Self::Planning { attempt } => format!("planning, attempt {attempt}"),
+            Self::Briefing { task } => format!("preparing {task}"),
+            Self::Working { what } => what.join(", "),
+            Self::Compressing => "condensing what was found so far".to_owned(),
+            Self::Reviewing { task } => format!("reviewing {task}"),
+            Self::Synthesizing => "writing the answer".to_owned(),
+        }
+    }
+}
+
+/// Tells the thought that goes with a step.
+pub(super) fn think(step: &Step, listener: &mut dyn Listener) {
+    let thought = match step {
+        Step::Admit { .. } => Thought::Analyzing,
+        Step::Route { .. } => Thought::Routing,
+        Step::Plan(ask) => Thought::Planning { attempt: ask.attempt },
+        Step::Reason(ask) => Thought::Briefing { task: ask.task.label() },
+        Step::Execute { brief, .. } if brief.task.kind == crate::graph::plan::TaskKind::Msg => Thought::Synthesizing,
+        Step::Execute { brief, .. } => {
+            Thought::Working { what: vec![format!("{}/{} {}", brief.number, brief.of, brief.task.label())] }
+        }
+        Step::Call { calls } => Thought::Working { what: calls.iter().map(|call| call.name.clone()).collect() },
+        Step::Compress(_) => Thought::Compressing,
+        Step::Review(ask) => Thought::Reviewing { task: ask.report.task.label() },
+        Step::Act(_) | Step::Assess(_) | Step::Converse { .. } => Thought::Synthesizing,
+        _ => return,
+    };
+    listener.thought(&thought);
+}
+
+/// A model's text on its way to the listener: without secrets, however its pieces fall.
+pub(super) struct Voice<'a> {
+    role: Role,
+    secrets: &'a Secrets,
+    stream: Option<crate::secret::Stream>,
+    listener: &'a mut dyn Listener,
+}
+
+impl<'a> Voice<'a> {
+    pub fn new(role: Role, secrets: &'a Secrets, listener: &'a mut dyn Listener) -> Self {
+        Self { role, secrets, stream: Some(secrets.streaming()), listener }
+    }
+
+    /// Lets go what was held back.
+    pub fn finish(&mut self) {
+        if let Some(stream) = self.stream.take() {
+            let rest = stream.finish();
+            if !rest.is_empty() {
+                self.listener.token(self.role, &rest);
+            }
+        }
+    }
+}
+
+impl Sink for Voice<'_> {
+    fn text(&mut self, piece: &str) {
+        let shown = self.stream.get_or_insert_with(|| self.secrets.streaming()).push(piece);
+        if !shown.is_empty() {
+            self.listener.token(self.role, &shown);
+        }
+    }
+
+    fn restart(&mut self) {
+        self.stream = Some(self.secrets.streaming());
+        self.listener.restart(self.role);
+    }
+}

@@ -1,0 +1,169 @@
+//! The action loop: rounds of an actor and its tools (seed 003, phase 4).
+
+use super::super::banner::{self, Banner};
+use super::super::lane::{ActionTurn, ToolCall};
+use super::super::limits::LimitReached;
+use super::super::reflection::{self, Outcome, Reflection};
+use super::super::report::{FileNote, TaskError, TaskReport, TaskStatus};
+use super::super::step::{Event, IllegalResult, ToolResult};
+use super::super::{Why, estimate};
+use super::{MAX_BATCH, Run, Stage, State};
+
+/// Exchanges at the end of the lane that stay as they are.
+const KEPT: usize = 2;
+
+/// Said to an actor that said nothing.
+const EMPTY: &str = "Your answer was empty. Call a tool, or say what was done and found.";
+
+impl Run {
+    /// The turns that are to be compressed before the actor is asked again.
+    pub(super) fn oversized(&self) -> Option<std::ops::Range<usize>> {
+        let size = self.action_lane.tokens(estimate::tokens);
+        let range = self.action_lane.compressible(KEPT);
+        (size > self.spec.policy.lane_tokens && !range.is_empty()).then_some(range)
+    }
+
+    pub(super) fn take_answer(
+        &mut self,
+        event: &mut Event,
+        text: String,
+        mut calls: Vec<ToolCall>,
+    ) -> Result<(), IllegalResult> {
+        let State::Looping { round, repeat, stage, .. } = &mut self.state else {
+            return Ok(());
+        };
+        let text = banner::strip(&text);
+        calls.truncate(MAX_BATCH);
+        self.action_lane.push(ActionTurn::Assistant { text: text.clone(), calls: calls.clone() });
+        if calls.is_empty() && text.trim().is_empty() {
+            *round += 1;
+            self.action_lane.push(ActionTurn::Reflection { text: EMPTY.to_owned() });
+            return self.pass(event, Why::RoundsLeft).map(drop);
+        }
+        if calls.is_empty() {
+            return self.end_loop(event, TaskStatus::Done, text.trim().to_owned(), None);
+        }
+        if repeat.is_loop(&calls) {
+            let names: Vec<_> = calls.iter().map(|call| call.name.as_str()).collect();
+            let message = format!(
+                "the same calls ({}) were wanted {} times in a row, so the loop was stopped",
+                names.join(", "),
+                repeat.times()
+            );
+            let error = TaskError { code: "loop".to_owned(), ..TaskError::of_host(message) };
+            return self.end_loop(event, TaskStatus::Failed, text, Some(error));
+        }
+        *stage = Stage::Ready { calls };
+        Ok(())
+    }
+
+    pub(super) fn start_calls(&mut self) -> Result<(), IllegalResult> {
+        if let State::Looping { stage, .. } = &mut self.state
+            && let Stage::Ready { calls } = stage
+        {
+            *stage = Stage::Calling { calls: std::mem::take(calls) };
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_results(&mut self, event: &mut Event, given: Vec<ToolResult>) -> Result<(), IllegalResult> {
+        let State::Looping { round, results, stage, .. } = &mut self.state else {
+            return Ok(());
+        };
+        (*round, *stage) = (*round + 1, Stage::Thinking);
+        let step = *round;
+        let reflections: Vec<_> = given.iter().map(Reflection::of_result).collect();
+        for ToolResult { id, name, text, status, .. } in given.iter().cloned() {
+            self.action_lane.push(ActionTurn::Tool { id, name, text, status });
+        }
+        // What the loop leaves behind; the texts are in the lane.
+        results.extend(given.into_iter().map(|result| ToolResult { text: String::new(), ..result }));
+        self.action_lane.push(ActionTurn::Reflection { text: reflection::note(&reflections) });
+        self.ledger.record(step, &reflections);
+        self.pass(event, Why::RoundsLeft).map(drop)
+    }
+
+    pub(super) fn take_summary(&mut self, reference: String, summary: String) -> Result<(), IllegalResult> {
+        if let Some(range) = self.oversized() {
+            // The range comes from the lane itself.
+            let replaced = self.action_lane.replace(range, reference, summary);
+            debug_assert_eq!(replaced, Ok(()));
+        }
+        Ok(())
+    }
+
+    /// The answer at the round limit: what was achieved, under exactly one banner (seed 003, "Step-Limit Status Contract").
+    pub(super) fn take_assessment(&mut self, event: &mut Event, text: &str) -> Result<(), IllegalResult> {
+        let (banner, text) = banner::enforce(text);
+        self.action_lane.push(ActionTurn::Assistant { text: text.clone(), calls: Vec::new() });
+        let max = self.spec.limits.max_tool_call_rounds;
+        event.limits.push(LimitReached::new("max_tool_call_rounds", max.into()));
+        if banner == Banner::Achieved {
+            return self.end_loop(event, TaskStatus::Done, text, None);
+        }
+        let error = TaskError {
+            code: "limit".to_owned(),
+            limit: Some("max_tool_call_rounds".to_owned()),
+            ..TaskError::of_host(format!(
+                "{max} rounds of tool calls did not reach the goal (limits.max_tool_call_rounds in config.toml)"
+            ))
+        };
+        self.end_loop(event, TaskStatus::Failed, text, Some(error))
+    }
+
+    pub(super) fn do_without_actor(&mut self, event: &mut Event, message: &str) -> Result<(), IllegalResult> {
+        let State::Looping { round, .. } = &self.state else {
+            return Ok(());
+        };
+        if *round >= self.spec.limits.max_tool_call_rounds {
+            return self.take_assessment(event, &format!("No assessment could be made: {message}"));
+        }
+        let error = TaskError { code: "model_failed".to_owned(), ..TaskError::of_host(message.to_owned()) };
+        self.end_loop(event, TaskStatus::Failed, String::new(), Some(error))
+    }
+
+    fn end_loop(
+        &mut self,
+        event: &mut Event,
+        status: TaskStatus,
+        text: String,
+        error: Option<TaskError>,
+    ) -> Result<(), IllegalResult> {
+        let report = self.loop_report(status, text, error);
+        match report {
+            Some(report) => self.take_report(event, report),
+            None => Ok(()),
+        }
+    }
+
+    /// What the loop leaves behind, as the report of its task.
+    pub(super) fn loop_report(&self, status: TaskStatus, text: String, error: Option<TaskError>) -> Option<TaskReport> {
+        let State::Looping { task, results, .. } = &self.state else {
+            return None;
+        };
+        let mut report = TaskReport::new(task.clone(), status, text);
+        report.error = error;
+        report.millis = results.iter().map(|result| result.millis).sum();
+        let mut files: Vec<FileNote> = Vec::new();
+        for file in results.iter().flat_map(|result| &result.files) {
+            files.retain(|known| known.path != file.path);
+            files.push(file.clone());
+        }
+        report.files = files;
+        Some(report)
+    }
+}
+
+impl Reflection {
+    /// What a result means for the next step.
+    pub fn of_result(result: &ToolResult) -> Self {
+        Self::of(&Outcome {
+            name: result.name.clone(),
+            status: result.status,
+            text: result.text.clone(),
+            code: result.code.clone(),
+            hint: result.hint.clone(),
+            archived: result.archived.clone(),
+        })
+    }
+}

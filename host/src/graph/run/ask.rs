@@ -1,0 +1,128 @@
+//! What a run asks for next.
+
+use super::super::brief::{self, Brief};
+use super::super::lane::Entry;
+use super::super::plan::{Task, TaskKind};
+use super::super::report::FailureNote;
+use super::super::step::{ActAsk, CompressAsk, PlanAsk, ReasonAsk, Replan, ReviewAsk, Step};
+use super::super::teb::Teb;
+use super::{Abandoned, Run, Stage, State};
+
+/// A summary takes this part of the lane's budget: small enough that the lane has room again.
+const SUMMARY_SHARE: usize = 6;
+
+impl Run {
+    /// What to do now. Asking again changes nothing.
+    pub fn next_step(&self) -> Step {
+        if let Some(text) = self.notices.front() {
+            return Step::Tell { text: text.clone() };
+        }
+        let index = self.records.len();
+        match &self.state {
+            State::Admitting { texts } => Step::Admit { texts: texts.clone() },
+            State::Retrieving => Step::Retrieve { message: self.message.clone() },
+            State::Routing => Step::Route { message: self.message.clone() },
+            State::Planning { attempt, correction, abandoned } => Step::Plan(Box::new(PlanAsk {
+                directive: self.routing.as_ref().map_or(&self.message, |routing| &routing.goal).clone(),
+                attempt: *attempt,
+                correction: correction.clone(),
+                replan: abandoned.as_ref().and_then(|abandoned| self.replan_context(abandoned)),
+                lane: own(self.planner_lane.replay(&self.lane)),
+                feedback: self.feedback(),
+                categories: self.categories(),
+            })),
+            State::Reasoning { attempt, correction, brief } => match self.current.waiting.front() {
+                Some(next) if next.task.kind == TaskKind::Act && brief.is_none() => Step::Reason(Box::new(ReasonAsk {
+                    goal: self.current.goal.clone(),
+                    task: next.task.clone(),
+                    attempt: *attempt,
+                    correction: correction.clone(),
+                    plan: self.board_lines(),
+                    evidence: brief::evidence(self.reports()),
+                    feedback: self.feedback(),
+                    lane: own(self.reasoning_lane.replay(&self.lane)),
+                    skill_environment: self.current.skill_environment.clone(),
+                })),
+                Some(next) => Step::Start { task: index, brief: Box::new(self.brief(&next.task)) },
+                None => Step::Ended, // `reasoning` is only entered with a task waiting
+            },
+            State::Acting { task, .. } => Step::Execute { task: index, brief: Box::new(self.brief(task)) },
+            State::Looping { brief, round, stage, .. } => match stage {
+                Stage::Ready { calls } => Step::StartCalls { calls: calls.clone() },
+                Stage::Calling { calls } => Step::Call { calls: calls.clone() },
+                Stage::Thinking => self.think(index, brief, *round),
+            },
+            State::Reviewing { attempt, correction } => match self.records.last() {
+                Some(record) => Step::Review(Box::new(ReviewAsk {
+                    task: index - 1,
+                    attempt: *attempt,
+                    correction: correction.clone(),
+                    goal: self.current.goal.clone(),
+                    report: record.report.clone(),
+                    transcript: match record.report.task.kind {
+                        TaskKind::Act => self.action_lane.transcript(),
+                        _ => Vec::new(),
+                    },
+                })),
+                None => Step::Ended, // a review follows a record
+            },
+            State::Conversing => Step::Converse { message: self.message.clone() },
+            State::Finishing { ending } => Step::Finish(Box::new(self.outcome_of(ending))),
+            State::Ended { .. } => Step::Ended,
+        }
+    }
+
+    fn think(&self, index: usize, brief: &Teb, round: u32) -> Step {
+        if let Some(range) = self.oversized() {
+            let tokens = (self.spec.policy.lane_tokens / SUMMARY_SHARE).max(100);
+            return Step::Compress(Box::new(CompressAsk { source: self.action_lane.source(range), tokens }));
+        }
+        let of = self.spec.limits.max_tool_call_rounds;
+        let ask = Box::new(ActAsk {
+            task: index,
+            brief: brief.clone(),
+            round,
+            of,
+            lane: self.action_lane.clone(),
+            categories: self.categories(),
+            direct: self.current.direct,
+        });
+        if round < of { Step::Act(ask) } else { Step::Assess(ask) }
+    }
+
+    fn categories(&self) -> Vec<String> {
+        self.routing.as_ref().map(|routing| routing.categories.clone()).unwrap_or_default()
+    }
+
+    fn feedback(&self) -> Vec<String> {
+        let feedback = self.lane.entries().iter().filter(|entry| matches!(entry, Entry::Feedback(_)));
+        feedback.map(|entry| entry.text().to_owned()).collect()
+    }
+
+    fn brief(&self, task: &Task) -> Brief {
+        Brief {
+            goal: self.current.goal.clone(),
+            expect: task.expect.clone(),
+            evidence: brief::evidence(self.reports()),
+            task: task.clone(),
+            number: self.records.len() - self.current.first + 1,
+            of: self.current.size,
+        }
+    }
+
+    fn replan_context(&self, abandoned: &Abandoned) -> Option<Replan> {
+        let (last, before) = self.records.split_last()?;
+        Some(Replan {
+            completed: before.iter().map(|record| record.report.clone()).collect(),
+            remaining: abandoned.remaining.clone(),
+            failure: FailureNote { report: last.report.clone(), reason: abandoned.reason.clone() },
+            history: self.history.clone(),
+        })
+    }
+}
+
+/// What a node said itself; the rest of its lane stands in other pieces of its prompt.
+fn own<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<String> {
+    let own = entries.filter(|entry| matches!(entry, Entry::Assistant(_)));
+    own.map(|entry| entry.text().to_owned()).collect()
+}

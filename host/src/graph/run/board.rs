@@ -1,0 +1,84 @@
+//! Every task of a run with its state, for listings and for those who ask how far it is.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::plan::Task;
+use super::super::report::{TaskReport, TaskStatus};
+use super::{Run, State};
+
+/// Where a task stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskState {
+    Planned,
+    Running,
+    Done,
+    Failed,
+    /// The host stopped while it ran.
+    Interrupted,
+    /// Its plan was given up, or the run ended, before it ran.
+    Dropped,
+}
+
+impl TaskState {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Planned => "planned",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
+/// A task and what became of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BoardTask<'a> {
+    /// Unique in the run, from 1, in the order in which tasks were planned.
+    pub id: u32,
+    pub state: TaskState,
+    pub task: &'a Task,
+    /// Of a task that ran to its end.
+    pub report: Option<&'a TaskReport>,
+    /// Why it does not count as done.
+    pub rejected: Option<&'a str>,
+}
+
+impl Run {
+    /// Every task of the run: those that ran, in that order, then the others.
+    pub fn board(&self) -> Vec<BoardTask<'_>> {
+        let plain = |id, state, task| BoardTask { id, state, task, report: None, rejected: None };
+        let ended = self.records.iter().map(|record| BoardTask {
+            id: record.id,
+            state: match record.report.status {
+                TaskStatus::Done if record.rejected.is_none() => TaskState::Done,
+                TaskStatus::Interrupted => TaskState::Interrupted,
+                _ => TaskState::Failed,
+            },
+            task: &record.report.task,
+            report: Some(&record.report),
+            rejected: record.rejected.as_deref(),
+        });
+        let running = match &self.state {
+            State::Acting { id, task, .. } | State::Looping { id, task, .. } => {
+                Some(plain(*id, TaskState::Running, task))
+            }
+            _ => None,
+        };
+        let waiting = self.current.waiting.iter().map(|waiting| plain(waiting.id, TaskState::Planned, &waiting.task));
+        let dropped = self.dropped.iter().map(|(id, task)| plain(*id, TaskState::Dropped, task));
+        ended.chain(running).chain(waiting).chain(dropped).collect()
+    }
+
+    /// The board as lines for a prompt, without tasks that were dropped.
+    pub(super) fn board_lines(&self) -> Vec<String> {
+        let shown = self.board().into_iter().filter(|entry| entry.state != TaskState::Dropped);
+        let line = |(number, entry): (usize, BoardTask<'_>)| {
+            let detail = super::super::brief::clip(&entry.task.detail, 200);
+            format!("{}. [{}] {}: {detail}", number + 1, entry.state.name(), entry.task.label())
+        };
+        shown.enumerate().map(line).collect()
+    }
+}

@@ -1,0 +1,216 @@
+//! From the message to a plan: input, retrieval, planner, and the briefs of reasoning.
+
+use super::super::lane::{Entry, SharedKind};
+use super::super::limits::LimitReached;
+use super::super::outcome::Ending;
+use super::super::plan::{Plan, Task, TaskKind};
+use super::super::repeat::Repeat;
+use super::super::report::{Correction, TaskReport};
+use super::super::route::{self, Effort, Routing};
+use super::super::step::{Event, IllegalResult, PillUse};
+use super::super::teb::{self, Teb};
+use super::super::{Why, brief};
+use super::{Current, Run, Stage, State, Waiting};
+
+impl Run {
+    pub(super) fn admit(
+        &mut self,
+        event: &mut Event,
+        message: String,
+        pill: Option<PillUse>,
+        categories: Vec<String>,
+    ) -> Result<(), IllegalResult> {
+        self.lane.push(Entry::User(message.clone()));
+        (self.message, self.pill, self.tagged) = (message, pill, categories);
+        self.go(event, Why::Admitted, State::Retrieving)
+    }
+
+    pub(super) fn take_retrieval(
+        &mut self,
+        event: &mut Event,
+        files: &[String],
+        memory: &[String],
+    ) -> Result<(), IllegalResult> {
+        self.lane.refresh(SharedKind::Environment, files.join("\n"));
+        self.lane.refresh(SharedKind::ObservationalMemory, memory.join("\n"));
+        if let Some(pill) = &self.pill {
+            let routing = Routing {
+                effort: pill.effort,
+                categories: pill.categories.clone(),
+                durable: route::durable(&self.message),
+                ..Routing::unknown(&self.message)
+            };
+            return self.leave_retrieval(event, routing);
+        }
+        if self.spec.policy.fast_path && self.tagged.is_empty() && route::fast_path(&self.message) {
+            return self.leave_retrieval(event, Routing::fast(&self.message));
+        }
+        self.state = State::Routing;
+        Ok(())
+    }
+
+    pub(super) fn take_routing(&mut self, event: &mut Event, mut routing: Routing) -> Result<(), IllegalResult> {
+        // A tag is the user's own word that tools are wanted.
+        if self.tagged.is_empty() {
+            route::calibrate(&mut routing, self.spec.policy.tool_need_threshold);
+        }
+        self.leave_retrieval(event, routing)
+    }
+
+    fn leave_retrieval(&mut self, event: &mut Event, mut routing: Routing) -> Result<(), IllegalResult> {
+        // No categories mean all of them, so there is nothing to add to.
+        if !routing.categories.is_empty() {
+            let new = self.tagged.iter().filter(|tag| !routing.categories.contains(tag));
+            let new: Vec<_> = new.cloned().collect();
+            routing.categories.extend(new);
+        } else if routing.effort != Effort::Low && !self.tagged.is_empty() {
+            routing.categories.clone_from(&self.tagged);
+        }
+        let (effort, goal) = (routing.effort, routing.goal.clone());
+        self.routing = Some(routing);
+        match effort {
+            Effort::Low => self.go(event, Why::Low, State::Conversing),
+            Effort::Medium => self.act_directly(event, goal),
+            Effort::High => {
+                self.planner_lane.seed(&self.lane, false);
+                let state = State::Planning { attempt: 1, correction: None, abandoned: None };
+                self.go(event, Why::High, state)
+            }
+        }
+    }
+
+    /// The medium route: one task without a plan, whose answer is the reply.
+    fn act_directly(&mut self, event: &mut Event, goal: String) -> Result<(), IllegalResult> {
+        let task = Task {
+            kind: TaskKind::Act,
+            detail: self.message.clone(),
+            expect: None,
+            model: None,
+            skill: None,
+            args: None,
+            notify: true,
+            review: false,
+        };
+        let brief = self.derived(&goal, &task);
+        self.current = Current { goal, size: 1, first: self.records.len(), direct: true, ..Current::default() };
+        let id = self.new_id();
+        self.enter_loop(event, Why::Medium, id, task, 0, brief)
+    }
+
+    pub(super) fn take_plan(
+        &mut self,
+        event: &mut Event,
+        plan: Plan,
+        chatter: &str,
+        skill_environment: Vec<String>,
+    ) -> Result<(), IllegalResult> {
+        let tasks = plan.tasks.iter().map(|task| format!("- {}: {}", task.label(), brief::clip(&task.detail, 200)));
+        let tasks = tasks.collect::<Vec<_>>().join("\n");
+        let said = format!("{chatter}\nPlan: {}\n{tasks}", plan.goal);
+        self.planner_lane.push(Entry::Assistant(said.trim().to_owned()));
+        self.lane.refresh(SharedKind::SkillEnvironment, skill_environment.join("\n"));
+        let size = plan.tasks.len();
+        let waiting = plan.tasks.into_iter().map(|task| Waiting { id: self.new_id(), task, depth: 0 }).collect();
+        self.current = Current {
+            goal: plan.goal,
+            blocked: plan.blocked,
+            waiting,
+            size,
+            first: self.records.len(),
+            skill_environment,
+            direct: false,
+        };
+        self.reasoning_lane.seed(&self.lane, false);
+        self.go(event, Why::Planned, State::reasoning())
+    }
+
+    pub(super) fn retry_plan(&mut self, event: &mut Event, correction: Correction) -> Result<(), IllegalResult> {
+        let State::Planning { attempt, abandoned, .. } = &self.state else {
+            return Ok(());
+        };
+        let (attempt, abandoned) = (*attempt, abandoned.clone());
+        let retries = self.spec.limits.max_parse_retries;
+        if attempt <= retries {
+            let state = State::Planning { attempt: attempt + 1, correction: Some(correction), abandoned };
+            return self.go(event, Why::NoPlan, state);
+        }
+        event.limits.push(LimitReached::new("max_parse_retries", retries.into()));
+        // Word for word as seed 001 has it; the log has the violations.
+        let reason = format!("Planning failed: could not parse planner response after {attempt} attempts.");
+        self.go(event, Why::PlanningFailed, State::Finishing { ending: Ending::Failed { reason } })
+    }
+
+    pub(super) fn take_brief(&mut self, event: &mut Event, brief: Teb) -> Result<(), IllegalResult> {
+        let _ = event;
+        self.reasoning_lane.push(Entry::Assistant(brief.text()));
+        self.state = State::Reasoning { attempt: 1, correction: None, brief: Some(brief) };
+        Ok(())
+    }
+
+    pub(super) fn retry_brief(&mut self, event: &mut Event, correction: Correction) -> Result<(), IllegalResult> {
+        let State::Reasoning { attempt, .. } = &self.state else {
+            return Ok(());
+        };
+        let attempt = *attempt;
+        let retries = self.spec.limits.max_parse_retries;
+        if attempt <= retries {
+            let state = State::Reasoning { attempt: attempt + 1, correction: Some(correction), brief: None };
+            return self.go(event, Why::NoBrief, state);
+        }
+        event.limits.push(LimitReached::new("max_parse_retries", retries.into()));
+        self.do_without_brief(&format!("it could not be read after {attempt} attempts"))
+    }
+
+    /// A task whose brief cannot be had is done by its own words: they are all that the planner wanted said.
+    pub(super) fn do_without_brief(&mut self, why: &str) -> Result<(), IllegalResult> {
+        let Some(Waiting { task, .. }) = self.current.waiting.front() else {
+            return Ok(());
+        };
+        let brief = self.derived(&self.current.goal, task);
+        let number = self.records.len() - self.current.first + 1;
+        self.notices
+            .push_back(format!("There is no brief for task {number} ({why}), so the plan's own words are used."));
+        self.state = State::Reasoning { attempt: 1, correction: None, brief: Some(brief) };
+        Ok(())
+    }
+
+    pub(super) fn start_task(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
+        let State::Reasoning { brief, .. } = &self.state else {
+            return Ok(());
+        };
+        let brief = brief.clone();
+        let Some(Waiting { id, task, depth }) = self.current.waiting.pop_front() else {
+            return Ok(());
+        };
+        let brief = brief.unwrap_or_else(|| self.derived(&self.current.goal, &task));
+        if task.kind == TaskKind::Act {
+            return self.enter_loop(event, Why::Ready, id, task, depth, brief);
+        }
+        if task.kind != TaskKind::Msg {
+            self.lane.push(Entry::Brief(brief.text()));
+        }
+        self.go(event, Why::Ready, State::Acting { id, task, depth })
+    }
+
+    fn enter_loop(
+        &mut self,
+        event: &mut Event,
+        why: Why,
+        id: u32,
+        task: Task,
+        depth: u32,
+        brief: Teb,
+    ) -> Result<(), IllegalResult> {
+        self.lane.push(Entry::Brief(brief.text()));
+        self.action_lane = Default::default();
+        let (repeat, results) = (Repeat::default(), Vec::new());
+        let state = State::Looping { id, task, depth, brief, round: 0, repeat, results, stage: Stage::Thinking };
+        self.go(event, why, state)
+    }
+
+    /// A brief without a model call.
+    pub(super) fn derived(&self, goal: &str, task: &Task) -> Teb {
+        let evidence: Vec<TaskReport> = brief::evidence(self.reports());
+        teb::derive(goal, task, &evidence, &[])
+    }
+}

@@ -1,0 +1,107 @@
+//! How a run ends: by its reply, by a limit, by its user.
+
+use super::super::Why;
+use super::super::lane::Entry;
+use super::super::limits::LimitReached;
+use super::super::outcome::{Ending, Outcome};
+use super::super::report::{INTERRUPTED, TaskError, TaskReport, TaskStatus};
+use super::super::step::{Event, IllegalResult};
+use super::{Current, Record, Run, Stage, State};
+
+/// Replies of a worker that has nothing to say.
+const NO_ANSWER: &str = "the model answered with nothing";
+
+impl Run {
+    pub(super) fn take_conversation(&mut self, event: &mut Event, text: &str) -> Result<(), IllegalResult> {
+        let text = super::super::banner::strip(text).trim().to_owned();
+        let ending = if text.is_empty() {
+            Ending::Failed { reason: NO_ANSWER.to_owned() }
+        } else {
+            self.said.push(text.clone());
+            event.say = Some(text);
+            Ending::Done
+        };
+        self.state = State::Finishing { ending };
+        Ok(())
+    }
+
+    /// Ends the run at a limit, wherever it is.
+    pub(super) fn stop(&mut self, event: &mut Event, limit: LimitReached) -> Result<(), IllegalResult> {
+        event.limits.push(limit.clone());
+        self.close_task(TaskStatus::Failed, &format!("the limit {} was reached", limit.limit));
+        self.drop_waiting();
+        self.leave(event, Why::LimitReached, Ending::LimitHit(limit))
+    }
+
+    pub(super) fn cancel(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
+        let started = matches!(self.state, State::Acting { .. } | State::Looping { stage: Stage::Calling { .. }, .. });
+        let (status, why) = match started {
+            true => (TaskStatus::Interrupted, INTERRUPTED),
+            false => (TaskStatus::Failed, "the run was cancelled"),
+        };
+        self.close_task(status, why);
+        self.drop_waiting();
+        self.notices.clear();
+        self.leave(event, Why::Cancelled, Ending::Cancelled)
+    }
+
+    /// To the output node, which may be where the run is.
+    fn leave(&mut self, event: &mut Event, why: Why, ending: Ending) -> Result<(), IllegalResult> {
+        let at_output = event.moves.last().map_or(self.node(), |step| step.to) == super::Node::Output;
+        if at_output && why == Why::LimitReached {
+            self.state = State::Finishing { ending };
+            return Ok(());
+        }
+        self.go(event, why, State::Finishing { ending })
+    }
+
+    /// Records a task that was under way and will not be ended.
+    fn close_task(&mut self, status: TaskStatus, why: &str) {
+        let (id, depth, mut report) = match &self.state {
+            State::Acting { id, task, depth } => (*id, *depth, TaskReport::new(task.clone(), status, "")),
+            State::Looping { id, depth, .. } => match self.loop_report(status, String::new(), None) {
+                Some(report) => (*id, *depth, report),
+                None => return,
+            },
+            _ => return,
+        };
+        report.error = Some(TaskError { code: "stopped".to_owned(), ..TaskError::of_host(why.to_owned()) });
+        self.records.push(Record { id, report, depth, rejected: Some(why.to_owned()) });
+    }
+
+    pub(super) fn drop_waiting(&mut self) {
+        self.dropped.extend(self.current.waiting.drain(..).map(|waiting| (waiting.id, waiting.task)));
+    }
+
+    pub(super) fn finish(
+        &mut self,
+        event: &mut Event,
+        reply: String,
+        arrived: Vec<String>,
+    ) -> Result<(), IllegalResult> {
+        let State::Finishing { ending } = &self.state else {
+            return Ok(());
+        };
+        let ending = ending.clone();
+        self.drop_waiting();
+        self.lane.push(Entry::Assistant(reply.clone()));
+        let max = self.spec.limits.max_cycles;
+        let goes_on = !arrived.is_empty() && matches!(ending, Ending::Done | Ending::Failed { .. });
+        if goes_on && self.cycles < max {
+            self.cycles += 1;
+            event.continues = true;
+            self.current = Current::default();
+            (self.said, self.history, self.routing) = (Vec::new(), Vec::new(), None);
+            return self.go(event, Why::CycleIncomplete, State::Admitting { texts: arrived });
+        }
+        if goes_on {
+            event.limits.push(LimitReached::new("max_cycles", max.into()));
+        }
+        let outcome = Outcome { reply, ..self.outcome_of(&ending) };
+        self.go(event, Why::CycleComplete, State::Ended { outcome })
+    }
+
+    pub(super) fn outcome_of(&self, ending: &Ending) -> Outcome {
+        Outcome::new(ending.clone(), &self.said, &self.current.goal, self.reports())
+    }
+}

@@ -1,0 +1,79 @@
+//! The router: how much a message needs, and which tools (seed 003, phase 3).
+
+use serde_json::json;
+
+use crate::graph::plan::Secrets;
+use crate::graph::route::{self, Routing};
+use crate::graph::step::{RoutedBy, StepResult};
+use crate::llm::prompt::{ChatMessage, Pieces};
+use crate::llm::{Answer, Completion, LlmError, Model, Request, Role};
+
+/// Messages of the segment that the router sees with a message that follows up on them.
+pub const TAIL: usize = 4;
+
+/// What came of the call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    pub result: StepResult,
+    /// Values from the message for the secret store, which must have them before the event is committed.
+    pub secrets: Secrets,
+}
+
+/// The router's prompt. Only a message that refers back gets the tail of the segment.
+pub fn request(system: &str, message: &str, tail: &[ChatMessage], categories: Vec<String>, boundary: &str) -> Request {
+    let tail = &tail[tail.len().saturating_sub(TAIL)..];
+    let all = Pieces {
+        new_message: Some(message.to_owned()),
+        tail: (route::follow_up(message) && !tail.is_empty()).then(|| tail.to_vec()),
+        categories: Some(categories),
+        ..Pieces::default()
+    };
+    let request = super::request(Role::Router, system, &all, boundary);
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "effort": { "type": "string", "enum": ["low", "medium", "high"] },
+            "categories": { "type": "array", "items": { "type": "string" } },
+            "tool_need": { "type": "number", "minimum": 0, "maximum": 1 },
+            "goal": { "type": "string" },
+            "durable": { "type": "boolean" },
+            "secrets": { "type": "object", "additionalProperties": { "type": "string" } },
+        },
+        "required": ["effort", "categories", "tool_need", "goal", "durable"],
+    });
+    Request { answer: Answer::Json(schema), ..request }
+}
+
+/// Calls the model. An answer that cannot be used is no failure: the message then gets everything.
+pub async fn call(
+    model: &dyn Model,
+    request: &Request,
+    message: &str,
+    categories: &[String],
+) -> Result<Found, LlmError> {
+    match model.complete(request, &mut |_: &str| {}).await {
+        Ok(completion) => Ok(read(&completion, message, categories)),
+        Err(error @ LlmError::OverLimit(_)) => Err(error),
+        Err(error) => Ok(Found { result: unknown(message, error.to_string(), None), secrets: Secrets::default() }),
+    }
+}
+
+fn read(completion: &Completion, message: &str, categories: &[String]) -> Found {
+    let call = Some(super::call_of(completion));
+    match route::parse(&completion.text, categories, message) {
+        Ok((routing, secrets)) => {
+            let result =
+                StepResult::Routed { routing, by: RoutedBy::Router, secrets: secrets.names(), trouble: None, call };
+            Found { result, secrets }
+        }
+        Err(unusable) => {
+            let wrong: Vec<_> = unusable.violations.iter().map(ToString::to_string).collect();
+            Found { result: unknown(message, wrong.join("; "), call), secrets: Secrets::default() }
+        }
+    }
+}
+
+fn unknown(message: &str, trouble: String, call: Option<crate::graph::step::Call>) -> StepResult {
+    let routing = Routing::unknown(message);
+    StepResult::Routed { routing, by: RoutedBy::Default, secrets: Vec::new(), trouble: Some(trouble), call }
+}

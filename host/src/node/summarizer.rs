@@ -1,0 +1,37 @@
+//! The summarizer: shortens what grew too long (seed 001).
+
+use crate::llm::prompt::{ChatMessage, Pieces};
+use crate::llm::{Request, Role};
+
+/// The prompt that makes one summary out of the old one and the messages after it.
+pub fn messages(system: &str, old: Option<String>, messages: Vec<ChatMessage>, boundary: &str) -> Request {
+    let all = Pieces { summary: old, compress: Some(messages), ..Pieces::default() };
+    super::request(Role::Summarizer, system, &all, boundary)
+}
+
+/// The prompt that makes fewer facts out of many; the answer is a JSON list of strings.
+pub fn facts(system: &str, facts: Vec<String>, boundary: &str) -> Request {
+    let all = Pieces { consolidate: Some(facts), ..Pieces::default() };
+    super::request(Role::Summarizer, system, &all, boundary)
+}
+
+/// Reads consolidated facts. `None` for anything but a list of fewer texts than there were.
+pub fn read_facts(text: &str, given: usize) -> Option<Vec<String>> {
+    let (start, end) = (text.find('[')?, text.rfind(']')?);
+    let facts: Vec<String> = serde_json::from_str(text.get(start..=end)?).ok()?;
+    let facts: Vec<_> = facts.into_iter().map(|fact| fact.trim().to_owned()).filter(|fact| !fact.is_empty()).collect();
+    (!facts.is_empty() && facts.len() < given).then_some(facts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_shorter_list_of_texts_is_taken() {
+        assert_eq!(read_facts("Here: [\"a\", \" \"]", 3), Some(vec!["a".to_owned()]));
+        for text in ["[]", "none", "[\"a\", \"b\", \"c\"]", "[1]", "] [", "[\"\"]"] {
+            assert_eq!(read_facts(text, 3), None, "{text}");
+        }
+    }
+}
