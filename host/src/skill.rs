@@ -33,7 +33,6 @@ pub use self::installed::{Installed, Place, Tool};
 pub use self::instance::{Answer, Ended};
 pub use self::limits::{Limit, LimitHit};
 pub use self::loader::Shape;
-pub use self::manifest::Workspace;
 
 /// What the sandbox of exec tasks has in common with that of skills.
 pub mod sandbox {
@@ -50,7 +49,7 @@ use self::host::{HttpRule, HttpRules, Keep, Quota, Usage};
 use self::installed::BUNDLED;
 use self::instance::{Entry, Given};
 use self::limits::{Budget, HitCell};
-use self::manifest::Manifest;
+use self::manifest::{Manifest, Workspace};
 use crate::config::Config;
 use crate::graph::plan::Violation;
 use crate::home::{Home, SessionName, SkillName};

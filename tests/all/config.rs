@@ -177,19 +177,22 @@ fn doctor_fails_when_a_model_does_not_answer() {
 #[test]
 fn a_run_survives_a_model_that_fails() {
     let plan = json!({ "goal": "greet", "tasks": [{ "type": "msg", "detail": "greet", "notify": true }] }).to_string();
+    let routed = json!({ "effort": "high", "categories": [], "tool_need": 1, "goal": "greet", "durable": false });
     let script = json!({ "reply": [
+        { "role": "router", "text": routed.to_string() },
         { "role": "planner", "fault": "status_500" },
         { "role": "planner", "text": plan },
         { "role": "worker", "raw": "{\"error\": {\"message\": \"no such model\"}}", "status": 404 },
         { "role": "worker", "text": "Good morning" },
+        { "role": "titler", "text": "A greeting" },
     ] });
     let server = ModelServer::start(serde_json::from_value(script).unwrap());
     let home = Home::new();
     home.config(&format!("model = \"one:m\"\n[fallbacks]\nworker = [\"two:n\"]\n{}", providers(&server)));
-    let ran = with_key(&home, &["run", "hello"]);
+    let ran = with_key(&home, &["run", "greet my cat in its own words, please"]);
     ran.ok().prints(&["Good morning"]);
     let asked: Vec<Value> = server.requests().iter().map(|seen| seen.body["model"].clone()).collect();
-    assert_eq!(asked, ["m", "m", "m", "n"]);
+    assert_eq!(asked, ["m", "m", "m", "m", "n", "m"]);
     server.finish();
 }
 

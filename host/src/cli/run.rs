@@ -76,6 +76,7 @@ impl Run {
         })?;
         show.rest();
         let (outcome, last) = ended?;
+        show.busy("remembering the turn; Ctrl-C leaves that for later");
         block_on(async {
             // The reply is out; what is left to do can wait for the next start if it fails.
             tokio::select! {
@@ -83,6 +84,7 @@ impl Run {
                 _ = tokio::signal::ctrl_c() => {}
             }
         })?;
+        show.rest();
         drop(lock);
         let exit = exit(&outcome, last);
         opened.store.close();

@@ -169,11 +169,11 @@ pub const TABLE: [Row; Piece::ALL.len()] = {
         row(NewMessage,       "New message",                                [Yes,    N,       N,     N,         Yes,   N,       N,    N], 6_500),
         row(Directive,        "What this turn is to achieve",               [Yes,    N,       N,     N,         N,     N,       N,    N], 500),
         row(Goal,             "Goal of the whole plan",                     [Writes, Yes,     Part,  N,         N,     Yes,     N,    N], 700),
-        row(Task,             "Current task",                               [N,      Yes,     Yes,   N,         N,     Yes,     N,    N], 2_500),
+        row(Task,             "Current task",                               [N,      Yes,     Yes,   N,         N,     Yes,     N,    N], 7_000),
         row(Expect,           "What is expected of it",                     [N,      Yes,     Part,  N,         N,     Yes,     N,    N], 700),
         row(Transcript,       "Action Conversation Transcript",             [N,      Yes,     N,     N,         N,     N,       N,    N], 6_000),
         row(Output,           "Its output",                                 [N,      Yes,     N,     N,         N,     N,       N,    N], 6_000),
-        row(Brief,            "Your brief",                                 [N,      N,       N,     N,         N,     Writes,  Yes,  N], 4_000),
+        row(Brief,            "Your brief",                                 [N,      N,       N,     N,         N,     Writes,  Yes,  N], 8_000),
         row(Correction,       CORRECTION,                                   [Retry,  Retry,   N,     N,         Retry, Retry,   N,    N], 4_000),
     ]
 };

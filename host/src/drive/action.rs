@@ -43,7 +43,11 @@ impl AtWork<'_> {
         };
         Ok(match completion {
             Ok(completion) => match actor::read(completion) {
-                StepResult::Acted { text, calls, call } => {
+                // Redacted here and not only in the log: what is replayed must be what was done.
+                StepResult::Acted { text, mut calls, call } => {
+                    for wanted in &mut calls {
+                        wanted.args = self.secrets.redact(&wanted.args);
+                    }
                     StepResult::Acted { text: self.secrets.redact(&text), calls, call }
                 }
                 other => other,

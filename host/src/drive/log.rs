@@ -36,6 +36,18 @@ struct Sealed {
     prompts: Vec<Prompt>,
 }
 
+impl Sealed {
+    /// Keys of the scratchpad entries that hold a large input.
+    fn archived(&self) -> Vec<String> {
+        let events = self.events.iter().filter_map(|(_, body)| serde_json::from_str::<Event>(body).ok());
+        let keys = events.filter_map(|event| match event.result {
+            StepResult::Admitted { archived, .. } => archived,
+            _ => None,
+        });
+        keys.collect()
+    }
+}
+
 pub(super) struct Log {
     pub store: Store,
     pub vault: Vault,
@@ -138,10 +150,11 @@ impl Log {
         let at = now_ms();
         let body = secrets.redact(&serde_json::to_string(event)?);
         let open = self.sealed.is_none() || looked_at(event);
-        let mut rewrite = Vec::new();
+        let (mut rewrite, mut archived) = (Vec::new(), Vec::new());
         let mut message = None;
         let kept = if open {
             if let Some(sealed) = self.sealed.take() {
+                archived = sealed.archived();
                 rewrite = sealed.events.into_iter().map(|(seq, body)| (seq, secrets.redact(&body))).collect();
                 let clean = |prompt: Prompt| Prompt { text: secrets.redact(&prompt.text), ..prompt };
                 prompts.extend(sealed.prompts.into_iter().map(clean));
@@ -176,7 +189,12 @@ impl Log {
             StepResult::Finished { reply, .. } if event.continues => Some(secrets.redact(reply)),
             _ => None,
         };
+        let tags: Vec<_> = match &event.result {
+            StepResult::Admitted { tags, .. } => tags.iter().map(|tag| secrets.redact(tag)).collect(),
+            _ => Vec::new(),
+        };
         let (id, seq, kind, session) = (self.id.clone(), self.seq, event.result.name(), self.session.clone());
+        let (vault, known) = (self.vault.clone(), secrets.clone());
         let write = self.store.write(move |tx| {
             tx.append_event(&id, seq, at, kind, &kept)?;
             for (seq, body) in &rewrite {
@@ -184,6 +202,16 @@ impl Log {
             }
             if let Some(message) = &message {
                 tx.replace_message(&id, message)?;
+            }
+            for key in &archived {
+                if let Some(sealed) = tx.scratchpad_get(&session, key)? {
+                    let text = vault.open_text(SEALED_RUN, &sealed);
+                    let text = text.map_err(|error| StoreError::corrupt(error.to_string()))?;
+                    tx.scratchpad_put(&session, key, &known.redact(&text), false, at)?;
+                }
+            }
+            if !tags.is_empty() {
+                tx.set_tags_of(&id, &tags)?;
             }
             for prompt in &prompts {
                 tx.put_prompt(&id, prompt)?;

@@ -108,7 +108,9 @@ impl<'a> AtWork<'a> {
         let limit = usize::try_from(drive.config.limits.input_limit_tokens).unwrap_or(usize::MAX);
         let mut archived = None;
         if scratchpad::is_too_large(&message, limit) {
-            let key = self.put_away("input", message.clone()).await?;
+            // Sealed like the message itself; the log opens it when a model has looked for secrets.
+            let sealed = drive.vault.seal_text(super::SEALED_RUN, &self.secrets.redact(&message))?;
+            let key = scratchpad::put_away(&drive.store, &self.session, "input", sealed, now_ms()).await?;
             message = scratchpad::preview(&message, &key, limit);
             archived = Some(key);
         }
@@ -194,24 +196,7 @@ impl<'a> AtWork<'a> {
         for (name, value) in found {
             self.secrets.add_session(name, value);
         }
-        self.clean_scratchpad().await
-    }
-
-    /// A large input was put away before its secrets were known.
-    async fn clean_scratchpad(&self) -> Result<(), DriveError> {
-        let (session, secrets) = (self.session.clone(), self.secrets.clone());
-        let write = self.drive.store.write(move |tx| {
-            for entry in tx.scratchpad_list(&session)? {
-                if let Some(text) = tx.scratchpad_get(&session, &entry.key)? {
-                    let clean = secrets.redact(&text);
-                    if clean != text {
-                        tx.scratchpad_put(&session, &entry.key, &clean, entry.named, entry.at_ms)?;
-                    }
-                }
-            }
-            Ok(())
-        });
-        Ok(write.await?)
+        Ok(())
     }
 
     async fn reason(&self, run: &Run, ask: &ReasonAsk) -> Result<StepResult, DriveError> {

@@ -8,7 +8,8 @@ use crate::graph::reflection::Status;
 use crate::graph::step::ToolResult;
 use crate::llm::{ToolCall, ToolSpec};
 use crate::scratchpad;
-use crate::skill::{Caller, Workspace, near_names};
+use crate::skill::manifest::Workspace;
+use crate::skill::{Caller, near_names};
 use crate::store::StoreError;
 use serde_json::{Value, json};
 

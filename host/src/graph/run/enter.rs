@@ -91,7 +91,8 @@ impl Run {
             notify: true,
             review: false,
         };
-        let brief = self.derived(&goal, &task);
+        // Whole: nothing else tells the actor what the user wrote.
+        let brief = Teb { action: self.message.clone(), ..self.derived(&goal, &task) };
         self.current = Current { goal, size: 1, first: self.records.len(), direct: true, ..Current::default() };
         let id = self.new_id();
         self.enter_loop(event, Why::Medium, id, task, 0, brief)
