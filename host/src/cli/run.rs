@@ -229,6 +229,8 @@ impl Told<'_> {
 
     fn task(&mut self, index: usize, report: &TaskReport) {
         self.json(&json!({ "type": "task", "index": index, "report": report }));
+        // What is written for the user shows itself.
+        let shown = report.task.kind != TaskKind::Msg && !(report.task.kind == TaskKind::Act && report.task.notify);
         if report.task.kind == TaskKind::Msg {
             return;
         }
@@ -237,6 +239,9 @@ impl Told<'_> {
             error if error.policy => Some(LastError::Policy),
             _ => None,
         });
+        if !shown {
+            return;
+        }
         let (mark, rest) = match report.trouble() {
             None => (self.show.green("✓"), String::new()),
             Some(trouble) => (self.show.red("✗"), format!("  {}", printable(&trouble))),
@@ -332,7 +337,7 @@ impl Listener for Told<'_> {
         }
     }
 
-    fn event(&mut self, _seq: u32, event: &Event, _run: &Machine) {
+    fn event(&mut self, _seq: u32, event: &Event, run: &Machine) {
         self.show.rest();
         match &event.result {
             StepResult::Planned { plan, .. } => self.plan(&plan.goal, &plan.tasks),
@@ -373,6 +378,11 @@ impl Listener for Told<'_> {
             }
             StepResult::Acted { text, calls, .. } => {
                 if !calls.is_empty() {
+                    // It was said on the way and is not part of the reply.
+                    if !self.json && !self.written.text.is_empty() {
+                        outln!("\n");
+                    }
+                    self.written = Written::default();
                     self.json(&json!({ "type": "calls", "text": text, "calls": calls }));
                     for call in calls {
                         let args = crate::graph::brief::clip(&call.args, 160);
@@ -409,6 +419,14 @@ impl Listener for Told<'_> {
             | StepResult::Assessed { .. }
             | StepResult::Conversed { .. }
             | StepResult::Finished { .. } => {}
+        }
+        // A task of the action loop has no event of its own: it ends with an answer.
+        let ended = event.moves.iter().any(|step| step.why == crate::graph::Why::TaskEnded);
+        if ended
+            && !matches!(event.result, StepResult::Executed { .. })
+            && let Some((index, report)) = run.reports().enumerate().last()
+        {
+            self.task(index, report);
         }
         if let Some(text) = &event.say {
             self.json(&json!({ "type": "say", "text": text }));

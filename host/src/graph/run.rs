@@ -29,7 +29,7 @@ use super::reflection::Ledger;
 use super::repeat::Repeat;
 use super::report::{Attempt, Correction, INTERRUPTED, TaskReport, TaskStatus};
 use super::route::Routing;
-use super::step::{Event, IllegalResult, Move, PillUse, Step, StepResult, ToolResult};
+use super::step::{Event, IllegalResult, Move, PillUse, StepResult, ToolResult};
 use super::teb::Teb;
 use super::{Node, Why, edge, reflection};
 

@@ -20,8 +20,7 @@ use super::word::words;
 pub(super) const VERBATIM: &str = "Tell the user, word for word:\n\n";
 
 const WHO: &str = "I am reflex, the rule-based model that is built into kiso. I am not a language model.";
-const HOW: &str =
-    "Requests in free language need a language model (language models come with a later version of kiso).";
+const HOW: &str = "Requests in free language need a language model (`kiso config preset` shows how to set one).";
 
 /// A plan that does nothing but say why nothing can be done.
 pub(super) fn blocked(message: &str, why: &str, scene: &Scene) -> Plan {

@@ -56,7 +56,7 @@ fn gave_up(message: &str, failure: &FailureNote) -> Plan {
         None => format!("{}; ", why.trim_end_matches('.')),
     };
     let detail = format!(
-        "{REPORT}\n{NOTE}{found}the plan was given up there: reflex, the rule-based model that is built into kiso, has no rule for another way (language models come with a later version of kiso)."
+        "{REPORT}\n{NOTE}{found}the plan was given up there: reflex, the rule-based model that is built into kiso, has no rule for another way (`kiso config preset` shows how to set one)."
     );
     Plan { goal: shortened(message), tasks: vec![msg(detail)], blocked: Some(why) }
 }

@@ -213,7 +213,7 @@ fn help_offers_what_works() {
     for part in ["provider:model", "$ COMMAND", "https://", "draw a line chart"] {
         assert!(!text.contains(part), "{part} in {text}");
     }
-    assert!(text.contains("language models come with a later version of kiso"), "{text}");
+    assert!(text.contains("`kiso config preset` shows how to set one"), "{text}");
     assert_eq!(text.matches("chart of").count(), 1, "{text}");
     let empty = planned(&pieces("hello", vec![])).tasks[0].detail.clone();
     assert!(empty.contains("Give me a table: `kiso run --file data.csv \"describe data.csv\"`"), "{empty}");

@@ -146,7 +146,7 @@ fn a_blocked_plan_helps() {
     assert_eq!(plan.blocked.as_deref(), Some("\"make me a sandwich\" was not understood"));
     let text = &plan.tasks[0].detail;
     for part in
-        ["not a language model", "later version of kiso", "- line chart of temperature_c by date from weather.csv"]
+        ["not a language model", "`kiso config preset`", "- line chart of temperature_c by date from weather.csv"]
     {
         assert!(text.contains(part), "{part} in {text}");
     }
