@@ -25,7 +25,7 @@ use self::perform::AtWork;
 use crate::clock::now_ms;
 use crate::config::Config;
 use crate::graph::limits::Limits;
-use crate::graph::outcome::Outcome;
+use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::plan::Caller;
 use crate::graph::run::{Policy, Run, RunSpec};
 use crate::graph::step::{IllegalResult, Step, StepResult};
@@ -70,6 +70,19 @@ pub enum DriveError {
     #[error("the run cannot be taken up again: {0}")]
     NotResumable(String),
 }
+
+impl DriveError {
+    /// Whether the run itself is the trouble, so that trying again will not help.
+    pub fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::Illegal(_) | Self::Json(_) | Self::NotResumable(_) | Self::Vault(VaultError::Closed { .. })
+        )
+    }
+}
+
+/// Times that a run is taken up again. One that brings its process down each time would do so for ever.
+const MAX_RESUMES: u32 = 5;
 
 /// The `kind` of the first event: what the run was given. All others are kinds of [`StepResult`].
 pub const SPEC: &str = "spec";
@@ -130,7 +143,9 @@ impl Drive {
         let mut run = Run::replay(spec, &events)?;
         listener.begun(&log.id);
         let resumed = id.clone();
-        self.store.write(move |tx| tx.count_resumed(&resumed)).await?;
+        if self.store.write(move |tx| tx.count_resumed(&resumed)).await? > MAX_RESUMES {
+            return Err(DriveError::NotResumable(format!("it was cut off {MAX_RESUMES} times before")));
+        }
         if let Some(event) = run.interrupt()? {
             log.append(&event, &run, &secrets, Vec::new()).await?;
             listener.event(log.seq, &event, &run);
@@ -138,6 +153,23 @@ impl Drive {
         let earlier = self.earlier(&session, Some(id)).await?;
         let at_work = AtWork::new(self, &log, run.spec().caller, secrets, earlier);
         self.drive(run, log, at_work, cancel, listener).await
+    }
+
+    /// Ends a run that cannot be taken up again, for the reason in `why`, so that it does not stand in the way of others.
+    /// Its events stay as they are.
+    pub async fn abandon(&self, id: &RunId, why: &DriveError) -> Result<String, DriveError> {
+        let reason = format!("The run was cut off, and it cannot be taken up again: {why}");
+        let outcome =
+            Outcome { ending: Ending::Failed { reason: reason.clone() }, reply: reason.clone(), files: Vec::new() };
+        let body = serde_json::to_string(&outcome)?;
+        let (id, reply) = (id.clone(), reason.clone());
+        let write = self.store.write(move |tx| {
+            let session = tx.run(&id)?.ok_or_else(|| StoreError::NoRun { text: id.to_string() })?.session;
+            tx.finish_run(&id, RunStatus::Failed, now_ms(), &body)?;
+            tx.add_message(&session, MessageRole::Assistant, &reply, now_ms(), Some(&id)).map(drop)
+        });
+        write.await?;
+        Ok(reason)
     }
 
     /// The runs of a session, or of all, that were cut off, oldest first.

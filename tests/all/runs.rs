@@ -306,3 +306,41 @@ fn an_interrupted_run_is_recorded_as_cancelled() {
     assert_eq!(child.wait().unwrap().code(), Some(1));
     home.kiso(&["trace", "last"]).ok().prints(&["cancelled"]);
 }
+
+/// As a kill leaves it, and with events that no version can read.
+fn cut_off(home: &Home, spoil: &str) {
+    let store = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
+    store
+        .execute_batch(&format!("UPDATE runs SET status = 'running', ended_ms = NULL, outcome = NULL; {spoil}"))
+        .unwrap();
+}
+
+#[test]
+fn a_run_that_cannot_be_taken_up_again_stands_in_nobodys_way() {
+    let home = Home::new();
+    home.kiso(&["run", "$ echo one"]).ok();
+    cut_off(&home, "UPDATE events SET body = '{}' WHERE seq = 2");
+    let ran = home.kiso(&["run", "$ echo two"]);
+    ran.ok().prints(&["two"]).says(&["going on with it first", "cannot be taken up again"]);
+    home.kiso(&["trace"]).ok().prints(&["failed", "done"]);
+    home.kiso(&["run", "$ echo three"]).ok();
+    cut_off(
+        &home,
+        "DELETE FROM events WHERE seq = 1 AND run = (SELECT max(num) FROM runs); UPDATE runs SET status = 'done', ended_ms = 1 WHERE num < 3",
+    );
+    home.kiso(&["cancel", "last"]).ok();
+    home.kiso(&["cancel", "last"]).exit(2).says(&["has ended already (failed)"]);
+}
+
+#[test]
+fn a_run_that_was_cut_off_is_finished_first() {
+    let home = Home::new();
+    home.kiso(&["run", "$ echo one"]).ok();
+    cut_off(&home, "DELETE FROM events WHERE seq > 4; DELETE FROM messages WHERE role = 'assistant'");
+    let ran = home.kiso(&["run", "$ echo two"]);
+    let out = ran.ok().stdout.clone();
+    assert!(out.find("one") < out.find("two"), "{out}");
+    home.kiso(&["run", "--resume", "last"]).exit(1).says(&["it has ended (done)"]);
+    home.kiso(&["run", "--resume", "zzzz"]).exit(2);
+    home.kiso(&["run"]).exit(2);
+}

@@ -31,7 +31,12 @@ impl Cancel {
         let state = match opened.home.lock_session(&run.session) {
             Ok(_lock) => {
                 let drive = opened.drive()?;
-                block_on(drive.end_cancelled(&run.id, environment_secrets()))??;
+                block_on(async {
+                    match drive.end_cancelled(&run.id, environment_secrets()).await {
+                        Err(error) if error.is_final() => drive.abandon(&run.id, &error).await.map(drop),
+                        ended => ended,
+                    }
+                })??;
                 "cancelled"
             }
             Err(HomeError::Busy { .. }) => "asked to stop",

@@ -101,17 +101,25 @@ async fn work(
     cancel: &Cancel,
 ) -> Result<(Outcome, Option<LastError>), Failure> {
     if let Some(run) = resumed {
-        return at.watch(async |told| drive.resume(&run, environment_secrets(), cancel, told).await).await;
+        return Ok(at.watch(async |told| drive.resume(&run, environment_secrets(), cancel, told).await).await?);
     }
     for run in drive.unfinished(Some(at.session)).await? {
         at.show.line(&at.show.dim(&format!("run {run} was cut off; going on with it first")));
-        let (outcome, _) = at.watch(async |told| drive.resume(&run, environment_secrets(), cancel, told).await).await?;
+        let watched = at.watch(async |told| drive.resume(&run, environment_secrets(), cancel, told).await).await;
+        let (outcome, _) = match watched {
+            // What cannot be finished must not keep the session from going on.
+            Err(error) if error.is_final() => {
+                at.show.line(&drive.abandon(&run, &error).await?);
+                continue;
+            }
+            watched => watched?,
+        };
         if outcome.ending == Ending::Cancelled {
             return Ok((outcome, None));
         }
     }
     let (secrets, message) = (environment_secrets(), message.unwrap_or_default());
-    at.watch(async |told| drive.run(at.session, message, Caller::Admin, secrets, cancel, told).await).await
+    Ok(at.watch(async |told| drive.run(at.session, message, Caller::Admin, secrets, cancel, told).await).await?)
 }
 
 /// The first Ctrl-C stops the run in good order, a second one leaves at once.
@@ -136,7 +144,7 @@ impl<'a> Watched<'a> {
     async fn watch(
         &self,
         perform: impl AsyncFnOnce(&mut Told<'a>) -> Result<(RunId, Outcome), DriveError>,
-    ) -> Result<(Outcome, Option<LastError>), Failure> {
+    ) -> Result<(Outcome, Option<LastError>), DriveError> {
         let mut told = Told {
             show: self.show,
             json: self.json,
