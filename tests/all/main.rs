@@ -21,4 +21,5 @@ mod roles;
 mod runs;
 mod shell;
 mod shell_docs;
+mod streaming;
 mod wats;

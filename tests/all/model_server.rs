@@ -29,6 +29,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Instant;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 
@@ -181,6 +182,17 @@ pub struct Seen {
     pub connection: usize,
 }
 
+/// When what happened, for each answer that came to its end.
+#[derive(Debug, Clone)]
+pub struct Timing {
+    /// The first bytes of the request were there.
+    pub asked: Instant,
+    /// Each part of the body was about to be written.
+    pub parts: Vec<Instant>,
+    /// The last bytes were about to be written.
+    pub answered: Instant,
+}
+
 impl Seen {
     /// The role that asked.
     pub fn role(&self) -> &str {
@@ -230,6 +242,7 @@ struct State {
     /// For each reply of the script.
     taken: Vec<bool>,
     seen: Vec<Seen>,
+    timings: Vec<Timing>,
     problems: Vec<String>,
     connections: usize,
     /// Answers that wait to be told to go on.
@@ -279,6 +292,11 @@ impl ModelServer {
     /// What was asked so far.
     pub fn requests(&self) -> Vec<Seen> {
         self.shared.state().seen.clone()
+    }
+
+    /// How long it took, in the order in which the answers ended.
+    pub fn timings(&self) -> Vec<Timing> {
+        self.shared.state().timings.clone()
     }
 
     /// Connections that were opened so far.
@@ -391,18 +409,20 @@ async fn serve(shared: Arc<Shared>, stream: TcpStream) {
         state.connections - 1
     };
     let mut rest = Vec::new();
-    while let Some(seen) = request(&stream, &mut rest, connection).await {
+    while let Some((seen, asked)) = request(&stream, &mut rest, connection).await {
         let answer = shared.answer(seen);
-        if send(&shared, &stream, answer).await.is_none() {
+        if send(&shared, &stream, answer, asked).await.is_none() {
             return;
         }
     }
 }
 
 /// Writes an answer; `None` if the connection is to be closed.
-async fn send(shared: &Shared, stream: &TcpStream, answer: render::Answer) -> Option<()> {
+async fn send(shared: &Shared, stream: &TcpStream, answer: render::Answer, asked: Instant) -> Option<()> {
+    let mut parts = Vec::with_capacity(answer.body.len());
     write(stream, &answer.head).await?;
     for part in answer.body {
+        parts.push(Instant::now());
         match part {
             render::Part::Bytes(bytes) => write_chunk(stream, &bytes).await?,
             render::Part::Hold => shared.hold(stream).await.then_some(())?,
@@ -412,6 +432,8 @@ async fn send(shared: &Shared, stream: &TcpStream, answer: render::Answer) -> Op
             },
         }
     }
+    // Before the client can know that it was the end.
+    shared.state().timings.push(Timing { asked, parts, answered: Instant::now() });
     write(stream, b"0\r\n\r\n").await
 }
 
@@ -445,14 +467,16 @@ async fn read(stream: &TcpStream, buffer: &mut [u8]) -> Option<usize> {
     }
 }
 
-/// The next request; `rest` is what was read beyond it.
-async fn request(stream: &TcpStream, rest: &mut Vec<u8>, connection: usize) -> Option<Seen> {
+/// The next request, and when its first bytes were there; `rest` is what was read beyond it.
+async fn request(stream: &TcpStream, rest: &mut Vec<u8>, connection: usize) -> Option<(Seen, Instant)> {
     let mut buffer = [0; 8192];
+    let mut asked = None;
     let end = loop {
         if let Some(end) = rest.windows(4).position(|window| window == b"\r\n\r\n") {
             break end + 4;
         }
         let n = read(stream, &mut buffer).await?;
+        asked.get_or_insert_with(Instant::now);
         rest.extend_from_slice(&buffer[..n]);
     };
     let head = String::from_utf8_lossy(&rest[..end]).into_owned();
@@ -469,5 +493,5 @@ async fn request(stream: &TcpStream, rest: &mut Vec<u8>, connection: usize) -> O
     }
     let body = serde_json::from_slice(&rest[end..end + length]).unwrap_or(Value::Null);
     rest.drain(..end + length);
-    Some(Seen { path, headers, body, connection })
+    Some((Seen { path, headers, body, connection }, asked.unwrap_or_else(Instant::now)))
 }

@@ -6,6 +6,11 @@
 //! - a start of `kiso` that compiles (cold) against one that finds its cache (warm), against starting `/bin/true`
 //! - command lines in the sandbox against the host's own `sh -c`
 //! - resident memory of a process that has called 20 skills and waits
+//! - a model's first token through `kiso run` against a copy from socket to pipe; the host's own work between two calls
+//!   of a model against one commit; building a context in a large store against a small one
+//!
+//! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `run`. `KISO_BENCH_MESSAGES` is the
+//! size of the large store, 1,000,000 without.
 //!
 //! Each figure is the minimum and the median of many repetitions. Nothing here is a limit: the machine is shared.
 
@@ -26,6 +31,7 @@ use wasmtime::{Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 mod exec;
+mod run;
 
 mod bare {
     wasmtime::component::bindgen!({
@@ -50,14 +56,31 @@ fn main() {
     if let Some(home) = std::env::var_os("KISO_BENCH_IDLE") {
         return idle(Path::new(&home));
     }
+    if let Ok(address) = std::env::var(run::RELAY) {
+        return run::relay(&address);
+    }
+    let names: Vec<_> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads start");
+    println!("| what | minimum | median | ratio (medians) |");
+    println!("|---|---|---|---|");
+    if wanted("calls") {
+        skill_rows(&runtime);
+    }
+    if wanted("exec") {
+        runtime.block_on(exec::rows());
+    }
+    if wanted("run") {
+        runtime.block_on(run::rows());
+    }
+}
+
+/// Skills: a call, a start of the program, and what stays in memory.
+fn skill_rows(runtime: &tokio::runtime::Runtime) {
     let (bare, kiso, resident) = runtime.block_on(calls());
     let (python, quick) = (starts("python3", &["-c", "pass"], 60), starts("/bin/true", &[], 200));
     let (cold, warm) = process_starts();
-
-    println!("| what | minimum | median | ratio (medians) |");
-    println!("|---|---|---|---|");
     row("bare wasmtime: instantiate and call `echo`", bare, None);
     row("kiso: call `echo`", kiso, Some((bare, "× bare wasmtime")));
     if let Some(python) = python {
@@ -68,7 +91,6 @@ fn main() {
         row("kiso, warm: start, call `echo`, end", warm, Some((quick, "× /bin/true")));
     }
     row("kiso, cold: the same, compiling `echo`", cold, Some((warm, "× warm")));
-    runtime.block_on(exec::rows());
     println!("| resident memory, 20 skills loaded and called, idle | {} MiB | | |", resident >> 20);
 }
 

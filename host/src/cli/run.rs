@@ -154,6 +154,7 @@ impl<'a> Watched<'a> {
             run: None,
             last: None,
             written: Written::default(),
+            talk: Written::default(),
         };
         let (_, outcome) = perform(&mut told).await?;
         self.show.rest();
@@ -188,17 +189,18 @@ struct Told<'a> {
     run: Option<RunId>,
     /// What the last task that was more than a message ran into.
     last: Option<LastError>,
+    /// The reply, on standard output.
     written: Written,
+    /// What the planner says beside its plan, on standard error.
+    talk: Written,
 }
 
-/// What stands on standard output already: the reply as it was streamed.
+/// What stands there already of a text that is streamed.
 #[derive(Debug, Default)]
 struct Written {
     text: String,
     /// Space at the end, which is only written when more follows.
     held: String,
-    /// Whether something stands there that is not part of the reply.
-    spoilt: bool,
 }
 
 impl Written {
@@ -269,9 +271,9 @@ impl Told<'_> {
         }
         let reply = printable(&outcome.reply);
         match reply.trim_end().strip_prefix(self.written.text.as_str()) {
-            Some(rest) if !self.written.text.is_empty() && !self.written.spoilt => outln!("{rest}"),
+            Some(rest) if !self.written.text.is_empty() => outln!("{rest}"),
             _ => {
-                if !self.written.text.is_empty() || self.written.spoilt {
+                if !self.written.text.is_empty() {
                     outln!("\n");
                 }
                 outln!("{reply}");
@@ -318,6 +320,7 @@ impl Listener for Told<'_> {
         match step {
             Step::Execute { brief, .. } if brief.task.kind == TaskKind::Msg && brief.task.notify => self.written.part(),
             Step::Converse { .. } | Step::Act(_) => self.written.part(),
+            Step::Plan(_) => self.talk = Written::default(),
             _ => {}
         }
     }
@@ -330,7 +333,7 @@ impl Listener for Told<'_> {
     fn token(&mut self, role: Role, text: &str) {
         self.json(&json!({ "type": "token", "role": role.name(), "text": text }));
         if role == Role::Planner {
-            self.show.line(&printable(text));
+            self.show.piece(&self.talk.push(&printable(text)));
         } else if !self.json {
             self.show.rest();
             out!("{}", self.written.push(&printable(text)));
@@ -339,10 +342,15 @@ impl Listener for Told<'_> {
 
     fn restart(&mut self, role: Role) {
         self.json(&json!({ "type": "restart", "role": role.name() }));
-        if role != Role::Planner && !self.written.text.is_empty() {
-            self.show.line("\nthe answer broke off and begins again");
-            self.written = Written { spoilt: true, ..Written::default() };
+        let written = if role == Role::Planner { &mut self.talk } else { &mut self.written };
+        if std::mem::take(written).text.is_empty() {
+            return;
         }
+        if role != Role::Planner {
+            // What is void stays on the terminal; what is valid stands apart from it.
+            outln!("\n");
+        }
+        self.show.line("the answer broke off and begins again");
     }
 
     fn event(&mut self, _seq: u32, event: &Event, run: &Machine) {

@@ -3,8 +3,8 @@
 use crate::skill::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// A spinner is drawn only for what takes longer than a moment.
@@ -17,17 +17,19 @@ pub struct Show {
     quiet: bool,
     terminal: bool,
     spinner: Mutex<Option<ProgressBar>>,
+    /// Whether the last line has no end yet.
+    unended: AtomicBool,
 }
 
 impl Show {
     pub fn new(quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal() && !quiet;
-        Self { quiet, terminal, spinner: Mutex::new(None) }
+        Self { quiet, terminal, spinner: Mutex::new(None), unended: AtomicBool::new(false) }
     }
 
     /// Paints what goes to standard output, and draws nothing.
     pub fn stdout() -> Self {
-        Self { quiet: true, terminal: std::io::stdout().is_terminal(), spinner: Mutex::new(None) }
+        Self { terminal: std::io::stdout().is_terminal(), ..Self::new(true) }
     }
 
     /// Whether colour makes sense.
@@ -41,9 +43,26 @@ impl Show {
         if self.quiet {
             return;
         }
+        self.end_line();
         match &*self.lock() {
             Some(spinner) => spinner.suspend(|| eprintln!("{text}")),
             None => eprintln!("{text}"),
+        }
+    }
+
+    /// Prints a piece of a text that goes on with the next piece, and ends with the next line.
+    pub fn piece(&self, text: &str) {
+        if self.quiet || text.is_empty() {
+            return;
+        }
+        self.rest();
+        eprint!("{text}");
+        self.unended.store(true, Ordering::Relaxed);
+    }
+
+    fn end_line(&self) {
+        if self.unended.swap(false, Ordering::Relaxed) {
+            eprintln!();
         }
     }
 
@@ -52,6 +71,8 @@ impl Show {
         if !self.terminal {
             return;
         }
+        // A spinner would be drawn over it.
+        self.end_line();
         let mut spinner = self.lock();
         let bar = spinner.get_or_insert_with(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
