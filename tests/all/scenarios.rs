@@ -95,6 +95,8 @@ struct Turn {
     sql: String,
     /// An answer waits until all of `stdout` is printed.
     prints_first: bool,
+    /// A command that is run while an answer waits.
+    meanwhile: Vec<String>,
     exit: i32,
     stdout: Vec<String>,
     stdout_absent: Vec<String>,
@@ -160,7 +162,8 @@ fn every_scenario_goes_as_it_says() {
                 while let Some((name, format, scenario)) = one_by_one.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let wrong = play(scenario, format);
                     if !wrong.is_empty() {
-                        let text = format!("tests/scenarios/{name}.toml ({format})\n{}", wrong.join("\n"));
+                        let (shows, wrong) = (&scenario.shows, wrong.join("\n"));
+                        let text = format!("tests/scenarios/{name}.toml ({format}): {shows}\n{wrong}");
                         failed.lock().expect("no thread panics with it").push(text);
                     }
                 }
@@ -265,18 +268,28 @@ fn take(home: &Home, scenario: &Scenario, turn: &Turn, server: &ModelServer, wro
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let mut command = home.command(&args);
     command.envs(&turn.env);
-    let output = if turn.prints_first {
+    let output = if turn.prints_first || !turn.meanwhile.is_empty() {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("kiso starts");
         let mut printed = Vec::new();
         let mut out = child.stdout.take().expect("it is piped");
         let mut piece = [0; 4096];
-        while turn.stdout.iter().any(|text| !String::from_utf8_lossy(&printed).contains(text.as_str())) {
+        if !turn.meanwhile.is_empty() {
+            while server.held() == 0 && child.try_wait().is_ok_and(|ended| ended.is_none()) {
+                std::thread::park_timeout(std::time::Duration::from_millis(1));
+            }
+            let args: Vec<&str> = turn.meanwhile.iter().map(String::as_str).collect();
+            home.kiso(&args).ok();
+        }
+        let lacks = |printed: &[u8]| turn.stdout.iter().any(|text| !String::from_utf8_lossy(printed).contains(text));
+        while turn.prints_first && lacks(&printed) {
             match out.read(&mut piece).expect("a pipe can be read") {
                 0 => break,
                 n => printed.extend_from_slice(&piece[..n]),
             }
         }
-        server.release();
+        if turn.prints_first {
+            server.release();
+        }
         out.read_to_end(&mut printed).expect("a pipe can be read");
         let mut output = child.wait_with_output().expect("it ends");
         output.stdout = printed;
@@ -394,17 +407,19 @@ fn asked(wanted: &Request, seen: &Seen) -> Vec<String> {
     wrong.extend(wanted.tools_contain.iter().filter(|tool| !tools.contains(*tool)).map(|t| format!("lacks the tool {t}")));
     wrong.extend(wanted.tools_absent.iter().filter(|tool| tools.contains(*tool)).map(|t| format!("has the tool {t}")));
     let prompt = seen.prompt();
+    // What follows the role's own prompt.
+    let shown = prompt.find("Everything between a line").map_or(prompt.as_str(), |at| &prompt[at..]);
     let mut rest = prompt.as_str();
     for text in &wanted.in_order {
         match rest.split_once(text.as_str()) {
             Some((_, after)) => rest = after,
-            None => wrong.push(format!("{text:?} is not in its place in\n{prompt}")),
+            None => wrong.push(format!("{text:?} is not in its place in\n{shown}")),
         }
     }
     for (text, times) in &wanted.times {
         let found = prompt.matches(text.as_str()).count();
         if found != *times {
-            wrong.push(format!("{text:?} stands {found} times and not {times} in\n{prompt}"));
+            wrong.push(format!("{text:?} stands {found} times and not {times} in\n{shown}"));
         }
     }
     if !wanted.body.is_null() && !fits(&wanted.body, &seen.body) {

@@ -144,6 +144,7 @@ impl<'a> Watched<'a> {
             run: None,
             last: None,
             written: Written::default(),
+            talk: String::new(),
         };
         let (_, outcome) = perform(&mut told).await?;
         self.show.rest();
@@ -179,6 +180,8 @@ struct Told<'a> {
     /// What the last task that was more than a message ran into.
     last: Option<LastError>,
     written: Written,
+    /// The line that the planner has begun to say; pieces of it come as its model sends them.
+    talk: String,
 }
 
 /// What stands on standard output already: the reply as it was streamed.
@@ -213,6 +216,14 @@ impl Told<'_> {
     fn json(&self, object: &serde_json::Value) {
         if self.json {
             outln!("{object}");
+        }
+    }
+
+    /// Shows what the planner has said so far.
+    fn say_talk(&mut self) {
+        let talk = std::mem::take(&mut self.talk);
+        if !talk.trim().is_empty() {
+            self.show.line(&printable(talk.trim()));
         }
     }
 
@@ -315,7 +326,12 @@ impl Listener for Told<'_> {
     fn token(&mut self, role: Role, text: &str) {
         self.json(&json!({ "type": "token", "role": role.name(), "text": text }));
         if role == Role::Planner {
-            self.show.line(&printable(text));
+            self.talk.push_str(text);
+            if let Some(end) = self.talk.rfind('\n') {
+                let rest = self.talk.split_off(end + 1);
+                self.say_talk();
+                self.talk = rest;
+            }
         } else if !self.json {
             self.show.rest();
             out!("{}", self.written.push(&printable(text)));
@@ -323,6 +339,7 @@ impl Listener for Told<'_> {
     }
 
     fn restart(&mut self, role: Role) {
+        self.say_talk();
         self.json(&json!({ "type": "restart", "role": role.name() }));
         if role != Role::Planner && !self.written.text.is_empty() {
             self.show.line("\nthe answer broke off and begins again");
@@ -332,6 +349,7 @@ impl Listener for Told<'_> {
 
     fn event(&mut self, _seq: u32, event: &Event, _run: &Machine) {
         self.show.rest();
+        self.say_talk();
         match &event.result {
             StepResult::Planned { plan, .. } => self.plan(&plan.goal, &plan.tasks),
             StepResult::Unplanned { correction, .. } => {
