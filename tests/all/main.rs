@@ -19,6 +19,7 @@ mod models;
 mod modes;
 mod roles;
 mod runs;
+mod scenarios;
 mod shell;
 mod shell_docs;
 mod streaming;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::extract::{self, Chatter, MAX_ANSWER};
 use super::fields::{Fields, MAX_SENTENCE};
@@ -212,12 +212,26 @@ pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize) -> Result<Pars
     if violations.is_empty() {
         violations.extend(plan.shape(max_tasks));
         violations.extend(leaks(&plan, &secrets));
+    } else {
+        // All but this: the planner is told everything at once.
+        violations.extend(silent_end(&map));
     }
     if violations.is_empty() {
         Ok(Parsed { plan, chatter: secrets.strike(&chatter), secrets })
     } else {
         Err(Unusable::new(text, chatter, &secrets, violations))
     }
+}
+
+const LAST_IS_MSG: &str = "the last task must be a msg with notify: true";
+
+/// Whether a plan with other mistakes ends without a message, as far as its last task can be read.
+fn silent_end(plan: &Map<String, Value>) -> Option<Violation> {
+    let tasks = plan.get("tasks")?.as_array()?;
+    let last = tasks.last()?;
+    let kind = last.get("type")?.as_str()?;
+    let silent = kind != TaskKind::Msg.name() || last.get("notify").is_none_or(|notify| *notify == Value::Bool(false));
+    silent.then(|| Violation::new(format!("tasks[{}]", tasks.len() - 1), LAST_IS_MSG))
 }
 
 impl Plan {
@@ -233,7 +247,7 @@ impl Plan {
         }
         if last.kind != TaskKind::Msg || !last.notify {
             let path = format!("tasks[{}]", before.len());
-            violations.push(Violation::new(path, "the last task must be a msg with notify: true"));
+            violations.push(Violation::new(path, LAST_IS_MSG));
         }
         if self.blocked.is_some() && self.tasks.iter().any(|task| task.kind != TaskKind::Msg) {
             violations.push(Violation::new("tasks", "a blocked plan has msg tasks only"));
@@ -369,10 +383,11 @@ pub(crate) mod tests {
             "tasks[7].skill: only skill tasks have this",
             "tasks[8]: must be an object",
             "tasks[9].expect: must be a string",
+            "tasks[9]: the last task must be a msg with notify: true",
         ] {
             assert!(complaints.iter().any(|c| c.starts_with(expected)), "{expected} is not in {complaints:#?}");
         }
-        assert_eq!(complaints.len(), 18, "{complaints:#?}");
+        assert_eq!(complaints.len(), 19, "{complaints:#?}");
     }
 
     #[test]
