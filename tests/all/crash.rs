@@ -11,6 +11,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// A guard against tests that never end; no test waits for it to pass.
@@ -224,7 +225,7 @@ impl Drop for Running {
 }
 
 /// Runs until the trigger, kills, and takes the trigger away.
-fn die(home: &Home, death: Death, last: u32) {
+fn die(home: &Home, args: &[&str], death: Death, last: u32) {
     let conn = store(home);
     conn.execute_batch(&death.trigger()).unwrap();
     conn.busy_timeout(Duration::ZERO).unwrap();
@@ -232,7 +233,7 @@ fn die(home: &Home, death: Death, last: u32) {
         Death::Event(seq) => seq - 1,
         Death::Outcome => last,
     };
-    let mut running = Running::start(home.command(&["--json", "run", MESSAGE]));
+    let mut running = Running::start(home.command(args));
     // So often in a row, 5 ms apart, that it is no other transaction.
     let mut locked = 0;
     running.until(&format!("{death:?}"), || {
@@ -296,10 +297,23 @@ fn rest(conn: &Connection) -> Replies {
     replies
 }
 
+/// A home with the skill that the run calls. The skill is compiled once, for all homes of this process.
+fn home() -> Home {
+    static FIRST: OnceLock<Home> = OnceLock::new();
+    let first = FIRST.get_or_init(|| {
+        let home = Home::new();
+        home.add("hostile");
+        home
+    });
+    let home = Home::new();
+    let copied = Command::new("cp").arg("-a").arg(first.path()).arg(home.path()).status().expect("cp starts");
+    assert!(copied.success());
+    home
+}
+
 /// A run that nobody kills.
 fn undisturbed() -> (Ended, Vec<Logged>) {
-    let home = Home::new();
-    home.add("hostile");
+    let home = home();
     let mut replies = script();
     replies.push(("titler", json!({ "text": "Seven marks" })));
     let server = serve(&home, &replies, "");
@@ -318,10 +332,9 @@ fn at_every_event(more: Replies, restart: impl Fn(&Home) -> Ran) {
     let last = log.last().unwrap().0;
     let deaths = (1..=last).map(Death::Event).chain([Death::Outcome]);
     for death in deaths {
-        let home = Home::new();
-        home.add("hostile");
+        let home = home();
         let server = serve(&home, &script(), "");
-        die(&home, death, last);
+        die(&home, &["run", MESSAGE], death, last);
         drop(server);
         let conn = store(&home);
         let seen = events(&conn, 1);
@@ -369,4 +382,135 @@ fn killed_at_any_event_and_resumed_by_the_next_run() {
         ran.says(&["was cut off; going on with it first"]).prints(&["You are welcome."]);
         ran
     });
+}
+
+/// What a run was in the middle of, and what its critic is told afterwards.
+struct Middle {
+    tasks: Vec<Value>,
+    /// Replies between the plan and the death.
+    before: Replies,
+    /// Replies after it, up to the message.
+    after: Replies,
+    /// What is on disk when the process is killed.
+    effects: &'static str,
+    /// Kind of the last event then.
+    last: &'static str,
+    /// Status of the task in the end.
+    status: &'static str,
+}
+
+/// A command line that is never done after its effect, a skill that takes its time, and the second of three calls.
+#[test]
+fn killed_in_the_middle_of_what_it_does() {
+    const ENDLESS: &str = "echo one >> effects; while :; do :; done";
+    let ok = || ("reviewer", text(&json!({ "status": "ok" })));
+    let told = |fix: &str| {
+        let verdict = json!({ "status": "needs_fix", "reason": "nobody saw its end", "inject": [exec(fix)] });
+        ("reviewer", json!({ "text": verdict.to_string(), "expect_contains": "interrupted" }))
+    };
+    let act = json!({ "type": "act", "detail": "set three marks", "review": true, "expect": "all" });
+    let brief = json!({
+        "goal": "marks", "required": [], "delta": "all", "success": ["all are there"], "context": { "recheck": "none" },
+        "action": "set them",
+    });
+    let call = |line: &str| json!({ "name": "exec", "args": { "command": line } });
+    let batch = [call(&mark("zero")), call(ENDLESS), call(&mark("two"))];
+    let looks = [call(&again("zero")), call(&again("one")), call(&again("two"))];
+    let middles = [
+        Middle {
+            tasks: vec![exec(ENDLESS)],
+            before: vec![],
+            after: vec![told(&again("one")), ok()],
+            effects: "one\n",
+            last: "started",
+            status: "interrupted",
+        },
+        Middle {
+            tasks: vec![exec("echo one >> effects"), skill(json!({ "mode": "slow", "amount": 9_000 }))],
+            before: vec![ok()],
+            after: vec![told("echo looked"), ok()],
+            effects: "one\n",
+            last: "started",
+            status: "interrupted",
+        },
+        Middle {
+            tasks: vec![act],
+            before: vec![("reasoner", text(&brief)), ("actor", json!({ "calls": batch }))],
+            after: vec![
+                ("actor", json!({ "calls": looks, "expect_contains": ["interrupted", "may or may not have taken effect"] })),
+                ("actor", json!({ "text": "All three are there." })),
+                ok(),
+            ],
+            effects: "zero\none\n",
+            last: "calls_started",
+            status: "done",
+        },
+    ];
+    for Middle { mut tasks, before, after, effects, last, status } in middles {
+        let home = home();
+        let cut = tasks.len();
+        tasks.push(message());
+        let mut replies = vec![("router", routing("high")), ("planner", plan(&tasks))];
+        replies.extend(before);
+        let server = serve(&home, &replies, "");
+        let mut running = Running::start(home.command(&["run", MESSAGE]));
+        let begun = || {
+            let path = home.path().join("store.db");
+            let Ok(conn) = Connection::open(path) else { return false };
+            let sql = "SELECT kind, (SELECT count(*) FROM events WHERE run = 1 AND kind = 'started') FROM events
+                WHERE run = 1 ORDER BY seq DESC LIMIT 1";
+            let found = conn.query_row(sql, (), |row| Ok((row.get::<_, String>(0)?, row.get::<_, isize>(1)?)));
+            let there = std::fs::read_to_string(home.work("default").join("effects")).unwrap_or_default();
+            found.is_ok_and(|(kind, started)| kind == last && started == cut as isize) && there == effects
+        };
+        running.until("the middle of the work", begun);
+        running.kill();
+        server.finish();
+
+        let mut replies = after;
+        replies.push(("worker", json!({ "text": "It is there." })));
+        replies.push(("titler", json!({ "text": "Marks" })));
+        let server = serve(&home, &replies, "");
+        let ran = home.kiso(&["run", "--resume", "last"]);
+        assert_eq!(server.problems(), Vec::<String>::new(), "{ran:?}");
+        ran.ok().prints(&["It is there."]);
+        let (now, _) = ended(&home);
+        assert_eq!(now.tasks[cut - 1].1, status, "{now:#?}");
+        let mut marks: Vec<_> = now.files["effects"].lines().collect();
+        let written = marks.len();
+        marks.sort_unstable();
+        marks.dedup();
+        assert_eq!(marks.len(), written, "no effect happened twice: {now:#?}");
+    }
+}
+
+/// A process that dies while it takes a run up again has done no harm either.
+#[test]
+fn killed_again_and_again() {
+    let (whole, log) = undisturbed();
+    let last = log.last().unwrap().0;
+    let home = home();
+    let server = serve(&home, &script(), "");
+    die(&home, &["run", MESSAGE], Death::Event(1), last);
+    drop(server);
+    // Not where a task would be cut off: that is what the other tests look at.
+    let calm = |seq: &u32| !["started", "executed", "calls_started", "called"].contains(&log[*seq as usize].1.as_str());
+    let deaths: Vec<u32> = (2..=last).filter(calm).step_by(3).collect();
+    assert!(deaths.len() > 5, "{deaths:?}");
+    for seq in &deaths {
+        let replies = rest(&store(&home));
+        let server = serve(&home, &replies, "");
+        die(&home, &["run", "--resume", "last"], Death::Event(*seq), last);
+        drop(server);
+    }
+    let mut replies = rest(&store(&home));
+    replies.push(("titler", json!({ "text": "Seven marks" })));
+    let server = serve(&home, &replies, "");
+    home.kiso(&["run", "--resume", "last"]).ok();
+    server.finish();
+    let (now, after) = ended(&home);
+    assert_eq!(now, whole);
+    assert_eq!(after.len(), log.len());
+    let resumed: isize = store(&home).query_row("SELECT resumed FROM runs", (), |row| row.get(0)).unwrap();
+    assert_eq!(resumed, deaths.len() as isize + 1);
 }
