@@ -6,6 +6,7 @@ mod bad_input;
 mod cache;
 mod commands;
 mod config;
+mod crash;
 mod exec;
 mod foreign;
 mod guests;

@@ -1,0 +1,516 @@
+//! A process that is killed at any event of a run: after a restart the run ends as if nothing had happened.
+//!
+//! Where exactly a process dies is decided from outside. A trigger in the store makes the transaction of one event last
+//! for ever; when the write lock stays taken, the step of that event is done, effects and all, and its event is not on
+//! disk. That is the worst moment to die at, and the process is killed there with SIGKILL. Then the trigger goes, a
+//! model server comes up that has what the stored events did not use up, and kiso starts again.
+
+use crate::harness::{Home, Ran};
+use crate::model_server::{ModelServer, Script};
+use rusqlite::{Connection, ErrorCode, OptionalExtension};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// A guard against tests that never end; no test waits for it to pass.
+pub const GUARD: Duration = Duration::from_secs(60);
+
+const MESSAGE: &str = "Set up the seven marks from the list and tell me when all of them are there.";
+
+/// Marks that the run leaves in `/work/effects`, each once.
+const MARKS: [&str; 7] = ["one", "two", "three", "four", "five", "six", "seven"];
+
+/// A server's reply for a role.
+type Replies = Vec<(&'static str, Value)>;
+
+fn mark(word: &str) -> String {
+    format!("echo {word} >> effects")
+}
+
+/// What a reviewer that knows nothing of the end of a task has done: the same, unless it was done.
+fn again(word: &str) -> String {
+    format!("grep -qx {word} effects || echo {word} >> effects")
+}
+
+fn exec(line: &str) -> Value {
+    json!({ "type": "exec", "detail": line, "review": true, "expect": "the mark is there" })
+}
+
+fn skill(args: Value) -> Value {
+    json!({ "type": "skill", "skill": "hostile", "args": args, "review": true, "expect": "it was called" })
+}
+
+fn plan(tasks: &[Value]) -> Value {
+    json!({ "text": format!("<FINAL_PRD>{}</FINAL_PRD>", json!({ "goal": "seven marks", "tasks": tasks })) })
+}
+
+fn text(object: &Value) -> Value {
+    json!({ "text": object.to_string() })
+}
+
+fn message() -> Value {
+    json!({ "type": "msg", "detail": "say that the marks are there", "notify": true })
+}
+
+/// Ten tasks in two plans: command lines, skills, a new plan, a task with a batch of calls, and a message. `flaky` counts
+/// its calls in the store, and fails.
+fn script() -> Replies {
+    let ok = || text(&json!({ "status": "ok" }));
+    let first =
+        [exec(&mark("one")), skill(json!({ "mode": "flaky", "amount": 100 })), exec(&mark("two")), exec("false"), message()];
+    let act = json!({ "type": "act", "detail": "set the marks four and five", "review": true, "expect": "both" });
+    let slow = skill(json!({ "mode": "slow", "amount": 1 }));
+    let second = [exec(&mark("three")), slow, act, exec(&mark("six")), exec(&mark("seven")), message()];
+    let brief = json!({
+        "goal": "seven marks", "required": [], "delta": "four and five are missing", "success": ["both are there"],
+        "context": { "recheck": "none" }, "action": "set four and five",
+    });
+    let call = |line: String| json!({ "name": "exec", "args": { "command": line } });
+    vec![
+        ("router", routing("high")),
+        ("planner", plan(&first)),
+        ("reviewer", ok()),
+        ("reviewer", ok()),
+        ("reviewer", text(&json!({ "status": "replan", "reason": "the list goes on elsewhere" }))),
+        ("planner", plan(&second)),
+        ("reviewer", ok()),
+        ("reviewer", ok()),
+        ("reasoner", text(&brief)),
+        ("actor", json!({ "text": "Both now.", "calls": [call(mark("four")), call(mark("five"))] })),
+        ("actor", json!({ "text": "Four and five are there." })),
+        ("reviewer", ok()),
+        ("reviewer", ok()),
+        ("reviewer", ok()),
+        ("worker", json!({ "text": "All seven marks are there." })),
+    ]
+}
+
+fn routing(effort: &str) -> Value {
+    text(&json!({ "effort": effort, "categories": [], "tool_need": 1.0, "goal": "seven marks", "durable": false }))
+}
+
+/// A server with these replies, and a home that asks it.
+pub fn serve(home: &Home, replies: &[(&'static str, Value)], more: &str) -> ModelServer {
+    let replies = replies.iter().map(|(role, reply)| {
+        let mut reply = reply.clone();
+        reply["role"] = json!(role);
+        reply
+    });
+    let script: Script = serde_json::from_value(json!({ "reply": replies.collect::<Vec<_>>() })).expect("a script");
+    let server = ModelServer::start(script);
+    home.config(&format!(
+        "model = \"test:m\"\n[providers.test]\nkind = \"openai\"\nbase_url = \"{}\"\n{more}",
+        server.base_url()
+    ));
+    server
+}
+
+pub fn store(home: &Home) -> Connection {
+    let conn = Connection::open(home.path().join("store.db")).expect("the store can be opened");
+    conn.busy_timeout(Duration::from_secs(10)).expect("it is a number");
+    conn
+}
+
+/// An event as it must never change: its kind and its time. Its text does, when secrets are taken out.
+type Logged = (u32, String, i64);
+
+fn events(conn: &Connection, run: i64) -> Vec<Logged> {
+    let mut query = conn.prepare("SELECT seq, kind, at_ms FROM events WHERE run = ? ORDER BY seq").unwrap();
+    let rows = query.query_map([run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+    rows.collect::<Result<_, _>>().unwrap()
+}
+
+/// How a run ended, as far as its user and the next run can tell.
+#[derive(Debug, PartialEq)]
+struct Ended {
+    status: String,
+    ending: Value,
+    messages: Vec<(String, String)>,
+    /// Label and status of every task that was not cut off or made up for one that was.
+    tasks: Vec<(String, String)>,
+    /// Name and content of the files in `/work`.
+    files: BTreeMap<String, String>,
+    /// Calls of the skill that counts them.
+    counted: Option<String>,
+}
+
+fn ended(home: &Home) -> (Ended, Vec<Logged>) {
+    let conn = store(home);
+    let row = |sql: &str| conn.query_row::<String, _, _>(sql, (), |row| row.get(0)).optional().unwrap();
+    let outcome = row("SELECT outcome FROM runs WHERE num = 1").expect("the run has ended");
+    let outcome: Value = serde_json::from_str(&outcome).unwrap();
+    let pairs = |sql: &str| -> Vec<(String, String)> {
+        let mut query = conn.prepare(sql).unwrap();
+        let rows = query.query_map((), |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        rows.collect::<Result<_, _>>().unwrap()
+    };
+    let files = std::fs::read_dir(home.work("default")).unwrap().flatten();
+    let files = files.filter(|file| file.path().is_file());
+    let files = files.map(|f| (f.file_name().into_string().unwrap(), std::fs::read_to_string(f.path()).unwrap()));
+    let counted = "SELECT CAST(value AS TEXT) FROM kv WHERE skill = 'hostile' AND key = CAST('failed' AS BLOB)";
+    let ended = Ended {
+        status: row("SELECT status FROM runs WHERE num = 1").unwrap(),
+        ending: outcome["ending"].clone(),
+        messages: pairs("SELECT role, text FROM messages WHERE run = (SELECT id FROM runs WHERE num = 1) ORDER BY id"),
+        tasks: pairs("SELECT label, status FROM tasks WHERE run = 1 ORDER BY id"),
+        files: files.collect(),
+        counted: row(counted),
+    };
+    assert_eq!(row("PRAGMA integrity_check").as_deref(), Some("ok"));
+    // Every model call that is on record is paid for once.
+    let calls = "SELECT count(*) || ' of ' || (SELECT count(*) FROM usage WHERE run = 1 AND role != 'titler') FROM events
+        WHERE run = 1 AND (kind IN ('routed', 'planned', 'briefed', 'acted', 'reviewed')
+            OR kind = 'executed' AND body ->> '$.report.task.type' = 'msg')";
+    let (made, paid) = row(calls).unwrap().split_once(" of ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    assert_eq!(made, paid, "model calls and lines of usage");
+    (ended, events(&conn, 1))
+}
+
+/// Where a process dies.
+#[derive(Debug, Clone, Copy)]
+enum Death {
+    /// While the event of this number is committed.
+    Event(u32),
+    /// While the outcome is committed, after the last event.
+    Outcome,
+}
+
+impl Death {
+    fn trigger(self) -> String {
+        const ENDLESS: &str = "SELECT count(*) FROM (WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n)";
+        match self {
+            Self::Event(seq) => format!(
+                "CREATE TRIGGER death AFTER INSERT ON events WHEN NEW.run = 1 AND NEW.seq = {seq} BEGIN {ENDLESS}; END"
+            ),
+            Self::Outcome => format!(
+                "CREATE TRIGGER death AFTER UPDATE OF status ON runs WHEN NEW.num = 1 BEGIN {ENDLESS}; END"
+            ),
+        }
+    }
+}
+
+/// A process that is killed when the test is done with it, however that ends.
+pub struct Running(pub Child);
+
+impl Running {
+    pub fn start(mut command: Command) -> Self {
+        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("kiso starts"))
+    }
+
+    pub fn kill(mut self) {
+        self.0.kill().expect("it can be killed");
+        self.0.wait().expect("it was started here");
+    }
+
+    /// Looks again and again until there is what is looked for.
+    #[track_caller]
+    pub fn until(&mut self, what: &str, mut there: impl FnMut() -> bool) {
+        let began = Instant::now();
+        while !there() {
+            assert!(began.elapsed() < GUARD, "{what}: waited for in vain");
+            let left = self.0.try_wait().expect("it was started here");
+            assert!(left.is_none(), "{what}: kiso ended before, {left:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs until the trigger, kills, and takes the trigger away.
+fn die(home: &Home, args: &[&str], death: Death, last: u32) {
+    let conn = store(home);
+    conn.execute_batch(&death.trigger()).unwrap();
+    conn.busy_timeout(Duration::ZERO).unwrap();
+    let before = match death {
+        Death::Event(seq) => seq - 1,
+        Death::Outcome => last,
+    };
+    let mut running = Running::start(home.command(args));
+    // So often in a row, 5 ms apart, that it is no other transaction.
+    let mut locked = 0;
+    running.until(&format!("{death:?}"), || {
+        let seq: Option<u32> = conn.query_row("SELECT max(seq) FROM events WHERE run = 1", (), |row| row.get(0)).unwrap();
+        let busy = match conn.execute_batch("BEGIN IMMEDIATE") {
+            Ok(()) => conn.execute_batch("ROLLBACK").map(|()| false).unwrap(),
+            Err(error) => error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy),
+        };
+        locked = if seq == Some(before) && busy { locked + 1 } else { 0 };
+        locked == 20
+    });
+    running.kill();
+    conn.busy_timeout(Duration::from_secs(10)).unwrap();
+    conn.execute_batch("DROP TRIGGER death").unwrap();
+}
+
+/// What the server has to say to the process after the one that died.
+fn rest(conn: &Connection) -> Replies {
+    let mut replies = script();
+    let mut query = conn.prepare("SELECT kind, body FROM events WHERE run = 1 ORDER BY seq").unwrap();
+    let rows = query.query_map((), |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))).unwrap();
+    let rows: Vec<_> = rows.collect::<Result<_, _>>().unwrap();
+    let mut task = Value::Null;
+    let mut tasks = Vec::new();
+    for (kind, body) in &rows {
+        let body: Value = serde_json::from_str(body).unwrap_or_default();
+        let role = match kind.as_str() {
+            "routed" => "router",
+            "planned" => {
+                tasks = body["plan"]["tasks"].as_array().unwrap().clone();
+                tasks.reverse();
+                "planner"
+            }
+            "briefed" => "reasoner",
+            "acted" => "actor",
+            "reviewed" => "reviewer",
+            "started" => {
+                task = tasks.pop().unwrap();
+                continue;
+            }
+            "executed" if body["report"]["task"]["type"] == "msg" => "worker",
+            _ => continue,
+        };
+        let used = replies.iter().position(|(of, _)| *of == role).unwrap();
+        replies.remove(used);
+    }
+    let kind = rows.last().map(|(kind, _)| kind.as_str());
+    // What began and has no end is looked into, not done again.
+    if kind == Some("started") && (task["type"] == "exec" || task["type"] == "skill") {
+        let line = task["detail"].as_str().unwrap();
+        let word = MARKS.iter().find(|word| line.contains(*word));
+        let fix = word.map_or_else(|| "echo looked".to_owned(), |word| again(word));
+        let verdict = json!({ "status": "needs_fix", "reason": "nobody saw its end", "inject": [exec(&fix)] });
+        replies.insert(0, ("reviewer", json!({ "text": verdict.to_string(), "expect_contains": "interrupted" })));
+    }
+    if kind == Some("calls_started") {
+        let line = format!("{}; {}", again("four"), again("five"));
+        let calls = [json!({ "name": "exec", "args": { "command": line } })];
+        replies.insert(0, ("actor", json!({ "calls": calls, "expect_contains": "interrupted" })));
+    }
+    replies
+}
+
+/// A home with the skill that the run calls. The skill is compiled once, for all homes of this process.
+fn home() -> Home {
+    static FIRST: OnceLock<Home> = OnceLock::new();
+    let first = FIRST.get_or_init(|| {
+        let home = Home::new();
+        home.add("hostile");
+        home
+    });
+    let home = Home::new();
+    let copied = Command::new("cp").arg("-a").arg(first.path()).arg(home.path()).status().expect("cp starts");
+    assert!(copied.success());
+    home
+}
+
+/// A run that nobody kills.
+fn undisturbed() -> (Ended, Vec<Logged>) {
+    let home = home();
+    let mut replies = script();
+    replies.push(("titler", json!({ "text": "Seven marks" })));
+    let server = serve(&home, &replies, "");
+    home.kiso(&["run", MESSAGE]).ok().prints(&["All seven marks are there."]);
+    server.finish();
+    let (ended, log) = ended(&home);
+    assert_eq!(ended.tasks.len(), 11, "{ended:#?}");
+    assert_eq!(ended.counted.as_deref(), Some("1"));
+    assert_eq!(ended.files["effects"], MARKS.join("\n") + "\n");
+    (ended, log)
+}
+
+/// Kills at every event, and has the run taken up by `restart`, which returns the replies that it needs besides.
+fn at_every_event(more: Replies, restart: impl Fn(&Home) -> Ran) {
+    let (whole, log) = undisturbed();
+    let last = log.last().unwrap().0;
+    let deaths = (1..=last).map(Death::Event).chain([Death::Outcome]);
+    for death in deaths {
+        let home = home();
+        let server = serve(&home, &script(), "");
+        die(&home, &["run", MESSAGE], death, last);
+        drop(server);
+        let conn = store(&home);
+        let seen = events(&conn, 1);
+        let mut replies = rest(&conn);
+        drop(conn);
+        replies.extend(more.clone());
+        let server = serve(&home, &replies, "");
+        let ran = restart(&home);
+        assert_eq!(ran.code, 0, "{death:?}: {ran:?}\n{:#?}", server.problems());
+        assert_eq!(server.problems(), Vec::<String>::new(), "{death:?}: {ran:?}");
+
+        let (mut now, after) = ended(&home);
+        assert_eq!(&after[..seen.len()], &seen[..], "{death:?}: events that were seen are still there");
+        let numbers: Vec<u32> = after.iter().map(|(seq, ..)| *seq).collect();
+        assert_eq!(numbers, (0..after.len() as u32).collect::<Vec<_>>(), "{death:?}: there is no gap");
+        // What was cut off is on record as such, and what the reviewer had done about it follows in the table.
+        let cut = matches!(seen.last(), Some((_, kind, _)) if kind == "started")
+            && now.tasks.iter().any(|(_, status)| status == "interrupted");
+        if cut {
+            let interrupted: Vec<_> = now.tasks.iter().filter(|(_, status)| status == "interrupted").collect();
+            assert_eq!(interrupted.len(), 1, "{death:?}: {now:#?}");
+            let fixes = now.tasks.iter().filter(|(label, _)| label.contains("grep -qx") || label.contains("echo looked"));
+            assert_eq!(fixes.count(), 1, "{death:?}: {now:#?}");
+            now.tasks.retain(|(label, _)| !label.contains("grep -qx") && !label.contains("echo looked"));
+            for (task, whole) in now.tasks.iter_mut().zip(&whole.tasks) {
+                if task.1 == "interrupted" {
+                    task.1.clone_from(&whole.1);
+                }
+            }
+        }
+        assert_eq!(now, whole, "{death:?}");
+    }
+}
+
+#[test]
+fn killed_at_any_event_and_resumed_by_hand() {
+    at_every_event(vec![("titler", json!({ "text": "Seven marks" }))], |home| home.kiso(&["run", "--resume", "last"]));
+}
+
+#[test]
+fn killed_at_any_event_and_resumed_by_the_next_run() {
+    let more = vec![("worker", json!({ "text": "You are welcome." })), ("titler", json!({ "text": "Seven marks" }))];
+    at_every_event(more, |home| {
+        let ran = home.kiso(&["run", "thanks"]);
+        ran.says(&["was cut off; going on with it first"]).prints(&["You are welcome."]);
+        ran
+    });
+}
+
+/// What a run was in the middle of, and what its critic is told afterwards.
+struct Middle {
+    tasks: Vec<Value>,
+    /// Replies between the plan and the death.
+    before: Replies,
+    /// Replies after it, up to the message.
+    after: Replies,
+    /// What is on disk when the process is killed.
+    effects: &'static str,
+    /// Kind of the last event then.
+    last: &'static str,
+    /// Status of the task in the end.
+    status: &'static str,
+}
+
+/// A command line that is never done after its effect, a skill that takes its time, and the second of three calls.
+#[test]
+fn killed_in_the_middle_of_what_it_does() {
+    const ENDLESS: &str = "echo one >> effects; while :; do :; done";
+    let ok = || ("reviewer", text(&json!({ "status": "ok" })));
+    let told = |fix: &str| {
+        let verdict = json!({ "status": "needs_fix", "reason": "nobody saw its end", "inject": [exec(fix)] });
+        ("reviewer", json!({ "text": verdict.to_string(), "expect_contains": "interrupted" }))
+    };
+    let act = json!({ "type": "act", "detail": "set three marks", "review": true, "expect": "all" });
+    let brief = json!({
+        "goal": "marks", "required": [], "delta": "all", "success": ["all are there"], "context": { "recheck": "none" },
+        "action": "set them",
+    });
+    let call = |line: &str| json!({ "name": "exec", "args": { "command": line } });
+    let batch = [call(&mark("zero")), call(ENDLESS), call(&mark("two"))];
+    let looks = [call(&again("zero")), call(&again("one")), call(&again("two"))];
+    let middles = [
+        Middle {
+            tasks: vec![exec(ENDLESS)],
+            before: vec![],
+            after: vec![told(&again("one")), ok()],
+            effects: "one\n",
+            last: "started",
+            status: "interrupted",
+        },
+        Middle {
+            tasks: vec![exec("echo one >> effects"), skill(json!({ "mode": "slow", "amount": 9_000 }))],
+            before: vec![ok()],
+            after: vec![told("echo looked"), ok()],
+            effects: "one\n",
+            last: "started",
+            status: "interrupted",
+        },
+        Middle {
+            tasks: vec![act],
+            before: vec![("reasoner", text(&brief)), ("actor", json!({ "calls": batch }))],
+            after: vec![
+                ("actor", json!({ "calls": looks, "expect_contains": ["interrupted", "may or may not have taken effect"] })),
+                ("actor", json!({ "text": "All three are there." })),
+                ok(),
+            ],
+            effects: "zero\none\n",
+            last: "calls_started",
+            status: "done",
+        },
+    ];
+    for Middle { mut tasks, before, after, effects, last, status } in middles {
+        let home = home();
+        let cut = tasks.len();
+        tasks.push(message());
+        let mut replies = vec![("router", routing("high")), ("planner", plan(&tasks))];
+        replies.extend(before);
+        let server = serve(&home, &replies, "");
+        let mut running = Running::start(home.command(&["run", MESSAGE]));
+        let begun = || {
+            let path = home.path().join("store.db");
+            let Ok(conn) = Connection::open(path) else { return false };
+            let sql = "SELECT kind, (SELECT count(*) FROM events WHERE run = 1 AND kind = 'started') FROM events
+                WHERE run = 1 ORDER BY seq DESC LIMIT 1";
+            let found = conn.query_row(sql, (), |row| Ok((row.get::<_, String>(0)?, row.get::<_, isize>(1)?)));
+            let there = std::fs::read_to_string(home.work("default").join("effects")).unwrap_or_default();
+            found.is_ok_and(|(kind, started)| kind == last && started == cut as isize) && there == effects
+        };
+        running.until("the middle of the work", begun);
+        running.kill();
+        server.finish();
+
+        let mut replies = after;
+        replies.push(("worker", json!({ "text": "It is there." })));
+        replies.push(("titler", json!({ "text": "Marks" })));
+        let server = serve(&home, &replies, "");
+        let ran = home.kiso(&["run", "--resume", "last"]);
+        assert_eq!(server.problems(), Vec::<String>::new(), "{ran:?}");
+        ran.ok().prints(&["It is there."]);
+        let (now, _) = ended(&home);
+        assert_eq!(now.tasks[cut - 1].1, status, "{now:#?}");
+        let mut marks: Vec<_> = now.files["effects"].lines().collect();
+        let written = marks.len();
+        marks.sort_unstable();
+        marks.dedup();
+        assert_eq!(marks.len(), written, "no effect happened twice: {now:#?}");
+    }
+}
+
+/// A process that dies while it takes a run up again has done no harm either.
+#[test]
+fn killed_again_and_again() {
+    let (whole, log) = undisturbed();
+    let last = log.last().unwrap().0;
+    let home = home();
+    let server = serve(&home, &script(), "");
+    die(&home, &["run", MESSAGE], Death::Event(1), last);
+    drop(server);
+    // Not where a task would be cut off: that is what the other tests look at.
+    let calm = |seq: &u32| !["started", "executed", "calls_started", "called"].contains(&log[*seq as usize].1.as_str());
+    let deaths: Vec<u32> = (2..=last).filter(calm).step_by(3).collect();
+    assert!(deaths.len() > 5, "{deaths:?}");
+    for seq in &deaths {
+        let replies = rest(&store(&home));
+        let server = serve(&home, &replies, "");
+        die(&home, &["run", "--resume", "last"], Death::Event(*seq), last);
+        drop(server);
+    }
+    let mut replies = rest(&store(&home));
+    replies.push(("titler", json!({ "text": "Seven marks" })));
+    let server = serve(&home, &replies, "");
+    home.kiso(&["run", "--resume", "last"]).ok();
+    server.finish();
+    let (now, after) = ended(&home);
+    assert_eq!(now, whole);
+    assert_eq!(after.len(), log.len());
+    let resumed: isize = store(&home).query_row("SELECT resumed FROM runs", (), |row| row.get(0)).unwrap();
+    assert_eq!(resumed, deaths.len() as isize + 1);
+}
