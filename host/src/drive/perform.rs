@@ -239,11 +239,12 @@ impl<'a> AtWork<'a> {
                 let boundary = boundary();
                 let system = self.drive.system_prompt(Role::Worker)?;
                 let request = worker::request(&system, &self.known(), brief, &boundary);
-                let request = match self.ready(run, request, &boundary).await? {
+                let by = worker::model_role(&brief.task);
+                let request = match self.ready_for(run, request, by, &boundary).await? {
                     Ok(request) => request,
                     Err(limit) => return Ok(StepResult::Stopped { limit }),
                 };
-                let model = self.drive.models.of(worker::model_role(&brief.task));
+                let model = self.drive.models.of(by);
                 if brief.task.notify {
                     let mut voice = Voice::new(Role::Worker, &self.secrets, listener);
                     let written = worker::call(model, &request, &brief.task, &mut voice).await;
@@ -362,7 +363,19 @@ impl<'a> AtWork<'a> {
         request: Request,
         boundary: &str,
     ) -> Result<Result<Request, LimitReached>, DriveError> {
-        let settings = self.drive.models.settings(request.role);
+        let by = request.role;
+        self.ready_for(run, request, by, boundary).await
+    }
+
+    /// [`AtWork::ready`] for the model of another role than the one that the prompt is of.
+    async fn ready_for(
+        &self,
+        run: &Run,
+        request: Request,
+        by: Role,
+        boundary: &str,
+    ) -> Result<Result<Request, LimitReached>, DriveError> {
+        let settings = self.drive.models.settings(by);
         let mut request = self.clean(request)?;
         request.max_tokens = request.max_tokens.min(settings.max_output_tokens);
         let mut request = node::fit(request, boundary, settings.context_budget);
