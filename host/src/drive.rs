@@ -187,7 +187,9 @@ impl Drive {
         listener: &mut dyn Listener,
     ) -> Result<(RunId, Outcome), DriveError> {
         let (store, id) = (self.store.clone(), log.id.clone());
-        let mut wanted = std::pin::pin!(cancel.wanted(&store, &id));
+        // A run that is taken up again was perhaps to be stopped long ago: it starts nothing before that is known.
+        let asked_before = cancel::asked(&store, &id).await;
+        let mut wanted = std::pin::pin!(cancel.wanted(asked_before, &store, &id));
         let mut cancelled = false;
         loop {
             let step = run.next_step();
