@@ -63,8 +63,12 @@ impl Default for Policy {
     }
 }
 
-/// Calls of one answer that are made. A model that wants more than this at once has lost its way.
+/// Calls of one answer that are made. A model that wants more than this at once has lost its way; the calls behind it are
+/// answered with an error.
 pub const MAX_BATCH: usize = 16;
+
+/// Calls of one answer that are kept and answered. It bounds what such a model adds to the lane.
+pub const MAX_WANTED: usize = 64;
 
 /// The machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
