@@ -175,7 +175,7 @@ impl Log {
             kept
         };
         let rows = self.changed(run, secrets, at);
-        let usage = event.result.calls().iter().map(|call| UsageLine {
+        let usage = event.calls().map(|call| UsageLine {
             at_ms: at,
             role: role.map_or("worker", Role::name).to_owned(),
             model: call.model.clone(),

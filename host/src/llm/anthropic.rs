@@ -53,7 +53,7 @@ impl Anthropic {
         let (mut reply, shape) = self.open(request).await?;
         self.shape.lock().unwrap_or_else(PoisonError::into_inner).learn(shape);
         let forced = shape.forced(request).is_some();
-        let mut stream = stream::Stream::new(&self.wire, Draft::new(sink), forced);
+        let mut stream = stream::Stream::new(&self.wire, Draft::new(sink, request), forced);
         while !stream.done {
             match reply.next().await {
                 Ok(Some(event)) => {
@@ -71,7 +71,7 @@ impl Anthropic {
             }
         }
         reply.finish();
-        stream.finish(request)
+        stream.finish()
     }
 
     /// Sends the request, again for each field that is refused. Ends, because each time one field less is left.

@@ -38,7 +38,7 @@ impl OpenAi {
     async fn ask(&self, request: &Request, sink: &mut dyn Sink) -> Result<Completion, LlmError> {
         let (mut reply, shape) = self.open(request).await?;
         self.shape.lock().unwrap_or_else(PoisonError::into_inner).learn(shape);
-        let mut stream = stream::Stream::new(&self.wire, Draft::new(sink));
+        let mut stream = stream::Stream::new(&self.wire, Draft::new(sink, request));
         while !stream.done {
             match reply.next().await {
                 Ok(Some(event)) => {
@@ -56,7 +56,7 @@ impl OpenAi {
             }
         }
         reply.finish();
-        stream.finish(request)
+        stream.finish()
     }
 
     /// Sends the request, again without each thing that is refused. Ends, because each time one less is left.

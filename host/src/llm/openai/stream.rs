@@ -5,7 +5,7 @@ use serde_json::{Deserializer, Value};
 use crate::llm::draft::{Draft, MAX_CALLS};
 use crate::llm::http::Wire;
 use crate::llm::sse::Event;
-use crate::llm::{Completion, LlmError, Request, Stop};
+use crate::llm::{Completion, LlmError, Stop};
 
 /// The last event of most streams.
 const DONE: &str = "[DONE]";
@@ -47,12 +47,12 @@ impl<'a> Stream<'a> {
     }
 
     /// The completion, after the end of the body or the end mark.
-    pub fn finish(self, request: &Request) -> Result<Completion, LlmError> {
+    pub fn finish(self) -> Result<Completion, LlmError> {
         let ended = self.draft.stop.is_some() || self.done && !self.draft.is_empty();
         if !ended {
             return Err(self.wire.broken("its answer ended before it was complete"));
         }
-        self.draft.finish(request, &self.wire.name).map_err(|reason| self.wire.broken(reason))
+        self.draft.finish(&self.wire.name).map_err(|reason| self.wire.broken(reason))
     }
 
     fn chunk(&mut self, chunk: &Value) -> Result<bool, LlmError> {
