@@ -442,13 +442,13 @@ fn work_waits_once_and_is_given_up_in_the_end() {
         store.write_blocking(claim).unwrap()
     };
     assert_eq!(claim(50, Some("t")), None);
-    let due = [claim(50, None).unwrap(), claim(50, Some("s")).unwrap()];
+    let due = [claim(50, None).unwrap(), claim(51, Some("s")).unwrap()];
     assert_eq!(due.clone().map(|due| due.kind), [DueKind::Memory, DueKind::Title]);
     assert_eq!(due[0].run.as_ref(), Some(&run));
     // What somebody has taken is nobody else's, until it was theirs for too long.
-    assert_eq!(claim(50, None), None);
+    assert_eq!(claim(51, None), None);
     assert_eq!(claim(149, Some("s")), None);
-    assert_eq!([claim(150, Some("s")).unwrap(), claim(150, Some("s")).unwrap()], due);
+    assert_eq!([claim(151, Some("s")).unwrap(), claim(151, Some("s")).unwrap()], due);
     let (memory, title) = (due[0].id, due[1].id);
     store.write_blocking(move |tx| tx.put_off_work(title, 160)).unwrap();
     assert_eq!(claim(160, Some("s")).map(|due| (due.id, due.attempts)), Some((title, 0)));
