@@ -8,8 +8,10 @@
 //! that was cut off can be told from its log, and taken up again ([`Drive::resume`]).
 
 mod action;
+mod arrival;
 mod background;
 mod cancel;
+mod credential;
 mod log;
 mod models;
 mod perform;
@@ -102,7 +104,7 @@ impl Drive {
         // Before anything is stored: a prompt that cannot be used is the administrator's to mend.
         crate::node::role::check_prompts(&self.home)?;
         let mut secrets = self.with_session(session, secrets).await?;
-        let (message, found) = found::extract(message);
+        let (message, found) = found::extract(message, &secrets);
         self.vault.save(&self.store, session, &found, now_ms()).await?;
         for (name, value) in found {
             secrets.add_session(name, value);
@@ -147,7 +149,7 @@ impl Drive {
             return Err(DriveError::NotResumable(format!("it was cut off {MAX_RESUMES} times before")));
         }
         if let Some(event) = run.interrupt()? {
-            log.append(&event, &run, &secrets, Vec::new()).await?;
+            log.append(&event, &run, &secrets, Vec::new(), Vec::new()).await?;
             listener.event(log.seq, &event, &run);
         }
         let earlier = self.earlier(&session, Some(id)).await?;
@@ -211,7 +213,12 @@ impl Drive {
                 }
             };
             let event = run.accept(result)?;
-            log.append(&event, &run, &at_work.secrets, at_work.take_asked()).await?;
+            let taken = std::mem::take(&mut at_work.taking);
+            log.append(&event, &run, &at_work.secrets, at_work.take_asked(), taken).await?;
+            if event.continues {
+                // What was said so far in this turn is what the next message refers to.
+                at_work.earlier = self.earlier(&log.session, Some(&log.id)).await?;
+            }
             listener.event(log.seq, &event, &run);
         }
         let outcome = run.outcome().cloned().expect("a run that has ended has an outcome");
@@ -250,10 +257,12 @@ impl Drive {
         });
         let (messages, summary, facts) = read.await?;
         let own = |message: &Message| run.is_some() && message.run == run;
+        // Of the run itself, what it has answered already.
+        let answered = messages.iter().filter(|m| own(m) && m.role == MessageRole::Assistant).map(|m| m.id).max();
         let open =
             |message: Message| self.vault.open_text(SEALED_RUN, &message.text).map(|text| chat(message.role, &text));
-        let messages: Result<Vec<_>, _> = messages.into_iter().filter(|m| !own(m)).map(open).collect();
-        let messages = messages?;
+        let earlier = messages.into_iter().filter(|m| !own(m) || Some(m.id) <= answered);
+        let messages = earlier.map(open).collect::<Result<Vec<_>, _>>()?;
         let kept = messages.len().saturating_sub(window as usize);
         Ok(Earlier { messages: messages[kept..].to_vec(), summary, facts })
     }

@@ -46,7 +46,7 @@ impl AtWork<'_> {
                 // Redacted here and not only in the log: what is replayed must be what was done.
                 StepResult::Acted { text, mut calls, call } => {
                     for wanted in &mut calls {
-                        wanted.args = self.secrets.redact(&wanted.args);
+                        wanted.args = self.secrets.redact_json_text(&wanted.args);
                     }
                     StepResult::Acted { text: self.secrets.redact(&text), calls, call }
                 }

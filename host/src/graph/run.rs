@@ -77,6 +77,8 @@ pub struct Run {
     /// Categories that tags add to those of the router.
     tagged: Vec<String>,
     routing: Option<Routing>,
+    /// Whether an earlier message of the turn was worth remembering.
+    durable: bool,
     current: Current,
     /// Every task that ended, over all plans. A task's index is its place here.
     records: Vec<Record>,
@@ -233,6 +235,7 @@ impl Run {
             pill: None,
             tagged: Vec::new(),
             routing: None,
+            durable: false,
             current: Current::default(),
             records: Vec::new(),
             dropped: Vec::new(),
@@ -273,6 +276,11 @@ impl Run {
     /// The message of this cycle, as it was admitted.
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// Whether something was said in this turn that is worth remembering.
+    pub fn durable(&self) -> bool {
+        self.durable || self.routing.as_ref().is_some_and(|routing| routing.durable)
     }
 
     /// What retrieval decided about the message; `None` before that.
