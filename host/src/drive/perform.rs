@@ -70,7 +70,7 @@ impl<'a> AtWork<'a> {
         step: Step,
         listener: &mut dyn Listener,
     ) -> Result<StepResult, DriveError> {
-        Ok(match step {
+        let result = match step {
             Step::Admit { texts } => self.admit(&texts).await?,
             Step::Retrieve { message } => self.retrieve(&message).await?,
             Step::Route { message } => self.route(run, &message).await?,
@@ -90,7 +90,19 @@ impl<'a> AtWork<'a> {
                 StepResult::Finished { reply: output::reply(&outcome), arrived: self.arrived().await? }
             }
             Step::Ended => unreachable!("the loop ends before"),
-        })
+        };
+        self.without_secrets(result)
+    }
+
+    /// What a model says goes into prompts, to the terminal and into the log, and what is replayed must be what was done.
+    /// So it is cleaned before anything is made of it; a report was cleaned already and keeps its task as it was planned.
+    fn without_secrets(&self, result: StepResult) -> Result<StepResult, DriveError> {
+        if matches!(result, StepResult::Executed { .. }) {
+            return Ok(result);
+        }
+        let said = serde_json::to_string(&result)?;
+        let clean = self.secrets.redact(&said);
+        Ok(if clean == said { result } else { serde_json::from_str(&clean)? })
     }
 
     /// Gatekeeper, tags and pill.
@@ -350,7 +362,7 @@ impl<'a> AtWork<'a> {
         boundary: &str,
     ) -> Result<Result<Request, LimitReached>, DriveError> {
         let settings = self.drive.models.settings(request.role);
-        let mut request = self.clean(request)?;
+        let mut request = clean(&self.secrets, request)?;
         request.max_tokens = request.max_tokens.min(settings.max_output_tokens);
         let mut request = node::fit(request, boundary, settings.context_budget);
         if let Some(limit) = self.over_limit().await? {
@@ -399,24 +411,6 @@ impl<'a> AtWork<'a> {
         Ok(over.map(|(name, max, _)| LimitReached::new(name, max)))
     }
 
-    /// A request without any secret that is known by now.
-    fn clean(&self, request: Request) -> Result<Request, DriveError> {
-        let pieces = serde_json::from_str(&self.secrets.redact(&serde_json::to_string(&request.pieces)?))?;
-        let clean = |text: String| self.secrets.redact(&text);
-        let turns = request.turns.into_iter().map(|turn| match turn {
-            Turn::Assistant { text, mut calls } => {
-                for call in &mut calls {
-                    call.args = clean(std::mem::take(&mut call.args));
-                }
-                Turn::Assistant { text: clean(text), calls }
-            }
-            Turn::Tool { id, name, text } => Turn::Tool { id, name, text: clean(text) },
-            Turn::Note(text) => Turn::Note(clean(text)),
-        });
-        let turns = turns.collect();
-        Ok(Request { user: self.secrets.redact(&request.user), pieces, turns, ..request })
-    }
-
     pub fn at(&self) -> At {
         At { session: self.session.clone(), run: Some(self.run.clone()), subagent: false }
     }
@@ -424,6 +418,24 @@ impl<'a> AtWork<'a> {
     fn files(&self) -> Result<Vec<FileCard>, DriveError> {
         Ok(files::cards(&self.drive.home.open_work(&self.session)?))
     }
+}
+
+/// A request without any secret that is known by now.
+pub(super) fn clean(secrets: &Secrets, request: Request) -> Result<Request, DriveError> {
+    let pieces = serde_json::from_str(&secrets.redact(&serde_json::to_string(&request.pieces)?))?;
+    let clean = |text: String| secrets.redact(&text);
+    let turns = request.turns.into_iter().map(|turn| match turn {
+        Turn::Assistant { text, mut calls } => {
+            for call in &mut calls {
+                call.args = clean(std::mem::take(&mut call.args));
+            }
+            Turn::Assistant { text: clean(text), calls }
+        }
+        Turn::Tool { id, name, text } => Turn::Tool { id, name, text: clean(text) },
+        Turn::Note(text) => Turn::Note(clean(text)),
+    });
+    let turns = turns.collect();
+    Ok(Request { user: secrets.redact(&request.user), pieces, turns, ..request })
 }
 
 /// A prompt as a person reads it in a trace.
