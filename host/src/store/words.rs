@@ -15,7 +15,7 @@ const MAX_WORD: usize = 40;
 
 /// Rows that a word stands in before it counts as common in its index. To rank a row takes about a microsecond, and a word of
 /// so many rows says little about each, so a large index would be slow for nothing.
-const COMMON: u32 = 1_000;
+const MANY: u32 = 1_000;
 
 /// Words of three letters and more that say nothing about what a text is about. With one of them every row would match, and a
 /// short row that has it would seem to fit better than a long one that is meant.
@@ -81,7 +81,7 @@ impl Words {
         for word in &self.0 {
             match rows_with(conn, index, &word.phrase())? {
                 0 => return Ok(None),
-                COMMON.. => order = NEWEST,
+                MANY.. => order = NEWEST,
                 _ => {}
             }
         }
@@ -92,7 +92,7 @@ impl Words {
     pub fn any_in(&self, conn: &Connection, index: &str) -> rusqlite::Result<Asked> {
         let mut rare = Vec::new();
         for term in self.telling() {
-            if (1..COMMON).contains(&rows_with(conn, index, &term)?) {
+            if (1..MANY).contains(&rows_with(conn, index, &term)?) {
                 rare.push(term);
             }
         }
@@ -115,9 +115,9 @@ pub(crate) struct Asked {
 const BEST: &str = "w.rank";
 const NEWEST: &str = "w.rowid DESC";
 
-/// How many rows match, counted up to [`COMMON`].
+/// How many rows match, counted up to [`MANY`].
 fn rows_with(conn: &Connection, index: &str, query: &str) -> rusqlite::Result<u32> {
-    let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH ?1 LIMIT {COMMON})");
+    let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH ?1 LIMIT {MANY})");
     conn.prepare_cached(&sql)?.query_row([query], |row| row.get(0))
 }
 

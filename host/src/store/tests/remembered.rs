@@ -178,7 +178,7 @@ fn chunks_are_kept_once_and_found_by_words() {
 
 /// A word of very many chunks does not hide those with a rare one, and where all words are like that, the newest count.
 #[test]
-fn common_words_do_not_rank() {
+fn words_of_many_chunks_do_not_rank() {
     let house = House::new();
     let store = house.open();
     let many = |tx: &Tx<'_>| {
