@@ -311,7 +311,8 @@ async fn contexts() {
 /// A count with a comma before every three digits.
 fn grouped(count: u32) -> String {
     let digits = count.to_string();
-    let commas = |(at, digit): (usize, char)| [(at > 0 && (digits.len() - at).is_multiple_of(3)).then_some(','), Some(digit)];
+    let commas =
+        |(at, digit): (usize, char)| [(at > 0 && (digits.len() - at).is_multiple_of(3)).then_some(','), Some(digit)];
     digits.chars().enumerate().flat_map(commas).flatten().collect()
 }
 
