@@ -11,6 +11,7 @@ mod action;
 mod arrival;
 mod background;
 mod cancel;
+mod clean;
 mod credential;
 mod log;
 mod models;

@@ -15,6 +15,7 @@ mod http;
 mod install;
 mod lab;
 mod manifest;
+mod markers;
 mod model_server;
 mod models;
 mod modes;

@@ -1,11 +1,13 @@
 //! What is done after the reply: titles, summaries, facts and memory (seed 003, "Non-Blocking Exit"). Nobody waits for it,
 //! and what fails is tried again later.
 
+use super::clean::clean;
 use super::{Drive, DriveError, SEALED_RUN, boundary, chat};
 use crate::clock::now_ms;
 use crate::llm::{Priority, Request, Role};
 use crate::memory;
 use crate::node::{self, summarizer, titler};
+use crate::secret::Secrets;
 use crate::store::{Due, DueKind, MAX_ATTEMPTS, MessageRole, NewFact, UsageLine};
 
 /// Pieces of work that one call takes up; what is left is done by the next.
@@ -156,6 +158,8 @@ impl Drive {
             Ok((message, reply.map(|reply| reply.text).unwrap_or_default()))
         });
         let (message, reply) = read.await?;
+        let secrets = self.with_session(&work.session, Secrets::default()).await?;
+        let (message, reply) = (secrets.redact(&message), secrets.redact(&reply));
         memory::ingest_turn(&self.store, &work.session, &message, &reply, now_ms()).await?;
         Ok(())
     }
@@ -164,10 +168,12 @@ impl Drive {
         Ok(chat(role, &self.vault.open_text(SEALED_RUN, text)?))
     }
 
-    /// A call that nobody waits for, accounted to its session.
+    /// A call that nobody waits for, accounted to its session. What was said before it was known to be a secret stands in
+    /// clear in the messages, and goes no further.
     async fn ask(&self, work: &Due, request: Request, boundary: &str) -> Result<String, DriveError> {
         let settings = self.models.settings(request.role);
-        let request = Request { priority: Priority::Background, ..request };
+        let secrets = self.with_session(&work.session, Secrets::default()).await?;
+        let request = clean(&secrets, Request { priority: Priority::Background, ..request }, boundary)?;
         let request = node::fit(request, boundary, settings.context_budget);
         let completion = self.models.of(request.role).complete(&request, &mut |_: &str| {}).await;
         let completion = completion.map_err(|error| DriveError::Background(error.to_string()))?;
@@ -179,6 +185,6 @@ impl Drive {
         };
         let (session, run) = (work.session.clone(), work.run.clone());
         self.store.write(move |tx| tx.add_usage(&session, run.as_ref(), &line)).await?;
-        Ok(completion.text)
+        Ok(secrets.redact(&completion.text))
     }
 }

@@ -13,6 +13,7 @@ use crate::graph::run::Run;
 use crate::graph::step::{PillUse, PlanAsk, ReasonAsk, ReviewAsk, Step, StepResult};
 use crate::graph::tags::Tags;
 use crate::home::SessionName;
+use super::clean::clean;
 use crate::llm::prompt::{FileCard, Pieces};
 use crate::llm::{Completion, LlmError, Model, Request, Role, Turn};
 use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, worker};
@@ -72,7 +73,7 @@ impl<'a> AtWork<'a> {
         step: Step,
         listener: &mut dyn Listener,
     ) -> Result<StepResult, DriveError> {
-        Ok(match step {
+        let result = match step {
             Step::Admit { texts } => self.admit(&texts).await?,
             Step::Retrieve { message } => self.retrieve(&message).await?,
             Step::Route { message } => self.route(run, &message).await?,
@@ -92,7 +93,17 @@ impl<'a> AtWork<'a> {
                 StepResult::Finished { reply: output::reply(&outcome), arrived: self.arrived().await? }
             }
             Step::Ended => unreachable!("the loop ends before"),
-        })
+        };
+        self.without_secrets(result)
+    }
+
+    /// What a model says goes into prompts, to the terminal and into the log, and what is replayed must be what was done.
+    /// So it is cleaned before anything is made of it; a report was cleaned already and keeps its task as it was planned.
+    fn without_secrets(&self, result: StepResult) -> Result<StepResult, DriveError> {
+        if matches!(result, StepResult::Executed { .. }) {
+            return Ok(result);
+        }
+        Ok(self.secrets.redact_document(&result)?)
     }
 
     /// Gatekeeper, tags and pill.
@@ -331,7 +342,7 @@ impl<'a> AtWork<'a> {
         boundary: &str,
     ) -> Result<Result<Request, LimitReached>, DriveError> {
         let settings = self.drive.models.settings(by);
-        let mut request = self.clean(request, boundary)?;
+        let mut request = clean(&self.secrets, request, boundary)?;
         request.max_tokens = request.max_tokens.min(settings.max_output_tokens);
         let mut request = node::fit(request, boundary, settings.context_budget);
         if let Some(limit) = self.over_limit().await? {
@@ -380,26 +391,6 @@ impl<'a> AtWork<'a> {
         Ok(over.map(|(name, max, _)| LimitReached::new(name, max)))
     }
 
-    /// A request without any secret that is known by now.
-    fn clean(&self, request: Request, boundary: &str) -> Result<Request, DriveError> {
-        let pieces = self.secrets.redact_document(&request.pieces)?;
-        let clean = |text: String| self.secrets.redact(&text);
-        let turns = request.turns.into_iter().map(|turn| match turn {
-            Turn::Assistant { text, mut calls } => {
-                for call in &mut calls {
-                    call.args = self.secrets.redact_json_text(&call.args);
-                }
-                Turn::Assistant { text: clean(text), calls }
-            }
-            Turn::Tool { id, name, text } => Turn::Tool { id, name, text: clean(text) },
-            Turn::Note(text) => Turn::Note(clean(text)),
-        });
-        let turns = turns.collect();
-        // Not the text as it was: a cut through a secret would have left half of it.
-        let user = crate::context::render(&pieces, boundary, usize::MAX);
-        Ok(Request { user, pieces, turns, ..request })
-    }
-
     pub fn at(&self) -> At {
         At { session: self.session.clone(), run: Some(self.run.clone()), subagent: false }
     }
@@ -408,7 +399,6 @@ impl<'a> AtWork<'a> {
         Ok(files::cards(&self.drive.home.open_work(&self.session)?))
     }
 }
-
 /// A prompt as a person reads it in a trace.
 fn as_text(request: &Request) -> String {
     let mut text = format!("[system]\n{}\n[user]\n{}", request.system.trim(), request.user.trim());

@@ -127,6 +127,10 @@ fn secrets_go_beside_the_result() {
     assert!(!serde_json::to_string(&planning.result).unwrap().contains("ghp_abc123"));
     assert!(serde_json::to_string(&planning.result).unwrap().contains(r#""secrets":["token"]"#));
     assert_eq!(planning.secrets.into_iter().next(), Some(("token".to_owned(), "ghp_abc123".to_owned())));
+    // A plan that is refused may have been right about them, and the next one need not name them again.
+    let planning = planner::read(&completion(&text.replace("\"msg\"", "\"mail\"")), &OneSkill, &Limits::default());
+    assert!(matches!(planning.result, StepResult::Unplanned { .. }));
+    assert_eq!(planning.secrets.names(), ["token"]);
 }
 
 /// What follows "Example." in the prompt of `role`: its last paragraph is the answer, except for the planner's.
