@@ -15,12 +15,13 @@ mod replay;
 mod routing;
 
 use super::*;
-use crate::graph::plan::Plan;
+use crate::graph::lane::Entry;
 use crate::graph::limits::LimitReached;
+use crate::graph::plan::Plan;
 use crate::graph::reflection::Status as ToolStatus;
 use crate::graph::report::{FileNote, TaskError};
 use crate::graph::route::Effort;
-use crate::graph::step::{Call, RoutedBy};
+use crate::graph::step::{Call, RoutedBy, Step};
 use serde_json::{Value, json};
 
 fn task(value: Value) -> Task {

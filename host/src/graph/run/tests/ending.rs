@@ -59,8 +59,22 @@ fn everywhere_is_everywhere() {
     assert_eq!(
         names,
         [
-            "admit", "retrieve", "route", "plan", "reason", "start", "execute", "act", "compress", "start_calls",
-            "call", "assess", "review", "converse", "tell", "finish"
+            "admit",
+            "retrieve",
+            "route",
+            "plan",
+            "reason",
+            "start",
+            "execute",
+            "act",
+            "compress",
+            "start_calls",
+            "call",
+            "assess",
+            "review",
+            "converse",
+            "tell",
+            "finish"
         ]
     );
 }
@@ -107,8 +121,7 @@ fn what_was_said_before_the_end_is_in_the_reply() {
 
 #[test]
 fn every_step_that_calls_a_model_can_be_stopped() {
-    const CALLS: [&str; 9] =
-        ["route", "plan", "reason", "act", "compress", "assess", "review", "converse", "execute"];
+    const CALLS: [&str; 9] = ["route", "plan", "reason", "act", "compress", "assess", "review", "converse", "execute"];
     for mut live in everywhere() {
         let (at, node) = (live.next(), live.run.node());
         if !CALLS.contains(&at) {

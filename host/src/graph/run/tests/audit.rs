@@ -1,0 +1,2 @@
+use super::*;
+pub(super) fn audit(_: &RunSpec, _: &[Event]) {}
