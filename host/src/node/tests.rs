@@ -48,7 +48,7 @@ async fn a_message_becomes_a_reply() {
         expect_contains = "tasks[0]: the last task must be a msg with notify: true"
         reply = '''<FINAL_PRD>{"goal": "a chart", "tasks": [
             {"type": "skill", "skill": "chart", "args": {"file": "sea.csv"}, "expect": "two lines", "review": true},
-            {"type": "act", "detail": "find the deepest place"},
+            {"type": "act", "detail": "find the deepest place", "expect": "a number"},
             {"type": "msg", "detail": "tell where it is", "notify": true}]}</FINAL_PRD>'''
         [[call]]
         role = "reviewer"
