@@ -80,6 +80,8 @@ pub struct Run {
     current: Current,
     /// Every task that ended, over all plans. A task's index is its place here.
     records: Vec<Record>,
+    /// How many of them ended before this cycle began.
+    earlier: usize,
     /// Tasks that were planned and never ran.
     dropped: Vec<(u32, Task)>,
     /// Plans that were given up in this cycle.
@@ -235,6 +237,7 @@ impl Run {
             routing: None,
             current: Current::default(),
             records: Vec::new(),
+            earlier: 0,
             dropped: Vec::new(),
             history: Vec::new(),
             notices: VecDeque::new(),

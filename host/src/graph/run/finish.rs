@@ -90,6 +90,7 @@ impl Run {
         if goes_on && self.cycles < max {
             self.cycles += 1;
             event.continues = true;
+            self.earlier = self.records.len();
             self.current = Current::default();
             (self.said, self.history, self.routing) = (Vec::new(), Vec::new(), None);
             return self.go(event, Why::CycleIncomplete, State::Admitting { texts: arrived });
