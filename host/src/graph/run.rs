@@ -322,7 +322,9 @@ impl Run {
         self.usage += result.usage();
         let mut event = Event { result, moves: Vec::new(), limits: Vec::new(), say: None, continues: false };
         self.apply(&mut event)?;
-        let goes_on = !matches!(self.node(), Node::Input | Node::Output | Node::End);
+        // Conversation is a call of the output node's.
+        let conversing = matches!(self.state, State::Conversing);
+        let goes_on = conversing || !matches!(self.node(), Node::Input | Node::Output | Node::End);
         // What has started is seen to its end; it costs no tokens.
         let started = matches!(self.state, State::Acting { .. } | State::Looping { stage: Stage::Calling { .. }, .. });
         if goes_on

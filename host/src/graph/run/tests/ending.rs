@@ -220,6 +220,15 @@ fn a_run_without_tokens_ends_at_once_and_does_not_cycle() {
 }
 
 #[test]
+fn small_talk_costs_nothing_once_nothing_is_left() {
+    let mut live = Live::at_router(Limits { max_tokens_per_run: 100, ..Limits::default() });
+    let StepResult::Routed { routing, by, secrets, trouble, .. } = routed(Effort::Low) else { panic!() };
+    let event = live.feed(StepResult::Routed { routing, by, secrets, trouble, call: Some(paid(100)) });
+    assert_eq!((whys(&event), limit_names(&event)), (vec![Why::Low], vec!["max_tokens_per_run"]));
+    assert!(matches!(live.finish().ending, Ending::LimitHit(_)));
+}
+
+#[test]
 fn nobody_is_told_of_a_way_that_is_not_taken() {
     let limits = Limits { max_tokens_per_run: 100, max_parse_retries: 0, ..Limits::default() };
     // The plan's own words are not used any more.
