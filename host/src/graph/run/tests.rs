@@ -6,6 +6,7 @@ mod board;
 mod briefs;
 mod critic;
 mod cycles;
+mod dice;
 mod edges;
 mod ending;
 mod fits;
