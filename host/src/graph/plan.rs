@@ -375,7 +375,7 @@ pub(crate) mod tests {
             "tasks[1].skill: there is no skill \"chrt\"; near: chart",
             "tasks[2].skill: a skill task names its skill",
             "tasks[3].detail: missing",
-            "tasks[4].type: act tasks are not available yet",
+            "tasks[4].expect: missing; an act task says what it is to lead to",
             "tasks[5].type: there is no type \"dance\"",
             "tasks[6].type: missing",
             "tasks[7].colour: unknown field",

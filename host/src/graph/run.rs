@@ -82,6 +82,8 @@ pub struct Run {
     current: Current,
     /// Every task that ended, over all plans. A task's index is its place here.
     records: Vec<Record>,
+    /// How many of them ended before this cycle began.
+    earlier: usize,
     /// Tasks that were planned and never ran.
     dropped: Vec<(u32, Task)>,
     /// Plans that were given up in this cycle.
@@ -103,6 +105,7 @@ pub struct Run {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "at", rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "a run has one state, and never a list of them")]
 enum State {
     Admitting {
         texts: Vec<String>,
@@ -238,6 +241,7 @@ impl Run {
             durable: false,
             current: Current::default(),
             records: Vec::new(),
+            earlier: 0,
             dropped: Vec::new(),
             history: Vec::new(),
             notices: VecDeque::new(),
@@ -327,7 +331,9 @@ impl Run {
         self.usage += result.usage();
         let mut event = Event { result, moves: Vec::new(), limits: Vec::new(), say: None, continues: false };
         self.apply(&mut event)?;
-        let goes_on = !matches!(self.node(), Node::Input | Node::Output | Node::End);
+        // Conversation is a call of the output node's.
+        let conversing = matches!(self.state, State::Conversing);
+        let goes_on = conversing || !matches!(self.node(), Node::Input | Node::Output | Node::End);
         // What has started is seen to its end; it costs no tokens.
         let started = matches!(self.state, State::Acting { .. } | State::Looping { stage: Stage::Calling { .. }, .. });
         if goes_on

@@ -28,6 +28,10 @@ impl Run {
     /// Ends the run at a limit, wherever it is.
     pub(super) fn stop(&mut self, event: &mut Event, limit: LimitReached) -> Result<(), IllegalResult> {
         event.limits.push(limit.clone());
+        if matches!(self.state, State::Reasoning { brief: Some(_), .. }) {
+            // That the plan's own words will be used is not true any more.
+            self.notices.clear();
+        }
         self.close_task(TaskStatus::Failed, &format!("the limit {} was reached", limit.limit));
         self.drop_waiting();
         self.leave(event, Why::LimitReached, Ending::LimitHit(limit))
@@ -91,6 +95,7 @@ impl Run {
             self.cycles += 1;
             event.continues = true;
             self.durable |= self.routing.as_ref().is_some_and(|routing| routing.durable);
+            self.earlier = self.records.len();
             self.current = Current::default();
             (self.said, self.history, self.routing) = (Vec::new(), Vec::new(), None);
             return self.go(event, Why::CycleIncomplete, State::Admitting { texts: arrived });
