@@ -13,6 +13,7 @@ mod cancel;
 mod log;
 mod models;
 mod perform;
+mod said;
 mod voice;
 
 pub use self::cancel::Cancel;
@@ -250,12 +251,9 @@ impl Drive {
         });
         let (messages, summary, facts) = read.await?;
         let own = |message: &Message| run.is_some() && message.run == run;
-        let open =
-            |message: Message| self.vault.open_text(SEALED_RUN, &message.text).map(|text| chat(message.role, &text));
-        let messages: Result<Vec<_>, _> = messages.into_iter().filter(|m| !own(m)).map(open).collect();
-        let messages = messages?;
-        let kept = messages.len().saturating_sub(window as usize);
-        Ok(Earlier { messages: messages[kept..].to_vec(), summary, facts })
+        let mut messages: Vec<_> = messages.into_iter().filter(|message| !own(message)).collect();
+        let messages = messages.split_off(messages.len().saturating_sub(window as usize));
+        Ok(Earlier { messages: self.said(messages).await?, summary, facts })
     }
 
     fn policy(&self) -> Policy {

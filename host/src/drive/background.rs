@@ -1,7 +1,7 @@
 //! What is done after the reply: titles, summaries, facts and memory (seed 003, "Non-Blocking Exit"). Nobody waits for it,
 //! and what fails is tried again later.
 
-use super::{Drive, DriveError, SEALED_RUN, boundary, chat};
+use super::{Drive, DriveError, boundary};
 use crate::clock::now_ms;
 use crate::llm::{Priority, Request, Role};
 use crate::memory;
@@ -65,8 +65,7 @@ impl Drive {
         if title.is_some() || exchange.is_empty() {
             return Ok(());
         }
-        let exchange = exchange.into_iter().map(|message| self.read(message.role, &message.text));
-        let exchange = exchange.collect::<Result<Vec<_>, _>>()?;
+        let exchange = self.said(exchange).await?;
         let boundary = boundary();
         let request = titler::request(&self.system_prompt(Role::Titler)?, exchange, &boundary);
         let Some(title) = titler::read(&self.ask(work, request, &boundary).await?) else {
@@ -98,8 +97,7 @@ impl Drive {
         let fit = fit.count().max(1);
         messages.truncate(fit);
         let to = messages.last().map_or(0, |message| message.id);
-        let messages = messages.into_iter().map(|message| self.read(message.role, &message.text));
-        let messages = messages.collect::<Result<Vec<_>, _>>()?;
+        let messages = self.said(messages).await?;
         let boundary = boundary();
         let system = self.system_prompt(Role::Summarizer)?;
         let request = summarizer::messages(&system, old.map(|old| old.text), messages, &boundary);
@@ -158,10 +156,6 @@ impl Drive {
         let (message, reply) = read.await?;
         memory::ingest_turn(&self.store, &work.session, &message, &reply, now_ms()).await?;
         Ok(())
-    }
-
-    fn read(&self, role: MessageRole, text: &str) -> Result<crate::llm::prompt::ChatMessage, DriveError> {
-        Ok(chat(role, &self.vault.open_text(SEALED_RUN, text)?))
     }
 
     /// A call that nobody waits for, accounted to its session.
