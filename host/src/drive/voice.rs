@@ -39,6 +39,8 @@ pub enum Thought {
     Briefing {
         task: String,
     },
+    /// About what to call next.
+    Thinking,
     /// A task, or the tools of a round.
     Working {
         what: Vec<String>,
@@ -58,6 +60,7 @@ impl Thought {
             Self::Routing => "routing",
             Self::Planning { .. } => "planning",
             Self::Briefing { .. } => "briefing",
+            Self::Thinking => "thinking",
             Self::Working { .. } => "working",
             Self::Compressing => "compressing",
             Self::Reviewing { .. } => "reviewing",
@@ -73,6 +76,7 @@ impl Thought {
             Self::Planning { attempt: 1 } => "planning".to_owned(),
             Self::Planning { attempt } => format!("planning, attempt {attempt}"),
             Self::Briefing { task } => format!("preparing {task}"),
+            Self::Thinking => "deciding what to do next".to_owned(),
             Self::Working { what } => what.join(", "),
             Self::Compressing => "condensing what was found so far".to_owned(),
             Self::Reviewing { task } => format!("reviewing {task}"),
@@ -95,7 +99,8 @@ pub(super) fn think(step: &Step, listener: &mut dyn Listener) {
         Step::Call { calls } => Thought::Working { what: calls.iter().map(|call| call.name.clone()).collect() },
         Step::Compress(_) => Thought::Compressing,
         Step::Review(ask) => Thought::Reviewing { task: ask.report.task.label() },
-        Step::Act(_) | Step::Assess(_) | Step::Converse { .. } => Thought::Synthesizing,
+        Step::Act(_) => Thought::Thinking,
+        Step::Assess(_) | Step::Converse { .. } => Thought::Synthesizing,
         _ => return,
     };
     listener.thought(&thought);
