@@ -31,8 +31,8 @@ impl Drive {
         let events = self.store.read(move |view| view.events(&run)).await?;
         let mut keys = Vec::new();
         for event in events.iter().filter(|event| event.kind == "admitted") {
-            let body = self.vault.open_text(SEALED_RUN, &event.body)?;
-            if let Ok(Event { result: StepResult::Admitted { archived: Some(key), .. }, .. }) = serde_json::from_str(&body) {
+            let event: Event = serde_json::from_str(&self.vault.open_text(SEALED_RUN, &event.body)?)?;
+            if let StepResult::Admitted { archived: Some(key), .. } = event.result {
                 keys.push(key);
             }
         }

@@ -232,6 +232,12 @@ mod tests {
     }
 
     #[test]
+    fn a_long_value_does_not_hide_the_rule() {
+        let violations = schema().check(&json!({ "query": "x".repeat(1_000) })).unwrap_err();
+        assert_eq!(violations[0].to_string(), "query: this value is longer than 5 characters");
+    }
+
+    #[test]
     fn words_are_read_as_the_schema_says() {
         let words = [("query", "12"), ("max_results", "7"), ("tags", "a, b"), ("other", "{\"x\":1}")];
         let words = words.map(|(k, v)| (k.to_owned(), v.to_owned()));
