@@ -101,6 +101,7 @@ pub struct Run {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "at", rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "a run has one state, which stays where it is")]
 enum State {
     Admitting {
         texts: Vec<String>,
