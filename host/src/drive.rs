@@ -16,6 +16,7 @@ mod credential;
 mod log;
 mod models;
 mod perform;
+mod said;
 mod voice;
 
 pub use self::cancel::Cancel;
@@ -260,12 +261,9 @@ impl Drive {
         let own = |message: &Message| run.is_some() && message.run == run;
         // Of the run itself, what it has answered already.
         let answered = messages.iter().filter(|m| own(m) && m.role == MessageRole::Assistant).map(|m| m.id).max();
-        let open =
-            |message: Message| self.vault.open_text(SEALED_RUN, &message.text).map(|text| chat(message.role, &text));
-        let earlier = messages.into_iter().filter(|m| !own(m) || Some(m.id) <= answered);
-        let messages = earlier.map(open).collect::<Result<Vec<_>, _>>()?;
-        let kept = messages.len().saturating_sub(window as usize);
-        Ok(Earlier { messages: messages[kept..].to_vec(), summary, facts })
+        let mut messages: Vec<_> = messages.into_iter().filter(|m| !own(m) || Some(m.id) <= answered).collect();
+        let messages = messages.split_off(messages.len().saturating_sub(window as usize));
+        Ok(Earlier { messages: self.said(messages).await?, summary, facts })
     }
 
     fn policy(&self) -> Policy {

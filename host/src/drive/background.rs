@@ -2,7 +2,7 @@
 //! and what fails is tried again later.
 
 use super::clean::clean;
-use super::{Drive, DriveError, SEALED_RUN, boundary, chat};
+use super::{Drive, DriveError, boundary};
 use crate::clock::now_ms;
 use crate::llm::{Priority, Request, Role};
 use crate::memory;
@@ -67,8 +67,7 @@ impl Drive {
         if title.is_some() || exchange.is_empty() {
             return Ok(());
         }
-        let exchange = exchange.into_iter().map(|message| self.read(message.role, &message.text));
-        let exchange = exchange.collect::<Result<Vec<_>, _>>()?;
+        let exchange = self.said(exchange).await?;
         let boundary = boundary();
         let request = titler::request(&self.system_prompt(Role::Titler)?, exchange, &boundary);
         let Some(title) = titler::read(&self.ask(work, request, &boundary).await?) else {
@@ -100,8 +99,7 @@ impl Drive {
         let fit = fit.count().max(1);
         messages.truncate(fit);
         let to = messages.last().map_or(0, |message| message.id);
-        let messages = messages.into_iter().map(|message| self.read(message.role, &message.text));
-        let messages = messages.collect::<Result<Vec<_>, _>>()?;
+        let messages = self.said(messages).await?;
         let boundary = boundary();
         let system = self.system_prompt(Role::Summarizer)?;
         let request = summarizer::messages(&system, old.map(|old| old.text), messages, &boundary);
@@ -162,10 +160,6 @@ impl Drive {
         let (message, reply) = (secrets.redact(&message), secrets.redact(&reply));
         memory::ingest_turn(&self.store, &work.session, &message, &reply, now_ms()).await?;
         Ok(())
-    }
-
-    fn read(&self, role: MessageRole, text: &str) -> Result<crate::llm::prompt::ChatMessage, DriveError> {
-        Ok(chat(role, &self.vault.open_text(SEALED_RUN, text)?))
     }
 
     /// A call that nobody waits for, accounted to its session. What was said before it was known to be a secret stands in

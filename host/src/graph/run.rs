@@ -63,7 +63,7 @@ impl Default for Policy {
     }
 }
 
-/// Calls of one answer that are made. A model that wants more than this at once has lost its way.
+/// Calls of one answer that are made. A model that wants more than this at once has lost its way; it is told.
 pub const MAX_BATCH: usize = 16;
 
 /// The machine.
@@ -161,10 +161,15 @@ enum Stage {
     /// The calls are to be started.
     Ready {
         calls: Vec<ToolCall>,
+        /// How many the answer had beyond [`MAX_BATCH`].
+        #[serde(default)]
+        left_out: usize,
     },
     /// The calls have started.
     Calling {
         calls: Vec<ToolCall>,
+        #[serde(default)]
+        left_out: usize,
     },
 }
 
@@ -353,7 +358,7 @@ impl Run {
                 let report = Box::new(TaskReport::new(task.clone(), TaskStatus::Interrupted, INTERRUPTED));
                 StepResult::Executed { task: self.records.len(), report, call: None }
             }
-            State::Looping { stage: Stage::Calling { calls }, .. } => {
+            State::Looping { stage: Stage::Calling { calls, .. }, .. } => {
                 StepResult::Called { results: calls.iter().map(interrupted).collect() }
             }
             _ => return Ok(None),
