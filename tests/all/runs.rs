@@ -328,7 +328,7 @@ fn a_run_that_cannot_be_taken_up_again_stands_in_nobodys_way() {
         &home,
         "DELETE FROM events WHERE seq = 1 AND run = (SELECT max(num) FROM runs); UPDATE runs SET status = 'done', ended_ms = 1 WHERE num < 3",
     );
-    home.kiso(&["cancel", "last"]).ok();
+    home.kiso(&["cancel", "last"]).ok().prints(&["is given up"]);
     home.kiso(&["cancel", "last"]).exit(2).says(&["has ended already (failed)"]);
 }
 
