@@ -8,6 +8,7 @@ mod commands;
 mod config;
 mod crash;
 mod exec;
+mod faults;
 mod foreign;
 mod guests;
 mod house;
