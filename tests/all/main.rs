@@ -4,6 +4,7 @@ mod harness;
 
 mod bad_input;
 mod cache;
+mod cancel;
 mod commands;
 mod config;
 mod crash;
