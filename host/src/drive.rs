@@ -10,6 +10,7 @@
 mod action;
 mod background;
 mod cancel;
+mod caps;
 mod log;
 mod models;
 mod perform;

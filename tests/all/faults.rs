@@ -411,3 +411,28 @@ fn no_run_exceeds_its_tokens_by_the_servers_own_count() {
         assert_eq!(stored, i64::try_from(counted).unwrap(), "what is on record is what the server counted");
     }
 }
+
+/// What nobody waits for keeps to the caps as well.
+#[test]
+fn nothing_is_asked_in_the_background_beyond_a_cap() {
+    for limit in ["max_tokens_per_session", "max_tokens_per_day"] {
+        for (cap, asked) in [(30, 0), (31, 1)] {
+            let home = Home::new();
+            let routing =
+                json!({ "effort": "low", "categories": [], "tool_need": 0, "goal": "an answer", "durable": false });
+            let replies =
+                [("router", routing.to_string()), ("worker", REPLY.to_owned()), ("titler", "Numbers".to_owned())];
+            let replies = replies.map(|(role, text)| json!({ "role": role, "text": text }));
+            let server = ModelServer::start(serde_json::from_value(json!({ "reply": replies })).expect("a script"));
+            home.config(&format!(
+                "model = \"lab:m\"\n[providers.lab]\nkind = \"openai\"\nbase_url = \"{}\"\n\
+                 [limits]\n{limit} = {cap}\n[routing]\nfast_path = false\n",
+                server.base_url()
+            ));
+            let ran = run(&home, &["run", "What is a number?"]).expect("it ends");
+            ran.ok().prints(&[REPLY]);
+            let titler = server.requests().iter().filter(|seen| seen.role() == "titler").count();
+            assert_eq!(titler, asked, "{limit} = {cap}");
+        }
+    }
+}
