@@ -248,7 +248,9 @@ fn a_run_stops_wherever_it_is() {
 /// Stopped at any moment between the steps of a run of many: what was done is on record, and nothing else was done.
 #[test]
 fn a_run_stops_between_its_steps() {
-    let tasks: Vec<_> = (0..30).map(|n| exec(&format!("echo {n} >> effects"))).collect();
+    // The last one sees to it that the run does not end by itself, however late it is stopped.
+    let steps = (0..48).map(|n| format!("echo {n} >> effects"));
+    let tasks: Vec<_> = steps.chain(["while :; do :; done".to_owned()]).map(|line| exec(&line)).collect();
     for after in [1, 3, 7, 12] {
         let home = Home::new();
         let server = serve(&home, &[routing("high"), plan(&tasks), ("titler", json!({ "text": "Marks" }))], "");
