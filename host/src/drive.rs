@@ -11,6 +11,7 @@ mod action;
 mod arrival;
 mod background;
 mod cancel;
+mod caps;
 mod clean;
 mod credential;
 mod log;
@@ -126,7 +127,7 @@ impl Drive {
 
     /// Takes up a run that was cut off: replays its events and goes on where it was. What had started and may have taken
     /// effect is not done again but reported as interrupted. The caller holds the session's lock, so that nobody else
-    /// drives the run.
+    /// drives the run. A run that somebody asked to stop before it was cut off is ended as cancelled.
     pub async fn resume(
         &self,
         id: &RunId,
@@ -136,7 +137,8 @@ impl Drive {
     ) -> Result<(RunId, Outcome), DriveError> {
         crate::node::role::check_prompts(&self.home)?;
         let wanted = id.clone();
-        let row = self.store.read(move |view| view.run(&wanted)).await?;
+        let read = self.store.read(move |view| Ok((view.run(&wanted)?, view.cancel_requested(&wanted)?)));
+        let (row, asked) = read.await?;
         let row = row.ok_or_else(|| StoreError::NoRun { text: id.to_string() })?;
         if row.status != RunStatus::Running {
             return Err(DriveError::NotResumable(format!("it has ended ({})", row.status.as_str())));
@@ -146,9 +148,15 @@ impl Drive {
         let (mut log, spec, events) = Log::load(&self.store, &self.vault, &session, id).await?;
         let mut run = Run::replay(spec, &events)?;
         listener.begun(&log.id);
+        let stopped = Cancel::new();
+        let cancel = if asked { &stopped } else { cancel };
+        if asked {
+            stopped.cancel();
+        }
         let resumed = id.clone();
-        if self.store.write(move |tx| tx.count_resumed(&resumed)).await? > MAX_RESUMES {
-            return Err(DriveError::NotResumable(format!("it was cut off {MAX_RESUMES} times before")));
+        // A run that is only ended brings nothing down.
+        if !cancel.is_cancelled() && self.store.write(move |tx| tx.count_resumed(&resumed)).await? > MAX_RESUMES {
+            return Err(DriveError::NotResumable(format!("it was taken up {MAX_RESUMES} times before, and was cut off each time")));
         }
         if let Some(event) = run.interrupt()? {
             log.append(&event, &run, &secrets, Vec::new(), Vec::new()).await?;
@@ -160,7 +168,7 @@ impl Drive {
     }
 
     /// Ends a run that cannot be taken up again, for the reason in `why`, so that it does not stand in the way of others.
-    /// Its events stay as they are.
+    /// Its events stay as they are; of its tasks, none is left waiting or running. Returns the reply.
     pub async fn abandon(&self, id: &RunId, why: &DriveError) -> Result<String, DriveError> {
         let reason = format!("The run was cut off, and it cannot be taken up again: {why}");
         let outcome =
@@ -170,6 +178,7 @@ impl Drive {
         let write = self.store.write(move |tx| {
             let session = tx.run(&id)?.ok_or_else(|| StoreError::NoRun { text: id.to_string() })?.session;
             tx.finish_run(&id, RunStatus::Failed, now_ms(), &body)?;
+            tx.leave_tasks(&id, now_ms())?;
             tx.add_message(&session, MessageRole::Assistant, &reply, now_ms(), Some(&id)).map(drop)
         });
         write.await?;
@@ -229,7 +238,7 @@ impl Drive {
     }
 
     /// Ends a run that nobody drives as cancelled, with what it has done so far on record. The caller holds the session's
-    /// lock.
+    /// lock. Fails finally ([`DriveError::is_final`]) where that record cannot be read.
     pub async fn end_cancelled(&self, id: &RunId, secrets: Secrets) -> Result<(), DriveError> {
         struct Silent;
         impl Listener for Silent {}

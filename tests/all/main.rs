@@ -4,10 +4,12 @@ mod harness;
 
 mod bad_input;
 mod cache;
+mod cancel;
 mod commands;
 mod config;
 mod crash;
 mod exec;
+mod faults;
 mod foreign;
 mod guests;
 mod house;

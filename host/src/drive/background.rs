@@ -4,6 +4,7 @@
 use super::clean::clean;
 use super::{Drive, DriveError, boundary};
 use crate::clock::now_ms;
+use crate::graph::limits::LimitReached;
 use crate::llm::{Priority, Request, Role};
 use crate::memory;
 use crate::node::{self, summarizer, titler};
@@ -162,9 +163,12 @@ impl Drive {
         Ok(())
     }
 
-    /// A call that nobody waits for, accounted to its session. What was said before it was known to be a secret stands in
-    /// clear in the messages, and goes no further.
+    /// A call that nobody waits for, accounted to its session and within its caps. What was said before it was known to be
+    /// a secret stands in clear in the messages, and goes no further.
     async fn ask(&self, work: &Due, request: Request, boundary: &str) -> Result<String, DriveError> {
+        if let Some(LimitReached { limit, value, .. }) = self.over_limit(&work.session).await? {
+            return Err(DriveError::Background(format!("the limit {limit} of {value} is reached")));
+        }
         let settings = self.models.settings(request.role);
         let secrets = self.with_session(&work.session, Secrets::default()).await?;
         let request = clean(&secrets, Request { priority: Priority::Background, ..request }, boundary)?;

@@ -5,7 +5,7 @@ use super::voice::{Listener, Voice};
 use super::{Drive, DriveError, Earlier, boundary};
 use crate::clock::now_ms;
 use crate::graph::brief::Brief;
-use crate::graph::limits::{LimitReached, MICROS_PER_CENT};
+use crate::graph::limits::LimitReached;
 use crate::graph::pill::{self, Pill};
 use crate::graph::plan::{Caller, Task, TaskKind};
 use crate::graph::route::Effort;
@@ -18,7 +18,7 @@ use crate::llm::prompt::{FileCard, Pieces};
 use crate::llm::{Completion, LlmError, Model, Request, Role, Turn};
 use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, worker};
 use crate::secret::Secrets;
-use crate::store::{RunId, Scope};
+use crate::store::RunId;
 use crate::tool::{builtin::At, files};
 use crate::{config, memory, scratchpad, skill};
 use std::sync::{Mutex, PoisonError};
@@ -345,7 +345,7 @@ impl<'a> AtWork<'a> {
         let mut request = clean(&self.secrets, request, boundary)?;
         request.max_tokens = request.max_tokens.min(settings.max_output_tokens);
         let mut request = node::fit(request, boundary, settings.context_budget);
-        if let Some(limit) = self.over_limit().await? {
+        if let Some(limit) = self.drive.over_limit(&self.session).await? {
             return Ok(Err(limit));
         }
         let limits = &run.spec().limits;
@@ -364,33 +364,6 @@ impl<'a> AtWork<'a> {
         std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The limit of the session or the day that is used up.
-    async fn over_limit(&self) -> Result<Option<LimitReached>, DriveError> {
-        let config::Limits {
-            max_tokens_per_session,
-            max_cost_cents_per_session,
-            max_tokens_per_day,
-            max_cost_cents_per_day,
-            ..
-        } = self.drive.config.limits;
-        if [max_tokens_per_session, max_cost_cents_per_session, max_tokens_per_day, max_cost_cents_per_day] == [0; 4] {
-            return Ok(None);
-        }
-        let session = self.session.clone();
-        let read = self.drive.store.read(move |view| {
-            Ok((view.usage_total(Scope::Session(&session))?.usage, view.usage_total(Scope::Day(now_ms()))?.usage))
-        });
-        let (of_session, of_day) = read.await?;
-        let reached = [
-            ("max_tokens_per_session", max_tokens_per_session, of_session.total()),
-            ("max_cost_cents_per_session", max_cost_cents_per_session, of_session.cost_micros / MICROS_PER_CENT),
-            ("max_tokens_per_day", max_tokens_per_day, of_day.total()),
-            ("max_cost_cents_per_day", max_cost_cents_per_day, of_day.cost_micros / MICROS_PER_CENT),
-        ];
-        let over = reached.into_iter().find(|(_, max, used)| *max > 0 && used >= max);
-        Ok(over.map(|(name, max, _)| LimitReached::new(name, max)))
-    }
-
     pub fn at(&self) -> At {
         At { session: self.session.clone(), run: Some(self.run.clone()), subagent: false }
     }
@@ -399,6 +372,7 @@ impl<'a> AtWork<'a> {
         Ok(files::cards(&self.drive.home.open_work(&self.session)?))
     }
 }
+
 /// A prompt as a person reads it in a trace.
 fn as_text(request: &Request) -> String {
     let mut text = format!("[system]\n{}\n[user]\n{}", request.system.trim(), request.user.trim());

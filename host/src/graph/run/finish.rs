@@ -4,12 +4,16 @@ use super::super::Why;
 use super::super::lane::Entry;
 use super::super::limits::LimitReached;
 use super::super::outcome::{Ending, Outcome};
-use super::super::report::{INTERRUPTED, TaskError, TaskReport, TaskStatus};
+use super::super::plan::TaskKind;
+use super::super::report::{TaskError, TaskReport, TaskStatus};
 use super::super::step::{Event, IllegalResult};
 use super::{Current, Record, Run, Stage, State};
 
 /// Replies of a worker that has nothing to say.
 const NO_ANSWER: &str = "the model answered with nothing";
+
+/// Said of a task that was cancelled while it ran.
+const CANCELLED_MIDWAY: &str = "the run was cancelled while the task ran, so it may or may not have taken effect";
 
 impl Run {
     pub(super) fn take_conversation(&mut self, event: &mut Event, text: &str) -> Result<(), IllegalResult> {
@@ -38,9 +42,13 @@ impl Run {
     }
 
     pub(super) fn cancel(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
-        let started = matches!(self.state, State::Acting { .. } | State::Looping { stage: Stage::Calling { .. }, .. });
+        // A message has no effect until it is accepted.
+        let started = match &self.state {
+            State::Acting { task, .. } => task.kind != TaskKind::Msg,
+            state => matches!(state, State::Looping { stage: Stage::Calling { .. }, .. }),
+        };
         let (status, why) = match started {
-            true => (TaskStatus::Interrupted, INTERRUPTED),
+            true => (TaskStatus::Interrupted, CANCELLED_MIDWAY),
             false => (TaskStatus::Failed, "the run was cancelled"),
         };
         self.close_task(status, why);

@@ -513,6 +513,7 @@ fn nothing_is_found_by_reading_whole_tables() {
     tx.put_secret(&s, "n", b"v", 1).unwrap();
     tx.add_work(DueKind::Facts, &s, None, 1).unwrap();
     tx.put_tasks(&run, &[]).unwrap();
+    tx.leave_tasks(&run, 1).unwrap();
     tx.set_summary(&s, "x", 1).unwrap();
     tx.set_title(&s, "x", true).unwrap();
     tx.request_cancel(&run).unwrap();
