@@ -160,6 +160,8 @@ pub struct Unusable {
     pub broken: String,
     /// Everything that is wrong with it; never empty.
     pub violations: Vec<Violation>,
+    /// Credentials from the message that it names all the same: they are as secret as those of a good answer.
+    pub secrets: Secrets,
 }
 
 /// What is sent back of a broken answer: enough to mend it, not enough to fill the next prompt.
@@ -183,7 +185,7 @@ impl Unusable {
         let strike = |text: &str| secrets.strike(&redact::strike_fields(text));
         let mut broken = strike(&text[..text.floor_char_boundary(MAX_ANSWER)]);
         broken.truncate(broken.floor_char_boundary(MAX_BROKEN));
-        Self { chatter: secrets.strike(&chatter), broken, violations }
+        Self { chatter: secrets.strike(&chatter), broken, violations, secrets: secrets.clone() }
     }
 }
 
