@@ -58,8 +58,13 @@ fn message() -> Value {
 /// its calls in the store, and fails.
 fn script() -> Replies {
     let ok = || text(&json!({ "status": "ok" }));
-    let first =
-        [exec(&mark("one")), skill(json!({ "mode": "flaky", "amount": 100 })), exec(&mark("two")), exec("false"), message()];
+    let first = [
+        exec(&mark("one")),
+        skill(json!({ "mode": "flaky", "amount": 100 })),
+        exec(&mark("two")),
+        exec("false"),
+        message(),
+    ];
     let act = json!({ "type": "act", "detail": "set the marks four and five", "review": true, "expect": "both" });
     let slow = skill(json!({ "mode": "slow", "amount": 1 }));
     let second = [exec(&mark("three")), slow, act, exec(&mark("six")), exec(&mark("seven")), message()];
@@ -160,7 +165,8 @@ fn ended(home: &Home) -> (Ended, Vec<Logged>) {
     };
     assert_eq!(row("PRAGMA integrity_check").as_deref(), Some("ok"));
     // Every model call that is on record is paid for once.
-    let calls = "SELECT count(*) || ' of ' || (SELECT count(*) FROM usage WHERE run = 1 AND role != 'titler') FROM events
+    let calls =
+        "SELECT count(*) || ' of ' || (SELECT count(*) FROM usage WHERE run = 1 AND role != 'titler') FROM events
         WHERE run = 1 AND (kind IN ('routed', 'planned', 'briefed', 'acted', 'reviewed')
             OR kind = 'executed' AND body ->> '$.report.task.type' = 'msg')";
     let (made, paid) = row(calls).unwrap().split_once(" of ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
@@ -179,14 +185,15 @@ enum Death {
 
 impl Death {
     fn trigger(self) -> String {
-        const ENDLESS: &str = "SELECT count(*) FROM (WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n)";
+        const ENDLESS: &str =
+            "SELECT count(*) FROM (WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n)";
         match self {
             Self::Event(seq) => format!(
                 "CREATE TRIGGER death AFTER INSERT ON events WHEN NEW.run = 1 AND NEW.seq = {seq} BEGIN {ENDLESS}; END"
             ),
-            Self::Outcome => format!(
-                "CREATE TRIGGER death AFTER UPDATE OF status ON runs WHEN NEW.num = 1 BEGIN {ENDLESS}; END"
-            ),
+            Self::Outcome => {
+                format!("CREATE TRIGGER death AFTER UPDATE OF status ON runs WHEN NEW.num = 1 BEGIN {ENDLESS}; END")
+            }
         }
     }
 }
@@ -237,7 +244,8 @@ fn die(home: &Home, args: &[&str], death: Death, last: u32) {
     // So often in a row, 5 ms apart, that it is no other transaction.
     let mut locked = 0;
     running.until(&format!("{death:?}"), || {
-        let seq: Option<u32> = conn.query_row("SELECT max(seq) FROM events WHERE run = 1", (), |row| row.get(0)).unwrap();
+        let seq: Option<u32> =
+            conn.query_row("SELECT max(seq) FROM events WHERE run = 1", (), |row| row.get(0)).unwrap();
         let busy = match conn.execute_batch("BEGIN IMMEDIATE") {
             Ok(()) => conn.execute_batch("ROLLBACK").map(|()| false).unwrap(),
             Err(error) => error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy),
@@ -356,7 +364,8 @@ fn at_every_event(more: Replies, restart: impl Fn(&Home) -> Ran) {
         if cut {
             let interrupted: Vec<_> = now.tasks.iter().filter(|(_, status)| status == "interrupted").collect();
             assert_eq!(interrupted.len(), 1, "{death:?}: {now:#?}");
-            let fixes = now.tasks.iter().filter(|(label, _)| label.contains("grep -qx") || label.contains("echo looked"));
+            let fixes =
+                now.tasks.iter().filter(|(label, _)| label.contains("grep -qx") || label.contains("echo looked"));
             assert_eq!(fixes.count(), 1, "{death:?}: {now:#?}");
             now.tasks.retain(|(label, _)| !label.contains("grep -qx") && !label.contains("echo looked"));
             for (task, whole) in now.tasks.iter_mut().zip(&whole.tasks) {
@@ -437,7 +446,10 @@ fn killed_in_the_middle_of_what_it_does() {
             tasks: vec![act],
             before: vec![("reasoner", text(&brief)), ("actor", json!({ "calls": batch }))],
             after: vec![
-                ("actor", json!({ "calls": looks, "expect_contains": ["interrupted", "may or may not have taken effect"] })),
+                (
+                    "actor",
+                    json!({ "calls": looks, "expect_contains": ["interrupted", "may or may not have taken effect"] }),
+                ),
                 ("actor", json!({ "text": "All three are there." })),
                 ok(),
             ],

@@ -242,7 +242,8 @@ fn play(scenario: &Scenario, format: &str) -> Vec<String> {
         let store = rusqlite::Connection::open(home.path().join("store.db")).expect("there is a store");
         for Query { query, rows } in &scenario.store {
             let found = select(&store, query);
-            let same = found.len() == rows.len() && rows.iter().zip(&found).all(|(row, found)| fits(&json!(row), found));
+            let same =
+                found.len() == rows.len() && rows.iter().zip(&found).all(|(row, found)| fits(&json!(row), found));
             if !same {
                 wrong.push(format!("- {query}\n    expected {}\n    found    {}", json!(rows), json!(found)));
             }
@@ -336,7 +337,9 @@ fn printed(turn: &Turn, ran: &Ran, wrong: &mut Vec<String>) {
         let lines: Vec<Value> = ran.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         in_order("an object", &turn.lines, &lines, wrong);
         for unwanted in &turn.lines_absent {
-            wrong.extend(lines.iter().find(|line| fits(unwanted, line)).map(|line| format!("there is the object {line}")));
+            wrong.extend(
+                lines.iter().find(|line| fits(unwanted, line)).map(|line| format!("there is the object {line}")),
+            );
         }
     }
     if wrong.len() > before {
@@ -352,12 +355,14 @@ fn traced(home: &Home, turn: &Turn, wrong: &mut Vec<String>) {
         return wrong.push(format!("there is no trace: {}", ran.stderr));
     };
     let bodies: Vec<Value> = events.iter().map(|event| event["body"].clone()).collect();
-    let list = |key: &'static str| bodies.iter().flat_map(move |body| body[key].as_array().cloned().unwrap_or_default());
+    let list =
+        |key: &'static str| bodies.iter().flat_map(move |body| body[key].as_array().cloned().unwrap_or_default());
     let word = |value: &Value| value.as_str().unwrap_or("?").to_owned();
     let edges: Vec<_> = list("moves").map(|m| [&m["from"], &m["why"], &m["to"]].map(word).join(" ")).collect();
     let kinds: Vec<_> = events.iter().map(|event| word(&event["kind"])).filter(|kind| kind != "spec").collect();
     let limits: Vec<_> = list("limits").map(|limit| word(&limit["limit"])).collect();
-    for (name, wanted, found) in [("edges", &turn.edges, edges), ("kinds", &turn.kinds, kinds), ("limits", &turn.limits, limits)]
+    for (name, wanted, found) in
+        [("edges", &turn.edges, edges), ("kinds", &turn.kinds, kinds), ("limits", &turn.limits, limits)]
     {
         if wanted.as_ref().is_some_and(|wanted| *wanted != found) {
             wrong.push(format!("{name}\n{}", side_by_side(wanted.as_deref().unwrap_or_default(), &found)));
@@ -419,7 +424,9 @@ fn asked(wanted: &Request, seen: &Seen) -> Vec<String> {
     if wanted.tools.as_ref().is_some_and(|wanted| *wanted != tools) {
         wrong.push(format!("its tools are {tools:?}"));
     }
-    wrong.extend(wanted.tools_contain.iter().filter(|tool| !tools.contains(*tool)).map(|t| format!("lacks the tool {t}")));
+    wrong.extend(
+        wanted.tools_contain.iter().filter(|tool| !tools.contains(*tool)).map(|t| format!("lacks the tool {t}")),
+    );
     wrong.extend(wanted.tools_absent.iter().filter(|tool| tools.contains(*tool)).map(|t| format!("has the tool {t}")));
     let prompt = seen.prompt();
     // What follows the role's own prompt.
