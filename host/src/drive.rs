@@ -10,6 +10,7 @@
 mod action;
 mod background;
 mod cancel;
+mod caps;
 mod log;
 mod models;
 mod perform;
@@ -244,17 +245,17 @@ impl Drive {
         let window = u32::try_from(self.config.context.sliding_window).unwrap_or(u32::MAX);
         let (session, run) = (session.clone(), run.cloned());
         let read = self.store.read(move |view| {
-            let messages = view.last_messages(&session, window.saturating_add(1 + WAITING))?;
+            let mut messages = view.last_messages(&session, window.saturating_add(1 + WAITING))?;
+            // Nobody has heard yet what waits for a run of its own.
+            messages.retain(|message| message.role != MessageRole::User || message.run.is_some());
             let facts = view.facts(MAX_FACTS)?.into_iter().map(|fact| fact.text).collect();
             Ok((messages, view.summary(&session)?.map(|summary| summary.text), facts))
         });
         let (messages, summary, facts) = read.await?;
         let own = |message: &Message| run.is_some() && message.run == run;
-        // Nobody has heard yet what waits for a run of its own.
-        let waits = |message: &Message| message.role == MessageRole::User && message.run.is_none();
         let open =
             |message: Message| self.vault.open_text(SEALED_RUN, &message.text).map(|text| chat(message.role, &text));
-        let messages: Result<Vec<_>, _> = messages.into_iter().filter(|m| !own(m) && !waits(m)).map(open).collect();
+        let messages: Result<Vec<_>, _> = messages.into_iter().filter(|m| !own(m)).map(open).collect();
         let messages = messages?;
         let kept = messages.len().saturating_sub(window as usize);
         Ok(Earlier { messages: messages[kept..].to_vec(), summary, facts })

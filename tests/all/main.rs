@@ -19,6 +19,7 @@ mod model_server;
 mod models;
 mod modes;
 mod roles;
+mod rules;
 mod runs;
 mod scenarios;
 mod shell;

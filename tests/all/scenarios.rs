@@ -52,7 +52,7 @@ const SESSION: &str = "main";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Scenario {
+pub struct Scenario {
     shows: String,
     #[serde(default = "openai")]
     formats: Vec<String>,
@@ -184,7 +184,20 @@ fn every_scenario_goes_as_it_says() {
     assert!(failed.is_empty(), "{} failed (SCENARIO=NAME runs one)\n\n{}", failed.len(), failed.join("\n\n"));
 }
 
-fn scenarios() -> Vec<(String, Scenario)> {
+impl Scenario {
+    /// The moves that its turns must make.
+    pub fn edges(&self) -> impl Iterator<Item = &str> {
+        self.turn.iter().filter_map(|turn| turn.edges.as_ref()).flatten().map(String::as_str)
+    }
+
+    /// The limits that its turns must reach.
+    pub fn limits(&self) -> impl Iterator<Item = &str> {
+        self.turn.iter().filter_map(|turn| turn.limits.as_ref()).flatten().map(String::as_str)
+    }
+}
+
+/// Every scenario by its file's name, without the ending.
+pub fn scenarios() -> Vec<(String, Scenario)> {
     let dir = root().join("tests/scenarios");
     let entries = std::fs::read_dir(&dir).expect("the scenarios are there");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be read").path()).collect();
@@ -315,7 +328,7 @@ fn take(home: &Home, scenario: &Scenario, turn: &Turn, server: &ModelServer, wro
     };
     let ran = Ran::new(&args, output);
     printed(turn, &ran, wrong);
-    if turn.say.is_some() {
+    if turn.say.is_some() || turn.args.first().is_some_and(|command| command == "run") {
         traced(home, turn, wrong);
     }
 }

@@ -166,6 +166,9 @@ impl Drive {
 
     /// A call that nobody waits for, accounted to its session.
     async fn ask(&self, work: &Due, request: Request, boundary: &str) -> Result<String, DriveError> {
+        if let Some(over) = self.over_limit(&work.session).await? {
+            return Err(DriveError::Background(format!("the limit {} is reached", over.limit)));
+        }
         let settings = self.models.settings(request.role);
         let request = Request { priority: Priority::Background, ..request };
         let request = node::fit(request, boundary, settings.context_budget);

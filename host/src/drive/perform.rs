@@ -6,7 +6,7 @@ use super::{Drive, DriveError, Earlier, boundary, chat};
 use crate::clock::now_ms;
 use crate::graph::brief::Brief;
 use crate::graph::lane::Entry;
-use crate::graph::limits::{LimitReached, MICROS_PER_CENT};
+use crate::graph::limits::LimitReached;
 use crate::graph::pill::{self, Pill};
 use crate::graph::plan::{Caller, Task, TaskKind};
 use crate::graph::route::{self, Effort};
@@ -19,7 +19,7 @@ use crate::llm::prompt::{ChatMessage, FileCard, Pieces};
 use crate::llm::{Completion, LlmError, Model, Request, Role, Turn};
 use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, worker};
 use crate::secret::{SecretValue, Secrets};
-use crate::store::{MessageRole, RunId, Scope};
+use crate::store::{MessageRole, RunId};
 use crate::tool::{builtin::At, files};
 use crate::{config, memory, scratchpad, skill};
 use std::sync::{Mutex, PoisonError};
@@ -273,8 +273,9 @@ impl<'a> AtWork<'a> {
     fn learn(&mut self, reviewed: &StepResult) {
         if let StepResult::Reviewed { verdict: Verdict { learn: Some(fact), .. }, .. } = reviewed {
             let facts = &mut self.earlier.facts;
-            facts.retain(|known| !known.eq_ignore_ascii_case(fact));
-            facts.insert(0, fact.clone());
+            if facts.iter().all(|known| !known.eq_ignore_ascii_case(fact)) {
+                facts.insert(0, fact.clone());
+            }
         }
     }
 
@@ -379,7 +380,7 @@ impl<'a> AtWork<'a> {
         let mut request = self.clean(request)?;
         request.max_tokens = request.max_tokens.min(settings.max_output_tokens);
         let mut request = node::fit(request, boundary, settings.context_budget);
-        if let Some(limit) = self.over_limit().await? {
+        if let Some(limit) = self.drive.over_limit(&self.session).await? {
             return Ok(Err(limit));
         }
         let limits = &run.spec().limits;
@@ -396,33 +397,6 @@ impl<'a> AtWork<'a> {
     /// What models were asked since this was last called.
     pub fn take_asked(&self) -> Vec<(Role, String)> {
         std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The limit of the session or the day that is used up.
-    async fn over_limit(&self) -> Result<Option<LimitReached>, DriveError> {
-        let config::Limits {
-            max_tokens_per_session,
-            max_cost_cents_per_session,
-            max_tokens_per_day,
-            max_cost_cents_per_day,
-            ..
-        } = self.drive.config.limits;
-        if [max_tokens_per_session, max_cost_cents_per_session, max_tokens_per_day, max_cost_cents_per_day] == [0; 4] {
-            return Ok(None);
-        }
-        let session = self.session.clone();
-        let read = self.drive.store.read(move |view| {
-            Ok((view.usage_total(Scope::Session(&session))?.usage, view.usage_total(Scope::Day(now_ms()))?.usage))
-        });
-        let (of_session, of_day) = read.await?;
-        let reached = [
-            ("max_tokens_per_session", max_tokens_per_session, of_session.total()),
-            ("max_cost_cents_per_session", max_cost_cents_per_session, of_session.cost_micros / MICROS_PER_CENT),
-            ("max_tokens_per_day", max_tokens_per_day, of_day.total()),
-            ("max_cost_cents_per_day", max_cost_cents_per_day, of_day.cost_micros / MICROS_PER_CENT),
-        ];
-        let over = reached.into_iter().find(|(_, max, used)| *max > 0 && used >= max);
-        Ok(over.map(|(name, max, _)| LimitReached::new(name, max)))
     }
 
     /// A request without any secret that is known by now.
