@@ -3,6 +3,7 @@
 
 use super::{Drive, DriveError, SEALED_RUN, boundary, chat};
 use crate::clock::now_ms;
+use crate::graph::limits::LimitReached;
 use crate::llm::{Priority, Request, Role};
 use crate::memory;
 use crate::node::{self, summarizer, titler};
@@ -164,10 +165,10 @@ impl Drive {
         Ok(chat(role, &self.vault.open_text(SEALED_RUN, text)?))
     }
 
-    /// A call that nobody waits for, accounted to its session.
+    /// A call that nobody waits for, accounted to its session and within its caps.
     async fn ask(&self, work: &Due, request: Request, boundary: &str) -> Result<String, DriveError> {
-        if let Some(over) = self.over_limit(&work.session).await? {
-            return Err(DriveError::Background(format!("the limit {} is reached", over.limit)));
+        if let Some(LimitReached { limit, value, .. }) = self.over_limit(&work.session).await? {
+            return Err(DriveError::Background(format!("the limit {limit} of {value} is reached")));
         }
         let settings = self.models.settings(request.role);
         let request = Request { priority: Priority::Background, ..request };

@@ -1,16 +1,16 @@
-//! Caps that hold beyond one run: what a session and a day may use.
+//! Caps of a session and a day. They are looked at before each call of a model, whoever waits for it.
 
 use super::{Drive, DriveError};
 use crate::clock::now_ms;
-use crate::config;
+use crate::config::Limits;
 use crate::graph::limits::{LimitReached, MICROS_PER_CENT};
 use crate::home::SessionName;
 use crate::store::Scope;
 
 impl Drive {
-    /// The limit of the session or the day that is used up, so that no model may be called.
+    /// The limit of the session or the day that is used up.
     pub(super) async fn over_limit(&self, session: &SessionName) -> Result<Option<LimitReached>, DriveError> {
-        let config::Limits {
+        let Limits {
             max_tokens_per_session,
             max_cost_cents_per_session,
             max_tokens_per_day,

@@ -2,7 +2,7 @@
 
 use super::log::Log;
 use super::voice::{Listener, Voice};
-use super::{Drive, DriveError, Earlier, boundary, chat};
+use super::{Drive, DriveError, Earlier, boundary};
 use crate::clock::now_ms;
 use crate::graph::brief::Brief;
 use crate::graph::lane::Entry;
@@ -19,7 +19,7 @@ use crate::llm::prompt::{ChatMessage, FileCard, Pieces};
 use crate::llm::{Completion, LlmError, Model, Request, Role, Turn};
 use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, worker};
 use crate::secret::{SecretValue, Secrets};
-use crate::store::{MessageRole, RunId};
+use crate::store::RunId;
 use crate::tool::{builtin::At, files};
 use crate::{config, memory, scratchpad, skill};
 use std::sync::{Mutex, PoisonError};
@@ -345,9 +345,10 @@ impl<'a> AtWork<'a> {
     /// What was said before the message that the run is at: before the run, and in earlier cycles of it.
     fn talk(&self, run: &Run) -> Vec<ChatMessage> {
         let mut messages = self.earlier.messages.clone();
+        let said = |from: &str, text: &String| Some(ChatMessage { from: from.to_owned(), text: text.clone() });
         messages.extend(run.lane().earlier_cycles().filter_map(|entry| match entry {
-            Entry::User(text) => Some(chat(MessageRole::User, text)),
-            Entry::Assistant(text) => Some(chat(MessageRole::Assistant, text)),
+            Entry::User(text) => said("user", text),
+            Entry::Assistant(text) => said("assistant", text),
             _ => None,
         }));
         messages
