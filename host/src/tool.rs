@@ -128,6 +128,7 @@ fn cards(skill: &Installed) -> Vec<SkillCard> {
         },
         category: manifest.category.clone(),
         examples: manifest.examples.clone(),
+        secrets: manifest.secrets.to_vec(),
         args: tool.args.schema().clone(),
     };
     skill.tools.iter().map(card).collect()

@@ -290,6 +290,24 @@ fn a_secret_in_a_plan_is_written_nowhere() {
     }
 }
 
+/// The planner cannot see a credential that the host took out of the message; it names it as the skill does.
+#[test]
+fn a_credential_gets_the_name_that_a_skill_asks_for() {
+    let home = Home::new();
+    home.add("hostile");
+    home.kiso(&["skill", "grant", "hostile", "--secret", "api_key"]).ok();
+    let plan = |given: &str| {
+        let task = json!({ "type": "skill", "skill": "hostile", "args": { "mode": "secrets" } });
+        let plan = json!({ "goal": "g", "secrets": { "api_key": given }, "tasks": [task, message()] });
+        json!(format!("<FINAL_PRD>{plan}</FINAL_PRD>"))
+    };
+    for (given, found) in [("[secret other_token]", "api_key: not-found"), ("[secret github_token]", "api_key: ok")] {
+        let calls = [("planner", plan(given)), ("worker", json!("It is done."))];
+        scripted(&home, &calls, "try it with my token ghp_7Qx29aB31kLmN04pQrStUvWxYz012345").ok();
+        home.kiso(&["trace", "last"]).ok().prints(&[found]);
+    }
+}
+
 /// Ctrl-C ends a run at once, and the log says so.
 #[test]
 fn an_interrupted_run_is_recorded_as_cancelled() {

@@ -42,6 +42,7 @@ fn planted() -> Pieces {
             summary: "draws".to_owned(),
             category: "chart".to_owned(),
             examples: vec!["draw {file}".to_owned()],
+            secrets: Vec::new(),
             args: json!({"type": "object"}),
         }]),
         environment: Some(vec![FileCard {

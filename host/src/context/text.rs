@@ -91,6 +91,9 @@ fn message_text(message: &ChatMessage) -> String {
 
 fn skill_text(card: &SkillCard) -> String {
     let mut text = format!("- {} ({}): {}\n  args: {}", card.name, card.category, card.summary, card.args);
+    if !card.secrets.is_empty() {
+        let _ = write!(text, "\n  secrets: {}", card.secrets.join(", "));
+    }
     for example in card.examples.iter().take(MAX_EXAMPLES) {
         let _ = write!(text, "\n  example: {example}");
     }

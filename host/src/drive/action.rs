@@ -85,9 +85,8 @@ impl AtWork<'_> {
 
     /// The output guard: a result that is too large is put away, and its preview takes its place.
     async fn guard(&self, result: &mut ToolResult) -> Result<(), DriveError> {
-        let clean = |text: &str| self.secrets.redact(text);
-        result.text = clean(&result.text);
-        result.hint = result.hint.as_deref().map(clean);
+        result.text = self.secrets.redact(&result.text);
+        result.hint = result.hint.as_deref().map(|hint| self.secrets.redact(hint));
         let limit = usize::try_from(self.drive.config.limits.tool_output_limit_tokens).unwrap_or(usize::MAX);
         if scratchpad::is_too_large(&result.text, limit) {
             match self.put_away("tool", result.text.clone()).await {

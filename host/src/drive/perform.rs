@@ -8,7 +8,7 @@ use crate::graph::brief::Brief;
 use crate::graph::lane::Entry;
 use crate::graph::limits::LimitReached;
 use crate::graph::pill::{self, Pill};
-use crate::graph::plan::{Caller, Task, TaskKind};
+use crate::graph::plan::{Caller, Task, TaskKind, alias_of};
 use crate::graph::route::{self, Effort};
 use crate::graph::run::Run;
 use crate::graph::step::{PillUse, PlanAsk, ReasonAsk, ReviewAsk, Step, StepResult};
@@ -147,7 +147,7 @@ impl<'a> AtWork<'a> {
         let categories = self.drive.tools.categories();
         match router::call(self.drive.models.of(Role::Router), &request, message, &categories).await {
             Ok(found) => {
-                self.keep(found.secrets).await?;
+                self.keep(run, found.secrets).await?;
                 Ok(found.result)
             }
             Err(error) => Ok(NoAnswer::Failed(error).result()),
@@ -181,7 +181,7 @@ impl<'a> AtWork<'a> {
         let planning = planner::call(model, &request, &self.drive.tools, &run.spec().limits, &mut voice).await;
         voice.finish();
         // Before the event, so that nothing that follows can write a secret down.
-        self.keep(planning.secrets).await?;
+        self.keep(run, planning.secrets).await?;
         Ok(match planning.result {
             StepResult::Planned { plan, chatter, secrets, call, .. } => {
                 let names = plan.tasks.iter().filter_map(|task| task.skill.as_deref());
@@ -192,9 +192,13 @@ impl<'a> AtWork<'a> {
         })
     }
 
-    /// Keeps secrets that a model found in the message.
-    async fn keep(&mut self, found: crate::graph::plan::Secrets) -> Result<(), DriveError> {
-        let found: Vec<_> = found.into_iter().map(|(name, value)| (name, SecretValue::new(value))).collect();
+    /// Keeps secrets that a model found in the message, or gave another name.
+    async fn keep(&mut self, run: &Run, found: crate::graph::plan::Secrets) -> Result<(), DriveError> {
+        let value = |value: String| match alias_of(&value) {
+            Some(name) => self.said(run, name).cloned(),
+            None => Some(SecretValue::new(value)),
+        };
+        let found: Vec<_> = found.into_iter().filter_map(|(name, given)| Some((name, value(given)?))).collect();
         if found.is_empty() {
             return Ok(());
         }
@@ -203,6 +207,16 @@ impl<'a> AtWork<'a> {
             self.secrets.add_session(name, value);
         }
         Ok(())
+    }
+
+    /// The secret of that name, if the user speaks of it in the messages that the model sees: what stands in a file or
+    /// comes from a skill does not lead to a secret.
+    fn said(&self, run: &Run, name: &str) -> Option<&SecretValue> {
+        let place = format!("[secret {name}]");
+        let by_user = self.earlier.messages.iter().filter(|message| message.from == "user");
+        let mut texts = by_user.map(|message| message.text.as_str()).chain([run.spec().message.as_str()]);
+        // A secret that a model has just found stands in the message as it came.
+        texts.any(|text| self.secrets.redact(text).contains(&place)).then(|| self.secrets.session(name)).flatten()
     }
 
     async fn reason(&self, run: &Run, ask: &ReasonAsk) -> Result<StepResult, DriveError> {
@@ -232,11 +246,12 @@ impl<'a> AtWork<'a> {
                 let boundary = boundary();
                 let system = self.drive.system_prompt(Role::Worker)?;
                 let request = worker::request(&system, &self.known(run), brief, &boundary);
-                let request = match self.ready(run, request, &boundary).await? {
+                let by = worker::model_role(&brief.task);
+                let request = match self.ready_for(run, request, by, &boundary).await? {
                     Ok(request) => request,
                     Err(limit) => return Ok(StepResult::Stopped { limit }),
                 };
-                let model = self.drive.models.of(worker::model_role(&brief.task));
+                let model = self.drive.models.of(by);
                 if brief.task.notify {
                     let mut voice = Voice::new(Role::Worker, &self.secrets, listener);
                     let written = worker::call(model, &request, &brief.task, &mut voice).await;
@@ -377,7 +392,19 @@ impl<'a> AtWork<'a> {
         request: Request,
         boundary: &str,
     ) -> Result<Result<Request, LimitReached>, DriveError> {
-        let settings = self.drive.models.settings(request.role);
+        let by = request.role;
+        self.ready_for(run, request, by, boundary).await
+    }
+
+    /// [`AtWork::ready`] for the model of another role than the one that the prompt is of.
+    async fn ready_for(
+        &self,
+        run: &Run,
+        request: Request,
+        by: Role,
+        boundary: &str,
+    ) -> Result<Result<Request, LimitReached>, DriveError> {
+        let settings = self.drive.models.settings(by);
         let mut request = self.clean(request)?;
         request.max_tokens = request.max_tokens.min(settings.max_output_tokens);
         let mut request = node::fit(request, boundary, settings.context_budget);

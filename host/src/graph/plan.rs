@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::extract::{self, Chatter, MAX_ANSWER};
 use super::fields::{Fields, MAX_SENTENCE};
 use super::redact;
-pub use super::redact::Secrets;
+pub use super::redact::{Secrets, alias_of};
 
 /// What runs a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

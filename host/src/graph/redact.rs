@@ -11,6 +11,21 @@ use super::plan::Violation;
 /// Stands where a secret was. A planner that copies it is told to write the value again.
 pub(super) const REMOVED: &str = "[removed: write it again]";
 
+/// How the place of a credential that the host took out of a message begins; its name and a bracket follow.
+const PLACE: &str = "[secret ";
+
+/// The name of the known secret that a value stands for: a planner that may not see a credential gives it the name under
+/// which a skill asks for it by `{"api_key": "[secret github_token]"}`.
+pub fn alias_of(value: &str) -> Option<&str> {
+    let name = value.trim().strip_prefix(PLACE)?.strip_suffix(']')?;
+    (!name.is_empty() && !name.contains(['[', ']'])).then_some(name)
+}
+
+/// Whether a value is one to be found in texts: the name of another secret may stand everywhere.
+fn is_searched(value: &str) -> bool {
+    value.len() >= SEARCHED && alias_of(value).is_none()
+}
+
 /// A value shorter than this is also an ordinary word or number somewhere, so it is not searched for.
 const SEARCHED: usize = 6;
 
@@ -63,11 +78,12 @@ impl Secrets {
                 _ if name.is_empty() || name.len() > 64 || !name.chars().all(plain) => {
                     violations.push(Violation::new(path, "a name has 1 to 64 letters, digits and underscores"))
                 }
-                // The mark that stands in the message for a value that was found before; there is nothing left to take out.
-                Value::String(value) if value.starts_with("[secret ") && value.ends_with(']') => {}
                 Value::String(value) if value.contains("[removed") => {
                     violations.push(Violation::new(path, "write the value as it stands in the message"))
                 }
+                Value::String(value) if value.contains(PLACE) && alias_of(value).is_none() => violations.push(
+                    Violation::new(path, format!("write {PLACE}NAME] alone, as it stands in the message")),
+                ),
                 Value::String(value) if !value.is_empty() && value.len() <= 16 * 1024 => {
                     secrets.0.insert(name.clone(), value.clone());
                 }
@@ -79,14 +95,14 @@ impl Secrets {
 
     /// The name of a secret whose value stands in `text`.
     pub(super) fn within(&self, text: &str) -> Option<&str> {
-        let mut searched = self.0.iter().filter(|(_, value)| value.len() >= SEARCHED);
+        let mut searched = self.0.iter().filter(|(_, value)| is_searched(value));
         searched.find(|(_, value)| text.contains(value.as_str())).map(|(name, _)| name.as_str())
     }
 
     /// `text` with every value replaced.
     pub(super) fn strike(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        let mut values: Vec<_> = self.0.values().filter(|value| value.len() >= SEARCHED).collect();
+        let mut values: Vec<_> = self.0.values().filter(|value| is_searched(value)).collect();
         // A value that contains another one goes first, or its rest would be left standing.
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
         for value in values {
@@ -182,6 +198,22 @@ mod tests {
         assert_eq!(format!("{secrets:?}"), r#"{"longer", "pin", "token"}"#);
     }
 
+    #[test]
+    fn a_known_secret_may_get_another_name() {
+        assert_eq!(alias_of("[secret github_token]"), Some("github_token"));
+        for value in ["", "x", "[secret ]", "[secret a", "[secret a] b", "[secret a][secret b]"] {
+            assert_eq!(alias_of(value), None, "{value}");
+        }
+        let mut violations = Vec::new();
+        let given = json!({"api_key": "[secret github_token]", "odd": "Bearer [secret github_token]"});
+        let secrets = Secrets::read(Some(&given), &mut violations);
+        assert_eq!(secrets.names(), ["api_key"]);
+        assert_eq!(violations.len(), 1, "{violations:?}");
+        // It is no value that a plan must not repeat.
+        assert_eq!(secrets.within("log in with [secret github_token]"), None);
+        assert_eq!(secrets.strike("with [secret github_token]"), "with [secret github_token]");
+    }
+
     proptest::proptest! {
         /// Whatever a broken answer looks like, the value of its `secrets` field is not in what is kept of it.
         #[test]
@@ -199,14 +231,6 @@ mod tests {
                 proptest::prop_assert!(!struck.contains("TOPSECRET"), "{}", struck);
             }
         }
-    }
-
-    #[test]
-    fn a_mark_is_no_value() {
-        let mut violations = Vec::new();
-        let given = json!({"token": "[secret token]", "pin": "4711-4711"});
-        assert_eq!(Secrets::read(Some(&given), &mut violations).names(), ["pin"]);
-        assert_eq!(violations, []);
     }
 
     #[test]

@@ -128,7 +128,7 @@ enum State {
         id: u32,
         task: Task,
         depth: u32,
-        brief: Teb,
+        brief: Box<Teb>,
         round: u32,
         repeat: Repeat,
         results: Vec<ToolResult>,

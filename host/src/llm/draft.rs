@@ -5,7 +5,9 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{Completion, Request, Sink, Stop, ToolCall, Turn, Usage};
+use super::estimate::request_tokens;
+use super::{Completion, Request, Sink, Stop, ToolCall, Usage};
+use crate::graph::estimate;
 
 mod thoughts;
 
@@ -91,7 +93,8 @@ impl<'a> Draft<'a> {
         };
         let mut usage = self.usage;
         if usage.input_tokens == 0 {
-            usage.input_tokens = asked(request);
+            // The provider does not count them.
+            usage.input_tokens = request_tokens(request) as u64;
         }
         if usage.output_tokens == 0 {
             let called: u64 = calls.iter().map(|call| tokens(&call.name) + tokens(&call.args)).sum();
@@ -141,26 +144,9 @@ fn unique(calls: Vec<PartialCall>) -> Vec<ToolCall> {
     named.collect()
 }
 
-/// Tokens of a request, for a provider that does not count them.
-fn asked(request: &Request) -> u64 {
-    let turns = request.turns.iter().map(|turn| match turn {
-        Turn::Assistant { text, calls } => {
-            tokens(text) + calls.iter().map(|call| tokens(&call.name) + tokens(&call.args)).sum::<u64>()
-        }
-        Turn::Tool { text, .. } | Turn::Note(text) => tokens(text),
-    });
-    let tools = request
-        .tools
-        .iter()
-        .map(|tool| tokens(&tool.name) + tokens(&tool.description) + tokens(&tool.parameters.to_string()));
-    tokens(&request.system) + tokens(&request.user) + turns.sum::<u64>() + tools.sum::<u64>()
-}
-
-/// An estimate: four ASCII characters to a token, and one of any other script.
+/// [`estimate::tokens`], as usage counts.
 fn tokens(text: &str) -> u64 {
-    let ascii = text.bytes().filter(u8::is_ascii).count();
-    let others = text.chars().filter(|c| !c.is_ascii()).count();
-    (ascii.div_ceil(4) + others) as u64
+    estimate::tokens(text) as u64
 }
 
 #[cfg(test)]

@@ -120,6 +120,9 @@ pub struct SkillCard {
     pub category: String,
     #[serde(default)]
     pub examples: Vec<String>,
+    /// Names of the credentials that it asks the conversation for; the plan's `secrets` give them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
     /// JSON Schema object. A property that names a workspace file has `"format": "file"`, a column name of such a
     /// file `"format": "column"`.
     pub args: Value,

@@ -205,6 +205,7 @@ impl Run {
         self.lane.push(Entry::Brief(brief.text()));
         self.action_lane = Default::default();
         let (repeat, results) = (Repeat::default(), Vec::new());
+        let brief = Box::new(brief);
         let state = State::Looping { id, task, depth, brief, round: 0, repeat, results, stage: Stage::Thinking };
         self.go(event, why, state)
     }

@@ -18,6 +18,7 @@ fn card(
         name: name.to_owned(),
         summary: summary.to_owned(),
         category: category.to_owned(),
+        secrets: Vec::new(),
         examples: examples.iter().map(|e| (*e).to_owned()).collect(),
         args: json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false}),
     }
