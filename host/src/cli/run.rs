@@ -115,7 +115,8 @@ async fn work(
             }
             watched => watched?,
         };
-        if outcome.ending == Ending::Cancelled {
+        // `kiso cancel` stops the run that it names and not what is asked for here.
+        if cancel.is_cancelled() {
             return Ok((outcome, None));
         }
     }

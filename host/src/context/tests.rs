@@ -104,7 +104,7 @@ const COLUMNS: [(Role, &str); 8] = [
     (Role::Titler, "exchange"),
 ];
 const REPLAN: &str = "completed remaining replan_history failure";
-const RETRYING: [Role; 4] = [Role::Planner, Role::Reviewer, Role::Router, Role::Reasoner];
+const RETRYING: [Role; 3] = [Role::Planner, Role::Reviewer, Role::Reasoner];
 
 /// The marker of each field, in the order of the fields.
 fn markers() -> Vec<(String, String)> {

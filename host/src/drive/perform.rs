@@ -8,17 +8,18 @@ use crate::graph::brief::Brief;
 use crate::graph::lane::Entry;
 use crate::graph::limits::LimitReached;
 use crate::graph::pill::{self, Pill};
-use crate::graph::plan::{Caller, Task, TaskKind, alias_of};
-use crate::graph::route::{self, Effort};
+use crate::graph::plan::{Caller, Task, TaskKind};
+use crate::graph::route::Effort;
 use crate::graph::run::Run;
 use crate::graph::step::{PillUse, PlanAsk, ReasonAsk, ReviewAsk, Step, StepResult};
 use crate::graph::tags::Tags;
 use crate::graph::verdict::Verdict;
 use crate::home::SessionName;
+use super::clean::clean;
 use crate::llm::prompt::{ChatMessage, FileCard, Pieces};
 use crate::llm::{Completion, LlmError, Model, Request, Role, Turn};
 use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, worker};
-use crate::secret::{SecretValue, Secrets};
+use crate::secret::Secrets;
 use crate::store::RunId;
 use crate::tool::{builtin::At, files};
 use crate::{config, memory, scratchpad, skill};
@@ -28,8 +29,8 @@ use std::time::Instant;
 /// Lines of observational memory.
 const DIGEST: u32 = 8;
 
-/// Messages that wait in a session and are looked at when a turn may go on.
-pub(super) const WAITING: u32 = 20;
+/// Bytes of an input that are put away: sealed, it takes twice as many.
+const MAX_INPUT: usize = crate::store::MAX_ENTRY_BYTES as usize / 2 - 256;
 
 /// A run that is being performed.
 pub(super) struct AtWork<'a> {
@@ -38,9 +39,11 @@ pub(super) struct AtWork<'a> {
     pub session: SessionName,
     pub caller: Caller,
     pub secrets: Secrets,
-    earlier: Earlier,
+    pub earlier: Earlier,
     /// What retrieval found, until something ran.
     environment: Option<Vec<FileCard>>,
+    /// Messages that become the run's with the next event.
+    pub taking: Vec<i64>,
     /// What models were asked since the last event.
     asked: Mutex<Vec<(Role, String)>>,
 }
@@ -63,7 +66,7 @@ impl NoAnswer {
 impl<'a> AtWork<'a> {
     pub fn new(drive: &'a Drive, log: &Log, caller: Caller, secrets: Secrets, earlier: Earlier) -> Self {
         let (run, session) = (log.id.clone(), log.session.clone());
-        Self { drive, run, session, caller, secrets, earlier, environment: None, asked: Mutex::default() }
+        Self { drive, run, session, caller, secrets, earlier, environment: None, taking: Vec::new(), asked: Mutex::default() }
     }
 
     pub async fn perform(
@@ -72,7 +75,7 @@ impl<'a> AtWork<'a> {
         step: Step,
         listener: &mut dyn Listener,
     ) -> Result<StepResult, DriveError> {
-        Ok(match step {
+        let result = match step {
             Step::Admit { texts } => self.admit(&texts).await?,
             Step::Retrieve { message } => self.retrieve(&message).await?,
             Step::Route { message } => self.route(run, &message).await?,
@@ -96,7 +99,17 @@ impl<'a> AtWork<'a> {
                 StepResult::Finished { reply: output::reply(&outcome), arrived: self.arrived().await? }
             }
             Step::Ended => unreachable!("the loop ends before"),
-        })
+        };
+        self.without_secrets(result)
+    }
+
+    /// What a model says goes into prompts, to the terminal and into the log, and what is replayed must be what was done.
+    /// So it is cleaned before anything is made of it; a report was cleaned already and keeps its task as it was planned.
+    fn without_secrets(&self, result: StepResult) -> Result<StepResult, DriveError> {
+        if matches!(result, StepResult::Executed { .. }) {
+            return Ok(result);
+        }
+        Ok(self.secrets.redact_document(&result)?)
     }
 
     /// Gatekeeper, tags and pill.
@@ -115,7 +128,8 @@ impl<'a> AtWork<'a> {
         let mut archived = None;
         if scratchpad::is_too_large(&message, limit) {
             // Sealed like the message itself; the log opens it when a model has looked for secrets.
-            let sealed = drive.vault.seal_text(super::SEALED_RUN, &self.secrets.redact(&message))?;
+            let whole = scratchpad::fit(self.secrets.redact(&message), MAX_INPUT);
+            let sealed = drive.vault.seal_text(super::SEALED_RUN, &whole)?;
             let key = scratchpad::put_away(&drive.store, &self.session, "input", sealed, now_ms()).await?;
             message = scratchpad::preview(&message, &key, limit);
             archived = Some(key);
@@ -192,33 +206,6 @@ impl<'a> AtWork<'a> {
         })
     }
 
-    /// Keeps secrets that a model found in the message, or gave another name.
-    async fn keep(&mut self, run: &Run, found: crate::graph::plan::Secrets) -> Result<(), DriveError> {
-        let value = |value: String| match alias_of(&value) {
-            Some(name) => self.said(run, name).cloned(),
-            None => Some(SecretValue::new(value)),
-        };
-        let found: Vec<_> = found.into_iter().filter_map(|(name, given)| Some((name, value(given)?))).collect();
-        if found.is_empty() {
-            return Ok(());
-        }
-        self.drive.vault.save(&self.drive.store, &self.session, &found, now_ms()).await?;
-        for (name, value) in found {
-            self.secrets.add_session(name, value);
-        }
-        Ok(())
-    }
-
-    /// The secret of that name, if the user speaks of it in the messages that the model sees: what stands in a file or
-    /// comes from a skill does not lead to a secret.
-    fn said(&self, run: &Run, name: &str) -> Option<&SecretValue> {
-        let place = format!("[secret {name}]");
-        let by_user = self.earlier.messages.iter().filter(|message| message.from == "user");
-        let mut texts = by_user.map(|message| message.text.as_str()).chain([run.spec().message.as_str()]);
-        // A secret that a model has just found stands in the message as it came.
-        texts.any(|text| self.secrets.redact(text).contains(&place)).then(|| self.secrets.session(name)).flatten()
-    }
-
     async fn reason(&self, run: &Run, ask: &ReasonAsk) -> Result<StepResult, DriveError> {
         let boundary = boundary();
         let system = self.drive.system_prompt(Role::Reasoner)?;
@@ -269,7 +256,7 @@ impl<'a> AtWork<'a> {
         report.millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         // Here, because from here it goes into prompts, the reply, the terminal and the log.
         let task_as_planned = report.task.clone();
-        report = serde_json::from_str(&self.secrets.redact(&serde_json::to_string(&report)?))?;
+        report = self.secrets.redact_document(&report)?;
         report.task = task_as_planned;
         Ok(StepResult::Executed { task, report: Box::new(report), call })
     }
@@ -322,28 +309,6 @@ impl<'a> AtWork<'a> {
             }
             Err(none) => none.result(),
         })
-    }
-
-    /// Messages that came meanwhile and belong to this turn; they are taken out of the queue.
-    async fn arrived(&self) -> Result<Vec<String>, DriveError> {
-        let (session, run) = (self.session.clone(), self.run.clone());
-        let waiting = {
-            let session = session.clone();
-            self.drive.store.read(move |view| view.waiting_messages(&session, WAITING)).await?
-        };
-        let mut taken = Vec::new();
-        for message in waiting {
-            let text = self.drive.vault.open_text(super::SEALED_RUN, &message.text)?.into_owned();
-            // In their order: one that begins something new ends the turn.
-            if !route::continues(&text) {
-                break;
-            }
-            let (run, id) = (run.clone(), message.id);
-            if self.drive.store.write(move |tx| tx.take_message(&run, id)).await? {
-                taken.push(self.secrets.redact(&text));
-            }
-        }
-        Ok(taken)
     }
 
     /// What the session knows: the part of every prompt that talks to the user.
@@ -405,7 +370,7 @@ impl<'a> AtWork<'a> {
         boundary: &str,
     ) -> Result<Result<Request, LimitReached>, DriveError> {
         let settings = self.drive.models.settings(by);
-        let mut request = self.clean(request)?;
+        let mut request = clean(&self.secrets, request, boundary)?;
         request.max_tokens = request.max_tokens.min(settings.max_output_tokens);
         let mut request = node::fit(request, boundary, settings.context_budget);
         if let Some(limit) = self.drive.over_limit(&self.session).await? {
@@ -425,24 +390,6 @@ impl<'a> AtWork<'a> {
     /// What models were asked since this was last called.
     pub fn take_asked(&self) -> Vec<(Role, String)> {
         std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// A request without any secret that is known by now.
-    fn clean(&self, request: Request) -> Result<Request, DriveError> {
-        let pieces = serde_json::from_str(&self.secrets.redact(&serde_json::to_string(&request.pieces)?))?;
-        let clean = |text: String| self.secrets.redact(&text);
-        let turns = request.turns.into_iter().map(|turn| match turn {
-            Turn::Assistant { text, mut calls } => {
-                for call in &mut calls {
-                    call.args = clean(std::mem::take(&mut call.args));
-                }
-                Turn::Assistant { text: clean(text), calls }
-            }
-            Turn::Tool { id, name, text } => Turn::Tool { id, name, text: clean(text) },
-            Turn::Note(text) => Turn::Note(clean(text)),
-        });
-        let turns = turns.collect();
-        Ok(Request { user: self.secrets.redact(&request.user), pieces, turns, ..request })
     }
 
     pub fn at(&self) -> At {

@@ -160,7 +160,7 @@ pub struct Unusable {
     pub broken: String,
     /// Everything that is wrong with it; never empty.
     pub violations: Vec<Violation>,
-    /// Credentials from the message that it names all the same: they are as secret as those of a good answer.
+    /// Credentials that it names all the same: the next answer may not name them again.
     pub secrets: Secrets,
 }
 
@@ -375,7 +375,7 @@ pub(crate) mod tests {
             "tasks[1].skill: there is no skill \"chrt\"; near: chart",
             "tasks[2].skill: a skill task names its skill",
             "tasks[3].detail: missing",
-            "tasks[4].type: act tasks are not available yet",
+            "tasks[4].expect: missing; an act task says what it is to lead to",
             "tasks[5].type: there is no type \"dance\"",
             "tasks[6].type: missing",
             "tasks[7].colour: unknown field",
