@@ -26,6 +26,7 @@ pub use self::models::{ModelError, ModelSettings, Models, Opened};
 pub use self::voice::{Listener, Thought};
 
 use self::log::Log;
+use self::arrival::WAITING;
 use self::perform::AtWork;
 use crate::clock::now_ms;
 use crate::config::Config;
@@ -262,15 +263,16 @@ impl Drive {
         let window = u32::try_from(self.config.context.sliding_window).unwrap_or(u32::MAX);
         let (session, run) = (session.clone(), run.cloned());
         let read = self.store.read(move |view| {
-            let messages = view.last_messages(&session, window.saturating_add(1))?;
+            let mut messages = view.last_messages(&session, window.saturating_add(1 + WAITING))?;
+            // Nobody has heard yet what waits for a run of its own.
+            messages.retain(|message| message.role != MessageRole::User || message.run.is_some());
             let facts = view.facts(MAX_FACTS)?.into_iter().map(|fact| fact.text).collect();
             Ok((messages, view.summary(&session)?.map(|summary| summary.text), facts))
         });
         let (messages, summary, facts) = read.await?;
         let own = |message: &Message| run.is_some() && message.run == run;
-        // Of the run itself, what it has answered already.
-        let answered = messages.iter().filter(|m| own(m) && m.role == MessageRole::Assistant).map(|m| m.id).max();
-        let mut messages: Vec<_> = messages.into_iter().filter(|m| !own(m) || Some(m.id) <= answered).collect();
+        // Of the run itself, its lane knows what was said and answered.
+        let mut messages: Vec<_> = messages.into_iter().filter(|m| !own(m)).collect();
         let messages = messages.split_off(messages.len().saturating_sub(window as usize));
         Ok(Earlier { messages: self.said(messages).await?, summary, facts })
     }

@@ -22,6 +22,7 @@ mod model_server;
 mod models;
 mod modes;
 mod roles;
+mod rules;
 mod runs;
 mod scenarios;
 mod shell;

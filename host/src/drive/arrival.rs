@@ -5,7 +5,7 @@ use super::{DriveError, SEALED_RUN};
 use crate::graph::route;
 
 /// Messages that wait in a session and are looked at when a turn may go on.
-const WAITING: u32 = 20;
+pub(super) const WAITING: u32 = 20;
 
 impl AtWork<'_> {
     /// What waits and belongs to this turn. The messages are the run's only when the event that goes on with them is

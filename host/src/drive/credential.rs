@@ -53,6 +53,7 @@ impl AtWork<'_> {
         let place = format!("[secret {name}]");
         let by_user = self.earlier.messages.iter().filter(|message| message.from == "user");
         let mut texts = by_user.map(|message| message.text.as_str()).chain([run.message()]);
-        texts.any(|text| text.contains(&place)).then(|| self.secrets.session(name)).flatten()
+        // A secret that a model has just found stands in the message as it came.
+        texts.any(|text| self.secrets.redact(text).contains(&place)).then(|| self.secrets.session(name)).flatten()
     }
 }

@@ -5,6 +5,7 @@ use super::voice::{Listener, Voice};
 use super::{Drive, DriveError, Earlier, boundary};
 use crate::clock::now_ms;
 use crate::graph::brief::Brief;
+use crate::graph::lane::Entry;
 use crate::graph::limits::LimitReached;
 use crate::graph::pill::{self, Pill};
 use crate::graph::plan::{Caller, Task, TaskKind};
@@ -12,9 +13,10 @@ use crate::graph::route::Effort;
 use crate::graph::run::Run;
 use crate::graph::step::{PillUse, PlanAsk, ReasonAsk, ReviewAsk, Step, StepResult};
 use crate::graph::tags::Tags;
+use crate::graph::verdict::Verdict;
 use crate::home::SessionName;
 use super::clean::clean;
-use crate::llm::prompt::{FileCard, Pieces};
+use crate::llm::prompt::{ChatMessage, FileCard, Pieces};
 use crate::llm::{Completion, LlmError, Model, Request, Role, Turn};
 use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, worker};
 use crate::secret::Secrets;
@@ -86,7 +88,11 @@ impl<'a> AtWork<'a> {
             Step::Compress(ask) => self.compress(run, &ask).await?,
             Step::StartCalls { .. } => StepResult::CallsStarted,
             Step::Call { calls } => self.call_tools(run, &calls).await?,
-            Step::Review(ask) => self.review(run, &ask).await?,
+            Step::Review(ask) => {
+                let result = self.review(run, &ask).await?;
+                self.learn(&result);
+                result
+            }
             Step::Converse { message } => self.converse(run, &message, listener).await?,
             Step::Tell { text } => StepResult::Told { text },
             Step::Finish(outcome) => {
@@ -147,7 +153,7 @@ impl<'a> AtWork<'a> {
         let boundary = boundary();
         let system = self.drive.system_prompt(Role::Router)?;
         let lines = self.drive.tools.category_lines();
-        let request = router::request(&system, message, &self.earlier.messages, lines, &boundary);
+        let request = router::request(&system, message, &self.talk(run), lines, &boundary);
         let request = match self.ready(run, request, &boundary).await? {
             Ok(request) => request,
             Err(limit) => return Ok(StepResult::Stopped { limit }),
@@ -175,7 +181,7 @@ impl<'a> AtWork<'a> {
             environment: Some(environment),
             memory: lines(crate::graph::lane::SharedKind::ObservationalMemory),
             skill_environment: lines(crate::graph::lane::SharedKind::SkillEnvironment),
-            ..self.known()
+            ..self.known(run)
         };
         let boundary = boundary();
         let system = self.drive.system_prompt(Role::Planner)?;
@@ -226,7 +232,7 @@ impl<'a> AtWork<'a> {
             TaskKind::Msg => {
                 let boundary = boundary();
                 let system = self.drive.system_prompt(Role::Worker)?;
-                let request = worker::request(&system, &self.known(), brief, &boundary);
+                let request = worker::request(&system, &self.known(run), brief, &boundary);
                 let by = worker::model_role(&brief.task);
                 let request = match self.ready_for(run, request, by, &boundary).await? {
                     Ok(request) => request,
@@ -265,6 +271,16 @@ impl<'a> AtWork<'a> {
         })
     }
 
+    /// What a reviewer learned counts at once, for the plan that may follow.
+    fn learn(&mut self, reviewed: &StepResult) {
+        if let StepResult::Reviewed { verdict: Verdict { learn: Some(fact), .. }, .. } = reviewed {
+            let facts = &mut self.earlier.facts;
+            if facts.iter().all(|known| !known.eq_ignore_ascii_case(fact)) {
+                facts.insert(0, fact.clone());
+            }
+        }
+    }
+
     /// An answer without tools: the worker writes, and what it writes about is the message itself.
     async fn converse(&self, run: &Run, message: &str, listener: &mut dyn Listener) -> Result<StepResult, DriveError> {
         let boundary = boundary();
@@ -280,7 +296,7 @@ impl<'a> AtWork<'a> {
             review: false,
         };
         let brief = Brief { goal: String::new(), expect: None, evidence: Vec::new(), task, number: 1, of: 1 };
-        let mut request = worker::request(&system, &self.known(), &brief, &boundary);
+        let mut request = worker::request(&system, &self.known(run), &brief, &boundary);
         (request.pieces.goal, request.pieces.evidence) = (None, None);
         request.user = crate::context::render(&request.pieces, &boundary, usize::MAX);
         let mut voice = Voice::new(Role::Worker, &self.secrets, listener);
@@ -296,14 +312,26 @@ impl<'a> AtWork<'a> {
     }
 
     /// What the session knows: the part of every prompt that talks to the user.
-    pub fn known(&self) -> Pieces {
-        let Earlier { messages, summary, facts } = &self.earlier;
+    fn known(&self, run: &Run) -> Pieces {
+        let Earlier { summary, facts, .. } = &self.earlier;
         Pieces {
-            messages: Some(messages.clone()),
+            messages: Some(self.talk(run)),
             summary: summary.clone(),
             facts: (!facts.is_empty()).then(|| facts.clone()),
             ..Pieces::default()
         }
+    }
+
+    /// What was said before the message that the run is at: before the run, and in earlier cycles of it.
+    fn talk(&self, run: &Run) -> Vec<ChatMessage> {
+        let mut messages = self.earlier.messages.clone();
+        let said = |from: &str, text: &String| Some(ChatMessage { from: from.to_owned(), text: text.clone() });
+        messages.extend(run.lane().earlier_cycles().filter_map(|entry| match entry {
+            Entry::User(text) => said("user", text),
+            Entry::Assistant(text) => said("assistant", text),
+            _ => None,
+        }));
+        messages
     }
 
     /// Calls the model of the request's role.
