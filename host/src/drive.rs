@@ -25,8 +25,8 @@ pub use self::log::SEALED_RUN;
 pub use self::models::{ModelError, ModelSettings, Models, Opened};
 pub use self::voice::{Listener, Thought};
 
-use self::log::Log;
 use self::arrival::WAITING;
+use self::log::Log;
 use self::perform::AtWork;
 use crate::clock::now_ms;
 use crate::config::Config;
@@ -157,7 +157,9 @@ impl Drive {
         let resumed = id.clone();
         // A run that is only ended brings nothing down.
         if !cancel.is_cancelled() && self.store.write(move |tx| tx.count_resumed(&resumed)).await? > MAX_RESUMES {
-            return Err(DriveError::NotResumable(format!("it was taken up {MAX_RESUMES} times before, and was cut off each time")));
+            return Err(DriveError::NotResumable(format!(
+                "it was taken up {MAX_RESUMES} times before, and was cut off each time"
+            )));
         }
         if let Some(event) = run.interrupt()? {
             log.append(&event, &run, &secrets, Vec::new(), Vec::new()).await?;

@@ -130,7 +130,8 @@ pub fn fit(text: String, max: usize) -> String {
         return text;
     }
     let half = max / 2;
-    let (head, tail) = (text.floor_char_boundary(half), text.ceil_char_boundary(text.len() - half.saturating_sub(NOTE)));
+    let (head, tail) =
+        (text.floor_char_boundary(half), text.ceil_char_boundary(text.len() - half.saturating_sub(NOTE)));
     format!("{}\n[… {} bytes left out: too large to keep …]\n{}", &text[..head], tail - head, &text[tail..])
 }
 

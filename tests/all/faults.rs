@@ -288,7 +288,7 @@ fn table(role: &str) {
                 loop {
                     let nth = next.fetch_add(1, Ordering::Relaxed);
                     let Some((fault, always)) = cases.get(nth) else { break };
-                    let kind = if (nth + nth / 2) % 2 == 0 { "openai" } else { "anthropic" };
+                    let kind = if (nth + nth / 2).is_multiple_of(2) { "openai" } else { "anthropic" };
                     let wrong = play(role, fault, *always, kind);
                     if !wrong.is_empty() {
                         let often = if *always { "always" } else { "once" };

@@ -413,7 +413,7 @@ fn texts(store: &rusqlite::Connection) -> Vec<(String, String, String)> {
     let names = tables.query_map((), |row| row.get::<_, String>(0)).expect("it has tables");
     for table in names.map(|name| name.expect("a name is a text")) {
         let mut query = store.prepare(&format!("SELECT * FROM \"{table}\"")).expect("a table can be read");
-        let columns: Vec<_> = query.column_names().into_iter().map(str::to_owned).collect();
+        let columns: Vec<_> = query.column_names().map(str::to_owned).collect();
         let mut rows = query.query(()).expect("a table can be read");
         while let Some(row) = rows.next().expect("a row can be read") {
             for (index, column) in columns.iter().enumerate() {

@@ -16,7 +16,8 @@ use crate::scratchpad;
 use crate::secret::Secrets;
 use crate::secret::vault::{SEALED, Vault, is_sealed};
 use crate::store::{
-    self, DueKind, MAX_FACT_BYTES, MessageRole, NewFact, Prompt, RunId, RunStatus, Store, StoreError, TaskRow, UsageLine,
+    self, DueKind, MAX_FACT_BYTES, MessageRole, NewFact, Prompt, RunId, RunStatus, Store, StoreError, TaskRow,
+    UsageLine,
 };
 use std::collections::HashMap;
 

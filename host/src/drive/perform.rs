@@ -1,5 +1,6 @@
 //! The steps of a run, performed.
 
+use super::clean::clean;
 use super::log::Log;
 use super::voice::{Listener, Voice};
 use super::{Drive, DriveError, Earlier, boundary};
@@ -15,7 +16,6 @@ use crate::graph::step::{PillUse, PlanAsk, ReasonAsk, ReviewAsk, Step, StepResul
 use crate::graph::tags::Tags;
 use crate::graph::verdict::Verdict;
 use crate::home::SessionName;
-use super::clean::clean;
 use crate::llm::prompt::{ChatMessage, FileCard, Pieces};
 use crate::llm::{Completion, LlmError, Model, Request, Role, Turn};
 use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, worker};
@@ -66,7 +66,17 @@ impl NoAnswer {
 impl<'a> AtWork<'a> {
     pub fn new(drive: &'a Drive, log: &Log, caller: Caller, secrets: Secrets, earlier: Earlier) -> Self {
         let (run, session) = (log.id.clone(), log.session.clone());
-        Self { drive, run, session, caller, secrets, earlier, environment: None, taking: Vec::new(), asked: Mutex::default() }
+        Self {
+            drive,
+            run,
+            session,
+            caller,
+            secrets,
+            earlier,
+            environment: None,
+            taking: Vec::new(),
+            asked: Mutex::default(),
+        }
     }
 
     pub async fn perform(

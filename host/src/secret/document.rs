@@ -9,8 +9,8 @@ use super::Secrets;
 
 /// Members whose texts are words of the program: the cases of its enums.
 const WORDS: [&str; 17] = [
-    "at", "by", "caller", "effort", "ending", "from", "kind", "level", "node", "recheck", "role", "stage", "state", "status",
-    "to", "type", "why",
+    "at", "by", "caller", "effort", "ending", "from", "kind", "level", "node", "recheck", "role", "stage", "state",
+    "status", "to", "type", "why",
 ];
 
 /// Members that hold JSON of somebody else, in which no member is ours.
@@ -105,7 +105,8 @@ mod tests {
     }
 
     fn report() -> TaskReport {
-        let task = json!({"type": "skill", "detail": "d", "skill": "data", "args": {"limit": 1000, "kind": "hunter22"}});
+        let task =
+            json!({"type": "skill", "detail": "d", "skill": "data", "args": {"limit": 1000, "kind": "hunter22"}});
         let task: Task = serde_json::from_value(task).unwrap();
         let mut report = TaskReport::new(task, TaskStatus::Done, "said hunter22");
         report.data = Some(json!({"hunter22": ["hunter22", 12_345_678], "n": 1000}));
