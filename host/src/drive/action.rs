@@ -8,9 +8,9 @@ use crate::graph::lane::{KEPT_EXCHANGES, ToolCall};
 use crate::graph::reflection::Status;
 use crate::graph::run::Run;
 use crate::graph::step::{ActAsk, Call, CompressAsk, StepResult, ToolResult};
-use crate::graph::{banner, estimate, summary};
+use crate::graph::{estimate, summary};
+use crate::llm::Role;
 use crate::llm::prompt::ChatMessage;
-use crate::llm::{Role, Sink};
 use crate::node::{actor, summarizer};
 use crate::scratchpad;
 use crate::skill::Caller;
@@ -45,10 +45,7 @@ impl AtWork<'_> {
         let system = self.drive.system_prompt(Role::Actor)?;
         let request = actor::request(&system, ask, self.drive.tools.specs(&ask.categories), &boundary);
         let completion = if ask.direct {
-            let mut voice = Bare {
-                stripper: Some(banner::Stripper::default()),
-                voice: Voice::new(Role::Actor, &self.secrets, listener),
-            };
+            let mut voice = Voice::new(Role::Actor, &self.secrets, listener);
             let completion = self.complete(run, request, &boundary, &mut voice).await?;
             voice.finish();
             completion
@@ -60,7 +57,7 @@ impl AtWork<'_> {
                 // Redacted here and not only in the log: what is replayed must be what was done.
                 StepResult::Acted { text, mut calls, call } => {
                     for wanted in &mut calls {
-                        wanted.args = self.secrets.redact(&wanted.args);
+                        wanted.args = self.secrets.redact_json_text(&wanted.args);
                     }
                     StepResult::Acted { text: self.secrets.redact(&text), calls, call }
                 }
@@ -197,36 +194,6 @@ impl AtWork<'_> {
 /// Tokens of each part of a text that has `total`, where no part may have more than `most`.
 fn part_tokens(total: usize, most: usize) -> usize {
     PART_TOKENS.max(total.div_ceil(MAX_PARTS)).min(most).max(LEAST_PART)
-}
-
-/// A voice that never says a banner.
-struct Bare<'a> {
-    stripper: Option<banner::Stripper>,
-    voice: Voice<'a>,
-}
-
-impl Bare<'_> {
-    fn finish(&mut self) {
-        if let Some(stripper) = self.stripper.take() {
-            let rest = stripper.finish();
-            self.voice.text(&rest);
-        }
-        self.voice.finish();
-    }
-}
-
-impl Sink for Bare<'_> {
-    fn text(&mut self, piece: &str) {
-        let shown = self.stripper.get_or_insert_default().push(piece);
-        if !shown.is_empty() {
-            self.voice.text(&shown);
-        }
-    }
-
-    fn restart(&mut self) {
-        self.stripper = Some(banner::Stripper::default());
-        self.voice.restart();
-    }
 }
 
 #[cfg(test)]
