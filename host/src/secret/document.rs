@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn words_and_numbers_of_the_program_stay() {
         let result = StepResult::Executed { task: 1000, report: Box::new(report()), call: None };
-        let event = Event { result, moves: Vec::new(), limits: Vec::new(), say: None, continues: false };
+        let event = Event { result, lost: None, moves: Vec::new(), limits: Vec::new(), say: None, continues: false };
         for word in ["skill", "executed", "done", "1000", "data", "12345678", "millis", "true", "null", "report"] {
             let clean = secrets(&[word]).redact_document(&event).unwrap_or_else(|error| panic!("{word}: {error}"));
             let StepResult::Executed { task, report: after, .. } = clean.result else { panic!("{word}") };
