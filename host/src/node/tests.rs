@@ -80,10 +80,10 @@ async fn a_message_becomes_a_reply() {
             }
             Step::Review(ask) => {
                 let request = reviewer::request(built_in_prompt(Role::Reviewer), &run, &ask, "b3");
-                reviewer::call(&model, &request, &OneSkill, &limits).await
+                reviewer::read(&model.complete(&request, &mut |_: &str| {}).await.unwrap(), &OneSkill, &limits)
             }
             Step::Tell { text } => StepResult::Told { text },
-            Step::Finish(outcome) => output::finish(&outcome),
+            Step::Finish(outcome) => StepResult::Finished { reply: output::reply(&outcome), arrived: Vec::new() },
             Step::Ended => break,
         };
         run.accept(result).unwrap();
