@@ -15,7 +15,7 @@ mod text;
 mod window;
 
 pub use self::fit::fit_text;
-pub use self::render::{SHRINK, answer, render, room, turn_tokens};
+pub use self::render::{SHRINK, answer, render, room};
 pub use self::table::{Cell, Piece, Row, TABLE, markdown, select};
 pub use self::window::{Recalled, window};
 pub use crate::graph::estimate::tokens;

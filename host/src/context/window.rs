@@ -1,8 +1,8 @@
 //! Which of the last messages are recalled (design §7).
 
-use super::render::turn_tokens;
 use super::tokens;
 use crate::llm::Turn;
+use crate::llm::estimate::turn_tokens;
 use crate::llm::prompt::ChatMessage;
 
 /// A message as the window sees it.

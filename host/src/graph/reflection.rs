@@ -9,9 +9,6 @@ use serde::{Deserialize, Serialize};
 /// First line of a note with reflections.
 pub const MARK: &str = "[TOOL REFLECTION]";
 
-/// Key in the scratchpad under which [`Ledger::text`] stands.
-pub const LEDGER_KEY: &str = "run_step_ledger";
-
 /// Most characters of a finding: what is to be read whole is in the result itself or behind its ref.
 const MAX_FINDING: usize = 200;
 
@@ -186,7 +183,7 @@ impl Ledger {
         self.entries.is_empty()
     }
 
-    /// As it is stored under [`LEDGER_KEY`]: a line for each entry.
+    /// As it stands in the scratchpad: a line for each entry.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (step, Reflection { tool, status, finding, next_action }) in &self.entries {

@@ -1,11 +1,11 @@
 //! One event of a trace, as a person reads it.
 
-use crate::cli::show::{Show, duration, printable, size};
+use crate::cli::show::{Show, duration, printable};
 use crate::graph::Why;
 use crate::graph::limits::Usage;
 use crate::graph::plan::TaskKind;
 use crate::graph::reflection::Reflection;
-use crate::graph::report::{TaskReport, Used};
+use crate::graph::report::{TaskReport, Used, size};
 use crate::graph::step::{Call, Event, StepResult};
 
 /// Prints one event; `head` is its number and time, `took` the milliseconds since the event before.
