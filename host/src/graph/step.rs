@@ -33,7 +33,8 @@ pub enum Step {
     Execute { task: usize, brief: Box<Brief> },
     /// Call the actor. Result: `Acted` or `ModelFailed`.
     Act(Box<ActAsk>),
-    /// Archive and summarise the beginning of the action lane. Result: `Compressed`, whatever happens.
+    /// Archive and summarise the beginning of the action lane. Result: `Compressed`, also when no summary could be
+    /// made: head and tail of the source take its place then.
     Compress(Box<CompressAsk>),
     /// Commit that these calls start, and do nothing else. Result: `CallsStarted`.
     StartCalls { calls: Vec<ToolCall> },
