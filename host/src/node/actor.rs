@@ -1,6 +1,7 @@
 //! The actor: calls tools until the brief is done (seed 003, phase 4).
 
 use crate::graph::lane::ActionTurn;
+use crate::graph::reflection;
 use crate::graph::step::{ActAsk, StepResult};
 use crate::llm::prompt::Pieces;
 use crate::llm::{Completion, Request, Role, ToolSpec, Turn};
@@ -17,7 +18,7 @@ pub fn request(system: &str, ask: &ActAsk, tools: Vec<ToolSpec>, boundary: &str)
         ActionTurn::Tool { id, name, text, .. } => {
             Turn::Tool { id: id.clone(), name: name.clone(), text: fenced(text, boundary) }
         }
-        ActionTurn::Reflection { text } => Turn::Note(text.clone()),
+        ActionTurn::Reflection { text } => Turn::Note(note(text, boundary)),
         summary @ ActionTurn::Summary { .. } => Turn::Note(fenced(&summary.text(), boundary)),
     });
     let turns = turns.collect();
@@ -35,6 +36,14 @@ pub fn assessment(system: &str, ask: &ActAsk, boundary: &str) -> Request {
 pub fn read(completion: Completion) -> StepResult {
     let call = super::call_of(&completion);
     StepResult::Acted { text: completion.text, calls: completion.calls, call }
+}
+
+/// A note of the host, in which what tools wrote is fenced.
+fn note(text: &str, boundary: &str) -> String {
+    match reflection::parts(text) {
+        (said, Some(found)) => format!("{said}\n{}", fenced(&found, boundary)),
+        (said, None) => said,
+    }
 }
 
 /// Output of a tool may come from strangers.
