@@ -254,8 +254,10 @@ impl Drive {
             |message: Message| self.vault.open_text(SEALED_RUN, &message.text).map(|text| chat(message.role, &text));
         let messages: Result<Vec<_>, _> = messages.into_iter().filter(|m| !own(m)).map(open).collect();
         let messages = messages?;
+        let core = crate::memory::render_core(&crate::memory::core(&self.store).await?);
+        let core = (!core.is_empty()).then_some(core);
         let kept = messages.len().saturating_sub(window as usize);
-        Ok(Earlier { messages: messages[kept..].to_vec(), summary, facts })
+        Ok(Earlier { messages: messages[kept..].to_vec(), summary, core, facts })
     }
 
     fn policy(&self) -> Policy {
@@ -281,6 +283,8 @@ const MAX_FACTS: u32 = 100;
 struct Earlier {
     messages: Vec<ChatMessage>,
     summary: Option<String>,
+    /// Core memory as text; `None` where it is empty.
+    core: Option<String>,
     facts: Vec<String>,
 }
 

@@ -52,6 +52,7 @@ fn planted() -> Pieces {
         }]),
         summary: text("M-summary"),
         messages: said("M-messages"),
+        core: text("M-core"),
         facts: lines("M-facts"),
         goal: text("M-goal"),
         task: Some(task("M-task")),

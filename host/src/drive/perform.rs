@@ -124,7 +124,8 @@ impl<'a> AtWork<'a> {
 
     async fn retrieve(&mut self, message: &str) -> Result<StepResult, DriveError> {
         let memory = memory::digest(&self.drive.store, message, DIGEST).await?;
-        let found = retrieval::retrieve(self.files()?, memory);
+        let credentials = self.secrets.session_names().map(str::to_owned).collect();
+        let found = retrieval::retrieve(self.files()?, memory, credentials);
         self.environment = Some(found.environment);
         Ok(found.result)
     }
@@ -331,10 +332,11 @@ impl<'a> AtWork<'a> {
 
     /// What the session knows: the part of every prompt that talks to the user.
     pub fn known(&self) -> Pieces {
-        let Earlier { messages, summary, facts } = &self.earlier;
+        let Earlier { messages, summary, core, facts } = &self.earlier;
         Pieces {
             messages: Some(messages.clone()),
             summary: summary.clone(),
+            core: core.clone(),
             facts: (!facts.is_empty()).then(|| facts.clone()),
             ..Pieces::default()
         }
@@ -348,11 +350,24 @@ impl<'a> AtWork<'a> {
         boundary: &str,
         sink: &mut dyn crate::llm::Sink,
     ) -> Result<Result<Completion, NoAnswer>, DriveError> {
-        let request = match self.ready(run, request, boundary).await? {
+        let by = request.role;
+        self.complete_by(run, request, by, boundary, sink).await
+    }
+
+    /// [`AtWork::complete`] with the model of another role than the one that the prompt is of.
+    pub async fn complete_by(
+        &self,
+        run: &Run,
+        request: Request,
+        by: Role,
+        boundary: &str,
+        sink: &mut dyn crate::llm::Sink,
+    ) -> Result<Result<Completion, NoAnswer>, DriveError> {
+        let request = match self.ready_for(run, request, by, boundary).await? {
             Ok(request) => request,
             Err(limit) => return Ok(Err(NoAnswer::Limit(limit))),
         };
-        let model: &dyn Model = self.drive.models.of(request.role);
+        let model: &dyn Model = self.drive.models.of(by);
         Ok(model.complete(&request, sink).await.map_err(NoAnswer::Failed))
     }
 

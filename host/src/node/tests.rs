@@ -58,7 +58,7 @@ async fn a_message_becomes_a_reply() {
         let result = match run.next_step() {
             Step::Retrieve => {
                 let card = FileCard { path: "sea.csv".to_owned(), bytes: 9, columns: None };
-                let found = retrieval::retrieve(vec![card]);
+                let found = retrieval::retrieve(vec![card], Vec::new(), Vec::new());
                 given.environment = Some(found.environment);
                 found.result
             }
@@ -98,7 +98,7 @@ async fn a_message_becomes_a_reply() {
 async fn a_model_that_does_not_answer_is_a_result() {
     let model = Scripted::parse("s.jsonl", "").unwrap();
     let mut run = run("hello");
-    run.accept(retrieval::retrieve(Vec::new()).result).unwrap();
+    run.accept(retrieval::retrieve(Vec::new(), Vec::new(), Vec::new()).result).unwrap();
     let Step::Plan(ask) = run.next_step() else { panic!() };
     let request = planner::request("", &Pieces::default(), &run, &ask, "b");
     let planning = planner::call(&model, &request, &OneSkill, &Limits::default(), &mut |_: &str| {}).await;

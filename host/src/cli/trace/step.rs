@@ -29,10 +29,13 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
                 more(&format!("the input was too large and stands in ref:{key}"));
             }
         }
-        StepResult::Retrieved { files, memory } => {
+        StepResult::Retrieved { files, memory, credentials } => {
             outln!("{head}  retrieval: {} in /work", count(files.len(), "file"));
             for line in memory {
                 more(&format!("remembers: {line}"));
+            }
+            if !credentials.is_empty() {
+                more(&format!("has the secrets: {}", credentials.join(", ")));
             }
         }
         StepResult::Routed { routing, by, trouble, call, secrets } => {
