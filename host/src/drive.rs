@@ -13,6 +13,7 @@ mod cancel;
 mod log;
 mod models;
 mod perform;
+mod prompt;
 mod voice;
 
 pub use self::cancel::Cancel;

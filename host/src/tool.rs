@@ -109,13 +109,13 @@ impl Tools {
         let done = match self.scratch(caller.session, &task.detail).await {
             Ok(scratch) => {
                 let run = self.exec.run(Line::of_task(&task.detail, &caller, role, &scratch));
-                run.await.map_err(|error| error.to_string())
+                run.await.map_err(|error| TaskError::of_host(error.to_string()))
             }
             Err(error) => Err(error),
         };
         match done {
             Ok(done) => exec_report(task, done, caller.secrets),
-            Err(error) => TaskReport::failed(task.clone(), TaskError::of_host(error)),
+            Err(error) => TaskReport::failed(task.clone(), error),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The steps of a run, performed.
 
 use super::log::Log;
+use super::prompt::as_text;
 use super::voice::{Listener, Voice};
 use super::{Drive, DriveError, Earlier, boundary};
 use crate::clock::now_ms;
@@ -465,28 +466,6 @@ impl<'a> AtWork<'a> {
     fn files(&self) -> Result<Vec<FileCard>, DriveError> {
         Ok(files::cards(&self.drive.home.open_work(&self.session)?))
     }
-}
-
-/// A prompt as a person reads it in a trace.
-fn as_text(request: &Request) -> String {
-    let mut text = format!("[system]\n{}\n[user]\n{}", request.system.trim(), request.user.trim());
-    for turn in &request.turns {
-        match turn {
-            Turn::Assistant { text: said, calls } => {
-                text.push_str(&format!("\n[assistant]\n{}", said.trim()));
-                for call in calls {
-                    text.push_str(&format!("\n→ {} {}", call.name, call.args));
-                }
-            }
-            Turn::Tool { name, text: result, .. } => text.push_str(&format!("\n[tool {name}]\n{result}")),
-            Turn::Note(note) => text.push_str(&format!("\n[note]\n{note}")),
-        }
-    }
-    if !request.tools.is_empty() {
-        let names: Vec<_> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
-        text.push_str(&format!("\n[tools] {}", names.join(", ")));
-    }
-    text
 }
 
 fn of_config(pill: &config::Pill) -> Pill {

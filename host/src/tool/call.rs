@@ -5,6 +5,7 @@ use super::{Role, Tools, task_error};
 use crate::exec::{Channel, Line};
 use crate::graph::plan::Violation;
 use crate::graph::reflection::Status;
+use crate::graph::report::TaskError;
 use crate::graph::step::ToolResult;
 use crate::llm::{ToolCall, ToolSpec};
 use crate::scratchpad;
@@ -193,7 +194,7 @@ impl Tools {
         let done = match self.scratch(caller.session, source).await {
             Ok(scratch) => {
                 let run = self.exec.run(Line::of_task(source, &caller, role, &scratch));
-                run.await.map_err(|error| error.to_string())
+                run.await.map_err(|error| TaskError::of_host(error.to_string()))
             }
             Err(error) => Err(error),
         };
@@ -204,7 +205,7 @@ impl Tools {
             ..blank.clone()
         };
         match done {
-            Err(error) => failed("unavailable", error),
+            Err(error) => failed(&error.code, error.message),
             Ok(done) => {
                 let mut text = format!("exit code: {}\n{}", done.code, done.stdout);
                 if !done.stderr.is_empty() {

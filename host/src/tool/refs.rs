@@ -3,6 +3,7 @@
 use super::Tools;
 use crate::exec::Scratch;
 use crate::graph::plan::Violation;
+use crate::graph::report::TaskError;
 use crate::home::SessionName;
 use crate::scratchpad;
 use serde_json::Value;
@@ -21,17 +22,18 @@ impl Tools {
     }
 
     /// A fresh `/tmp` for a command line, with the entries that it names, or why it cannot be had.
-    pub(super) async fn scratch(&self, session: &SessionName, command: &str) -> Result<Scratch, String> {
-        let scratch = self.exec.scratch(session).map_err(|error| error.to_string())?;
+    pub(super) async fn scratch(&self, session: &SessionName, command: &str) -> Result<Scratch, TaskError> {
+        let scratch = self.exec.scratch(session).map_err(|error| TaskError::of_host(error.to_string()))?;
         let keys = named(command);
         let refs = Value::from_iter(keys.iter().map(|key| format!("ref:{key}")));
         let texts = self.resolved(session, refs).await.map_err(|wrong| {
             let wrong: Vec<_> = wrong.into_iter().map(|violation| violation.message).collect();
-            wrong.join("; ")
+            TaskError { code: "bad-args".to_owned(), ..TaskError::of_host(wrong.join("; ")) }
         })?;
         for (key, text) in keys.iter().zip(texts.as_array().into_iter().flatten()) {
             let text = text.as_str().unwrap_or_default();
-            scratch.put("ref", key, text).map_err(|error| format!("failed to write {DIR}{key}: {error}"))?;
+            let put = scratch.put("ref", key, text);
+            put.map_err(|error| TaskError::of_host(format!("failed to write {DIR}{key}: {error}")))?;
         }
         Ok(scratch)
     }

@@ -15,8 +15,8 @@ mod replay;
 mod routing;
 
 use super::*;
-use crate::graph::plan::Plan;
 use crate::graph::limits::LimitReached;
+use crate::graph::plan::Plan;
 use crate::graph::reflection::Status as ToolStatus;
 use crate::graph::report::{FileNote, TaskError};
 use crate::graph::route::Effort;
@@ -56,7 +56,11 @@ fn admitted(message: &str) -> StepResult {
 }
 
 fn retrieved(files: &[&str]) -> StepResult {
-    StepResult::Retrieved { files: files.iter().map(|&file| file.to_owned()).collect(), memory: Vec::new(), credentials: Vec::new() }
+    StepResult::Retrieved {
+        files: files.iter().map(|&file| file.to_owned()).collect(),
+        memory: Vec::new(),
+        credentials: Vec::new(),
+    }
 }
 
 fn routed(effort: Effort) -> StepResult {

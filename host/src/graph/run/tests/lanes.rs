@@ -15,7 +15,9 @@ fn shared_contexts_are_replaced_and_never_appended() {
         let (files, memory) = (vec![format!("{cycle}.csv")], vec![format!("likes {cycle}")]);
         live.feed(StepResult::Retrieved { files, memory, credentials: Vec::new() });
         live.feed(routed(Effort::High));
-        let StepResult::Planned { plan, chatter, secrets, call, .. } = plan(vec![skill(false), msg()]) else { panic!() };
+        let StepResult::Planned { plan, chatter, secrets, call, .. } = plan(vec![skill(false), msg()]) else {
+            panic!()
+        };
         let skill_environment = vec![format!("chart {cycle}")];
         live.feed(StepResult::Planned { plan, chatter, secrets, skill_environment, call });
         for (kind, text) in [

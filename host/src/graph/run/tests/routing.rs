@@ -97,7 +97,10 @@ fn a_pill_takes_the_routers_place() {
         let event = live.feed(retrieved(&[]));
         assert_eq!((whys(&event), live.next()), (vec![why], next));
         let routing = live.run.routing().unwrap();
-        assert_eq!((routing.categories.as_slice(), routing.goal.as_str()), (&["web".to_owned()][..], live.run.message()));
+        assert_eq!(
+            (routing.categories.as_slice(), routing.goal.as_str()),
+            (&["web".to_owned()][..], live.run.message())
+        );
     }
 }
 
