@@ -176,7 +176,7 @@ pub const TABLE: [Row; Piece::ALL.len()] = {
         row(Transcript,       "Action Conversation Transcript",             [N,      Yes,     N,     N,         N,     N,       N,    N], 6_000),
         row(Output,           "Its output",                                 [N,      Yes,     N,     N,         N,     N,       N,    N], 6_000),
         row(Brief,            "Your brief",                                 [N,      N,       N,     N,         N,     Writes,  Yes,  N], 8_000),
-        row(Correction,       CORRECTION,                                   [Retry,  Retry,   N,     N,         Retry, Retry,   N,    N], 4_000),
+        row(Correction,       CORRECTION,                                   [Retry,  Retry,   N,     N,         N,     Retry,   N,    N], 4_000),
     ]
 };
 

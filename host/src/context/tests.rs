@@ -105,7 +105,7 @@ const COLUMNS: [(Role, &str); 8] = [
     (Role::Titler, "exchange"),
 ];
 const REPLAN: &str = "completed remaining replan_history failure";
-const RETRYING: [Role; 4] = [Role::Planner, Role::Reviewer, Role::Router, Role::Reasoner];
+const RETRYING: [Role; 3] = [Role::Planner, Role::Reviewer, Role::Reasoner];
 
 /// The marker of each field, in the order of the fields.
 fn markers() -> Vec<(String, String)> {
@@ -443,7 +443,7 @@ fn the_table_is_printed_for_the_docs() {
     );
     assert!(table.contains("| Why the last plan was given up | replan only | - | - | - |"));
     assert!(table.contains("| Goal of the whole plan | writes it | yes | in its brief | - | - | yes |"));
-    assert!(table.contains("| Your last answer could not be used | its own | its own | - | - | its own | its own |"));
+    assert!(table.contains("| Your last answer could not be used | its own | its own | - | - | - | its own |"));
     let cells = table.lines().map(|line| line.matches('|').count());
     assert!(cells.clone().all(|cells| cells == Role::ALL.len() + 3) && cells.count() == TABLE.len() + 2);
 }

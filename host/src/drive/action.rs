@@ -7,9 +7,9 @@ use crate::graph::lane::ToolCall;
 use crate::graph::reflection::Status;
 use crate::graph::run::Run;
 use crate::graph::step::{ActAsk, Call, CompressAsk, StepResult, ToolResult};
-use crate::graph::{banner, estimate, summary};
+use crate::graph::{estimate, summary};
+use crate::llm::Role;
 use crate::llm::prompt::ChatMessage;
-use crate::llm::{Role, Sink};
 use crate::node::{actor, summarizer};
 use crate::scratchpad;
 use crate::skill::Caller;
@@ -29,12 +29,10 @@ impl AtWork<'_> {
     ) -> Result<StepResult, DriveError> {
         let boundary = boundary();
         let system = self.drive.system_prompt(Role::Actor)?;
-        let request = actor::request(&system, &self.known(), ask, self.drive.tools.specs(&ask.categories), &boundary);
+        let request =
+            actor::request(&system, &self.known(run), ask, self.drive.tools.specs(&ask.categories), &boundary);
         let completion = if ask.direct {
-            let mut voice = Bare {
-                stripper: Some(banner::Stripper::default()),
-                voice: Voice::new(Role::Actor, &self.secrets, listener),
-            };
+            let mut voice = Voice::new(Role::Actor, &self.secrets, listener);
             let completion = self.complete_by(run, request, actor::model_role(ask), &boundary, &mut voice).await?;
             voice.finish();
             completion
@@ -46,7 +44,7 @@ impl AtWork<'_> {
                 // Redacted here and not only in the log: what is replayed must be what was done.
                 StepResult::Acted { text, mut calls, call } => {
                     for wanted in &mut calls {
-                        wanted.args = self.secrets.redact(&wanted.args);
+                        wanted.args = self.secrets.redact_json_text(&wanted.args);
                     }
                     StepResult::Acted { text: self.secrets.redact(&text), calls, call }
                 }
@@ -59,7 +57,7 @@ impl AtWork<'_> {
     pub(super) async fn assess(&self, run: &Run, ask: &ActAsk) -> Result<StepResult, DriveError> {
         let boundary = boundary();
         let system = self.drive.system_prompt(Role::Actor)?;
-        let request = actor::assessment(&system, &self.known(), ask, &boundary);
+        let request = actor::assessment(&system, &self.known(run), ask, &boundary);
         Ok(match self.complete_by(run, request, actor::model_role(ask), &boundary, &mut |_: &str| {}).await? {
             Ok(completion) => {
                 let call = Call { model: completion.model, usage: completion.usage };
@@ -161,35 +159,5 @@ impl AtWork<'_> {
             }
             Err(_) => Ok(None),
         }
-    }
-}
-
-/// A voice that never says a banner.
-struct Bare<'a> {
-    stripper: Option<banner::Stripper>,
-    voice: Voice<'a>,
-}
-
-impl Bare<'_> {
-    fn finish(&mut self) {
-        if let Some(stripper) = self.stripper.take() {
-            let rest = stripper.finish();
-            self.voice.text(&rest);
-        }
-        self.voice.finish();
-    }
-}
-
-impl Sink for Bare<'_> {
-    fn text(&mut self, piece: &str) {
-        let shown = self.stripper.get_or_insert_default().push(piece);
-        if !shown.is_empty() {
-            self.voice.text(&shown);
-        }
-    }
-
-    fn restart(&mut self) {
-        self.stripper = Some(banner::Stripper::default());
-        self.voice.restart();
     }
 }

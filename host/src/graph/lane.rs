@@ -114,6 +114,12 @@ impl GraphLane {
         &self.entries
     }
 
+    /// What stands before the message of the present cycle.
+    pub fn earlier_cycles(&self) -> impl Iterator<Item = &Entry> {
+        let present = self.entries.iter().rposition(|entry| matches!(entry, Entry::User(_))).unwrap_or(0);
+        self.entries[..present].iter()
+    }
+
     /// The shared context of this kind.
     pub fn shared(&self, kind: SharedKind) -> Option<&str> {
         self.entries.iter().find(|entry| entry.shared_kind() == Some(kind)).map(Entry::text)

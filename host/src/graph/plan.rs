@@ -163,6 +163,8 @@ pub struct Unusable {
     pub broken: String,
     /// Everything that is wrong with it; never empty.
     pub violations: Vec<Violation>,
+    /// Credentials that it names all the same: the next answer may not name them again.
+    pub secrets: Secrets,
 }
 
 /// What is sent back of a broken answer: enough to mend it, not enough to fill the next prompt.
@@ -186,7 +188,7 @@ impl Unusable {
         let strike = |text: &str| secrets.strike(&redact::strike_fields(text));
         let mut broken = strike(&text[..text.floor_char_boundary(MAX_ANSWER)]);
         broken.truncate(broken.floor_char_boundary(MAX_BROKEN));
-        Self { chatter: secrets.strike(&chatter), broken, violations }
+        Self { chatter: secrets.strike(&chatter), broken, violations, secrets: secrets.clone() }
     }
 }
 
@@ -377,7 +379,7 @@ pub(crate) mod tests {
             "tasks[1].skill: there is no skill \"chrt\"; near: chart",
             "tasks[2].skill: a skill task names its skill",
             "tasks[3].detail: missing",
-            "tasks[4].type: act tasks are not available yet",
+            "tasks[4].expect: missing; an act task says what it is to lead to",
             "tasks[5].type: there is no type \"dance\"",
             "tasks[6].type: missing",
             "tasks[7].colour: unknown field",

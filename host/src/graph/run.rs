@@ -63,7 +63,7 @@ impl Default for Policy {
     }
 }
 
-/// Calls of one answer that are made. A model that wants more than this at once has lost its way.
+/// Calls of one answer that are made. A model that wants more than this at once has lost its way; it is told.
 pub const MAX_BATCH: usize = 16;
 
 /// The machine.
@@ -79,9 +79,13 @@ pub struct Run {
     /// Categories that tags add to those of the router.
     tagged: Vec<String>,
     routing: Option<Routing>,
+    /// Whether an earlier message of the turn was worth remembering.
+    durable: bool,
     current: Current,
     /// Every task that ended, over all plans. A task's index is its place here.
     records: Vec<Record>,
+    /// How many of them ended before this cycle began.
+    earlier: usize,
     /// Tasks that were planned and never ran.
     dropped: Vec<(u32, Task)>,
     /// Plans that were given up in this cycle.
@@ -103,6 +107,7 @@ pub struct Run {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "at", rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "a run has one state, and never a list of them")]
 enum State {
     Admitting {
         texts: Vec<String>,
@@ -158,10 +163,15 @@ enum Stage {
     /// The calls are to be started.
     Ready {
         calls: Vec<ToolCall>,
+        /// How many the answer had beyond [`MAX_BATCH`].
+        #[serde(default)]
+        left_out: usize,
     },
     /// The calls have started.
     Calling {
         calls: Vec<ToolCall>,
+        #[serde(default)]
+        left_out: usize,
     },
 }
 
@@ -236,8 +246,10 @@ impl Run {
             pill: None,
             tagged: Vec::new(),
             routing: None,
+            durable: false,
             current: Current::default(),
             records: Vec::new(),
+            earlier: 0,
             dropped: Vec::new(),
             history: Vec::new(),
             notices: VecDeque::new(),
@@ -276,6 +288,11 @@ impl Run {
     /// The message of this cycle, as it was admitted.
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// Whether something was said in this turn that is worth remembering.
+    pub fn durable(&self) -> bool {
+        self.durable || self.routing.as_ref().is_some_and(|routing| routing.durable)
     }
 
     /// What retrieval decided about the message; `None` before that.
@@ -322,7 +339,9 @@ impl Run {
         self.usage += result.usage();
         let mut event = Event { result, moves: Vec::new(), limits: Vec::new(), say: None, continues: false };
         self.apply(&mut event)?;
-        let goes_on = !matches!(self.node(), Node::Input | Node::Output | Node::End);
+        // Conversation is a call of the output node's.
+        let conversing = matches!(self.state, State::Conversing);
+        let goes_on = conversing || !matches!(self.node(), Node::Input | Node::Output | Node::End);
         // What has started is seen to its end; it costs no tokens.
         let started = matches!(self.state, State::Acting { .. } | State::Looping { stage: Stage::Calling { .. }, .. });
         if goes_on
@@ -342,7 +361,7 @@ impl Run {
                 let report = Box::new(TaskReport::new(task.clone(), TaskStatus::Interrupted, INTERRUPTED));
                 StepResult::Executed { task: self.records.len(), report, call: None }
             }
-            State::Looping { stage: Stage::Calling { calls }, .. } => {
+            State::Looping { stage: Stage::Calling { calls, .. }, .. } => {
                 StepResult::Called { results: calls.iter().map(interrupted).collect() }
             }
             _ => return Ok(None),

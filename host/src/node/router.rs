@@ -68,7 +68,7 @@ fn read(completion: &Completion, message: &str, categories: &[String]) -> Found 
         }
         Err(unusable) => {
             let wrong: Vec<_> = unusable.violations.iter().map(ToString::to_string).collect();
-            Found { result: unknown(message, wrong.join("; "), call), secrets: Secrets::default() }
+            Found { result: unknown(message, wrong.join("; "), call), secrets: unusable.secrets }
         }
     }
 }

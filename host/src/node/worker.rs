@@ -1,5 +1,6 @@
 //! The worker: writes the text of a `msg` task.
 
+use crate::graph::banner;
 use crate::graph::brief::{Brief, clip};
 use crate::graph::plan::Task;
 use crate::graph::report::{TaskError, TaskReport, TaskStatus};
@@ -43,7 +44,9 @@ pub async fn call(
         }
     };
     let call = super::call_of(&completion);
-    let text = completion.text.trim();
+    // A banner belongs to a self-assessment at the step limit, and the evidence may hold one.
+    let text = banner::strip(&completion.text);
+    let text = text.trim();
     let report = if text.is_empty() {
         failed(task, "empty_answer", format!("the model {} answered with nothing", call.model), true)
     } else {

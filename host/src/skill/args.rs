@@ -76,7 +76,7 @@ impl ArgsSchema {
                             .push(violation(&join(&path, name), format!("is not an argument{}", self.near(name))));
                     }
                 }
-                _ => violations.push(violation(&path, shorten(&error.to_string()))),
+                _ => violations.push(violation(&path, told(&error))),
             }
         }
         violations.extend(self.outside_paths(&args));
@@ -160,10 +160,15 @@ fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// A message that quotes a value of a megabyte helps nobody.
-fn shorten(message: &str) -> String {
+/// What is wrong. A message that quotes a value of a megabyte helps nobody, and the rule stands behind the value.
+fn told(error: &ValidationError<'_>) -> String {
     const MAX: usize = 300;
-    if message.len() <= MAX { message.to_owned() } else { format!("{}…", super::ctx::cut(message, MAX)) }
+    let message = error.to_string();
+    if message.len() <= MAX {
+        return message;
+    }
+    let message = error.masked_with("this value").to_string();
+    if message.len() <= MAX { message } else { format!("{}…", super::ctx::cut(&message, MAX)) }
 }
 
 /// The names that are one or two slips of the finger away, nearest first.
@@ -264,6 +269,12 @@ mod tests {
                 "tags[1]: 7 is not of type \"string\"",
             ]
         );
+    }
+
+    #[test]
+    fn a_long_value_does_not_hide_the_rule() {
+        let violations = schema().check(&json!({ "query": "x".repeat(1_000) })).unwrap_err();
+        assert_eq!(violations[0].to_string(), "query: this value is longer than 5 characters");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
+use crate::graph::plan::Violation;
 use crate::home::SessionName;
 use crate::llm::ToolSpec;
 use crate::skill::ArgsSchema;
@@ -110,6 +111,17 @@ impl Builtins {
     /// where it says which.
     pub fn resolves_refs(name: &str) -> bool {
         name != scratchpad::READ
+    }
+
+    /// The arguments with defaults filled in, or every violation of the tool's schema.
+    pub fn check(&self, name: &str, args: &Value) -> Result<Value, Vec<Violation>> {
+        match self.tools.iter().find(|tool| tool.name == name) {
+            Some(tool) => tool.args.check(args),
+            None => Err(vec![Violation::new(
+                "",
+                format!("there is no built-in tool {:?}", &name[..name.floor_char_boundary(64)]),
+            )]),
+        }
     }
 
     /// Calls a tool. The arguments are checked against its schema first, and defaults filled in.

@@ -180,12 +180,11 @@ impl Tools {
             }
             return Ok(args);
         }
-        if self.builtins.has(&call.name) {
-            return Ok(args);
-        }
-        let name = self.skill_name(&spec.name);
-        self.skills
-            .check(&name, &args)
+        let checked = match self.builtins.has(&call.name) {
+            true => self.builtins.check(&call.name, &args),
+            false => self.skills.check(&self.skill_name(&spec.name), &args),
+        };
+        checked
             .map_err(|wrong| refuse("bad_arguments", told(&wrong), "call it again with arguments that fit its schema"))
     }
 

@@ -33,6 +33,7 @@ impl Run {
             return Ok(());
         };
         let text = banner::strip(&text);
+        let left_out = calls.len().saturating_sub(MAX_BATCH);
         calls.truncate(MAX_BATCH);
         self.action_lane.push(ActionTurn::Assistant { text: text.clone(), calls: calls.clone() });
         if calls.is_empty() && text.trim().is_empty() {
@@ -53,15 +54,15 @@ impl Run {
             let error = TaskError { code: "loop".to_owned(), ..TaskError::of_host(message) };
             return self.end_loop(event, TaskStatus::Failed, text, Some(error));
         }
-        *stage = Stage::Ready { calls };
+        *stage = Stage::Ready { calls, left_out };
         Ok(())
     }
 
     pub(super) fn start_calls(&mut self) -> Result<(), IllegalResult> {
         if let State::Looping { stage, .. } = &mut self.state
-            && let Stage::Ready { calls } = stage
+            && let Stage::Ready { calls, left_out } = stage
         {
-            *stage = Stage::Calling { calls: std::mem::take(calls) };
+            *stage = Stage::Calling { calls: std::mem::take(calls), left_out: *left_out };
         }
         Ok(())
     }
@@ -70,6 +71,7 @@ impl Run {
         let State::Looping { round, results, stage, .. } = &mut self.state else {
             return Ok(());
         };
+        let left_out = if let Stage::Calling { left_out, .. } = stage { *left_out } else { 0 };
         (*round, *stage) = (*round + 1, Stage::Thinking);
         let step = *round;
         let reflections: Vec<_> = given.iter().map(Reflection::of_result).collect();
@@ -78,7 +80,13 @@ impl Run {
         }
         // What the loop leaves behind; the texts are in the lane.
         results.extend(given.into_iter().map(|result| ToolResult { text: String::new(), ..result }));
-        self.action_lane.push(ActionTurn::Reflection { text: reflection::note(&reflections) });
+        let mut text = reflection::note(&reflections);
+        if left_out > 0 {
+            text.push_str(&format!(
+                "\nThe last {left_out} calls of that answer were not made: one answer may have {MAX_BATCH}. Call them again if they matter."
+            ));
+        }
+        self.action_lane.push(ActionTurn::Reflection { text });
         self.ledger.record(step, &reflections);
         self.go_on(event)
     }

@@ -48,8 +48,8 @@ impl Run {
             },
             State::Acting { task, .. } => Step::Execute { task: index, brief: Box::new(self.brief(task)) },
             State::Looping { task, brief, round, stage, .. } => match stage {
-                Stage::Ready { calls } => Step::StartCalls { calls: calls.clone() },
-                Stage::Calling { calls } => Step::Call { calls: calls.clone() },
+                Stage::Ready { calls, .. } => Step::StartCalls { calls: calls.clone() },
+                Stage::Calling { calls, .. } => Step::Call { calls: calls.clone() },
                 Stage::Thinking => self.think(index, task, brief, *round),
             },
             State::Reviewing { attempt, correction } => match self.records.last() {

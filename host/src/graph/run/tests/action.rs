@@ -118,6 +118,10 @@ fn a_batch_has_its_bounds() {
     // The lane has the calls that are made: each of them gets a result.
     let turns = live.run.action_lane.turns();
     assert!(matches!(&turns[0], ActionTurn::Assistant { calls, .. } if calls.len() == MAX_BATCH));
+    live.feed(StepResult::CallsStarted);
+    live.feed(StepResult::Called { results: started.iter().map(|call| given(call, "")).collect() });
+    let Some(ActionTurn::Reflection { text }) = live.run.action_lane.turns().last() else { panic!() };
+    assert!(text.contains("The last 5 calls of that answer were not made: one answer may have 16."), "{text}");
 }
 
 #[test]

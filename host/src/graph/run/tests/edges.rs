@@ -39,16 +39,8 @@ pub(super) const EDGES: &[(Node, Why, Node)] = &[
     (Node::Output, Why::Cancelled, Node::Output),
 ];
 
-const NODES: [Node; 8] = [
-    Node::Input,
-    Node::Retrieval,
-    Node::Planner,
-    Node::Reasoning,
-    Node::Action,
-    Node::Critic,
-    Node::Output,
-    Node::End,
-];
+const NODES: [Node; 8] =
+    [Node::Input, Node::Retrieval, Node::Planner, Node::Reasoning, Node::Action, Node::Critic, Node::Output, Node::End];
 
 const WHYS: [Why; 22] = [
     Why::Admitted,

@@ -55,7 +55,7 @@ fn the_graph_lane_tells_the_run_and_only_what_the_critic_did_not_accept() {
     live.feed(plan(vec![msg()]));
     live.done();
     live.deliver(&[]);
-    let kinds: Vec<_> = live.run.lane().entries().iter().map(|entry| match entry {
+    let kinds = live.run.lane().entries().iter().map(|entry| match entry {
         Entry::User(_) => 'u',
         Entry::Assistant(_) => 'a',
         Entry::Brief(_) => 'b',
@@ -64,7 +64,7 @@ fn the_graph_lane_tells_the_run_and_only_what_the_critic_did_not_accept() {
         Entry::Shared(..) => 's',
     });
     // A message to the user is neither a brief nor evidence; the reply is what it became.
-    assert_eq!(kinds.collect::<String>(), "usbebebfbefa".replacen("befbef", "befbef", 1).replace("bebebf", "bebef"));
+    assert_eq!(kinds.collect::<String>(), "usbebefbefa");
     assert_eq!(texts(&live, |entry| matches!(entry, Entry::User(_))), ["draw a.csv"]);
 }
 
