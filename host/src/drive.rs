@@ -17,6 +17,7 @@ mod credential;
 mod log;
 mod models;
 mod perform;
+mod prompt;
 mod said;
 mod spent;
 mod voice;
@@ -282,7 +283,9 @@ impl Drive {
         // Of the run itself, its lane knows what was said and answered.
         let mut messages: Vec<_> = messages.into_iter().filter(|m| !own(m)).collect();
         let messages = messages.split_off(messages.len().saturating_sub(window as usize));
-        Ok(Earlier { messages: self.said(messages).await?, summary, facts })
+        let core = crate::memory::render_core(&crate::memory::core(&self.store).await?);
+        let core = (!core.is_empty()).then_some(core);
+        Ok(Earlier { messages: self.said(messages).await?, summary, core, facts })
     }
 
     fn policy(&self) -> Policy {
@@ -308,6 +311,8 @@ const MAX_FACTS: u32 = 100;
 struct Earlier {
     messages: Vec<ChatMessage>,
     summary: Option<String>,
+    /// Core memory as text; `None` where it is empty.
+    core: Option<String>,
     facts: Vec<String>,
 }
 

@@ -1,11 +1,11 @@
 //! `kiso run`: one message, from plan to reply, without a daemon.
 
-use super::show::{Show, duration, printable, size};
+use super::show::{Show, duration, printable};
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, session};
 use crate::drive::{Cancel, Drive, DriveError, Listener, Thought};
 use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::plan::{Caller, Task, TaskKind};
-use crate::graph::report::TaskReport;
+use crate::graph::report::{TaskReport, size};
 use crate::graph::route::Effort;
 use crate::graph::run::Run as Machine;
 use crate::graph::step::{Event, Step, StepResult};

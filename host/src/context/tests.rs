@@ -52,6 +52,7 @@ fn planted() -> Pieces {
         }]),
         summary: text("M-summary"),
         messages: said("M-messages"),
+        core: text("M-core"),
         facts: lines("M-facts"),
         goal: text("M-goal"),
         task: Some(task("M-task")),
@@ -92,15 +93,15 @@ fn planted() -> Pieces {
 const COLUMNS: [(Role, &str); 8] = [
     (
         Role::Planner,
-        "caller facts memory summary messages skills skill_environment environment planner_lane feedback new_message \
+        "caller core facts memory summary messages skills skill_environment environment planner_lane feedback new_message \
          directive",
     ),
     (Role::Reviewer, "original_message goal task expect transcript output"),
-    (Role::Worker, "facts summary messages goal evidence task expect"),
+    (Role::Worker, "core facts summary messages goal evidence task expect"),
     (Role::Summarizer, "summary compress consolidate"),
     (Role::Router, "tail categories new_message"),
     (Role::Reasoner, "skill_environment plan readiness evidence reasoning_lane feedback goal task expect"),
-    (Role::Actor, "brief"),
+    (Role::Actor, "core brief"),
     (Role::Titler, "exchange"),
 ];
 const REPLAN: &str = "completed remaining replan_history failure";

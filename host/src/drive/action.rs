@@ -43,14 +43,15 @@ impl AtWork<'_> {
     ) -> Result<StepResult, DriveError> {
         let boundary = boundary();
         let system = self.drive.system_prompt(Role::Actor)?;
-        let request = actor::request(&system, ask, self.drive.tools.specs(&ask.categories), &boundary);
+        let request =
+            actor::request(&system, &self.known(run), ask, self.drive.tools.specs(&ask.categories), &boundary);
         let completion = if ask.direct {
             let mut voice = Voice::new(Role::Actor, &self.secrets, listener);
-            let completion = self.complete(run, request, &boundary, &mut voice).await?;
+            let completion = self.complete_by(run, request, actor::model_role(ask), &boundary, &mut voice).await?;
             voice.finish();
             completion
         } else {
-            self.complete(run, request, &boundary, &mut |_: &str| {}).await?
+            self.complete_by(run, request, actor::model_role(ask), &boundary, &mut |_: &str| {}).await?
         };
         Ok(match completion {
             Ok(completion) => match actor::read(completion) {
@@ -70,8 +71,8 @@ impl AtWork<'_> {
     pub(super) async fn assess(&self, run: &Run, ask: &ActAsk) -> Result<StepResult, DriveError> {
         let boundary = boundary();
         let system = self.drive.system_prompt(Role::Actor)?;
-        let request = actor::assessment(&system, ask, &boundary);
-        Ok(match self.complete(run, request, &boundary, &mut |_: &str| {}).await? {
+        let request = actor::assessment(&system, &self.known(run), ask, &boundary);
+        Ok(match self.complete_by(run, request, actor::model_role(ask), &boundary, &mut |_: &str| {}).await? {
             Ok(completion) => {
                 let call = Call { model: completion.model, usage: completion.usage };
                 StepResult::Assessed { text: self.secrets.redact(&completion.text), call }

@@ -2,6 +2,7 @@
 
 use super::clean::clean;
 use super::log::Log;
+use super::prompt::as_text;
 use super::spent::{Meter, Metered};
 use super::voice::{Listener, Voice};
 use super::{Drive, DriveError, Earlier, boundary};
@@ -18,7 +19,7 @@ use crate::graph::tags::Tags;
 use crate::graph::verdict::Verdict;
 use crate::home::SessionName;
 use crate::llm::prompt::{ChatMessage, FileCard, Pieces};
-use crate::llm::{Completion, LlmError, Model, Request, Role, Turn};
+use crate::llm::{Completion, LlmError, Model, Request, Role};
 use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, worker};
 use crate::secret::Secrets;
 use crate::store::RunId;
@@ -158,7 +159,8 @@ impl<'a> AtWork<'a> {
 
     async fn retrieve(&mut self, message: &str) -> Result<StepResult, DriveError> {
         let memory = memory::digest(&self.drive.store, message, DIGEST).await?;
-        let found = retrieval::retrieve(self.files()?, memory);
+        let credentials = self.secrets.session_names().map(str::to_owned).collect();
+        let found = retrieval::retrieve(self.files()?, memory, credentials);
         self.environment = Some(found.environment);
         Ok(found.result)
     }
@@ -326,11 +328,12 @@ impl<'a> AtWork<'a> {
     }
 
     /// What the session knows: the part of every prompt that talks to the user.
-    fn known(&self, run: &Run) -> Pieces {
-        let Earlier { summary, facts, .. } = &self.earlier;
+    pub fn known(&self, run: &Run) -> Pieces {
+        let Earlier { summary, core, facts, .. } = &self.earlier;
         Pieces {
             messages: Some(self.talk(run)),
             summary: summary.clone(),
+            core: core.clone(),
             facts: (!facts.is_empty()).then(|| facts.clone()),
             ..Pieces::default()
         }
@@ -361,11 +364,24 @@ impl<'a> AtWork<'a> {
         boundary: &str,
         sink: &mut dyn crate::llm::Sink,
     ) -> Result<Result<Completion, NoAnswer>, DriveError> {
-        let request = match self.ready(run, request, boundary).await? {
+        let by = request.role;
+        self.complete_by(run, request, by, boundary, sink).await
+    }
+
+    /// [`AtWork::complete`] with the model of another role than the one that the prompt is of.
+    pub async fn complete_by(
+        &self,
+        run: &Run,
+        request: Request,
+        by: Role,
+        boundary: &str,
+        sink: &mut dyn crate::llm::Sink,
+    ) -> Result<Result<Completion, NoAnswer>, DriveError> {
+        let request = match self.ready_for(run, request, by, boundary).await? {
             Ok(request) => request,
             Err(limit) => return Ok(Err(NoAnswer::Limit(limit))),
         };
-        Ok(self.model(request.role).complete(&request, sink).await.map_err(NoAnswer::Failed))
+        Ok(self.model(by).complete(&request, sink).await.map_err(NoAnswer::Failed))
     }
 
     /// The request as it may be sent: without secrets, in its model's context, and within what is left of every limit.
@@ -425,28 +441,6 @@ impl<'a> AtWork<'a> {
     fn files(&self) -> Result<Vec<FileCard>, DriveError> {
         Ok(files::cards(&self.drive.home.open_work(&self.session)?))
     }
-}
-
-/// A prompt as a person reads it in a trace.
-fn as_text(request: &Request) -> String {
-    let mut text = format!("[system]\n{}\n[user]\n{}", request.system.trim(), request.user.trim());
-    for turn in &request.turns {
-        match turn {
-            Turn::Assistant { text: said, calls } => {
-                text.push_str(&format!("\n[assistant]\n{}", said.trim()));
-                for call in calls {
-                    text.push_str(&format!("\n→ {} {}", call.name, call.args));
-                }
-            }
-            Turn::Tool { name, text: result, .. } => text.push_str(&format!("\n[tool {name}]\n{result}")),
-            Turn::Note(note) => text.push_str(&format!("\n[note]\n{note}")),
-        }
-    }
-    if !request.tools.is_empty() {
-        let names: Vec<_> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
-        text.push_str(&format!("\n[tools] {}", names.join(", ")));
-    }
-    text
 }
 
 fn of_config(pill: &config::Pill) -> Pill {

@@ -111,6 +111,9 @@ impl Caller {
     }
 }
 
+/// Whose model a task may ask for: every role there is.
+pub const ROLES: [&str; 8] = ["planner", "reviewer", "worker", "summarizer", "router", "reasoner", "actor", "titler"];
+
 /// One thing that is wrong with a plan or a verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
@@ -363,7 +366,8 @@ pub(crate) mod tests {
             {"detail": "x"},
             {"type": "msg", "detail": 3, "notify": "yes", "colour": "red", "model": "oracle", "skill": "chart"},
             "msg",
-            {"type": "msg", "detail": "x", "expect": 1, "review": true},
+            {"type": "msg", "detail": "x", "expect": 1, "review": true, "model": "titler"},
+            {"type": "exec", "detail": "ls", "model": "worker"},
         ]});
         let complaints = complaints(&plan);
         for expected in [
@@ -385,11 +389,12 @@ pub(crate) mod tests {
             "tasks[7].skill: only skill tasks have this",
             "tasks[8]: must be an object",
             "tasks[9].expect: must be a string",
-            "tasks[9]: the last task must be a msg with notify: true",
+            "tasks[10].model: only msg and act tasks ask a model, and this is of type exec",
+            "tasks[10]: the last task must be a msg with notify: true",
         ] {
             assert!(complaints.iter().any(|c| c.starts_with(expected)), "{expected} is not in {complaints:#?}");
         }
-        assert_eq!(complaints.len(), 19, "{complaints:#?}");
+        assert_eq!(complaints.len(), 20, "{complaints:#?}");
     }
 
     #[test]

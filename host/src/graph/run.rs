@@ -73,6 +73,8 @@ pub struct Run {
     state: State,
     /// The message of this cycle, as it was admitted.
     message: String,
+    /// Names of the secrets that the session has.
+    credentials: Vec<String>,
     pill: Option<PillUse>,
     /// Categories that tags add to those of the router.
     tagged: Vec<String>,
@@ -239,6 +241,7 @@ impl Run {
         Self {
             state: State::Admitting { texts: vec![spec.message.clone()] },
             message: spec.message.clone(),
+            credentials: Vec::new(),
             spec,
             pill: None,
             tagged: Vec::new(),
@@ -381,13 +384,15 @@ impl Run {
                 Ok(())
             }
             StepResult::Admitted { message, pill, categories, .. } => self.admit(event, message, pill, categories),
-            StepResult::Retrieved { files, memory } => self.take_retrieval(event, &files, &memory),
-            StepResult::Routed { routing, .. } => self.take_routing(event, routing),
-            StepResult::Planned { plan, chatter, skill_environment, .. } => {
-                self.take_plan(event, plan, &chatter, skill_environment)
+            StepResult::Retrieved { files, memory, credentials } => {
+                self.take_retrieval(event, &files, &memory, credentials)
+            }
+            StepResult::Routed { routing, secrets, .. } => self.take_routing(event, routing, secrets),
+            StepResult::Planned { plan, chatter, skill_environment, secrets, .. } => {
+                self.take_plan(event, plan, &chatter, skill_environment, secrets)
             }
             StepResult::Unplanned { correction, .. } => self.retry_plan(event, correction),
-            StepResult::Briefed { brief, .. } => self.take_brief(event, brief),
+            StepResult::Briefed { brief, .. } => self.take_brief(brief),
             StepResult::Unbriefed { correction, .. } => self.retry_brief(event, correction),
             StepResult::Started { .. } => self.start_task(event),
             StepResult::Executed { report, .. } => self.take_report(event, *report),

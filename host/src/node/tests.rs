@@ -85,7 +85,7 @@ async fn a_message_becomes_a_reply() {
             Step::Admit { texts } => admitted(&texts.join("\n")),
             Step::Retrieve { .. } => {
                 let card = FileCard { path: "sea.csv".to_owned(), bytes: 9, columns: None };
-                let found = retrieval::retrieve(vec![card], Vec::new());
+                let found = retrieval::retrieve(vec![card], Vec::new(), Vec::new());
                 given.environment = Some(found.environment);
                 found.result
             }
@@ -118,7 +118,7 @@ async fn a_message_becomes_a_reply() {
                 StepResult::Executed { task, report: Box::new(report), call: None }
             }
             Step::Act(ask) => {
-                let request = actor::request(built_in_prompt(Role::Actor), &ask, Vec::new(), "b4");
+                let request = actor::request(built_in_prompt(Role::Actor), &Pieces::default(), &ask, Vec::new(), "b4");
                 actor::read(model.complete(&request, nobody).await.unwrap())
             }
             Step::StartCalls { .. } => StepResult::CallsStarted,
@@ -168,7 +168,7 @@ async fn a_model_that_does_not_answer_is_a_result() {
     let model = Scripted::parse("s.jsonl", "").unwrap();
     let mut run = run("plot sea.csv");
     run.accept(admitted("plot sea.csv")).unwrap();
-    run.accept(retrieval::retrieve(Vec::new(), Vec::new()).result).unwrap();
+    run.accept(retrieval::retrieve(Vec::new(), Vec::new(), Vec::new()).result).unwrap();
     // A router without an answer is nobody's failure: the message gets everything.
     let Step::Route { message } = run.next_step() else { panic!() };
     let request = router::request("", &message, &[], Vec::new(), "b");

@@ -13,7 +13,7 @@ const MAX_TEXT: usize = 64_000;
 
 /// The role whose model writes this task: its own, unless the task names another.
 pub fn model_role(task: &Task) -> Role {
-    task.model.as_deref().and_then(Role::named).unwrap_or(Role::Worker)
+    super::model_role(task.model.as_deref(), Role::Worker)
 }
 
 /// The worker's prompt. `given` has what the session knows: summary, messages and facts. The brief is what the worker

@@ -1,6 +1,8 @@
 //! Arguments of a call: checked against the tool's schema before anything is instantiated.
 
+use super::Skills;
 use crate::graph::plan::Violation;
+use crate::scratchpad::parse_ref;
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value};
@@ -37,6 +39,19 @@ impl ArgsSchema {
 
     /// The arguments with defaults filled in, or every violation with its path.
     pub fn check(&self, args: &Value) -> Result<Value, Vec<Violation>> {
+        self.verify(args, |_| false)
+    }
+
+    /// [`ArgsSchema::check`] for arguments of a plan: a `ref:KEY` stands for a text that is not known yet, so that
+    /// all that can be said is whether a text may stand there.
+    pub fn check_planned(&self, args: &Value) -> Result<Value, Vec<Violation>> {
+        self.verify(args, |error| {
+            let is_ref = error.instance().as_str().is_some_and(|text| parse_ref(text).is_some());
+            is_ref && !matches!(error.kind(), ValidationErrorKind::Type { .. })
+        })
+    }
+
+    fn verify(&self, args: &Value, excused: impl Fn(&ValidationError<'_>) -> bool) -> Result<Value, Vec<Violation>> {
         let violation = |path: &str, message: String| Violation { path: path.to_owned(), message };
         let mut args = match args {
             Value::Null => Value::Object(Map::new()),
@@ -48,7 +63,7 @@ impl ArgsSchema {
             return Err(vec![violation("", format!("arguments are larger than {} KiB", MAX_ARGS_BYTES >> 10))]);
         }
         let mut violations = Vec::new();
-        for error in self.validator.iter_errors(&args).take(MAX_VIOLATIONS) {
+        for error in self.validator.iter_errors(&args).filter(|error| !excused(error)).take(MAX_VIOLATIONS) {
             let path = dotted(error.instance_path().as_str());
             match error.kind() {
                 ValidationErrorKind::Required { property } => {
@@ -115,6 +130,15 @@ impl ArgsSchema {
             None if names.is_empty() => "; it takes none".to_owned(),
             None => format!("; there are {}", names.join(", ")),
         }
+    }
+}
+
+impl Skills {
+    /// [`Skills::check`] before the refs among the arguments are resolved.
+    pub fn check_planned(&self, tool: &str, args: &Value) -> Result<Value, Vec<Violation>> {
+        let found = self.find_tool(tool);
+        let (skill, index) = found.map_err(|e| vec![Violation { path: "skill".to_owned(), message: e.to_string() }])?;
+        skill.tools[index].args.check_planned(args)
     }
 }
 
@@ -210,6 +234,22 @@ mod tests {
     fn defaults_are_filled_in() {
         let args = schema().check(&json!({ "query": "rust" })).unwrap();
         assert_eq!(args, json!({ "query": "rust", "max_results": 5 }));
+    }
+
+    #[test]
+    fn a_ref_in_a_plan_may_stand_where_a_text_may() {
+        let schema = schema();
+        let args = json!({ "query": "ref:input-1", "tags": ["ref:tool-2"] });
+        assert_eq!(schema.check(&args).unwrap_err().len(), 1, "resolved, it would be too long");
+        let planned = schema.check_planned(&args).unwrap();
+        assert_eq!(planned, json!({ "query": "ref:input-1", "tags": ["ref:tool-2"], "max_results": 5 }));
+        let violations = schema.check_planned(&json!({ "query": "ref:a b", "max_results": "ref:a" })).unwrap_err();
+        let mut told: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        told.sort();
+        assert_eq!(
+            told,
+            ["max_results: \"ref:a\" is not of type \"integer\"", "query: \"ref:a b\" is longer than 5 characters"]
+        );
     }
 
     #[test]

@@ -117,7 +117,10 @@ impl Builtins {
     pub fn check(&self, name: &str, args: &Value) -> Result<Value, Vec<Violation>> {
         match self.tools.iter().find(|tool| tool.name == name) {
             Some(tool) => tool.args.check(args),
-            None => Err(vec![Violation::new("", format!("there is no built-in tool {:?}", cut(name, 64)))]),
+            None => Err(vec![Violation::new(
+                "",
+                format!("there is no built-in tool {:?}", &name[..name.floor_char_boundary(64)]),
+            )]),
         }
     }
 
@@ -126,7 +129,8 @@ impl Builtins {
         let Some(tool) = self.tools.iter().find(|tool| tool.name == name) else {
             let names = self.tools.iter().map(|tool| tool.name);
             let near = crate::skill::near_names(name, names).join(", ");
-            let fault = ToolFault::new(format!("there is no built-in tool {:?}", cut(name, 64)));
+            let fault =
+                ToolFault::new(format!("there is no built-in tool {:?}", &name[..name.floor_char_boundary(64)]));
             return Err(if near.is_empty() { fault } else { fault.hint(format!("near: {near}")) });
         };
         let args = tool.args.check(args).map_err(|violations| {
@@ -145,7 +149,7 @@ impl Builtins {
             _ => status::call(&self.store, at).await,
         }?;
         if answer.len() > MAX_ANSWER {
-            answer.truncate(cut(&answer, MAX_ANSWER).len());
+            answer.truncate(answer.floor_char_boundary(MAX_ANSWER));
             answer.push_str("\n[… the rest is left out; ask for less at once …]");
         }
         Ok(answer)
@@ -191,15 +195,6 @@ fn page(text: &str, offset: usize, limit: usize) -> String {
         (false, false) if shown == 0 => format!("[there are {length} characters, none from {offset} on]"),
         (false, false) => format!("[characters {offset} to {length} of {length}, the end]\n{}", &text[start..end]),
     }
-}
-
-/// The beginning of the text, at most `max` bytes.
-fn cut(text: &str, max: usize) -> &str {
-    let mut end = max.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ impl Run {
         if calls.is_empty() && text.trim().is_empty() {
             *round += 1;
             self.action_lane.push(ActionTurn::Reflection { text: EMPTY.to_owned() });
-            return self.pass(event, Why::RoundsLeft).map(drop);
+            return self.go_on(event);
         }
         if calls.is_empty() {
             return self.end_loop(event, TaskStatus::Done, text.trim().to_owned(), None);
@@ -88,7 +88,16 @@ impl Run {
         }
         self.action_lane.push(ActionTurn::Reflection { text });
         self.ledger.record(step, &reflections);
-        self.pass(event, Why::RoundsLeft).map(drop)
+        self.go_on(event)
+    }
+
+    /// Back to the actor after a round: for its next calls, or for its assessment.
+    fn go_on(&self, event: &mut Event) -> Result<(), IllegalResult> {
+        let State::Looping { round, .. } = self.state else {
+            return Ok(());
+        };
+        let left = round < self.spec.limits.max_tool_call_rounds;
+        self.pass(event, if left { Why::RoundsLeft } else { Why::RoundsSpent }).map(drop)
     }
 
     pub(super) fn take_summary(&mut self, reference: String, summary: String) -> Result<(), IllegalResult> {

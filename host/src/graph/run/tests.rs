@@ -59,7 +59,11 @@ fn admitted(message: &str) -> StepResult {
 }
 
 fn retrieved(files: &[&str]) -> StepResult {
-    StepResult::Retrieved { files: files.iter().map(|&file| file.to_owned()).collect(), memory: Vec::new() }
+    StepResult::Retrieved {
+        files: files.iter().map(|&file| file.to_owned()).collect(),
+        memory: Vec::new(),
+        credentials: Vec::new(),
+    }
 }
 
 fn routed(effort: Effort) -> StepResult {

@@ -62,9 +62,9 @@ fn files_of_the_calls_are_those_of_the_task() {
 fn an_empty_answer_takes_a_round_and_is_told_so() {
     let mut live = looping(rounds(2), false);
     // Nothing but a banner is nothing, too.
-    for (round, text) in [(1, " \n"), (2, "✅ GOAL ACHIEVED")] {
+    for (round, text, why) in [(1, " \n", Why::RoundsLeft), (2, "✅ GOAL ACHIEVED", Why::RoundsSpent)] {
         let event = live.feed(acted(text, Vec::new()));
-        assert_eq!(whys(&event), [Why::RoundsLeft]);
+        assert_eq!(whys(&event), [why]);
         let (Step::Act(ask) | Step::Assess(ask)) = live.run.next_step() else { panic!() };
         assert!(ask.round == round && ask.lane.turns().last().unwrap().text().contains("Your answer was empty"));
     }

@@ -85,9 +85,11 @@ pub(super) fn answer(dice: &mut Dice, step: &Step, limits: &Limits) -> StepResul
             categories: web(dice),
             archived: None,
         },
-        Step::Retrieve { .. } => {
-            StepResult::Retrieved { files: dice.of(&[vec![], vec!["a.csv".to_owned()]]), memory: web(dice) }
-        }
+        Step::Retrieve { .. } => StepResult::Retrieved {
+            files: dice.of(&[vec![], vec!["a.csv".to_owned()]]),
+            memory: web(dice),
+            credentials: dice.of(&[vec![], vec!["api_key".to_owned()]]),
+        },
         Step::Route { message } => route(dice, message),
         Step::Plan(_) if limits.max_tasks == 0 || dice.one_in(5) => {
             StepResult::Unplanned { chatter: String::new(), correction: correction(), call: some_call(dice) }

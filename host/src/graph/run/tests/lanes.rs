@@ -13,7 +13,7 @@ fn shared_contexts_are_replaced_and_never_appended() {
     for cycle in 0..3 {
         live.feed(admitted("draw a.csv"));
         let (files, memory) = (vec![format!("{cycle}.csv")], vec![format!("likes {cycle}")]);
-        live.feed(StepResult::Retrieved { files, memory });
+        live.feed(StepResult::Retrieved { files, memory, credentials: Vec::new() });
         live.feed(routed(Effort::High));
         let StepResult::Planned { plan, chatter, secrets, call, .. } = plan(vec![skill(false), msg()]) else {
             panic!()

@@ -176,3 +176,17 @@ fn the_planner_works_from_the_routers_goal() {
     live.feed(plan(vec![msg()]));
     assert_eq!(live.run.goal(), "draw");
 }
+
+#[test]
+fn the_brief_of_the_medium_route_names_the_credentials() {
+    let mut live = Live::new("fetch my invoices", Limits::default(), Policy::default());
+    live.feed(admitted("fetch my invoices"));
+    let (files, memory, credentials) = (Vec::new(), Vec::new(), vec!["api_key".to_owned()]);
+    live.feed(StepResult::Retrieved { files, memory, credentials });
+    let StepResult::Routed { routing, by, trouble, call, .. } = routed(Effort::Medium) else { panic!() };
+    // The router found another one, and one that was known.
+    let secrets = vec!["token".to_owned(), "api_key".to_owned()];
+    live.feed(StepResult::Routed { routing, by, secrets, trouble, call });
+    let Step::Act(ask) = live.run.next_step() else { panic!("{:?}", live.run.next_step()) };
+    assert_eq!(ask.brief.context.credentials, ["api_key", "token"]);
+}
