@@ -10,7 +10,8 @@ use crate::llm::{Priority, Request, Role};
 use crate::memory;
 use crate::node::{self, summarizer, titler};
 use crate::secret::Secrets;
-use crate::store::{Due, DueKind, MessageRole, NewFact, UsageLine};
+use crate::secret::vault::is_sealed;
+use crate::store::{Due, DueKind, Message, MessageRole, NewFact, UsageLine};
 
 /// Pieces of work that one call takes up; what is left is done by the next.
 const BATCH: u32 = 16;
@@ -84,7 +85,9 @@ impl Drive {
     async fn title(&self, work: &Due) -> Result<(), DriveError> {
         let session = work.session.clone();
         let read = self.store.read(move |view| Ok((view.title(&session)?, view.messages_after(&session, 0, 2)?)));
-        let (title, exchange) = read.await?;
+        let (title, mut exchange) = read.await?;
+        // What no model could look at for secrets does not become a title, which stands in clear.
+        exchange.retain(|message| !is_sealed(&message.text));
         if title.is_some() || exchange.is_empty() {
             return Ok(());
         }
@@ -170,17 +173,15 @@ impl Drive {
 
     async fn remember(&self, work: &Due) -> Result<(), DriveError> {
         let Some(run) = work.run.clone() else { return Ok(()) };
-        let session = work.session.clone();
         let read = self.store.read(move |view| {
-            let message = view.run(&run)?.map(|run| run.message).unwrap_or_default();
-            let last = view.last_messages(&session, 50)?;
-            let reply =
-                last.into_iter().rev().find(|m| m.role == MessageRole::Assistant && m.run.as_ref() == Some(&run));
-            Ok((message, reply.map(|reply| reply.text).unwrap_or_default()))
+            view.messages_of_run(&run)
         });
-        let (message, reply) = read.await?;
+        let turn = read.await?;
+        let said = |role| move |message: &&Message| message.role == role && !is_sealed(&message.text);
+        let messages: Vec<_> = turn.iter().filter(said(MessageRole::User)).map(|m| m.text.as_str()).collect();
+        let reply = turn.iter().rfind(said(MessageRole::Assistant)).map_or("", |reply| reply.text.as_str());
         let secrets = self.with_session(&work.session, Secrets::default()).await?;
-        let (message, reply) = (secrets.redact(&message), secrets.redact(&reply));
+        let (message, reply) = (secrets.redact(&messages.join("\n\n")), secrets.redact(reply));
         memory::ingest_turn(&self.store, &work.session, &message, &reply, now_ms()).await?;
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::llm::Role;
 use crate::node::output;
 use crate::scratchpad;
 use crate::secret::Secrets;
-use crate::secret::vault::{SEALED, Vault, is_sealed};
+use crate::secret::vault::{Vault, is_sealed};
 use crate::store::{
     self, DueKind, MAX_FACT_BYTES, MessageRole, NewFact, Prompt, RunId, RunStatus, Store, StoreError, TaskRow,
     UsageLine,
@@ -209,10 +209,11 @@ impl Log {
             for (seq, body) in &rewrite {
                 tx.replace_event(&id, *seq, body)?;
             }
-            for (message, sealed) in if opens { tx.sealed_messages(&id, SEALED)? } else { Vec::new() } {
-                let text = vault.open_text(SEALED_RUN, &sealed);
+            let of_run = if opens { tx.messages_of_run(&id)? } else { Vec::new() };
+            for message in of_run.into_iter().filter(|message| is_sealed(&message.text)) {
+                let text = vault.open_text(SEALED_RUN, &message.text);
                 let text = text.map_err(|error| StoreError::corrupt(error.to_string()))?;
-                tx.replace_message(message, &known.redact(&text))?;
+                tx.replace_message(message.id, &known.redact(&text))?;
             }
             for key in &archived {
                 if let Some(sealed) = tx.scratchpad_get(&session, key)? {

@@ -22,7 +22,7 @@ use crate::llm::prompt::{ChatMessage, FileCard, Pieces};
 use crate::llm::{Completion, LlmError, Model, Request, Role};
 use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, worker};
 use crate::secret::Secrets;
-use crate::store::RunId;
+use crate::store::{RunId, StoreError};
 use crate::tool::{builtin::At, files};
 use crate::{config, memory, scratchpad, skill};
 use std::sync::{Mutex, PoisonError};
@@ -145,9 +145,17 @@ impl<'a> AtWork<'a> {
             // Sealed like the message itself; the log opens it when a model has looked for secrets.
             let whole = scratchpad::fit(self.secrets.redact(&message), MAX_INPUT);
             let sealed = drive.vault.seal_text(super::SEALED_RUN, &whole)?;
-            let key = scratchpad::put_away(&drive.store, &self.session, "input", sealed, now_ms()).await?;
-            message = scratchpad::preview(&message, &key, limit);
-            archived = Some(key);
+            match scratchpad::put_away(&drive.store, &self.session, "input", sealed, now_ms()).await {
+                Ok(key) => {
+                    message = scratchpad::preview(&message, &key, limit);
+                    archived = Some(key);
+                }
+                // As for a tool's result: what fits is still worth something, and the message itself is not lost.
+                Err(full @ StoreError::Quota { .. }) => {
+                    message = format!("{}\n[{full}]", scratchpad::sandwich(&message, limit));
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(StepResult::Admitted { message, tags: tags.names, pill, categories, archived })
     }

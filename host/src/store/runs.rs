@@ -3,8 +3,8 @@
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{OptionalExtension, Row};
 
-use super::sessions::session_name;
-use super::{MessageRole, RunId, StoreError, Tx, View};
+use super::sessions::{message, session_name};
+use super::{Message, MessageRole, RunId, StoreError, Tx, View};
 use crate::home::SessionName;
 
 /// A run, as in a listing.
@@ -126,6 +126,17 @@ impl View<'_> {
         }
     }
 
+    /// The messages of a run, oldest first: what the user wrote that it took up, and what it answered. Reads no more than
+    /// what was said in the session since the run began.
+    pub fn messages_of_run(&self, id: &RunId) -> Result<Vec<Message>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT m.id, m.role, m.text, m.at_ms, m.run, m.tags FROM runs r
+             JOIN messages m ON m.session = r.session AND m.id >= r.message WHERE r.id = ?1 AND m.run = ?1 ORDER BY m.id",
+        )?;
+        let rows = query.query_map([id], message)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// The row of a run.
     pub(super) fn num(&self, id: &RunId) -> Result<i64, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT num FROM runs WHERE id = ?1")?;
@@ -145,17 +156,6 @@ impl Tx<'_> {
         )?;
         insert.execute((&id, message, RunStatus::Running, at_ms))?;
         Ok(id)
-    }
-
-    /// The messages of the user that a run has taken and whose text begins with `seal`, with their ids. Reads no more
-    /// than what was said in the session since the run began.
-    pub fn sealed_messages(&self, id: &RunId, seal: &str) -> Result<Vec<(i64, String)>, StoreError> {
-        let mut query = self.conn.prepare_cached(
-            "SELECT m.id, m.text FROM runs r JOIN messages m ON m.session = r.session AND m.id >= r.message
-             WHERE r.id = ?1 AND m.run = ?1 AND m.role = 'user' AND substr(m.text, 1, length(?2)) = ?2",
-        )?;
-        let rows = query.query_map((id, seal), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(rows.collect::<Result<_, _>>()?)
     }
 
     /// Replaces the text of a message: when it is known what in it is secret. The old bytes are overwritten

@@ -20,6 +20,10 @@ pub const MAX_SCRATCHPAD_BYTES: u64 = 32 << 20;
 /// Entries of a session.
 pub const MAX_ENTRIES: u64 = 1_000;
 
+/// Of these, what may be saved on purpose: the host must always have room for a text that no prompt can take.
+pub const MAX_NAMED_ENTRIES: u64 = MAX_ENTRIES - 100;
+pub const MAX_NAMED_BYTES: u64 = MAX_SCRATCHPAD_BYTES - 2 * MAX_ENTRY_BYTES;
+
 /// Characters of the beginning that a listing shows.
 const HEAD: usize = 120;
 
@@ -108,6 +112,9 @@ impl Tx<'_> {
         }
         let session = self.ensure_session(session, at_ms)?;
         self.conn.prepare_cached("DELETE FROM scratchpad WHERE session = ?1 AND key = ?2")?.execute((session, key))?;
+        if named {
+            self.check_named(session, bytes)?;
+        }
         self.make_room(session, bytes)?;
         let head: String = text.chars().take(HEAD).map(|c| if c.is_control() { ' ' } else { c }).collect();
         let mut insert = self.conn.prepare_cached(
@@ -124,6 +131,22 @@ impl Tx<'_> {
             "DELETE FROM scratchpad WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND key = ?2",
         )?;
         Ok(delete.execute((session.as_str(), key))? > 0)
+    }
+
+    fn check_named(&self, session: i64, bytes: u64) -> Result<(), StoreError> {
+        let mut sizes = self.conn.prepare_cached(
+            "SELECT count(*), coalesce(sum(bytes), 0) FROM scratchpad WHERE session = ?1 AND named = 1",
+        )?;
+        let (entries, used): (i64, i64) = sizes.query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if entries.unsigned_abs() >= MAX_NAMED_ENTRIES {
+            let what = "the scratchpad of the session has too many entries";
+            return Err(StoreError::Quota { what, max: MAX_NAMED_ENTRIES });
+        }
+        if used.unsigned_abs() + bytes > MAX_NAMED_BYTES {
+            let what = "the entries of the session's scratchpad have too many bytes together";
+            return Err(StoreError::Quota { what, max: MAX_NAMED_BYTES });
+        }
+        Ok(())
     }
 
     fn make_room(&self, session: i64, bytes: u64) -> Result<(), StoreError> {
