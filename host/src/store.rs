@@ -69,7 +69,7 @@ pub use memory::{Chunk, MAX_CHUNK_BYTES, MAX_CHUNKS};
 pub use prompts::Prompt;
 pub use published::{MAX_PUBLISHED, Published};
 pub use runs::{Run, RunLine, RunStatus};
-pub use scratchpad::{Entry, MAX_ENTRIES, MAX_ENTRY_BYTES, MAX_SCRATCHPAD_BYTES};
+pub use scratchpad::{Entry, MAX_ENTRIES, MAX_ENTRY_BYTES, MAX_NAMED_BYTES, MAX_NAMED_ENTRIES, MAX_SCRATCHPAD_BYTES};
 pub use secrets::{MAX_SEALED_BYTES, MAX_SECRETS};
 pub use sessions::{Message, MessageRole};
 pub use summaries::Summary;

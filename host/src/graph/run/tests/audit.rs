@@ -194,7 +194,7 @@ impl Audit {
                 let ids = |id: &str| self.pending.iter().any(|call| call.id == id);
                 must!(results.len() == self.pending.len(), "there were {} calls", self.pending.len());
                 must!(results.iter().all(|result| ids(&result.id)), "it was not called");
-                must!(whys.first() == Some(&Why::RoundsLeft), "no round has ended");
+                must!(whys.first() == Some(&self.round_ends()), "no round has ended");
                 self.pending.clear();
                 self.end_round()?;
             }
@@ -272,13 +272,18 @@ impl Audit {
         Ok(())
     }
 
+    /// What is said of the end of the round that is under way.
+    fn round_ends(&self) -> Why {
+        if self.rounds + 1 < self.limits.max_tool_call_rounds { Why::RoundsLeft } else { Why::RoundsSpent }
+    }
+
     fn answer(&mut self, calls: &[ToolCall], whys: &[Why]) -> Result<(), String> {
         must!(self.rounds < self.limits.max_tool_call_rounds, "{} rounds are behind it", self.rounds);
         must!(self.pending.is_empty(), "calls have no result yet");
         let calls = &calls[..calls.len().min(16)];
         if calls.is_empty() {
             // Without words it takes a round, with words it ends the task.
-            return if whys.first() == Some(&Why::RoundsLeft) { self.end_round() } else { self.end_task(whys) };
+            return if whys.first() == Some(&self.round_ends()) { self.end_round() } else { self.end_task(whys) };
         }
         let mut batch: Vec<_> = calls.iter().map(|call| (call.name.clone(), call.args.clone())).collect();
         batch.sort();

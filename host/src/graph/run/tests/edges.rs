@@ -182,6 +182,12 @@ fn every_edge_is_taken() {
     live.feed(replan("no"));
     collect(live);
 
+    // A loop whose only round is over.
+    let mut live = Live::planned_with(Limits { max_tool_call_rounds: 1, ..Limits::default() }, vec![act(false), msg()]);
+    live.brief();
+    live.round(&[find("1", "x")], "y");
+    collect(live);
+
     // The short ways, and the last edge of a plan.
     for effort in [Effort::Low, Effort::Medium] {
         let mut live = Live::at_router(Limits::default());
