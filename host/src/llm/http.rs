@@ -24,6 +24,9 @@ pub(super) use refusal::Refusal;
 /// Bytes of an error's body that are read. Errors of gateways can be whole web pages.
 const MAX_ERROR_BODY: usize = 64 << 10;
 
+/// Characters that an error shows of a piece of an answer.
+const SHOWN_PIECE: usize = 80;
+
 /// How long the end of a body is awaited after the answer's own end mark, so that its connection can be used again.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -149,6 +152,13 @@ impl Wire {
 
     fn unavailable(&self, message: String, retryable: bool) -> LlmError {
         LlmError::Unavailable { model: self.name.clone(), message, retryable, retry_after: None }
+    }
+
+    /// A piece of an answer that is no JSON.
+    pub fn no_json(&self, error: &serde_json::Error, piece: &str) -> LlmError {
+        // Cut last: a part of the key would not be known as one.
+        let start: String = self.clean(piece).chars().take(SHOWN_PIECE).collect();
+        self.broken(format!("a piece of its answer is no JSON ({error}): {start}"))
     }
 
     /// Text of the provider, as an error may show it.

@@ -45,10 +45,7 @@ impl<'a> Stream<'a> {
         if data.is_empty() || data == "[DONE]" {
             return Ok(false);
         }
-        let value: Value = serde_json::from_str(data).map_err(|error| {
-            let start: String = data.chars().take(80).collect();
-            self.wire.broken(self.wire.clean(&format!("a piece of its answer is no JSON ({error}): {start}")))
-        })?;
+        let value: Value = serde_json::from_str(data).map_err(|error| self.wire.no_json(&error, data))?;
         // The name of the event says the same; gateways leave it out.
         match value["type"].as_str().unwrap_or(&event.name) {
             "message_start" => {

@@ -37,10 +37,7 @@ impl<'a> Stream<'a> {
         let mut content = false;
         // More than one value, where a server forgets the blank line between events.
         for chunk in Deserializer::from_str(json).into_iter::<Value>() {
-            let chunk = chunk.map_err(|error| {
-                let start: String = json.chars().take(80).collect();
-                self.wire.broken(self.wire.clean(&format!("a piece of its answer is no JSON ({error}): {start}")))
-            })?;
+            let chunk = chunk.map_err(|error| self.wire.no_json(&error, json))?;
             content |= self.chunk(&chunk)?;
         }
         Ok(content)
