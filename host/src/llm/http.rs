@@ -233,6 +233,10 @@ impl Reply<'_> {
     /// The next event; a whole answer is one event. `None` is the end of the body.
     pub async fn next(&mut self) -> Result<Option<Event>, LlmError> {
         loop {
+            // Also while nothing has to be waited for: there may be much to read, and its reader may be slow.
+            if self.end <= Instant::now() {
+                return Err(self.wire.late("end of the answer", self.wire.endpoint.patience.total, "total"));
+            }
             if let Some(event) = self.events.next() {
                 return Ok(Some(event));
             }
@@ -335,4 +339,33 @@ impl Reply<'_> {
 
 fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::endpoint::SchemaSupport;
+
+    #[tokio::test]
+    async fn what_has_come_is_not_read_any_more_after_the_end() {
+        let patience = Duration::from_secs(60);
+        let endpoint = Endpoint {
+            provider: "test".to_owned(),
+            model: "m".to_owned(),
+            base_url: "http://localhost".to_owned(),
+            key: None,
+            patience: Patience { connect: patience, first_token: patience, next_token: patience, total: patience },
+            schema: SchemaSupport::Probe,
+            max_response: 1 << 20,
+        };
+        let wire = Wire::new(endpoint, "/x", KeyHeader::Bearer).unwrap();
+        let event = |data: &str| Event { name: String::new(), data: data.to_owned() };
+        let events = vec![event("1"), event("2")].into_iter();
+        let (due, end) = (wire.end(), wire.end());
+        let mut reply = Reply { wire: &wire, body: None, form: Form::Unknown, events, received: 0, due, heard: true, end };
+        assert_eq!(reply.next().await.unwrap().map(|event| event.data).as_deref(), Some("1"));
+        reply.end = Instant::now();
+        let error = reply.next().await.unwrap_err().to_string();
+        assert!(error.ends_with("no end of the answer within 60s (the total time-out)"), "{error}");
+    }
 }
