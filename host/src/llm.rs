@@ -179,8 +179,24 @@ pub struct Completion {
     pub calls: Vec<ToolCall>,
     pub stop: Stop,
     pub usage: Usage,
+    /// Whether the provider counted the tokens of `usage`; otherwise they are estimated.
+    pub counted: bool,
+    /// How the form of the answer was asked for in the end.
+    pub form: Form,
     /// `provider:model` that answered, which is another one than asked for when a fallback took over.
     pub model: String,
+}
+
+/// How a provider was asked for the form of [`Request::answer`], as far as it takes that.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Form {
+    /// By the prompt alone.
+    #[default]
+    Prompt,
+    /// As some JSON object.
+    Object,
+    /// By its schema.
+    Schema,
 }
 
 /// Why an answer ended.

@@ -6,6 +6,7 @@ use super::fit::NO_ROOM;
 use super::table::{Piece, Row, TABLE};
 use super::text::{Body, body};
 use super::tokens;
+use crate::llm::estimate::answer_tokens;
 use crate::llm::prompt::Pieces;
 use crate::llm::{Request, Turn};
 
@@ -59,14 +60,18 @@ const USABLE: usize = 9;
 const ANSWER: usize = 4;
 
 /// Tokens that the user part of `request` may take: nine tenths of `context_budget` (the model's, in tokens) less the
-/// system prompt, the tools, the turns and the answer.
+/// system prompt, the tools, the turns, the form of the answer and the answer.
 pub fn room(context_budget: usize, request: &Request) -> usize {
     let tools = request
         .tools
         .iter()
         .map(|tool| tokens(&tool.name) + tokens(&tool.description) + tokens(&tool.parameters.to_string()));
     let turns = request.turns.iter().map(turn_tokens);
-    let taken = tokens(&request.system) + tools.sum::<usize>() + turns.sum::<usize>() + answer(context_budget, request);
+    let taken = tokens(&request.system)
+        + tools.sum::<usize>()
+        + turns.sum::<usize>()
+        + answer_tokens(&request.answer)
+        + answer(context_budget, request);
     (context_budget.saturating_mul(USABLE) / 10).saturating_sub(taken)
 }
 

@@ -159,7 +159,10 @@ impl Chain {
         }
         drop(slot);
         let mut completion = answer?;
-        estimator.learn(link.model.name(), request_tokens(request), completion.usage.input_tokens);
+        // From an estimate nothing can be learned about estimates.
+        if completion.counted {
+            estimator.learn(link.model.name(), request_tokens(request), completion.usage.input_tokens);
+        }
         completion.usage = remote.price.charge(completion.usage);
         Ok(completion)
     }

@@ -92,6 +92,7 @@ impl<'a> Draft<'a> {
             stop => stop,
         };
         let mut usage = self.usage;
+        let counted = usage.input_tokens > 0 && usage.output_tokens > 0;
         if usage.input_tokens == 0 {
             // The provider does not count them.
             usage.input_tokens = request_tokens(request) as u64;
@@ -100,7 +101,8 @@ impl<'a> Draft<'a> {
             let called: u64 = calls.iter().map(|call| tokens(&call.name) + tokens(&call.args)).sum();
             usage.output_tokens = tokens(&self.text) + called + self.thought;
         }
-        Ok(Completion { text: self.text, calls, stop, usage, model: model.to_owned() })
+        let model = model.to_owned();
+        Ok(Completion { text: self.text, calls, stop, usage, counted, model, ..Completion::default() })
     }
 
     fn say(&mut self, said: &str) {

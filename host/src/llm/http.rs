@@ -54,12 +54,18 @@ pub(super) enum KeyHeader {
     Named(&'static str),
 }
 
-/// Why there is no stream to read.
+/// Why there is no answer.
 #[derive(Debug)]
 pub(super) enum NoAnswer {
     /// The provider said no, and perhaps to one field only.
     Refused(Refusal),
     Failed(LlmError),
+}
+
+impl From<LlmError> for NoAnswer {
+    fn from(error: LlmError) -> Self {
+        Self::Failed(error)
+    }
 }
 
 impl Wire {
@@ -166,9 +172,9 @@ impl Wire {
         refusal::clean(text, self.endpoint.key.as_ref())
     }
 
-    /// An error object that came in place of an answer.
-    pub fn error_object(&self, error: &Value) -> LlmError {
-        Refusal::object(error, self.endpoint.key.as_ref()).into_error(&self.name)
+    /// An error object that came in place of an answer, or a text that is an error's.
+    pub fn error_object(&self, error: &Value) -> NoAnswer {
+        NoAnswer::Refused(Refusal::object(error, self.endpoint.key.as_ref()))
     }
 
     fn unsent(&self, error: &pool::SendError) -> LlmError {

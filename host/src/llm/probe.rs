@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Completion, Model, Request, Role, Sink, Stop, ToolSpec};
+use super::{Answer, Completion, Form, Model, Request, Role, Sink, Stop, ToolSpec};
 
 /// Tokens that each of the three answers may have. The answers are a few words; models that think before they answer
 /// need the rest for that.
@@ -112,8 +112,9 @@ fn usage(completion: &Completion) -> Capability {
     let used = completion.usage;
     let cost =
         if used.cost_micros == 0 { String::new() } else { format!(", {} millionths of a dollar", used.cost_micros) };
-    let note = format!("{} tokens in, {} out{cost}", used.input_tokens, used.output_tokens);
-    Capability::new("usage", used.input_tokens > 0 && used.output_tokens > 0, note)
+    let counted = if completion.counted { "" } else { "it counts none; by estimate " };
+    let note = format!("{counted}{} tokens in, {} out{cost}", used.input_tokens, used.output_tokens);
+    Capability::new("usage", completion.counted, note)
 }
 
 fn tools(completion: &Completion) -> Capability {
@@ -133,8 +134,13 @@ fn json_schema(completion: &Completion) -> Capability {
     let fits = serde_json::from_str::<Value>(text).is_ok_and(|value| {
         value.as_object().is_some_and(|o| o.len() == 2) && value["word"].is_string() && value["number"].is_i64()
     });
-    let note = if fits { short(text) } else { format!("the answer does not fit: {:?}", short(text)) };
-    Capability::new("json schema", fits, note)
+    let note = match completion.form {
+        _ if !fits => format!("the answer does not fit: {:?}", short(text)),
+        Form::Schema => short(text),
+        Form::Object => "plain JSON only: it takes no schema, and its answer fits because the prompt says so".to_owned(),
+        Form::Prompt => "plain text only: it takes no schema, and its answer fits because the prompt says so".to_owned(),
+    };
+    Capability::new("json schema", fits && completion.form == Form::Schema, note)
 }
 
 /// The beginning of what a model said.
@@ -190,7 +196,7 @@ mod tests {
 
     fn said(pieces: &[&'static str]) -> Line {
         let usage = Usage { input_tokens: 9, output_tokens: 5, cost_micros: 0 };
-        Ok((pieces.to_vec(), Completion { usage, ..Completion::default() }))
+        Ok((pieces.to_vec(), Completion { usage, counted: true, form: Form::Schema, ..Completion::default() }))
     }
 
     fn called(name: &str, args: &str) -> Line {
@@ -220,6 +226,23 @@ mod tests {
         let (works, notes) = probed(answers).await;
         assert_eq!(works, "yes yes yes yes yes");
         assert!(notes.contains("2 pieces") && notes.contains("9 tokens in, 5 out"), "{notes}");
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn what_is_estimated_or_only_asked_for_does_not_count_as_able() {
+        for (form, note) in [(Form::Object, "plain JSON only"), (Form::Prompt, "plain text only")] {
+            let mut answers = vec![
+                said(&["one, ", "two"]),
+                called("report_number", "{\"number\": 7}"),
+                said(&["{\"word\": \"kiso\", \"number\": 7}"]),
+            ];
+            for (_, completion) in answers.iter_mut().flatten() {
+                (completion.form, completion.counted) = (form, false);
+            }
+            let (works, notes) = probed(answers).await;
+            assert_eq!(works, "yes yes no yes no");
+            assert!(notes.contains(note) && notes.contains("by estimate 9 tokens in, 5 out"), "{notes}");
+        }
     }
 
     #[tokio::test(flavor = "current_thread")]

@@ -81,7 +81,8 @@ impl Model for Actor {
             Say::Words(words) => {
                 words.iter().for_each(|word| sink.text(word));
                 let usage = Usage { input_tokens: 300, output_tokens: 10, cost_micros: 0 };
-                Ok(Completion { text: words.concat(), usage, model: self.name.to_owned(), ..Completion::default() })
+                let (text, model) = (words.concat(), self.name.to_owned());
+                Ok(Completion { text, usage, counted: true, model, ..Completion::default() })
             }
             Say::BreaksOff(word) => {
                 sink.text(word);
