@@ -167,7 +167,8 @@ impl Drive {
     /// A call that nobody waits for, accounted to its session.
     async fn ask(&self, work: &Due, request: Request, boundary: &str) -> Result<String, DriveError> {
         let settings = self.models.settings(request.role);
-        let request = Request { priority: Priority::Background, ..request };
+        let max_tokens = settings.answer(request.max_tokens);
+        let request = Request { priority: Priority::Background, max_tokens, ..request };
         let request = node::fit(request, boundary, settings.context_budget);
         let completion = self.models.of(request.role).complete(&request, &mut |_: &str| {}).await;
         let completion = completion.map_err(|error| DriveError::Background(error.to_string()))?;

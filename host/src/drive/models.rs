@@ -35,8 +35,18 @@ struct Inner {
 pub struct ModelSettings {
     /// Tokens of prompt and answer together.
     pub context_budget: usize,
-    /// Tokens of an answer.
+    /// Tokens of an answer, at most.
     pub max_output_tokens: u32,
+    /// Whether the file says so. An answer may then have that much, whatever its role asks for.
+    pub output_is_set: bool,
+}
+
+impl ModelSettings {
+    /// Tokens of an answer for which its role asks for `wanted`. What the administrator set counts more: a role knows
+    /// how long its answers are, and not how long the model thinks before them.
+    pub fn answer(&self, wanted: u32) -> u32 {
+        if self.output_is_set { self.max_output_tokens } else { wanted.min(self.max_output_tokens) }
+    }
 }
 
 /// One model that `config.toml` names, however often.
@@ -106,7 +116,12 @@ impl Models {
                 }
             }
             let links: Vec<_> = chain.iter().map(|at| opening.opened[*at].link.clone()).collect();
-            roles.insert(role, (model(links, &shared), opening.opened[first].settings));
+            let mut settings = opening.opened[first].settings;
+            // A prompt is made once, for whoever answers in the end.
+            for at in &chain {
+                settings.context_budget = settings.context_budget.min(opening.opened[*at].settings.context_budget);
+            }
+            roles.insert(role, (model(links, &shared), settings));
         }
         let Opening { opened, keys, .. } = opening;
         Ok(Self(Arc::new(Inner { roles, opened, shared, keys })))
@@ -117,7 +132,7 @@ impl Models {
         self.0.roles[&role].0.as_ref()
     }
 
-    /// What the role's first choice may be given, and answer with.
+    /// What a role's models may be given, the fallbacks included, and what its first choice may answer with.
     pub fn settings(&self, role: Role) -> ModelSettings {
         self.0.roles[&role].1
     }
@@ -247,6 +262,7 @@ fn settings(said: Option<&config::ModelSettings>, default_budget: u64) -> ModelS
     // An answer must leave room for what is asked.
     let most = said.and_then(|said| said.max_output_tokens).unwrap_or(DEFAULT_MAX_OUTPUT.min(budget / 4));
     ModelSettings {
+        output_is_set: said.and_then(|said| said.max_output_tokens).is_some(),
         context_budget: size(budget),
         max_output_tokens: u32::try_from(most.min(budget)).unwrap_or(u32::MAX),
     }

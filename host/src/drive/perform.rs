@@ -377,7 +377,7 @@ impl<'a> AtWork<'a> {
     ) -> Result<Result<Request, LimitReached>, DriveError> {
         let settings = self.drive.models.settings(by);
         let mut request = self.clean(request)?;
-        request.max_tokens = request.max_tokens.min(settings.max_output_tokens);
+        request.max_tokens = settings.answer(request.max_tokens);
         let mut request = node::fit(request, boundary, settings.context_budget);
         if let Some(limit) = self.over_limit().await? {
             return Ok(Err(limit));

@@ -80,4 +80,14 @@ fn budgets_come_from_the_model_or_else_from_the_default() {
     assert_eq!(settings(Role::Planner), (100_000, 9_000));
     assert_eq!(settings(Role::Worker), (8_000, 2_000));
     assert_eq!(settings(Role::Actor), (1_000, 250));
+    // What is set holds also where a role asks for less; the default only where it asks for more.
+    assert_eq!(models.settings(Role::Titler).answer(64), 9_000);
+    assert_eq!((models.settings(Role::Worker).answer(64), models.settings(Role::Worker).answer(4_096)), (64, 2_000));
+    let models = open(
+        "model = \"gpt\"\n[fallbacks]\nworker = [\"local:small\"]\n[model_settings.gpt]\ncontext_budget = 100_000\n\
+         [model_settings.\"local:small\"]\ncontext_budget = 4_000\n",
+    )
+    .unwrap();
+    let budget = |role| models.settings(role).context_budget;
+    assert_eq!((budget(Role::Worker), budget(Role::Planner)), (4_000, 100_000), "a fallback is told what fits it");
 }
