@@ -5,19 +5,17 @@
 //! to be data. Each piece has a size that it may not exceed, so that one huge text cannot push out the others, and all
 //! of them together have a budget, which the model's context sets.
 //!
-//! [`select`] (which pieces) → [`room`] (how much they may take) → [`render`] (as text). [`window`] chooses the
-//! messages of the session beforehand.
+//! [`select`] (which pieces) → [`room`] (how much they may take) → [`render`] (as text). The last messages
+//! of the session are read by their number; what they may take is cut here, so that one huge message leaves its neighbours.
 
 mod fit;
 mod render;
 mod table;
 mod text;
-mod window;
 
 pub use self::fit::fit_text;
 pub use self::render::{SHRINK, answer, render, room, turn_tokens};
 pub use self::table::{Cell, Piece, Row, TABLE, markdown, select};
-pub use self::window::{Recalled, window};
 pub use crate::graph::estimate::tokens;
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod cancel;
 mod log;
 mod models;
 mod perform;
+mod spent;
 mod voice;
 
 pub use self::cancel::Cancel;
@@ -24,7 +25,7 @@ use self::log::Log;
 use self::perform::AtWork;
 use crate::clock::now_ms;
 use crate::config::Config;
-use crate::graph::limits::Limits;
+use crate::graph::limits::{LimitReached, Limits};
 use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::plan::Caller;
 use crate::graph::run::{Policy, Run, RunSpec};
@@ -64,6 +65,9 @@ pub enum DriveError {
     Illegal(#[from] IllegalResult),
     #[error("an event could not be written down or read: {0}")]
     Json(#[from] serde_json::Error),
+    /// Of work that nobody waits for: it has to wait until the limit allows it.
+    #[error("the limit {} of {} is reached", .0.limit, .0.value)]
+    OverLimit(LimitReached),
     /// Of work that nobody waits for; it is tried again later.
     #[error("{0}")]
     Background(String),
@@ -187,7 +191,9 @@ impl Drive {
         listener: &mut dyn Listener,
     ) -> Result<(RunId, Outcome), DriveError> {
         let (store, id) = (self.store.clone(), log.id.clone());
-        let mut wanted = std::pin::pin!(cancel.wanted(&store, &id));
+        // A run that is taken up again was perhaps to be stopped long ago: it starts nothing before that is known.
+        let asked_before = cancel::asked(&store, &id).await;
+        let mut wanted = std::pin::pin!(cancel.wanted(asked_before, &store, &id));
         let mut cancelled = false;
         loop {
             let step = run.next_step();
@@ -210,7 +216,7 @@ impl Drive {
                     result = &mut performing => result?,
                 }
             };
-            let event = run.accept(result)?;
+            let event = run.accept_with(result, at_work.meter.take())?;
             log.append(&event, &run, &at_work.secrets, at_work.take_asked()).await?;
             listener.event(log.seq, &event, &run);
         }

@@ -220,6 +220,10 @@ pub trait Sink: Send {
 
     /// What was heard so far is void: the answer broke off and begins anew, perhaps from another model.
     fn restart(&mut self) {}
+
+    /// What was heard and came to nothing, because the answer broke off or nobody waits for it any more, has used this. It
+    /// is in no completion's usage.
+    fn spent(&mut self, _usage: Usage) {}
 }
 
 impl<F: FnMut(&str) + Send> Sink for F {

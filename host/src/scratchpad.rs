@@ -18,6 +18,9 @@ use crate::store::{MAX_ENTRY_BYTES, Store, StoreError, View};
 /// Where the steps of the run that is under way are kept.
 pub const LEDGER: &str = "run_step_ledger";
 
+/// What the host puts away is numbered behind one of these: `input-1`, `tool-1`, `context-1`.
+const STEMS: [&str; 3] = ["input", "tool", "context"];
+
 /// Longest key, in bytes. It is repeated in prompts.
 pub const MAX_KEY: usize = 64;
 
@@ -47,6 +50,17 @@ pub fn check_key(key: &str) -> Result<(), String> {
         return Err("a key has ASCII letters, digits, '_', '-' and '.', and begins with a letter or digit".to_owned());
     }
     Ok(())
+}
+
+/// Whether entries of this key are the host's alone. A model that could write them would change what the host said, or
+/// take the numbers of what is put away next.
+pub fn is_hosts(key: &str) -> bool {
+    let numbered = |stem: &&str| {
+        key.strip_prefix(*stem)
+            .and_then(|rest| rest.strip_prefix('-'))
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    key == LEDGER || STEMS.iter().any(numbered)
 }
 
 /// The key of a text that is exactly `ref:KEY`.
@@ -113,6 +127,7 @@ pub async fn put_away(
     text: String,
     at_ms: i64,
 ) -> Result<String, StoreError> {
+    debug_assert!(STEMS.contains(&stem), "{stem}");
     let session = session.clone();
     let text = fit(text);
     let write = store.write(move |tx| {
@@ -333,6 +348,16 @@ mod tests {
         assert!(is_too_large(&format!("{text}[Full result saved as ref:tool-3]"), 100));
     }
 
+    #[test]
+    fn the_keys_of_the_host_are_told_from_all_others() {
+        for key in [LEDGER, "tool-1", "input-0", "context-12", "tool-9223372036854775807", "tool-9x"] {
+            assert!(is_hosts(key), "{key}");
+        }
+        for key in ["notes", "tool", "tool-", "tool-a", "tools-1", "my-tool-1", "run_step_ledger2"] {
+            assert!(!is_hosts(key), "{key}");
+        }
+    }
+
     fn texts(key: &str) -> Result<Option<String>, ()> {
         Ok(match key {
             "a" => Some("text of a".to_owned()),
@@ -398,6 +423,11 @@ mod tests {
         assert_eq!(args, Ok(json!({ "text": "gamma", "n": 1 })));
         let args = resolve(&store, &s, json!({ "text": "ref:tool-3" })).await.unwrap();
         assert!(args.unwrap_err()[0].to_string().contains("near: ref:tool-1, ref:tool-2"));
+        // However they came there.
+        for key in ["tool-9223372036854775807", "tool-99x"] {
+            save(&store, &s, key, "mine".to_owned(), 3).await.unwrap();
+        }
+        assert_eq!(put_away(&store, &s, "tool", "delta".to_owned(), 4).await.unwrap(), "tool-3");
         let huge = "é".repeat(MAX_ENTRY_BYTES as usize / 2) + "the end";
         let key = put_away(&store, &s, "input", huge, 4).await.unwrap();
         let kept = store.read_blocking(|view| view.scratchpad_get(&s, &key)).unwrap().unwrap();

@@ -393,6 +393,23 @@ fn killed_at_any_event_and_resumed_by_the_next_run() {
     });
 }
 
+/// Somebody wants it stopped, and it dies before it has heard of it.
+#[test]
+fn killed_when_it_was_to_be_stopped_it_starts_nothing_more() {
+    let home = home();
+    let server = serve(&home, &script(), "");
+    // The plan is there, and its first task is about to start.
+    die(&home, &["run", MESSAGE], Death::Event(5), 0);
+    drop(server);
+    store(&home).execute("UPDATE runs SET cancel_requested = 1", ()).unwrap();
+    let server = serve(&home, &[("titler", json!({ "text": "Seven marks" }))], "");
+    let ran = home.kiso(&["run", "--resume", "last"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert_eq!(server.problems(), Vec::<String>::new(), "{ran:?}");
+    let kinds: Vec<_> = events(&store(&home), 1).into_iter().map(|(_, kind, _)| kind).collect();
+    assert_eq!(kinds, ["spec", "admitted", "retrieved", "routed", "planned", "cancelled", "finished"], "{ran:?}");
+}
+
 /// What a run was in the middle of, and what its critic is told afterwards.
 struct Middle {
     tasks: Vec<Value>,

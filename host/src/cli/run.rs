@@ -76,16 +76,21 @@ impl Run {
         })?;
         show.rest();
         let (outcome, last) = ended?;
+        // The work that is left needs the session no more; whoever goes on in it need not wait.
+        drop(lock);
         show.busy("remembering the turn; Ctrl-C leaves that for later");
         block_on(async {
             // The reply is out; what is left to do can wait for the next start if it fails.
             tokio::select! {
-                done = drive.background() => drop(done),
+                done = drive.background(Some(&session)) => {
+                    if let Err(error) = done {
+                        tracing::warn!(%error, "the turn is remembered later");
+                    }
+                }
                 _ = tokio::signal::ctrl_c() => {}
             }
         })?;
         show.rest();
-        drop(lock);
         let exit = exit(&outcome, last);
         opened.store.close();
         Ok(exit)

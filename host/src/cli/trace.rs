@@ -117,7 +117,7 @@ fn show(opened: &Opened, name: &str, prompts: bool, json: bool) -> Result<Exit, 
         }
         match serde_json::from_str::<Event>(&event.body) {
             Ok(stored) => {
-                usage += stored.result.usage();
+                stored.calls().for_each(|call| usage += call.usage);
                 step(&show, &head, took, &stored);
             }
             Err(error) => outln!("{head}  {}  (this version of kiso cannot read the event: {error})", event.kind),

@@ -3,7 +3,8 @@
 use super::perform::AtWork;
 use super::voice::{Listener, Voice};
 use super::{DriveError, boundary};
-use crate::graph::lane::ToolCall;
+use crate::context::{self, Piece, TABLE};
+use crate::graph::lane::{KEPT_EXCHANGES, ToolCall};
 use crate::graph::reflection::Status;
 use crate::graph::run::Run;
 use crate::graph::step::{ActAsk, Call, CompressAsk, StepResult, ToolResult};
@@ -15,10 +16,23 @@ use crate::scratchpad;
 use crate::skill::Caller;
 
 /// Tokens of text that one call of the summarizer is given; a longer text is summarized in parts first.
-const CHUNK_TOKENS: usize = 6_000;
+const PART_TOKENS: usize = 6_000;
 
-/// Parts of one compression. A lane of more than this was never in a context.
-const MAX_CHUNKS: usize = 16;
+/// Parts of one text, as long as larger ones fit into the summarizer's prompt.
+const MAX_PARTS: usize = 16;
+
+/// Calls of one compression. The lane of a model with a million tokens of context takes half of them; what takes more has
+/// a summarizer that is far too small, or one that makes texts longer.
+const MAX_CALLS: usize = 96;
+
+/// The least that a part has, in tokens, so that a context that is too small ends in too many parts and not in endless ones.
+const LEAST_PART: usize = 64;
+
+/// What the frame of a part and the rounding of estimates may take, in tokens.
+const AROUND: usize = 64;
+
+/// Tokens that a result may have in any case: enough for a preview that says something.
+const LEAST_RESULT: usize = 64;
 
 impl AtWork<'_> {
     pub(super) async fn act(
@@ -77,17 +91,20 @@ impl AtWork<'_> {
         let caller = || Caller { session: &self.session, locale: "en", secrets: &self.secrets };
         let running = calls.iter().map(|call| self.drive.tools.call_tool(call, &allowed, self.caller, caller(), &at));
         let mut results = futures_util::future::join_all(running).await;
+        // The last exchanges stay in the lane as they are, so each may have its share of it and no more.
+        let share = run.spec().policy.lane_tokens / (KEPT_EXCHANGES * calls.len().max(1));
+        let limit = usize::try_from(self.drive.config.limits.tool_output_limit_tokens).unwrap_or(usize::MAX);
+        let limit = limit.min(share.max(LEAST_RESULT));
         for result in &mut results {
-            self.guard(result).await?;
+            self.guard(result, limit).await?;
         }
         Ok(StepResult::Called { results })
     }
 
     /// The output guard: a result that is too large is put away, and its preview takes its place.
-    async fn guard(&self, result: &mut ToolResult) -> Result<(), DriveError> {
+    async fn guard(&self, result: &mut ToolResult, limit: usize) -> Result<(), DriveError> {
         result.text = self.secrets.redact(&result.text);
         result.hint = result.hint.as_deref().map(|hint| self.secrets.redact(hint));
-        let limit = usize::try_from(self.drive.config.limits.tool_output_limit_tokens).unwrap_or(usize::MAX);
         if scratchpad::is_too_large(&result.text, limit) {
             match self.put_away("tool", result.text.clone()).await {
                 Ok(key) => {
@@ -108,37 +125,50 @@ impl AtWork<'_> {
     pub(super) async fn compress(&self, run: &Run, ask: &CompressAsk) -> Result<StepResult, DriveError> {
         let reference = self.put_away("context", ask.source.join("\n\n")).await?;
         let mut calls = Vec::new();
-        let source = ask.source.iter().map(String::as_str);
-        let chunks = summary::chunks(source, CHUNK_TOKENS, &estimate::tokens);
-        let mut parts = Vec::new();
-        for chunk in chunks.into_iter().take(MAX_CHUNKS) {
-            match self.summarize(run, chunk, ask.tokens, &mut calls).await? {
-                Some(part) => parts.push(part),
-                None => return Ok(self.shortened(ask, reference, calls)),
-            }
-        }
-        let whole = match parts.len() {
-            1 => parts.pop(),
-            _ => match summary::join(&parts) {
-                Some(joined) if estimate::tokens(&joined) > ask.tokens => {
-                    self.summarize(run, joined, ask.tokens, &mut calls).await?
-                }
-                joined => joined,
-            },
-        };
-        Ok(match whole {
-            Some(text) => {
-                let summary = scratchpad::sandwich(&text, ask.tokens);
-                StepResult::Compressed { reference, summary, calls }
-            }
-            None => self.shortened(ask, reference, calls),
-        })
+        // Without a summarizer, head and tail stand for the whole, with the gap counted; the archive has the rest.
+        let text = self.reduce(run, ask, &mut calls).await?.unwrap_or_else(|| ask.source.join("\n\n"));
+        Ok(StepResult::Compressed { reference, summary: scratchpad::sandwich(&text, ask.tokens), calls })
     }
 
-    /// Without a summarizer, head and tail stand for the whole; the archive has the rest.
-    fn shortened(&self, ask: &CompressAsk, reference: String, calls: Vec<Call>) -> StepResult {
-        let summary = scratchpad::sandwich(&ask.source.join("\n\n"), ask.tokens);
-        StepResult::Compressed { reference, summary, calls }
+    /// The source in about `ask.tokens`, every part of it read by the summarizer. `None` if that cannot be.
+    async fn reduce(
+        &self,
+        run: &Run,
+        ask: &CompressAsk,
+        calls: &mut Vec<Call>,
+    ) -> Result<Option<String>, DriveError> {
+        let most = self.largest_part()?;
+        let (mut texts, mut left) = (ask.source.clone(), MAX_CALLS);
+        loop {
+            let total: usize = texts.iter().map(|text| estimate::tokens(text)).sum();
+            let size = part_tokens(total, most);
+            let parts = summary::chunks(texts.iter().map(String::as_str), size, &estimate::tokens);
+            let Some(rest) = left.checked_sub(parts.len()) else { return Ok(None) };
+            left = rest;
+            let (mut said, last) = (Vec::new(), parts.len() == 1);
+            for part in parts {
+                match self.summarize(run, part, ask.tokens, calls).await? {
+                    Some(text) => said.push(text),
+                    None => return Ok(None),
+                }
+            }
+            let Some(joined) = (if last { said.pop() } else { summary::join(&said) }) else { return Ok(None) };
+            if last || estimate::tokens(&joined) <= ask.tokens {
+                return Ok(Some(joined));
+            }
+            texts = vec![joined];
+        }
+    }
+
+    /// Tokens of the largest part that a prompt of the summarizer shows whole.
+    fn largest_part(&self) -> Result<usize, DriveError> {
+        let (system, boundary) = (self.drive.system_prompt(Role::Summarizer)?, boundary());
+        let empty = ChatMessage { from: "transcript".to_owned(), text: String::new() };
+        let request = summarizer::messages(&system, None, vec![empty], &boundary);
+        let settings = self.drive.models.settings(Role::Summarizer);
+        let around = context::tokens(&request.user) + AROUND;
+        let cap = TABLE.iter().find(|row| row.piece == Piece::Compress).map_or(0, |row| row.cap);
+        Ok(context::room(settings.context_budget, &request).min(cap).saturating_sub(around))
     }
 
     async fn summarize(
@@ -162,6 +192,11 @@ impl AtWork<'_> {
             Err(_) => Ok(None),
         }
     }
+}
+
+/// Tokens of each part of a text that has `total`, where no part may have more than `most`.
+fn part_tokens(total: usize, most: usize) -> usize {
+    PART_TOKENS.max(total.div_ceil(MAX_PARTS)).min(most).max(LEAST_PART)
 }
 
 /// A voice that never says a banner.
@@ -191,5 +226,24 @@ impl Sink for Bare<'_> {
     fn restart(&mut self) {
         self.stripper = Some(banner::Stripper::default());
         self.voice.restart();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_grow_with_the_text_as_far_as_the_summarizer_can_read_them() {
+        for (total, most, part) in [
+            (1_000, 11_000, 6_000),
+            (96_000, 11_000, 6_000),
+            (160_000, 11_000, 10_000),
+            (450_000, 11_000, 11_000),
+            (96_000, 2_000, 2_000),
+            (96_000, 0, LEAST_PART),
+        ] {
+            assert_eq!(part_tokens(total, most), part, "{total} {most}");
+        }
     }
 }

@@ -3,16 +3,26 @@
 
 use super::{Drive, DriveError, SEALED_RUN, boundary, chat};
 use crate::clock::now_ms;
+use crate::graph::limits::Usage;
+use crate::home::SessionName;
 use crate::llm::{Priority, Request, Role};
 use crate::memory;
 use crate::node::{self, summarizer, titler};
-use crate::store::{Due, DueKind, MAX_ATTEMPTS, MessageRole, NewFact, UsageLine};
+use crate::store::{Due, DueKind, MessageRole, NewFact, UsageLine};
 
 /// Pieces of work that one call takes up; what is left is done by the next.
 const BATCH: u32 = 16;
 
 /// Milliseconds until a piece of work that failed is tried again, for each attempt so far.
 const RETRY_MS: i64 = 60_000;
+
+/// Milliseconds until work is due again that a limit of its session or of the day did not allow. The day may end, and the
+/// limit may be raised.
+const PUT_OFF_MS: i64 = 60 * 60_000;
+
+/// Milliseconds for which a piece of work is taken. Longer than a call takes, its attempts and fallbacks included; after a crash
+/// the piece waits that long.
+const LEASE_MS: i64 = 15 * 60_000;
 
 /// Messages at the end of a session that stay out of its summary: the window shows them.
 const KEPT: u32 = 10;
@@ -24,29 +34,40 @@ const MAX_MESSAGES: u32 = 60;
 const MAX_TOKENS: usize = 8_000;
 
 impl Drive {
-    /// Does the background work that is due. Returns how many pieces were done.
-    pub async fn background(&self) -> Result<usize, DriveError> {
-        let due = self.store.read(|view| view.due_work(now_ms(), BATCH)).await?;
-        let mut done = 0;
-        for work in due {
-            let id = work.id;
+    /// Does background work that is due, that of `session` first. Returns how many pieces were done. Each piece is taken
+    /// before it is done, so that nobody else does it, too; one that could not be done is tried again later.
+    pub async fn background(&self, session: Option<&SessionName>) -> Result<usize, DriveError> {
+        let (mut own, mut done) = (session.cloned(), 0);
+        for _ in 0..BATCH {
+            let Some(work) = self.claim(&mut own).await? else { break };
+            let (id, now) = (work.id, now_ms());
             match self.do_work(&work).await {
                 Ok(()) => {
                     self.store.write(move |tx| tx.finish_work(id)).await?;
                     done += 1;
                 }
+                Err(DriveError::OverLimit(limit)) => {
+                    tracing::debug!(kind = work.kind.as_str(), limit = limit.limit, "background work is put off");
+                    self.store.write(move |tx| tx.put_off_work(id, now + PUT_OFF_MS)).await?;
+                }
                 Err(error) => {
-                    tracing::debug!(kind = work.kind.as_str(), %error, "background work failed");
-                    let later = now_ms() + RETRY_MS * i64::from(work.attempts + 1);
-                    if work.attempts + 1 >= MAX_ATTEMPTS {
-                        self.store.write(move |tx| tx.finish_work(id)).await?;
-                    } else {
-                        self.store.write(move |tx| tx.retry_work(id, later)).await?;
-                    }
+                    let later = now + RETRY_MS * i64::from(work.attempts + 1);
+                    let again = self.store.write(move |tx| tx.retry_work(id, later)).await?;
+                    tracing::warn!(kind = work.kind.as_str(), again, %error, "background work failed");
                 }
             }
         }
         Ok(done)
+    }
+
+    /// Takes the next piece: of the session in `own` while it has any, then of all.
+    async fn claim(&self, own: &mut Option<SessionName>) -> Result<Option<Due>, DriveError> {
+        let (now, of) = (now_ms(), own.clone());
+        let claimed = self.store.write(move |tx| tx.claim_work(now, now + LEASE_MS, of.as_ref())).await?;
+        if claimed.is_some() || own.take().is_none() {
+            return Ok(claimed);
+        }
+        Ok(self.store.write(move |tx| tx.claim_work(now, now + LEASE_MS, None)).await?)
     }
 
     async fn do_work(&self, work: &Due) -> Result<(), DriveError> {
@@ -141,7 +162,9 @@ impl Drive {
         let new =
             fewer.into_iter().map(|text| NewFact { text, source: "summarizer".to_owned(), session: None, confidence });
         let (new, old): (Vec<_>, Vec<_>) = (new.collect(), facts.iter().map(|fact| fact.id).collect());
-        self.store.write(move |tx| tx.replace_facts(&old, &new, now_ms())).await?;
+        if !self.store.write(move |tx| tx.replace_facts(&old, &new, now_ms())).await? {
+            tracing::debug!("facts were consolidated by somebody else meanwhile");
+        }
         Ok(())
     }
 
@@ -166,6 +189,9 @@ impl Drive {
 
     /// A call that nobody waits for, accounted to its session.
     async fn ask(&self, work: &Due, request: Request, boundary: &str) -> Result<String, DriveError> {
+        if let Some(limit) = self.over_limit(&work.session, Usage::default()).await? {
+            return Err(DriveError::OverLimit(limit));
+        }
         let settings = self.models.settings(request.role);
         let max_tokens = settings.answer(request.max_tokens);
         let request = Request { priority: Priority::Background, max_tokens, ..request };

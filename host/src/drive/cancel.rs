@@ -23,16 +23,15 @@ impl Cancel {
         self.0.notify_one();
     }
 
-    /// Returns when the run is to be stopped: by [`Self::cancel`], or by `kiso cancel` in another process.
-    pub(super) async fn wanted(&self, store: &Store, run: &RunId) {
+    /// Returns when the run is to be stopped: by [`Self::cancel`], or by `kiso cancel` in another process. `asked_before`
+    /// says whether somebody did so before ([`asked`]); then this returns at once.
+    pub(super) async fn wanted(&self, asked_before: bool, store: &Store, run: &RunId) {
+        if asked_before {
+            return;
+        }
         let asked = async {
-            loop {
+            while !asked(store, run).await {
                 sleep(POLL).await;
-                let run = run.clone();
-                // A store that cannot be read ends the run at its next event; it does not cancel it.
-                if store.read(move |view| view.cancel_requested(&run)).await.unwrap_or(false) {
-                    return;
-                }
             }
         };
         tokio::select! {
@@ -40,4 +39,11 @@ impl Cancel {
             () = asked => {}
         }
     }
+}
+
+/// Whether somebody wants the run stopped. A store that cannot be read ends the run at its next event; it does not cancel
+/// it.
+pub(super) async fn asked(store: &Store, run: &RunId) -> bool {
+    let run = run.clone();
+    store.read(move |view| view.cancel_requested(&run)).await.unwrap_or(false)
 }

@@ -77,6 +77,8 @@ impl Log {
             let body = serde_json::to_string(&spec).expect("a spec has a JSON form");
             let kept = sealer.seal_text(SEALED_RUN, &body).map_err(|error| StoreError::corrupt(error.to_string()))?;
             tx.append_event(&id, 0, now_ms(), SPEC, &kept)?;
+            // That of the run before says nothing about this one.
+            tx.scratchpad_delete(&name, scratchpad::LEDGER)?;
             Ok((id, spec, body))
         });
         let (id, spec, body) = begun.await?;
@@ -173,7 +175,7 @@ impl Log {
             kept
         };
         let rows = self.changed(run, secrets, at);
-        let usage = event.result.calls().iter().map(|call| UsageLine {
+        let usage = event.calls().map(|call| UsageLine {
             at_ms: at,
             role: role.map_or("worker", Role::name).to_owned(),
             model: call.model.clone(),

@@ -132,9 +132,17 @@ impl Models {
         self.0.roles[&role].0.as_ref()
     }
 
-    /// What a role's models may be given, the fallbacks included, and what its first choice may answer with.
+    /// What a role's models may be given, the fallbacks included, and what its first choice may answer with. The budget is
+    /// in estimated tokens, of which it gets fewer when the provider turns out to count more than the estimate.
     pub fn settings(&self, role: Role) -> ModelSettings {
-        self.0.roles[&role].1
+        let (model, settings) = &self.0.roles[&role];
+        let context_budget = self.0.shared.estimator.estimated(model.name(), settings.context_budget);
+        ModelSettings { context_budget, ..*settings }
+    }
+
+    /// What the provider of the role's first choice will count, where `estimated` tokens are sent.
+    pub fn counted(&self, role: Role, estimated: usize) -> usize {
+        self.0.shared.estimator.counted(self.of(role).name(), estimated)
     }
 
     /// Each model once, in the order of the roles.
@@ -145,11 +153,6 @@ impl Models {
     /// The slots that all calls share.
     pub fn slots(&self) -> &Slots {
         &self.0.shared.slots
-    }
-
-    /// What was learned about the tokens of each model, by [`Model::name`].
-    pub fn estimator(&self) -> &Estimator {
-        &self.0.shared.estimator
     }
 
     /// The keys that are in use, by the variable that holds each: values that must be kept out of everything written.

@@ -1,11 +1,12 @@
 //! The steps of a run, performed.
 
 use super::log::Log;
+use super::spent::{Meter, Metered};
 use super::voice::{Listener, Voice};
 use super::{Drive, DriveError, Earlier, boundary};
 use crate::clock::now_ms;
 use crate::graph::brief::Brief;
-use crate::graph::limits::{LimitReached, MICROS_PER_CENT};
+use crate::graph::limits::LimitReached;
 use crate::graph::pill::{self, Pill};
 use crate::graph::plan::{Caller, Task, TaskKind, alias_of};
 use crate::graph::route::{self, Effort};
@@ -17,7 +18,7 @@ use crate::llm::prompt::{FileCard, Pieces};
 use crate::llm::{Completion, LlmError, Model, Request, Role, Turn};
 use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, worker};
 use crate::secret::{SecretValue, Secrets};
-use crate::store::{RunId, Scope};
+use crate::store::RunId;
 use crate::tool::{builtin::At, files};
 use crate::{config, memory, scratchpad, skill};
 use std::sync::{Mutex, PoisonError};
@@ -41,6 +42,8 @@ pub(super) struct AtWork<'a> {
     environment: Option<Vec<FileCard>>,
     /// What models were asked since the last event.
     asked: Mutex<Vec<(Role, String)>>,
+    /// What models used since the last event.
+    pub meter: Meter,
 }
 
 /// What a call came to, where it is no answer.
@@ -61,7 +64,7 @@ impl NoAnswer {
 impl<'a> AtWork<'a> {
     pub fn new(drive: &'a Drive, log: &Log, caller: Caller, secrets: Secrets, earlier: Earlier) -> Self {
         let (run, session) = (log.id.clone(), log.session.clone());
-        Self { drive, run, session, caller, secrets, earlier, environment: None, asked: Mutex::default() }
+        Self { drive, run, session, caller, secrets, earlier, environment: None, asked: Mutex::default(), meter: Meter::default() }
     }
 
     pub async fn perform(
@@ -139,7 +142,7 @@ impl<'a> AtWork<'a> {
             Err(limit) => return Ok(StepResult::Stopped { limit }),
         };
         let categories = self.drive.tools.categories();
-        match router::call(self.drive.models.of(Role::Router), &request, message, &categories).await {
+        match router::call(&self.model(Role::Router), &request, message, &categories).await {
             Ok(found) => {
                 self.keep(run, found.secrets).await?;
                 Ok(found.result)
@@ -170,9 +173,9 @@ impl<'a> AtWork<'a> {
             Ok(request) => request,
             Err(limit) => return Ok(StepResult::Stopped { limit }),
         };
-        let model = self.drive.models.of(Role::Planner);
+        let model = self.model(Role::Planner);
         let mut voice = Voice::new(Role::Planner, &self.secrets, listener);
-        let planning = planner::call(model, &request, &self.drive.tools, &run.spec().limits, &mut voice).await;
+        let planning = planner::call(&model, &request, &self.drive.tools, &run.spec().limits, &mut voice).await;
         voice.finish();
         // Before the event, so that nothing that follows can write a secret down.
         self.keep(run, planning.secrets).await?;
@@ -244,14 +247,14 @@ impl<'a> AtWork<'a> {
                     Ok(request) => request,
                     Err(limit) => return Ok(StepResult::Stopped { limit }),
                 };
-                let model = self.drive.models.of(by);
+                let model = self.model(by);
                 if brief.task.notify {
                     let mut voice = Voice::new(Role::Worker, &self.secrets, listener);
-                    let written = worker::call(model, &request, &brief.task, &mut voice).await;
+                    let written = worker::call(&model, &request, &brief.task, &mut voice).await;
                     voice.finish();
                     written
                 } else {
-                    worker::call(model, &request, &brief.task, &mut |_: &str| {}).await
+                    worker::call(&model, &request, &brief.task, &mut |_: &str| {}).await
                 }
             }
             _ => {
@@ -340,6 +343,11 @@ impl<'a> AtWork<'a> {
         }
     }
 
+    /// The model of a role, with what it uses counted.
+    fn model(&self, role: Role) -> Metered<'_> {
+        self.meter.of(self.drive.models.of(role))
+    }
+
     /// Calls the model of the request's role.
     pub async fn complete(
         &self,
@@ -352,8 +360,7 @@ impl<'a> AtWork<'a> {
             Ok(request) => request,
             Err(limit) => return Ok(Err(NoAnswer::Limit(limit))),
         };
-        let model: &dyn Model = self.drive.models.of(request.role);
-        Ok(model.complete(&request, sink).await.map_err(NoAnswer::Failed))
+        Ok(self.model(request.role).complete(&request, sink).await.map_err(NoAnswer::Failed))
     }
 
     /// The request as it may be sent: without secrets, in its model's context, and within what is left of every limit.
@@ -379,12 +386,20 @@ impl<'a> AtWork<'a> {
         let mut request = self.clean(request)?;
         request.max_tokens = settings.answer(request.max_tokens);
         let mut request = node::fit(request, boundary, settings.context_budget);
-        if let Some(limit) = self.over_limit().await? {
+        // Of the calls that this step has made already; one step may make many.
+        let unwritten = self.meter.used();
+        if let Some(limit) = self.drive.over_limit(&self.session, unwritten).await? {
             return Ok(Err(limit));
         }
         let limits = &run.spec().limits;
-        let asked = crate::llm::estimate::request_tokens(&request) as u64;
-        let left = limits.max_tokens_per_run.saturating_sub(run.usage().total());
+        let mut used = run.usage();
+        used += unwritten;
+        if let Some(limit) = limits.reached(used) {
+            return Ok(Err(limit));
+        }
+        let asked = crate::llm::estimate::request_tokens(&request);
+        let asked = self.drive.models.counted(by, asked) as u64;
+        let left = limits.max_tokens_per_run.saturating_sub(used.total());
         if asked >= left {
             return Ok(Err(LimitReached::new("max_tokens_per_run", limits.max_tokens_per_run)));
         }
@@ -396,33 +411,6 @@ impl<'a> AtWork<'a> {
     /// What models were asked since this was last called.
     pub fn take_asked(&self) -> Vec<(Role, String)> {
         std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The limit of the session or the day that is used up.
-    async fn over_limit(&self) -> Result<Option<LimitReached>, DriveError> {
-        let config::Limits {
-            max_tokens_per_session,
-            max_cost_cents_per_session,
-            max_tokens_per_day,
-            max_cost_cents_per_day,
-            ..
-        } = self.drive.config.limits;
-        if [max_tokens_per_session, max_cost_cents_per_session, max_tokens_per_day, max_cost_cents_per_day] == [0; 4] {
-            return Ok(None);
-        }
-        let session = self.session.clone();
-        let read = self.drive.store.read(move |view| {
-            Ok((view.usage_total(Scope::Session(&session))?.usage, view.usage_total(Scope::Day(now_ms()))?.usage))
-        });
-        let (of_session, of_day) = read.await?;
-        let reached = [
-            ("max_tokens_per_session", max_tokens_per_session, of_session.total()),
-            ("max_cost_cents_per_session", max_cost_cents_per_session, of_session.cost_micros / MICROS_PER_CENT),
-            ("max_tokens_per_day", max_tokens_per_day, of_day.total()),
-            ("max_cost_cents_per_day", max_cost_cents_per_day, of_day.cost_micros / MICROS_PER_CENT),
-        ];
-        let over = reached.into_iter().find(|(_, max, used)| *max > 0 && used >= max);
-        Ok(over.map(|(name, max, _)| LimitReached::new(name, max)))
     }
 
     /// A request without any secret that is known by now.

@@ -280,6 +280,15 @@ impl ActionLane {
         self.turns.push(turn);
     }
 
+    /// The calls of the last answer.
+    pub fn calls(&self) -> &[ToolCall] {
+        let last = self.turns.iter().rev().find_map(|turn| match turn {
+            ActionTurn::Assistant { calls, .. } => Some(calls.as_slice()),
+            _ => None,
+        });
+        last.unwrap_or_default()
+    }
+
     /// The whole lane, one text a turn, for the critic ("Action Conversation Transcript").
     pub fn transcript(&self) -> Vec<String> {
         self.turns.iter().map(ActionTurn::text).collect()

@@ -29,7 +29,7 @@ use super::reflection::Ledger;
 use super::repeat::Repeat;
 use super::report::{Attempt, Correction, INTERRUPTED, TaskReport, TaskStatus};
 use super::route::Routing;
-use super::step::{Event, IllegalResult, Move, PillUse, StepResult, ToolResult};
+use super::step::{Call, Event, IllegalResult, Move, PillUse, StepResult, ToolResult};
 use super::teb::Teb;
 use super::{Node, Why, edge, reflection};
 
@@ -63,8 +63,12 @@ impl Default for Policy {
     }
 }
 
-/// Calls of one answer that are made. A model that wants more than this at once has lost its way.
+/// Calls of one answer that are made. A model that wants more than this at once has lost its way; the calls behind it are
+/// answered with an error.
 pub const MAX_BATCH: usize = 16;
+
+/// Calls of one answer that are kept and answered. It bounds what such a model adds to the lane.
+pub const MAX_WANTED: usize = 64;
 
 /// The machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -255,7 +259,7 @@ impl Run {
     pub fn replay<'a>(spec: RunSpec, events: impl IntoIterator<Item = &'a Event>) -> Result<Self, IllegalResult> {
         let mut run = Self::new(spec);
         for (index, event) in events.into_iter().enumerate() {
-            if run.accept(event.result.clone())? != *event {
+            if run.accept_with(event.result.clone(), event.lost.clone())? != *event {
                 return Err(IllegalResult::Diverged { index });
             }
         }
@@ -315,9 +319,17 @@ impl Run {
 
     /// Takes the result of the step that [`Run::next_step`] asked for.
     pub fn accept(&mut self, result: StepResult) -> Result<Event, IllegalResult> {
+        self.accept_with(result, None)
+    }
+
+    /// [`Run::accept`] with what was paid for calls that came to nothing; it counts like any other call.
+    pub fn accept_with(&mut self, result: StepResult, lost: Option<Call>) -> Result<Event, IllegalResult> {
         self.check(&result)?;
         self.usage += result.usage();
-        let mut event = Event { result, moves: Vec::new(), limits: Vec::new(), say: None, continues: false };
+        if let Some(call) = &lost {
+            self.usage += call.usage;
+        }
+        let mut event = Event { result, lost, moves: Vec::new(), limits: Vec::new(), say: None, continues: false };
         self.apply(&mut event)?;
         let goes_on = !matches!(self.node(), Node::Input | Node::Output | Node::End);
         // What has started is seen to its end; it costs no tokens.

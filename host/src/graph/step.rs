@@ -405,6 +405,13 @@ impl StepResult {
     }
 }
 
+impl Event {
+    /// Every call of a model that the step paid for.
+    pub fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.result.calls().iter().chain(&self.lost)
+    }
+}
+
 /// An edge that a run took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Move {
@@ -419,6 +426,9 @@ pub struct Move {
 pub struct Event {
     #[serde(flatten)]
     pub result: StepResult,
+    /// What calls of the step cost that came to nothing: they failed in the middle, or the run was stopped meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<Call>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moves: Vec<Move>,
     /// Limits that were reached by this result.

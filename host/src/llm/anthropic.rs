@@ -82,7 +82,7 @@ impl Anthropic {
         sink: &mut dyn Sink,
     ) -> Result<Completion, NoAnswer> {
         let mut reply = self.wire.post(request.role, body, end).await?;
-        let mut stream = stream::Stream::new(&self.wire, Draft::new(sink), forced);
+        let mut stream = stream::Stream::new(&self.wire, Draft::new(sink, request), forced);
         while !stream.done {
             match reply.next().await {
                 Ok(Some(event)) => match stream.take(&event) {
@@ -94,10 +94,9 @@ impl Anthropic {
                             reply.completed();
                         }
                     }
-                    Err(NoAnswer::Refused(refusal)) if !stream.is_silent() => {
-                        return Err(refusal.into_error(&self.wire.name).into());
-                    }
-                    Err(none) => return Err(none),
+                    Err(NoAnswer::Refused(refusal)) if stream.refused() => return Err(NoAnswer::Refused(refusal)),
+                    Err(NoAnswer::Refused(refusal)) => return Err(refusal.into_error(&self.wire.name).into()),
+                    Err(failed) => return Err(failed),
                 },
                 Ok(None) => break,
                 // Nothing that matters was lost.
@@ -106,7 +105,7 @@ impl Anthropic {
             }
         }
         reply.finish();
-        Ok(stream.finish(request)?)
+        Ok(stream.finish()?)
     }
 }
 

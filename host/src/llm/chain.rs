@@ -21,7 +21,7 @@ use super::estimate::{Estimator, request_tokens};
 use super::price::Price;
 use super::slots::Slots;
 use super::time::Time;
-use super::{Completing, Completion, LlmError, Model, Request, Sink};
+use super::{Completing, Completion, LlmError, Model, Request, Sink, Usage};
 
 /// The pause after the first failure, before chance is added.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -87,11 +87,14 @@ impl Chain {
     }
 
     async fn ask(&self, request: &Request, sink: &mut dyn Sink) -> Result<Completion, LlmError> {
-        let mut sink = Heard { sink, any: false };
+        let mut sink = Heard { sink, any: false, price: Price::default(), lost: Usage::default() };
         let mut silent = Silent::default();
         for link in self.links() {
             match self.ask_one(link, request, &mut sink).await {
-                Ok(completion) => return Ok(completion),
+                Ok(mut completion) => {
+                    completion.usage += std::mem::take(&mut sink.lost);
+                    return Ok(completion);
+                }
                 Err(Failed { error, .. }) if matches!(error, LlmError::Script(_) | LlmError::OverLimit(_)) => {
                     return Err(error);
                 }
@@ -111,7 +114,7 @@ impl Chain {
             request
         };
         let Some(remote) = &link.remote else {
-            sink.begin();
+            sink.begin(Price::default());
             return link.model.complete(request, sink).await.map_err(|error| Failed { error, attempts: 1, why: None });
         };
         let mut last = None;
@@ -151,7 +154,7 @@ impl Chain {
         remote.breaker.check(time.now())?;
         let slot = slots.acquire(request.priority).await;
         let pass = remote.breaker.enter(time.now())?;
-        sink.begin();
+        sink.begin(remote.price);
         let answer = link.model.complete(request, sink).await;
         match &answer {
             Err(LlmError::Unavailable { .. }) => pass.failed(time.now()),
@@ -191,15 +194,20 @@ impl Model for Chain {
     }
 }
 
-/// A sink that knows whether it heard text since it last began.
+/// A sink that knows whether it heard text since it last began, and what was paid for answers that broke off. The call
+/// that succeeds in the end has that in its usage; where none does, the sink behind it is told.
 struct Heard<'a> {
     sink: &'a mut dyn Sink,
     any: bool,
+    /// Of the model that is asked.
+    price: Price,
+    lost: Usage,
 }
 
 impl Heard<'_> {
     /// Before each attempt: what an earlier one said is void.
-    fn begin(&mut self) {
+    fn begin(&mut self, price: Price) {
+        self.price = price;
         if std::mem::take(&mut self.any) {
             self.sink.restart();
         }
@@ -215,6 +223,18 @@ impl Sink for Heard<'_> {
     fn restart(&mut self) {
         self.any = false;
         self.sink.restart();
+    }
+
+    fn spent(&mut self, usage: Usage) {
+        self.lost += self.price.charge(usage);
+    }
+}
+
+impl Drop for Heard<'_> {
+    fn drop(&mut self) {
+        if self.lost != Usage::default() {
+            self.sink.spent(self.lost);
+        }
     }
 }
 

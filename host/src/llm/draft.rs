@@ -27,6 +27,10 @@ pub(super) struct Draft<'a> {
     pub usage: Usage,
     /// Estimated tokens of thoughts, which providers count as output.
     thought: u64,
+    /// Estimated tokens of the request.
+    asked: u64,
+    /// It became a completion. What did not is paid for all the same.
+    complete: bool,
 }
 
 /// A call whose pieces are still coming.
@@ -39,7 +43,8 @@ pub(super) struct PartialCall {
 }
 
 impl<'a> Draft<'a> {
-    pub fn new(sink: &'a mut dyn Sink) -> Self {
+    /// Of the answer to this request, once the provider has begun it.
+    pub fn new(sink: &'a mut dyn Sink, request: &Request) -> Self {
         Self {
             sink,
             thoughts: Thoughts::default(),
@@ -48,6 +53,8 @@ impl<'a> Draft<'a> {
             stop: None,
             usage: Usage::default(),
             thought: 0,
+            asked: request_tokens(request) as u64,
+            complete: false,
         }
     }
 
@@ -78,37 +85,60 @@ impl<'a> Draft<'a> {
     }
 
     /// The completion; `Err` says why it is none.
-    pub fn finish(mut self, request: &Request, model: &str) -> Result<Completion, String> {
+    pub fn finish(mut self, model: &str) -> Result<Completion, String> {
         let rest = self.thoughts.rest();
         self.say(&rest);
         if self.calls.iter().any(|call| call.name.trim().is_empty()) {
             return Err("it called a tool without a name".to_owned());
         }
-        let calls = unique(self.calls);
+        let mut usage = self.usage;
+        let counted = usage.input_tokens > 0 && usage.output_tokens > 0;
+        if usage.input_tokens == 0 {
+            // The provider does not count them.
+            usage.input_tokens = self.asked;
+        }
+        if usage.output_tokens == 0 {
+            usage.output_tokens = self.heard();
+        }
+        self.complete = true;
+        let calls = unique(std::mem::take(&mut self.calls));
         let stop = match self.stop.unwrap_or_default() {
             // Many servers say so whatever the end was.
             Stop::End if !calls.is_empty() => Stop::Calls,
             Stop::Calls if calls.is_empty() => Stop::End,
             stop => stop,
         };
-        let mut usage = self.usage;
-        let counted = usage.input_tokens > 0 && usage.output_tokens > 0;
-        if usage.input_tokens == 0 {
-            // The provider does not count them.
-            usage.input_tokens = request_tokens(request) as u64;
-        }
-        if usage.output_tokens == 0 {
-            let called: u64 = calls.iter().map(|call| tokens(&call.name) + tokens(&call.args)).sum();
-            usage.output_tokens = tokens(&self.text) + called + self.thought;
-        }
-        let model = model.to_owned();
-        Ok(Completion { text: self.text, calls, stop, usage, counted, model, ..Completion::default() })
+        let (text, model) = (std::mem::take(&mut self.text), model.to_owned());
+        Ok(Completion { text, calls, stop, usage, counted, model, ..Completion::default() })
+    }
+
+    /// It was refused before it began, which costs nothing.
+    pub fn refused(&mut self) {
+        self.complete = true;
+    }
+
+    /// Estimated tokens of all that was heard.
+    fn heard(&self) -> u64 {
+        let called: u64 = self.calls.iter().map(|call| tokens(&call.name) + tokens(&call.args)).sum();
+        tokens(&self.text) + called + self.thought
     }
 
     fn say(&mut self, said: &str) {
         if !said.is_empty() {
             self.text.push_str(said);
             self.sink.text(said);
+        }
+    }
+}
+
+impl Drop for Draft<'_> {
+    fn drop(&mut self) {
+        if !self.complete {
+            let Usage { input_tokens, output_tokens, cost_micros } = self.usage;
+            let input_tokens = if input_tokens == 0 { self.asked } else { input_tokens };
+            // Some count the first token when they begin, and the others at the end.
+            let output_tokens = output_tokens.max(self.heard());
+            self.sink.spent(Usage { input_tokens, output_tokens, cost_micros });
         }
     }
 }
@@ -178,13 +208,43 @@ mod tests {
         let request = Request::new(Role::Worker, "abcdefgh".to_owned(), "é".to_owned());
         let mut heard = String::new();
         let mut sink = |piece: &str| heard.push_str(piece);
-        let mut draft = Draft::new(&mut sink);
+        let mut draft = Draft::new(&mut sink, &request);
         draft.text("<think>abcd</think>four");
         draft.thought("abcdefghi");
-        let completion = draft.finish(&request, "p:m").unwrap();
+        assert_eq!(draft.heard(), 1 + 5 + 3);
+        let completion = draft.finish("p:m").unwrap();
         assert_eq!((completion.usage.input_tokens, completion.text.as_str()), (3, "four"));
         assert_eq!(completion.usage.output_tokens, 1 + 5 + 3);
         assert_eq!(heard, "four");
+    }
+
+    #[test]
+    fn what_becomes_no_completion_is_told_with_its_cost() {
+        #[derive(Default)]
+        struct Paid(Vec<Usage>);
+        impl Sink for Paid {
+            fn text(&mut self, _: &str) {}
+
+            fn spent(&mut self, usage: Usage) {
+                self.0.push(usage);
+            }
+        }
+        let usage = |input_tokens, output_tokens| Usage { input_tokens, output_tokens, cost_micros: 0 };
+        let request = Request::new(Role::Worker, "abcdefgh".to_owned(), String::new());
+        let mut paid = Paid::default();
+        let mut draft = Draft::new(&mut paid, &request);
+        draft.text("abcdefgh");
+        draft.begin_call("", "exec").unwrap().args.push_str("{\"a\"}");
+        drop(draft);
+        let mut draft = Draft::new(&mut paid, &request);
+        draft.usage = usage(7, 1);
+        draft.text("abcdefgh");
+        drop(draft);
+        let mut nameless = Draft::new(&mut paid, &request);
+        nameless.begin_call("", "").unwrap();
+        nameless.finish("p:m").unwrap_err();
+        Draft::new(&mut paid, &request).finish("p:m").unwrap();
+        assert_eq!(paid.0, [usage(2, 2 + 1 + 2), usage(7, 2), usage(2, 0)]);
     }
 
     #[test]
@@ -198,12 +258,12 @@ mod tests {
             (Some(Stop::Filter), false, Stop::Filter),
         ] {
             let mut sink = |_: &str| {};
-            let mut draft = Draft::new(&mut sink);
+            let mut draft = Draft::new(&mut sink, &request);
             draft.stop = stop;
             if called {
                 draft.begin_call("", "exec").unwrap();
             }
-            assert_eq!(draft.finish(&request, "p:m").unwrap().stop, expected);
+            assert_eq!(draft.finish("p:m").unwrap().stop, expected);
         }
     }
 
@@ -211,11 +271,11 @@ mod tests {
     fn calls_have_a_name_and_are_not_endless() {
         let request = Request::new(Role::Actor, String::new(), String::new());
         let mut sink = |_: &str| {};
-        let mut draft = Draft::new(&mut sink);
+        let mut draft = Draft::new(&mut sink, &request);
         for _ in 0..MAX_CALLS {
             draft.begin_call("", "").unwrap();
         }
         assert_eq!(draft.begin_call("", ""), None);
-        assert!(draft.finish(&request, "p:m").unwrap_err().contains("without a name"));
+        assert!(draft.finish("p:m").unwrap_err().contains("without a name"));
     }
 }

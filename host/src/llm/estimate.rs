@@ -24,9 +24,14 @@ pub struct Estimator {
 }
 
 impl Estimator {
-    /// How many tokens `text` takes of this model's window.
-    pub fn tokens(&self, model: &str, text: &str) -> usize {
-        (tokens(text) as f64 * self.ratio(model)).ceil() as usize
+    /// How many tokens the model's provider counts where [`tokens`] estimates so many.
+    pub fn counted(&self, model: &str, estimated: usize) -> usize {
+        (estimated as f64 * self.ratio(model)).ceil() as usize
+    }
+
+    /// How many tokens by the estimate of [`tokens`] fit where the model's provider counts so many.
+    pub fn estimated(&self, model: &str, counted: usize) -> usize {
+        (counted as f64 / self.ratio(model)).floor() as usize
     }
 
     /// What a plain estimate is multiplied with: 1 until the model has answered, then 0.5 to 2.
@@ -80,15 +85,14 @@ mod tests {
     #[test]
     fn the_ratio_of_a_model_comes_near_to_what_its_provider_counts() {
         let estimator = Estimator::default();
-        let text = "a".repeat(4_000);
-        assert_eq!(estimator.tokens("a:b", &text), 1_000);
+        assert_eq!((estimator.counted("a:b", 1_000), estimator.estimated("a:b", 1_000)), (1_000, 1_000));
         estimator.learn("a:b", 1_000, 1_500);
-        assert_eq!(estimator.tokens("a:b", &text), 1_100);
+        assert_eq!(estimator.counted("a:b", 1_000), 1_100);
         for _ in 0..40 {
             estimator.learn("a:b", 1_000, 1_500);
         }
-        assert_eq!(estimator.tokens("a:b", &text), 1_500);
-        assert_eq!(estimator.tokens("a:other", &text), 1_000);
+        assert_eq!((estimator.counted("a:b", 1_000), estimator.estimated("a:b", 1_501)), (1_500, 1_000));
+        assert_eq!((estimator.counted("a:other", 1_000), estimator.estimated("a:other", 1_000)), (1_000, 1_000));
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl OpenAi {
         sink: &mut dyn Sink,
     ) -> Result<Completion, NoAnswer> {
         let mut reply = self.wire.post(request.role, body, end).await?;
-        let mut stream = stream::Stream::new(&self.wire, Draft::new(sink));
+        let mut stream = stream::Stream::new(&self.wire, Draft::new(sink, request));
         while !stream.done {
             match reply.next().await {
                 Ok(Some(event)) => match stream.take(&event) {
@@ -77,10 +77,9 @@ impl OpenAi {
                             reply.completed();
                         }
                     }
-                    Err(NoAnswer::Refused(refusal)) if !stream.is_silent() => {
-                        return Err(refusal.into_error(&self.wire.name).into());
-                    }
-                    Err(none) => return Err(none),
+                    Err(NoAnswer::Refused(refusal)) if stream.refused() => return Err(NoAnswer::Refused(refusal)),
+                    Err(NoAnswer::Refused(refusal)) => return Err(refusal.into_error(&self.wire.name).into()),
+                    Err(failed) => return Err(failed),
                 },
                 Ok(None) => break,
                 // Nothing that matters was lost.
@@ -89,7 +88,7 @@ impl OpenAi {
             }
         }
         reply.finish();
-        Ok(stream.finish(request)?)
+        Ok(stream.finish()?)
     }
 }
 

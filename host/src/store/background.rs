@@ -1,10 +1,11 @@
 //! Work that is done after a reply was delivered: titles, summaries, facts, memory. It is written down with the reply, so
 //! that a crash between the two loses none of it.
 
+use rusqlite::OptionalExtension;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
 use super::sessions::session_name;
-use super::{RunId, StoreError, Tx, View};
+use super::{RunId, StoreError, Tx};
 use crate::home::SessionName;
 
 /// How often a piece of work may fail before it is given up: a model that never answers is not asked for ever.
@@ -48,27 +49,6 @@ impl DueKind {
     }
 }
 
-impl View<'_> {
-    /// The work that is due at this time, the longest due first, at most `limit`.
-    pub fn due_work(&self, now_ms: i64, limit: u32) -> Result<Vec<Due>, StoreError> {
-        let mut query = self.conn.prepare_cached(
-            "SELECT b.id, b.kind, s.name, r.id, b.attempts FROM background b
-             JOIN sessions s ON s.id = b.session LEFT JOIN runs r ON r.num = b.run
-             WHERE b.due_ms <= ?1 ORDER BY b.due_ms, b.id LIMIT ?2",
-        )?;
-        let rows = query.query_map((now_ms, limit), |row| {
-            Ok(Due {
-                id: row.get(0)?,
-                kind: row.get(1)?,
-                session: session_name(row, 2)?,
-                run: row.get(3)?,
-                attempts: row.get(4)?,
-            })
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-}
-
 impl Tx<'_> {
     /// Writes down a piece of work. The same work that still waits is not added again.
     pub fn add_work(
@@ -84,6 +64,40 @@ impl Tx<'_> {
             "INSERT INTO background (kind, session, run, due_ms) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
         )?;
         insert.execute((kind, session, run, due_ms))?;
+        Ok(())
+    }
+
+    /// Takes the work that is due the longest at this time, of `session` only where one is given. It is nobody else's until
+    /// `until_ms`; then, if it was neither struck out nor put off, whoever took it has died, and it is due again.
+    pub fn claim_work(
+        &self,
+        now_ms: i64,
+        until_ms: i64,
+        session: Option<&SessionName>,
+    ) -> Result<Option<Due>, StoreError> {
+        let mut claim = self.conn.prepare_cached(
+            "UPDATE background SET due_ms = ?2 WHERE id =
+                 (SELECT id FROM background
+                  WHERE due_ms <= ?1 AND (?3 IS NULL OR session = (SELECT id FROM sessions WHERE name = ?3))
+                  ORDER BY due_ms, id LIMIT 1)
+             RETURNING id, kind, (SELECT name FROM sessions s WHERE s.id = session),
+                 (SELECT r.id FROM runs r WHERE r.num = run), attempts",
+        )?;
+        let row = claim.query_row((now_ms, until_ms, session.map(SessionName::as_str)), |row| {
+            Ok(Due {
+                id: row.get(0)?,
+                kind: row.get(1)?,
+                session: session_name(row, 2)?,
+                run: row.get(3)?,
+                attempts: row.get(4)?,
+            })
+        });
+        Ok(row.optional()?)
+    }
+
+    /// Puts work off that could not be tried: it becomes due again at `due_ms`, and the attempt does not count.
+    pub fn put_off_work(&self, id: i64, due_ms: i64) -> Result<(), StoreError> {
+        self.conn.prepare_cached("UPDATE background SET due_ms = ?2 WHERE id = ?1")?.execute((id, due_ms))?;
         Ok(())
     }
 

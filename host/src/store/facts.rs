@@ -98,15 +98,22 @@ impl Tx<'_> {
         Ok(id)
     }
 
-    /// Puts consolidated facts in the place of those with these ids. Facts that were learned meanwhile stay.
-    pub fn replace_facts(&self, old: &[i64], new: &[NewFact], at_ms: i64) -> Result<(), StoreError> {
+    /// Puts consolidated facts in the place of those with these ids. Facts that were learned meanwhile stay. Where one of
+    /// the old facts is gone, they are not what was consolidated any more: nothing is changed, and false is returned.
+    pub fn replace_facts(&self, old: &[i64], new: &[NewFact], at_ms: i64) -> Result<bool, StoreError> {
+        let mut there = self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM facts WHERE id = ?1)")?;
+        for id in old {
+            if !there.query_row([id], |row| row.get(0))? {
+                return Ok(false);
+            }
+        }
         for id in old {
             self.delete_fact(*id)?;
         }
         for fact in new {
             self.add_fact(fact, at_ms)?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Forgets a fact; true if there was one of that id.

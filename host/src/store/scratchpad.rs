@@ -74,12 +74,14 @@ impl View<'_> {
         Ok(())
     }
 
-    /// The highest number of the keys `STEM-1`, `STEM-2` …; 0 where there is none.
+    /// The highest number of the keys `STEM-1`, `STEM-2` …; 0 where there is none. A key whose number is not plain or has
+    /// more than 15 digits is none of them: nobody counts that far, and there must always be a next one.
     pub fn scratchpad_last(&self, session: &SessionName, stem: &str) -> Result<u64, StoreError> {
         // From "stem-0" to before "stem-:", the character after '9': a range of the index, of at most MAX_ENTRIES rows.
         let mut query = self.conn.prepare_cached(
             "SELECT max(CAST(substr(key, length(?2) + 2) AS INTEGER)) FROM scratchpad
-             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND key >= ?2 || '-0' AND key < ?2 || '-:'",
+             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND key >= ?2 || '-0' AND key < ?2 || '-:'
+               AND length(key) <= length(?2) + 16 AND substr(key, length(?2) + 2) NOT GLOB '*[^0-9]*'",
         )?;
         let last: Option<i64> = query.query_row((session.as_str(), stem), |row| row.get(0))?;
         Ok(last.unwrap_or(0).max(0).unsigned_abs())

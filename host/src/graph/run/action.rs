@@ -7,7 +7,7 @@ use super::super::reflection::{self, Outcome, Reflection};
 use super::super::report::{FileNote, TaskError, TaskReport, TaskStatus};
 use super::super::step::{Event, IllegalResult, ToolResult};
 use super::super::{Why, estimate};
-use super::{MAX_BATCH, Run, Stage, State};
+use super::{MAX_BATCH, MAX_WANTED, Run, Stage, State};
 
 /// Exchanges at the end of the lane that stay as they are.
 const KEPT: usize = 2;
@@ -33,8 +33,9 @@ impl Run {
             return Ok(());
         };
         let text = banner::strip(&text);
-        calls.truncate(MAX_BATCH);
+        calls.truncate(MAX_WANTED);
         self.action_lane.push(ActionTurn::Assistant { text: text.clone(), calls: calls.clone() });
+        calls.truncate(MAX_BATCH);
         if calls.is_empty() && text.trim().is_empty() {
             *round += 1;
             self.action_lane.push(ActionTurn::Reflection { text: EMPTY.to_owned() });
@@ -73,8 +74,14 @@ impl Run {
         (*round, *stage) = (*round + 1, Stage::Thinking);
         let step = *round;
         let reflections: Vec<_> = given.iter().map(Reflection::of_result).collect();
+        let surplus = self.action_lane.calls().get(given.len()..).unwrap_or_default().to_vec();
         for ToolResult { id, name, text, status, .. } in given.iter().cloned() {
             self.action_lane.push(ActionTurn::Tool { id, name, text, status });
+        }
+        // A provider takes no answer in which a call has no result.
+        for ToolCall { id, name, .. } in surplus {
+            let text = format!("not called: at most {MAX_BATCH} calls are made at once; call it again if it still matters");
+            self.action_lane.push(ActionTurn::Tool { id, name, text, status: reflection::Status::Error });
         }
         // What the loop leaves behind; the texts are in the lane.
         results.extend(given.into_iter().map(|result| ToolResult { text: String::new(), ..result }));

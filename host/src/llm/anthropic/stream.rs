@@ -6,7 +6,7 @@ use super::ANSWER;
 use crate::llm::draft::{Draft, MAX_CALLS};
 use crate::llm::http::{NoAnswer, Wire};
 use crate::llm::sse::Event;
-use crate::llm::{Completion, LlmError, Request, Stop};
+use crate::llm::{Completion, LlmError, Stop};
 
 /// An answer that comes in.
 pub(super) struct Stream<'a> {
@@ -78,18 +78,23 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Nothing was heard yet, so that the request can be sent again as if it had not been.
-    pub fn is_silent(&self) -> bool {
-        self.draft.is_empty()
+    /// Ends it with a refusal. True if nothing was heard before, so that the request can be sent again as if it had not
+    /// been.
+    pub fn refused(&mut self) -> bool {
+        let silent = self.draft.is_empty();
+        if silent {
+            self.draft.refused();
+        }
+        silent
     }
 
     /// The completion, after the end of the body or the end mark.
-    pub fn finish(self, request: &Request) -> Result<Completion, LlmError> {
+    pub fn finish(self) -> Result<Completion, LlmError> {
         let ended = self.draft.stop.is_some() || self.done && !self.draft.is_empty();
         if !ended {
             return Err(self.wire.broken("its answer ended before it was complete"));
         }
-        self.draft.finish(request, &self.wire.name).map_err(|reason| self.wire.broken(reason))
+        self.draft.finish(&self.wire.name).map_err(|reason| self.wire.broken(reason))
     }
 
     /// A message that was not streamed, although it was asked for.

@@ -86,6 +86,7 @@ impl Model for Actor {
             }
             Say::BreaksOff(word) => {
                 sink.text(word);
+                sink.spent(Usage { input_tokens: 200, output_tokens: 1, cost_micros: 0 });
                 silent("the stream broke off", true, None)
             }
             Say::Silent { retryable, after } => silent("connection refused", retryable, after),
@@ -97,7 +98,7 @@ impl Model for Actor {
     }
 }
 
-/// Writes down what it hears; a restart is a bar.
+/// Writes down what it hears; a restart is a bar, and what was lost stands in brackets.
 #[derive(Default)]
 struct Ear(String);
 
@@ -108,6 +109,10 @@ impl Sink for Ear {
 
     fn restart(&mut self) {
         self.0 += "|";
+    }
+
+    fn spent(&mut self, usage: Usage) {
+        self.0 += &format!("[{} {} {}]", usage.input_tokens, usage.output_tokens, usage.cost_micros);
     }
 }
 
@@ -182,12 +187,21 @@ async fn an_attempt_that_broke_off_is_taken_back() {
     let lines = [Say::BreaksOff("one"), DOWN, Say::Words(&["two"])];
     let stage = Stage::new(&[("a:one", &lines)]);
     let (answer, heard) = stage.ask().await;
-    assert_eq!((answer.unwrap().text.as_str(), heard.as_str()), ("two", "one|two"));
+    let answer = answer.unwrap();
+    assert_eq!((answer.text.as_str(), heard.as_str()), ("two", "one|two"));
+    // It is paid for, with the one that answered.
+    assert_eq!(answer.usage, Usage { input_tokens: 500, output_tokens: 11, cost_micros: 320 + 202 });
     assert_eq!(stage.pauses(), [500, 1000]);
     // The fallback takes back what the first choice had said.
     let stage = Stage::new(&[("a:one", &[Say::BreaksOff("x")]), ("b:two", &[Say::Words(&["y"])])]);
     let (answer, heard) = stage.ask().await;
-    assert_eq!((answer.unwrap().model.as_str(), heard.as_str()), ("b:two", "x|x|x|y"));
+    let answer = answer.unwrap();
+    assert_eq!((answer.model.as_str(), heard.as_str()), ("b:two", "x|x|x|y"));
+    assert_eq!(answer.usage.total(), 310 + 3 * 201);
+    // Where nobody answers, it is told.
+    let stage = Stage::new(&[("a:one", &[Say::BreaksOff("x")])]);
+    let (answer, heard) = stage.ask().await;
+    assert_eq!((answer.is_err(), heard.as_str()), (true, "x|x|x[600 3 606]"));
 }
 
 #[tokio::test(flavor = "current_thread")]

@@ -5,7 +5,7 @@ use serde_json::{Deserializer, Value};
 use crate::llm::draft::{Draft, MAX_CALLS};
 use crate::llm::http::{NoAnswer, Wire};
 use crate::llm::sse::Event;
-use crate::llm::{Completion, LlmError, Request, Stop};
+use crate::llm::{Completion, LlmError, Stop};
 
 /// The last event of most streams.
 const DONE: &str = "[DONE]";
@@ -57,18 +57,23 @@ impl<'a> Stream<'a> {
         Ok(content)
     }
 
-    /// Nothing was heard yet, so that the request can be sent again as if it had not been.
-    pub fn is_silent(&self) -> bool {
-        self.draft.is_empty()
+    /// Ends it with a refusal. True if nothing was heard before, so that the request can be sent again as if it had not
+    /// been.
+    pub fn refused(&mut self) -> bool {
+        let silent = self.draft.is_empty();
+        if silent {
+            self.draft.refused();
+        }
+        silent
     }
 
     /// The completion, after the end of the body or the end mark.
-    pub fn finish(self, request: &Request) -> Result<Completion, LlmError> {
+    pub fn finish(self) -> Result<Completion, LlmError> {
         let ended = self.draft.stop.is_some() || self.done && !self.draft.is_empty();
         if !ended {
             return Err(self.wire.broken("its answer ended before it was complete"));
         }
-        self.draft.finish(request, &self.wire.name).map_err(|reason| self.wire.broken(reason))
+        self.draft.finish(&self.wire.name).map_err(|reason| self.wire.broken(reason))
     }
 
     fn chunk(&mut self, chunk: &Value) -> Result<bool, NoAnswer> {

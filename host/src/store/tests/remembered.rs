@@ -132,7 +132,11 @@ fn facts_are_consolidated_all_or_none_and_new_ones_stay() {
     let broken = [fact("a and b", 50), fact("", 50)];
     assert!(store.write_blocking(move |tx| tx.replace_facts(&ids, &broken, 3)).is_err());
     assert_eq!(facts(&store).len(), 3);
-    store.write_blocking(move |tx| tx.replace_facts(&old, &[fact("a and b", 50)], 3)).unwrap();
+    let ids = old.clone();
+    assert!(store.write_blocking(move |tx| tx.replace_facts(&ids, &[fact("a and b", 50)], 3)).unwrap());
+    assert_eq!(facts(&store), ["a and b", "learned meanwhile"]);
+    // Somebody who consolidated the same facts comes too late.
+    assert!(!store.write_blocking(move |tx| tx.replace_facts(&old, &[fact("b and a", 50)], 4)).unwrap());
     assert_eq!(facts(&store), ["a and b", "learned meanwhile"]);
     // What is gone is not found either.
     assert_eq!(store.read_blocking(|view| view.find_facts("one", 10)).unwrap(), []);
@@ -433,16 +437,27 @@ fn work_waits_once_and_is_given_up_in_the_end() {
             tx.add_work(DueKind::Title, &session("t"), None, 99)
         })
         .unwrap();
-    let due = store.read_blocking(|view| view.due_work(50, 10)).unwrap();
-    assert_eq!(due.iter().map(|due| due.kind).collect::<Vec<_>>(), [DueKind::Memory, DueKind::Title]);
+    let claim = |now, of: Option<&'static str>| {
+        let claim = move |tx: &Tx<'_>| tx.claim_work(now, now + 100, of.map(session).as_ref());
+        store.write_blocking(claim).unwrap()
+    };
+    assert_eq!(claim(50, Some("t")), None);
+    let due = [claim(50, None).unwrap(), claim(51, Some("s")).unwrap()];
+    assert_eq!(due.clone().map(|due| due.kind), [DueKind::Memory, DueKind::Title]);
     assert_eq!(due[0].run.as_ref(), Some(&run));
+    // What somebody has taken is nobody else's, until it was theirs for too long.
+    assert_eq!(claim(51, None), None);
+    assert_eq!(claim(149, Some("s")), None);
+    assert_eq!([claim(151, Some("s")).unwrap(), claim(151, Some("s")).unwrap()], due);
     let (memory, title) = (due[0].id, due[1].id);
+    store.write_blocking(move |tx| tx.put_off_work(title, 160)).unwrap();
+    assert_eq!(claim(160, Some("s")).map(|due| (due.id, due.attempts)), Some((title, 0)));
     store.write_blocking(move |tx| tx.finish_work(memory)).unwrap();
     let tries = store
         .write_blocking(move |tx| (0..MAX_ATTEMPTS).map(|_| tx.retry_work(title, 20)).collect::<Result<Vec<_>, _>>())
         .unwrap();
     assert_eq!(tries, [true, true, true, true, false]);
-    assert_eq!(store.read_blocking(|view| view.due_work(50, 10)).unwrap(), []);
+    assert_eq!(claim(1_000, Some("s")), None);
 }
 
 #[test]
@@ -517,7 +532,8 @@ fn nothing_is_found_by_reading_whole_tables() {
     tx.usage_total(Scope::Run(&run)).unwrap();
     tx.usage_of(&run).unwrap();
     tx.secrets(&s).unwrap();
-    tx.due_work(5, 5).unwrap();
+    tx.claim_work(5, 6, Some(&s)).unwrap();
+    tx.put_off_work(5, 6).unwrap();
     tx.core_memory().unwrap();
 
     let sent = prepared(&conn);

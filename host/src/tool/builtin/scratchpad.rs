@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{At, Tool, ToolFault, number, page, text, tool};
 use crate::clock::now_ms;
-use crate::scratchpad::{MAX_KEY, check_key, near, parse_ref, save, search};
+use crate::scratchpad::{MAX_KEY, check_key, is_hosts, near, parse_ref, save, search};
 use crate::store::{Store, StoreError};
 
 pub(super) const CATEGORY: &str = "scratchpad";
@@ -56,6 +56,10 @@ pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &At) -> Re
     match name {
         SAVE => {
             let key = key(args)?;
+            if is_hosts(&key) {
+                let fault = ToolFault::new(format!("ref:{key} is written by kiso alone"));
+                return Err(fault.hint("save it under another key, such as notes"));
+            }
             let (content, name) = (text(args, "text").to_owned(), key.clone());
             let bytes = content.len();
             save(store, &session, &key, content, now_ms()).await.map_err(|error| match error {

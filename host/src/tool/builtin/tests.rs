@@ -92,6 +92,16 @@ async fn what_is_saved_is_read_listed_and_searched() {
 }
 
 #[tokio::test]
+async fn the_keys_of_the_host_are_not_written_by_a_model() {
+    let house = house();
+    for key in ["run_step_ledger", "ref:tool-3", "input-1", "tool-9223372036854775807"] {
+        let fault = house.call("scratchpad_save", json!({ "key": key, "text": "mine" })).await.unwrap_err();
+        assert!(fault.contains("is written by kiso alone") && fault.contains("another key"), "{fault}");
+    }
+    assert!(house.call("scratchpad_list", json!({})).await.unwrap().contains("is empty"));
+}
+
+#[tokio::test]
 async fn memory_is_searched_saved_and_changed_but_not_by_subagents() {
     let mut house = house();
     assert!(house.call("memory_search", json!({ "query": "oslo" })).await.unwrap().contains("Nothing"));

@@ -111,13 +111,22 @@ fn the_third_equal_batch_is_not_called() {
 #[test]
 fn a_batch_has_its_bounds() {
     let mut live = looping(Limits::default(), false);
-    let calls: Vec<_> = (0..MAX_BATCH + 5).map(|n| find(&n.to_string(), "x")).collect();
+    let calls: Vec<_> = (0..MAX_WANTED + 5).map(|n| find(&n.to_string(), "x")).collect();
     live.feed(acted("", calls.clone()));
     let Step::StartCalls { calls: started } = live.run.next_step() else { panic!() };
     assert_eq!(started, calls[..MAX_BATCH]);
-    // The lane has the calls that are made: each of them gets a result.
+    live.feed(StepResult::CallsStarted);
+    live.feed(StepResult::Called { results: started.iter().map(|call| given(call, "found")).collect() });
+    // Each call that the lane has gets a result, in its order, whether it was made or not.
     let turns = live.run.action_lane.turns();
-    assert!(matches!(&turns[0], ActionTurn::Assistant { calls, .. } if calls.len() == MAX_BATCH));
+    assert!(matches!(&turns[0], ActionTurn::Assistant { calls: kept, .. } if *kept == calls[..MAX_WANTED]));
+    for (n, turn) in turns[1..=MAX_WANTED].iter().enumerate() {
+        let ActionTurn::Tool { id, text, .. } = turn else { panic!("{turn:?}") };
+        assert_eq!(*id, n.to_string());
+        assert_eq!(text == "found", n < MAX_BATCH, "{n}: {text}");
+    }
+    assert!(turns[MAX_WANTED].text().contains("not called: at most 16 calls"), "{}", turns[MAX_WANTED].text());
+    live.replay();
 }
 
 #[test]
