@@ -35,6 +35,8 @@ impl Time for Stepped {
 enum Say {
     /// Streams the words and answers with them.
     Words(&'static [&'static str]),
+    /// Streams a word, and holds the rest back.
+    Withholds(&'static str),
     /// Streams a word and then breaks off.
     BreaksOff(&'static str),
     Silent {
@@ -83,6 +85,11 @@ impl Model for Actor {
                 let usage = Usage { input_tokens: 300, output_tokens: 10, cost_micros: 0 };
                 let (text, model) = (words.concat(), self.name.to_owned());
                 Ok(Completion { text, usage, counted: true, model, ..Completion::default() })
+            }
+            Say::Withholds(word) => {
+                sink.text(word);
+                let usage = Usage { input_tokens: 300, output_tokens: 10, cost_micros: 0 };
+                Ok(Completion { text: word.to_owned(), stop: Stop::Filter, usage, model, ..Completion::default() })
             }
             Say::BreaksOff(word) => {
                 sink.text(word);
@@ -202,6 +209,20 @@ async fn an_attempt_that_broke_off_is_taken_back() {
     let stage = Stage::new(&[("a:one", &[Say::BreaksOff("x")])]);
     let (answer, heard) = stage.ask().await;
     assert_eq!((answer.is_err(), heard.as_str()), (true, "x|x|x[600 3 606]"));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn what_a_provider_holds_back_is_no_answer() {
+    let stage = Stage::new(&[("a:one", &[Say::Withholds("x")]), ("b:two", &[Say::Words(&["y"])])]);
+    let (answer, heard) = stage.ask().await;
+    let answer = answer.unwrap();
+    assert_eq!((answer.model.as_str(), heard.as_str()), ("b:two", "x|y"));
+    assert_eq!(answer.usage.cost_micros, 640, "both are paid for");
+    let stage = Stage::new(&[("a:one", &[Say::Withholds("x")])]);
+    let (answer, heard) = stage.ask().await;
+    let told = message(answer);
+    assert_eq!(told, "the model a:one refused the request: it held the answer back (content filter)");
+    assert_eq!((heard.as_str(), stage.actors[0].asked()), ("x|", 1), "nothing of it is left, and it is asked once");
 }
 
 #[tokio::test(flavor = "current_thread")]
