@@ -218,7 +218,7 @@ pub trait Sink: Send {
     /// The next piece of text.
     fn text(&mut self, piece: &str);
 
-    /// What was heard so far is void: the answer broke off and begins anew, perhaps from another model.
+    /// What was heard so far is void: the answer broke off, and begins anew, perhaps from another model, or not at all.
     fn restart(&mut self) {}
 
     /// What was heard and came to nothing, because the answer broke off or nobody waits for it any more, has used this. It

@@ -16,9 +16,10 @@ pub mod worker;
 pub use self::role::{RoleError, built_in_prompt, prompt_of};
 
 use crate::context;
+use crate::graph::plan::Violation;
 use crate::graph::step::{Call, StepResult};
 use crate::llm::prompt::Pieces;
-use crate::llm::{Completion, LlmError, Request, Role};
+use crate::llm::{Completion, LlmError, Request, Role, Stop};
 
 /// The call of `role`, with the pieces of its column out of `all`.
 fn request(role: Role, system: &str, all: &Pieces, boundary: &str) -> Request {
@@ -53,6 +54,29 @@ pub fn fit(request: Request, boundary: &str, context_budget: usize) -> Request {
 
 fn call_of(completion: &Completion) -> Call {
     Call { model: completion.model.clone(), usage: completion.usage }
+}
+
+/// What the user has to know of a text that was cut off; it follows the text.
+pub fn cut_off(completion: &Completion) -> Option<String> {
+    let why = why_cut_off(completion)?;
+    Some(format!("\n\n[This text was cut off {why}]"))
+}
+
+fn why_cut_off(completion: &Completion) -> Option<String> {
+    (completion.stop == Stop::Length).then(|| {
+        format!(
+            "after {} tokens; max_output_tokens in [model_settings.{:?}] raises the limit, up to a quarter of \
+             context_budget",
+            completion.usage.output_tokens, completion.model
+        )
+    })
+}
+
+/// What is wrong with an answer that could not be read, as its correction says it. That it was cut off comes first,
+/// since the rest follows from that.
+fn violations(completion: &Completion, found: &[Violation]) -> Vec<String> {
+    let cut_off = why_cut_off(completion).map(|why| format!("the answer was cut off {why}; answer shorter"));
+    cut_off.into_iter().chain(found.iter().map(ToString::to_string)).collect()
 }
 
 fn no_answer(error: &LlmError) -> StepResult {

@@ -1,6 +1,6 @@
 //! The action loop, performed: the actor, its tools, the output guard and compression (seed 003, phase 4).
 
-use super::perform::AtWork;
+use super::perform::{AtWork, NoAnswer};
 use super::voice::{Listener, Voice};
 use super::{DriveError, boundary};
 use crate::context::{self, Piece, TABLE};
@@ -10,8 +10,8 @@ use crate::graph::run::Run;
 use crate::graph::step::{ActAsk, Call, CompressAsk, StepResult, ToolResult};
 use crate::graph::{banner, estimate, summary};
 use crate::llm::prompt::ChatMessage;
-use crate::llm::{Role, Sink};
-use crate::node::{actor, summarizer};
+use crate::llm::{Completion, Role, Sink};
+use crate::node::{self, actor, summarizer};
 use crate::scratchpad;
 use crate::skill::Caller;
 
@@ -50,6 +50,7 @@ impl AtWork<'_> {
                 voice: Voice::new(Role::Actor, &self.secrets, listener),
             };
             let completion = self.complete(run, request, &boundary, &mut voice).await?;
+            voice.cut_off(&completion);
             voice.finish();
             completion
         } else {
@@ -206,6 +207,16 @@ struct Bare<'a> {
 }
 
 impl Bare<'_> {
+    /// Says that a text was cut off, as [`actor::read`] does.
+    fn cut_off(&mut self, answer: &Result<Completion, NoAnswer>) {
+        if let Ok(completion) = answer
+            && completion.calls.is_empty()
+            && let Some(note) = node::cut_off(completion)
+        {
+            self.text(&note);
+        }
+    }
+
     fn finish(&mut self) {
         if let Some(stripper) = self.stripper.take() {
             let rest = stripper.finish();

@@ -15,7 +15,7 @@ use crate::graph::step::{PillUse, PlanAsk, ReasonAsk, ReviewAsk, Step, StepResul
 use crate::graph::tags::Tags;
 use crate::home::SessionName;
 use crate::llm::prompt::{FileCard, Pieces};
-use crate::llm::{Completion, LlmError, Model, Request, Role, Turn};
+use crate::llm::{Completion, LlmError, Model, Request, Role, Sink, Turn};
 use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, worker};
 use crate::secret::{SecretValue, Secrets};
 use crate::store::RunId;
@@ -300,11 +300,14 @@ impl<'a> AtWork<'a> {
         request.user = crate::context::render(&request.pieces, &boundary, usize::MAX);
         let mut voice = Voice::new(Role::Worker, &self.secrets, listener);
         let completion = self.complete(run, request, &boundary, &mut voice).await?;
+        let note = completion.as_ref().ok().and_then(node::cut_off).unwrap_or_default();
+        voice.text(&note);
         voice.finish();
         Ok(match completion {
             Ok(completion) => {
+                let text = self.secrets.redact(&(completion.text + &note));
                 let call = crate::graph::step::Call { model: completion.model, usage: completion.usage };
-                StepResult::Conversed { text: self.secrets.redact(&completion.text), call }
+                StepResult::Conversed { text, call }
             }
             Err(none) => none.result(),
         })

@@ -34,7 +34,10 @@ pub fn assessment(system: &str, ask: &ActAsk, boundary: &str) -> Request {
 /// Reads the answer.
 pub fn read(completion: Completion) -> StepResult {
     let call = super::call_of(&completion);
-    StepResult::Acted { text: completion.text, calls: completion.calls, call }
+    // An answer with calls is not the last; what is missing of the calls is told by their results.
+    let note = if completion.calls.is_empty() { super::cut_off(&completion) } else { None };
+    let text = completion.text + &note.unwrap_or_default();
+    StepResult::Acted { text, calls: completion.calls, call }
 }
 
 /// Output of a tool may come from strangers.

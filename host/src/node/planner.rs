@@ -93,7 +93,7 @@ pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits) -> 
             Planning { result, secrets }
         }
         Err(Unusable { chatter, broken, violations }) => {
-            let violations = violations.iter().map(ToString::to_string).collect();
+            let violations = super::violations(completion, &violations);
             let result = StepResult::Unplanned { chatter, correction: Correction { broken, violations }, call };
             Planning { result, secrets: Secrets::default() }
         }

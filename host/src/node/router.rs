@@ -67,7 +67,7 @@ fn read(completion: &Completion, message: &str, categories: &[String]) -> Found 
             Found { result, secrets }
         }
         Err(unusable) => {
-            let wrong: Vec<_> = unusable.violations.iter().map(ToString::to_string).collect();
+            let wrong = super::violations(completion, &unusable.violations);
             Found { result: unknown(message, wrong.join("; "), call), secrets: Secrets::default() }
         }
     }
