@@ -151,6 +151,7 @@ impl Models {
     }
 
     /// The slots that all calls share.
+    #[cfg(test)]
     pub fn slots(&self) -> &Slots {
         &self.0.shared.slots
     }

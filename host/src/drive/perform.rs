@@ -55,7 +55,7 @@ pub(super) enum NoAnswer {
 impl NoAnswer {
     pub fn result(self) -> StepResult {
         match self {
-            Self::Limit(limit) | Self::Failed(LlmError::OverLimit(limit)) => StepResult::Stopped { limit },
+            Self::Limit(limit) => StepResult::Stopped { limit },
             Self::Failed(error) => StepResult::ModelFailed { message: error.to_string() },
         }
     }
@@ -142,13 +142,9 @@ impl<'a> AtWork<'a> {
             Err(limit) => return Ok(StepResult::Stopped { limit }),
         };
         let categories = self.drive.tools.categories();
-        match router::call(&self.model(Role::Router), &request, message, &categories).await {
-            Ok(found) => {
-                self.keep(run, found.secrets).await?;
-                Ok(found.result)
-            }
-            Err(error) => Ok(NoAnswer::Failed(error).result()),
-        }
+        let found = router::call(&self.model(Role::Router), &request, message, &categories).await;
+        self.keep(run, found.secrets).await?;
+        Ok(found.result)
     }
 
     async fn plan(&mut self, run: &Run, ask: &PlanAsk, listener: &mut dyn Listener) -> Result<StepResult, DriveError> {

@@ -8,7 +8,7 @@
 //!   provider that asks for a pause gets it, up to a limit.
 //! - A refusal, an answer that the provider held back, an endpoint that asks for a longer pause, one that stays silent, and one whose [`Breaker`] is open are left
 //!   for the next fallback.
-//! - A script that does not fit and a limit that was reached end the call: another model would change nothing.
+//! - A script that does not fit ends the call: another model would change nothing.
 //!
 //! A [`Slot`](super::slots::Slot) is held during an attempt and never during a pause.
 
@@ -48,7 +48,8 @@ pub struct Link {
 /// What stands between a chain and an endpoint.
 #[derive(Debug, Clone)]
 pub struct Remote {
-    /// Shared with every other chain that calls this endpoint.
+    /// Shared with every other chain that calls this model. Other models of its provider have their own: one that is
+    /// overloaded says nothing about them, and they are likely fallbacks.
     pub breaker: Arc<Breaker>,
     pub price: Price,
 }
@@ -103,9 +104,7 @@ impl Chain {
                     completion.usage += std::mem::take(&mut sink.lost);
                     return Ok(completion);
                 }
-                Err(Failed { error, .. }) if matches!(error, LlmError::Script(_) | LlmError::OverLimit(_)) => {
-                    return Err(error);
-                }
+                Err(Failed { error: error @ LlmError::Script(_), .. }) => return Err(error),
                 Err(failed) => silent.0.push(failed),
             }
         }
@@ -326,8 +325,8 @@ impl Silent {
                     (model, false)
                 }
                 LlmError::Refused { model, .. } => (model, true),
-                // They ended the call.
-                LlmError::Script(_) | LlmError::OverLimit(_) => continue,
+                // It ended the call.
+                LlmError::Script(_) => continue,
             };
             refused &= is_refusal;
             if model.is_empty() {

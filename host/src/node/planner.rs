@@ -7,7 +7,7 @@ use crate::graph::report::Correction;
 use crate::graph::run::Run;
 use crate::graph::step::{PlanAsk, StepResult};
 use crate::llm::prompt::Pieces;
-use crate::llm::{Completion, LlmError, Model, Request, Role, Sink};
+use crate::llm::{Completion, Model, Request, Role, Sink};
 
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,9 +54,6 @@ pub async fn call(
                 talk.text(&rest);
             }
             read(&completion, catalog, limits)
-        }
-        Err(LlmError::OverLimit(limit)) => {
-            Planning { result: StepResult::Stopped { limit }, secrets: Secrets::default() }
         }
         Err(error) => Planning { result: super::no_answer(&error), secrets: Secrets::default() },
     }

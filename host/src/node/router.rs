@@ -6,7 +6,7 @@ use crate::graph::plan::Secrets;
 use crate::graph::route::{self, Routing};
 use crate::graph::step::{RoutedBy, StepResult};
 use crate::llm::prompt::{ChatMessage, Pieces};
-use crate::llm::{Answer, Completion, LlmError, Model, Request, Role};
+use crate::llm::{Answer, Completion, Model, Request, Role};
 
 /// Messages of the segment that the router sees with a message that follows up on them.
 pub const TAIL: usize = 4;
@@ -50,11 +50,10 @@ pub async fn call(
     request: &Request,
     message: &str,
     categories: &[String],
-) -> Result<Found, LlmError> {
+) -> Found {
     match model.complete(request, &mut |_: &str| {}).await {
-        Ok(completion) => Ok(read(&completion, message, categories)),
-        Err(error @ LlmError::OverLimit(_)) => Err(error),
-        Err(error) => Ok(Found { result: unknown(message, error.to_string(), None), secrets: Secrets::default() }),
+        Ok(completion) => read(&completion, message, categories),
+        Err(error) => Found { result: unknown(message, error.to_string(), None), secrets: Secrets::default() },
     }
 }
 

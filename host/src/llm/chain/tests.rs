@@ -1,5 +1,5 @@
 use super::*;
-use crate::graph::limits::{LimitReached, Usage};
+use crate::graph::limits::Usage;
 use crate::llm::Role;
 use crate::llm::time::Sleeping;
 use std::collections::VecDeque;
@@ -45,7 +45,6 @@ enum Say {
     },
     Refuses,
     Script,
-    OverLimit,
 }
 
 /// Says its lines, the last one for ever.
@@ -99,7 +98,6 @@ impl Model for Actor {
             Say::Silent { retryable, after } => silent("connection refused", retryable, after),
             Say::Refuses => Err(LlmError::Refused { model: model.clone(), message: "the key is wrong".to_owned() }),
             Say::Script => Err(LlmError::Script("the script is exhausted".to_owned())),
-            Say::OverLimit => Err(LlmError::OverLimit(LimitReached::new("max_tokens_per_day", 5))),
         };
         Box::pin(std::future::ready(answer))
     }
@@ -273,12 +271,10 @@ async fn refusals_and_what_will_not_pass_go_to_the_fallback_at_once() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_script_and_a_limit_end_the_call() {
-    for line in [Say::Script, Say::OverLimit] {
-        let stage = Stage::new(&[("a:one", &[line]), ("b:two", &[Say::Words(&["y"])])]);
-        assert!(matches!(stage.ask().await.0, Err(LlmError::Script(_) | LlmError::OverLimit(_))));
-        assert_eq!((stage.actors[0].asked(), stage.actors[1].asked()), (1, 0));
-    }
+async fn a_script_ends_the_call() {
+    let stage = Stage::new(&[("a:one", &[Say::Script]), ("b:two", &[Say::Words(&["y"])])]);
+    assert!(matches!(stage.ask().await.0, Err(LlmError::Script(_))));
+    assert_eq!((stage.actors[0].asked(), stage.actors[1].asked()), (1, 0));
 }
 
 #[tokio::test(flavor = "current_thread")]
