@@ -27,7 +27,7 @@ pub mod time;
 mod turns;
 
 pub use crate::graph::lane::ToolCall;
-pub use crate::graph::limits::{LimitReached, Usage};
+pub use crate::graph::limits::Usage;
 use prompt::Pieces;
 
 /// One kind of model call, each with its own prompt and its own model.
@@ -251,9 +251,6 @@ pub enum LlmError {
     /// A scripted model has no answer for this call.
     #[error("{0}")]
     Script(String),
-    /// A limit of the session or the day was reached, so the provider was not asked.
-    #[error("the limit {} of {} is reached; the setting {} raises it", .0.limit, .0.value, .0.setting)]
-    OverLimit(LimitReached),
 }
 
 /// The future that [`Model::complete`] returns; boxed so that models can be chosen at run time.

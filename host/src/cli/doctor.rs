@@ -139,9 +139,8 @@ impl Report {
         let (ok, text, value) = match result {
             Ok((value, text)) => (true, text, Some(value)),
             Err(failure) => {
-                if self.worst == Exit::Done {
-                    self.worst = failure.exit;
-                }
+                // The order of the checks says nothing about what is worse.
+                self.worst = self.worst.max(failure.exit);
                 (false, failure.message, None)
             }
         };
