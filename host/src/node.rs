@@ -18,6 +18,7 @@ pub use self::role::{RoleError, built_in_prompt, prompt_of};
 use crate::context;
 use crate::graph::plan::Violation;
 use crate::graph::step::{Call, StepResult};
+use crate::llm::estimate::request_tokens;
 use crate::llm::prompt::Pieces;
 use crate::llm::{Completion, LlmError, Request, Role, Stop};
 
@@ -49,7 +50,11 @@ pub fn fit(request: Request, boundary: &str, context_budget: usize) -> Request {
     if context::tokens(&request.user) <= room {
         return request;
     }
-    Request { user: context::render(&request.pieces, boundary, room), ..request }
+    let mut request = Request { user: context::render(&request.pieces, boundary, room), ..request };
+    // What is never cut may take more than its room; the answer gets what it leaves.
+    let left = context_budget.saturating_sub(request_tokens(&request)).max(1);
+    request.max_tokens = request.max_tokens.min(u32::try_from(left).unwrap_or(u32::MAX));
+    request
 }
 
 fn call_of(completion: &Completion) -> Call {

@@ -109,6 +109,7 @@ impl<'a> AtWork<'a> {
             PillUse { name: pill.name, effort: pill.effort, categories: pill.categories }
         });
         let limit = usize::try_from(drive.config.limits.input_limit_tokens).unwrap_or(usize::MAX);
+        let limit = limit.min(drive.models.message_tokens());
         let mut archived = None;
         if scratchpad::is_too_large(&message, limit) {
             // Sealed like the message itself; the log opens it when a model has looked for secrets.
@@ -385,6 +386,9 @@ impl<'a> AtWork<'a> {
         let mut request = self.clean(request)?;
         request.max_tokens = settings.answer(request.max_tokens);
         let mut request = node::fit(request, boundary, settings.context_budget);
+        if let Some(limit) = self.drive.models.too_small_for(by, &request) {
+            return Ok(Err(limit));
+        }
         // Of the calls that this step has made already; one step may make many.
         let unwritten = self.meter.used();
         if let Some(limit) = self.drive.over_limit(&self.session, unwritten).await? {
