@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Completion, Form, Model, Request, Role, Sink, Stop, ToolSpec};
+use super::{Answer, Completion, Form, Model, Request, Role, Sink, Stop, ToolSpec, Usage};
 
 /// Tokens that each of the three answers may have. The answers are a few words; models that think before they answer
 /// need the rest for that.
@@ -30,11 +30,17 @@ impl Capability {
 }
 
 /// Asks `model` for a few words, for a tool call and for JSON: at most three calls. A model that does not answer the first
-/// one is not asked again. The result has one entry for each name of [`Capability`], "answers" first.
-pub async fn probe(model: &dyn Model) -> Vec<Capability> {
+/// one is not asked again. The result has one entry for each name of [`Capability`], "answers" first, and what the calls
+/// used, those without an answer included.
+pub async fn probe(model: &dyn Model) -> (Vec<Capability>, Usage) {
+    let mut pieces = Pieces::default();
+    let found = capabilities(model, &mut pieces).await;
+    (found, pieces.used)
+}
+
+async fn capabilities(model: &dyn Model, pieces: &mut Pieces) -> Vec<Capability> {
     let mut found = Vec::new();
-    let mut pieces = Pieces(0);
-    let words = ask(model, words(), &mut pieces).await;
+    let words = ask(model, words(), pieces).await;
     let completion = match words {
         Ok(completion) => completion,
         Err(why) => {
@@ -45,14 +51,15 @@ pub async fn probe(model: &dyn Model) -> Vec<Capability> {
         }
     };
     found.push(answers(&completion));
-    let note = if pieces.0 == 1 { "the answer came in 1 piece".to_owned() } else { format!("{} pieces", pieces.0) };
-    found.push(Capability::new("streams", pieces.0 > 1, note));
+    let count = pieces.count;
+    let note = if count == 1 { "the answer came in 1 piece".to_owned() } else { format!("{count} pieces") };
+    found.push(Capability::new("streams", count > 1, note));
     found.push(usage(&completion));
-    found.push(match ask(model, tool_call(), &mut Pieces(0)).await {
+    found.push(match ask(model, tool_call(), pieces).await {
         Ok(completion) => tools(&completion),
         Err(why) => Capability::new("tools", false, why),
     });
-    found.push(match ask(model, json_answer(), &mut Pieces(0)).await {
+    found.push(match ask(model, json_answer(), pieces).await {
         Ok(completion) => json_schema(&completion),
         Err(why) => Capability::new("json schema", false, why),
     });
@@ -93,7 +100,11 @@ fn bounded(user: &str) -> Request {
 }
 
 async fn ask(model: &dyn Model, request: Request, pieces: &mut Pieces) -> Result<Completion, String> {
-    model.complete(&request, pieces).await.map_err(|error| error.to_string())
+    let answer = model.complete(&request, pieces).await.map_err(|error| error.to_string());
+    if let Ok(completion) = &answer {
+        pieces.used += completion.usage;
+    }
+    answer
 }
 
 fn answers(completion: &Completion) -> Capability {
@@ -152,23 +163,31 @@ fn short(text: &str) -> String {
     shown
 }
 
-/// Counts pieces of text.
-struct Pieces(usize);
+/// Counts pieces of text, and what is paid for them.
+#[derive(Default)]
+struct Pieces {
+    count: usize,
+    used: Usage,
+}
 
 impl Sink for Pieces {
     fn text(&mut self, piece: &str) {
-        self.0 += usize::from(!piece.is_empty());
+        self.count += usize::from(!piece.is_empty());
     }
 
     fn restart(&mut self) {
-        self.0 = 0;
+        self.count = 0;
+    }
+
+    fn spent(&mut self, usage: Usage) {
+        self.used += usage;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::{Completing, LlmError, ToolCall, Usage};
+    use crate::llm::{Completing, LlmError, ToolCall};
     use std::sync::Mutex;
 
     /// The pieces of a text, and what else there is; or why there is nothing.
@@ -207,7 +226,7 @@ mod tests {
     /// "yes" or "no" for each capability, and all notes.
     async fn probed(answers: Vec<Line>) -> (String, String) {
         let fake = Fake(Mutex::new(answers));
-        let found = probe(&fake).await;
+        let (found, _) = probe(&fake).await;
         assert!(fake.0.lock().unwrap().is_empty());
         let names: Vec<_> = found.iter().map(|c| c.name).collect();
         assert_eq!(names, ["answers", "streams", "usage", "tools", "json schema"]);
