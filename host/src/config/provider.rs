@@ -167,7 +167,8 @@ fn checked_url(url: &str) -> Result<String, &'static str> {
 fn holds_key(parameter: &str) -> bool {
     let name = parameter.split('=').next().unwrap_or_default().to_ascii_lowercase();
     // Written with %-signs, a name could be anything.
-    name.contains('%') || ["key", "token", "sig", "secret", "passw", "auth", "code"].iter().any(|word| name.contains(word))
+    name.contains('%')
+        || ["key", "token", "sig", "secret", "passw", "auth", "code"].iter().any(|word| name.contains(word))
 }
 
 /// Why this cannot be the name of a variable, if it cannot.
@@ -216,7 +217,8 @@ mod tests {
     /// Azure wants its version there.
     #[test]
     fn an_address_may_have_a_query() {
-        let text = "[providers.a]\nkind = \"openai\"\nbase_url = \"https://a.example/openai/?api-version=2024-10-21\"\n";
+        let text =
+            "[providers.a]\nkind = \"openai\"\nbase_url = \"https://a.example/openai/?api-version=2024-10-21\"\n";
         let config = Config::parse(text.as_bytes()).unwrap();
         assert_eq!(config.providers[0].base_url, "https://a.example/openai?api-version=2024-10-21");
     }

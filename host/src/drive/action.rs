@@ -132,12 +132,7 @@ impl AtWork<'_> {
     }
 
     /// The source in about `ask.tokens`, every part of it read by the summarizer. `None` if that cannot be.
-    async fn reduce(
-        &self,
-        run: &Run,
-        ask: &CompressAsk,
-        calls: &mut Vec<Call>,
-    ) -> Result<Option<String>, DriveError> {
+    async fn reduce(&self, run: &Run, ask: &CompressAsk, calls: &mut Vec<Call>) -> Result<Option<String>, DriveError> {
         let most = self.largest_part()?;
         let (mut texts, mut left) = (ask.source.clone(), MAX_CALLS);
         loop {

@@ -64,7 +64,17 @@ impl NoAnswer {
 impl<'a> AtWork<'a> {
     pub fn new(drive: &'a Drive, log: &Log, caller: Caller, secrets: Secrets, earlier: Earlier) -> Self {
         let (run, session) = (log.id.clone(), log.session.clone());
-        Self { drive, run, session, caller, secrets, earlier, environment: None, asked: Mutex::default(), meter: Meter::default() }
+        Self {
+            drive,
+            run,
+            session,
+            caller,
+            secrets,
+            earlier,
+            environment: None,
+            asked: Mutex::default(),
+            meter: Meter::default(),
+        }
     }
 
     pub async fn perform(

@@ -368,7 +368,8 @@ mod tests {
         let event = |data: &str| Event { name: String::new(), data: data.to_owned() };
         let events = vec![event("1"), event("2")].into_iter();
         let (due, end) = (wire.end(), wire.end());
-        let mut reply = Reply { wire: &wire, body: None, form: Form::Unknown, events, received: 0, due, heard: true, end };
+        let mut reply =
+            Reply { wire: &wire, body: None, form: Form::Unknown, events, received: 0, due, heard: true, end };
         assert_eq!(reply.next().await.unwrap().map(|event| event.data).as_deref(), Some("1"));
         reply.end = Instant::now();
         let error = reply.next().await.unwrap_err().to_string();

@@ -148,8 +148,12 @@ fn json_schema(completion: &Completion) -> Capability {
     let note = match completion.form {
         _ if !fits => format!("the answer does not fit: {:?}", short(text)),
         Form::Schema => short(text),
-        Form::Object => "plain JSON only: it takes no schema, and its answer fits because the prompt says so".to_owned(),
-        Form::Prompt => "plain text only: it takes no schema, and its answer fits because the prompt says so".to_owned(),
+        Form::Object => {
+            "plain JSON only: it takes no schema, and its answer fits because the prompt says so".to_owned()
+        }
+        Form::Prompt => {
+            "plain text only: it takes no schema, and its answer fits because the prompt says so".to_owned()
+        }
     };
     Capability::new("json schema", fits && completion.form == Form::Schema, note)
 }

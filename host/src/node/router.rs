@@ -45,12 +45,7 @@ pub fn request(system: &str, message: &str, tail: &[ChatMessage], categories: Ve
 }
 
 /// Calls the model. An answer that cannot be used is no failure: the message then gets everything.
-pub async fn call(
-    model: &dyn Model,
-    request: &Request,
-    message: &str,
-    categories: &[String],
-) -> Found {
+pub async fn call(model: &dyn Model, request: &Request, message: &str, categories: &[String]) -> Found {
     match model.complete(request, &mut |_: &str| {}).await {
         Ok(completion) => read(&completion, message, categories),
         Err(error) => Found { result: unknown(message, error.to_string(), None), secrets: Secrets::default() },
