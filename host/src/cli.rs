@@ -20,10 +20,11 @@ mod trace;
 
 pub use self::failure::{Exit, Failure};
 
-use self::show::{Show, size};
+use self::show::Show;
 use crate::config::Config;
 use crate::drive::{Drive, Models};
 use crate::exec::Exec;
+use crate::graph::report::size;
 use crate::home::{Home, SessionName};
 use crate::secret::Secrets;
 use crate::secret::vault::Vault;

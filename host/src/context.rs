@@ -14,7 +14,7 @@ mod table;
 mod text;
 
 pub use self::fit::fit_text;
-pub use self::render::{SHRINK, answer, render, room, turn_tokens};
+pub use self::render::{SHRINK, answer, render, room};
 pub use self::table::{Cell, Piece, Row, TABLE, markdown, select};
 pub use crate::graph::estimate::tokens;
 

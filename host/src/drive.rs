@@ -8,11 +8,17 @@
 //! that was cut off can be told from its log, and taken up again ([`Drive::resume`]).
 
 mod action;
+mod arrival;
 mod background;
 mod cancel;
+mod caps;
+mod clean;
+mod credential;
 mod log;
 mod models;
 mod perform;
+mod prompt;
+mod said;
 mod spent;
 mod voice;
 
@@ -21,6 +27,7 @@ pub use self::log::SEALED_RUN;
 pub use self::models::{ModelError, ModelSettings, Models, Opened};
 pub use self::voice::{Listener, Thought};
 
+use self::arrival::WAITING;
 use self::log::Log;
 use self::perform::AtWork;
 use crate::clock::now_ms;
@@ -106,7 +113,7 @@ impl Drive {
         // Before anything is stored: a prompt that cannot be used is the administrator's to mend.
         crate::node::role::check_prompts(&self.home)?;
         let mut secrets = self.with_session(session, secrets).await?;
-        let (message, found) = found::extract(message);
+        let (message, found) = found::extract(message, &secrets);
         self.vault.save(&self.store, session, &found, now_ms()).await?;
         for (name, value) in found {
             secrets.add_session(name, value);
@@ -126,7 +133,7 @@ impl Drive {
 
     /// Takes up a run that was cut off: replays its events and goes on where it was. What had started and may have taken
     /// effect is not done again but reported as interrupted. The caller holds the session's lock, so that nobody else
-    /// drives the run.
+    /// drives the run. A run that somebody asked to stop before it was cut off is ended as cancelled.
     pub async fn resume(
         &self,
         id: &RunId,
@@ -136,7 +143,8 @@ impl Drive {
     ) -> Result<(RunId, Outcome), DriveError> {
         crate::node::role::check_prompts(&self.home)?;
         let wanted = id.clone();
-        let row = self.store.read(move |view| view.run(&wanted)).await?;
+        let read = self.store.read(move |view| Ok((view.run(&wanted)?, view.cancel_requested(&wanted)?)));
+        let (row, asked) = read.await?;
         let row = row.ok_or_else(|| StoreError::NoRun { text: id.to_string() })?;
         if row.status != RunStatus::Running {
             return Err(DriveError::NotResumable(format!("it has ended ({})", row.status.as_str())));
@@ -146,12 +154,20 @@ impl Drive {
         let (mut log, spec, events) = Log::load(&self.store, &self.vault, &session, id).await?;
         let mut run = Run::replay(spec, &events)?;
         listener.begun(&log.id);
+        let stopped = Cancel::new();
+        let cancel = if asked { &stopped } else { cancel };
+        if asked {
+            stopped.cancel();
+        }
         let resumed = id.clone();
-        if self.store.write(move |tx| tx.count_resumed(&resumed)).await? > MAX_RESUMES {
-            return Err(DriveError::NotResumable(format!("it was cut off {MAX_RESUMES} times before")));
+        // A run that is only ended brings nothing down.
+        if !cancel.is_cancelled() && self.store.write(move |tx| tx.count_resumed(&resumed)).await? > MAX_RESUMES {
+            return Err(DriveError::NotResumable(format!(
+                "it was taken up {MAX_RESUMES} times before, and was cut off each time"
+            )));
         }
         if let Some(event) = run.interrupt()? {
-            log.append(&event, &run, &secrets, Vec::new()).await?;
+            log.append(&event, &run, &secrets, Vec::new(), Vec::new()).await?;
             listener.event(log.seq, &event, &run);
         }
         let earlier = self.earlier(&session, Some(id)).await?;
@@ -160,7 +176,7 @@ impl Drive {
     }
 
     /// Ends a run that cannot be taken up again, for the reason in `why`, so that it does not stand in the way of others.
-    /// Its events stay as they are.
+    /// Its events stay as they are; of its tasks, none is left waiting or running. Returns the reply.
     pub async fn abandon(&self, id: &RunId, why: &DriveError) -> Result<String, DriveError> {
         let reason = format!("The run was cut off, and it cannot be taken up again: {why}");
         let outcome =
@@ -170,6 +186,7 @@ impl Drive {
         let write = self.store.write(move |tx| {
             let session = tx.run(&id)?.ok_or_else(|| StoreError::NoRun { text: id.to_string() })?.session;
             tx.finish_run(&id, RunStatus::Failed, now_ms(), &body)?;
+            tx.leave_tasks(&id, now_ms())?;
             tx.add_message(&session, MessageRole::Assistant, &reply, now_ms(), Some(&id)).map(drop)
         });
         write.await?;
@@ -217,7 +234,12 @@ impl Drive {
                 }
             };
             let event = run.accept_with(result, at_work.meter.take())?;
-            log.append(&event, &run, &at_work.secrets, at_work.take_asked()).await?;
+            let taken = std::mem::take(&mut at_work.taking);
+            log.append(&event, &run, &at_work.secrets, at_work.take_asked(), taken).await?;
+            if event.continues {
+                // What was said so far in this turn is what the next message refers to.
+                at_work.earlier = self.earlier(&log.session, Some(&log.id)).await?;
+            }
             listener.event(log.seq, &event, &run);
         }
         let outcome = run.outcome().cloned().expect("a run that has ended has an outcome");
@@ -226,7 +248,7 @@ impl Drive {
     }
 
     /// Ends a run that nobody drives as cancelled, with what it has done so far on record. The caller holds the session's
-    /// lock.
+    /// lock. Fails finally ([`DriveError::is_final`]) where that record cannot be read.
     pub async fn end_cancelled(&self, id: &RunId, secrets: Secrets) -> Result<(), DriveError> {
         struct Silent;
         impl Listener for Silent {}
@@ -250,18 +272,20 @@ impl Drive {
         let window = u32::try_from(self.config.context.sliding_window).unwrap_or(u32::MAX);
         let (session, run) = (session.clone(), run.cloned());
         let read = self.store.read(move |view| {
-            let messages = view.last_messages(&session, window.saturating_add(1))?;
+            let mut messages = view.last_messages(&session, window.saturating_add(1 + WAITING))?;
+            // Nobody has heard yet what waits for a run of its own.
+            messages.retain(|message| message.role != MessageRole::User || message.run.is_some());
             let facts = view.facts(MAX_FACTS)?.into_iter().map(|fact| fact.text).collect();
             Ok((messages, view.summary(&session)?.map(|summary| summary.text), facts))
         });
         let (messages, summary, facts) = read.await?;
         let own = |message: &Message| run.is_some() && message.run == run;
-        let open =
-            |message: Message| self.vault.open_text(SEALED_RUN, &message.text).map(|text| chat(message.role, &text));
-        let messages: Result<Vec<_>, _> = messages.into_iter().filter(|m| !own(m)).map(open).collect();
-        let messages = messages?;
-        let kept = messages.len().saturating_sub(window as usize);
-        Ok(Earlier { messages: messages[kept..].to_vec(), summary, facts })
+        // Of the run itself, its lane knows what was said and answered.
+        let mut messages: Vec<_> = messages.into_iter().filter(|m| !own(m)).collect();
+        let messages = messages.split_off(messages.len().saturating_sub(window as usize));
+        let core = crate::memory::render_core(&crate::memory::core(&self.store).await?);
+        let core = (!core.is_empty()).then_some(core);
+        Ok(Earlier { messages: self.said(messages).await?, summary, core, facts })
     }
 
     fn policy(&self) -> Policy {
@@ -287,6 +311,8 @@ const MAX_FACTS: u32 = 100;
 struct Earlier {
     messages: Vec<ChatMessage>,
     summary: Option<String>,
+    /// Core memory as text; `None` where it is empty.
+    core: Option<String>,
     facts: Vec<String>,
 }
 

@@ -129,6 +129,16 @@ impl Drop for Scratch {
     }
 }
 
+impl Scratch {
+    /// Writes a file into a directory of it, before a line has seen it. Neither name may have a separator.
+    pub fn put(&self, dir: &str, name: &str, text: &str) -> std::io::Result<()> {
+        debug_assert!(!dir.contains('/') && !name.contains('/'));
+        let dir = self.0.join(dir);
+        std::fs::create_dir_all(&dir)?;
+        std::fs::write(dir.join(name), text)
+    }
+}
+
 /// Why a line could not be run at all: the machine's fault, not the line's.
 #[derive(Debug, thiserror::Error)]
 #[error("the line could not be run: {0}")]

@@ -98,6 +98,8 @@ pub enum Why {
     Ready,
     /// There is no response yet, and rounds are left.
     RoundsLeft,
+    /// There is no response yet and no round is left: the actor is asked what it achieved.
+    RoundsSpent,
     TaskEnded,
     /// The reviewer's answer could not be read, and retries are left.
     NoVerdict,
@@ -134,7 +136,7 @@ pub fn edge(from: Node, why: Why) -> Option<Node> {
         (Node::Planner, Why::Planned) => Node::Reasoning,
         (Node::Reasoning, Why::NoBrief) => Node::Reasoning,
         (Node::Reasoning, Why::Ready) => Node::Action,
-        (Node::Action, Why::RoundsLeft) => Node::Action,
+        (Node::Action, Why::RoundsLeft | Why::RoundsSpent) => Node::Action,
         (Node::Action, Why::TaskEnded) => Node::Critic,
         (Node::Critic, Why::NoVerdict) => Node::Critic,
         (Node::Critic, Why::TasksRemain | Why::NeedsFix) => Node::Reasoning,

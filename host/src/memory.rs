@@ -109,7 +109,8 @@ pub async fn ingest_turn(
     at_ms: i64,
 ) -> Result<Saved, StoreError> {
     // A message may be longer than anything that is remembered; its beginning says what it is about.
-    let message = cut(message.trim(), MAX_TEXT - 8 * REPLY);
+    let message = message.trim();
+    let message = &message[..message.floor_char_boundary(MAX_TEXT - 8 * REPLY)];
     if message.is_empty() {
         return Ok(Saved { passages: 0, new: 0 });
     }
@@ -132,15 +133,6 @@ fn one_line(text: &str, max: usize) -> String {
         Some(_) => line.chars().take(max - 1).chain(['…']).collect(),
         None => line,
     }
-}
-
-/// The beginning of the text, at most `max` bytes.
-fn cut(text: &str, max: usize) -> &str {
-    let mut end = max.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 #[cfg(test)]

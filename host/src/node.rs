@@ -57,6 +57,11 @@ pub fn fit(request: Request, boundary: &str, context_budget: usize) -> Request {
     request
 }
 
+/// The role whose model is called: the one that the task names, else `own`.
+fn model_role(named: Option<&str>, own: Role) -> Role {
+    named.and_then(Role::named).unwrap_or(own)
+}
+
 fn call_of(completion: &Completion) -> Call {
     Call { model: completion.model.clone(), usage: completion.usage }
 }

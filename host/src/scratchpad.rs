@@ -129,7 +129,7 @@ pub async fn put_away(
 ) -> Result<String, StoreError> {
     debug_assert!(STEMS.contains(&stem), "{stem}");
     let session = session.clone();
-    let text = fit(text);
+    let text = fit(text, MAX_ENTRY_BYTES as usize);
     let write = store.write(move |tx| {
         let key = format!("{stem}-{}", tx.scratchpad_last(&session, stem)? + 1);
         tx.scratchpad_put(&session, &key, &text, false, at_ms)?;
@@ -138,20 +138,15 @@ pub async fn put_away(
     write.await
 }
 
-/// The text in as many bytes as an entry may have.
-fn fit(text: String) -> String {
+/// The text in at most `max` bytes.
+pub fn fit(text: String, max: usize) -> String {
     const NOTE: usize = 80;
-    let max = MAX_ENTRY_BYTES as usize;
     if text.len() <= max {
         return text;
     }
-    let (mut head, mut tail) = (max / 2, text.len() - (max / 2 - NOTE));
-    while !text.is_char_boundary(head) {
-        head -= 1;
-    }
-    while !text.is_char_boundary(tail) {
-        tail += 1;
-    }
+    let half = max / 2;
+    let (head, tail) =
+        (text.floor_char_boundary(half), text.ceil_char_boundary(text.len() - half.saturating_sub(NOTE)));
     format!("{}\n[… {} bytes left out: too large to keep …]\n{}", &text[..head], tail - head, &text[tail..])
 }
 

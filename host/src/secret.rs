@@ -5,6 +5,7 @@
 //! anything is stored, or by the planner, and kept by the [`vault`]. What a skill may ask for is decided by its manifest
 //! and its grant, not here.
 
+mod document;
 pub mod found;
 mod stream;
 pub mod vault;
@@ -86,9 +87,33 @@ impl Secrets {
         Secrets { environment, ..Secrets::default() }
     }
 
-    /// Adds a secret that the user gave in a message. A later one of the same name replaces it.
+    /// Adds a secret that the user gave in a message. A later one of the same name replaces it; [`Secrets::displaced`]
+    /// says what must be kept of the one before.
     pub fn add_session(&mut self, name: String, value: SecretValue) {
         self.session.insert(name, value);
+    }
+
+    /// What the secret of that name was, with a free name for it, if it is another one now: an old password is still
+    /// one that nobody should read, and may be in use elsewhere.
+    pub fn displaced(&self, name: &str, value: &SecretValue) -> Option<(String, SecretValue)> {
+        let old = self.session.get(name).filter(|old| *old != value)?;
+        Some((self.free_name(name, old), old.clone()))
+    }
+
+    /// The name under which a value from a message is kept: the one that it has, or `stem`, `stem_2` and so on, whichever
+    /// is the first that is free.
+    pub fn name_for(&self, stem: &str, value: &SecretValue) -> String {
+        match self.session.iter().find(|(_, known)| *known == value) {
+            Some((name, _)) => name.clone(),
+            None if !self.session.contains_key(stem) => stem.to_owned(),
+            None => self.free_name(stem, value),
+        }
+    }
+
+    fn free_name(&self, stem: &str, value: &SecretValue) -> String {
+        let mut names = (2..).map(|n| format!("{stem}_{n}"));
+        let free = names.find(|name| self.session.get(name).is_none_or(|known| known == value));
+        free.expect("there is no end of numbers")
     }
 
     /// Adds the key of a model's provider, by the name of its variable. No skill can ask for it.

@@ -4,6 +4,7 @@
 pub mod builtin;
 mod call;
 pub mod files;
+mod refs;
 
 use self::builtin::Builtins;
 use crate::exec::{Done, Exec, Line};
@@ -94,27 +95,34 @@ impl Tools {
     async fn call(&self, task: &Task, caller: Caller<'_>) -> TaskReport {
         let name = task.skill.as_deref().unwrap_or_default();
         let args = task.args.clone().unwrap_or(Value::Null);
-        let ended = self.skills.call(name, &args, caller).await;
+        // Here, so that neither the plan nor the report carries the text; the call checks it as any other.
+        let ended = match self.resolved(caller.session, args).await {
+            Ok(args) => self.skills.call(name, &args, caller).await,
+            Err(violations) => Ended::early(SkillError::bad_args(name, &violations)),
+        };
         let mut report = report(task, ended);
         report.skill_digest = self.skills.find_tool(name).ok().map(|(skill, _)| self.skills.digest(&skill));
         report
     }
 
     async fn exec(&self, task: &Task, role: Role, caller: Caller<'_>) -> TaskReport {
-        let done = match self.exec.scratch(caller.session) {
-            Ok(scratch) => self.exec.run(Line::of_task(&task.detail, &caller, role, &scratch)).await,
+        let done = match self.scratch(caller.session, &task.detail).await {
+            Ok(scratch) => {
+                let run = self.exec.run(Line::of_task(&task.detail, &caller, role, &scratch));
+                run.await.map_err(|error| TaskError::of_host(error.to_string()))
+            }
             Err(error) => Err(error),
         };
         match done {
             Ok(done) => exec_report(task, done, caller.secrets),
-            Err(error) => TaskReport::failed(task.clone(), TaskError::of_host(error.to_string())),
+            Err(error) => TaskReport::failed(task.clone(), error),
         }
     }
 }
 
 impl Catalog for Tools {
     fn check(&self, skill: &str, args: &Value) -> Result<Value, Vec<Violation>> {
-        self.skills.check(skill, args)
+        self.skills.check_planned(skill, args)
     }
 }
 

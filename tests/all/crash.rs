@@ -22,6 +22,8 @@ const MESSAGE: &str = "Set up the seven marks from the list and tell me when all
 /// Marks that the run leaves in `/work/effects`, each once.
 const MARKS: [&str; 7] = ["one", "two", "three", "four", "five", "six", "seven"];
 
+const RESUME: [&str; 3] = ["run", "--resume", "last"];
+
 /// A server's reply for a role.
 type Replies = Vec<(&'static str, Value)>;
 
@@ -240,6 +242,10 @@ fn die(home: &Home, args: &[&str], death: Death, last: u32) {
         Death::Event(seq) => seq - 1,
         Death::Outcome => last,
     };
+    // A run that is there is taken up, which is counted before anything else of it is written.
+    let resumed = || conn.query_row("SELECT resumed FROM runs WHERE num = 1", (), |row| row.get::<_, u32>(0));
+    let resumed = || resumed().optional().unwrap();
+    let wanted = resumed().map_or(0, |times| times + 1);
     let mut running = Running::start(home.command(args));
     // So often in a row, 5 ms apart, that it is no other transaction.
     let mut locked = 0;
@@ -250,7 +256,7 @@ fn die(home: &Home, args: &[&str], death: Death, last: u32) {
             Ok(()) => conn.execute_batch("ROLLBACK").map(|()| false).unwrap(),
             Err(error) => error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy),
         };
-        locked = if seq == Some(before) && busy { locked + 1 } else { 0 };
+        locked = if seq == Some(before) && resumed() == Some(wanted) && busy { locked + 1 } else { 0 };
         locked == 20
     });
     running.kill();
@@ -380,7 +386,7 @@ fn at_every_event(more: Replies, restart: impl Fn(&Home) -> Ran) {
 
 #[test]
 fn killed_at_any_event_and_resumed_by_hand() {
-    at_every_event(vec![("titler", json!({ "text": "Seven marks" }))], |home| home.kiso(&["run", "--resume", "last"]));
+    at_every_event(vec![("titler", json!({ "text": "Seven marks" }))], |home| home.kiso(&RESUME));
 }
 
 #[test]
@@ -500,7 +506,7 @@ fn killed_in_the_middle_of_what_it_does() {
         replies.push(("worker", json!({ "text": "It is there." })));
         replies.push(("titler", json!({ "text": "Marks" })));
         let server = serve(&home, &replies, "");
-        let ran = home.kiso(&["run", "--resume", "last"]);
+        let ran = home.kiso(&RESUME);
         assert_eq!(server.problems(), Vec::<String>::new(), "{ran:?}");
         ran.ok().prints(&["It is there."]);
         let (now, _) = ended(&home);
@@ -524,22 +530,53 @@ fn killed_again_and_again() {
     drop(server);
     // Not where a task would be cut off: that is what the other tests look at.
     let calm = |seq: &u32| !["started", "executed", "calls_started", "called"].contains(&log[*seq as usize].1.as_str());
-    let deaths: Vec<u32> = (2..=last).filter(calm).step_by(3).collect();
-    assert!(deaths.len() > 5, "{deaths:?}");
+    let calm: Vec<u32> = (2..=last).filter(calm).collect();
+    // A run is taken up five times; the fifth is left for the end.
+    let deaths = [1, 2, 3, 4].map(|nth| calm[(calm.len() - 1) * nth / 4]);
     for seq in &deaths {
         let replies = rest(&store(&home));
         let server = serve(&home, &replies, "");
-        die(&home, &["run", "--resume", "last"], Death::Event(*seq), last);
+        die(&home, &RESUME, Death::Event(*seq), last);
         drop(server);
     }
     let mut replies = rest(&store(&home));
     replies.push(("titler", json!({ "text": "Seven marks" })));
     let server = serve(&home, &replies, "");
-    home.kiso(&["run", "--resume", "last"]).ok();
+    home.kiso(&RESUME).ok();
     server.finish();
     let (now, after) = ended(&home);
     assert_eq!(now, whole);
     assert_eq!(after.len(), log.len());
     let resumed: isize = store(&home).query_row("SELECT resumed FROM runs", (), |row| row.get(0)).unwrap();
     assert_eq!(resumed, deaths.len() as isize + 1);
+}
+
+/// A run that brings its process down each time does not do so for ever, and does not stand in the way of its session.
+#[test]
+fn a_run_that_is_always_cut_off_is_given_up() {
+    for cancels in [true, false] {
+        let home = Home::new();
+        let server = serve(&home, &[], "");
+        for args in [&["run", MESSAGE][..], &RESUME, &RESUME, &RESUME, &RESUME, &RESUME] {
+            die(&home, args, Death::Event(1), 0);
+        }
+        home.kiso(&RESUME).exit(1).says(&["it was taken up 5 times before, and was cut off each time"]);
+        server.finish();
+        let status = "SELECT status || ' ' || (ended_ms IS NOT NULL) FROM runs WHERE num = 1";
+        let status = || store(&home).query_row::<String, _, _>(status, (), |row| row.get(0)).unwrap();
+        if cancels {
+            home.kiso(&["cancel", "last"]).ok();
+            assert_eq!(status(), "cancelled 1");
+            continue;
+        }
+        let replies = [
+            ("router", routing("low")),
+            ("worker", json!({ "text": "Good day.", "expect_contains": "it was taken up 5 times before" })),
+            ("titler", json!({ "text": "A greeting" })),
+        ];
+        let server = serve(&home, &replies, "[routing]\nfast_path = false\n");
+        home.kiso(&["run", "good day"]).ok().prints(&["Good day."]).says(&["cannot be taken up again"]);
+        server.finish();
+        assert_eq!(status(), "failed 1");
+    }
 }

@@ -20,6 +20,15 @@ fn guest_echo() {
 }
 
 #[test]
+fn guest_pair() {
+    // How two calls of it meet is shown by the scenario parallel_tools.
+    let home = Home::new();
+    home.add("pair");
+    let ran = home.kiso(&["skill", "run", "pair", "me=left", "other=left"]);
+    assert_eq!(ran.ok().stdout, "left met left\n");
+}
+
+#[test]
 fn guest_hostile() {
     // Each of its modes has a test in modes.rs; here, that the command line says what hit it and ends with 5.
     let home = Home::new();

@@ -125,6 +125,65 @@ fn json_has_one_documented_object_per_line() {
     assert!(std::path::Path::new(svg).exists(), "{svg}");
 }
 
+/// The objects that a source file writes: the type of each, and its members as far as they stand in the text.
+fn objects(source: &str) -> Vec<(String, Vec<String>)> {
+    let mut found = Vec::new();
+    for at in source.match_indices("json!({").map(|(at, macro_)| at + macro_.len() - 1) {
+        let (mut depth, mut words, mut keys) = (0, Vec::new(), Vec::new());
+        let mut rest = source[at..].chars().peekable();
+        while let Some(next) = rest.next() {
+            match next {
+                '{' | '(' | '[' => depth += 1,
+                '}' | ')' | ']' => depth -= 1,
+                '"' => {
+                    let word: String = rest.by_ref().take_while(|c| *c != '"').collect();
+                    if depth == 1 && rest.peek() == Some(&':') {
+                        keys.push(word);
+                    } else if depth == 1 {
+                        words.push(word);
+                    }
+                }
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+        }
+        if keys.first().is_some_and(|key| key == "type") && !words.is_empty() {
+            found.push((words[0].clone(), keys.split_off(1)));
+        }
+    }
+    found
+}
+
+/// Every line that any command prints with `--json`, read out of the code that prints it.
+#[test]
+fn every_object_is_documented_with_all_its_members() {
+    let docs = std::fs::read_to_string(root().join("docs/json.md")).unwrap();
+    let (mut pending, mut kinds) = (vec![root().join("host/src/cli")], Vec::new());
+    while let Some(dir) = pending.pop() {
+        for path in std::fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                pending.push(path);
+                continue;
+            }
+            for (kind, members) in objects(&std::fs::read_to_string(&path).unwrap()) {
+                let rows: Vec<_> =
+                    docs.lines().filter(|l| l.starts_with('|') && l.contains(&format!("| `{kind}`"))).collect();
+                for member in members {
+                    let known = rows.iter().any(|row| row.contains(&format!("`{member}`")));
+                    assert!(known, "{}: {kind}.{member} is not documented", path.display());
+                }
+                assert!(!rows.is_empty(), "{}: {kind} is not documented", path.display());
+                kinds.push(kind);
+            }
+        }
+    }
+    for kind in ["begun", "thought", "token", "calls", "tool", "limit", "ended", "call", "check"] {
+        assert!(kinds.iter().any(|known| known == kind), "{kind} was not found: {kinds:?}");
+    }
+}
+
 #[test]
 fn a_trace_shows_a_run_after_the_fact() {
     let home = Home::new();
@@ -346,7 +405,7 @@ fn a_run_that_cannot_be_taken_up_again_stands_in_nobodys_way() {
         &home,
         "DELETE FROM events WHERE seq = 1 AND run = (SELECT max(num) FROM runs); UPDATE runs SET status = 'done', ended_ms = 1 WHERE num < 3",
     );
-    home.kiso(&["cancel", "last"]).ok();
+    home.kiso(&["cancel", "last"]).ok().prints(&["is given up"]);
     home.kiso(&["cancel", "last"]).exit(2).says(&["has ended already (failed)"]);
 }
 

@@ -52,7 +52,7 @@ const SESSION: &str = "main";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Scenario {
+pub struct Scenario {
     shows: String,
     #[serde(default = "openai")]
     formats: Vec<String>,
@@ -63,6 +63,9 @@ struct Scenario {
     /// Files that turns give with `--file`, by name.
     #[serde(default)]
     files: BTreeMap<String, String>,
+    /// Files of the home, by their path in it.
+    #[serde(default)]
+    home: BTreeMap<String, String>,
     /// Fields that the server refuses.
     #[serde(default)]
     refuses: Vec<String>,
@@ -128,6 +131,13 @@ struct Request {
     /// Texts of the prompt, in this order.
     #[serde(default)]
     in_order: Vec<String>,
+    /// All headings of the prompt, in order: which pieces the role was given.
+    headings: Option<Vec<String>>,
+    /// Texts that stand under a heading, and texts that do not.
+    #[serde(default)]
+    under: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    under_absent: BTreeMap<String, Vec<String>>,
     /// Texts of the prompt, with how often each stands in it.
     #[serde(default)]
     times: BTreeMap<String, usize>,
@@ -174,7 +184,20 @@ fn every_scenario_goes_as_it_says() {
     assert!(failed.is_empty(), "{} failed (SCENARIO=NAME runs one)\n\n{}", failed.len(), failed.join("\n\n"));
 }
 
-fn scenarios() -> Vec<(String, Scenario)> {
+impl Scenario {
+    /// The moves that its turns must make.
+    pub fn edges(&self) -> impl Iterator<Item = &str> {
+        self.turn.iter().filter_map(|turn| turn.edges.as_ref()).flatten().map(String::as_str)
+    }
+
+    /// The limits that its turns must reach.
+    pub fn limits(&self) -> impl Iterator<Item = &str> {
+        self.turn.iter().filter_map(|turn| turn.limits.as_ref()).flatten().map(String::as_str)
+    }
+}
+
+/// Every scenario by its file's name, without the ending.
+pub fn scenarios() -> Vec<(String, Scenario)> {
     let dir = root().join("tests/scenarios");
     let entries = std::fs::read_dir(&dir).expect("the scenarios are there");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be read").path()).collect();
@@ -205,6 +228,11 @@ fn play(scenario: &Scenario, format: &str) -> Vec<String> {
         server.base_url(),
         scenario.config
     ));
+    for (name, text) in &scenario.home {
+        let path = home.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("it is in the home")).expect("the home can be written");
+        std::fs::write(path, text).expect("the home can be written");
+    }
     for skill in &scenario.skills {
         home.add(skill);
     }
@@ -300,7 +328,7 @@ fn take(home: &Home, scenario: &Scenario, turn: &Turn, server: &ModelServer, wro
     };
     let ran = Ran::new(&args, output);
     printed(turn, &ran, wrong);
-    if turn.say.is_some() {
+    if turn.say.is_some() || turn.args.first().is_some_and(|command| command == "run") {
         traced(home, turn, wrong);
     }
 }
@@ -423,6 +451,22 @@ fn asked(wanted: &Request, seen: &Seen) -> Vec<String> {
             None => wrong.push(format!("{text:?} is not in its place in\n{shown}")),
         }
     }
+    let sections = sections(&prompt);
+    let headings: Vec<_> = sections.iter().map(|(heading, _)| heading.clone()).collect();
+    if let Some(wanted) = wanted.headings.as_ref().filter(|wanted| **wanted != headings) {
+        wrong.push(format!("its headings\n{}", side_by_side(wanted, &headings)));
+    }
+    for (expected, texts) in [(true, &wanted.under), (false, &wanted.under_absent)] {
+        for (heading, texts) in texts {
+            let Some((_, section)) = sections.iter().find(|(found, _)| found == heading) else {
+                wrong.push(format!("has no heading {heading:?} in\n{shown}"));
+                continue;
+            };
+            let verb = if expected { "lacks" } else { "has" };
+            let other = texts.iter().filter(|text| section.contains(*text) != expected);
+            wrong.extend(other.map(|text| format!("what stands under {heading:?} {verb} {text:?}:\n{section}")));
+        }
+    }
     for (text, times) in &wanted.times {
         let found = prompt.matches(text.as_str()).count();
         if found != *times {
@@ -434,6 +478,26 @@ fn asked(wanted: &Request, seen: &Seen) -> Vec<String> {
     }
     wrong.extend(wanted.body_absent.iter().filter(|key| seen.body.get(key).is_some()).map(|key| format!("has {key}")));
     wrong
+}
+
+/// The pieces of a prompt by their headings. Below each heading stands the mark that fences it, but for the host's own word.
+fn sections(prompt: &str) -> Vec<(String, String)> {
+    let shown = prompt.find("Everything between a line").map_or("", |at| &prompt[at..]);
+    let mut sections: Vec<(String, String)> = Vec::new();
+    let mut lines = shown.lines().peekable();
+    while let Some(line) = lines.next() {
+        let fenced = lines.peek().is_some_and(|next| next.starts_with("<<<"));
+        match line.strip_prefix("## ").filter(|heading| fenced || *heading == "Role of the caller") {
+            Some(heading) => sections.push((heading.to_owned(), String::new())),
+            None => {
+                if let Some((_, text)) = sections.last_mut() {
+                    text.push_str(line);
+                    text.push('\n');
+                }
+            }
+        }
+    }
+    sections
 }
 
 fn select(store: &rusqlite::Connection, query: &str) -> Vec<Value> {

@@ -302,10 +302,18 @@ async fn contexts() {
     let pair = |what: &str, times: [Vec<Duration>; 2]| {
         let [few, lots] = times.map(summary);
         row(&format!("kiso: {what}, 1,000 stored messages"), few, None);
-        row(&format!("kiso: {what}, {many} stored messages"), lots, Some((few, "× with 1,000")));
+        row(&format!("kiso: {what}, {} stored messages", grouped(many)), lots, Some((few, "× with 1,000")));
     };
     pair("build a context", reads);
     pair("from a message to the first request", ways);
+}
+
+/// A count with a comma before every three digits.
+fn grouped(count: u32) -> String {
+    let digits = count.to_string();
+    let commas =
+        |(at, digit): (usize, char)| [(at > 0 && (digits.len() - at).is_multiple_of(3)).then_some(','), Some(digit)];
+    digits.chars().enumerate().flat_map(commas).flatten().collect()
 }
 
 /// A home with so many messages in one session.

@@ -33,11 +33,10 @@ impl Cancel {
                 let drive = opened.drive()?;
                 block_on(async {
                     match drive.end_cancelled(&run.id, environment_secrets()).await {
-                        Err(error) if error.is_final() => drive.abandon(&run.id, &error).await.map(drop),
-                        ended => ended,
+                        Err(error) if error.is_final() => drive.abandon(&run.id, &error).await.map(|_| "given up"),
+                        ended => ended.map(|()| "cancelled"),
                     }
-                })??;
-                "cancelled"
+                })??
             }
             Err(HomeError::Busy { .. }) => "asked to stop",
             Err(error) => return Err(error.into()),

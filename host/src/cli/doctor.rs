@@ -1,11 +1,12 @@
 //! `kiso doctor`: looks at everything that a run needs, and says what to do about what is wrong.
 
-use super::show::{Show, printable, size};
+use super::show::{Show, printable};
 use super::{Exit, Failure, Shared, block_on, role};
 use crate::clock::now_ms;
 use crate::config::Config;
 use crate::drive::{Models, Opened};
 use crate::exec::Exec;
+use crate::graph::report::size;
 use crate::home::Home;
 use crate::llm::probe::{Capability, probe};
 use crate::llm::{Role, Usage};

@@ -1,11 +1,12 @@
 //! `kiso run`: one message, from plan to reply, without a daemon.
 
-use super::show::{Show, duration, printable, size};
+use super::show::{Show, duration, printable};
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, session};
 use crate::drive::{Cancel, Drive, DriveError, Listener, Thought};
 use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::plan::{Caller, Task, TaskKind};
-use crate::graph::report::TaskReport;
+use crate::graph::report::{TaskReport, size};
+use crate::graph::route::Effort;
 use crate::graph::run::Run as Machine;
 use crate::graph::step::{Event, Step, StepResult};
 use crate::graph::verdict::Status;
@@ -119,7 +120,8 @@ async fn work(
             }
             watched => watched?,
         };
-        if outcome.ending == Ending::Cancelled {
+        // `kiso cancel` stops the run that it names and not what is asked for here.
+        if cancel.is_cancelled() {
             return Ok((outcome, None));
         }
     }
@@ -206,6 +208,8 @@ struct Written {
     text: String,
     /// Space at the end, which is only written when more follows.
     held: String,
+    /// Whether something that is no part of the text stands there, too.
+    beside: bool,
 }
 
 impl Written {
@@ -216,8 +220,33 @@ impl Written {
         out.push_str(if self.text.is_empty() && out.is_empty() { piece.trim_start() } else { piece });
         let end = out.trim_end().len();
         self.held = out.split_off(end);
+        if !out.is_empty() && self.text.is_empty() && std::mem::take(&mut self.beside) {
+            self.text.push_str(&out);
+            return format!("\n\n{out}");
+        }
         self.text.push_str(&out);
         out
+    }
+
+    /// What is to be written of something that stands between the parts of the text.
+    fn say(&mut self, text: &str) -> String {
+        let before = if self.is_empty() { "" } else { "\n\n" };
+        self.beside = true;
+        format!("{before}{}", text.trim())
+    }
+
+    /// What is to be written so that the text is the whole of `reply`.
+    fn end(&mut self, reply: &str) -> String {
+        let written = std::mem::take(self);
+        match reply.trim_end().strip_prefix(written.text.as_str()) {
+            Some(rest) if !written.text.is_empty() => rest.to_owned(),
+            _ if written.is_empty() => reply.to_owned(),
+            _ => format!("\n\n{reply}"),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.text.is_empty() && !self.beside
     }
 
     /// Another text follows.
@@ -265,7 +294,7 @@ impl Told<'_> {
         self.show.line(&format!("{mark} {}  {time}{rest}", printable(&report.task.label())));
     }
 
-    fn ended(&self, outcome: &Outcome) {
+    fn ended(&mut self, outcome: &Outcome) {
         let work = self.home.work_dir(self.session);
         let place = |path: &str| work.join(path).display().to_string();
         if self.json {
@@ -274,16 +303,7 @@ impl Told<'_> {
             self.json(&json!({ "type": "ended", "outcome": outcome.ending, "reply": outcome.reply, "files": files }));
             return;
         }
-        let reply = printable(&outcome.reply);
-        match reply.trim_end().strip_prefix(self.written.text.as_str()) {
-            Some(rest) if !self.written.text.is_empty() => outln!("{rest}"),
-            _ => {
-                if !self.written.text.is_empty() {
-                    outln!("\n");
-                }
-                outln!("{reply}");
-            }
-        }
+        outln!("{}", self.written.end(&printable(&outcome.reply)));
         for file in &outcome.files {
             self.show.line(&self.show.dim(&format!("{} ({})", printable(&place(&file.path)), size(file.bytes))));
         }
@@ -399,11 +419,13 @@ impl Listener for Told<'_> {
             }
             StepResult::Acted { text, calls, .. } => {
                 if !calls.is_empty() {
-                    // It was said on the way and is not part of the reply.
-                    if !self.json && !self.written.text.is_empty() {
-                        outln!("\n");
+                    if is_direct(run) {
+                        // It was said on the way and is not part of the reply.
+                        if !self.json && !self.written.text.is_empty() {
+                            outln!("\n");
+                        }
+                        self.written = Written::default();
                     }
-                    self.written = Written::default();
                     self.json(&json!({ "type": "calls", "text": text, "calls": calls }));
                     for call in calls {
                         let args = crate::graph::brief::clip(&call.args, 160);
@@ -427,9 +449,8 @@ impl Listener for Told<'_> {
             StepResult::Finished { reply, .. } if event.continues => {
                 self.json(&json!({ "type": "reply", "text": reply }));
                 if !self.json {
-                    outln!("{}\n", printable(reply));
+                    outln!("{}\n", self.written.end(&printable(reply)));
                 }
-                self.written = Written::default();
             }
             StepResult::Stopped { limit } => self.json(&json!({ "type": "limit", "limit": limit })),
             StepResult::Cancelled => self.json(&json!({ "type": "cancelled" })),
@@ -451,6 +472,16 @@ impl Listener for Told<'_> {
         }
         if let Some(text) = &event.say {
             self.json(&json!({ "type": "say", "text": text }));
+            // What a model wrote for the user was shown while it was written.
+            let heard = run.reports().next_back().is_none_or(|report| report.task.kind == TaskKind::Msg);
+            if !self.json && !heard && !is_direct(run) {
+                out!("{}", self.written.say(&printable(text)));
+            }
         }
     }
+}
+
+/// Whether what the actor says goes straight to the user: there is no plan.
+fn is_direct(run: &Machine) -> bool {
+    run.routing().is_some_and(|routing| routing.effort == Effort::Medium)
 }

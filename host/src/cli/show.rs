@@ -149,13 +149,3 @@ pub fn duration(millis: u64) -> String {
         _ => format!("{}.{} s", millis / 1_000, millis % 1_000 / 100),
     }
 }
-
-/// "812 B", "3.4 kB", "2.1 MB", "72.2 GB".
-pub fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
-        _ => format!("{:.1} GB", bytes as f64 / 1e9),
-    }
-}

@@ -11,8 +11,9 @@ mod remove;
 mod run;
 mod test;
 
-use super::show::{Show, printable, size};
+use super::show::{Show, printable};
 use super::{Exit, Failure, Opened, Shared};
+use crate::graph::report::size;
 use crate::home::SessionName;
 use crate::skill::Ended;
 use clap::Subcommand;

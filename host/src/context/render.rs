@@ -6,14 +6,14 @@ use super::fit::NO_ROOM;
 use super::table::{Piece, Row, TABLE};
 use super::text::{Body, body};
 use super::tokens;
-use crate::llm::estimate::answer_tokens;
+use crate::llm::Request;
+use crate::llm::estimate::request_tokens;
 use crate::llm::prompt::Pieces;
-use crate::llm::{Request, Turn};
 
 /// What gets shorter when a prompt is over its budget, in this order: first what is said elsewhere too or can be asked
 /// for again, last what the role cannot do its work without. What is not listed is never cut for the budget: the new
 /// message, the correction, the task, the goal, and the brief, which is a task.
-pub const SHRINK: [Piece; 27] = [
+pub const SHRINK: [Piece; 28] = [
     Piece::Messages,
     Piece::Tail,
     Piece::Evidence,
@@ -26,6 +26,7 @@ pub const SHRINK: [Piece; 27] = [
     Piece::Facts,
     Piece::Memory,
     Piece::Summary,
+    Piece::Core,
     Piece::ReplanHistory,
     Piece::Remaining,
     Piece::Transcript,
@@ -62,33 +63,14 @@ const ANSWER: usize = 4;
 /// Tokens that the user part of `request` may take: nine tenths of `context_budget` (the model's, in tokens) less the
 /// system prompt, the tools, the turns, the form of the answer and the answer.
 pub fn room(context_budget: usize, request: &Request) -> usize {
-    let tools = request
-        .tools
-        .iter()
-        .map(|tool| tokens(&tool.name) + tokens(&tool.description) + tokens(&tool.parameters.to_string()));
-    let turns = request.turns.iter().map(turn_tokens);
-    let taken = tokens(&request.system)
-        + tools.sum::<usize>()
-        + turns.sum::<usize>()
-        + answer_tokens(&request.answer)
-        + answer(context_budget, request);
+    let beside = request_tokens(request) - tokens(&request.user);
+    let taken = beside + answer(context_budget, request);
     (context_budget.saturating_mul(USABLE) / 10).saturating_sub(taken)
 }
 
 /// Tokens that the answer may have within `context_budget`: what was asked for, but not all that there is.
 pub fn answer(context_budget: usize, request: &Request) -> usize {
     usize::try_from(request.max_tokens).unwrap_or(usize::MAX).min(context_budget / ANSWER)
-}
-
-/// What a turn takes, its calls included.
-pub fn turn_tokens(turn: &Turn) -> usize {
-    match turn {
-        Turn::Assistant { text, calls } => {
-            tokens(text) + calls.iter().map(|call| tokens(&call.name) + tokens(&call.args)).sum::<usize>()
-        }
-        Turn::Tool { name, text, .. } => tokens(name) + tokens(text),
-        Turn::Note(text) => tokens(text),
-    }
 }
 
 /// The pieces as the user part of a prompt. `boundary` is drawn by the caller for this call alone, from a source that

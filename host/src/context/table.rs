@@ -29,6 +29,7 @@ macro_rules! pieces {
 
 pieces! {
     Caller caller
+    Core core
     Facts facts
     Memory memory
     Summary summary
@@ -135,7 +136,7 @@ const CORRECTION: &str = "Your last answer could not be used. Answer again, whol
 pub const TABLE: [Row; Piece::ALL.len()] = {
     use Cell::{Brief as Part, No as N, Old, Replan, Retry, Writes, Yes};
     use Piece::{
-        Brief, Caller, Categories, Completed, Compress, Consolidate, Correction, Directive, Environment, Evidence,
+        Brief, Caller, Categories, Completed, Compress, Consolidate, Core, Correction, Directive, Environment, Evidence,
         Exchange, Expect, Facts, Failure, Feedback, Goal, Memory, Messages, NewMessage, OriginalMessage, Output, Plan,
         PlannerLane, Readiness, ReasoningLane, Remaining, ReplanHistory, SkillEnvironment, Skills, Summary, Tail, Task,
         Transcript,
@@ -143,6 +144,7 @@ pub const TABLE: [Row; Piece::ALL.len()] = {
     [
         //                                                                  planner reviewer worker summarizer router reasoner actor titler
         row(Caller,           "Role of the caller",                         [Yes,    N,       N,     N,         N,     N,       N,    N], 20),
+        row(Core,             "Core memory",                                [Yes,    N,       Yes,   N,         N,     N,       Yes,  N], 1_500),
         row(Facts,            "Facts",                                      [Yes,    N,       Yes,   N,         N,     N,       N,    N], 1_500),
         row(Memory,           "Memory that matters here",                   [Yes,    N,       N,     N,         N,     N,       N,    N], 1_000),
         row(Summary,          "Summary of the session so far",              [Yes,    N,       Yes,   Old,       N,     N,       N,    N], 1_500),
@@ -174,7 +176,7 @@ pub const TABLE: [Row; Piece::ALL.len()] = {
         row(Transcript,       "Action Conversation Transcript",             [N,      Yes,     N,     N,         N,     N,       N,    N], 6_000),
         row(Output,           "Its output",                                 [N,      Yes,     N,     N,         N,     N,       N,    N], 6_000),
         row(Brief,            "Your brief",                                 [N,      N,       N,     N,         N,     Writes,  Yes,  N], 8_000),
-        row(Correction,       CORRECTION,                                   [Retry,  Retry,   N,     N,         Retry, Retry,   N,    N], 4_000),
+        row(Correction,       CORRECTION,                                   [Retry,  Retry,   N,     N,         N,     Retry,   N,    N], 4_000),
     ]
 };
 

@@ -52,6 +52,7 @@ fn planted() -> Pieces {
         }]),
         summary: text("M-summary"),
         messages: said("M-messages"),
+        core: text("M-core"),
         facts: lines("M-facts"),
         goal: text("M-goal"),
         task: Some(task("M-task")),
@@ -92,19 +93,19 @@ fn planted() -> Pieces {
 const COLUMNS: [(Role, &str); 8] = [
     (
         Role::Planner,
-        "caller facts memory summary messages skills skill_environment environment planner_lane feedback new_message \
+        "caller core facts memory summary messages skills skill_environment environment planner_lane feedback new_message \
          directive",
     ),
     (Role::Reviewer, "original_message goal task expect transcript output"),
-    (Role::Worker, "facts summary messages goal evidence task expect"),
+    (Role::Worker, "core facts summary messages goal evidence task expect"),
     (Role::Summarizer, "summary compress consolidate"),
     (Role::Router, "tail categories new_message"),
     (Role::Reasoner, "skill_environment plan readiness evidence reasoning_lane feedback goal task expect"),
-    (Role::Actor, "brief"),
+    (Role::Actor, "core brief"),
     (Role::Titler, "exchange"),
 ];
 const REPLAN: &str = "completed remaining replan_history failure";
-const RETRYING: [Role; 4] = [Role::Planner, Role::Reviewer, Role::Router, Role::Reasoner];
+const RETRYING: [Role; 3] = [Role::Planner, Role::Reviewer, Role::Reasoner];
 
 /// The marker of each field, in the order of the fields.
 fn markers() -> Vec<(String, String)> {
@@ -442,7 +443,7 @@ fn the_table_is_printed_for_the_docs() {
     );
     assert!(table.contains("| Why the last plan was given up | replan only | - | - | - |"));
     assert!(table.contains("| Goal of the whole plan | writes it | yes | in its brief | - | - | yes |"));
-    assert!(table.contains("| Your last answer could not be used | its own | its own | - | - | its own | its own |"));
+    assert!(table.contains("| Your last answer could not be used | its own | its own | - | - | - | its own |"));
     let cells = table.lines().map(|line| line.matches('|').count());
     assert!(cells.clone().all(|cells| cells == Role::ALL.len() + 3) && cells.count() == TABLE.len() + 2);
 }

@@ -1,6 +1,6 @@
 //! The action loop, performed: the actor, its tools, the output guard and compression (seed 003, phase 4).
 
-use super::perform::{AtWork, NoAnswer};
+use super::perform::AtWork;
 use super::voice::{Listener, Voice};
 use super::{DriveError, boundary};
 use crate::context::{self, Piece, TABLE};
@@ -8,10 +8,10 @@ use crate::graph::lane::{KEPT_EXCHANGES, ToolCall};
 use crate::graph::reflection::Status;
 use crate::graph::run::Run;
 use crate::graph::step::{ActAsk, Call, CompressAsk, StepResult, ToolResult};
-use crate::graph::{banner, estimate, summary};
+use crate::graph::{estimate, summary};
 use crate::llm::prompt::ChatMessage;
-use crate::llm::{Completion, Role, Sink};
-use crate::node::{self, actor, summarizer};
+use crate::llm::{Role, Sink};
+use crate::node::{actor, summarizer};
 use crate::scratchpad;
 use crate::skill::Caller;
 
@@ -43,25 +43,27 @@ impl AtWork<'_> {
     ) -> Result<StepResult, DriveError> {
         let boundary = boundary();
         let system = self.drive.system_prompt(Role::Actor)?;
-        let request = actor::request(&system, ask, self.drive.tools.specs(&ask.categories), &boundary);
+        let request =
+            actor::request(&system, &self.known(run), ask, self.drive.tools.specs(&ask.categories), &boundary);
         let completion = if ask.direct {
-            let mut voice = Bare {
-                stripper: Some(banner::Stripper::default()),
-                voice: Voice::new(Role::Actor, &self.secrets, listener),
-            };
-            let completion = self.complete(run, request, &boundary, &mut voice).await?;
-            voice.cut_off(&completion);
+            let mut voice = Voice::new(Role::Actor, &self.secrets, listener);
+            let completion = self.complete_by(run, request, actor::model_role(ask), &boundary, &mut voice).await?;
+            if let Ok(answer) = &completion
+                && let Some(note) = actor::cut_off(answer)
+            {
+                voice.text(&note);
+            }
             voice.finish();
             completion
         } else {
-            self.complete(run, request, &boundary, &mut |_: &str| {}).await?
+            self.complete_by(run, request, actor::model_role(ask), &boundary, &mut |_: &str| {}).await?
         };
         Ok(match completion {
             Ok(completion) => match actor::read(completion) {
                 // Redacted here and not only in the log: what is replayed must be what was done.
                 StepResult::Acted { text, mut calls, call } => {
                     for wanted in &mut calls {
-                        wanted.args = self.secrets.redact(&wanted.args);
+                        wanted.args = self.secrets.redact_json_text(&wanted.args);
                     }
                     StepResult::Acted { text: self.secrets.redact(&text), calls, call }
                 }
@@ -74,8 +76,8 @@ impl AtWork<'_> {
     pub(super) async fn assess(&self, run: &Run, ask: &ActAsk) -> Result<StepResult, DriveError> {
         let boundary = boundary();
         let system = self.drive.system_prompt(Role::Actor)?;
-        let request = actor::assessment(&system, ask, &boundary);
-        Ok(match self.complete(run, request, &boundary, &mut |_: &str| {}).await? {
+        let request = actor::assessment(&system, &self.known(run), ask, &boundary);
+        Ok(match self.complete_by(run, request, actor::model_role(ask), &boundary, &mut |_: &str| {}).await? {
             Ok(completion) => {
                 let call = Call { model: completion.model, usage: completion.usage };
                 StepResult::Assessed { text: self.secrets.redact(&completion.text), call }
@@ -193,46 +195,6 @@ impl AtWork<'_> {
 /// Tokens of each part of a text that has `total`, where no part may have more than `most`.
 fn part_tokens(total: usize, most: usize) -> usize {
     PART_TOKENS.max(total.div_ceil(MAX_PARTS)).min(most).max(LEAST_PART)
-}
-
-/// A voice that never says a banner.
-struct Bare<'a> {
-    stripper: Option<banner::Stripper>,
-    voice: Voice<'a>,
-}
-
-impl Bare<'_> {
-    /// Says that a text was cut off, as [`actor::read`] does.
-    fn cut_off(&mut self, answer: &Result<Completion, NoAnswer>) {
-        if let Ok(completion) = answer
-            && completion.calls.is_empty()
-            && let Some(note) = node::cut_off(completion)
-        {
-            self.text(&note);
-        }
-    }
-
-    fn finish(&mut self) {
-        if let Some(stripper) = self.stripper.take() {
-            let rest = stripper.finish();
-            self.voice.text(&rest);
-        }
-        self.voice.finish();
-    }
-}
-
-impl Sink for Bare<'_> {
-    fn text(&mut self, piece: &str) {
-        let shown = self.stripper.get_or_insert_default().push(piece);
-        if !shown.is_empty() {
-            self.voice.text(&shown);
-        }
-    }
-
-    fn restart(&mut self) {
-        self.stripper = Some(banner::Stripper::default());
-        self.voice.restart();
-    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
 //! What is done after the reply: titles, summaries, facts and memory (seed 003, "Non-Blocking Exit"). Nobody waits for it,
 //! and what fails is tried again later.
 
-use super::{Drive, DriveError, SEALED_RUN, boundary, chat};
+use super::clean::clean;
+use super::{Drive, DriveError, boundary};
 use crate::clock::now_ms;
 use crate::graph::limits::Usage;
 use crate::home::SessionName;
 use crate::llm::{Priority, Request, Role};
 use crate::memory;
 use crate::node::{self, summarizer, titler};
+use crate::secret::Secrets;
 use crate::store::{Due, DueKind, MessageRole, NewFact, UsageLine};
 
 /// Pieces of work that one call takes up; what is left is done by the next.
@@ -53,7 +55,7 @@ impl Drive {
                 Err(error) => {
                     let later = now + RETRY_MS * i64::from(work.attempts + 1);
                     let again = self.store.write(move |tx| tx.retry_work(id, later)).await?;
-                    tracing::warn!(kind = work.kind.as_str(), again, %error, "background work failed");
+                    tracing::debug!(kind = work.kind.as_str(), again, %error, "background work failed");
                 }
             }
         }
@@ -86,8 +88,7 @@ impl Drive {
         if title.is_some() || exchange.is_empty() {
             return Ok(());
         }
-        let exchange = exchange.into_iter().map(|message| self.read(message.role, &message.text));
-        let exchange = exchange.collect::<Result<Vec<_>, _>>()?;
+        let exchange = self.said(exchange).await?;
         let boundary = boundary();
         let request = titler::request(&self.system_prompt(Role::Titler)?, exchange, &boundary);
         let Some(title) = titler::read(&self.ask(work, request, &boundary).await?) else {
@@ -119,8 +120,7 @@ impl Drive {
         let fit = fit.count().max(1);
         messages.truncate(fit);
         let to = messages.last().map_or(0, |message| message.id);
-        let messages = messages.into_iter().map(|message| self.read(message.role, &message.text));
-        let messages = messages.collect::<Result<Vec<_>, _>>()?;
+        let messages = self.said(messages).await?;
         let boundary = boundary();
         let system = self.system_prompt(Role::Summarizer)?;
         let request = summarizer::messages(&system, old.map(|old| old.text), messages, &boundary);
@@ -179,15 +179,14 @@ impl Drive {
             Ok((message, reply.map(|reply| reply.text).unwrap_or_default()))
         });
         let (message, reply) = read.await?;
+        let secrets = self.with_session(&work.session, Secrets::default()).await?;
+        let (message, reply) = (secrets.redact(&message), secrets.redact(&reply));
         memory::ingest_turn(&self.store, &work.session, &message, &reply, now_ms()).await?;
         Ok(())
     }
 
-    fn read(&self, role: MessageRole, text: &str) -> Result<crate::llm::prompt::ChatMessage, DriveError> {
-        Ok(chat(role, &self.vault.open_text(SEALED_RUN, text)?))
-    }
-
-    /// A call that nobody waits for, accounted to its session.
+    /// A call that nobody waits for, accounted to its session and within its caps. What was said before it was known to be
+    /// a secret stands in clear in the messages, and goes no further.
     async fn ask(&self, work: &Due, request: Request, boundary: &str) -> Result<String, DriveError> {
         if let Some(limit) = self.over_limit(&work.session, Usage::default()).await? {
             return Err(DriveError::OverLimit(limit));
@@ -195,6 +194,8 @@ impl Drive {
         let settings = self.models.settings(request.role);
         let max_tokens = settings.answer(request.max_tokens);
         let request = Request { priority: Priority::Background, max_tokens, ..request };
+        let secrets = self.with_session(&work.session, Secrets::default()).await?;
+        let request = clean(&secrets, request, boundary)?;
         let request = node::fit(request, boundary, settings.context_budget);
         let completion = self.models.of(request.role).complete(&request, &mut |_: &str| {}).await;
         let completion = completion.map_err(|error| DriveError::Background(error.to_string()))?;
@@ -206,6 +207,6 @@ impl Drive {
         };
         let (session, run) = (work.session.clone(), work.run.clone());
         self.store.write(move |tx| tx.add_usage(&session, run.as_ref(), &line)).await?;
-        Ok(completion.text)
+        Ok(secrets.redact(&completion.text))
     }
 }

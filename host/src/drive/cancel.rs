@@ -1,26 +1,30 @@
 //! Stopping a run from outside.
 
 use crate::store::{RunId, Store};
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 use tokio::time::sleep;
 
 /// How often a run looks whether another process wants it stopped. One row is read.
 const POLL: Duration = Duration::from_millis(250);
 
-/// Stops a run of this process. Cheap to clone.
+/// Stops the runs that it is given to, which are of this process. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Cancel(Arc<Notify>);
+pub struct Cancel(watch::Sender<bool>);
 
 impl Cancel {
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Stops the run, now or as soon as it begins.
+    /// Stops the run, now or as soon as it begins, and each that begins after it.
     pub fn cancel(&self) {
-        self.0.notify_one();
+        self.0.send_replace(true);
+    }
+
+    /// Whether [`Self::cancel`] was called. A run that another process had stopped does not count.
+    pub fn is_cancelled(&self) -> bool {
+        *self.0.borrow()
     }
 
     /// Returns when the run is to be stopped: by [`Self::cancel`], or by `kiso cancel` in another process. `asked_before`
@@ -34,8 +38,9 @@ impl Cancel {
                 sleep(POLL).await;
             }
         };
+        let mut here = self.0.subscribe();
         tokio::select! {
-            () = self.0.notified() => {}
+            _ = here.wait_for(|cancelled| *cancelled) => {}
             () = asked => {}
         }
     }

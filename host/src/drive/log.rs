@@ -14,9 +14,10 @@ use crate::llm::Role;
 use crate::node::output;
 use crate::scratchpad;
 use crate::secret::Secrets;
-use crate::secret::vault::{Vault, is_sealed};
+use crate::secret::vault::{SEALED, Vault, is_sealed};
 use crate::store::{
-    self, DueKind, MessageRole, NewFact, Prompt, RunId, RunStatus, Store, StoreError, TaskRow, UsageLine,
+    self, DueKind, MAX_FACT_BYTES, MessageRole, NewFact, Prompt, RunId, RunStatus, Store, StoreError, TaskRow,
+    UsageLine,
 };
 use std::collections::HashMap;
 
@@ -134,13 +135,15 @@ impl Log {
         Ok((log, spec, events))
     }
 
-    /// Commits an event with all that follows from it: tasks, usage, what was learned, the ledger.
+    /// Commits an event with all that follows from it: tasks, usage, what was learned, the ledger, and, if the turn goes
+    /// on, the messages `taking` that it goes on with.
     pub async fn append(
         &mut self,
         event: &Event,
         run: &Run,
         secrets: &Secrets,
         asked: Vec<(Role, String)>,
+        taking: Vec<i64>,
     ) -> Result<(), DriveError> {
         self.seq += 1;
         let role = asked.last().map(|(role, _)| *role);
@@ -150,17 +153,20 @@ impl Log {
         });
         let mut prompts: Vec<_> = prompts.collect();
         let at = now_ms();
-        let body = secrets.redact(&serde_json::to_string(event)?);
-        let open = self.sealed.is_none() || looked_at(event);
+        let body = secrets.redact_to_json(event)?;
+        // Messages that arrived are new ones, which no model has looked at.
+        let closes = matches!(&event.result, StepResult::Finished { arrived, .. } if !arrived.is_empty());
+        let opens = looked_at(event) && !closes;
         let (mut rewrite, mut archived) = (Vec::new(), Vec::new());
-        let mut message = None;
-        let kept = if open {
+        let kept = if opens || self.sealed.is_none() && !closes {
             if let Some(sealed) = self.sealed.take() {
                 archived = sealed.archived();
-                rewrite = sealed.events.into_iter().map(|(seq, body)| (seq, secrets.redact(&body))).collect();
+                for (seq, body) in &sealed.events {
+                    let document: serde_json::Value = serde_json::from_str(body)?;
+                    rewrite.push((*seq, secrets.redact_to_json(&document)?));
+                }
                 let clean = |prompt: Prompt| Prompt { text: secrets.redact(&prompt.text), ..prompt };
                 prompts.extend(sealed.prompts.into_iter().map(clean));
-                message = Some(secrets.redact(&run.spec().message));
             }
             body
         } else {
@@ -183,7 +189,7 @@ impl Log {
         });
         let usage: Vec<_> = usage.collect();
         let learned = match &event.result {
-            StepResult::Reviewed { verdict, .. } => verdict.learn.as_deref().map(|fact| secrets.redact(fact)),
+            StepResult::Reviewed { verdict, .. } => verdict.learn.as_deref().map(|fact| clip(secrets.redact(fact))),
             _ => None,
         };
         let ledger = matches!(event.result, StepResult::Called { .. }).then(|| secrets.redact(&run.ledger().text()));
@@ -195,6 +201,7 @@ impl Log {
             StepResult::Admitted { tags, .. } => tags.iter().map(|tag| secrets.redact(tag)).collect(),
             _ => Vec::new(),
         };
+        let taken = if event.continues { taking } else { Vec::new() };
         let (id, seq, kind, session) = (self.id.clone(), self.seq, event.result.name(), self.session.clone());
         let (vault, known) = (self.vault.clone(), secrets.clone());
         let write = self.store.write(move |tx| {
@@ -202,8 +209,10 @@ impl Log {
             for (seq, body) in &rewrite {
                 tx.replace_event(&id, *seq, body)?;
             }
-            if let Some(message) = &message {
-                tx.replace_message(&id, message)?;
+            for (message, sealed) in if opens { tx.sealed_messages(&id, SEALED)? } else { Vec::new() } {
+                let text = vault.open_text(SEALED_RUN, &sealed);
+                let text = text.map_err(|error| StoreError::corrupt(error.to_string()))?;
+                tx.replace_message(message, &known.redact(&text))?;
             }
             for key in &archived {
                 if let Some(sealed) = tx.scratchpad_get(&session, key)? {
@@ -229,13 +238,16 @@ impl Log {
                     session: Some(session.clone()),
                     confidence: LEARNED,
                 };
-                tx.add_fact(&fact, at)?;
+                left_out(tx.add_fact(&fact, at))?;
             }
             if let Some(ledger) = ledger {
-                tx.scratchpad_put(&session, scratchpad::LEDGER, &ledger, false, at)?;
+                left_out(tx.scratchpad_put(&session, scratchpad::LEDGER, &ledger, false, at))?;
             }
             if let Some(reply) = delivered {
                 tx.add_message(&session, MessageRole::Assistant, &reply, at, Some(&id))?;
+            }
+            for message in taken {
+                tx.take_message(&id, message)?;
             }
             Ok(())
         });
@@ -265,9 +277,9 @@ impl Log {
             Ending::Failed { .. } | Ending::LimitHit(_) => RunStatus::Failed,
             Ending::Cancelled => RunStatus::Cancelled,
         };
-        let body = secrets.redact(&serde_json::to_string(outcome)?);
+        let body = secrets.redact_to_json(outcome)?;
         let reply = secrets.redact(&output::reply(outcome));
-        let durable = run.routing().is_some_and(|routing| routing.durable);
+        let durable = run.durable();
         let (id, session) = (self.id.clone(), self.session.clone());
         let write = self.store.write(move |tx| {
             let at = now_ms();
@@ -287,12 +299,29 @@ impl Log {
     }
 }
 
-/// Whether a model has looked for secrets in the message, or none will: from here on the log is in clear.
+/// A fact in as many bytes as the store takes.
+fn clip(fact: String) -> String {
+    fact[..fact.floor_char_boundary(MAX_FACT_BYTES)].to_owned()
+}
+
+/// What is of use and not what the run is about: where there is no room for it, the event is committed without.
+fn left_out<T>(written: Result<T, StoreError>) -> Result<(), StoreError> {
+    match written {
+        Err(StoreError::Quota { what, max }) => {
+            tracing::warn!("something was not kept: {what} (at most {max})");
+            Ok(())
+        }
+        written => written.map(drop),
+    }
+}
+
+/// Whether a model has looked for secrets in the message, or the run goes on without one that could: from here on the
+/// log is in clear. Of a run that ends without it, all stays sealed.
 fn looked_at(event: &Event) -> bool {
     use crate::graph::route::Effort;
     match &event.result {
         StepResult::Planned { .. } | StepResult::Conversed { .. } | StepResult::Acted { .. } => true,
-        StepResult::Finished { .. } | StepResult::Executed { .. } => true,
+        StepResult::Executed { .. } => true,
         StepResult::Routed { routing, call: Some(_), .. } => routing.effort != Effort::High,
         _ => false,
     }
@@ -319,7 +348,7 @@ fn row(entry: &BoardTask<'_>, position: usize, old: Option<&TaskRow>, secrets: &
         position: u32::try_from(position).unwrap_or(u32::MAX),
         kind: entry.task.kind,
         label: secrets.redact(&entry.task.label()),
-        task: secrets.redact(&serde_json::to_string(entry.task).unwrap_or_default()),
+        task: secrets.redact_to_json(entry.task).unwrap_or_default(),
         status: state(entry.state),
         output: output.filter(|text| !text.is_empty()),
         error: error.map(|error| secrets.redact(&error)),

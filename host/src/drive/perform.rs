@@ -1,23 +1,27 @@
 //! The steps of a run, performed.
 
+use super::clean::clean;
 use super::log::Log;
+use super::prompt::as_text;
 use super::spent::{Meter, Metered};
 use super::voice::{Listener, Voice};
 use super::{Drive, DriveError, Earlier, boundary};
 use crate::clock::now_ms;
 use crate::graph::brief::Brief;
+use crate::graph::lane::Entry;
 use crate::graph::limits::LimitReached;
 use crate::graph::pill::{self, Pill};
-use crate::graph::plan::{Caller, Task, TaskKind, alias_of};
-use crate::graph::route::{self, Effort};
+use crate::graph::plan::{Caller, Task, TaskKind};
+use crate::graph::route::Effort;
 use crate::graph::run::Run;
 use crate::graph::step::{PillUse, PlanAsk, ReasonAsk, ReviewAsk, Step, StepResult};
 use crate::graph::tags::Tags;
+use crate::graph::verdict::Verdict;
 use crate::home::SessionName;
-use crate::llm::prompt::{FileCard, Pieces};
-use crate::llm::{Completion, LlmError, Model, Request, Role, Sink, Turn};
+use crate::llm::prompt::{ChatMessage, FileCard, Pieces};
+use crate::llm::{Completion, LlmError, Model, Request, Role, Sink};
 use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, worker};
-use crate::secret::{SecretValue, Secrets};
+use crate::secret::Secrets;
 use crate::store::RunId;
 use crate::tool::{builtin::At, files};
 use crate::{config, memory, scratchpad, skill};
@@ -27,8 +31,8 @@ use std::time::Instant;
 /// Lines of observational memory.
 const DIGEST: u32 = 8;
 
-/// Messages that wait in a session and are looked at when a turn may go on.
-const WAITING: u32 = 20;
+/// Bytes of an input that are put away: sealed, it takes twice as many.
+const MAX_INPUT: usize = crate::store::MAX_ENTRY_BYTES as usize / 2 - 256;
 
 /// A run that is being performed.
 pub(super) struct AtWork<'a> {
@@ -37,9 +41,11 @@ pub(super) struct AtWork<'a> {
     pub session: SessionName,
     pub caller: Caller,
     pub secrets: Secrets,
-    earlier: Earlier,
+    pub earlier: Earlier,
     /// What retrieval found, until something ran.
     environment: Option<Vec<FileCard>>,
+    /// Messages that become the run's with the next event.
+    pub taking: Vec<i64>,
     /// What models were asked since the last event.
     asked: Mutex<Vec<(Role, String)>>,
     /// What models used since the last event.
@@ -72,6 +78,7 @@ impl<'a> AtWork<'a> {
             secrets,
             earlier,
             environment: None,
+            taking: Vec::new(),
             asked: Mutex::default(),
             meter: Meter::default(),
         }
@@ -83,7 +90,7 @@ impl<'a> AtWork<'a> {
         step: Step,
         listener: &mut dyn Listener,
     ) -> Result<StepResult, DriveError> {
-        Ok(match step {
+        let result = match step {
             Step::Admit { texts } => self.admit(&texts).await?,
             Step::Retrieve { message } => self.retrieve(&message).await?,
             Step::Route { message } => self.route(run, &message).await?,
@@ -96,14 +103,28 @@ impl<'a> AtWork<'a> {
             Step::Compress(ask) => self.compress(run, &ask).await?,
             Step::StartCalls { .. } => StepResult::CallsStarted,
             Step::Call { calls } => self.call_tools(run, &calls).await?,
-            Step::Review(ask) => self.review(run, &ask).await?,
+            Step::Review(ask) => {
+                let result = self.review(run, &ask).await?;
+                self.learn(&result);
+                result
+            }
             Step::Converse { message } => self.converse(run, &message, listener).await?,
             Step::Tell { text } => StepResult::Told { text },
             Step::Finish(outcome) => {
                 StepResult::Finished { reply: output::reply(&outcome), arrived: self.arrived().await? }
             }
             Step::Ended => unreachable!("the loop ends before"),
-        })
+        };
+        self.without_secrets(result)
+    }
+
+    /// What a model says goes into prompts, to the terminal and into the log, and what is replayed must be what was done.
+    /// So it is cleaned before anything is made of it; a report was cleaned already and keeps its task as it was planned.
+    fn without_secrets(&self, result: StepResult) -> Result<StepResult, DriveError> {
+        if matches!(result, StepResult::Executed { .. }) {
+            return Ok(result);
+        }
+        Ok(self.secrets.redact_document(&result)?)
     }
 
     /// Gatekeeper, tags and pill.
@@ -123,7 +144,8 @@ impl<'a> AtWork<'a> {
         let mut archived = None;
         if scratchpad::is_too_large(&message, limit) {
             // Sealed like the message itself; the log opens it when a model has looked for secrets.
-            let sealed = drive.vault.seal_text(super::SEALED_RUN, &self.secrets.redact(&message))?;
+            let whole = scratchpad::fit(self.secrets.redact(&message), MAX_INPUT);
+            let sealed = drive.vault.seal_text(super::SEALED_RUN, &whole)?;
             let key = scratchpad::put_away(&drive.store, &self.session, "input", sealed, now_ms()).await?;
             message = scratchpad::preview(&message, &key, limit);
             archived = Some(key);
@@ -138,7 +160,8 @@ impl<'a> AtWork<'a> {
 
     async fn retrieve(&mut self, message: &str) -> Result<StepResult, DriveError> {
         let memory = memory::digest(&self.drive.store, message, DIGEST).await?;
-        let found = retrieval::retrieve(self.files()?, memory);
+        let credentials = self.secrets.session_names().map(str::to_owned).collect();
+        let found = retrieval::retrieve(self.files()?, memory, credentials);
         self.environment = Some(found.environment);
         Ok(found.result)
     }
@@ -147,7 +170,7 @@ impl<'a> AtWork<'a> {
         let boundary = boundary();
         let system = self.drive.system_prompt(Role::Router)?;
         let lines = self.drive.tools.category_lines();
-        let request = router::request(&system, message, &self.earlier.messages, lines, &boundary);
+        let request = router::request(&system, message, &self.talk(run), lines, &boundary);
         let request = match self.ready(run, request, &boundary).await? {
             Ok(request) => request,
             Err(limit) => return Ok(StepResult::Stopped { limit }),
@@ -171,7 +194,7 @@ impl<'a> AtWork<'a> {
             environment: Some(environment),
             memory: lines(crate::graph::lane::SharedKind::ObservationalMemory),
             skill_environment: lines(crate::graph::lane::SharedKind::SkillEnvironment),
-            ..self.known()
+            ..self.known(run)
         };
         let boundary = boundary();
         let system = self.drive.system_prompt(Role::Planner)?;
@@ -194,32 +217,6 @@ impl<'a> AtWork<'a> {
             }
             other => other,
         })
-    }
-
-    /// Keeps secrets that a model found in the message, or gave another name.
-    async fn keep(&mut self, run: &Run, found: crate::graph::plan::Secrets) -> Result<(), DriveError> {
-        let value = |value: String| match alias_of(&value) {
-            Some(name) => self.said(run, name).cloned(),
-            None => Some(SecretValue::new(value)),
-        };
-        let found: Vec<_> = found.into_iter().filter_map(|(name, given)| Some((name, value(given)?))).collect();
-        if found.is_empty() {
-            return Ok(());
-        }
-        self.drive.vault.save(&self.drive.store, &self.session, &found, now_ms()).await?;
-        for (name, value) in found {
-            self.secrets.add_session(name, value);
-        }
-        Ok(())
-    }
-
-    /// The secret of that name, if the user speaks of it in the messages that the model sees: what stands in a file or
-    /// comes from a skill does not lead to a secret.
-    fn said(&self, run: &Run, name: &str) -> Option<&SecretValue> {
-        let place = format!("[secret {name}]");
-        let by_user = self.earlier.messages.iter().filter(|message| message.from == "user");
-        let mut texts = by_user.map(|message| message.text.as_str()).chain([run.spec().message.as_str()]);
-        texts.any(|text| text.contains(&place)).then(|| self.secrets.session(name)).flatten()
     }
 
     async fn reason(&self, run: &Run, ask: &ReasonAsk) -> Result<StepResult, DriveError> {
@@ -248,7 +245,7 @@ impl<'a> AtWork<'a> {
             TaskKind::Msg => {
                 let boundary = boundary();
                 let system = self.drive.system_prompt(Role::Worker)?;
-                let request = worker::request(&system, &self.known(), brief, &boundary);
+                let request = worker::request(&system, &self.known(run), brief, &boundary);
                 let by = worker::model_role(&brief.task);
                 let request = match self.ready_for(run, request, by, &boundary).await? {
                     Ok(request) => request,
@@ -272,7 +269,7 @@ impl<'a> AtWork<'a> {
         report.millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         // Here, because from here it goes into prompts, the reply, the terminal and the log.
         let task_as_planned = report.task.clone();
-        report = serde_json::from_str(&self.secrets.redact(&serde_json::to_string(&report)?))?;
+        report = self.secrets.redact_document(&report)?;
         report.task = task_as_planned;
         Ok(StepResult::Executed { task, report: Box::new(report), call })
     }
@@ -285,6 +282,16 @@ impl<'a> AtWork<'a> {
             Ok(completion) => reviewer::read(&completion, &self.drive.tools, &run.spec().limits),
             Err(none) => none.result(),
         })
+    }
+
+    /// What a reviewer learned counts at once, for the plan that may follow.
+    fn learn(&mut self, reviewed: &StepResult) {
+        if let StepResult::Reviewed { verdict: Verdict { learn: Some(fact), .. }, .. } = reviewed {
+            let facts = &mut self.earlier.facts;
+            if facts.iter().all(|known| !known.eq_ignore_ascii_case(fact)) {
+                facts.insert(0, fact.clone());
+            }
+        }
     }
 
     /// An answer without tools: the worker writes, and what it writes about is the message itself.
@@ -302,7 +309,7 @@ impl<'a> AtWork<'a> {
             review: false,
         };
         let brief = Brief { goal: String::new(), expect: None, evidence: Vec::new(), task, number: 1, of: 1 };
-        let mut request = worker::request(&system, &self.known(), &brief, &boundary);
+        let mut request = worker::request(&system, &self.known(run), &brief, &boundary);
         (request.pieces.goal, request.pieces.evidence) = (None, None);
         request.user = crate::context::render(&request.pieces, &boundary, usize::MAX);
         let mut voice = Voice::new(Role::Worker, &self.secrets, listener);
@@ -320,34 +327,13 @@ impl<'a> AtWork<'a> {
         })
     }
 
-    /// Messages that came meanwhile and belong to this turn; they are taken out of the queue.
-    async fn arrived(&self) -> Result<Vec<String>, DriveError> {
-        let (session, run) = (self.session.clone(), self.run.clone());
-        let waiting = {
-            let session = session.clone();
-            self.drive.store.read(move |view| view.waiting_messages(&session, WAITING)).await?
-        };
-        let mut taken = Vec::new();
-        for message in waiting {
-            let text = self.drive.vault.open_text(super::SEALED_RUN, &message.text)?.into_owned();
-            // In their order: one that begins something new ends the turn.
-            if !route::continues(&text) {
-                break;
-            }
-            let (run, id) = (run.clone(), message.id);
-            if self.drive.store.write(move |tx| tx.take_message(&run, id)).await? {
-                taken.push(self.secrets.redact(&text));
-            }
-        }
-        Ok(taken)
-    }
-
     /// What the session knows: the part of every prompt that talks to the user.
-    pub fn known(&self) -> Pieces {
-        let Earlier { messages, summary, facts } = &self.earlier;
+    pub fn known(&self, run: &Run) -> Pieces {
+        let Earlier { summary, core, facts, .. } = &self.earlier;
         Pieces {
-            messages: Some(messages.clone()),
+            messages: Some(self.talk(run)),
             summary: summary.clone(),
+            core: core.clone(),
             facts: (!facts.is_empty()).then(|| facts.clone()),
             ..Pieces::default()
         }
@@ -358,6 +344,18 @@ impl<'a> AtWork<'a> {
         self.meter.of(self.drive.models.of(role))
     }
 
+    /// What was said before the message that the run is at: before the run, and in earlier cycles of it.
+    fn talk(&self, run: &Run) -> Vec<ChatMessage> {
+        let mut messages = self.earlier.messages.clone();
+        let said = |from: &str, text: &String| Some(ChatMessage { from: from.to_owned(), text: text.clone() });
+        messages.extend(run.lane().earlier_cycles().filter_map(|entry| match entry {
+            Entry::User(text) => said("user", text),
+            Entry::Assistant(text) => said("assistant", text),
+            _ => None,
+        }));
+        messages
+    }
+
     /// Calls the model of the request's role.
     pub async fn complete(
         &self,
@@ -366,11 +364,24 @@ impl<'a> AtWork<'a> {
         boundary: &str,
         sink: &mut dyn crate::llm::Sink,
     ) -> Result<Result<Completion, NoAnswer>, DriveError> {
-        let request = match self.ready(run, request, boundary).await? {
+        let by = request.role;
+        self.complete_by(run, request, by, boundary, sink).await
+    }
+
+    /// [`AtWork::complete`] with the model of another role than the one that the prompt is of.
+    pub async fn complete_by(
+        &self,
+        run: &Run,
+        request: Request,
+        by: Role,
+        boundary: &str,
+        sink: &mut dyn crate::llm::Sink,
+    ) -> Result<Result<Completion, NoAnswer>, DriveError> {
+        let request = match self.ready_for(run, request, by, boundary).await? {
             Ok(request) => request,
             Err(limit) => return Ok(Err(NoAnswer::Limit(limit))),
         };
-        Ok(self.model(request.role).complete(&request, sink).await.map_err(NoAnswer::Failed))
+        Ok(self.model(by).complete(&request, sink).await.map_err(NoAnswer::Failed))
     }
 
     /// The request as it may be sent: without secrets, in its model's context, and within what is left of every limit.
@@ -393,7 +404,7 @@ impl<'a> AtWork<'a> {
         boundary: &str,
     ) -> Result<Result<Request, LimitReached>, DriveError> {
         let settings = self.drive.models.settings(by);
-        let mut request = self.clean(request)?;
+        let mut request = clean(&self.secrets, request, boundary)?;
         request.max_tokens = settings.answer(request.max_tokens);
         let mut request = node::fit(request, boundary, settings.context_budget);
         if let Some(limit) = self.drive.models.too_small_for(by, &request) {
@@ -426,24 +437,6 @@ impl<'a> AtWork<'a> {
         std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A request without any secret that is known by now.
-    fn clean(&self, request: Request) -> Result<Request, DriveError> {
-        let pieces = serde_json::from_str(&self.secrets.redact(&serde_json::to_string(&request.pieces)?))?;
-        let clean = |text: String| self.secrets.redact(&text);
-        let turns = request.turns.into_iter().map(|turn| match turn {
-            Turn::Assistant { text, mut calls } => {
-                for call in &mut calls {
-                    call.args = clean(std::mem::take(&mut call.args));
-                }
-                Turn::Assistant { text: clean(text), calls }
-            }
-            Turn::Tool { id, name, text } => Turn::Tool { id, name, text: clean(text) },
-            Turn::Note(text) => Turn::Note(clean(text)),
-        });
-        let turns = turns.collect();
-        Ok(Request { user: self.secrets.redact(&request.user), pieces, turns, ..request })
-    }
-
     pub fn at(&self) -> At {
         At { session: self.session.clone(), run: Some(self.run.clone()), subagent: false }
     }
@@ -451,28 +444,6 @@ impl<'a> AtWork<'a> {
     fn files(&self) -> Result<Vec<FileCard>, DriveError> {
         Ok(files::cards(&self.drive.home.open_work(&self.session)?))
     }
-}
-
-/// A prompt as a person reads it in a trace.
-fn as_text(request: &Request) -> String {
-    let mut text = format!("[system]\n{}\n[user]\n{}", request.system.trim(), request.user.trim());
-    for turn in &request.turns {
-        match turn {
-            Turn::Assistant { text: said, calls } => {
-                text.push_str(&format!("\n[assistant]\n{}", said.trim()));
-                for call in calls {
-                    text.push_str(&format!("\n→ {} {}", call.name, call.args));
-                }
-            }
-            Turn::Tool { name, text: result, .. } => text.push_str(&format!("\n[tool {name}]\n{result}")),
-            Turn::Note(note) => text.push_str(&format!("\n[note]\n{note}")),
-        }
-    }
-    if !request.tools.is_empty() {
-        let names: Vec<_> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
-        text.push_str(&format!("\n[tools] {}", names.join(", ")));
-    }
-    text
 }
 
 fn of_config(pill: &config::Pill) -> Pill {

@@ -1,13 +1,8 @@
-//! What calls of models cost, and the limits of session and day that they may reach.
+//! What calls of models cost.
 
-use super::{Drive, DriveError};
-use crate::clock::now_ms;
-use crate::config;
-use crate::graph::limits::{LimitReached, MICROS_PER_CENT, Usage};
+use crate::graph::limits::Usage;
 use crate::graph::step::Call;
-use crate::home::SessionName;
 use crate::llm::{Completing, Model, Request, Sink};
-use crate::store::Scope;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What the calls of one step cost so far: the run learns of it with the step's event and not before.
@@ -90,40 +85,5 @@ impl Sink for Counted<'_> {
         let lost = spent.lost.get_or_insert_default();
         lost.model = self.of.name().to_owned();
         lost.usage += usage;
-    }
-}
-
-impl Drive {
-    /// The limit of the session or the day that is used up, with `unwritten` added to what the store knows.
-    pub(super) async fn over_limit(
-        &self,
-        session: &SessionName,
-        unwritten: Usage,
-    ) -> Result<Option<LimitReached>, DriveError> {
-        let config::Limits {
-            max_tokens_per_session,
-            max_cost_cents_per_session,
-            max_tokens_per_day,
-            max_cost_cents_per_day,
-            ..
-        } = self.config.limits;
-        if [max_tokens_per_session, max_cost_cents_per_session, max_tokens_per_day, max_cost_cents_per_day] == [0; 4] {
-            return Ok(None);
-        }
-        let session = session.clone();
-        let read = self.store.read(move |view| {
-            Ok((view.usage_total(Scope::Session(&session))?.usage, view.usage_total(Scope::Day(now_ms()))?.usage))
-        });
-        let (mut of_session, mut of_day) = read.await?;
-        of_session += unwritten;
-        of_day += unwritten;
-        let reached = [
-            ("max_tokens_per_session", max_tokens_per_session, of_session.total()),
-            ("max_cost_cents_per_session", max_cost_cents_per_session, of_session.cost_micros / MICROS_PER_CENT),
-            ("max_tokens_per_day", max_tokens_per_day, of_day.total()),
-            ("max_cost_cents_per_day", max_cost_cents_per_day, of_day.cost_micros / MICROS_PER_CENT),
-        ];
-        let over = reached.into_iter().find(|(_, max, used)| *max > 0 && used >= max);
-        Ok(over.map(|(name, max, _)| LimitReached::new(name, max)))
     }
 }

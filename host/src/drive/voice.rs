@@ -1,5 +1,6 @@
 //! What a run tells those who watch it: steps, tokens, events, and the thought stream of seed 003.
 
+use crate::graph::banner::Stripper;
 use crate::graph::run::Run;
 use crate::graph::step::{Event, Step};
 use crate::llm::{Role, Sink};
@@ -38,6 +39,8 @@ pub enum Thought {
     Briefing {
         task: String,
     },
+    /// About what to call next.
+    Thinking,
     /// A task, or the tools of a round.
     Working {
         what: Vec<String>,
@@ -57,6 +60,7 @@ impl Thought {
             Self::Routing => "routing",
             Self::Planning { .. } => "planning",
             Self::Briefing { .. } => "briefing",
+            Self::Thinking => "thinking",
             Self::Working { .. } => "working",
             Self::Compressing => "compressing",
             Self::Reviewing { .. } => "reviewing",
@@ -72,6 +76,7 @@ impl Thought {
             Self::Planning { attempt: 1 } => "planning".to_owned(),
             Self::Planning { attempt } => format!("planning, attempt {attempt}"),
             Self::Briefing { task } => format!("preparing {task}"),
+            Self::Thinking => "deciding what to do next".to_owned(),
             Self::Working { what } => what.join(", "),
             Self::Compressing => "condensing what was found so far".to_owned(),
             Self::Reviewing { task } => format!("reviewing {task}"),
@@ -94,46 +99,54 @@ pub(super) fn think(step: &Step, listener: &mut dyn Listener) {
         Step::Call { calls } => Thought::Working { what: calls.iter().map(|call| call.name.clone()).collect() },
         Step::Compress(_) => Thought::Compressing,
         Step::Review(ask) => Thought::Reviewing { task: ask.report.task.label() },
-        Step::Act(_) | Step::Assess(_) | Step::Converse { .. } => Thought::Synthesizing,
+        Step::Act(_) => Thought::Thinking,
+        Step::Assess(_) | Step::Converse { .. } => Thought::Synthesizing,
         _ => return,
     };
     listener.thought(&thought);
 }
 
-/// A model's text on its way to the listener: without secrets, however its pieces fall.
+/// A model's text on its way to the listener: without secrets and banners, however its pieces fall. A self-assessment,
+/// which has a banner, is not streamed.
 pub(super) struct Voice<'a> {
     role: Role,
     secrets: &'a Secrets,
-    stream: Option<crate::secret::Stream>,
+    /// `None` once the text has ended.
+    filters: Option<(crate::secret::Stream, Stripper)>,
     listener: &'a mut dyn Listener,
 }
 
 impl<'a> Voice<'a> {
     pub fn new(role: Role, secrets: &'a Secrets, listener: &'a mut dyn Listener) -> Self {
-        Self { role, secrets, stream: Some(secrets.streaming()), listener }
+        let filters = Some((secrets.streaming(), Stripper::default()));
+        Self { role, secrets, filters, listener }
     }
 
     /// Lets go what was held back.
     pub fn finish(&mut self) {
-        if let Some(stream) = self.stream.take() {
-            let rest = stream.finish();
-            if !rest.is_empty() {
-                self.listener.token(self.role, &rest);
-            }
+        if let Some((stream, mut stripper)) = self.filters.take() {
+            let rest = stripper.push(&stream.finish()) + &stripper.finish();
+            self.tell(&rest);
+        }
+    }
+
+    fn tell(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.listener.token(self.role, text);
         }
     }
 }
 
 impl Sink for Voice<'_> {
     fn text(&mut self, piece: &str) {
-        let shown = self.stream.get_or_insert_with(|| self.secrets.streaming()).push(piece);
-        if !shown.is_empty() {
-            self.listener.token(self.role, &shown);
-        }
+        let begin = || (self.secrets.streaming(), Stripper::default());
+        let (stream, stripper) = self.filters.get_or_insert_with(begin);
+        let shown = stripper.push(&stream.push(piece));
+        self.tell(&shown);
     }
 
     fn restart(&mut self) {
-        self.stream = Some(self.secrets.streaming());
+        self.filters = Some((self.secrets.streaming(), Stripper::default()));
         self.listener.restart(self.role);
     }
 }

@@ -3,16 +3,13 @@
 
 use serde_json::{Map, Value};
 
-use super::plan::{Catalog, Task, TaskKind, Violation};
+use super::plan::{Catalog, ROLES, Task, TaskKind, Violation};
 
 /// A goal or an expectation is a sentence or two; more would crowd out the rest of every later prompt.
 pub(super) const MAX_SENTENCE: usize = 2_000;
 
 /// A detail may carry a whole instruction or a script.
 const MAX_DETAIL: usize = 16_000;
-
-/// Whose model a task may ask for.
-const ROLES: [&str; 3] = ["planner", "reviewer", "worker"];
 
 const TASK_FIELDS: [&str; 8] = ["type", "detail", "expect", "model", "skill", "args", "notify", "review"];
 
@@ -188,6 +185,9 @@ impl<'a> Fields<'a> {
             self.wrong("expect", "missing; an act task says what it is to lead to");
         }
         let model = self.text("model", 200);
+        if model.is_some() && matches!(kind, TaskKind::Exec | TaskKind::Skill) {
+            self.wrong("model", format!("only msg and act tasks ask a model, and this is of type {}", kind.name()));
+        }
         if let Some(name) = model.as_deref().filter(|name| !ROLES.contains(name)) {
             self.wrong("model", format!("there is no role {name:?}; the roles are {}", ROLES.join(", ")));
         }

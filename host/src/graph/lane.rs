@@ -114,6 +114,12 @@ impl GraphLane {
         &self.entries
     }
 
+    /// What stands before the message of the present cycle.
+    pub fn earlier_cycles(&self) -> impl Iterator<Item = &Entry> {
+        let present = self.entries.iter().rposition(|entry| matches!(entry, Entry::User(_))).unwrap_or(0);
+        self.entries[..present].iter()
+    }
+
     /// The shared context of this kind.
     pub fn shared(&self, kind: SharedKind) -> Option<&str> {
         self.entries.iter().find(|entry| entry.shared_kind() == Some(kind)).map(Entry::text)
@@ -278,15 +284,6 @@ impl ActionLane {
     /// Adds a turn. Results follow the turn that called for them; texts have passed the output guard.
     pub fn push(&mut self, turn: ActionTurn) {
         self.turns.push(turn);
-    }
-
-    /// The calls of the last answer.
-    pub fn calls(&self) -> &[ToolCall] {
-        let last = self.turns.iter().rev().find_map(|turn| match turn {
-            ActionTurn::Assistant { calls, .. } => Some(calls.as_slice()),
-            _ => None,
-        });
-        last.unwrap_or_default()
     }
 
     /// The whole lane, one text a turn, for the critic ("Action Conversation Transcript").

@@ -111,6 +111,9 @@ impl Caller {
     }
 }
 
+/// Whose model a task may ask for: every role there is.
+pub const ROLES: [&str; 8] = ["planner", "reviewer", "worker", "summarizer", "router", "reasoner", "actor", "titler"];
+
 /// One thing that is wrong with a plan or a verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
@@ -160,6 +163,8 @@ pub struct Unusable {
     pub broken: String,
     /// Everything that is wrong with it; never empty.
     pub violations: Vec<Violation>,
+    /// Credentials that it names all the same: the next answer may not name them again.
+    pub secrets: Secrets,
 }
 
 /// What is sent back of a broken answer: enough to mend it, not enough to fill the next prompt.
@@ -183,7 +188,7 @@ impl Unusable {
         let strike = |text: &str| secrets.strike(&redact::strike_fields(text));
         let mut broken = strike(&text[..text.floor_char_boundary(MAX_ANSWER)]);
         broken.truncate(broken.floor_char_boundary(MAX_BROKEN));
-        Self { chatter: secrets.strike(&chatter), broken, violations }
+        Self { chatter: secrets.strike(&chatter), broken, violations, secrets: secrets.clone() }
     }
 }
 
@@ -361,7 +366,8 @@ pub(crate) mod tests {
             {"detail": "x"},
             {"type": "msg", "detail": 3, "notify": "yes", "colour": "red", "model": "oracle", "skill": "chart"},
             "msg",
-            {"type": "msg", "detail": "x", "expect": 1, "review": true},
+            {"type": "msg", "detail": "x", "expect": 1, "review": true, "model": "titler"},
+            {"type": "exec", "detail": "ls", "model": "worker"},
         ]});
         let complaints = complaints(&plan);
         for expected in [
@@ -373,7 +379,7 @@ pub(crate) mod tests {
             "tasks[1].skill: there is no skill \"chrt\"; near: chart",
             "tasks[2].skill: a skill task names its skill",
             "tasks[3].detail: missing",
-            "tasks[4].type: act tasks are not available yet",
+            "tasks[4].expect: missing; an act task says what it is to lead to",
             "tasks[5].type: there is no type \"dance\"",
             "tasks[6].type: missing",
             "tasks[7].colour: unknown field",
@@ -383,11 +389,12 @@ pub(crate) mod tests {
             "tasks[7].skill: only skill tasks have this",
             "tasks[8]: must be an object",
             "tasks[9].expect: must be a string",
-            "tasks[9]: the last task must be a msg with notify: true",
+            "tasks[10].model: only msg and act tasks ask a model, and this is of type exec",
+            "tasks[10]: the last task must be a msg with notify: true",
         ] {
             assert!(complaints.iter().any(|c| c.starts_with(expected)), "{expected} is not in {complaints:#?}");
         }
-        assert_eq!(complaints.len(), 19, "{complaints:#?}");
+        assert_eq!(complaints.len(), 20, "{complaints:#?}");
     }
 
     #[test]

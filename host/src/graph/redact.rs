@@ -81,9 +81,8 @@ impl Secrets {
                 Value::String(value) if value.contains("[removed") => {
                     violations.push(Violation::new(path, "write the value as it stands in the message"))
                 }
-                Value::String(value) if value.contains(PLACE) && alias_of(value).is_none() => violations.push(
-                    Violation::new(path, format!("write {PLACE}NAME] alone, as it stands in the message")),
-                ),
+                Value::String(value) if value.contains(PLACE) && alias_of(value).is_none() => violations
+                    .push(Violation::new(path, format!("write {PLACE}NAME] alone, as it stands in the message"))),
                 Value::String(value) if !value.is_empty() && value.len() <= 16 * 1024 => {
                     secrets.0.insert(name.clone(), value.clone());
                 }

@@ -59,7 +59,7 @@ pub struct Routing {
     pub categories: Vec<String>,
     /// How likely tools are needed, in percent, at most 100.
     pub tool_need: u8,
-    /// What the user wants, in one or two sentences: the directive of the planner, who does not see the message itself.
+    /// What the user wants, in one or two sentences: the directive of the planner, which stands after the message itself.
     pub goal: String,
     /// Whether the message says something that is worth remembering after the conversation.
     pub durable: bool,

@@ -63,12 +63,8 @@ impl Default for Policy {
     }
 }
 
-/// Calls of one answer that are made. A model that wants more than this at once has lost its way; the calls behind it are
-/// answered with an error.
+/// Calls of one answer that are made. A model that wants more than this at once has lost its way; it is told.
 pub const MAX_BATCH: usize = 16;
-
-/// Calls of one answer that are kept and answered. It bounds what such a model adds to the lane.
-pub const MAX_WANTED: usize = 64;
 
 /// The machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -77,13 +73,19 @@ pub struct Run {
     state: State,
     /// The message of this cycle, as it was admitted.
     message: String,
+    /// Names of the secrets that the session has.
+    credentials: Vec<String>,
     pill: Option<PillUse>,
     /// Categories that tags add to those of the router.
     tagged: Vec<String>,
     routing: Option<Routing>,
+    /// Whether an earlier message of the turn was worth remembering.
+    durable: bool,
     current: Current,
     /// Every task that ended, over all plans. A task's index is its place here.
     records: Vec<Record>,
+    /// How many of them ended before this cycle began.
+    earlier: usize,
     /// Tasks that were planned and never ran.
     dropped: Vec<(u32, Task)>,
     /// Plans that were given up in this cycle.
@@ -105,6 +107,7 @@ pub struct Run {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "at", rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "a run has one state, and never a list of them")]
 enum State {
     Admitting {
         texts: Vec<String>,
@@ -160,10 +163,15 @@ enum Stage {
     /// The calls are to be started.
     Ready {
         calls: Vec<ToolCall>,
+        /// How many the answer had beyond [`MAX_BATCH`].
+        #[serde(default)]
+        left_out: usize,
     },
     /// The calls have started.
     Calling {
         calls: Vec<ToolCall>,
+        #[serde(default)]
+        left_out: usize,
     },
 }
 
@@ -233,12 +241,15 @@ impl Run {
         Self {
             state: State::Admitting { texts: vec![spec.message.clone()] },
             message: spec.message.clone(),
+            credentials: Vec::new(),
             spec,
             pill: None,
             tagged: Vec::new(),
             routing: None,
+            durable: false,
             current: Current::default(),
             records: Vec::new(),
+            earlier: 0,
             dropped: Vec::new(),
             history: Vec::new(),
             notices: VecDeque::new(),
@@ -277,6 +288,11 @@ impl Run {
     /// The message of this cycle, as it was admitted.
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// Whether something was said in this turn that is worth remembering.
+    pub fn durable(&self) -> bool {
+        self.durable || self.routing.as_ref().is_some_and(|routing| routing.durable)
     }
 
     /// What retrieval decided about the message; `None` before that.
@@ -331,7 +347,9 @@ impl Run {
         }
         let mut event = Event { result, lost, moves: Vec::new(), limits: Vec::new(), say: None, continues: false };
         self.apply(&mut event)?;
-        let goes_on = !matches!(self.node(), Node::Input | Node::Output | Node::End);
+        // Conversation is a call of the output node's.
+        let conversing = matches!(self.state, State::Conversing);
+        let goes_on = conversing || !matches!(self.node(), Node::Input | Node::Output | Node::End);
         // What has started is seen to its end; it costs no tokens.
         let started = matches!(self.state, State::Acting { .. } | State::Looping { stage: Stage::Calling { .. }, .. });
         if goes_on
@@ -351,7 +369,7 @@ impl Run {
                 let report = Box::new(TaskReport::new(task.clone(), TaskStatus::Interrupted, INTERRUPTED));
                 StepResult::Executed { task: self.records.len(), report, call: None }
             }
-            State::Looping { stage: Stage::Calling { calls }, .. } => {
+            State::Looping { stage: Stage::Calling { calls, .. }, .. } => {
                 StepResult::Called { results: calls.iter().map(interrupted).collect() }
             }
             _ => return Ok(None),
@@ -366,13 +384,15 @@ impl Run {
                 Ok(())
             }
             StepResult::Admitted { message, pill, categories, .. } => self.admit(event, message, pill, categories),
-            StepResult::Retrieved { files, memory } => self.take_retrieval(event, &files, &memory),
-            StepResult::Routed { routing, .. } => self.take_routing(event, routing),
-            StepResult::Planned { plan, chatter, skill_environment, .. } => {
-                self.take_plan(event, plan, &chatter, skill_environment)
+            StepResult::Retrieved { files, memory, credentials } => {
+                self.take_retrieval(event, &files, &memory, credentials)
+            }
+            StepResult::Routed { routing, secrets, .. } => self.take_routing(event, routing, secrets),
+            StepResult::Planned { plan, chatter, skill_environment, secrets, .. } => {
+                self.take_plan(event, plan, &chatter, skill_environment, secrets)
             }
             StepResult::Unplanned { correction, .. } => self.retry_plan(event, correction),
-            StepResult::Briefed { brief, .. } => self.take_brief(event, brief),
+            StepResult::Briefed { brief, .. } => self.take_brief(brief),
             StepResult::Unbriefed { correction, .. } => self.retry_brief(event, correction),
             StepResult::Started { .. } => self.start_task(event),
             StepResult::Executed { report, .. } => self.take_report(event, *report),

@@ -33,7 +33,8 @@ pub enum Step {
     Execute { task: usize, brief: Box<Brief> },
     /// Call the actor. Result: `Acted` or `ModelFailed`.
     Act(Box<ActAsk>),
-    /// Archive and summarise the beginning of the action lane. Result: `Compressed`, whatever happens.
+    /// Archive and summarise the beginning of the action lane. Result: `Compressed`, also when no summary could be
+    /// made: head and tail of the source take its place then.
     Compress(Box<CompressAsk>),
     /// Commit that these calls start, and do nothing else. Result: `CallsStarted`.
     StartCalls { calls: Vec<ToolCall> },
@@ -125,6 +126,8 @@ pub struct ActAsk {
     pub lane: ActionLane,
     /// Which tools it may call; empty for all.
     pub categories: Vec<String>,
+    /// The role whose model is called instead of the actor's own.
+    pub model: Option<String>,
     /// Whether what it says without calling tools is the reply to the user.
     pub direct: bool,
 }
@@ -244,6 +247,9 @@ pub enum StepResult {
         /// What memory holds that matters for the message.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         memory: Vec<String>,
+        /// Names of the secrets that the session has; the values are in the secret store.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        credentials: Vec<String>,
     },
     Routed {
         routing: Routing,

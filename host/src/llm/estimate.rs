@@ -61,19 +61,24 @@ pub fn answer_tokens(answer: &Answer) -> usize {
 
 /// The plain estimate of everything that a request sends.
 pub fn request_tokens(request: &Request) -> usize {
-    let turns = request.turns.iter().map(|turn| match turn {
-        Turn::Assistant { text, calls } => {
-            tokens(text) + calls.iter().map(|call| tokens(&call.name) + tokens(&call.args)).sum::<usize>()
-        }
-        Turn::Tool { name, text, .. } => tokens(name) + tokens(text),
-        Turn::Note(text) => tokens(text),
-    });
+    let turns = request.turns.iter().map(turn_tokens);
     let tools = request
         .tools
         .iter()
         .map(|tool| tokens(&tool.name) + tokens(&tool.description) + tokens(&tool.parameters.to_string()));
     let words = tokens(&request.system) + tokens(&request.user);
     words + turns.sum::<usize>() + tools.sum::<usize>() + answer_tokens(&request.answer)
+}
+
+/// The plain estimate of a turn, its calls included.
+pub fn turn_tokens(turn: &Turn) -> usize {
+    match turn {
+        Turn::Assistant { text, calls } => {
+            tokens(text) + calls.iter().map(|call| tokens(&call.name) + tokens(&call.args)).sum::<usize>()
+        }
+        Turn::Tool { name, text, .. } => tokens(name) + tokens(text),
+        Turn::Note(text) => tokens(text),
+    }
 }
 
 #[cfg(test)]

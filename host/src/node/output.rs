@@ -3,13 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::graph::outcome::Outcome;
-use crate::graph::report::FileNote;
-use crate::graph::step::StepResult;
-
-/// The last step of a run, with the reply that goes to the user.
-pub fn finish(outcome: &Outcome) -> StepResult {
-    StepResult::Finished { reply: reply(outcome), arrived: Vec::new() }
-}
+use crate::graph::report::{FileNote, size};
 
 /// The reply, with a list of the files that it does not mention.
 pub fn reply(outcome: &Outcome) -> String {
@@ -44,12 +38,4 @@ fn mentions(reply: &str, file: &FileNote) -> bool {
         })
     };
     stands(&file.path) || file.link.as_deref().is_some_and(stands)
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} bytes"),
-        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
-        _ => format!("{:.1} MB", bytes as f64 / 1e6),
-    }
 }

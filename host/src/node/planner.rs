@@ -89,10 +89,10 @@ pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits) -> 
             let result = StepResult::Planned { plan, chatter, secrets: secret_names, skill_environment, call };
             Planning { result, secrets }
         }
-        Err(Unusable { chatter, broken, violations }) => {
+        Err(Unusable { chatter, broken, violations, secrets }) => {
             let violations = super::violations(completion, &violations);
             let result = StepResult::Unplanned { chatter, correction: Correction { broken, violations }, call };
-            Planning { result, secrets: Secrets::default() }
+            Planning { result, secrets }
         }
     }
 }

@@ -18,11 +18,11 @@ pub struct Retrieval {
 }
 
 /// Builds the environment from the files of the workspace, in any order.
-/// `memory` is what is remembered that matters for the message.
-pub fn retrieve(files: Vec<FileCard>, memory: Vec<String>) -> Retrieval {
+/// `memory` is what is remembered that matters for the message, `credentials` the names of the session's secrets.
+pub fn retrieve(files: Vec<FileCard>, memory: Vec<String>, credentials: Vec<String>) -> Retrieval {
     let environment = environment(files);
     let files = environment.iter().map(|file| file.path.clone()).collect();
-    Retrieval { result: StepResult::Retrieved { files, memory }, environment }
+    Retrieval { result: StepResult::Retrieved { files, memory, credentials }, environment }
 }
 
 /// The files that a planner is shown: those near the top of the workspace first, hidden ones not at all.

@@ -9,7 +9,7 @@ use crate::graph::run::Run;
 use crate::graph::step::{ReviewAsk, StepResult};
 use crate::graph::verdict;
 use crate::llm::prompt::Pieces;
-use crate::llm::{Answer, Completion, Model, Request, Role};
+use crate::llm::{Answer, Completion, Request, Role};
 
 /// The reviewer's prompt; `boundary` is drawn for this call.
 pub fn request(system: &str, run: &Run, ask: &ReviewAsk, boundary: &str) -> Request {
@@ -51,14 +51,6 @@ pub fn request(system: &str, run: &Run, ask: &ReviewAsk, boundary: &str) -> Requ
         "required": ["status"],
     });
     Request { answer: Answer::Json(schema), ..super::request(Role::Reviewer, system, &all, boundary) }
-}
-
-/// Calls the model. A verdict is not shown while it is written.
-pub async fn call(model: &dyn Model, request: &Request, catalog: &(dyn Catalog + Sync), limits: &Limits) -> StepResult {
-    match model.complete(request, &mut |_: &str| {}).await {
-        Ok(completion) => read(&completion, catalog, limits),
-        Err(error) => super::no_answer(&error),
-    }
 }
 
 /// Reads the answer.

@@ -62,7 +62,7 @@ fn read(completion: &Completion, message: &str, categories: &[String]) -> Found 
         }
         Err(unusable) => {
             let wrong = super::violations(completion, &unusable.violations);
-            Found { result: unknown(message, wrong.join("; "), call), secrets: Secrets::default() }
+            Found { result: unknown(message, wrong.join("; "), call), secrets: unusable.secrets }
         }
     }
 }

@@ -1,14 +1,17 @@
 use super::*;
+use crate::graph::lane::ToolCall;
 use crate::graph::limits::Limits;
 use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::plan::tests::OneSkill;
 use crate::graph::plan::{Caller, Task, TaskKind};
+use crate::graph::reflection::Status;
 use crate::graph::report::{FileNote, TaskReport, TaskStatus};
-use crate::graph::run::{Run, RunSpec};
-use crate::graph::step::Step;
+use crate::graph::run::{Policy, Run, RunSpec};
+use crate::graph::step::{Step, ToolResult};
 use crate::graph::{Chatter, plan, verdict};
 use crate::llm::prompt::{ChatMessage, Column, ColumnKind, FileCard};
 use crate::llm::scripted::Scripted;
+use crate::llm::{Model, Usage};
 
 fn run(message: &str) -> Run {
     Run::new(RunSpec {
@@ -17,6 +20,7 @@ fn run(message: &str) -> Run {
         message: message.to_owned(),
         caller: Caller::User,
         limits: Limits::default(),
+        policy: Policy::default(),
     })
 }
 
@@ -24,19 +28,27 @@ fn completion(text: &str) -> Completion {
     Completion { text: text.to_owned(), model: "test:m".to_owned(), ..Completion::default() }
 }
 
-/// The whole way with real prompts and a scripted model: a slip of the planner, a fix by the reviewer, a reply.
+/// The whole way with real prompts and a scripted model: a slip of the planner, a fix by the reviewer, a step that has
+/// to find its own calls, a reply.
 #[tokio::test(flavor = "current_thread")]
 async fn a_message_becomes_a_reply() {
     let script = r#"
         [[call]]
+        role = "router"
+        expect_contains = "plot sea.csv"
+        reply = '''{"effort": "high", "categories": ["data", "magic"], "tool_need": 0.9, "goal": "a chart of the sea",
+            "durable": false}'''
+        usage = { input_tokens = 1, output_tokens = 1 }
+        [[call]]
         role = "planner"
-        expect_contains = "sea.csv"
+        expect_contains = "a chart of the sea"
         reply = '''Let me see. <FINAL_PRD>{"goal": "a chart", "tasks": [{"type": "msg", "detail": "done"}]}'''
         [[call]]
         role = "planner"
         expect_contains = "tasks[0]: the last task must be a msg with notify: true"
         reply = '''<FINAL_PRD>{"goal": "a chart", "tasks": [
             {"type": "skill", "skill": "chart", "args": {"file": "sea.csv"}, "expect": "two lines", "review": true},
+            {"type": "act", "detail": "find the deepest place", "expect": "a number"},
             {"type": "msg", "detail": "tell where it is", "notify": true}]}</FINAL_PRD>'''
         [[call]]
         role = "reviewer"
@@ -44,8 +56,21 @@ async fn a_message_becomes_a_reply() {
         reply = '''{"status": "needs_fix", "reason": "one line only",
             "inject": [{"type": "skill", "skill": "chart", "args": {"file": "sea.csv", "width": 400}}]}'''
         [[call]]
+        role = "reasoner"
+        expect_contains = "find the deepest place"
+        reply = '''{"goal": "a chart", "required": [], "delta": "the depth", "success": ["a number"],
+            "context": {"artifacts": ["sea.csv"]}, "action": "look for the smallest depth in sea.csv"}'''
+        [[call]]
+        role = "actor"
+        expect_contains = "look for the smallest depth in sea.csv"
+        calls = [{ name = "table", args = { file = "sea.csv" } }]
+        usage = { input_tokens = 20, output_tokens = 2 }
+        [[call]]
+        role = "actor"
+        reply = "10935 m"
+        [[call]]
         role = "worker"
-        expect_contains = "tell where it is"
+        expect_contains = "10935 m"
         reply = "The chart is drawn."
         usage = { input_tokens = 10, output_tokens = 5 }
     "#;
@@ -54,23 +79,37 @@ async fn a_message_becomes_a_reply() {
     let limits = Limits::default();
     let mut given = Pieces::default();
     let mut talk = String::new();
+    let nobody = &mut |_: &str| {};
     loop {
         let result = match run.next_step() {
-            Step::Retrieve => {
+            Step::Admit { texts } => admitted(&texts.join("\n")),
+            Step::Retrieve { .. } => {
                 let card = FileCard { path: "sea.csv".to_owned(), bytes: 9, columns: None };
-                let found = retrieval::retrieve(vec![card]);
+                let found = retrieval::retrieve(vec![card], Vec::new(), Vec::new());
                 given.environment = Some(found.environment);
                 found.result
             }
+            Step::Route { message } => {
+                let known = ["data".to_owned(), "web".to_owned()];
+                let lines = vec!["data: tables".to_owned(), "web: pages".to_owned()];
+                let request = router::request(built_in_prompt(Role::Router), &message, &[], lines, "b0");
+                router::call(&model, &request, &message, &known).await.result
+            }
             Step::Plan(ask) => {
+                assert_eq!(ask.categories, ["data"], "only what there is");
                 let request = planner::request(built_in_prompt(Role::Planner), &given, &run, &ask, "b1");
                 let mut hear = |piece: &str| talk.push_str(piece);
                 planner::call(&model, &request, &OneSkill, &limits, &mut hear).await.result
             }
+            Step::Reason(ask) => {
+                let readiness = vec!["file sea.csv".to_owned()];
+                let request = reasoner::request(built_in_prompt(Role::Reasoner), &ask, readiness, "b2");
+                reasoner::read(&model.complete(&request, nobody).await.unwrap())
+            }
             Step::Start { task, .. } => StepResult::Started { task },
             Step::Execute { task, brief } if brief.task.kind == TaskKind::Msg => {
-                let request = worker::request(built_in_prompt(Role::Worker), &given, &brief, "b2");
-                let (report, call) = worker::call(&model, &request, &brief.task, &mut |_: &str| {}).await;
+                let request = worker::request(built_in_prompt(Role::Worker), &given, &brief, "b3");
+                let (report, call) = worker::call(&model, &request, &brief.task, nobody).await;
                 StepResult::Executed { task, report: Box::new(report), call }
             }
             Step::Execute { task, brief } => {
@@ -78,27 +117,66 @@ async fn a_message_becomes_a_reply() {
                 report.files.push(file("pub/sea.svg"));
                 StepResult::Executed { task, report: Box::new(report), call: None }
             }
+            Step::Act(ask) => {
+                let request = actor::request(built_in_prompt(Role::Actor), &Pieces::default(), &ask, Vec::new(), "b4");
+                actor::read(model.complete(&request, nobody).await.unwrap())
+            }
+            Step::StartCalls { .. } => StepResult::CallsStarted,
+            Step::Call { calls } => {
+                StepResult::Called { results: calls.iter().map(|call| found(call, "-10935")).collect() }
+            }
             Step::Review(ask) => {
-                let request = reviewer::request(built_in_prompt(Role::Reviewer), &run, &ask, "b3");
-                reviewer::call(&model, &request, &OneSkill, &limits).await
+                let request = reviewer::request(built_in_prompt(Role::Reviewer), &run, &ask, "b5");
+                reviewer::read(&model.complete(&request, nobody).await.unwrap(), &OneSkill, &limits)
             }
             Step::Tell { text } => StepResult::Told { text },
-            Step::Finish(outcome) => output::finish(&outcome),
+            Step::Finish(outcome) => StepResult::Finished { reply: output::reply(&outcome), arrived: Vec::new() },
             Step::Ended => break,
+            step @ (Step::Assess(_) | Step::Compress(_) | Step::Converse { .. }) => panic!("{step:?}"),
         };
         run.accept(result).unwrap();
     }
     let outcome = run.outcome().unwrap();
     assert_eq!(outcome.ending, Ending::Done);
     assert_eq!(outcome.reply, "The chart is drawn.\n\nFiles:\n- pub/sea.svg (image/svg+xml, 2.5 kB)");
-    assert_eq!((talk.trim(), model.remaining(), run.usage().total()), ("Let me see.", 0, 15));
+    assert_eq!((talk.trim(), model.remaining(), run.usage().total()), ("Let me see.", 0, 39));
+}
+
+fn admitted(message: &str) -> StepResult {
+    let (message, tags, categories) = (message.to_owned(), Vec::new(), Vec::new());
+    StepResult::Admitted { message, tags, pill: None, categories, archived: None }
+}
+
+fn found(call: &ToolCall, text: &str) -> ToolResult {
+    ToolResult {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        status: Status::Ok,
+        text: text.to_owned(),
+        code: None,
+        hint: None,
+        archived: None,
+        files: Vec::new(),
+        millis: 1,
+        used: None,
+        skill_digest: None,
+    }
 }
 
 #[tokio::test(flavor = "current_thread")]
 async fn a_model_that_does_not_answer_is_a_result() {
     let model = Scripted::parse("s.jsonl", "").unwrap();
-    let mut run = run("hello");
-    run.accept(retrieval::retrieve(Vec::new()).result).unwrap();
+    let mut run = run("plot sea.csv");
+    run.accept(admitted("plot sea.csv")).unwrap();
+    run.accept(retrieval::retrieve(Vec::new(), Vec::new(), Vec::new()).result).unwrap();
+    // A router without an answer is nobody's failure: the message gets everything.
+    let Step::Route { message } = run.next_step() else { panic!() };
+    let request = router::request("", &message, &[], Vec::new(), "b");
+    let found = router::call(&model, &request, &message, &[]).await;
+    assert!(
+        matches!(&found.result, StepResult::Routed { trouble: Some(why), call: None, .. } if why.contains("exhausted"))
+    );
+    run.accept(found.result).unwrap();
     let Step::Plan(ask) = run.next_step() else { panic!() };
     let request = planner::request("", &Pieces::default(), &run, &ask, "b");
     let planning = planner::call(&model, &request, &OneSkill, &Limits::default(), &mut |_: &str| {}).await;
@@ -127,6 +205,10 @@ fn secrets_go_beside_the_result() {
     assert!(!serde_json::to_string(&planning.result).unwrap().contains("ghp_abc123"));
     assert!(serde_json::to_string(&planning.result).unwrap().contains(r#""secrets":["token"]"#));
     assert_eq!(planning.secrets.into_iter().next(), Some(("token".to_owned(), "ghp_abc123".to_owned())));
+    // A plan that is refused may have been right about them, and the next one need not name them again.
+    let planning = planner::read(&completion(&text.replace("\"msg\"", "\"mail\"")), &OneSkill, &Limits::default());
+    assert!(matches!(planning.result, StepResult::Unplanned { .. }));
+    assert_eq!(planning.secrets.names(), ["token"]);
 }
 
 /// What follows "Example." in the prompt of `role`: its last paragraph is the answer, except for the planner's.
@@ -285,4 +367,20 @@ fn files_that_the_reply_does_not_mention_are_listed() {
 fn a_task_may_ask_for_the_model_of_another_role() {
     assert_eq!(worker::model_role(&msg()), Role::Worker);
     assert_eq!(worker::model_role(&Task { model: Some("reviewer".to_owned()), ..msg() }), Role::Reviewer);
+}
+
+#[test]
+fn an_answer_that_was_cut_off_is_told_before_what_follows_from_it() {
+    let whole = completion("{");
+    let usage = Usage { output_tokens: 7, ..Usage::default() };
+    let cut = Completion { stop: Stop::Length, usage, ..whole.clone() };
+    let found = [plan::Violation::new("", "this is no JSON")];
+    assert_eq!(violations(&whole, &found).len(), 1);
+    assert_eq!(
+        violations(&cut, &found)[0],
+        "the answer was cut off after 7 tokens; max_output_tokens in [model_settings.\"test:m\"] raises the limit, up \
+         to a quarter of context_budget; answer shorter"
+    );
+    assert_eq!(cut_off(&whole), None);
+    assert!(cut_off(&cut).unwrap().starts_with("\n\n[This text was cut off after 7 tokens; "));
 }

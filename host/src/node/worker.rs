@@ -1,5 +1,6 @@
 //! The worker: writes the text of a `msg` task.
 
+use crate::graph::banner;
 use crate::graph::brief::{Brief, clip};
 use crate::graph::plan::Task;
 use crate::graph::report::{TaskError, TaskReport, TaskStatus};
@@ -12,7 +13,7 @@ const MAX_TEXT: usize = 64_000;
 
 /// The role whose model writes this task: its own, unless the task names another.
 pub fn model_role(task: &Task) -> Role {
-    task.model.as_deref().and_then(Role::named).unwrap_or(Role::Worker)
+    super::model_role(task.model.as_deref(), Role::Worker)
 }
 
 /// The worker's prompt. `given` has what the session knows: summary, messages and facts. The brief is what the worker
@@ -43,7 +44,9 @@ pub async fn call(
         }
     };
     let call = super::call_of(&completion);
-    let text = completion.text.trim();
+    // A banner belongs to a self-assessment at the step limit, and the evidence may hold one.
+    let text = banner::strip(&completion.text);
+    let text = text.trim();
     let report = if text.is_empty() {
         let why = super::why_cut_off(&completion).map(|why| format!(": it was cut off {why}")).unwrap_or_default();
         failed(task, "empty_answer", format!("the model {} answered with nothing{why}", call.model), true)

@@ -8,7 +8,7 @@
 mod format;
 mod label;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::{SecretValue, Secrets};
@@ -22,7 +22,8 @@ pub struct Found {
     pub range: Range<usize>,
 }
 
-/// The credentials in a text, in order. The same value has the same name everywhere.
+/// The credentials in a text, in order, with the name that tells what each is. The same value has the same name
+/// everywhere, and no two values have one.
 pub fn find(text: &str) -> Vec<Found> {
     let mut spans: Vec<(Range<usize>, String)> = format::spans(text);
     spans.extend(label::spans(text));
@@ -55,19 +56,23 @@ pub fn find(text: &str) -> Vec<Found> {
     found
 }
 
-/// The text with `[secret NAME]` in the place of each credential, and the credentials by name.
-pub fn extract(text: &str) -> (String, Vec<(String, SecretValue)>) {
+/// The text with `[secret NAME]` in the place of each credential, and the credentials by name. None gets the name of
+/// another one that is `known` already.
+pub fn extract(text: &str, known: &Secrets) -> (String, Vec<(String, SecretValue)>) {
     let mut values: Vec<(String, SecretValue)> = Vec::new();
-    let mut secrets = Secrets::default();
+    let (mut all, mut new) = (known.clone(), Secrets::default());
+    let mut seen = BTreeSet::new();
     for Found { name, range } in find(text) {
-        if values.iter().all(|(known, _)| *known != name) {
+        if seen.insert(name.clone()) {
             let value = SecretValue::new(text[range].to_owned());
-            secrets.add_session(name.clone(), value.clone());
+            let name = all.name_for(&name, &value);
+            all.add_session(name.clone(), value.clone());
+            new.add_session(name.clone(), value.clone());
             values.push((name, value));
         }
     }
     // Not only where they were found: a value may be repeated where nothing announces it.
-    if values.is_empty() { (text.to_owned(), values) } else { (secrets.redact(text), values) }
+    if values.is_empty() { (text.to_owned(), values) } else { (new.redact(text), values) }
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! Arguments of a call: checked against the tool's schema before anything is instantiated.
 
+use super::Skills;
 use crate::graph::plan::Violation;
-use jsonschema::Validator;
+use crate::scratchpad::parse_ref;
 use jsonschema::error::ValidationErrorKind;
+use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value};
 use std::path::{Component, Path};
 
@@ -37,6 +39,19 @@ impl ArgsSchema {
 
     /// The arguments with defaults filled in, or every violation with its path.
     pub fn check(&self, args: &Value) -> Result<Value, Vec<Violation>> {
+        self.verify(args, |_| false)
+    }
+
+    /// [`ArgsSchema::check`] for arguments of a plan: a `ref:KEY` stands for a text that is not known yet, so that
+    /// all that can be said is whether a text may stand there.
+    pub fn check_planned(&self, args: &Value) -> Result<Value, Vec<Violation>> {
+        self.verify(args, |error| {
+            let is_ref = error.instance().as_str().is_some_and(|text| parse_ref(text).is_some());
+            is_ref && !matches!(error.kind(), ValidationErrorKind::Type { .. })
+        })
+    }
+
+    fn verify(&self, args: &Value, excused: impl Fn(&ValidationError<'_>) -> bool) -> Result<Value, Vec<Violation>> {
         let violation = |path: &str, message: String| Violation { path: path.to_owned(), message };
         let mut args = match args {
             Value::Null => Value::Object(Map::new()),
@@ -48,7 +63,7 @@ impl ArgsSchema {
             return Err(vec![violation("", format!("arguments are larger than {} KiB", MAX_ARGS_BYTES >> 10))]);
         }
         let mut violations = Vec::new();
-        for error in self.validator.iter_errors(&args).take(MAX_VIOLATIONS) {
+        for error in self.validator.iter_errors(&args).filter(|error| !excused(error)).take(MAX_VIOLATIONS) {
             let path = dotted(error.instance_path().as_str());
             match error.kind() {
                 ValidationErrorKind::Required { property } => {
@@ -61,7 +76,7 @@ impl ArgsSchema {
                             .push(violation(&join(&path, name), format!("is not an argument{}", self.near(name))));
                     }
                 }
-                _ => violations.push(violation(&path, shorten(&error.to_string()))),
+                _ => violations.push(violation(&path, told(&error))),
             }
         }
         violations.extend(self.outside_paths(&args));
@@ -118,6 +133,15 @@ impl ArgsSchema {
     }
 }
 
+impl Skills {
+    /// [`Skills::check`] before the refs among the arguments are resolved.
+    pub fn check_planned(&self, tool: &str, args: &Value) -> Result<Value, Vec<Violation>> {
+        let found = self.find_tool(tool);
+        let (skill, index) = found.map_err(|e| vec![Violation { path: "skill".to_owned(), message: e.to_string() }])?;
+        skill.tools[index].args.check_planned(args)
+    }
+}
+
 /// `/items/0/name` as `items[0].name`.
 fn dotted(pointer: &str) -> String {
     let mut path = String::new();
@@ -136,10 +160,15 @@ fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// A message that quotes a value of a megabyte helps nobody.
-fn shorten(message: &str) -> String {
+/// What is wrong. A message that quotes a value of a megabyte helps nobody, and the rule stands behind the value.
+fn told(error: &ValidationError<'_>) -> String {
     const MAX: usize = 300;
-    if message.len() <= MAX { message.to_owned() } else { format!("{}…", super::ctx::cut(message, MAX)) }
+    let message = error.to_string();
+    if message.len() <= MAX {
+        return message;
+    }
+    let message = error.masked_with("this value").to_string();
+    if message.len() <= MAX { message } else { format!("{}…", super::ctx::cut(&message, MAX)) }
 }
 
 /// The names that are one or two slips of the finger away, nearest first.
@@ -208,6 +237,22 @@ mod tests {
     }
 
     #[test]
+    fn a_ref_in_a_plan_may_stand_where_a_text_may() {
+        let schema = schema();
+        let args = json!({ "query": "ref:input-1", "tags": ["ref:tool-2"] });
+        assert_eq!(schema.check(&args).unwrap_err().len(), 1, "resolved, it would be too long");
+        let planned = schema.check_planned(&args).unwrap();
+        assert_eq!(planned, json!({ "query": "ref:input-1", "tags": ["ref:tool-2"], "max_results": 5 }));
+        let violations = schema.check_planned(&json!({ "query": "ref:a b", "max_results": "ref:a" })).unwrap_err();
+        let mut told: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        told.sort();
+        assert_eq!(
+            told,
+            ["max_results: \"ref:a\" is not of type \"integer\"", "query: \"ref:a b\" is longer than 5 characters"]
+        );
+    }
+
+    #[test]
     fn every_violation_is_told_with_its_path() {
         let violations = schema()
             .check(&json!({ "max_results": 0, "tags": ["a", 7], "file": "../../store.db", "querry": 1 }))
@@ -224,6 +269,12 @@ mod tests {
                 "tags[1]: 7 is not of type \"string\"",
             ]
         );
+    }
+
+    #[test]
+    fn a_long_value_does_not_hide_the_rule() {
+        let violations = schema().check(&json!({ "query": "x".repeat(1_000) })).unwrap_err();
+        assert_eq!(violations[0].to_string(), "query: this value is longer than 5 characters");
     }
 
     #[test]

@@ -191,9 +191,7 @@ impl Ended {
             Ok(answer) => {
                 clean(&mut answer.text);
                 if let Some(data) = &mut answer.data {
-                    // A value that does not parse any more is its text.
-                    let text = secrets.redact(&data.to_string());
-                    *data = serde_json::from_str(&text).unwrap_or(Value::String(text));
+                    secrets.redact_value(data);
                 }
                 answer.files.iter_mut().filter_map(|file| file.title.as_mut()).for_each(clean);
             }

@@ -3,7 +3,7 @@
 use rusqlite::Row;
 
 use super::sessions::session_name;
-use super::words::{Words, grams};
+use super::words::{Asked, Words, grams};
 use super::{StoreError, Tx, View};
 use crate::home::SessionName;
 
@@ -55,11 +55,12 @@ impl View<'_> {
     /// The facts that share words with the question, the best first; at most `limit`.
     pub fn find_facts(&self, question: &str, limit: u32) -> Result<Vec<Fact>, StoreError> {
         let Some(words) = Words::of(question) else { return Ok(Vec::new()) };
-        let mut query = self.conn.prepare_cached(&format!(
+        let Asked { query, order } = words.any_in(self.conn, "facts_words")?;
+        let mut statement = self.conn.prepare_cached(&format!(
             "SELECT {COLUMNS} FROM facts_words w JOIN facts f ON f.id = w.rowid LEFT JOIN sessions s ON s.id = f.session
-             WHERE w.facts_words MATCH ?1 ORDER BY w.rank LIMIT ?2"
+             WHERE w.facts_words MATCH ?1 ORDER BY {order} LIMIT ?2"
         ))?;
-        let rows = query.query_map((words.any(), limit), fact)?;
+        let rows = statement.query_map((query, limit), fact)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 

@@ -4,7 +4,7 @@ use ring::digest::{SHA256, digest};
 use rusqlite::Row;
 
 use super::sessions::session_name;
-use super::words::{Words, grams};
+use super::words::{Asked, Words, grams};
 use super::{StoreError, Tx, View};
 use crate::home::SessionName;
 
@@ -26,23 +26,31 @@ pub struct Chunk {
     pub at_ms: i64,
 }
 
+const INDEX: &str = "memory_words";
+
 const COLUMNS: &str = "c.id, c.text, c.source, s.name, c.at_ms
     FROM memory_words w JOIN memory_chunks c ON c.id = w.rowid LEFT JOIN sessions s ON s.id = c.session";
 
 impl View<'_> {
     /// The chunks that fit the question best, at most `limit`: those that have all of its words, or, where there are
-    /// none, those that have some (bm25). A question without words finds nothing.
+    /// none, those that have some (bm25). Words that stand in very many chunks do not rank them. A question without words
+    /// finds nothing.
     pub fn find_chunks(&self, question: &str, limit: u32) -> Result<Vec<Chunk>, StoreError> {
         let Some(words) = Words::of(question) else { return Ok(Vec::new()) };
-        let found = self.chunks_with(&words.all(), limit)?;
-        if found.is_empty() { self.chunks_with(&words.any(), limit) } else { Ok(found) }
+        if let Some(all) = words.all_in(self.conn, INDEX)? {
+            let found = self.chunks_with(&all, limit)?;
+            if !found.is_empty() {
+                return Ok(found);
+            }
+        }
+        self.chunks_with(&words.any_in(self.conn, INDEX)?, limit)
     }
 
-    fn chunks_with(&self, words: &str, limit: u32) -> Result<Vec<Chunk>, StoreError> {
-        let mut query = self
-            .conn
-            .prepare_cached(&format!("SELECT {COLUMNS} WHERE w.memory_words MATCH ?1 ORDER BY w.rank LIMIT ?2"))?;
-        let rows = query.query_map((words, limit), chunk)?;
+    fn chunks_with(&self, asked: &Asked, limit: u32) -> Result<Vec<Chunk>, StoreError> {
+        let Asked { query, order } = asked;
+        let sql = format!("SELECT {COLUMNS} WHERE w.{INDEX} MATCH ?1 ORDER BY {order} LIMIT ?2");
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        let rows = statement.query_map((query, limit), chunk)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 }

@@ -147,13 +147,22 @@ impl Tx<'_> {
         Ok(id)
     }
 
-    /// Replaces the message of a run: when it is known what in it is secret. The old bytes are overwritten (`secure_delete`).
-    pub fn replace_message(&self, id: &RunId, message: &str) -> Result<(), StoreError> {
-        let num = self.num(id)?;
-        let mut update = self
-            .conn
-            .prepare_cached("UPDATE messages SET text = ?2 WHERE id = (SELECT message FROM runs WHERE num = ?1)")?;
-        update.execute((num, message))?;
+    /// The messages of the user that a run has taken and whose text begins with `seal`, with their ids. Reads no more
+    /// than what was said in the session since the run began.
+    pub fn sealed_messages(&self, id: &RunId, seal: &str) -> Result<Vec<(i64, String)>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT m.id, m.text FROM runs r JOIN messages m ON m.session = r.session AND m.id >= r.message
+             WHERE r.id = ?1 AND m.run = ?1 AND m.role = 'user' AND substr(m.text, 1, length(?2)) = ?2",
+        )?;
+        let rows = query.query_map((id, seal), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Replaces the text of a message: when it is known what in it is secret. The old bytes are overwritten
+    /// (`secure_delete`).
+    pub fn replace_message(&self, message: i64, text: &str) -> Result<(), StoreError> {
+        let mut update = self.conn.prepare_cached("UPDATE messages SET text = ?2 WHERE id = ?1")?;
+        update.execute((message, text))?;
         Ok(())
     }
 

@@ -117,6 +117,16 @@ impl Tx<'_> {
         }
         Ok(())
     }
+
+    /// Ends the tasks of a run that will not go on: one that runs is interrupted, those that wait are dropped.
+    pub fn leave_tasks(&self, run: &RunId, at_ms: i64) -> Result<(), StoreError> {
+        let mut update = self.conn.prepare_cached(
+            "UPDATE tasks SET status = CASE status WHEN 'running' THEN 'interrupted' ELSE 'dropped' END, ended_ms = ?2
+             WHERE run = ?1 AND status IN ('planned', 'running')",
+        )?;
+        update.execute((self.num(run)?, at_ms))?;
+        Ok(())
+    }
 }
 
 fn kind(value: ValueRef<'_>) -> Result<TaskKind, FromSqlError> {

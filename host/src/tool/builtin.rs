@@ -12,6 +12,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
+use crate::graph::plan::Violation;
 use crate::home::SessionName;
 use crate::llm::ToolSpec;
 use crate::skill::ArgsSchema;
@@ -112,12 +113,24 @@ impl Builtins {
         name != scratchpad::READ
     }
 
+    /// The arguments with defaults filled in, or every violation of the tool's schema.
+    pub fn check(&self, name: &str, args: &Value) -> Result<Value, Vec<Violation>> {
+        match self.tools.iter().find(|tool| tool.name == name) {
+            Some(tool) => tool.args.check(args),
+            None => Err(vec![Violation::new(
+                "",
+                format!("there is no built-in tool {:?}", &name[..name.floor_char_boundary(64)]),
+            )]),
+        }
+    }
+
     /// Calls a tool. The arguments are checked against its schema first, and defaults filled in.
     pub async fn call(&self, name: &str, args: &Value, at: &At) -> Result<String, ToolFault> {
         let Some(tool) = self.tools.iter().find(|tool| tool.name == name) else {
             let names = self.tools.iter().map(|tool| tool.name);
             let near = crate::skill::near_names(name, names).join(", ");
-            let fault = ToolFault::new(format!("there is no built-in tool {:?}", cut(name, 64)));
+            let fault =
+                ToolFault::new(format!("there is no built-in tool {:?}", &name[..name.floor_char_boundary(64)]));
             return Err(if near.is_empty() { fault } else { fault.hint(format!("near: {near}")) });
         };
         let args = tool.args.check(args).map_err(|violations| {
@@ -136,7 +149,7 @@ impl Builtins {
             _ => status::call(&self.store, at).await,
         }?;
         if answer.len() > MAX_ANSWER {
-            answer.truncate(cut(&answer, MAX_ANSWER).len());
+            answer.truncate(answer.floor_char_boundary(MAX_ANSWER));
             answer.push_str("\n[… the rest is left out; ask for less at once …]");
         }
         Ok(answer)
@@ -182,15 +195,6 @@ fn page(text: &str, offset: usize, limit: usize) -> String {
         (false, false) if shown == 0 => format!("[there are {length} characters, none from {offset} on]"),
         (false, false) => format!("[characters {offset} to {length} of {length}, the end]\n{}", &text[start..end]),
     }
-}
-
-/// The beginning of the text, at most `max` bytes.
-fn cut(text: &str, max: usize) -> &str {
-    let mut end = max.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 #[cfg(test)]

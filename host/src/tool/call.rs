@@ -5,6 +5,7 @@ use super::{Role, Tools, task_error};
 use crate::exec::{Channel, Line};
 use crate::graph::plan::Violation;
 use crate::graph::reflection::Status;
+use crate::graph::report::TaskError;
 use crate::graph::step::ToolResult;
 use crate::llm::{ToolCall, ToolSpec};
 use crate::scratchpad;
@@ -179,19 +180,21 @@ impl Tools {
             }
             return Ok(args);
         }
-        if self.builtins.has(&call.name) {
-            return Ok(args);
-        }
-        let name = self.skill_name(&spec.name);
-        self.skills
-            .check(&name, &args)
+        let checked = match self.builtins.has(&call.name) {
+            true => self.builtins.check(&call.name, &args),
+            false => self.skills.check(&self.skill_name(&spec.name), &args),
+        };
+        checked
             .map_err(|wrong| refuse("bad_arguments", told(&wrong), "call it again with arguments that fit its schema"))
     }
 
     async fn exec_call(&self, args: Value, role: Role, caller: Caller<'_>, blank: ToolResult) -> ToolResult {
         let source = args.get("command").and_then(Value::as_str).unwrap_or_default();
-        let done = match self.exec.scratch(caller.session) {
-            Ok(scratch) => self.exec.run(Line::of_task(source, &caller, role, &scratch)).await,
+        let done = match self.scratch(caller.session, source).await {
+            Ok(scratch) => {
+                let run = self.exec.run(Line::of_task(source, &caller, role, &scratch));
+                run.await.map_err(|error| TaskError::of_host(error.to_string()))
+            }
             Err(error) => Err(error),
         };
         let failed = |code: &str, text: String| ToolResult {
@@ -201,7 +204,7 @@ impl Tools {
             ..blank.clone()
         };
         match done {
-            Err(error) => failed("unavailable", error.to_string()),
+            Err(error) => failed(&error.code, error.message),
             Ok(done) => {
                 let mut text = format!("exit code: {}\n{}", done.code, done.stdout);
                 if !done.stderr.is_empty() {

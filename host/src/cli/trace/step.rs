@@ -1,11 +1,11 @@
 //! One event of a trace, as a person reads it.
 
-use crate::cli::show::{Show, duration, printable, size};
+use crate::cli::show::{Show, duration, printable};
 use crate::graph::Why;
 use crate::graph::limits::Usage;
 use crate::graph::plan::TaskKind;
 use crate::graph::reflection::Reflection;
-use crate::graph::report::{TaskReport, Used};
+use crate::graph::report::{TaskReport, Used, size};
 use crate::graph::step::{Call, Event, StepResult};
 
 /// Prints one event; `head` is its number and time, `took` the milliseconds since the event before.
@@ -29,10 +29,13 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
                 more(&format!("the input was too large and stands in ref:{key}"));
             }
         }
-        StepResult::Retrieved { files, memory } => {
+        StepResult::Retrieved { files, memory, credentials } => {
             outln!("{head}  retrieval: {} in /work", count(files.len(), "file"));
             for line in memory {
                 more(&format!("remembers: {line}"));
+            }
+            if !credentials.is_empty() {
+                more(&format!("has the secrets: {}", credentials.join(", ")));
             }
         }
         StepResult::Routed { routing, by, trouble, call, secrets } => {

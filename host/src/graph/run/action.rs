@@ -7,7 +7,7 @@ use super::super::reflection::{self, Outcome, Reflection};
 use super::super::report::{FileNote, TaskError, TaskReport, TaskStatus};
 use super::super::step::{Event, IllegalResult, ToolResult};
 use super::super::{Why, estimate};
-use super::{MAX_BATCH, MAX_WANTED, Run, Stage, State};
+use super::{MAX_BATCH, Run, Stage, State};
 
 /// Exchanges at the end of the lane that stay as they are.
 const KEPT: usize = 2;
@@ -33,13 +33,13 @@ impl Run {
             return Ok(());
         };
         let text = banner::strip(&text);
-        calls.truncate(MAX_WANTED);
-        self.action_lane.push(ActionTurn::Assistant { text: text.clone(), calls: calls.clone() });
+        let left_out = calls.len().saturating_sub(MAX_BATCH);
         calls.truncate(MAX_BATCH);
+        self.action_lane.push(ActionTurn::Assistant { text: text.clone(), calls: calls.clone() });
         if calls.is_empty() && text.trim().is_empty() {
             *round += 1;
             self.action_lane.push(ActionTurn::Reflection { text: EMPTY.to_owned() });
-            return self.pass(event, Why::RoundsLeft).map(drop);
+            return self.go_on(event);
         }
         if calls.is_empty() {
             return self.end_loop(event, TaskStatus::Done, text.trim().to_owned(), None);
@@ -54,15 +54,15 @@ impl Run {
             let error = TaskError { code: "loop".to_owned(), ..TaskError::of_host(message) };
             return self.end_loop(event, TaskStatus::Failed, text, Some(error));
         }
-        *stage = Stage::Ready { calls };
+        *stage = Stage::Ready { calls, left_out };
         Ok(())
     }
 
     pub(super) fn start_calls(&mut self) -> Result<(), IllegalResult> {
         if let State::Looping { stage, .. } = &mut self.state
-            && let Stage::Ready { calls } = stage
+            && let Stage::Ready { calls, left_out } = stage
         {
-            *stage = Stage::Calling { calls: std::mem::take(calls) };
+            *stage = Stage::Calling { calls: std::mem::take(calls), left_out: *left_out };
         }
         Ok(())
     }
@@ -71,23 +71,33 @@ impl Run {
         let State::Looping { round, results, stage, .. } = &mut self.state else {
             return Ok(());
         };
+        let left_out = if let Stage::Calling { left_out, .. } = stage { *left_out } else { 0 };
         (*round, *stage) = (*round + 1, Stage::Thinking);
         let step = *round;
         let reflections: Vec<_> = given.iter().map(Reflection::of_result).collect();
-        let surplus = self.action_lane.calls().get(given.len()..).unwrap_or_default().to_vec();
         for ToolResult { id, name, text, status, .. } in given.iter().cloned() {
             self.action_lane.push(ActionTurn::Tool { id, name, text, status });
         }
-        // A provider takes no answer in which a call has no result.
-        for ToolCall { id, name, .. } in surplus {
-            let text = format!("not called: at most {MAX_BATCH} calls are made at once; call it again if it still matters");
-            self.action_lane.push(ActionTurn::Tool { id, name, text, status: reflection::Status::Error });
-        }
         // What the loop leaves behind; the texts are in the lane.
         results.extend(given.into_iter().map(|result| ToolResult { text: String::new(), ..result }));
-        self.action_lane.push(ActionTurn::Reflection { text: reflection::note(&reflections) });
+        let mut text = reflection::note(&reflections);
+        if left_out > 0 {
+            text.push_str(&format!(
+                "\nThe last {left_out} calls of that answer were not made: one answer may have {MAX_BATCH}. Call them again if they matter."
+            ));
+        }
+        self.action_lane.push(ActionTurn::Reflection { text });
         self.ledger.record(step, &reflections);
-        self.pass(event, Why::RoundsLeft).map(drop)
+        self.go_on(event)
+    }
+
+    /// Back to the actor after a round: for its next calls, or for its assessment.
+    fn go_on(&self, event: &mut Event) -> Result<(), IllegalResult> {
+        let State::Looping { round, .. } = self.state else {
+            return Ok(());
+        };
+        let left = round < self.spec.limits.max_tool_call_rounds;
+        self.pass(event, if left { Why::RoundsLeft } else { Why::RoundsSpent }).map(drop)
     }
 
     pub(super) fn take_summary(&mut self, reference: String, summary: String) -> Result<(), IllegalResult> {

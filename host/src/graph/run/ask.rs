@@ -47,10 +47,10 @@ impl Run {
                 None => Step::Ended, // `reasoning` is only entered with a task waiting
             },
             State::Acting { task, .. } => Step::Execute { task: index, brief: Box::new(self.brief(task)) },
-            State::Looping { brief, round, stage, .. } => match stage {
-                Stage::Ready { calls } => Step::StartCalls { calls: calls.clone() },
-                Stage::Calling { calls } => Step::Call { calls: calls.clone() },
-                Stage::Thinking => self.think(index, brief, *round),
+            State::Looping { task, brief, round, stage, .. } => match stage {
+                Stage::Ready { calls, .. } => Step::StartCalls { calls: calls.clone() },
+                Stage::Calling { calls, .. } => Step::Call { calls: calls.clone() },
+                Stage::Thinking => self.think(index, task, brief, *round),
             },
             State::Reviewing { attempt, correction } => match self.records.last() {
                 Some(record) => Step::Review(Box::new(ReviewAsk {
@@ -72,7 +72,7 @@ impl Run {
         }
     }
 
-    fn think(&self, index: usize, brief: &Teb, round: u32) -> Step {
+    fn think(&self, index: usize, task: &Task, brief: &Teb, round: u32) -> Step {
         if let Some(range) = self.oversized() {
             let tokens = (self.spec.policy.lane_tokens / SUMMARY_SHARE).max(100);
             return Step::Compress(Box::new(CompressAsk { source: self.action_lane.source(range), tokens }));
@@ -85,6 +85,7 @@ impl Run {
             of,
             lane: self.action_lane.clone(),
             categories: self.categories(),
+            model: task.model.clone(),
             direct: self.current.direct,
         });
         if round < of { Step::Act(ask) } else { Step::Assess(ask) }

@@ -189,9 +189,10 @@ impl Run {
         self.go(event, Why::LimitReached, State::Finishing { ending: Ending::LimitHit(limit) })
     }
 
-    /// Why a plan that came to its end has failed all the same.
+    /// Why a plan that came to its end has failed all the same: it was blocked, or the last work of the cycle failed.
     fn failure(&self) -> Option<String> {
-        let worked = self.records.iter().rev().find(|record| record.report.task.kind != TaskKind::Msg);
+        let of_cycle = &self.records[self.earlier..];
+        let worked = of_cycle.iter().rev().find(|record| record.report.task.kind != TaskKind::Msg);
         self.current.blocked.clone().or_else(|| worked.and_then(|record| record.rejected.clone()))
     }
 

@@ -30,7 +30,9 @@ impl Run {
         event: &mut Event,
         files: &[String],
         memory: &[String],
+        credentials: Vec<String>,
     ) -> Result<(), IllegalResult> {
+        self.credentials = credentials;
         self.lane.refresh(SharedKind::Environment, files.join("\n"));
         self.lane.refresh(SharedKind::ObservationalMemory, memory.join("\n"));
         if let Some(pill) = &self.pill {
@@ -49,12 +51,24 @@ impl Run {
         Ok(())
     }
 
-    pub(super) fn take_routing(&mut self, event: &mut Event, mut routing: Routing) -> Result<(), IllegalResult> {
+    pub(super) fn take_routing(
+        &mut self,
+        event: &mut Event,
+        mut routing: Routing,
+        secrets: Vec<String>,
+    ) -> Result<(), IllegalResult> {
+        self.take_credentials(secrets);
         // A tag is the user's own word that tools are wanted.
         if self.tagged.is_empty() {
             route::calibrate(&mut routing, self.spec.policy.tool_need_threshold);
         }
         self.leave_retrieval(event, routing)
+    }
+
+    /// Names of secrets that a model found in the message, beside those that were known.
+    fn take_credentials(&mut self, names: Vec<String>) {
+        let new: Vec<_> = names.into_iter().filter(|name| !self.credentials.contains(name)).collect();
+        self.credentials.extend(new);
     }
 
     fn leave_retrieval(&mut self, event: &mut Event, mut routing: Routing) -> Result<(), IllegalResult> {
@@ -104,7 +118,9 @@ impl Run {
         plan: Plan,
         chatter: &str,
         skill_environment: Vec<String>,
+        secrets: Vec<String>,
     ) -> Result<(), IllegalResult> {
+        self.take_credentials(secrets);
         let tasks = plan.tasks.iter().map(|task| format!("- {}: {}", task.label(), brief::clip(&task.detail, 200)));
         let tasks = tasks.collect::<Vec<_>>().join("\n");
         let said = format!("{chatter}\nPlan: {}\n{tasks}", plan.goal);
@@ -141,8 +157,7 @@ impl Run {
         self.go(event, Why::PlanningFailed, State::Finishing { ending: Ending::Failed { reason } })
     }
 
-    pub(super) fn take_brief(&mut self, event: &mut Event, brief: Teb) -> Result<(), IllegalResult> {
-        let _ = event;
+    pub(super) fn take_brief(&mut self, brief: Teb) -> Result<(), IllegalResult> {
         self.reasoning_lane.push(Entry::Assistant(brief.text()));
         self.state = State::Reasoning { attempt: 1, correction: None, brief: Some(brief) };
         Ok(())
@@ -213,6 +228,6 @@ impl Run {
     /// A brief without a model call.
     pub(super) fn derived(&self, goal: &str, task: &Task) -> Teb {
         let evidence: Vec<TaskReport> = brief::evidence(self.reports());
-        teb::derive(goal, task, &evidence, &[])
+        teb::derive(goal, task, &evidence, &self.credentials)
     }
 }

@@ -4,12 +4,16 @@ use super::super::Why;
 use super::super::lane::Entry;
 use super::super::limits::LimitReached;
 use super::super::outcome::{Ending, Outcome};
-use super::super::report::{INTERRUPTED, TaskError, TaskReport, TaskStatus};
+use super::super::plan::TaskKind;
+use super::super::report::{TaskError, TaskReport, TaskStatus};
 use super::super::step::{Event, IllegalResult};
 use super::{Current, Record, Run, Stage, State};
 
 /// Replies of a worker that has nothing to say.
 const NO_ANSWER: &str = "the model answered with nothing";
+
+/// Said of a task that was cancelled while it ran.
+const CANCELLED_MIDWAY: &str = "the run was cancelled while the task ran, so it may or may not have taken effect";
 
 impl Run {
     pub(super) fn take_conversation(&mut self, event: &mut Event, text: &str) -> Result<(), IllegalResult> {
@@ -28,15 +32,23 @@ impl Run {
     /// Ends the run at a limit, wherever it is.
     pub(super) fn stop(&mut self, event: &mut Event, limit: LimitReached) -> Result<(), IllegalResult> {
         event.limits.push(limit.clone());
+        if matches!(self.state, State::Reasoning { brief: Some(_), .. }) {
+            // That the plan's own words will be used is not true any more.
+            self.notices.clear();
+        }
         self.close_task(TaskStatus::Failed, &format!("the limit {} was reached", limit.limit));
         self.drop_waiting();
         self.leave(event, Why::LimitReached, Ending::LimitHit(limit))
     }
 
     pub(super) fn cancel(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
-        let started = matches!(self.state, State::Acting { .. } | State::Looping { stage: Stage::Calling { .. }, .. });
+        // A message has no effect until it is accepted.
+        let started = match &self.state {
+            State::Acting { task, .. } => task.kind != TaskKind::Msg,
+            state => matches!(state, State::Looping { stage: Stage::Calling { .. }, .. }),
+        };
         let (status, why) = match started {
-            true => (TaskStatus::Interrupted, INTERRUPTED),
+            true => (TaskStatus::Interrupted, CANCELLED_MIDWAY),
             false => (TaskStatus::Failed, "the run was cancelled"),
         };
         self.close_task(status, why);
@@ -90,6 +102,8 @@ impl Run {
         if goes_on && self.cycles < max {
             self.cycles += 1;
             event.continues = true;
+            self.durable |= self.routing.as_ref().is_some_and(|routing| routing.durable);
+            self.earlier = self.records.len();
             self.current = Current::default();
             (self.said, self.history, self.routing) = (Vec::new(), Vec::new(), None);
             return self.go(event, Why::CycleIncomplete, State::Admitting { texts: arrived });

@@ -6,8 +6,10 @@ mod board;
 mod briefs;
 mod critic;
 mod cycles;
+mod dice;
 mod edges;
 mod ending;
+mod fits;
 mod lanes;
 mod planning;
 mod random;
@@ -15,12 +17,13 @@ mod replay;
 mod routing;
 
 use super::*;
-use crate::graph::plan::Plan;
+use crate::graph::lane::Entry;
 use crate::graph::limits::LimitReached;
+use crate::graph::plan::Plan;
 use crate::graph::reflection::Status as ToolStatus;
 use crate::graph::report::{FileNote, TaskError};
 use crate::graph::route::Effort;
-use crate::graph::step::{Call, RoutedBy};
+use crate::graph::step::{Call, RoutedBy, Step};
 use serde_json::{Value, json};
 
 fn task(value: Value) -> Task {
@@ -56,7 +59,11 @@ fn admitted(message: &str) -> StepResult {
 }
 
 fn retrieved(files: &[&str]) -> StepResult {
-    StepResult::Retrieved { files: files.iter().map(|&file| file.to_owned()).collect(), memory: Vec::new() }
+    StepResult::Retrieved {
+        files: files.iter().map(|&file| file.to_owned()).collect(),
+        memory: Vec::new(),
+        credentials: Vec::new(),
+    }
 }
 
 fn routed(effort: Effort) -> StepResult {
@@ -304,7 +311,7 @@ impl Live {
         assert_eq!(self.run.next_step(), Step::Ended);
         assert_eq!(self.run.outcome(), Some(&*outcome));
         self.replay();
-        audit::audit(self.run.spec(), &self.log);
+        self.audit();
         *outcome
     }
 
@@ -314,6 +321,20 @@ impl Live {
         let Step::Finish(outcome) = self.run.next_step() else { panic!("{:?}", self.run.next_step()) };
         let arrived = arrived.iter().map(|&text| text.to_owned()).collect();
         self.feed(StepResult::Finished { reply: outcome.reply, arrived })
+    }
+
+    /// The log of a run that has ended keeps to every limit, and the run to its log.
+    #[track_caller]
+    fn audit(&self) {
+        let sum = audit::audit(self.run.spec(), &self.log).unwrap_or_else(|wrong| panic!("{wrong}"));
+        let usage = self.run.usage();
+        assert_eq!((usage.total(), usage.cost_micros), (sum.tokens, sum.micros));
+        // Every task that was ever planned stands on the board, once, and none of them is open.
+        let mut ids: Vec<_> = self.run.board().iter().map(|entry| entry.id).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, (1..=sum.tasks).collect::<Vec<_>>());
+        let open = |entry: &BoardTask<'_>| matches!(entry.state, TaskState::Planned | TaskState::Running);
+        assert!(!self.run.board().iter().any(open));
     }
 
     /// The log, written down and read back, leads to the same state; and so does the state itself.

@@ -1,7 +1,7 @@
 //! The worker: what is written to the user from what the tasks left behind.
 
 use crate::graph::plan::TaskKind;
-use crate::graph::report::{FileNote, TaskReport, TaskStatus};
+use crate::graph::report::{FileNote, TaskReport, TaskStatus, size};
 use crate::llm::prompt::Pieces;
 
 use super::honest::VERBATIM;
@@ -73,12 +73,4 @@ fn file_line(file: &FileNote) -> String {
     let title = file.title.as_ref().map(|t| format!(", {t}")).unwrap_or_default();
     let link = file.link.as_ref().map(|l| format!(", {l}")).unwrap_or_default();
     format!("- /work/{} ({}{title}{link})", file.path, size(file.bytes))
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
-        _ => format!("{:.1} MB", bytes as f64 / 1e6),
-    }
 }

@@ -1,5 +1,9 @@
 use super::*;
 
+fn extract(text: &str) -> (String, Vec<(String, SecretValue)>) {
+    super::extract(text, &Secrets::default())
+}
+
 /// What is found, as "name=value".
 fn pairs(text: &str) -> Vec<String> {
     find(text).into_iter().map(|found| format!("{}={}", found.name, &text[found.range])).collect()

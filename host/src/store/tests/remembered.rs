@@ -180,6 +180,28 @@ fn chunks_are_kept_once_and_found_by_words() {
     assert_eq!(find("lunch"), [""; 0]);
 }
 
+/// A word of very many chunks does not hide those with a rare one, and where all words are like that, the newest count.
+#[test]
+fn words_of_many_chunks_do_not_rank() {
+    let house = House::new();
+    let store = house.open();
+    let many = |tx: &Tx<'_>| {
+        tx.add_chunk("the weather in Oslo, with a giraffe", "turn", None, 1)?;
+        (0..1_500).try_for_each(|n| tx.add_chunk(&format!("weather of day {n}"), "turn", None, 2).map(drop))?;
+        tx.add_chunk("the newest weather of a day", "turn", None, 3)
+    };
+    assert!(store.write_blocking(many).unwrap());
+    let find = |question: &str| -> Vec<String> {
+        let found = store.read_blocking(|view| view.find_chunks(question, 2)).unwrap();
+        found.into_iter().map(|chunk| chunk.text).collect()
+    };
+    assert_eq!(find("weather without any giraffe"), ["the weather in Oslo, with a giraffe"]);
+    assert_eq!(find("weather giraffe"), ["the weather in Oslo, with a giraffe"]);
+    assert_eq!(find("weather day"), ["the newest weather of a day", "weather of day 1499"]);
+    assert_eq!(find("day weather unknown")[0], "the newest weather of a day");
+    assert_eq!(find("weather 777 unknown"), ["weather of day 777"]);
+}
+
 #[test]
 fn the_weakest_fact_makes_room_for_a_new_one() {
     let house = House::new();
@@ -506,6 +528,7 @@ fn nothing_is_found_by_reading_whole_tables() {
     tx.put_secret(&s, "n", b"v", 1).unwrap();
     tx.add_work(DueKind::Facts, &s, None, 1).unwrap();
     tx.put_tasks(&run, &[]).unwrap();
+    tx.leave_tasks(&run, 1).unwrap();
     tx.set_summary(&s, "x", 1).unwrap();
     tx.set_title(&s, "x", true).unwrap();
     tx.request_cancel(&run).unwrap();

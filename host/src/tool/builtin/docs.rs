@@ -122,7 +122,7 @@ fn index() -> Result<Connection, rusqlite::Error> {
 }
 
 fn section(title: &str, text: &str) -> String {
-    let shown = super::cut(text, SHOWN);
+    let shown = &text[..text.floor_char_boundary(SHOWN)];
     let more = if shown.len() < text.len() { "\n[…]" } else { "" };
     format!("{title}\n{shown}{more}")
 }

@@ -15,6 +15,7 @@ pub(super) const EDGES: &[(Node, Why, Node)] = &[
     (Node::Reasoning, Why::NoBrief, Node::Reasoning),
     (Node::Reasoning, Why::Ready, Node::Action),
     (Node::Action, Why::RoundsLeft, Node::Action),
+    (Node::Action, Why::RoundsSpent, Node::Action),
     (Node::Action, Why::TaskEnded, Node::Critic),
     (Node::Critic, Why::NoVerdict, Node::Critic),
     (Node::Critic, Why::TasksRemain, Node::Reasoning),
@@ -38,18 +39,10 @@ pub(super) const EDGES: &[(Node, Why, Node)] = &[
     (Node::Output, Why::Cancelled, Node::Output),
 ];
 
-const NODES: [Node; 8] = [
-    Node::Input,
-    Node::Retrieval,
-    Node::Planner,
-    Node::Reasoning,
-    Node::Action,
-    Node::Critic,
-    Node::Output,
-    Node::End,
-];
+const NODES: [Node; 8] =
+    [Node::Input, Node::Retrieval, Node::Planner, Node::Reasoning, Node::Action, Node::Critic, Node::Output, Node::End];
 
-const WHYS: [Why; 21] = [
+const WHYS: [Why; 22] = [
     Why::Admitted,
     Why::Low,
     Why::Medium,
@@ -60,6 +53,7 @@ const WHYS: [Why; 21] = [
     Why::NoBrief,
     Why::Ready,
     Why::RoundsLeft,
+    Why::RoundsSpent,
     Why::TaskEnded,
     Why::NoVerdict,
     Why::TasksRemain,
@@ -99,6 +93,7 @@ fn there_are_these_edges_and_no_others() {
             | Why::NoBrief
             | Why::Ready
             | Why::RoundsLeft
+            | Why::RoundsSpent
             | Why::TaskEnded
             | Why::NoVerdict
             | Why::TasksRemain

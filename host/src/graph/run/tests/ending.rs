@@ -59,8 +59,22 @@ fn everywhere_is_everywhere() {
     assert_eq!(
         names,
         [
-            "admit", "retrieve", "route", "plan", "reason", "start", "execute", "act", "compress", "start_calls",
-            "call", "assess", "review", "converse", "tell", "finish"
+            "admit",
+            "retrieve",
+            "route",
+            "plan",
+            "reason",
+            "start",
+            "execute",
+            "act",
+            "compress",
+            "start_calls",
+            "call",
+            "assess",
+            "review",
+            "converse",
+            "tell",
+            "finish"
         ]
     );
 }
@@ -107,8 +121,7 @@ fn what_was_said_before_the_end_is_in_the_reply() {
 
 #[test]
 fn every_step_that_calls_a_model_can_be_stopped() {
-    const CALLS: [&str; 9] =
-        ["route", "plan", "reason", "act", "compress", "assess", "review", "converse", "execute"];
+    const CALLS: [&str; 9] = ["route", "plan", "reason", "act", "compress", "assess", "review", "converse", "execute"];
     for mut live in everywhere() {
         let (at, node) = (live.next(), live.run.node());
         if !CALLS.contains(&at) {
@@ -204,6 +217,15 @@ fn a_run_without_tokens_ends_at_once_and_does_not_cycle() {
     let event = live.feed(admitted("draw a.csv"));
     assert_eq!(whys(&event), [Why::Admitted, Why::LimitReached]);
     assert!(!live.deliver(&["and?"]).continues);
+}
+
+#[test]
+fn small_talk_costs_nothing_once_nothing_is_left() {
+    let mut live = Live::at_router(Limits { max_tokens_per_run: 100, ..Limits::default() });
+    let StepResult::Routed { routing, by, secrets, trouble, .. } = routed(Effort::Low) else { panic!() };
+    let event = live.feed(StepResult::Routed { routing, by, secrets, trouble, call: Some(paid(100)) });
+    assert_eq!((whys(&event), limit_names(&event)), (vec![Why::Low], vec!["max_tokens_per_run"]));
+    assert!(matches!(live.finish().ending, Ending::LimitHit(_)));
 }
 
 #[test]

@@ -37,7 +37,8 @@ fn interrupted_calls_are_shown_to_the_actor_and_not_made_again() {
     live.run = Run::replay(live.run.spec.clone(), &live.log).unwrap();
     let event = live.run.interrupt().unwrap().unwrap();
     let StepResult::Called { results } = &event.result else { panic!() };
-    let told: Vec<_> = results.iter().map(|result| (result.id.as_str(), result.status, result.code.as_deref())).collect();
+    let told: Vec<_> =
+        results.iter().map(|result| (result.id.as_str(), result.status, result.code.as_deref())).collect();
     assert_eq!(told, [("1", ToolStatus::Error, Some("interrupted")), ("2", ToolStatus::Error, Some("interrupted"))]);
     live.log.push(event);
     let Step::Act(ask) = live.run.next_step() else { panic!() };

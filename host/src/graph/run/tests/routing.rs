@@ -97,7 +97,10 @@ fn a_pill_takes_the_routers_place() {
         let event = live.feed(retrieved(&[]));
         assert_eq!((whys(&event), live.next()), (vec![why], next));
         let routing = live.run.routing().unwrap();
-        assert_eq!((routing.categories.as_slice(), routing.goal.as_str()), (&["web".to_owned()][..], live.run.message()));
+        assert_eq!(
+            (routing.categories.as_slice(), routing.goal.as_str()),
+            (&["web".to_owned()][..], live.run.message())
+        );
     }
 }
 
@@ -172,4 +175,18 @@ fn the_planner_works_from_the_routers_goal() {
     assert_eq!((live.run.message(), live.run.goal()), ("draw a.csv", ""));
     live.feed(plan(vec![msg()]));
     assert_eq!(live.run.goal(), "draw");
+}
+
+#[test]
+fn the_brief_of_the_medium_route_names_the_credentials() {
+    let mut live = Live::new("fetch my invoices", Limits::default(), Policy::default());
+    live.feed(admitted("fetch my invoices"));
+    let (files, memory, credentials) = (Vec::new(), Vec::new(), vec!["api_key".to_owned()]);
+    live.feed(StepResult::Retrieved { files, memory, credentials });
+    let StepResult::Routed { routing, by, trouble, call, .. } = routed(Effort::Medium) else { panic!() };
+    // The router found another one, and one that was known.
+    let secrets = vec!["token".to_owned(), "api_key".to_owned()];
+    live.feed(StepResult::Routed { routing, by, secrets, trouble, call });
+    let Step::Act(ask) = live.run.next_step() else { panic!("{:?}", live.run.next_step()) };
+    assert_eq!(ask.brief.context.credentials, ["api_key", "token"]);
 }

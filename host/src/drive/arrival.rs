@@ -1,0 +1,29 @@
+//! Messages that came while the run was under way.
+
+use super::perform::AtWork;
+use super::{DriveError, SEALED_RUN};
+use crate::graph::route;
+
+/// Messages that wait in a session and are looked at when a turn may go on.
+pub(super) const WAITING: u32 = 20;
+
+impl AtWork<'_> {
+    /// What waits and belongs to this turn. The messages are the run's only when the event that goes on with them is
+    /// committed.
+    pub(super) async fn arrived(&mut self) -> Result<Vec<String>, DriveError> {
+        self.taking.clear();
+        let session = self.session.clone();
+        let waiting = self.drive.store.read(move |view| view.waiting_messages(&session, WAITING)).await?;
+        let mut arrived = Vec::new();
+        for message in waiting {
+            let text = self.drive.vault.open_text(SEALED_RUN, &message.text)?.into_owned();
+            // In their order: one that begins something new ends the turn.
+            if !route::continues(&text) {
+                break;
+            }
+            self.taking.push(message.id);
+            arrived.push(self.secrets.redact(&text));
+        }
+        Ok(arrived)
+    }
+}

@@ -1,0 +1,59 @@
+//! Credentials that a model found in what the user wrote, or gave another name.
+
+use super::DriveError;
+use super::perform::AtWork;
+use crate::clock::now_ms;
+use crate::graph::plan::{self, alias_of};
+use crate::graph::run::Run;
+use crate::secret::{SecretValue, VaultError};
+use crate::store::StoreError;
+
+impl AtWork<'_> {
+    /// Keeps what a model found, before anything that follows can be written down.
+    pub(super) async fn keep(&mut self, run: &Run, found: plan::Secrets) -> Result<(), DriveError> {
+        let value = |value: String| match alias_of(&value) {
+            Some(name) => self.said(run, name).cloned(),
+            None => Some(SecretValue::new(value)),
+        };
+        let mut kept = Vec::new();
+        for (name, given) in found {
+            if let Some(value) = value(given) {
+                kept.extend(self.secrets.displaced(&name, &value));
+                kept.push((name, value));
+            }
+        }
+        for (name, value) in &kept {
+            self.secrets.add_session(name.clone(), value.clone());
+        }
+        let save = async |secrets: &[(String, SecretValue)]| {
+            self.drive.vault.save(&self.drive.store, &self.session, secrets, now_ms()).await
+        };
+        if kept.is_empty() {
+            return Ok(());
+        }
+        match save(&kept).await {
+            // As many as there is room for. The others are known for this run, so that they are written nowhere.
+            Err(VaultError::Store(StoreError::Quota { what, max })) => {
+                tracing::warn!("not every credential of the message is kept: {what} (at most {max})");
+                for one in &kept {
+                    match save(std::slice::from_ref(one)).await {
+                        Ok(()) | Err(VaultError::Store(StoreError::Quota { .. })) => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                Ok(())
+            }
+            saved => Ok(saved?),
+        }
+    }
+
+    /// The secret of that name, if the user speaks of it in the messages that the model sees: what stands in a file or
+    /// comes from a skill does not lead to a secret.
+    fn said(&self, run: &Run, name: &str) -> Option<&SecretValue> {
+        let place = format!("[secret {name}]");
+        let by_user = self.earlier.messages.iter().filter(|message| message.from == "user");
+        let mut texts = by_user.map(|message| message.text.as_str()).chain([run.message()]);
+        // A secret that a model has just found stands in the message as it came.
+        texts.any(|text| self.secrets.redact(text).contains(&place)).then(|| self.secrets.session(name)).flatten()
+    }
+}

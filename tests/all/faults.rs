@@ -1,0 +1,438 @@
+//! Everything that goes wrong with a model, in every role, seen from the outside: a run recovers, or it ends and says why.
+//!
+//! Each fault comes once, when only one answer is spoiled, and always, when the role never gives an answer that can be
+//! used. A run in these tests has few attempts, few rounds and short time-outs; what it must do with them is counted by
+//! the server, not by itself.
+
+use crate::crash::{GUARD, store};
+use crate::harness::{Home, Ran};
+use crate::model_server::{ModelServer, Script};
+use serde_json::{Value, json};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
+
+/// Runs at once: each mostly waits for a time-out.
+const AT_ONCE: usize = 4;
+
+/// What the worker writes at the end of a run that went well.
+const REPLY: &str = "All is done.";
+
+/// Attempts with one model, as configured below.
+const ATTEMPTS: usize = 2;
+
+/// How often an answer that cannot be read is asked for again.
+const RETRIES: usize = 2;
+
+/// Rounds of the action loop.
+const ROUNDS: usize = 3;
+
+/// Plans for one message.
+const PLANS: usize = 2;
+
+/// What a fault does to a call.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    /// No answer; another attempt may get one.
+    Passes,
+    /// No answer, and no further attempt.
+    Final,
+    /// An answer that cannot be used.
+    Useless,
+    /// An answer all the same.
+    Harmless,
+}
+
+struct Fault {
+    /// As the server's script has it.
+    fault: Value,
+    kind: Kind,
+    /// What is said of it, if it is no answer.
+    says: &'static str,
+}
+
+fn faults(role: &str) -> Vec<Fault> {
+    let fault = |name: &str, kind, says| Fault { fault: json!(name), kind, says };
+    let too_many = |retry_after: Option<u32>, kind, says| {
+        let fault = json!({ "status_429": { "retry_after": retry_after } });
+        Fault { fault, kind, says }
+    };
+    let mut all = vec![
+        fault("slow_first_token", Kind::Passes, "no answer within 1s"),
+        fault("stall_mid_stream", Kind::Passes, "no further piece of the answer within 1s"),
+        fault("cut_connection", Kind::Passes, "the connection broke in the middle of the answer"),
+        fault("close_unanswered", Kind::Passes, "the connection broke before the answer"),
+        too_many(None, Kind::Passes, "Too many requests"),
+        too_many(Some(3_600), Kind::Final, "it asks to wait 3600 s"),
+        fault("status_500", Kind::Passes, "Internal error"),
+        fault("malformed_chunk", Kind::Passes, "a piece of its answer is no JSON"),
+        fault("truncated_json", Kind::Passes, "a piece of its answer is no JSON"),
+        fault("error_in_200", Kind::Passes, "Upstream failed"),
+        fault("error_body_in_200", Kind::Passes, "Upstream failed"),
+        fault("endless", Kind::Final, "its answer is longer than 1048576 bytes"),
+        fault("only_comments", Kind::Passes, "no answer within 1s"),
+        fault("empty", Kind::Useless, ""),
+        fault("no_usage", Kind::Harmless, ""),
+        fault("refuse_schema", Kind::Harmless, ""),
+        fault("comment_lines", Kind::Harmless, ""),
+        fault("not_streamed", Kind::Harmless, ""),
+    ];
+    if role == "actor" {
+        all.push(fault("bad_arguments", Kind::Useless, ""));
+        all.push(fault("wrong_tool", Kind::Useless, ""));
+        all.push(fault("missing_ids", Kind::Harmless, ""));
+    }
+    all
+}
+
+fn routing() -> Value {
+    json!({ "effort": "high", "categories": [], "tool_need": 1, "goal": "numbers", "durable": false })
+}
+
+fn brief() -> Value {
+    json!({
+        "goal": "numbers", "required": [], "delta": "all are missing", "success": ["they are there"],
+        "context": { "recheck": "none" }, "action": "count",
+    })
+}
+
+/// What the roles answer, each in its order, as often as a run may ask.
+fn replies(role: &str) -> Vec<(&'static str, Value)> {
+    let act = json!({ "type": "act", "detail": "count to six hundred", "review": true, "expect": "the numbers" });
+    let message = json!({ "type": "msg", "detail": "say that it is done", "notify": true });
+    let plan = json!({ "goal": "numbers", "tasks": [act, message] });
+    let (brief, routing) = (brief(), routing());
+    let text = |value: &Value| json!({ "text": value.to_string() });
+    let mut replies = vec![("titler", json!({ "text": "Numbers" }))];
+    for _ in 0..PLANS {
+        replies.push(("router", text(&routing)));
+        replies.push(("planner", text(&plan)));
+        replies.push(("reasoner", text(&brief)));
+        // What the summarizer has to shorten takes a few rounds.
+        let rounds = if role == "summarizer" { ROUNDS } else { 1 };
+        for round in 0..rounds {
+            let line = if role == "summarizer" { format!("seq {round} 600") } else { "seq 3".to_owned() };
+            replies.push(("actor", json!({ "calls": [{ "name": "exec", "args": { "command": line } }] })));
+        }
+        replies.push(("actor", json!({ "text": "GOAL ACHIEVED\nThe numbers are there." })));
+        replies.push(("reviewer", text(&json!({ "status": "ok" }))));
+        replies.push(("worker", json!({ "text": REPLY })));
+        replies.push(("summarizer", json!({ "text": "Numbers were counted." })));
+        replies.push(("summarizer", json!({ "text": "Numbers were counted again." })));
+    }
+    replies
+}
+
+/// The same, with the first reply of the role spoiled, or all of them.
+fn script(role: &str, fault: &Fault, always: bool) -> Vec<Value> {
+    let mut script = Vec::new();
+    let mut spoil = |mut reply: Value, faulty: bool| {
+        if faulty {
+            reply["fault"] = fault.fault.clone();
+        }
+        script.push(reply);
+    };
+    let mut first = true;
+    for (of, mut reply) in replies(role) {
+        reply["role"] = json!(of);
+        if of != role {
+            spoil(reply, false);
+        } else if always && fault.kind == Kind::Harmless {
+            spoil(reply, true);
+        } else if std::mem::take(&mut first) {
+            // One after the other, if there is never a good one; once it is one more than without.
+            let times = if always { 4 * ATTEMPTS * PLANS * (RETRIES + 1) } else { 1 };
+            (0..times).for_each(|_| spoil(reply.clone(), true));
+            if !always {
+                spoil(reply, false);
+            }
+        } else if !always {
+            spoil(reply, false);
+        }
+    }
+    script
+}
+
+fn config(home: &Home, server: &ModelServer, kind: &str) {
+    home.config(&format!(
+        "model = \"lab:m\"\n[models]\nactor = \"lab:small\"\n\
+         [model_settings.\"lab:small\"]\ncontext_budget = 6_000\n\
+         [providers.lab]\nkind = \"{kind}\"\nbase_url = \"{}\"\nmax_response_mib = 1\n\
+         [llm]\nconnect_timeout_s = 5\nfirst_token_timeout_s = 1\nnext_token_timeout_s = 1\ntotal_timeout_s = 20\n\
+         max_attempts = {ATTEMPTS}\nmax_retry_wait_s = 0\nbreaker_failures = 100\n\
+         [limits]\nmax_parse_retries = {RETRIES}\nmax_tool_call_rounds = {}\nmax_replan_depth = {}\n\
+         [context]\nsummarize_threshold = 2\n[routing]\nfast_path = false\n",
+        server.base_url(),
+        ROUNDS + 1,
+        PLANS - 1
+    ));
+}
+
+/// Runs the binary until its end, which has to come.
+fn run(home: &Home, args: &[&str]) -> Result<Ran, String> {
+    let child = home.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("kiso starts");
+    let pid = rustix::process::Pid::from_child(&child);
+    let (ended, end) = mpsc::channel();
+    let waiting = std::thread::spawn(move || ended.send(child.wait_with_output()));
+    let output = end.recv_timeout(GUARD);
+    if output.is_err() {
+        // So that it is not left behind; the thread reaps it.
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+    let _ = waiting.join();
+    match output {
+        Ok(output) => Ok(Ran::new(args, output.expect("it was started here"))),
+        Err(_) => Err(format!("it did not end within {GUARD:?}")),
+    }
+}
+
+/// How a run with this fault has to end.
+fn fails(role: &str, kind: Kind, always: bool) -> bool {
+    match (role, kind) {
+        (_, Kind::Harmless) => false,
+        ("planner" | "actor", Kind::Final) => true,
+        ("planner" | "actor" | "worker", _) => always,
+        _ => false,
+    }
+}
+
+/// Requests of the role in a run that gets no usable answer from it.
+fn most(role: &str, fault: &Fault) -> usize {
+    let calls = match role {
+        "worker" => PLANS,
+        // One in the run, and one for each of the two in the background.
+        "summarizer" => 3,
+        _ => 1,
+    };
+    let each = match fault.kind {
+        Kind::Final => 1,
+        // A connection that was kept may have been closed by the server, so that the same request is sent anew.
+        Kind::Passes if fault.fault == json!("close_unanswered") => 2 * ATTEMPTS,
+        Kind::Passes => ATTEMPTS,
+        Kind::Useless if role == "actor" => ROUNDS + 2,
+        Kind::Useless => RETRIES + 1,
+        Kind::Harmless => usize::MAX / 8,
+    };
+    calls * each
+}
+
+/// Runs with one fault and returns what went otherwise than it should.
+fn play(role: &str, fault: &Fault, always: bool, kind: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let home = Home::new();
+    let script: Script = serde_json::from_value(json!({ "reply": script(role, fault, always) })).expect("a script");
+    let server = ModelServer::start(script);
+    config(&home, &server, kind);
+    let ran = match run(&home, &["run", "Count to six hundred and show me the numbers in between."]) {
+        Ok(ran) => ran,
+        Err(hangs) => return vec![hangs],
+    };
+    let failed = fails(role, fault.kind, always);
+    let codes: &[i32] = if failed { &[1, 5] } else { &[0] };
+    if !codes.contains(&ran.code) {
+        wrong.push(format!("exit code {}", ran.code));
+    }
+    // What an attempt said before it broke off stands above it.
+    if failed == ran.stdout.trim_end().ends_with(REPLY) || ran.stdout.trim().is_empty() {
+        wrong.push("that is not the reply".to_owned());
+    }
+    let traced = home.kiso(&["--json", "trace", "last"]).stdout;
+    let silent = ["titler", "summarizer"].contains(&role);
+    let met = always || fault.kind == Kind::Final;
+    let told = if failed { &ran.stdout } else { &format!("{}{traced}", ran.stderr) };
+    if met && !silent && !told.contains(fault.says) {
+        wrong.push(format!("it does not say {:?}", fault.says));
+    }
+    // What only the background did not get is left for later, and the session goes on.
+    let mut ran = vec![ran];
+    if role == "summarizer" {
+        match run(&home, &["run", "Count to six hundred again."]) {
+            Ok(next) => ran.push(next),
+            Err(hangs) => wrong.push(hangs),
+        }
+    }
+    for ran in &ran {
+        if ran.stderr.contains("panicked") {
+            wrong.push("it panicked".to_owned());
+        }
+    }
+    let asked = server.requests().iter().filter(|seen| seen.role() == role).count();
+    if asked == 0 || (met && asked > most(role, fault)) {
+        wrong.push(format!("the {role} was asked {asked} times"));
+    }
+    wrong.extend(server.problems().into_iter().filter(|problem| !problem.ends_with("was never asked for")));
+    let unclean = "SELECT (SELECT count(*) FROM runs WHERE status = 'running' OR ended_ms IS NULL OR outcome IS NULL)
+        + (SELECT count(*) FROM tasks WHERE status IN ('planned', 'running'))
+        + (SELECT count(*) FROM runs WHERE id NOT IN (SELECT run FROM messages WHERE role = 'assistant'))";
+    let unclean: u32 = store(&home).query_row(unclean, (), |row| row.get(0)).expect("it can be read");
+    if unclean > 0 {
+        wrong.push("the record is not clean".to_owned());
+    }
+    if !wrong.is_empty() {
+        let end = |text: &str| text.chars().skip(text.chars().count().saturating_sub(2_000)).collect::<String>();
+        wrong.extend(ran.iter().map(|ran| format!("  stdout: {}\n  stderr: {}", end(&ran.stdout), end(&ran.stderr))));
+    }
+    wrong
+}
+
+/// Every fault of one role, once and always. The formats take turns.
+#[track_caller]
+fn table(role: &str) {
+    let faults = faults(role);
+    let cases: Vec<_> = faults.iter().flat_map(|fault| [(fault, false), (fault, true)]).collect();
+    let next = AtomicUsize::new(0);
+    let failed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let nth = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((fault, always)) = cases.get(nth) else { break };
+                    let kind = if (nth + nth / 2).is_multiple_of(2) { "openai" } else { "anthropic" };
+                    let wrong = play(role, fault, *always, kind);
+                    if !wrong.is_empty() {
+                        let often = if *always { "always" } else { "once" };
+                        let text = format!("{} {often}, {kind}:\n{}", fault.fault, wrong.join("\n"));
+                        failed.lock().expect("no thread panics with it").push(text);
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().expect("no thread panicked with it");
+    assert!(failed.is_empty(), "{} faults of the {role} went wrong\n\n{}", failed.len(), failed.join("\n\n"));
+}
+
+#[test]
+fn every_fault_of_the_router() {
+    table("router");
+}
+
+#[test]
+fn every_fault_of_the_planner() {
+    table("planner");
+}
+
+#[test]
+fn every_fault_of_the_reasoner() {
+    table("reasoner");
+}
+
+#[test]
+fn every_fault_of_the_actor() {
+    table("actor");
+}
+
+#[test]
+fn every_fault_of_the_reviewer() {
+    table("reviewer");
+}
+
+#[test]
+fn every_fault_of_the_worker() {
+    table("worker");
+}
+
+#[test]
+fn every_fault_of_the_summarizer() {
+    table("summarizer");
+}
+
+#[test]
+fn every_fault_of_the_titler() {
+    table("titler");
+}
+
+/// A run that would go on and on stops at its cap, and no call was ever made that could have led beyond it.
+#[test]
+fn no_run_exceeds_its_tokens_by_the_servers_own_count() {
+    const CAP: u64 = 30_000;
+    let exec = json!({ "type": "exec", "detail": "seq 3", "review": true, "expect": "four numbers" });
+    let message = json!({ "type": "msg", "detail": "say that it is done", "notify": true });
+    let plan = json!({ "goal": "numbers", "tasks": [exec, message] });
+    let verdict = json!({ "status": "replan", "reason": "there are only three" });
+    let (brief, routing) = (brief(), routing());
+    let again =
+        json!([{ "name": "exec", "args": { "command": "seq 3" } }, { "name": "exec", "args": { "command": "ls" } }]);
+    let act = json!({ "type": "act", "detail": "count for ever", "expect": "all numbers" });
+    let long = json!({ "goal": "numbers", "tasks": [act, message] });
+    let reply = |role: &str, text: &Value, calls: &Value| {
+        let calls = if calls.is_null() { json!([]) } else { calls.clone() };
+        let text = text.as_str().map_or_else(|| text.to_string(), str::to_owned);
+        json!({ "role": role, "text": text, "calls": calls, "usage": { "input": 1_500, "output": 100 } })
+    };
+    let (none, words) = (Value::Null, json!("Let me see."));
+    let many = |reply: Value| vec![reply; 40];
+    let first = vec![reply("router", &routing, &none)];
+    let scripts = [
+        // It plans, fails and plans anew.
+        [first.clone(), many(reply("planner", &plan, &none)), many(reply("reviewer", &verdict, &none))],
+        // It never gets a plan.
+        [first.clone(), many(reply("planner", &words, &none)), Vec::new()],
+        // It calls tools for ever.
+        [
+            first,
+            vec![reply("planner", &long, &none), reply("reasoner", &brief, &none)],
+            many(reply("actor", &words, &again)),
+        ],
+    ];
+    for (script, kind) in scripts.into_iter().zip(["openai", "anthropic", "openai"]) {
+        let home = Home::new();
+        // Not twice the same calls in a row, which would be the end of the loop.
+        let mut script = script.concat();
+        for (nth, reply) in script.iter_mut().enumerate() {
+            if reply["role"] == "actor" {
+                reply["calls"][0]["args"]["command"] = json!(format!("seq {nth}"));
+            }
+        }
+        let server = ModelServer::start(serde_json::from_value(json!({ "reply": script })).expect("a script"));
+        home.config(&format!(
+            "model = \"lab:m\"\n[providers.lab]\nkind = \"{kind}\"\nbase_url = \"{}\"\n[limits]\n\
+             max_tokens_per_run = {CAP}\nmax_parse_retries = 20\nmax_replan_depth = 20\nmax_tool_call_rounds = 100\n\
+             [llm]\nmax_attempts = 1\n[models]\ntitler = \"reflex\"\n[routing]\nfast_path = false\n",
+            server.base_url()
+        ));
+        let ran = run(&home, &["run", "Count and count and never stop counting."]).expect("it ends");
+        ran.exit(5).prints(&["max_tokens_per_run", "30000", "limits.max_tokens_per_run"]);
+        let problems: Vec<_> = server.problems().into_iter().filter(|text| !text.ends_with("asked for")).collect();
+        assert_eq!(problems, Vec::<String>::new(), "{ran:?}");
+        let mut counted = 0;
+        let requests = server.requests();
+        for seen in &requests {
+            let most = ["max_tokens", "max_completion_tokens"].map(|key| seen.body[key].as_u64().unwrap_or(0));
+            // Names of roles and line breaks, which stand in it as well, are a hundredth at most.
+            let asked = seen.prompt().chars().count() as u64 / 4 * 99 / 100;
+            assert!(counted + asked + most[0].max(most[1]) <= CAP, "{counted} + {asked} + {most:?}");
+            counted += 1_600;
+        }
+        assert!(counted <= CAP && requests.len() > 5, "{counted} in {} calls", requests.len());
+        let stored = "SELECT sum(input + output) FROM usage WHERE model = 'lab:m'";
+        let stored: i64 = store(&home).query_row(stored, (), |row| row.get(0)).expect("it can be read");
+        assert_eq!(stored, i64::try_from(counted).unwrap(), "what is on record is what the server counted");
+    }
+}
+
+/// What nobody waits for keeps to the caps as well.
+#[test]
+fn nothing_is_asked_in_the_background_beyond_a_cap() {
+    for limit in ["max_tokens_per_session", "max_tokens_per_day"] {
+        for (cap, asked) in [(30, 0), (31, 1)] {
+            let home = Home::new();
+            let routing =
+                json!({ "effort": "low", "categories": [], "tool_need": 0, "goal": "an answer", "durable": false });
+            let replies =
+                [("router", routing.to_string()), ("worker", REPLY.to_owned()), ("titler", "Numbers".to_owned())];
+            let replies = replies.map(|(role, text)| json!({ "role": role, "text": text }));
+            let server = ModelServer::start(serde_json::from_value(json!({ "reply": replies })).expect("a script"));
+            home.config(&format!(
+                "model = \"lab:m\"\n[providers.lab]\nkind = \"openai\"\nbase_url = \"{}\"\n\
+                 [limits]\n{limit} = {cap}\n[routing]\nfast_path = false\n",
+                server.base_url()
+            ));
+            let ran = run(&home, &["run", "What is a number?"]).expect("it ends");
+            ran.ok().prints(&[REPLY]);
+            let titler = server.requests().iter().filter(|seen| seen.role() == "titler").count();
+            assert_eq!(titler, asked, "{limit} = {cap}");
+        }
+    }
+}

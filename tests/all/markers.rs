@@ -1,0 +1,427 @@
+//! Who is told what, from the first message to the last request: words are planted where a text enters kiso, and every
+//! request that a model got is searched for them.
+//!
+//! The expectation is the table of the context ([`TABLE`]): a request has the sections of its role's column and no
+//! others, each section that the column has is seen at least once, and a planted word stands in exactly those cells that
+//! its pieces have. Secrets stand nowhere: in no request, no event, no prompt on record, no output, no byte of the home.
+
+use crate::harness::{Home, Ran, guest, root};
+use crate::model_server::{ModelServer, Seen};
+use kiso::context::{Cell, Piece, Row, TABLE};
+use kiso::llm::Role;
+use kiso::node::built_in_prompt;
+use rusqlite::types::ValueRef;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+/// What stands behind the prompt in the actor's requests: its calls, their results, the notes of the host.
+const TURNS: &str = "(turns)";
+
+/// A value whose form no pattern knows: a model has to find it.
+const PIN: &str = "4711zebra0815";
+
+/// A value that a label announces.
+const PASSWORD: &str = "Quagga-77-xyzzy";
+
+/// A value that was said before anybody could know that it is a secret.
+const LATE: &str = "gnu-31-plover";
+
+/// A word, and the pieces that may have it. It then stands in each of them, for each role that is told the piece.
+struct Mark {
+    word: &'static str,
+    pieces: &'static [Piece],
+    /// Cells that it does not reach in this story, such as the worker's of a goal that was given up before.
+    not: &'static [(Role, Piece)],
+    turns: bool,
+}
+
+const fn mark(word: &'static str, pieces: &'static [Piece]) -> Mark {
+    Mark { word, pieces, not: &[], turns: false }
+}
+
+const fn some(word: &'static str, pieces: &'static [Piece], not: &'static [(Role, Piece)]) -> Mark {
+    Mark { word, pieces, not, turns: false }
+}
+
+#[rustfmt::skip]
+const MARKS: &[Mark] = {
+    use Piece::*;
+    use Role::{Planner, Reasoner, Reviewer, Worker};
+    &[
+        mark("mkasked", &[NewMessage, OriginalMessage, Messages, Tail, Exchange, Compress, Memory]),
+        mark("mkreplied", &[Messages, Tail, Exchange, Compress, Memory]),
+        mark("mknew", &[NewMessage, OriginalMessage, Compress]),
+        mark("mkfact", &[Facts, Consolidate, Memory]),
+        mark("mkmerged", &[Facts, Memory]),
+        mark("mksummary", &[Summary]),
+        mark("mkaim", &[Directive]),
+        mark("mkcard", &[Skills]),
+        mark("mkcategory", &[Skills, SkillEnvironment, Readiness, Categories]),
+        mark("mkfile", &[Environment, Readiness]),
+        mark("mkchatter", &[PlannerLane]),
+        some("mkgoal", &[Goal, PlannerLane, ReplanHistory], &[(Worker, Goal)]),
+        some("mknext", &[Goal], &[(Reviewer, Goal), (Reasoner, Goal)]),
+        mark("mkremaining", &[Plan, PlannerLane, Remaining]),
+        some("mkdetail", &[Task, Plan, PlannerLane, Evidence, Completed, ReplanHistory], &[(Worker, Task)]),
+        some("mkinjected", &[Task, Plan, Evidence, Failure, ReplanHistory], &[(Worker, Task), (Reasoner, Evidence)]),
+        some("mkwritten", &[Task], &[(Reviewer, Task), (Reasoner, Task)]),
+        some("mkexpected", &[Expect], &[(Worker, Expect)]),
+        some("mkpolite", &[Expect], &[(Reviewer, Expect), (Reasoner, Expect)]),
+        mark("mkechoed", &[Evidence, Completed, ReplanHistory]),
+        mark("mkacted", &[Output, Transcript, Evidence, Completed]),
+        Mark { turns: true, ..mark("mktool", &[Transcript]) },
+        mark("mkbrief", &[Brief, ReasoningLane]),
+        mark("mkaction", &[Brief, ReasoningLane]),
+        mark("mkfix", &[Feedback, ReplanHistory]),
+        some("mkreason", &[Feedback, Failure, ReplanHistory], &[(Reasoner, Feedback)]),
+        some("mkunplanned", &[Correction], &[(Reviewer, Correction), (Reasoner, Correction)]),
+        some("mkunbriefed", &[Correction], &[(Planner, Correction), (Reviewer, Correction)]),
+        some("mkunreviewed", &[Correction], &[(Planner, Correction), (Reasoner, Correction)]),
+    ]
+};
+
+/// A message that is remembered, with a file; what a reviewer learns from it is a fact.
+const FIRST: &str = r#"
+[[reply]]
+role = "router"
+text = '{"effort": "high", "categories": [], "tool_need": 1, "goal": "first aim", "durable": true}'
+
+[[reply]]
+role = "planner"
+text = '''{"goal": "first goal", "tasks": [
+  {"type": "exec", "detail": "echo one", "expect": "a word", "review": true},
+  {"type": "msg", "detail": "Say one", "notify": true}]}'''
+
+[[reply]]
+role = "reviewer"
+text = '{"status": "ok", "learn": "the harbour opens at six in mkfact"}'
+
+[[reply]]
+role = "worker"
+text = "It is mkreplied."
+
+[[reply]]
+role = "titler"
+text = "A harbour"
+"#;
+
+/// A follow-up with a secret that the planner finds, in a plan that is refused. Now there are facts to consolidate and messages to summarize.
+const SECOND: &str = r#"
+[[reply]]
+role = "router"
+text = '{"effort": "high", "categories": [], "tool_need": 1, "goal": "second aim", "durable": false}'
+
+[[reply]]
+role = "planner"
+expect_contains = "4711zebra0815"
+text = '''{"goal": "second goal", "secrets": {"pin": "4711zebra0815"}, "tasks": [
+  {"type": "exec", "detail": "echo two 4711zebra0815", "expect": "a word", "review": true},
+  {"type": "msg", "detail": "Say two", "notify": true}]}'''
+
+[[reply]]
+role = "planner"
+text = '''{"goal": "second goal", "tasks": [
+  {"type": "exec", "detail": "echo two", "expect": "a word", "review": true},
+  {"type": "msg", "detail": "Say two", "notify": true}]}'''
+
+[[reply]]
+role = "reviewer"
+text = '{"status": "ok", "reason": "4711zebra0815 is right", "learn": "the ferry leaves with 4711zebra0815 at nine"}'
+
+[[reply]]
+role = "worker"
+text = "The pin is 4711zebra0815, and gnu-31-plover a word."
+
+[[reply]]
+role = "summarizer"
+expect_contains = "Messages to compress"
+text = "They spoke of mksummary."
+
+[[reply]]
+role = "summarizer"
+expect_contains = "Facts to consolidate"
+text = '["the harbour opens at six and the ferry leaves at nine in mkmerged"]'
+"#;
+
+/// Everything that can go wrong goes wrong once, and a plan is given up.
+const THIRD: &str = r#"
+[[reply]]
+role = "router"
+text = '{"effort": "high", "categories": [], "tool_need": 1, "goal": "mkaim", "durable": false}'
+
+[[reply]]
+role = "planner"
+text = "mkunplanned"
+
+[[reply]]
+role = "planner"
+text = '''I begin with mkchatter.
+<FINAL_PRD>{"goal": "mkgoal", "tasks": [
+  {"type": "skill", "skill": "mkskill", "args": {"text": "mkechoed"}},
+  {"type": "act", "detail": "mkdetail", "expect": "mkexpected", "review": true},
+  {"type": "exec", "detail": "echo mkremaining"},
+  {"type": "msg", "detail": "Say it", "notify": true}]}</FINAL_PRD>'''
+
+[[reply]]
+role = "reasoner"
+text = "mkunbriefed"
+
+[[reply]]
+role = "reasoner"
+text = '''{"goal": "mkbrief", "required": [], "delta": "all", "success": ["seen"], "context": {}, "action": "mkaction"}'''
+
+[[reply]]
+role = "actor"
+calls = [{ name = "scratchpad_save", args = { key = "k", text = "mktool and Quagga-77-xyzzy" } }]
+
+[[reply]]
+role = "actor"
+text = "mkacted with 4711zebra0815"
+
+[[reply]]
+role = "reviewer"
+text = "mkunreviewed Quagga-77-xyzzy"
+
+[[reply]]
+role = "reviewer"
+text = '''{"status": "needs_fix", "reason": "mkfix of 4711zebra0815", "inject": [
+  {"type": "act", "detail": "mkinjected", "expect": "mkagain", "review": true}]}'''
+
+[[reply]]
+role = "reasoner"
+text = '''{"goal": "mkother", "required": [], "delta": "all", "success": ["seen"], "context": {}, "action": "look"}'''
+
+[[reply]]
+role = "actor"
+text = "nothing"
+
+[[reply]]
+role = "reviewer"
+text = '{"status": "replan", "reason": "mkreason"}'
+
+[[reply]]
+role = "planner"
+text = '''{"goal": "mknext", "tasks": [
+  {"type": "exec", "detail": "echo mkstep"},
+  {"type": "msg", "detail": "mkwritten", "expect": "mkpolite", "notify": true}]}'''
+
+[[reply]]
+role = "worker"
+text = "Done with Quagga-77-xyzzy and 4711zebra0815."
+pieces = 12
+fault = "stall_mid_stream"
+
+[[reply]]
+role = "summarizer"
+text = "They spoke of much."
+"#;
+
+/// What was said, done and asked.
+struct Told {
+    home: Home,
+    /// Of each message.
+    ran: Vec<Ran>,
+    requests: Vec<Vec<Seen>>,
+    /// Files of the home that had a secret in them before the last run was over.
+    meanwhile: Vec<PathBuf>,
+}
+
+fn tell() -> Told {
+    let server = ModelServer::toml(&[FIRST, SECOND, THIRD].concat());
+    let home = Home::new();
+    home.config(&format!(
+        "model = \"test:m\"\n[providers.test]\nkind = \"openai\"\nbase_url = \"{}\"\n[routing]\nfast_path = false\n\
+         [context]\nsummarize_threshold = 2\nknowledge_max_facts = 1\n",
+        server.base_url()
+    ));
+    let manifest = std::fs::read_to_string(root().join("tests/guests/echo/kiso.toml")).expect("the guest has one");
+    let manifest = manifest
+        .replace("name = \"echo\"", "name = \"mkskill\"")
+        .replace("summary = \"Answers", "summary = \"Answers in mkcard")
+        .replace("category = \"test\"", "category = \"mkcategory\"");
+    let paths = [guest("echo"), home.file("mkskill.toml", manifest), home.file("mkfile.txt", "a file\n")];
+    let [echo, manifest, file] = paths.each_ref().map(|path| path.to_str().expect("a plain path"));
+    home.kiso(&["skill", "add", echo, "--manifest", manifest, "--grant", "all"]).ok();
+    let messages = [
+        "I want to know of the harbour, and call it mkasked".to_owned(),
+        format!("and the same once more with {PIN}, please"),
+        format!("now the harbour in mknew; my password: {PASSWORD}, my token: {LATE}"),
+    ];
+    let mut told = Told { home, ran: Vec::new(), requests: Vec::new(), meanwhile: Vec::new() };
+    for message in &messages {
+        let before = server.requests().len();
+        let args = ["run", "--session", "main", "--file", file, message.as_str()];
+        // To a file, because a log of everything is more than a pipe holds.
+        let errors = told.home.file("stderr", "");
+        let mut command = told.home.command(&args);
+        command.env("KISO_LOG", "trace").stdout(Stdio::piped()).stderr(File::create(&errors).expect("there is room"));
+        let mut child = command.spawn().expect("kiso starts");
+        let mut stdout = child.stdout.take().expect("it is a pipe");
+        let mut printed = vec![0; 4];
+        // The last answer waits after its first word.
+        let spoke = stdout.read_exact(&mut printed).is_ok();
+        if spoke && std::ptr::eq(message, &messages[2]) {
+            told.meanwhile = holding(&told.home.path(), &[PASSWORD, PIN]);
+            assert!(told.home.path().join("store.db-wal").exists(), "the store is in use");
+            server.release();
+        }
+        stdout.read_to_end(&mut printed).expect("a pipe can be read");
+        let status = child.wait().expect("it ends");
+        let stderr = std::fs::read(&errors).expect("it was written");
+        told.ran.push(Ran::new(&args, Output { status, stdout: printed, stderr }));
+        told.requests.push(server.requests().split_off(before));
+    }
+    assert!(server.problems().is_empty(), "{:#?}\n{:#?}", server.problems(), told.ran);
+    for ran in &told.ran {
+        ran.ok();
+    }
+    told
+}
+
+/// The files under `dir` that have one of the texts in them.
+fn holding(dir: &Path, texts: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).expect("a home can be listed").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(holding(&path, texts));
+        } else if let Ok(bytes) = std::fs::read(&path) {
+            let holds = |text: &&str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+            found.extend(texts.iter().any(holds).then_some(path));
+        }
+    }
+    found
+}
+
+fn role(seen: &Seen) -> Role {
+    Role::named(seen.role()).expect("every request says its role")
+}
+
+fn row(title: &str) -> &'static Row {
+    TABLE.iter().find(|row| row.title == title).unwrap_or_else(|| panic!("there is no piece {title:?}"))
+}
+
+fn of(piece: Piece) -> &'static Row {
+    TABLE.iter().find(|row| row.piece == piece).expect("every piece has its row")
+}
+
+fn tells(row: &Row, role: Role) -> bool {
+    !matches!(row.cell(role), Cell::No | Cell::Writes)
+}
+
+/// The sections of a prompt by their titles; what else the request has stands under [`TURNS`].
+fn sections(seen: &Seen) -> Vec<(String, String)> {
+    let messages = seen.body["messages"].as_array().expect("it has messages");
+    assert_eq!(messages[0]["role"], "system");
+    let system = messages[0]["content"].as_str().expect("a prompt is a text");
+    assert_eq!(system.trim(), built_in_prompt(role(seen)).trim(), "nothing is added to the role's prompt");
+    let (mut found, mut fence) = (Vec::<(String, String)>::new(), None);
+    for line in messages[1]["content"].as_str().expect("a prompt is a text").lines() {
+        match fence {
+            None => match (line.strip_prefix("## "), line.strip_prefix("<<<")) {
+                (Some(title), _) => found.push((title.to_owned(), String::new())),
+                (None, Some(boundary)) => fence = Some(format!("{boundary}>>>")),
+                (None, None) => {}
+            },
+            Some(ref end) if line == end => fence = None,
+            Some(_) => {}
+        }
+        if let Some((_, text)) = found.last_mut() {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    assert_eq!(fence, None, "every fence ends");
+    found.extend(messages[2..].iter().map(|message| (TURNS.to_owned(), message.to_string())));
+    found
+}
+
+#[test]
+fn every_role_is_told_its_column_and_nothing_else() {
+    let requests = tell().requests.concat();
+    let mut told = BTreeSet::new();
+    for seen in &requests {
+        let (role, sections) = (role(seen), sections(seen));
+        let replan = sections.iter().any(|(title, _)| title == of(Piece::Failure).title);
+        for (title, _) in sections.iter().filter(|(title, _)| title != TURNS) {
+            let row = row(title);
+            assert!(tells(row, role), "the {role} is told {title:?}");
+            assert!(row.cell(role) != Cell::Replan || replan, "{title:?} without a plan that was given up");
+            told.insert((role.name(), row.title));
+        }
+    }
+    for role in Role::ALL {
+        for row in TABLE.iter().filter(|row| tells(row, role)) {
+            assert!(told.contains(&(role.name(), row.title)), "the {role} was never told {:?}", row.title);
+        }
+    }
+    for Mark { word, pieces, not, turns } in MARKS {
+        let cells = pieces.iter().flat_map(|piece| Role::ALL.map(|role| (role, *piece)));
+        let cells = cells.filter(|cell| tells(of(cell.1), cell.0) && !not.contains(cell));
+        let mut expected: BTreeSet<_> = cells.map(|(role, piece)| (role.name(), of(piece).title.to_owned())).collect();
+        expected.extend(turns.then(|| (Role::Actor.name(), TURNS.to_owned())));
+        let found = requests.iter().flat_map(|seen| {
+            let having = sections(seen).into_iter().filter(|(_, text)| text.contains(word));
+            having.map(|(title, _)| (role(seen).name(), title))
+        });
+        assert_eq!(found.collect::<BTreeSet<_>>(), expected, "{word}");
+    }
+}
+
+#[test]
+fn secrets_stand_nowhere() {
+    let Told { home, ran, requests, meanwhile } = tell();
+    let asked = |run: usize, text: &str| -> Vec<Role> {
+        requests[run].iter().filter(|seen| seen.body.to_string().contains(text)).map(role).collect()
+    };
+    for run in 0..3 {
+        assert_eq!(asked(run, PASSWORD), [], "run {run}");
+    }
+    // Those that have to find it, and nobody after them, although the plan that named it was refused.
+    assert_eq!([asked(0, PIN), asked(1, PIN), asked(2, PIN)], [vec![], vec![Role::Router, Role::Planner], vec![]]);
+    // It was an ordinary word before, and stands in the messages of then.
+    assert_eq!(asked(2, LATE), []);
+    let mut shown: Vec<String> = ran.into_iter().flat_map(|ran| [ran.stdout, ran.stderr]).collect();
+    assert!(shown[2..].iter().all(|text| !text.is_empty()));
+    for line in home.kiso(&["--json", "trace"]).ok().json_lines() {
+        let run = line["run"].as_str().expect("a run has an id");
+        for args in [&["trace", "--prompts", run][..], &["--json", "trace", "--prompts", run]] {
+            shown.push(home.kiso(args).ok().stdout.clone());
+        }
+    }
+    assert_eq!(shown.len(), 12);
+    for text in &shown {
+        assert!(![PASSWORD, PIN].iter().any(|secret| text.contains(secret)), "{text}");
+    }
+    assert!(shown.iter().any(|text| text.contains("[secret pin]")), "it was there to be taken out");
+    // The values are in the vault, sealed; a long text may be cut by the pages of the file.
+    let store = rusqlite::Connection::open(home.path().join("store.db")).expect("there is a store");
+    for (table, column, text) in texts(&store) {
+        assert!(![PASSWORD, PIN].iter().any(|secret| text.contains(secret)), "{table}.{column}: {text}");
+    }
+    drop(store);
+    assert_eq!((meanwhile, holding(&home.path(), &[PASSWORD, PIN])), (vec![], vec![]));
+}
+
+/// Every value of the store that has letters, with its table and column.
+fn texts(store: &rusqlite::Connection) -> Vec<(String, String, String)> {
+    let mut found = Vec::new();
+    let mut tables = store.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").expect("it is SQLite");
+    let names = tables.query_map((), |row| row.get::<_, String>(0)).expect("it has tables");
+    for table in names.map(|name| name.expect("a name is a text")) {
+        let mut query = store.prepare(&format!("SELECT * FROM \"{table}\"")).expect("a table can be read");
+        let columns: Vec<_> = query.column_names().map(str::to_owned).collect();
+        let mut rows = query.query(()).expect("a table can be read");
+        while let Some(row) = rows.next().expect("a row can be read") {
+            for (index, column) in columns.iter().enumerate() {
+                if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = row.get_ref(index).expect("it has the column") {
+                    found.push((table.clone(), column.clone(), String::from_utf8_lossy(bytes).into_owned()));
+                }
+            }
+        }
+    }
+    found
+}
