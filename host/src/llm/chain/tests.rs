@@ -203,10 +203,10 @@ async fn an_attempt_that_broke_off_is_taken_back() {
     let answer = answer.unwrap();
     assert_eq!((answer.model.as_str(), heard.as_str()), ("b:two", "x|x|x|y"));
     assert_eq!(answer.usage.total(), 310 + 3 * 201);
-    // Where nobody answers, it is told.
+    // Where nobody answers, the last is taken back as well, and the cost is told.
     let stage = Stage::new(&[("a:one", &[Say::BreaksOff("x")])]);
     let (answer, heard) = stage.ask().await;
-    assert_eq!((answer.is_err(), heard.as_str()), (true, "x|x|x[600 3 606]"));
+    assert_eq!((answer.is_err(), heard.as_str()), (true, "x|x|x|[600 3 606]"));
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -220,7 +220,7 @@ async fn what_a_provider_holds_back_is_no_answer() {
     let (answer, heard) = stage.ask().await;
     let told = message(answer);
     assert_eq!(told, "the model a:one refused the request: it held the answer back (content filter)");
-    assert_eq!((heard.as_str(), stage.actors[0].asked()), ("x|", 1), "nothing of it is left, and it is asked once");
+    assert_eq!((heard.as_str(), stage.actors[0].asked()), ("x|[300 10 320]", 1), "taken back, paid for, asked once");
 }
 
 #[tokio::test(flavor = "current_thread")]
