@@ -27,7 +27,7 @@ pub mod time;
 mod turns;
 
 pub use crate::graph::lane::ToolCall;
-pub use crate::graph::limits::{LimitReached, Usage};
+pub use crate::graph::limits::Usage;
 use prompt::Pieces;
 
 /// One kind of model call, each with its own prompt and its own model.
@@ -179,8 +179,24 @@ pub struct Completion {
     pub calls: Vec<ToolCall>,
     pub stop: Stop,
     pub usage: Usage,
+    /// Whether the provider counted the tokens of `usage`; otherwise they are estimated.
+    pub counted: bool,
+    /// How the form of the answer was asked for in the end.
+    pub form: Form,
     /// `provider:model` that answered, which is another one than asked for when a fallback took over.
     pub model: String,
+}
+
+/// How a provider was asked for the form of [`Request::answer`], as far as it takes that.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Form {
+    /// By the prompt alone.
+    #[default]
+    Prompt,
+    /// As some JSON object.
+    Object,
+    /// By its schema.
+    Schema,
 }
 
 /// Why an answer ended.
@@ -202,7 +218,7 @@ pub trait Sink: Send {
     /// The next piece of text.
     fn text(&mut self, piece: &str);
 
-    /// What was heard so far is void: the answer broke off and begins anew, perhaps from another model.
+    /// What was heard so far is void: the answer broke off, and begins anew, perhaps from another model, or not at all.
     fn restart(&mut self) {}
 
     /// What was heard and came to nothing, because the answer broke off or nobody waits for it any more, has used this. It
@@ -235,9 +251,6 @@ pub enum LlmError {
     /// A scripted model has no answer for this call.
     #[error("{0}")]
     Script(String),
-    /// A limit of the session or the day was reached, so the provider was not asked.
-    #[error("the limit {} of {} is reached; the setting {} raises it", .0.limit, .0.value, .0.setting)]
-    OverLimit(LimitReached),
 }
 
 /// The future that [`Model::complete`] returns; boxed so that models can be chosen at run time.

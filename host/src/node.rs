@@ -16,9 +16,11 @@ pub mod worker;
 pub use self::role::{RoleError, built_in_prompt, prompt_of};
 
 use crate::context;
+use crate::graph::plan::Violation;
 use crate::graph::step::{Call, StepResult};
+use crate::llm::estimate::request_tokens;
 use crate::llm::prompt::Pieces;
-use crate::llm::{Completion, LlmError, Request, Role};
+use crate::llm::{Completion, LlmError, Request, Role, Stop};
 
 /// The call of `role`, with the pieces of its column out of `all`.
 fn request(role: Role, system: &str, all: &Pieces, boundary: &str) -> Request {
@@ -48,7 +50,11 @@ pub fn fit(request: Request, boundary: &str, context_budget: usize) -> Request {
     if context::tokens(&request.user) <= room {
         return request;
     }
-    Request { user: context::render(&request.pieces, boundary, room), ..request }
+    let mut request = Request { user: context::render(&request.pieces, boundary, room), ..request };
+    // What is never cut may take more than its room; the answer gets what it leaves.
+    let left = context_budget.saturating_sub(request_tokens(&request)).max(1);
+    request.max_tokens = request.max_tokens.min(u32::try_from(left).unwrap_or(u32::MAX));
+    request
 }
 
 /// The role whose model is called: the one that the task names, else `own`.
@@ -58,6 +64,29 @@ fn model_role(named: Option<&str>, own: Role) -> Role {
 
 fn call_of(completion: &Completion) -> Call {
     Call { model: completion.model.clone(), usage: completion.usage }
+}
+
+/// What the user has to know of a text that was cut off; it follows the text.
+pub fn cut_off(completion: &Completion) -> Option<String> {
+    let why = why_cut_off(completion)?;
+    Some(format!("\n\n[This text was cut off {why}]"))
+}
+
+fn why_cut_off(completion: &Completion) -> Option<String> {
+    (completion.stop == Stop::Length).then(|| {
+        format!(
+            "after {} tokens; max_output_tokens in [model_settings.{:?}] raises the limit, up to a quarter of \
+             context_budget",
+            completion.usage.output_tokens, completion.model
+        )
+    })
+}
+
+/// What is wrong with an answer that could not be read, as its correction says it. That it was cut off comes first,
+/// since the rest follows from that.
+fn violations(completion: &Completion, found: &[Violation]) -> Vec<String> {
+    let cut_off = why_cut_off(completion).map(|why| format!("the answer was cut off {why}; answer shorter"));
+    cut_off.into_iter().chain(found.iter().map(ToString::to_string)).collect()
 }
 
 fn no_answer(error: &LlmError) -> StepResult {

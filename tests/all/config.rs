@@ -169,6 +169,7 @@ fn doctor_fails_when_a_model_does_not_answer() {
     // Without its key it is not even asked.
     let ran = home.kiso(&["doctor"]);
     ran.exit(3).prints(&["FAIL models: ", "TEST_KEY, the variable with the key of [providers.one], is not set"]);
+    ran.prints(&["FAIL model one:m: "]);
     let ran = home.kiso(&["run", "hello"]);
     ran.exit(3).says(&["TEST_KEY"]);
 }

@@ -2,13 +2,14 @@
 
 use super::show::{Show, printable};
 use super::{Exit, Failure, Shared, block_on, role};
+use crate::clock::now_ms;
 use crate::config::Config;
 use crate::drive::{Models, Opened};
 use crate::exec::Exec;
 use crate::graph::report::size;
 use crate::home::Home;
-use crate::llm::Role;
 use crate::llm::probe::{Capability, probe};
+use crate::llm::{Role, Usage};
 use crate::node::role::{override_of, override_path, strays};
 use crate::skill::{Quiet, Skills};
 use crate::store::Store;
@@ -51,16 +52,22 @@ impl Doctor {
         }
         if let Some(config) = &config {
             let models = Models::open(config, super::environment).map_err(Failure::from);
-            let models = report.check(
+            report.check(
                 "models",
                 models.map(|models| {
                     let names: Vec<String> =
                         Role::ALL.iter().map(|r| format!("{r}: {}", models.of(*r).name())).collect();
-                    (models, names.join(", "))
+                    ((), names.join(", "))
                 }),
             );
-            for opened in models.iter().flat_map(Models::each) {
-                self.model(opened, &mut report)?;
+            for opened in Models::each_of(config, super::environment) {
+                match opened {
+                    Ok(opened) => self.model(&opened, store.as_ref(), &mut report)?,
+                    Err(error) => {
+                        let what = format!("model {}", error.name);
+                        report.check::<()>(&what, Err(error.into()));
+                    }
+                }
             }
         }
         let (Some(config), Some(store)) = (config, store) else { return Ok(report.worst) };
@@ -87,7 +94,7 @@ impl Doctor {
     }
 
     /// Asks one model what it can do. One that does not answer is a failure; what else it cannot do is told.
-    fn model(&self, opened: &Opened, report: &mut Report) -> Result<(), Failure> {
+    fn model(&self, opened: &Opened, store: Option<&Store>, report: &mut Report) -> Result<(), Failure> {
         let what = format!("model {}", opened.name);
         let list = |roles: &[Role]| roles.iter().map(|role| role.name()).collect::<Vec<_>>().join(", ");
         let mut uses = Vec::new();
@@ -105,8 +112,15 @@ impl Doctor {
         }
         let busy = Show::new(report.json);
         busy.busy(&format!("asking {}", opened.name));
-        let found = block_on(probe(opened.model.as_ref()))?;
+        let (found, usage) = block_on(probe(opened.model.as_ref()))?;
         busy.rest();
+        // They belong to no session, and the caps of the day hold for them all the same.
+        if let Some(store) = store
+            && usage != Usage::default()
+        {
+            let usage = opened.charge(usage);
+            block_on(store.write(move |tx| tx.add_usage_of_day(now_ms(), usage)))??;
+        }
         let more = serde_json::to_value(&found).unwrap_or_default();
         let result = match found.iter().find(|capability| capability.name == "answers" && !capability.works) {
             Some(silent) => Err(Failure::new(Exit::Failed, printable(&silent.note))),
@@ -140,9 +154,8 @@ impl Report {
         let (ok, text, value) = match result {
             Ok((value, text)) => (true, text, Some(value)),
             Err(failure) => {
-                if self.worst == Exit::Done {
-                    self.worst = failure.exit;
-                }
+                // The order of the checks says nothing about what is worse.
+                self.worst = self.worst.max(failure.exit);
                 (false, failure.message, None)
             }
         };

@@ -10,8 +10,8 @@ use crate::{config::ConfigError, store};
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Exit codes (design §14).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Exit codes (design §14), from the smallest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     Done,
     /// The work failed.

@@ -375,7 +375,7 @@ impl Listener for Told<'_> {
             // What is void stays on the terminal; what is valid stands apart from it.
             outln!("\n");
         }
-        self.show.line("the answer broke off and begins again");
+        self.show.line("the answer broke off, and what there was of it does not count");
     }
 
     fn event(&mut self, _seq: u32, event: &Event, run: &Machine) {

@@ -138,24 +138,37 @@ pub(super) fn read<'a>(
     Ok(Provider { name: text.to_owned(), kind, base_url, key_env, max_response_mib })
 }
 
-/// The address without its last slash, or what is wrong with it. The reason does not repeat it: it may hold a password.
+/// The address without the last slash of its path, or what is wrong with it. The reason does not repeat it: it may hold a password.
 fn checked_url(url: &str) -> Result<String, &'static str> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let Some(rest) = rest else { return Err("must begin with https:// or http://") };
     if url.contains(|c: char| c.is_whitespace() || c.is_control() || !c.is_ascii()) {
         return Err("must have no spaces and only ASCII characters");
     }
-    if url.contains(['?', '#']) {
-        return Err("must end before any ? or #");
+    if url.contains('#') {
+        return Err("must end before any #");
     }
-    let host = rest.split('/').next().unwrap_or_default();
+    let (base, query) = url.split_once('?').map_or((url, None), |(base, query)| (base, Some(query)));
+    if query.is_some_and(|query| query.split('&').any(holds_key)) {
+        return Err("must hold no key; name the variable of the key with key_env");
+    }
+    let host = rest.split(['/', '?']).next().unwrap_or_default();
     if host.contains('@') {
         return Err("must hold no user or password; name the variable of the key with key_env");
     }
     if host.is_empty() || host.starts_with(':') {
         return Err("must name a host, such as \"https://api.openai.com/v1\"");
     }
-    Ok(url.trim_end_matches('/').to_owned())
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+    Ok(format!("{}{query}", base.trim_end_matches('/')))
+}
+
+/// Whether a parameter of an address is one that credentials are sent in, by its name.
+fn holds_key(parameter: &str) -> bool {
+    let name = parameter.split('=').next().unwrap_or_default().to_ascii_lowercase();
+    // Written with %-signs, a name could be anything.
+    name.contains('%')
+        || ["key", "token", "sig", "secret", "passw", "auth", "code"].iter().any(|word| name.contains(word))
 }
 
 /// Why this cannot be the name of a variable, if it cannot.
@@ -201,6 +214,15 @@ mod tests {
         assert_eq!(alpha.key_env.as_deref(), Some("ANTHROPIC_API_KEY"));
     }
 
+    /// Azure wants its version there.
+    #[test]
+    fn an_address_may_have_a_query() {
+        let text =
+            "[providers.a]\nkind = \"openai\"\nbase_url = \"https://a.example/openai/?api-version=2024-10-21\"\n";
+        let config = Config::parse(text.as_bytes()).unwrap();
+        assert_eq!(config.providers[0].base_url, "https://a.example/openai?api-version=2024-10-21");
+    }
+
     #[test]
     fn what_is_wrong_with_a_provider_is_told_at_once_with_its_place() {
         let text =
@@ -223,7 +245,11 @@ mod tests {
             ("[providers.a]\nbase_urll = \"x\"\n", "did you mean base_url?"),
             ("[providers.a]\nbase_url = \"https://u:geheim@x\"\n", "must hold no user or password"),
             ("[providers.a]\nbase_url = \"https://\"\n", "must name a host"),
-            ("[providers.a]\nbase_url = \"https://a/v1?k=geheim\"\n", "must end before any ?"),
+            ("[providers.a]\nbase_url = \"https://a/v1#geheim\"\n", "must end before any #"),
+            ("[providers.a]\nbase_url = \"https://a/v1?x=1&api-KEY=geheim\"\n", "must hold no key"),
+            ("[providers.a]\nbase_url = \"https://a/v1?sig=geheim\"\n", "must hold no key"),
+            ("[providers.a]\nbase_url = \"https://a/v1?to%6ben=geheim\"\n", "must hold no key"),
+            ("[providers.a]\nbase_url = \"https://?a=b\"\n", "must name a host"),
             ("[providers.a]\nbase_url = \"https://a b\"\n", "must have no spaces"),
         ] {
             let told = problems(text);

@@ -61,7 +61,7 @@ const USABLE: usize = 9;
 const ANSWER: usize = 4;
 
 /// Tokens that the user part of `request` may take: nine tenths of `context_budget` (the model's, in tokens) less the
-/// system prompt, the tools, the turns and the answer.
+/// system prompt, the tools, the turns, the form of the answer and the answer.
 pub fn room(context_budget: usize, request: &Request) -> usize {
     let beside = request_tokens(request) - tokens(&request.user);
     let taken = beside + answer(context_budget, request);

@@ -9,8 +9,8 @@ use crate::graph::reflection::Status;
 use crate::graph::run::Run;
 use crate::graph::step::{ActAsk, Call, CompressAsk, StepResult, ToolResult};
 use crate::graph::{estimate, summary};
-use crate::llm::Role;
 use crate::llm::prompt::ChatMessage;
+use crate::llm::{Role, Sink};
 use crate::node::{actor, summarizer};
 use crate::scratchpad;
 use crate::skill::Caller;
@@ -48,6 +48,11 @@ impl AtWork<'_> {
         let completion = if ask.direct {
             let mut voice = Voice::new(Role::Actor, &self.secrets, listener);
             let completion = self.complete_by(run, request, actor::model_role(ask), &boundary, &mut voice).await?;
+            if let Ok(answer) = &completion
+                && let Some(note) = actor::cut_off(answer)
+            {
+                voice.text(&note);
+            }
             voice.finish();
             completion
         } else {

@@ -193,8 +193,10 @@ impl Drive {
             return Err(DriveError::OverLimit(limit));
         }
         let settings = self.models.settings(request.role);
+        let max_tokens = settings.answer(request.max_tokens);
+        let request = Request { priority: Priority::Background, max_tokens, ..request };
         let secrets = self.with_session(&work.session, Secrets::default()).await?;
-        let request = clean(&secrets, Request { priority: Priority::Background, ..request }, boundary)?;
+        let request = clean(&secrets, request, boundary)?;
         let request = node::fit(request, boundary, settings.context_budget);
         let completion = self.models.of(request.role).complete(&request, &mut |_: &str| {}).await;
         let completion = completion.map_err(|error| DriveError::Background(error.to_string()))?;

@@ -1,23 +1,30 @@
 //! Which model answers for which role, and what stands behind it: endpoints with their keys, fallbacks, slots, prices.
 
 use crate::config::{self, Config, DEFAULT_MAX_OUTPUT, ModelName, Provider, ProviderKind, SchemaUse};
+use crate::graph::limits::LimitReached;
 use crate::llm::anthropic::Anthropic;
 use crate::llm::breaker::Breaker;
 use crate::llm::chain::{Chain, Link, Remote, Retries, Shared};
 use crate::llm::endpoint::{Endpoint, Patience, SchemaSupport};
-use crate::llm::estimate::Estimator;
+use crate::llm::estimate::{Estimator, request_tokens};
 use crate::llm::openai::OpenAi;
 use crate::llm::price::Price;
 use crate::llm::reflex::Reflex;
 use crate::llm::scripted::Scripted;
 use crate::llm::slots::Slots;
 use crate::llm::time::RealTime;
-use crate::llm::{LlmError, Model, Role};
+use crate::llm::{LlmError, Model, Request, Role, Usage};
 use crate::secret::SecretValue;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Tokens of an answer without which a prompt is not sent: a title has as many.
+const LEAST_ANSWER: usize = 64;
+
+/// The part of a context that a message may take, as a divisor.
+const MESSAGE_PART: usize = 3;
 
 /// The models of all roles. Cheap to clone; clones share slots, breakers and what was learned about tokens.
 #[derive(Clone)]
@@ -35,8 +42,20 @@ struct Inner {
 pub struct ModelSettings {
     /// Tokens of prompt and answer together.
     pub context_budget: usize,
-    /// Tokens of an answer.
+    /// Tokens of an answer, at most.
     pub max_output_tokens: u32,
+    /// Whether the file says so. An answer may then have that much, whatever its role asks for.
+    pub output_is_set: bool,
+    /// Whether the file gives the model a context of its own, and not only the one for all.
+    pub budget_is_set: bool,
+}
+
+impl ModelSettings {
+    /// Tokens of an answer for which its role asks for `wanted`. What the administrator set counts more: a role knows
+    /// how long its answers are, and not how long the model thinks before them.
+    pub fn answer(&self, wanted: u32) -> u32 {
+        if self.output_is_set { self.max_output_tokens } else { wanted.min(self.max_output_tokens) }
+    }
 }
 
 /// One model that `config.toml` names, however often.
@@ -54,6 +73,13 @@ pub struct Opened {
     pub fallback_of: Vec<Role>,
     link: Link,
     settings: ModelSettings,
+}
+
+impl Opened {
+    /// What calls cost that were made without a chain around them.
+    pub fn charge(&self, usage: Usage) -> Usage {
+        self.link.remote.as_ref().map_or(usage, |remote| remote.price.charge(usage))
+    }
 }
 
 impl std::fmt::Debug for Opened {
@@ -91,7 +117,7 @@ impl Models {
                 max_wait: Duration::from_secs(llm.max_retry_wait_s),
             },
         };
-        let mut opening = Opening { config, env: &env, opened: Vec::new(), keys: Vec::new() };
+        let mut opening = Opening::new(config, &env);
         let mut roles = HashMap::new();
         for role in Role::ALL {
             let first = opening.open(role, config.model_of(role.name()))?;
@@ -106,10 +132,40 @@ impl Models {
                 }
             }
             let links: Vec<_> = chain.iter().map(|at| opening.opened[*at].link.clone()).collect();
-            roles.insert(role, (model(links, &shared), opening.opened[first].settings));
+            let mut settings = opening.opened[first].settings;
+            // A prompt is made once, for whoever answers in the end.
+            for at in &chain {
+                settings.context_budget = settings.context_budget.min(opening.opened[*at].settings.context_budget);
+            }
+            roles.insert(role, (model(links, &shared), settings));
         }
         let Opening { opened, keys, .. } = opening;
         Ok(Self(Arc::new(Inner { roles, opened, shared, keys })))
+    }
+
+    /// Each model that `config.toml` names, once and in the order of the roles, or why it cannot be opened: one that lacks
+    /// its key does not hide the others.
+    pub fn each_of(config: &Config, env: impl Fn(&str) -> Option<String>) -> Vec<Result<Opened, ModelError>> {
+        let mut opening = Opening::new(config, &env);
+        let mut failed: Vec<ModelError> = Vec::new();
+        for role in Role::ALL {
+            let fallbacks = config.fallbacks_of(role.name()).iter().map(|name| (name.as_str(), true));
+            for (name, fallback) in std::iter::once((config.model_of(role.name()), false)).chain(fallbacks) {
+                match opening.open(role, name) {
+                    Ok(at) => {
+                        let opened = &mut opening.opened[at];
+                        if !fallback {
+                            opened.roles.push(role);
+                        } else if !opened.roles.contains(&role) && !opened.fallback_of.contains(&role) {
+                            opened.fallback_of.push(role);
+                        }
+                    }
+                    Err(error) if failed.iter().any(|known| known.name == error.name) => {}
+                    Err(error) => failed.push(error),
+                }
+            }
+        }
+        opening.opened.into_iter().map(Ok).chain(failed.into_iter().map(Err)).collect()
     }
 
     /// The model of a role, with its retries and fallbacks.
@@ -117,12 +173,42 @@ impl Models {
         self.0.roles[&role].0.as_ref()
     }
 
-    /// What the role's first choice may be given, and answer with. The budget is in estimated tokens, of which it gets
-    /// fewer when the provider turns out to count more than the estimate.
+    /// What a role's models may be given, the fallbacks included, and what its first choice may answer with. The budget is
+    /// in estimated tokens, of which it gets fewer when the provider turns out to count more than the estimate.
     pub fn settings(&self, role: Role) -> ModelSettings {
         let (model, settings) = &self.0.roles[&role];
         let context_budget = self.0.shared.estimator.estimated(model.name(), settings.context_budget);
         ModelSettings { context_budget, ..*settings }
+    }
+
+    /// The setting that a prompt for this role is too large for, if it is: the pieces that are never cut, such as the
+    /// message itself, take the whole context. The provider would refuse it, or cut off its beginning.
+    pub fn too_small_for(&self, role: Role, request: &Request) -> Option<LimitReached> {
+        let budget = self.settings(role).context_budget;
+        if request_tokens(request) + LEAST_ANSWER <= budget {
+            return None;
+        }
+        let smallest = self.smallest(role)?;
+        let setting = match smallest.settings.budget_is_set {
+            true => format!("model_settings.{:?}.context_budget", smallest.name),
+            false => "context.budget_tokens".to_owned(),
+        };
+        let value = smallest.settings.context_budget as u64;
+        Some(LimitReached { limit: "context_budget".to_owned(), value, setting })
+    }
+
+    /// Tokens that a message may have before it is put away: what is told of it must fit into the prompts that show the
+    /// whole of it, beside everything else.
+    pub fn message_tokens(&self) -> usize {
+        let budgets = [Role::Router, Role::Planner].into_iter().filter(|role| self.smallest(*role).is_some());
+        budgets.map(|role| self.settings(role).context_budget / MESSAGE_PART).min().unwrap_or(usize::MAX)
+    }
+
+    /// The model of a role that has the smallest context. What is built in reads prompts of any size.
+    fn smallest(&self, role: Role) -> Option<&Opened> {
+        let of_role = |opened: &&Opened| opened.roles.contains(&role) || opened.fallback_of.contains(&role);
+        let remote = self.0.opened.iter().filter(of_role).filter(|opened| !opened.built_in);
+        remote.min_by_key(|opened| opened.settings.context_budget)
     }
 
     /// What the provider of the role's first choice will count, where `estimated` tokens are sent.
@@ -136,6 +222,7 @@ impl Models {
     }
 
     /// The slots that all calls share.
+    #[cfg(test)]
     pub fn slots(&self) -> &Slots {
         &self.0.shared.slots
     }
@@ -163,7 +250,11 @@ struct Opening<'a> {
     keys: Vec<(String, SecretValue)>,
 }
 
-impl Opening<'_> {
+impl<'a> Opening<'a> {
+    fn new(config: &'a Config, env: &'a dyn Fn(&str) -> Option<String>) -> Self {
+        Self { config, env, opened: Vec::new(), keys: Vec::new() }
+    }
+
     /// Opens a model unless it is; its place in the list.
     fn open(&mut self, role: Role, string: &str) -> Result<usize, ModelError> {
         let wrong = |why: String| ModelError { role, name: string.to_owned(), why };
@@ -250,6 +341,8 @@ fn settings(said: Option<&config::ModelSettings>, default_budget: u64) -> ModelS
     // An answer must leave room for what is asked.
     let most = said.and_then(|said| said.max_output_tokens).unwrap_or(DEFAULT_MAX_OUTPUT.min(budget / 4));
     ModelSettings {
+        budget_is_set: said.and_then(|said| said.context_budget).is_some(),
+        output_is_set: said.and_then(|said| said.max_output_tokens).is_some(),
         context_budget: size(budget),
         max_output_tokens: u32::try_from(most.min(budget)).unwrap_or(u32::MAX),
     }

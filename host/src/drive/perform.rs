@@ -19,7 +19,7 @@ use crate::graph::tags::Tags;
 use crate::graph::verdict::Verdict;
 use crate::home::SessionName;
 use crate::llm::prompt::{ChatMessage, FileCard, Pieces};
-use crate::llm::{Completion, LlmError, Model, Request, Role};
+use crate::llm::{Completion, LlmError, Model, Request, Role, Sink};
 use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, worker};
 use crate::secret::Secrets;
 use crate::store::{RunId, StoreError};
@@ -61,7 +61,7 @@ pub(super) enum NoAnswer {
 impl NoAnswer {
     pub fn result(self) -> StepResult {
         match self {
-            Self::Limit(limit) | Self::Failed(LlmError::OverLimit(limit)) => StepResult::Stopped { limit },
+            Self::Limit(limit) => StepResult::Stopped { limit },
             Self::Failed(error) => StepResult::ModelFailed { message: error.to_string() },
         }
     }
@@ -140,6 +140,7 @@ impl<'a> AtWork<'a> {
             PillUse { name: pill.name, effort: pill.effort, categories: pill.categories }
         });
         let limit = usize::try_from(drive.config.limits.input_limit_tokens).unwrap_or(usize::MAX);
+        let limit = limit.min(drive.models.message_tokens());
         let mut archived = None;
         if scratchpad::is_too_large(&message, limit) {
             // Sealed like the message itself; the log opens it when a model has looked for secrets.
@@ -183,13 +184,9 @@ impl<'a> AtWork<'a> {
             Err(limit) => return Ok(StepResult::Stopped { limit }),
         };
         let categories = self.drive.tools.categories();
-        match router::call(&self.model(Role::Router), &request, message, &categories).await {
-            Ok(found) => {
-                self.keep(run, found.secrets).await?;
-                Ok(found.result)
-            }
-            Err(error) => Ok(NoAnswer::Failed(error).result()),
-        }
+        let found = router::call(&self.model(Role::Router), &request, message, &categories).await;
+        self.keep(run, found.secrets).await?;
+        Ok(found.result)
     }
 
     async fn plan(&mut self, run: &Run, ask: &PlanAsk, listener: &mut dyn Listener) -> Result<StepResult, DriveError> {
@@ -325,11 +322,14 @@ impl<'a> AtWork<'a> {
         request.user = crate::context::render(&request.pieces, &boundary, usize::MAX);
         let mut voice = Voice::new(Role::Worker, &self.secrets, listener);
         let completion = self.complete(run, request, &boundary, &mut voice).await?;
+        let note = completion.as_ref().ok().and_then(node::cut_off).unwrap_or_default();
+        voice.text(&note);
         voice.finish();
         Ok(match completion {
             Ok(completion) => {
+                let text = self.secrets.redact(&(completion.text + &note));
                 let call = crate::graph::step::Call { model: completion.model, usage: completion.usage };
-                StepResult::Conversed { text: self.secrets.redact(&completion.text), call }
+                StepResult::Conversed { text, call }
             }
             Err(none) => none.result(),
         })
@@ -413,8 +413,11 @@ impl<'a> AtWork<'a> {
     ) -> Result<Result<Request, LimitReached>, DriveError> {
         let settings = self.drive.models.settings(by);
         let mut request = clean(&self.secrets, request, boundary)?;
-        request.max_tokens = request.max_tokens.min(settings.max_output_tokens);
+        request.max_tokens = settings.answer(request.max_tokens);
         let mut request = node::fit(request, boundary, settings.context_budget);
+        if let Some(limit) = self.drive.models.too_small_for(by, &request) {
+            return Ok(Err(limit));
+        }
         // Of the calls that this step has made already; one step may make many.
         let unwritten = self.meter.used();
         if let Some(limit) = self.drive.over_limit(&self.session, unwritten).await? {

@@ -7,12 +7,13 @@
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::draft::Draft;
 use super::endpoint::{Endpoint, SchemaSupport};
-use super::http::{KeyHeader, NoAnswer, Refusal, Reply, Wire};
+use super::http::{KeyHeader, NoAnswer, Refusal, Wire};
 use super::turns::{Message, messages};
-use super::{Answer, Completing, Completion, LlmError, Model, Request, Sink};
+use super::{Answer, Completing, Completion, Form, LlmError, Model, Request, Sink};
 
 mod stream;
 
@@ -49,39 +50,19 @@ impl Anthropic {
         Ok(Self { wire, shape: Mutex::new(Shape { schema, fixed, temperature: true }) })
     }
 
-    async fn ask(&self, request: &Request, sink: &mut dyn Sink) -> Result<Completion, LlmError> {
-        let (mut reply, shape) = self.open(request).await?;
-        self.shape.lock().unwrap_or_else(PoisonError::into_inner).learn(shape);
-        let forced = shape.forced(request).is_some();
-        let mut stream = stream::Stream::new(&self.wire, Draft::new(sink, request), forced);
-        while !stream.done {
-            match reply.next().await {
-                Ok(Some(event)) => {
-                    if stream.take(&event)? {
-                        reply.heard();
-                    }
-                    if stream.complete {
-                        reply.completed();
-                    }
-                }
-                Ok(None) => break,
-                // Nothing that matters was lost.
-                Err(_) if stream.complete => break,
-                Err(error) => return Err(error),
-            }
-        }
-        reply.finish();
-        stream.finish()
-    }
-
     /// Sends the request, again for each field that is refused. Ends, because each time one field less is left.
-    async fn open(&self, request: &Request) -> Result<(Reply<'_>, Shape), LlmError> {
+    async fn ask(&self, request: &Request, sink: &mut dyn Sink) -> Result<Completion, LlmError> {
         let mut shape = *self.shape.lock().unwrap_or_else(PoisonError::into_inner);
         let end = self.wire.end();
         loop {
             let body = body(&self.wire.endpoint.model, request, shape);
-            match self.wire.post(request.role, &body, end).await {
-                Ok(reply) => return Ok((reply, shape)),
+            let forced = shape.forced(request).is_some();
+            match self.attempt(request, &body, forced, end, sink).await {
+                Ok(completion) => {
+                    self.shape.lock().unwrap_or_else(PoisonError::into_inner).learn(shape);
+                    let form = if forced { Form::Schema } else { Form::Prompt };
+                    return Ok(Completion { form, ..completion });
+                }
                 Err(NoAnswer::Failed(error)) => return Err(error),
                 Err(NoAnswer::Refused(refusal)) => match shape.without(&refusal, request) {
                     Some(smaller) => shape = smaller,
@@ -89,6 +70,42 @@ impl Anthropic {
                 },
             }
         }
+    }
+
+    /// Sends `body` and reads the answer. A refusal that comes after words of an answer is a failure: they were heard.
+    async fn attempt(
+        &self,
+        request: &Request,
+        body: &Value,
+        forced: bool,
+        end: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<Completion, NoAnswer> {
+        let mut reply = self.wire.post(request.role, body, end).await?;
+        let mut stream = stream::Stream::new(&self.wire, Draft::new(sink, request), forced);
+        while !stream.done {
+            match reply.next().await {
+                Ok(Some(event)) => match stream.take(&event) {
+                    Ok(content) => {
+                        if content {
+                            reply.heard();
+                        }
+                        if stream.complete {
+                            reply.completed();
+                        }
+                    }
+                    Err(NoAnswer::Refused(refusal)) if stream.refused() => return Err(NoAnswer::Refused(refusal)),
+                    Err(NoAnswer::Refused(refusal)) => return Err(refusal.into_error(&self.wire.name).into()),
+                    Err(failed) => return Err(failed),
+                },
+                Ok(None) => break,
+                // Nothing that matters was lost.
+                Err(_) if stream.complete => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        reply.finish();
+        Ok(stream.finish()?)
     }
 }
 

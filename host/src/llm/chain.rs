@@ -6,9 +6,9 @@
 //!
 //! - Only [`LlmError::Unavailable`] that may pass is tried again, with a pause that doubles and is never twice the same; a
 //!   provider that asks for a pause gets it, up to a limit.
-//! - A refusal, an endpoint that asks for a longer pause, one that stays silent, and one whose [`Breaker`] is open are left
+//! - A refusal, an answer that the provider held back, an endpoint that asks for a longer pause, one that stays silent, and one whose [`Breaker`] is open are left
 //!   for the next fallback.
-//! - A script that does not fit and a limit that was reached end the call: another model would change nothing.
+//! - A script that does not fit ends the call: another model would change nothing.
 //!
 //! A [`Slot`](super::slots::Slot) is held during an attempt and never during a pause.
 
@@ -21,7 +21,7 @@ use super::estimate::{Estimator, request_tokens};
 use super::price::Price;
 use super::slots::Slots;
 use super::time::Time;
-use super::{Completing, Completion, LlmError, Model, Request, Sink, Usage};
+use super::{Completing, Completion, LlmError, Model, Request, Sink, Stop, Usage};
 
 /// The pause after the first failure, before chance is added.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -48,7 +48,8 @@ pub struct Link {
 /// What stands between a chain and an endpoint.
 #[derive(Debug, Clone)]
 pub struct Remote {
-    /// Shared with every other chain that calls this endpoint.
+    /// Shared with every other chain that calls this model. Other models of its provider have their own: one that is
+    /// overloaded says nothing about them, and they are likely fallbacks.
     pub breaker: Arc<Breaker>,
     pub price: Price,
 }
@@ -88,16 +89,22 @@ impl Chain {
 
     async fn ask(&self, request: &Request, sink: &mut dyn Sink) -> Result<Completion, LlmError> {
         let mut sink = Heard { sink, any: false, price: Price::default(), lost: Usage::default() };
+        let answer = self.ask_each(request, &mut sink).await;
+        if answer.is_err() {
+            sink.begin(Price::default());
+        }
+        answer
+    }
+
+    async fn ask_each(&self, request: &Request, sink: &mut Heard<'_>) -> Result<Completion, LlmError> {
         let mut silent = Silent::default();
         for link in self.links() {
-            match self.ask_one(link, request, &mut sink).await {
+            match self.ask_one(link, request, sink).await {
                 Ok(mut completion) => {
                     completion.usage += std::mem::take(&mut sink.lost);
                     return Ok(completion);
                 }
-                Err(Failed { error, .. }) if matches!(error, LlmError::Script(_) | LlmError::OverLimit(_)) => {
-                    return Err(error);
-                }
+                Err(Failed { error: error @ LlmError::Script(_), .. }) => return Err(error),
                 Err(failed) => silent.0.push(failed),
             }
         }
@@ -162,7 +169,16 @@ impl Chain {
         }
         drop(slot);
         let mut completion = answer?;
-        estimator.learn(link.model.name(), request_tokens(request), completion.usage.input_tokens);
+        // From an estimate nothing can be learned about estimates.
+        if completion.counted {
+            estimator.learn(link.model.name(), request_tokens(request), completion.usage.input_tokens);
+        }
+        if completion.stop == Stop::Filter {
+            // Another provider may have other rules; this one would say the same again.
+            sink.spent(completion.usage);
+            let message = "it held the answer back (content filter)".to_owned();
+            return Err(Tried::Failed(LlmError::Refused { model: completion.model, message }));
+        }
         completion.usage = remote.price.charge(completion.usage);
         Ok(completion)
     }
@@ -202,7 +218,7 @@ struct Heard<'a> {
 }
 
 impl Heard<'_> {
-    /// Before each attempt: what an earlier one said is void.
+    /// Before each attempt, and after the last if it failed, too: what an earlier one said is void.
     fn begin(&mut self, price: Price) {
         self.price = price;
         if std::mem::take(&mut self.any) {
@@ -309,8 +325,8 @@ impl Silent {
                     (model, false)
                 }
                 LlmError::Refused { model, .. } => (model, true),
-                // They ended the call.
-                LlmError::Script(_) | LlmError::OverLimit(_) => continue,
+                // It ended the call.
+                LlmError::Script(_) => continue,
             };
             refused &= is_refusal;
             if model.is_empty() {

@@ -92,6 +92,7 @@ impl<'a> Draft<'a> {
             return Err("it called a tool without a name".to_owned());
         }
         let mut usage = self.usage;
+        let counted = usage.input_tokens > 0 && usage.output_tokens > 0;
         if usage.input_tokens == 0 {
             // The provider does not count them.
             usage.input_tokens = self.asked;
@@ -107,7 +108,13 @@ impl<'a> Draft<'a> {
             Stop::Calls if calls.is_empty() => Stop::End,
             stop => stop,
         };
-        Ok(Completion { text: std::mem::take(&mut self.text), calls, stop, usage, model: model.to_owned() })
+        let (text, model) = (std::mem::take(&mut self.text), model.to_owned());
+        Ok(Completion { text, calls, stop, usage, counted, model, ..Completion::default() })
+    }
+
+    /// It was refused before it began, which costs nothing.
+    pub fn refused(&mut self) {
+        self.complete = true;
     }
 
     /// Estimated tokens of all that was heard.

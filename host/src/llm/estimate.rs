@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Request, Turn};
+use super::{Answer, Request, Turn};
 use crate::graph::estimate::tokens;
 
 /// How much one answer moves the ratio.
@@ -51,6 +51,14 @@ impl Estimator {
     }
 }
 
+/// The plain estimate of the form that an answer shall have: providers count a schema like a part of the prompt.
+pub fn answer_tokens(answer: &Answer) -> usize {
+    match answer {
+        Answer::Text => 0,
+        Answer::Json(schema) => tokens(&schema.to_string()),
+    }
+}
+
 /// The plain estimate of everything that a request sends.
 pub fn request_tokens(request: &Request) -> usize {
     let turns = request.turns.iter().map(turn_tokens);
@@ -58,7 +66,8 @@ pub fn request_tokens(request: &Request) -> usize {
         .tools
         .iter()
         .map(|tool| tokens(&tool.name) + tokens(&tool.description) + tokens(&tool.parameters.to_string()));
-    tokens(&request.system) + tokens(&request.user) + turns.sum::<usize>() + tools.sum::<usize>()
+    let words = tokens(&request.system) + tokens(&request.user);
+    words + turns.sum::<usize>() + tools.sum::<usize>() + answer_tokens(&request.answer)
 }
 
 /// The plain estimate of a turn, its calls included.
@@ -113,6 +122,8 @@ mod tests {
         let parameters = serde_json::json!({});
         request.tools = vec![ToolSpec { name: "exec".to_owned(), description: "abcd".to_owned(), parameters }];
         assert_eq!(request_tokens(&request), 9 + 3);
+        request.answer = Answer::Json(serde_json::json!({ "type": "object" }));
+        assert_eq!(request_tokens(&request), 9 + 3 + 5);
     }
 
     proptest! {

@@ -24,6 +24,9 @@ pub(super) use refusal::Refusal;
 /// Bytes of an error's body that are read. Errors of gateways can be whole web pages.
 const MAX_ERROR_BODY: usize = 64 << 10;
 
+/// Characters that an error shows of a piece of an answer.
+const SHOWN_PIECE: usize = 80;
+
 /// How long the end of a body is awaited after the answer's own end mark, so that its connection can be used again.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -51,12 +54,18 @@ pub(super) enum KeyHeader {
     Named(&'static str),
 }
 
-/// Why there is no stream to read.
+/// Why there is no answer.
 #[derive(Debug)]
 pub(super) enum NoAnswer {
     /// The provider said no, and perhaps to one field only.
     Refused(Refusal),
     Failed(LlmError),
+}
+
+impl From<LlmError> for NoAnswer {
+    fn from(error: LlmError) -> Self {
+        Self::Failed(error)
+    }
 }
 
 impl Wire {
@@ -151,14 +160,21 @@ impl Wire {
         LlmError::Unavailable { model: self.name.clone(), message, retryable, retry_after: None }
     }
 
+    /// A piece of an answer that is no JSON.
+    pub fn no_json(&self, error: &serde_json::Error, piece: &str) -> LlmError {
+        // Cut last: a part of the key would not be known as one.
+        let start: String = self.clean(piece).chars().take(SHOWN_PIECE).collect();
+        self.broken(format!("a piece of its answer is no JSON ({error}): {start}"))
+    }
+
     /// Text of the provider, as an error may show it.
     pub fn clean(&self, text: &str) -> String {
         refusal::clean(text, self.endpoint.key.as_ref())
     }
 
-    /// An error object that came in place of an answer.
-    pub fn error_object(&self, error: &Value) -> LlmError {
-        Refusal::object(error, self.endpoint.key.as_ref()).into_error(&self.name)
+    /// An error object that came in place of an answer, or a text that is an error's.
+    pub fn error_object(&self, error: &Value) -> NoAnswer {
+        NoAnswer::Refused(Refusal::object(error, self.endpoint.key.as_ref()))
     }
 
     fn unsent(&self, error: &pool::SendError) -> LlmError {
@@ -223,6 +239,10 @@ impl Reply<'_> {
     /// The next event; a whole answer is one event. `None` is the end of the body.
     pub async fn next(&mut self) -> Result<Option<Event>, LlmError> {
         loop {
+            // Also while nothing has to be waited for: there may be much to read, and its reader may be slow.
+            if self.end <= Instant::now() {
+                return Err(self.wire.late("end of the answer", self.wire.endpoint.patience.total, "total"));
+            }
             if let Some(event) = self.events.next() {
                 return Ok(Some(event));
             }
@@ -325,4 +345,34 @@ impl Reply<'_> {
 
 fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::endpoint::SchemaSupport;
+
+    #[tokio::test]
+    async fn what_has_come_is_not_read_any_more_after_the_end() {
+        let patience = Duration::from_secs(60);
+        let endpoint = Endpoint {
+            provider: "test".to_owned(),
+            model: "m".to_owned(),
+            base_url: "http://localhost".to_owned(),
+            key: None,
+            patience: Patience { connect: patience, first_token: patience, next_token: patience, total: patience },
+            schema: SchemaSupport::Probe,
+            max_response: 1 << 20,
+        };
+        let wire = Wire::new(endpoint, "/x", KeyHeader::Bearer).unwrap();
+        let event = |data: &str| Event { name: String::new(), data: data.to_owned() };
+        let events = vec![event("1"), event("2")].into_iter();
+        let (due, end) = (wire.end(), wire.end());
+        let mut reply =
+            Reply { wire: &wire, body: None, form: Form::Unknown, events, received: 0, due, heard: true, end };
+        assert_eq!(reply.next().await.unwrap().map(|event| event.data).as_deref(), Some("1"));
+        reply.end = Instant::now();
+        let error = reply.next().await.unwrap_err().to_string();
+        assert!(error.ends_with("no end of the answer within 60s (the total time-out)"), "{error}");
+    }
 }

@@ -6,10 +6,11 @@ use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::draft::Draft;
 use super::endpoint::Endpoint;
-use super::http::{KeyHeader, NoAnswer, Reply, Wire};
+use super::http::{KeyHeader, NoAnswer, Wire};
 use super::turns::{Message, messages};
 use super::{Answer, Completing, Completion, LlmError, Model, Request, Sink};
 
@@ -35,38 +36,17 @@ impl OpenAi {
         Ok(Self { wire: Wire::new(endpoint, "/chat/completions", KeyHeader::Bearer)?, shape })
     }
 
-    async fn ask(&self, request: &Request, sink: &mut dyn Sink) -> Result<Completion, LlmError> {
-        let (mut reply, shape) = self.open(request).await?;
-        self.shape.lock().unwrap_or_else(PoisonError::into_inner).learn(shape);
-        let mut stream = stream::Stream::new(&self.wire, Draft::new(sink, request));
-        while !stream.done {
-            match reply.next().await {
-                Ok(Some(event)) => {
-                    if stream.take(&event)? {
-                        reply.heard();
-                    }
-                    if stream.complete {
-                        reply.completed();
-                    }
-                }
-                Ok(None) => break,
-                // Nothing that matters was lost.
-                Err(_) if stream.complete => break,
-                Err(error) => return Err(error),
-            }
-        }
-        reply.finish();
-        stream.finish()
-    }
-
     /// Sends the request, again without each thing that is refused. Ends, because each time one less is left.
-    async fn open(&self, request: &Request) -> Result<(Reply<'_>, Shape), LlmError> {
+    async fn ask(&self, request: &Request, sink: &mut dyn Sink) -> Result<Completion, LlmError> {
         let mut shape = *self.shape.lock().unwrap_or_else(PoisonError::into_inner);
         let end = self.wire.end();
         loop {
             let body = body(&self.wire.endpoint.model, request, shape);
-            match self.wire.post(request.role, &body, end).await {
-                Ok(reply) => return Ok((reply, shape)),
+            match self.attempt(request, &body, end, sink).await {
+                Ok(completion) => {
+                    self.shape.lock().unwrap_or_else(PoisonError::into_inner).learn(shape);
+                    return Ok(Completion { form: shape.form(request), ..completion });
+                }
                 Err(NoAnswer::Failed(error)) => return Err(error),
                 Err(NoAnswer::Refused(refusal)) => match shape.without(&refusal, &body) {
                     Some(smaller) => shape = smaller,
@@ -74,6 +54,41 @@ impl OpenAi {
                 },
             }
         }
+    }
+
+    /// Sends `body` and reads the answer. A refusal that comes after words of an answer is a failure: they were heard.
+    async fn attempt(
+        &self,
+        request: &Request,
+        body: &Value,
+        end: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<Completion, NoAnswer> {
+        let mut reply = self.wire.post(request.role, body, end).await?;
+        let mut stream = stream::Stream::new(&self.wire, Draft::new(sink, request));
+        while !stream.done {
+            match reply.next().await {
+                Ok(Some(event)) => match stream.take(&event) {
+                    Ok(content) => {
+                        if content {
+                            reply.heard();
+                        }
+                        if stream.complete {
+                            reply.completed();
+                        }
+                    }
+                    Err(NoAnswer::Refused(refusal)) if stream.refused() => return Err(NoAnswer::Refused(refusal)),
+                    Err(NoAnswer::Refused(refusal)) => return Err(refusal.into_error(&self.wire.name).into()),
+                    Err(failed) => return Err(failed),
+                },
+                Ok(None) => break,
+                // Nothing that matters was lost.
+                Err(_) if stream.complete => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        reply.finish();
+        Ok(stream.finish()?)
     }
 }
 

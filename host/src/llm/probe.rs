@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Completion, Model, Request, Role, Sink, Stop, ToolSpec};
+use super::{Answer, Completion, Form, Model, Request, Role, Sink, Stop, ToolSpec, Usage};
 
 /// Tokens that each of the three answers may have. The answers are a few words; models that think before they answer
 /// need the rest for that.
@@ -30,11 +30,17 @@ impl Capability {
 }
 
 /// Asks `model` for a few words, for a tool call and for JSON: at most three calls. A model that does not answer the first
-/// one is not asked again. The result has one entry for each name of [`Capability`], "answers" first.
-pub async fn probe(model: &dyn Model) -> Vec<Capability> {
+/// one is not asked again. The result has one entry for each name of [`Capability`], "answers" first, and what the calls
+/// used, those without an answer included.
+pub async fn probe(model: &dyn Model) -> (Vec<Capability>, Usage) {
+    let mut pieces = Pieces::default();
+    let found = capabilities(model, &mut pieces).await;
+    (found, pieces.used)
+}
+
+async fn capabilities(model: &dyn Model, pieces: &mut Pieces) -> Vec<Capability> {
     let mut found = Vec::new();
-    let mut pieces = Pieces(0);
-    let words = ask(model, words(), &mut pieces).await;
+    let words = ask(model, words(), pieces).await;
     let completion = match words {
         Ok(completion) => completion,
         Err(why) => {
@@ -45,14 +51,15 @@ pub async fn probe(model: &dyn Model) -> Vec<Capability> {
         }
     };
     found.push(answers(&completion));
-    let note = if pieces.0 == 1 { "the answer came in 1 piece".to_owned() } else { format!("{} pieces", pieces.0) };
-    found.push(Capability::new("streams", pieces.0 > 1, note));
+    let count = pieces.count;
+    let note = if count == 1 { "the answer came in 1 piece".to_owned() } else { format!("{count} pieces") };
+    found.push(Capability::new("streams", count > 1, note));
     found.push(usage(&completion));
-    found.push(match ask(model, tool_call(), &mut Pieces(0)).await {
+    found.push(match ask(model, tool_call(), pieces).await {
         Ok(completion) => tools(&completion),
         Err(why) => Capability::new("tools", false, why),
     });
-    found.push(match ask(model, json_answer(), &mut Pieces(0)).await {
+    found.push(match ask(model, json_answer(), pieces).await {
         Ok(completion) => json_schema(&completion),
         Err(why) => Capability::new("json schema", false, why),
     });
@@ -93,7 +100,11 @@ fn bounded(user: &str) -> Request {
 }
 
 async fn ask(model: &dyn Model, request: Request, pieces: &mut Pieces) -> Result<Completion, String> {
-    model.complete(&request, pieces).await.map_err(|error| error.to_string())
+    let answer = model.complete(&request, pieces).await.map_err(|error| error.to_string());
+    if let Ok(completion) = &answer {
+        pieces.used += completion.usage;
+    }
+    answer
 }
 
 fn answers(completion: &Completion) -> Capability {
@@ -112,8 +123,9 @@ fn usage(completion: &Completion) -> Capability {
     let used = completion.usage;
     let cost =
         if used.cost_micros == 0 { String::new() } else { format!(", {} millionths of a dollar", used.cost_micros) };
-    let note = format!("{} tokens in, {} out{cost}", used.input_tokens, used.output_tokens);
-    Capability::new("usage", used.input_tokens > 0 && used.output_tokens > 0, note)
+    let counted = if completion.counted { "" } else { "it counts none; by estimate " };
+    let note = format!("{counted}{} tokens in, {} out{cost}", used.input_tokens, used.output_tokens);
+    Capability::new("usage", completion.counted, note)
 }
 
 fn tools(completion: &Completion) -> Capability {
@@ -133,8 +145,17 @@ fn json_schema(completion: &Completion) -> Capability {
     let fits = serde_json::from_str::<Value>(text).is_ok_and(|value| {
         value.as_object().is_some_and(|o| o.len() == 2) && value["word"].is_string() && value["number"].is_i64()
     });
-    let note = if fits { short(text) } else { format!("the answer does not fit: {:?}", short(text)) };
-    Capability::new("json schema", fits, note)
+    let note = match completion.form {
+        _ if !fits => format!("the answer does not fit: {:?}", short(text)),
+        Form::Schema => short(text),
+        Form::Object => {
+            "plain JSON only: it takes no schema, and its answer fits because the prompt says so".to_owned()
+        }
+        Form::Prompt => {
+            "plain text only: it takes no schema, and its answer fits because the prompt says so".to_owned()
+        }
+    };
+    Capability::new("json schema", fits && completion.form == Form::Schema, note)
 }
 
 /// The beginning of what a model said.
@@ -146,23 +167,31 @@ fn short(text: &str) -> String {
     shown
 }
 
-/// Counts pieces of text.
-struct Pieces(usize);
+/// Counts pieces of text, and what is paid for them.
+#[derive(Default)]
+struct Pieces {
+    count: usize,
+    used: Usage,
+}
 
 impl Sink for Pieces {
     fn text(&mut self, piece: &str) {
-        self.0 += usize::from(!piece.is_empty());
+        self.count += usize::from(!piece.is_empty());
     }
 
     fn restart(&mut self) {
-        self.0 = 0;
+        self.count = 0;
+    }
+
+    fn spent(&mut self, usage: Usage) {
+        self.used += usage;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::{Completing, LlmError, ToolCall, Usage};
+    use crate::llm::{Completing, LlmError, ToolCall};
     use std::sync::Mutex;
 
     /// The pieces of a text, and what else there is; or why there is nothing.
@@ -190,7 +219,7 @@ mod tests {
 
     fn said(pieces: &[&'static str]) -> Line {
         let usage = Usage { input_tokens: 9, output_tokens: 5, cost_micros: 0 };
-        Ok((pieces.to_vec(), Completion { usage, ..Completion::default() }))
+        Ok((pieces.to_vec(), Completion { usage, counted: true, form: Form::Schema, ..Completion::default() }))
     }
 
     fn called(name: &str, args: &str) -> Line {
@@ -201,7 +230,7 @@ mod tests {
     /// "yes" or "no" for each capability, and all notes.
     async fn probed(answers: Vec<Line>) -> (String, String) {
         let fake = Fake(Mutex::new(answers));
-        let found = probe(&fake).await;
+        let (found, _) = probe(&fake).await;
         assert!(fake.0.lock().unwrap().is_empty());
         let names: Vec<_> = found.iter().map(|c| c.name).collect();
         assert_eq!(names, ["answers", "streams", "usage", "tools", "json schema"]);
@@ -220,6 +249,23 @@ mod tests {
         let (works, notes) = probed(answers).await;
         assert_eq!(works, "yes yes yes yes yes");
         assert!(notes.contains("2 pieces") && notes.contains("9 tokens in, 5 out"), "{notes}");
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn what_is_estimated_or_only_asked_for_does_not_count_as_able() {
+        for (form, note) in [(Form::Object, "plain JSON only"), (Form::Prompt, "plain text only")] {
+            let mut answers = vec![
+                said(&["one, ", "two"]),
+                called("report_number", "{\"number\": 7}"),
+                said(&["{\"word\": \"kiso\", \"number\": 7}"]),
+            ];
+            for (_, completion) in answers.iter_mut().flatten() {
+                (completion.form, completion.counted) = (form, false);
+            }
+            let (works, notes) = probed(answers).await;
+            assert_eq!(works, "yes yes no yes no");
+            assert!(notes.contains(note) && notes.contains("by estimate 9 tokens in, 5 out"), "{notes}");
+        }
     }
 
     #[tokio::test(flavor = "current_thread")]

@@ -118,7 +118,8 @@ impl Scripted {
         *given += 1;
         let calls: Vec<_> = (1..).zip(&call.calls).map(|(n, wanted)| wanted.call(number, n)).collect();
         let stop = if calls.is_empty() { Stop::End } else { Stop::Calls };
-        Ok(Completion { text: call.reply.clone(), calls, stop, usage: call.usage, model: self.name.clone() })
+        let (text, model) = (call.reply.clone(), self.name.clone());
+        Ok(Completion { text, calls, stop, usage: call.usage, model, ..Completion::default() })
     }
 }
 

@@ -85,16 +85,19 @@ impl Slots {
     }
 
     /// How many wait.
+    #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.lock().queues.iter().map(|queue| queue.waiting.len()).sum()
     }
 
     /// How many of this kind wait.
+    #[cfg(test)]
     pub fn waiting_as(&self, priority: Priority) -> usize {
         self.lock().queues[index(priority)].waiting.len()
     }
 
     /// How many slots nobody holds.
+    #[cfg(test)]
     pub fn free(&self) -> usize {
         self.lock().free
     }

@@ -41,7 +41,15 @@ pub fn model_role(ask: &ActAsk) -> Role {
 /// Reads the answer.
 pub fn read(completion: Completion) -> StepResult {
     let call = super::call_of(&completion);
-    StepResult::Acted { text: completion.text, calls: completion.calls, call }
+    let note = cut_off(&completion).unwrap_or_default();
+    let text = completion.text + &note;
+    StepResult::Acted { text, calls: completion.calls, call }
+}
+
+/// What follows an answer that was cut off. One with calls is not the last; what is missing of the calls is told by their
+/// results.
+pub fn cut_off(completion: &Completion) -> Option<String> {
+    if completion.calls.is_empty() { super::cut_off(completion) } else { None }
 }
 
 /// A note of the host, in which what tools wrote is fenced.

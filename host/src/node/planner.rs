@@ -7,7 +7,7 @@ use crate::graph::report::Correction;
 use crate::graph::run::Run;
 use crate::graph::step::{PlanAsk, StepResult};
 use crate::llm::prompt::Pieces;
-use crate::llm::{Completion, LlmError, Model, Request, Role, Sink};
+use crate::llm::{Completion, Model, Request, Role, Sink};
 
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,9 +55,6 @@ pub async fn call(
             }
             read(&completion, catalog, limits)
         }
-        Err(LlmError::OverLimit(limit)) => {
-            Planning { result: StepResult::Stopped { limit }, secrets: Secrets::default() }
-        }
         Err(error) => Planning { result: super::no_answer(&error), secrets: Secrets::default() },
     }
 }
@@ -93,7 +90,7 @@ pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits) -> 
             Planning { result, secrets }
         }
         Err(Unusable { chatter, broken, violations, secrets }) => {
-            let violations = violations.iter().map(ToString::to_string).collect();
+            let violations = super::violations(completion, &violations);
             let result = StepResult::Unplanned { chatter, correction: Correction { broken, violations }, call };
             Planning { result, secrets }
         }

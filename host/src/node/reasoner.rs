@@ -54,7 +54,7 @@ pub fn read(completion: &Completion) -> StepResult {
     match teb::parse(&completion.text) {
         Ok(brief) => StepResult::Briefed { brief, call },
         Err(unusable) => {
-            let violations = unusable.violations.iter().map(ToString::to_string).collect();
+            let violations = super::violations(completion, &unusable.violations);
             StepResult::Unbriefed { correction: Correction { broken: unusable.broken, violations }, call }
         }
     }

@@ -1,5 +1,7 @@
 //! The reviewer: the critic's model call, for tasks with `review: true`.
 
+use serde_json::json;
+
 use crate::graph::limits::Limits;
 use crate::graph::plan::Catalog;
 use crate::graph::report::Correction;
@@ -7,7 +9,7 @@ use crate::graph::run::Run;
 use crate::graph::step::{ReviewAsk, StepResult};
 use crate::graph::verdict;
 use crate::llm::prompt::Pieces;
-use crate::llm::{Completion, Request, Role};
+use crate::llm::{Answer, Completion, Request, Role};
 
 /// The reviewer's prompt; `boundary` is drawn for this call.
 pub fn request(system: &str, run: &Run, ask: &ReviewAsk, boundary: &str) -> Request {
@@ -21,7 +23,34 @@ pub fn request(system: &str, run: &Run, ask: &ReviewAsk, boundary: &str) -> Requ
         correction: ask.correction.clone(),
         ..Pieces::default()
     };
-    super::request(Role::Reviewer, system, &all, boundary)
+    let text = json!({ "type": "string" });
+    let flag = json!({ "type": "boolean" });
+    let task = json!({
+        "type": "object",
+        "properties": {
+            "type": { "type": "string", "enum": ["exec", "skill", "msg", "act"] },
+            "detail": text,
+            "expect": text,
+            "model": text,
+            "skill": text,
+            "args": { "type": "object" },
+            "notify": flag,
+            "review": flag,
+        },
+        "required": ["type"],
+    });
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "status": { "type": "string", "enum": ["ok", "needs_fix", "replan"] },
+            "inject": { "type": "array", "items": task },
+            "reason": text,
+            "learn": text,
+            "goal_met": flag,
+        },
+        "required": ["status"],
+    });
+    Request { answer: Answer::Json(schema), ..super::request(Role::Reviewer, system, &all, boundary) }
 }
 
 /// Reads the answer.
@@ -30,7 +59,7 @@ pub fn read(completion: &Completion, catalog: &dyn Catalog, limits: &Limits) -> 
     match verdict::parse(&completion.text, catalog, limits.max_tasks) {
         Ok(verdict) => StepResult::Reviewed { verdict, call },
         Err(unusable) => {
-            let violations = unusable.violations.iter().map(ToString::to_string).collect();
+            let violations = super::violations(completion, &unusable.violations);
             StepResult::Unreviewed { correction: Correction { broken: unusable.broken, violations }, call }
         }
     }

@@ -6,7 +6,7 @@ use crate::graph::plan::Secrets;
 use crate::graph::route::{self, Routing};
 use crate::graph::step::{RoutedBy, StepResult};
 use crate::llm::prompt::{ChatMessage, Pieces};
-use crate::llm::{Answer, Completion, LlmError, Model, Request, Role};
+use crate::llm::{Answer, Completion, Model, Request, Role};
 
 /// Messages of the segment that the router sees with a message that follows up on them.
 pub const TAIL: usize = 4;
@@ -45,16 +45,10 @@ pub fn request(system: &str, message: &str, tail: &[ChatMessage], categories: Ve
 }
 
 /// Calls the model. An answer that cannot be used is no failure: the message then gets everything.
-pub async fn call(
-    model: &dyn Model,
-    request: &Request,
-    message: &str,
-    categories: &[String],
-) -> Result<Found, LlmError> {
+pub async fn call(model: &dyn Model, request: &Request, message: &str, categories: &[String]) -> Found {
     match model.complete(request, &mut |_: &str| {}).await {
-        Ok(completion) => Ok(read(&completion, message, categories)),
-        Err(error @ LlmError::OverLimit(_)) => Err(error),
-        Err(error) => Ok(Found { result: unknown(message, error.to_string(), None), secrets: Secrets::default() }),
+        Ok(completion) => read(&completion, message, categories),
+        Err(error) => Found { result: unknown(message, error.to_string(), None), secrets: Secrets::default() },
     }
 }
 
@@ -67,7 +61,7 @@ fn read(completion: &Completion, message: &str, categories: &[String]) -> Found 
             Found { result, secrets }
         }
         Err(unusable) => {
-            let wrong: Vec<_> = unusable.violations.iter().map(ToString::to_string).collect();
+            let wrong = super::violations(completion, &unusable.violations);
             Found { result: unknown(message, wrong.join("; "), call), secrets: unusable.secrets }
         }
     }

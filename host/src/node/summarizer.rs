@@ -1,7 +1,9 @@
 //! The summarizer: shortens what grew too long (seed 001).
 
+use serde_json::json;
+
 use crate::llm::prompt::{ChatMessage, Pieces};
-use crate::llm::{Request, Role};
+use crate::llm::{Answer, Request, Role};
 
 /// The prompt that makes one summary out of the old one and the messages after it.
 pub fn messages(system: &str, old: Option<String>, messages: Vec<ChatMessage>, boundary: &str) -> Request {
@@ -9,10 +11,17 @@ pub fn messages(system: &str, old: Option<String>, messages: Vec<ChatMessage>, b
     super::request(Role::Summarizer, system, &all, boundary)
 }
 
-/// The prompt that makes fewer facts out of many; the answer is a JSON list of strings.
+/// The prompt that makes fewer facts out of many; the answer is a JSON list of strings, or an object with one: providers
+/// take schemas of objects only.
 pub fn facts(system: &str, facts: Vec<String>, boundary: &str) -> Request {
     let all = Pieces { consolidate: Some(facts), ..Pieces::default() };
-    super::request(Role::Summarizer, system, &all, boundary)
+    let schema = json!({
+        "type": "object",
+        "properties": { "facts": { "type": "array", "items": { "type": "string" } } },
+        "required": ["facts"],
+        "additionalProperties": false,
+    });
+    Request { answer: Answer::Json(schema), ..super::request(Role::Summarizer, system, &all, boundary) }
 }
 
 /// Reads consolidated facts. `None` for anything but a list of fewer texts than there were.
@@ -30,6 +39,7 @@ mod tests {
     #[test]
     fn only_a_shorter_list_of_texts_is_taken() {
         assert_eq!(read_facts("Here: [\"a\", \" \"]", 3), Some(vec!["a".to_owned()]));
+        assert_eq!(read_facts("{\"facts\": [\"a\"]}", 3), Some(vec!["a".to_owned()]));
         for text in ["[]", "none", "[\"a\", \"b\", \"c\"]", "[1]", "] [", "[\"\"]"] {
             assert_eq!(read_facts(text, 3), None, "{text}");
         }

@@ -9,9 +9,9 @@ use crate::graph::report::{FileNote, TaskReport, TaskStatus};
 use crate::graph::run::{Policy, Run, RunSpec};
 use crate::graph::step::{Step, ToolResult};
 use crate::graph::{Chatter, plan, verdict};
-use crate::llm::Model;
 use crate::llm::prompt::{ChatMessage, Column, ColumnKind, FileCard};
 use crate::llm::scripted::Scripted;
+use crate::llm::{Model, Usage};
 
 fn run(message: &str) -> Run {
     Run::new(RunSpec {
@@ -93,7 +93,7 @@ async fn a_message_becomes_a_reply() {
                 let known = ["data".to_owned(), "web".to_owned()];
                 let lines = vec!["data: tables".to_owned(), "web: pages".to_owned()];
                 let request = router::request(built_in_prompt(Role::Router), &message, &[], lines, "b0");
-                router::call(&model, &request, &message, &known).await.unwrap().result
+                router::call(&model, &request, &message, &known).await.result
             }
             Step::Plan(ask) => {
                 assert_eq!(ask.categories, ["data"], "only what there is");
@@ -172,7 +172,7 @@ async fn a_model_that_does_not_answer_is_a_result() {
     // A router without an answer is nobody's failure: the message gets everything.
     let Step::Route { message } = run.next_step() else { panic!() };
     let request = router::request("", &message, &[], Vec::new(), "b");
-    let found = router::call(&model, &request, &message, &[]).await.unwrap();
+    let found = router::call(&model, &request, &message, &[]).await;
     assert!(
         matches!(&found.result, StepResult::Routed { trouble: Some(why), call: None, .. } if why.contains("exhausted"))
     );
@@ -367,4 +367,20 @@ fn files_that_the_reply_does_not_mention_are_listed() {
 fn a_task_may_ask_for_the_model_of_another_role() {
     assert_eq!(worker::model_role(&msg()), Role::Worker);
     assert_eq!(worker::model_role(&Task { model: Some("reviewer".to_owned()), ..msg() }), Role::Reviewer);
+}
+
+#[test]
+fn an_answer_that_was_cut_off_is_told_before_what_follows_from_it() {
+    let whole = completion("{");
+    let usage = Usage { output_tokens: 7, ..Usage::default() };
+    let cut = Completion { stop: Stop::Length, usage, ..whole.clone() };
+    let found = [plan::Violation::new("", "this is no JSON")];
+    assert_eq!(violations(&whole, &found).len(), 1);
+    assert_eq!(
+        violations(&cut, &found)[0],
+        "the answer was cut off after 7 tokens; max_output_tokens in [model_settings.\"test:m\"] raises the limit, up \
+         to a quarter of context_budget; answer shorter"
+    );
+    assert_eq!(cut_off(&whole), None);
+    assert!(cut_off(&cut).unwrap().starts_with("\n\n[This text was cut off after 7 tokens; "));
 }

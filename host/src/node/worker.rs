@@ -48,9 +48,15 @@ pub async fn call(
     let text = banner::strip(&completion.text);
     let text = text.trim();
     let report = if text.is_empty() {
-        failed(task, "empty_answer", format!("the model {} answered with nothing", call.model), true)
+        let why = super::why_cut_off(&completion).map(|why| format!(": it was cut off {why}")).unwrap_or_default();
+        failed(task, "empty_answer", format!("the model {} answered with nothing{why}", call.model), true)
     } else {
-        TaskReport::new(task.clone(), TaskStatus::Done, clip(text, MAX_TEXT))
+        let mut text = clip(text, MAX_TEXT);
+        if let Some(note) = super::cut_off(&completion) {
+            sink.text(&note);
+            text.push_str(&note);
+        }
+        TaskReport::new(task.clone(), TaskStatus::Done, text)
     };
     (report, Some(call))
 }

@@ -81,16 +81,27 @@ impl Tx<'_> {
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?;
         insert.execute((line.at_ms, day, session, run, &line.role, &line.model, input, output, cost))?;
+        for (scope, key) in [("run", run), ("session", Some(session)), ("day", Some(day))] {
+            if let Some(key) = key {
+                self.add_to_total(scope, key, line.usage)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a call that belongs to no session, such as one that finds out what a model can do, to the sum of its day.
+    pub fn add_usage_of_day(&self, at_ms: i64, usage: Usage) -> Result<(), StoreError> {
+        self.add_to_total("day", at_ms.div_euclid(DAY_MS), usage)
+    }
+
+    fn add_to_total(&self, scope: &str, key: i64, usage: Usage) -> Result<(), StoreError> {
+        let [input, output, cost] = [usage.input_tokens, usage.output_tokens, usage.cost_micros].map(bounded);
         let mut add = self.conn.prepare_cached(
             "INSERT INTO usage_totals (scope, key, calls, input, output, cost_micros) VALUES (?1, ?2, 1, ?3, ?4, ?5)
              ON CONFLICT DO UPDATE SET calls = calls + 1, input = input + excluded.input,
                  output = output + excluded.output, cost_micros = cost_micros + excluded.cost_micros",
         )?;
-        for (scope, key) in [("run", run), ("session", Some(session)), ("day", Some(day))] {
-            if let Some(key) = key {
-                add.execute((scope, key, input, output, cost))?;
-            }
-        }
+        add.execute((scope, key, input, output, cost))?;
         Ok(())
     }
 }

@@ -130,6 +130,14 @@ async fn a_key_that_is_echoed_is_not_passed_on() {
             assert!(error.to_string().contains("no such key [key]"), "{error}");
             assert!(!format!("{error:?}").contains(KEY), "{error:?}");
         }
+        // Wherever an error is cut, no part of the key is left of it.
+        for before in 60..84 {
+            let raw = format!("data: {}{KEY} and more\n\n", "x".repeat(before));
+            let reply = serde_json::json!({ "status": 200, "raw": raw });
+            let scene = Scene::new(format, &toml::to_string(&serde_json::json!({ "reply": [reply] })).unwrap());
+            let error = scene.fails().await.to_string();
+            assert!(error.contains("is no JSON") && !error.contains(&KEY[..3]), "{error}");
+        }
     }
 }
 

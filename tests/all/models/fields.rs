@@ -53,6 +53,44 @@ async fn a_schema_that_is_refused_is_not_asked_for_again() {
     }
 }
 
+/// Gateways begin to answer before they have asked the provider, whose refusal then comes inside.
+#[tokio::test]
+async fn a_refusal_inside_an_answer_is_one_all_the_same() {
+    let said = "response_format with a json_schema is not supported, nor is the tool_choice";
+    for format in BOTH {
+        for raw in [
+            json!({ "error": { "message": said, "code": 400 } }).to_string(),
+            json!({ "object": "error", "message": said, "code": 400 }).to_string(),
+            format!("data: {}\n\n", json!({ "error": { "message": said, "type": "invalid_request_error" } })),
+            format!("event: error\ndata: {}\n\n", json!({ "message": said, "code": "400" })),
+            format!("event: error\ndata: {said}\n\n"),
+        ] {
+            let refusal = json!({ "raw": raw });
+            let refusals = if format == Format::OpenAi { vec![refusal; 2] } else { vec![refusal] };
+            let refusals = toml::to_string(&json!({ "reply": refusals })).unwrap();
+            let scene = Scene::new(format, &format!("{refusals}\n{THREE}"));
+            for _ in 0..2 {
+                assert_eq!(scene.ask(&with_schema()).await.unwrap().text, r#"{"status": "ok"}"#, "{format:?} {raw}");
+            }
+            let expected = match format {
+                Format::OpenAi => json!(["json_schema", "json_object", null, null]),
+                Format::Anthropic => json!(["tool", null, null]),
+            };
+            assert_eq!(Value::Array(formats(&scene)), expected, "{format:?} {raw}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_after_words_is_a_failure() {
+    let word = json!({ "choices": [{ "index": 0, "delta": { "content": "Half" } }] });
+    let error = json!({ "error": { "message": "json_schema is not supported", "code": 400 } });
+    let raw = format!("data: {word}\n\ndata: {error}\n\n");
+    let scene = Scene::new(Format::OpenAi, &toml::to_string(&json!({ "reply": [{ "raw": raw }] })).unwrap());
+    assert_eq!(refused(scene.ask(&with_schema()).await.unwrap_err()), "json_schema is not supported");
+    assert_eq!(scene.bodies().len(), 1);
+}
+
 #[tokio::test]
 async fn some_json_is_asked_for_where_only_that_is_known() {
     let refusal = "[[reply]]\nstatus = 400\nraw = '{\"error\": {\"message\": \"json_schema is not supported\"}}'\n";

@@ -56,6 +56,26 @@ async fn calls_are_put_together_however_they_come() {
             vec!["call_1 exec {\"c\":1}", "call_2 exec {\"c\":2}"],
         ),
         (
+            "whole calls that share an index and have no ids",
+            vec![
+                json!([
+                    { "index": 0, "function": function("exec", json!("{\"c\":1}")) },
+                    { "index": 0, "function": function("exec", json!("{\"c\":2}")) },
+                ]),
+                json!([{ "index": 0, "function": function("search", json!("")) }]),
+            ],
+            vec!["call_1 exec {\"c\":1}", "call_2 exec {\"c\":2}", "call_3 search {}"],
+        ),
+        (
+            "one call whose name comes with every piece",
+            vec![
+                json!([{ "index": 0, "function": function("exec", json!("{\"c\"")) }]),
+                json!([{ "index": 0, "function": function("exec", json!(":1}")) }]),
+                json!([{ "index": 0, "function": function("exec", json!("")) }]),
+            ],
+            vec!["call_1 exec {\"c\":1}"],
+        ),
+        (
             "whole calls without an index (Gemini)",
             vec![
                 json!([{ "id": "", "function": function("exec", json!("{\"c\":1}")) }]),

@@ -80,4 +80,34 @@ fn budgets_come_from_the_model_or_else_from_the_default() {
     assert_eq!(settings(Role::Planner), (100_000, 9_000));
     assert_eq!(settings(Role::Worker), (8_000, 2_000));
     assert_eq!(settings(Role::Actor), (1_000, 250));
+    // What is set holds also where a role asks for less; the default only where it asks for more.
+    assert_eq!(models.settings(Role::Titler).answer(64), 9_000);
+    assert_eq!((models.settings(Role::Worker).answer(64), models.settings(Role::Worker).answer(4_096)), (64, 2_000));
+    let models = open(
+        "model = \"gpt\"\n[fallbacks]\nworker = [\"local:small\"]\n[model_settings.gpt]\ncontext_budget = 100_000\n\
+         [model_settings.\"local:small\"]\ncontext_budget = 4_000\n",
+    )
+    .unwrap();
+    let budget = |role| models.settings(role).context_budget;
+    assert_eq!((budget(Role::Worker), budget(Role::Planner)), (4_000, 100_000), "a fallback is told what fits it");
+}
+
+#[test]
+fn a_prompt_that_cannot_fit_is_told_with_the_setting() {
+    let models = open(
+        "model = \"gpt\"\n[models]\nactor = \"reflex\"\n[fallbacks]\nworker = [\"local:small\"]\n\
+         [model_settings.\"local:small\"]\ncontext_budget = 2_000\n[context]\nbudget_tokens = 6_000\n",
+    )
+    .unwrap();
+    let too_small = |role, tokens: usize| {
+        let request = Request::new(role, String::new(), "abcd".repeat(tokens));
+        models.too_small_for(role, &request).map(|limit| (limit.value, limit.setting))
+    };
+    assert_eq!(too_small(Role::Planner, 5_900), None);
+    assert_eq!(too_small(Role::Planner, 5_990), Some((6_000, "context.budget_tokens".to_owned())));
+    let of_fallback = (2_000, "model_settings.\"local:small\".context_budget".to_owned());
+    assert_eq!(too_small(Role::Worker, 1_990), Some(of_fallback));
+    assert_eq!(too_small(Role::Actor, 100_000), None, "the built-in rules read everything");
+    assert_eq!(models.message_tokens(), 2_000);
+    assert_eq!(open("model = \"reflex\"").unwrap().message_tokens(), usize::MAX);
 }

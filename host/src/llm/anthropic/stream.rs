@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::ANSWER;
 use crate::llm::draft::{Draft, MAX_CALLS};
-use crate::llm::http::Wire;
+use crate::llm::http::{NoAnswer, Wire};
 use crate::llm::sse::Event;
 use crate::llm::{Completion, LlmError, Stop};
 
@@ -40,22 +40,23 @@ impl<'a> Stream<'a> {
     }
 
     /// Reads an event; true if it had content.
-    pub fn take(&mut self, event: &Event) -> Result<bool, LlmError> {
+    pub fn take(&mut self, event: &Event) -> Result<bool, NoAnswer> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
             return Ok(false);
         }
-        let value: Value = serde_json::from_str(data).map_err(|error| {
-            let start: String = data.chars().take(80).collect();
-            self.wire.broken(self.wire.clean(&format!("a piece of its answer is no JSON ({error}): {start}")))
-        })?;
+        let value: Value = match serde_json::from_str(data) {
+            Ok(value) => value,
+            Err(_) if event.name == "error" => return Err(self.wire.error_object(&Value::from(data))),
+            Err(error) => return Err(self.wire.no_json(&error, data).into()),
+        };
         // The name of the event says the same; gateways leave it out.
         match value["type"].as_str().unwrap_or(&event.name) {
             "message_start" => {
                 self.usage(&value["message"]["usage"]);
                 Ok(false)
             }
-            "content_block_start" => self.begin(&value["content_block"]),
+            "content_block_start" => Ok(self.begin(&value["content_block"])?),
             "content_block_delta" => Ok(self.delta(&value["delta"])),
             "message_delta" => {
                 self.usage(&value["usage"]);
@@ -66,12 +67,25 @@ impl<'a> Stream<'a> {
                 self.done = true;
                 Ok(true)
             }
-            "message" => self.whole(&value),
-            // Some gateways answer with an error without saying so in its type.
-            _ if value.get("error").is_some_and(|error| !error.is_null()) => Err(self.wire.error_object(&value)),
+            "message" => Ok(self.whole(&value)?),
+            "error" => Err(self.wire.error_object(&value)),
+            // Some gateways answer with an error without saying so in its type, or in their own form.
+            _ if value["object"] == "error" || value.get("error").is_some_and(|error| !error.is_null()) => {
+                Err(self.wire.error_object(&value))
+            }
             // "content_block_stop", "ping", and what later versions add.
             _ => Ok(false),
         }
+    }
+
+    /// Ends it with a refusal. True if nothing was heard before, so that the request can be sent again as if it had not
+    /// been.
+    pub fn refused(&mut self) -> bool {
+        let silent = self.draft.is_empty();
+        if silent {
+            self.draft.refused();
+        }
+        silent
     }
 
     /// The completion, after the end of the body or the end mark.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::graph::limits::{LimitReached, Usage};
+use crate::graph::limits::Usage;
 use crate::llm::Role;
 use crate::llm::time::Sleeping;
 use std::collections::VecDeque;
@@ -35,6 +35,8 @@ impl Time for Stepped {
 enum Say {
     /// Streams the words and answers with them.
     Words(&'static [&'static str]),
+    /// Streams a word, and holds the rest back.
+    Withholds(&'static str),
     /// Streams a word and then breaks off.
     BreaksOff(&'static str),
     Silent {
@@ -43,7 +45,6 @@ enum Say {
     },
     Refuses,
     Script,
-    OverLimit,
 }
 
 /// Says its lines, the last one for ever.
@@ -81,7 +82,13 @@ impl Model for Actor {
             Say::Words(words) => {
                 words.iter().for_each(|word| sink.text(word));
                 let usage = Usage { input_tokens: 300, output_tokens: 10, cost_micros: 0 };
-                Ok(Completion { text: words.concat(), usage, model: self.name.to_owned(), ..Completion::default() })
+                let (text, model) = (words.concat(), self.name.to_owned());
+                Ok(Completion { text, usage, counted: true, model, ..Completion::default() })
+            }
+            Say::Withholds(word) => {
+                sink.text(word);
+                let usage = Usage { input_tokens: 300, output_tokens: 10, cost_micros: 0 };
+                Ok(Completion { text: word.to_owned(), stop: Stop::Filter, usage, model, ..Completion::default() })
             }
             Say::BreaksOff(word) => {
                 sink.text(word);
@@ -91,7 +98,6 @@ impl Model for Actor {
             Say::Silent { retryable, after } => silent("connection refused", retryable, after),
             Say::Refuses => Err(LlmError::Refused { model: model.clone(), message: "the key is wrong".to_owned() }),
             Say::Script => Err(LlmError::Script("the script is exhausted".to_owned())),
-            Say::OverLimit => Err(LlmError::OverLimit(LimitReached::new("max_tokens_per_day", 5))),
         };
         Box::pin(std::future::ready(answer))
     }
@@ -197,10 +203,24 @@ async fn an_attempt_that_broke_off_is_taken_back() {
     let answer = answer.unwrap();
     assert_eq!((answer.model.as_str(), heard.as_str()), ("b:two", "x|x|x|y"));
     assert_eq!(answer.usage.total(), 310 + 3 * 201);
-    // Where nobody answers, it is told.
+    // Where nobody answers, the last is taken back as well, and the cost is told.
     let stage = Stage::new(&[("a:one", &[Say::BreaksOff("x")])]);
     let (answer, heard) = stage.ask().await;
-    assert_eq!((answer.is_err(), heard.as_str()), (true, "x|x|x[600 3 606]"));
+    assert_eq!((answer.is_err(), heard.as_str()), (true, "x|x|x|[600 3 606]"));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn what_a_provider_holds_back_is_no_answer() {
+    let stage = Stage::new(&[("a:one", &[Say::Withholds("x")]), ("b:two", &[Say::Words(&["y"])])]);
+    let (answer, heard) = stage.ask().await;
+    let answer = answer.unwrap();
+    assert_eq!((answer.model.as_str(), heard.as_str()), ("b:two", "x|y"));
+    assert_eq!(answer.usage.cost_micros, 640, "both are paid for");
+    let stage = Stage::new(&[("a:one", &[Say::Withholds("x")])]);
+    let (answer, heard) = stage.ask().await;
+    let told = message(answer);
+    assert_eq!(told, "the model a:one refused the request: it held the answer back (content filter)");
+    assert_eq!((heard.as_str(), stage.actors[0].asked()), ("x|[300 10 320]", 1), "taken back, paid for, asked once");
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -251,12 +271,10 @@ async fn refusals_and_what_will_not_pass_go_to_the_fallback_at_once() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_script_and_a_limit_end_the_call() {
-    for line in [Say::Script, Say::OverLimit] {
-        let stage = Stage::new(&[("a:one", &[line]), ("b:two", &[Say::Words(&["y"])])]);
-        assert!(matches!(stage.ask().await.0, Err(LlmError::Script(_) | LlmError::OverLimit(_))));
-        assert_eq!((stage.actors[0].asked(), stage.actors[1].asked()), (1, 0));
-    }
+async fn a_script_ends_the_call() {
+    let stage = Stage::new(&[("a:one", &[Say::Script]), ("b:two", &[Say::Words(&["y"])])]);
+    assert!(matches!(stage.ask().await.0, Err(LlmError::Script(_))));
+    assert_eq!((stage.actors[0].asked(), stage.actors[1].asked()), (1, 0));
 }
 
 #[tokio::test(flavor = "current_thread")]

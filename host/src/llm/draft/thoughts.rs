@@ -7,8 +7,12 @@ const MARKS: [(&str, &str); 3] =
 /// Takes thoughts out of a text that comes in pieces. Only at the very beginning: later on, such a mark is text.
 #[derive(Debug)]
 pub(super) enum Thoughts {
-    /// May still become a mark; held back.
-    Beginning(String),
+    /// May still become a mark; held back. What comes before the mark is apart from its first letters, so that a model
+    /// that writes nothing but white space is not read from its beginning with every piece.
+    Beginning {
+        space: String,
+        mark: String,
+    },
     /// Inside, until this mark; with the last characters, which may be its first part.
     Inside {
         close: &'static str,
@@ -21,7 +25,7 @@ pub(super) enum Thoughts {
 
 impl Default for Thoughts {
     fn default() -> Self {
-        Self::Beginning(String::new())
+        Self::Beginning { space: String::new(), mark: String::new() }
     }
 }
 
@@ -31,16 +35,17 @@ impl Thoughts {
         let mut piece = piece.to_owned();
         loop {
             match self {
-                Self::Beginning(held) => {
-                    held.push_str(&piece);
-                    let begin = held.trim_start();
-                    if let Some((open, close)) = MARKS.into_iter().find(|(open, _)| begin.starts_with(open)) {
-                        piece = begin[open.len()..].to_owned();
+                Self::Beginning { space, mark } => {
+                    let words = if mark.is_empty() { piece.trim_start() } else { &piece };
+                    space.push_str(&piece[..piece.len() - words.len()]);
+                    mark.push_str(words);
+                    if let Some((open, close)) = MARKS.into_iter().find(|(open, _)| mark.starts_with(open)) {
+                        piece = mark[open.len()..].to_owned();
                         *self = Self::Inside { close, tail: String::new() };
-                    } else if MARKS.iter().any(|(open, _)| open.starts_with(begin)) {
+                    } else if MARKS.iter().any(|(open, _)| open.starts_with(mark.as_str())) {
                         return String::new();
                     } else {
-                        let held = std::mem::take(held);
+                        let held = std::mem::take(space) + mark;
                         *self = Self::Answer;
                         return held;
                     }
@@ -73,14 +78,14 @@ impl Thoughts {
     /// What was held back, after the last piece. Thoughts without an end are no answer.
     pub fn rest(&mut self) -> String {
         match std::mem::replace(self, Self::Answer) {
-            Self::Beginning(held) => held,
+            Self::Beginning { space, mark } => space + &mark,
             Self::Inside { .. } | Self::Between | Self::Answer => String::new(),
         }
     }
 
     /// Nothing is held back.
     pub fn is_empty(&self) -> bool {
-        !matches!(self, Self::Beginning(held) if !held.is_empty())
+        !matches!(self, Self::Beginning { space, mark } if !(space.is_empty() && mark.is_empty()))
     }
 }
 
@@ -107,6 +112,15 @@ mod tests {
         check("<reasoning></reasoning>{}", "{}");
         check("<think>never ends", "");
         check("<think></think>", "");
+    }
+
+    /// A character at a time. With time that grew with the square of it, this
+    /// test would not end.
+    #[test]
+    fn white_space_without_end_is_read_once() {
+        let mut thoughts = Thoughts::default();
+        let held: usize = (0..1 << 20).map(|_| thoughts.without(" ").len()).sum();
+        assert_eq!((held, thoughts.without("a").len()), (0, (1 << 20) + 1));
     }
 
     #[test]

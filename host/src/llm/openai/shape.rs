@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::llm::endpoint::SchemaSupport;
 use crate::llm::http::Refusal;
+use crate::llm::{Answer, Form, Request};
 
 /// Fields and forms of a request that not every endpoint takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +75,15 @@ impl Shape {
             return Some(Self { limit: LONG, ..self });
         }
         None
+    }
+
+    /// How the form of the answer to `request` is asked for.
+    pub fn form(self, request: &Request) -> Form {
+        match (&request.answer, self.format) {
+            (Answer::Text, _) | (_, Format::Plain) => Form::Prompt,
+            (_, Format::Object) => Form::Object,
+            (_, Format::Schema) => Form::Schema,
+        }
     }
 
     /// The endpoint answered to `other`. What it refused before, it is not sent again.

@@ -3,12 +3,15 @@
 use serde_json::{Deserializer, Value};
 
 use crate::llm::draft::{Draft, MAX_CALLS};
-use crate::llm::http::Wire;
+use crate::llm::http::{NoAnswer, Wire};
 use crate::llm::sse::Event;
 use crate::llm::{Completion, LlmError, Stop};
 
 /// The last event of most streams.
 const DONE: &str = "[DONE]";
+
+/// The name of an event that is an error, and the kind of an object that is one.
+const ERROR: &str = "error";
 
 /// Where providers put thoughts.
 const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
@@ -17,33 +20,51 @@ const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
 pub(super) struct Stream<'a> {
     wire: &'a Wire,
     draft: Draft<'a>,
-    /// The index that the provider gave to each call of the draft.
-    indexes: Vec<Option<u64>>,
+    /// For each call of the draft.
+    begun: Vec<Begun>,
     /// The end of the answer came; at most counts follow.
     pub complete: bool,
     /// The end mark came: nothing follows.
     pub done: bool,
 }
 
+/// What tells the pieces of one call from those of the next.
+struct Begun {
+    /// As the provider gave it.
+    index: Option<u64>,
+    args: Braces,
+}
+
 impl<'a> Stream<'a> {
     pub fn new(wire: &'a Wire, draft: Draft<'a>) -> Self {
-        Self { wire, draft, indexes: Vec::new(), complete: false, done: false }
+        Self { wire, draft, begun: Vec::new(), complete: false, done: false }
     }
 
     /// Reads an event; true if it had content.
-    pub fn take(&mut self, event: &Event) -> Result<bool, LlmError> {
+    pub fn take(&mut self, event: &Event) -> Result<bool, NoAnswer> {
         let data = event.data.trim();
         let json = data.strip_suffix(DONE).inspect(|_| self.done = true).unwrap_or(data);
         let mut content = false;
         // More than one value, where a server forgets the blank line between events.
         for chunk in Deserializer::from_str(json).into_iter::<Value>() {
-            let chunk = chunk.map_err(|error| {
-                let start: String = json.chars().take(80).collect();
-                self.wire.broken(self.wire.clean(&format!("a piece of its answer is no JSON ({error}): {start}")))
-            })?;
-            content |= self.chunk(&chunk)?;
+            match chunk {
+                Ok(chunk) if event.name == ERROR => return Err(self.wire.error_object(&chunk)),
+                Ok(chunk) => content |= self.chunk(&chunk)?,
+                Err(_) if event.name == ERROR => return Err(self.wire.error_object(&Value::from(json))),
+                Err(error) => return Err(self.wire.no_json(&error, json).into()),
+            }
         }
         Ok(content)
+    }
+
+    /// Ends it with a refusal. True if nothing was heard before, so that the request can be sent again as if it had not
+    /// been.
+    pub fn refused(&mut self) -> bool {
+        let silent = self.draft.is_empty();
+        if silent {
+            self.draft.refused();
+        }
+        silent
     }
 
     /// The completion, after the end of the body or the end mark.
@@ -55,8 +76,10 @@ impl<'a> Stream<'a> {
         self.draft.finish(&self.wire.name).map_err(|reason| self.wire.broken(reason))
     }
 
-    fn chunk(&mut self, chunk: &Value) -> Result<bool, LlmError> {
-        if chunk.get("error").is_some_and(|error| !error.is_null()) {
+    fn chunk(&mut self, chunk: &Value) -> Result<bool, NoAnswer> {
+        // vLLM and Mistral say what it is and have no object within it.
+        let flat = chunk["object"] == ERROR || chunk["type"] == ERROR;
+        if flat || chunk.get("error").is_some_and(|error| !error.is_null()) {
             return Err(self.wire.error_object(chunk));
         }
         self.usage(chunk);
@@ -113,8 +136,10 @@ impl<'a> Stream<'a> {
     /// A piece of a call, or a whole one.
     fn call(&mut self, index: Option<u64>, id: &str, function: &Value) -> Result<(), LlmError> {
         let name = function["name"].as_str().unwrap_or_default();
-        let call = match self.position(index, id, name) {
+        let args = &function["arguments"];
+        let call = match self.position(index, id, name, args) {
             Some(position) => {
+                self.begun[position].args.follow(args);
                 let call = &mut self.draft.calls[position];
                 if call.id.is_empty() {
                     id.clone_into(&mut call.id);
@@ -126,25 +151,34 @@ impl<'a> Stream<'a> {
                 call
             }
             None => {
-                self.indexes.push(index);
+                let mut begun = Begun { index, args: Braces::default() };
+                begun.args.follow(args);
+                self.begun.push(begun);
                 let too_many = || self.wire.unusable(format!("it called more than {MAX_CALLS} tools in one answer"));
                 self.draft.begin_call(id, name).ok_or_else(too_many)?
             }
         };
-        call.args(&function["arguments"]);
+        call.args(args);
         Ok(())
     }
 
     /// The call that a piece continues; `None` if it begins one. Pieces are told apart by their index. Without one, or
-    /// where every call has the same, a new id or a name after arguments begins the next call.
-    fn position(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
+    /// where every call has the same, a new id or a name after arguments begins the next call; where all have the same
+    /// index and no ids, after arguments that are whole.
+    fn position(&self, index: Option<u64>, id: &str, name: &str, args: &Value) -> Option<usize> {
         let position = match index {
-            Some(_) => self.indexes.iter().rposition(|known| *known == index)?,
-            None => self.indexes.len().checked_sub(1)?,
+            Some(_) => self.begun.iter().rposition(|begun| begun.index == index)?,
+            None => self.begun.len().checked_sub(1)?,
         };
         let call = &self.draft.calls[position];
         let other_id = !id.is_empty() && !call.id.is_empty() && id != call.id;
-        let other_name = index.is_none() && id.is_empty() && !name.is_empty() && !call.args.is_empty();
+        let other_name = id.is_empty()
+            && !name.is_empty()
+            && match index {
+                None => !call.args.is_empty(),
+                // A name that is repeated with nothing to it is still the same call's.
+                Some(_) => self.begun[position].args.whole && (name != call.name || !is_blank(args)),
+            };
         (!(other_id && !name.is_empty() || other_name)).then_some(position)
     }
 
@@ -175,6 +209,42 @@ impl<'a> Stream<'a> {
     }
 }
 
+/// Whether arguments that come in pieces are whole: a value in braces that has ended. Each piece is looked at once; to
+/// parse all that came with each would take time that grows with the square of it.
+#[derive(Debug, Default)]
+struct Braces {
+    depth: usize,
+    quoted: bool,
+    escaped: bool,
+    whole: bool,
+}
+
+impl Braces {
+    fn follow(&mut self, piece: &Value) {
+        let Value::String(piece) = piece else {
+            self.whole |= piece.is_object();
+            return;
+        };
+        for byte in piece.bytes() {
+            match byte {
+                _ if std::mem::take(&mut self.escaped) => {}
+                b'\\' => self.escaped = self.quoted,
+                b'"' => self.quoted = !self.quoted,
+                b'{' | b'[' if !self.quoted => self.depth += 1,
+                b'}' | b']' if !self.quoted => {
+                    self.depth = self.depth.saturating_sub(1);
+                    self.whole |= self.depth == 0;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn is_blank(args: &Value) -> bool {
+    args.as_str().map_or(args.is_null(), |args| args.trim().is_empty())
+}
+
 /// Dollars as millionths, rounded up: a cap on cost must not be passed by small amounts.
 fn micros(dollars: f64) -> u64 {
     // A product such as 0.0023 × 10⁶ is a hair above the number that is meant. What is no amount becomes 0.
@@ -184,6 +254,24 @@ fn micros(dollars: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arguments_are_whole_when_their_braces_are_closed() {
+        for (args, whole) in [
+            (r#"{"a": "}"}"#, true),
+            (r#"{"a": {"b": [1]}"#, false),
+            (r#"{"a": "\"}"#, false),
+            (r#"{"a": "\\"}"#, true),
+            ("{}", true),
+            ("", false),
+        ] {
+            for size in 1..=args.len().max(1) {
+                let mut braces = Braces::default();
+                args.as_bytes().chunks(size).for_each(|piece| braces.follow(&String::from_utf8_lossy(piece).into()));
+                assert_eq!(braces.whole, whole, "{args} in pieces of {size}");
+            }
+        }
+    }
 
     #[test]
     fn costs_are_rounded_up() {
