@@ -347,6 +347,8 @@ fn every_fault_of_the_titler() {
 #[test]
 fn no_run_exceeds_its_tokens_by_the_servers_own_count() {
     const CAP: u64 = 30_000;
+    const ASKED: u64 = 1_500;
+    const ANSWERED: u64 = 100;
     let exec = json!({ "type": "exec", "detail": "seq 3", "review": true, "expect": "four numbers" });
     let message = json!({ "type": "msg", "detail": "say that it is done", "notify": true });
     let plan = json!({ "goal": "numbers", "tasks": [exec, message] });
@@ -359,7 +361,7 @@ fn no_run_exceeds_its_tokens_by_the_servers_own_count() {
     let reply = |role: &str, text: &Value, calls: &Value| {
         let calls = if calls.is_null() { json!([]) } else { calls.clone() };
         let text = text.as_str().map_or_else(|| text.to_string(), str::to_owned);
-        json!({ "role": role, "text": text, "calls": calls, "usage": { "input": 1_500, "output": 100 } })
+        json!({ "role": role, "text": text, "calls": calls, "usage": { "input": ASKED, "output": ANSWERED } })
     };
     let (none, words) = (Value::Null, json!("Let me see."));
     let many = |reply: Value| vec![reply; 40];
@@ -400,10 +402,9 @@ fn no_run_exceeds_its_tokens_by_the_servers_own_count() {
         let requests = server.requests();
         for seen in &requests {
             let most = ["max_tokens", "max_completion_tokens"].map(|key| seen.body[key].as_u64().unwrap_or(0));
-            // Names of roles and line breaks, which stand in it as well, are a hundredth at most.
-            let asked = seen.prompt().chars().count() as u64 / 4 * 99 / 100;
-            assert!(counted + asked + most[0].max(most[1]) <= CAP, "{counted} + {asked} + {most:?}");
-            counted += 1_600;
+            // What is asked costs what the server says, which the estimate follows.
+            assert!(counted + ASKED + most[0].max(most[1]) <= CAP, "{counted} + {most:?}");
+            counted += ASKED + ANSWERED;
         }
         assert!(counted <= CAP && requests.len() > 5, "{counted} in {} calls", requests.len());
         let stored = "SELECT sum(input + output) FROM usage WHERE model = 'lab:m'";

@@ -10,6 +10,7 @@ use crate::model_server::{ModelServer, Seen};
 use kiso::context::{Cell, Piece, Row, TABLE};
 use kiso::llm::Role;
 use kiso::node::built_in_prompt;
+use kiso::store::Store;
 use rusqlite::types::ValueRef;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -54,6 +55,7 @@ const MARKS: &[Mark] = {
         mark("mkasked", &[NewMessage, OriginalMessage, Messages, Tail, Exchange, Compress, Memory]),
         mark("mkreplied", &[Messages, Tail, Exchange, Compress, Memory]),
         mark("mknew", &[NewMessage, OriginalMessage, Compress]),
+        mark("mkcore", &[Core]),
         mark("mkfact", &[Facts, Consolidate, Memory]),
         mark("mkmerged", &[Facts, Memory]),
         mark("mksummary", &[Summary]),
@@ -245,6 +247,9 @@ fn tell() -> Told {
     let paths = [guest("echo"), home.file("mkskill.toml", manifest), home.file("mkfile.txt", "a file\n")];
     let [echo, manifest, file] = paths.each_ref().map(|path| path.to_str().expect("a plain path"));
     home.kiso(&["skill", "add", echo, "--manifest", manifest, "--grant", "all"]).ok();
+    let store = Store::open(&home.path().join("store.db")).expect("the store opens");
+    store.write_blocking(|tx| tx.set_core_memory(r#"{"home": "mkcore"}"#, 1)).expect("it is written");
+    store.close();
     let messages = [
         "I want to know of the harbour, and call it mkasked".to_owned(),
         format!("and the same once more with {PIN}, please"),
