@@ -118,7 +118,7 @@ settings! {
         max_tool_call_rounds: Int(10, 1, 100),
         /// How often a finished run may begin anew for messages that arrived meanwhile.
         max_cycles: Int(5, 1, 100),
-        /// Cost in US cents of all model calls of a run; 0 is no cap. Needs prices, see [model_settings].
+        /// Cost in US cents of all model calls of a run; 0 is no cap. Needs prices, see `[model_settings]`.
         max_cost_cents_per_run: Int(0, 0, 10_000_000),
         /// Tokens of all model calls of a session; 0 is no cap.
         max_tokens_per_session: Int(0, 0, 1_000_000_000_000),
@@ -138,7 +138,7 @@ settings! {
 
     /// What models are told of a conversation.
     context: Context {
-        /// Tokens that a model may be given, where [model_settings] has no context_budget for it.
+        /// Tokens that a model may be given, where `[model_settings]` has no context_budget for it.
         budget_tokens: Int(16_000, 1_000, 10_000_000),
         /// Messages of the current segment.
         sliding_window: Int(20, 1, 1_000),

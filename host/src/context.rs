@@ -5,7 +5,7 @@
 //! to be data. Each piece has a size that it may not exceed, so that one huge text cannot push out the others, and all
 //! of them together have a budget, which the model's context sets.
 //!
-//! [`select`] (which pieces) → [`room`] (how much they may take) → [`render`] (as text). The last messages
+//! [`select`] (which pieces) → [`room`] (how much they may take) → [`render()`] (as text). The last messages
 //! of the session are read by their number; what they may take is cut here, so that one huge message leaves its neighbours.
 
 mod fit;

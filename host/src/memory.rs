@@ -1,6 +1,6 @@
 //! What is remembered beyond a session's window (design §8).
 //!
-//! - **Core memory**: one JSON document, always in context ([`core`], [`update_core`], [`render_core`]).
+//! - **Core memory**: one JSON document, always in context ([`core()`], [`update_core`], [`render_core`]).
 //! - **Archival memory**: passages, found by their words ([`save`], [`search`], [`ingest_turn`]).
 //! - **Observational memory**: the few lines of facts and passages that matter for a goal ([`digest`]).
 //!

@@ -1,7 +1,7 @@
 //! The technical execution brief (seed 004, "TEB") as the reasoner writes it: everything that action needs to take one
 //! step without having seen the conversation.
 //!
-//! A task that is ready as it stands gets its brief from [`derive`], without a model call.
+//! A task that is ready as it stands gets its brief from [`derive()`], without a model call.
 
 use std::fmt::Write as _;
 
