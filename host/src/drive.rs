@@ -237,7 +237,7 @@ impl Drive {
             let taken = std::mem::take(&mut at_work.taking);
             log.append(&event, &run, &at_work.secrets, at_work.take_asked(), taken).await?;
             if event.continues {
-                // What was said so far in this turn is what the next message refers to.
+                // What was learned and remembered meanwhile is known to the next message of the turn.
                 at_work.earlier = self.earlier(&log.session, Some(&log.id)).await?;
             }
             listener.event(log.seq, &event, &run);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+mod answering;
 pub mod anthropic;
 pub mod breaker;
 pub mod chain;

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
+use super::answering;
 use super::draft::Draft;
 use super::endpoint::{Endpoint, SchemaSupport};
 use super::http::{KeyHeader, NoAnswer, Refusal, Wire};
@@ -81,31 +82,9 @@ impl Anthropic {
         end: Instant,
         sink: &mut dyn Sink,
     ) -> Result<Completion, NoAnswer> {
-        let mut reply = self.wire.post(request.role, body, end).await?;
-        let mut stream = stream::Stream::new(&self.wire, Draft::new(sink, request), forced);
-        while !stream.done {
-            match reply.next().await {
-                Ok(Some(event)) => match stream.take(&event) {
-                    Ok(content) => {
-                        if content {
-                            reply.heard();
-                        }
-                        if stream.complete {
-                            reply.completed();
-                        }
-                    }
-                    Err(NoAnswer::Refused(refusal)) if stream.refused() => return Err(NoAnswer::Refused(refusal)),
-                    Err(NoAnswer::Refused(refusal)) => return Err(refusal.into_error(&self.wire.name).into()),
-                    Err(failed) => return Err(failed),
-                },
-                Ok(None) => break,
-                // Nothing that matters was lost.
-                Err(_) if stream.complete => break,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        reply.finish();
-        Ok(stream.finish()?)
+        let reply = self.wire.post(request.role, body, end).await?;
+        let stream = stream::Stream::new(&self.wire, Draft::new(sink, request), forced);
+        answering::read(&self.wire, reply, stream).await
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
+use super::answering;
 use super::draft::Draft;
 use super::endpoint::Endpoint;
 use super::http::{KeyHeader, NoAnswer, Wire};
@@ -64,31 +65,9 @@ impl OpenAi {
         end: Instant,
         sink: &mut dyn Sink,
     ) -> Result<Completion, NoAnswer> {
-        let mut reply = self.wire.post(request.role, body, end).await?;
-        let mut stream = stream::Stream::new(&self.wire, Draft::new(sink, request));
-        while !stream.done {
-            match reply.next().await {
-                Ok(Some(event)) => match stream.take(&event) {
-                    Ok(content) => {
-                        if content {
-                            reply.heard();
-                        }
-                        if stream.complete {
-                            reply.completed();
-                        }
-                    }
-                    Err(NoAnswer::Refused(refusal)) if stream.refused() => return Err(NoAnswer::Refused(refusal)),
-                    Err(NoAnswer::Refused(refusal)) => return Err(refusal.into_error(&self.wire.name).into()),
-                    Err(failed) => return Err(failed),
-                },
-                Ok(None) => break,
-                // Nothing that matters was lost.
-                Err(_) if stream.complete => break,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        reply.finish();
-        Ok(stream.finish()?)
+        let reply = self.wire.post(request.role, body, end).await?;
+        let stream = stream::Stream::new(&self.wire, Draft::new(sink, request));
+        answering::read(&self.wire, reply, stream).await
     }
 }
 

@@ -3,22 +3,19 @@
 use serde_json::Value;
 
 use super::ANSWER;
+use crate::llm::answering::{Heard, Reader};
 use crate::llm::draft::{Draft, MAX_CALLS};
 use crate::llm::http::{NoAnswer, Wire};
 use crate::llm::sse::Event;
-use crate::llm::{Completion, LlmError, Stop};
+use crate::llm::{LlmError, Stop};
 
 /// An answer that comes in.
 pub(super) struct Stream<'a> {
     wire: &'a Wire,
-    draft: Draft<'a>,
+    heard: Heard<'a>,
     /// The answer comes as the arguments of [`ANSWER`].
     forced: bool,
     block: Block,
-    /// The end of the answer came; at most counts follow.
-    pub complete: bool,
-    /// The end mark came: nothing follows.
-    pub done: bool,
 }
 
 /// What the pieces that come now belong to.
@@ -34,13 +31,8 @@ enum Block {
     Other,
 }
 
-impl<'a> Stream<'a> {
-    pub fn new(wire: &'a Wire, draft: Draft<'a>, forced: bool) -> Self {
-        Self { wire, draft, forced, block: Block::Words, complete: false, done: false }
-    }
-
-    /// Reads an event; true if it had content.
-    pub fn take(&mut self, event: &Event) -> Result<bool, NoAnswer> {
+impl<'a> Reader<'a> for Stream<'a> {
+    fn take(&mut self, event: &Event) -> Result<bool, NoAnswer> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
             return Ok(false);
@@ -64,7 +56,7 @@ impl<'a> Stream<'a> {
                 Ok(true)
             }
             "message_stop" => {
-                self.done = true;
+                self.heard.done = true;
                 Ok(true)
             }
             "message" => Ok(self.whole(&value)?),
@@ -78,23 +70,18 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Ends it with a refusal. True if nothing was heard before, so that the request can be sent again as if it had not
-    /// been.
-    pub fn refused(&mut self) -> bool {
-        let silent = self.draft.is_empty();
-        if silent {
-            self.draft.refused();
-        }
-        silent
+    fn heard(&mut self) -> &mut Heard<'a> {
+        &mut self.heard
     }
 
-    /// The completion, after the end of the body or the end mark.
-    pub fn finish(self) -> Result<Completion, LlmError> {
-        let ended = self.draft.stop.is_some() || self.done && !self.draft.is_empty();
-        if !ended {
-            return Err(self.wire.broken("its answer ended before it was complete"));
-        }
-        self.draft.finish(&self.wire.name).map_err(|reason| self.wire.broken(reason))
+    fn into_heard(self) -> Heard<'a> {
+        self.heard
+    }
+}
+
+impl<'a> Stream<'a> {
+    pub fn new(wire: &'a Wire, draft: Draft<'a>, forced: bool) -> Self {
+        Self { wire, heard: Heard::new(draft), forced, block: Block::Words }
     }
 
     /// A message that was not streamed, although it was asked for.
@@ -111,27 +98,27 @@ impl<'a> Stream<'a> {
         let text = |name: &str| block[name].as_str().unwrap_or_default();
         self.block = match text("type") {
             "text" => {
-                self.draft.text(text("text"));
+                self.heard.draft.text(text("text"));
                 Block::Words
             }
             "thinking" => {
-                self.draft.thought(text("thinking"));
+                self.heard.draft.thought(text("thinking"));
                 Block::Words
             }
             "tool_use" if self.forced && text("name") == ANSWER => Block::Answer,
             "tool_use" => {
                 let too_many = || self.wire.unusable(format!("it called more than {MAX_CALLS} tools in one answer"));
-                self.draft.begin_call(text("id"), text("name")).ok_or_else(too_many)?;
+                self.heard.draft.begin_call(text("id"), text("name")).ok_or_else(too_many)?;
                 Block::Call
             }
             _ => Block::Other,
         };
         // Empty at the beginning of a stream, whole in a message that is not one.
         let input = &block["input"];
-        match (self.block, self.draft.calls.last_mut()) {
+        match (self.block, self.heard.draft.calls.last_mut()) {
             _ if input.as_object().is_none_or(|input| input.is_empty()) => {}
             (Block::Call, Some(call)) => call.args(input),
-            (Block::Answer, _) => self.draft.text(&input.to_string()),
+            (Block::Answer, _) => self.heard.draft.text(&input.to_string()),
             _ => {}
         }
         Ok(true)
@@ -140,11 +127,11 @@ impl<'a> Stream<'a> {
     fn delta(&mut self, delta: &Value) -> bool {
         let text = |name: &str| delta[name].as_str().unwrap_or_default();
         match (text("type"), self.block) {
-            ("text_delta", _) => self.draft.text(text("text")),
-            ("thinking_delta", _) => self.draft.thought(text("thinking")),
-            ("input_json_delta", Block::Answer) => self.draft.text(text("partial_json")),
+            ("text_delta", _) => self.heard.draft.text(text("text")),
+            ("thinking_delta", _) => self.heard.draft.thought(text("thinking")),
+            ("input_json_delta", Block::Answer) => self.heard.draft.text(text("partial_json")),
             ("input_json_delta", Block::Call) => {
-                if let Some(call) = self.draft.calls.last_mut() {
+                if let Some(call) = self.heard.draft.calls.last_mut() {
                     call.args(&delta["partial_json"]);
                 }
             }
@@ -156,8 +143,8 @@ impl<'a> Stream<'a> {
 
     fn end(&mut self, reason: &Value) {
         let Some(reason) = reason.as_str() else { return };
-        self.complete = true;
-        self.draft.stop = Some(match reason {
+        self.heard.complete = true;
+        self.heard.draft.stop = Some(match reason {
             "max_tokens" | "model_context_window_exceeded" => Stop::Length,
             "tool_use" => Stop::Calls,
             "refusal" => Stop::Filter,
@@ -169,7 +156,7 @@ impl<'a> Stream<'a> {
         // Of the input, the part that is read from or written to the provider's cache is counted apart.
         let parts = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
         let input = parts.iter().filter_map(|name| counted[*name].as_u64()).fold(0, u64::saturating_add);
-        let usage = &mut self.draft.usage;
+        let usage = &mut self.heard.draft.usage;
         // Said at the beginning, and by some again, cumulated, at the end.
         usage.input_tokens = usage.input_tokens.max(input);
         usage.output_tokens = counted["output_tokens"].as_u64().unwrap_or(usage.output_tokens);

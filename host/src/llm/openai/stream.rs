@@ -2,10 +2,11 @@
 
 use serde_json::{Deserializer, Value};
 
+use crate::llm::answering::{Heard, Reader};
 use crate::llm::draft::{Draft, MAX_CALLS};
 use crate::llm::http::{NoAnswer, Wire};
 use crate::llm::sse::Event;
-use crate::llm::{Completion, LlmError, Stop};
+use crate::llm::{LlmError, Stop};
 
 /// The last event of most streams.
 const DONE: &str = "[DONE]";
@@ -19,13 +20,9 @@ const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
 /// An answer that comes in.
 pub(super) struct Stream<'a> {
     wire: &'a Wire,
-    draft: Draft<'a>,
+    heard: Heard<'a>,
     /// For each call of the draft.
     begun: Vec<Begun>,
-    /// The end of the answer came; at most counts follow.
-    pub complete: bool,
-    /// The end mark came: nothing follows.
-    pub done: bool,
 }
 
 /// What tells the pieces of one call from those of the next.
@@ -35,15 +32,10 @@ struct Begun {
     args: Braces,
 }
 
-impl<'a> Stream<'a> {
-    pub fn new(wire: &'a Wire, draft: Draft<'a>) -> Self {
-        Self { wire, draft, begun: Vec::new(), complete: false, done: false }
-    }
-
-    /// Reads an event; true if it had content.
-    pub fn take(&mut self, event: &Event) -> Result<bool, NoAnswer> {
+impl<'a> Reader<'a> for Stream<'a> {
+    fn take(&mut self, event: &Event) -> Result<bool, NoAnswer> {
         let data = event.data.trim();
-        let json = data.strip_suffix(DONE).inspect(|_| self.done = true).unwrap_or(data);
+        let json = data.strip_suffix(DONE).inspect(|_| self.heard.done = true).unwrap_or(data);
         let mut content = false;
         // More than one value, where a server forgets the blank line between events.
         for chunk in Deserializer::from_str(json).into_iter::<Value>() {
@@ -57,23 +49,18 @@ impl<'a> Stream<'a> {
         Ok(content)
     }
 
-    /// Ends it with a refusal. True if nothing was heard before, so that the request can be sent again as if it had not
-    /// been.
-    pub fn refused(&mut self) -> bool {
-        let silent = self.draft.is_empty();
-        if silent {
-            self.draft.refused();
-        }
-        silent
+    fn heard(&mut self) -> &mut Heard<'a> {
+        &mut self.heard
     }
 
-    /// The completion, after the end of the body or the end mark.
-    pub fn finish(self) -> Result<Completion, LlmError> {
-        let ended = self.draft.stop.is_some() || self.done && !self.draft.is_empty();
-        if !ended {
-            return Err(self.wire.broken("its answer ended before it was complete"));
-        }
-        self.draft.finish(&self.wire.name).map_err(|reason| self.wire.broken(reason))
+    fn into_heard(self) -> Heard<'a> {
+        self.heard
+    }
+}
+
+impl<'a> Stream<'a> {
+    pub fn new(wire: &'a Wire, draft: Draft<'a>) -> Self {
+        Self { wire, heard: Heard::new(draft), begun: Vec::new() }
     }
 
     fn chunk(&mut self, chunk: &Value) -> Result<bool, NoAnswer> {
@@ -105,8 +92,8 @@ impl<'a> Stream<'a> {
         if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
             // A refusal in words has ended the answer already.
             let stop = self.stop(reason)?;
-            self.complete = true;
-            self.draft.stop = Some(if self.draft.stop == Some(Stop::Filter) { Stop::Filter } else { stop });
+            self.heard.complete = true;
+            self.heard.draft.stop = Some(if self.heard.draft.stop == Some(Stop::Filter) { Stop::Filter } else { stop });
         }
         Ok(content)
     }
@@ -116,18 +103,18 @@ impl<'a> Stream<'a> {
         for thought in
             THOUGHTS.iter().filter_map(|name| delta[*name].as_str()).filter(|piece| !piece.is_empty()).take(1)
         {
-            self.draft.thought(thought);
+            self.heard.draft.thought(thought);
             heard = true;
         }
         let whole = delta["content"].as_str().into_iter();
         let parts = delta["content"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
         for piece in whole.chain(parts).filter(|piece| !piece.is_empty()) {
-            self.draft.text(piece);
+            self.heard.draft.text(piece);
             heard = true;
         }
         if let Some(refusal) = delta["refusal"].as_str().filter(|piece| !piece.is_empty()) {
-            self.draft.text(refusal);
-            self.draft.stop = Some(Stop::Filter);
+            self.heard.draft.text(refusal);
+            self.heard.draft.stop = Some(Stop::Filter);
             heard = true;
         }
         heard
@@ -140,7 +127,7 @@ impl<'a> Stream<'a> {
         let call = match self.position(index, id, name, args) {
             Some(position) => {
                 self.begun[position].args.follow(args);
-                let call = &mut self.draft.calls[position];
+                let call = &mut self.heard.draft.calls[position];
                 if call.id.is_empty() {
                     id.clone_into(&mut call.id);
                 }
@@ -155,7 +142,7 @@ impl<'a> Stream<'a> {
                 begun.args.follow(args);
                 self.begun.push(begun);
                 let too_many = || self.wire.unusable(format!("it called more than {MAX_CALLS} tools in one answer"));
-                self.draft.begin_call(id, name).ok_or_else(too_many)?
+                self.heard.draft.begin_call(id, name).ok_or_else(too_many)?
             }
         };
         call.args(args);
@@ -170,7 +157,7 @@ impl<'a> Stream<'a> {
             Some(_) => self.begun.iter().rposition(|begun| begun.index == index)?,
             None => self.begun.len().checked_sub(1)?,
         };
-        let call = &self.draft.calls[position];
+        let call = &self.heard.draft.calls[position];
         let other_id = !id.is_empty() && !call.id.is_empty() && id != call.id;
         let other_name = id.is_empty()
             && !name.is_empty()
@@ -202,7 +189,7 @@ impl<'a> Stream<'a> {
             return;
         };
         // Some count along with every chunk; the last is the whole.
-        let usage = &mut self.draft.usage;
+        let usage = &mut self.heard.draft.usage;
         usage.input_tokens = counted["prompt_tokens"].as_u64().unwrap_or(usage.input_tokens);
         usage.output_tokens = counted["completion_tokens"].as_u64().unwrap_or(usage.output_tokens);
         usage.cost_micros = counted["cost"].as_f64().map_or(usage.cost_micros, micros);
