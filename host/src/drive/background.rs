@@ -2,11 +2,13 @@
 //! and what fails is tried again later.
 
 use super::clean::clean;
+use super::spent::Meter;
 use super::{Drive, DriveError, boundary};
 use crate::clock::now_ms;
 use crate::graph::limits::Usage;
+use crate::graph::step::Call;
 use crate::home::SessionName;
-use crate::llm::{Priority, Request, Role};
+use crate::llm::{Model, Priority, Request, Role};
 use crate::memory;
 use crate::node::{self, summarizer, titler};
 use crate::secret::Secrets;
@@ -123,6 +125,10 @@ impl Drive {
         let fit = fit.count().max(1);
         messages.truncate(fit);
         let to = messages.last().map_or(0, |message| message.id);
+        // As for a title; that something was said is no secret.
+        for message in messages.iter_mut().filter(|message| is_sealed(&message.text)) {
+            message.text = "(a message that nobody could read)".to_owned();
+        }
         let messages = self.said(messages).await?;
         let boundary = boundary();
         let system = self.system_prompt(Role::Summarizer)?;
@@ -196,16 +202,17 @@ impl Drive {
         let secrets = self.with_session(&work.session, Secrets::default()).await?;
         let request = clean(&secrets, request, boundary)?;
         let request = node::fit(request, boundary, settings.context_budget);
-        let completion = self.models.of(request.role).complete(&request, &mut |_: &str| {}).await;
-        let completion = completion.map_err(|error| DriveError::Background(error.to_string()))?;
-        let line = UsageLine {
-            at_ms: now_ms(),
-            role: request.role.name().to_owned(),
-            model: completion.model.clone(),
-            usage: completion.usage,
-        };
+        let meter = Meter::default();
+        let answer = meter.of(self.models.of(request.role)).complete(&request, &mut |_: &str| {}).await;
+        let answered = answer.as_ref().ok().map(|answer| Call { model: answer.model.clone(), usage: answer.usage });
+        let line =
+            |Call { model, usage }| UsageLine { at_ms: now_ms(), role: request.role.name().to_owned(), model, usage };
+        let lines: Vec<_> = answered.into_iter().chain(meter.take()).map(line).collect();
         let (session, run) = (work.session.clone(), work.run.clone());
-        self.store.write(move |tx| tx.add_usage(&session, run.as_ref(), &line)).await?;
+        let write =
+            self.store.write(move |tx| lines.iter().try_for_each(|line| tx.add_usage(&session, run.as_ref(), line)));
+        write.await?;
+        let completion = answer.map_err(|error| DriveError::Background(error.to_string()))?;
         Ok(secrets.redact(&completion.text))
     }
 }
