@@ -13,16 +13,18 @@ mod doctor;
 mod failure;
 mod role;
 mod run;
+mod serve;
 mod shell;
 mod show;
 mod skill;
+mod token;
 mod trace;
 
 pub use self::failure::{Exit, Failure};
 
 use self::show::Show;
 use crate::config::Config;
-use crate::drive::{Drive, Models};
+use crate::drive::{Drive, Models, Pause};
 use crate::exec::Exec;
 use crate::graph::report::size;
 use crate::home::{Home, SessionName};
@@ -64,6 +66,11 @@ struct Shared {
 enum Command {
     /// Turn one message into finished work, here and now
     Run(run::Run),
+    /// Serve messages day and night: queue, HTTP, events
+    Serve(serve::Serve),
+    /// Make, list and revoke the tokens of the HTTP interface
+    #[command(subcommand)]
+    Token(token::Token),
     /// Run command lines in the sandbox: one with -c or a script, or one after the other
     Shell(shell::Shell),
     /// Install, inspect, call and write skills
@@ -105,6 +112,8 @@ pub fn main() -> ExitCode {
     let shared = &kiso.shared;
     let result = match kiso.command {
         Command::Run(command) => command.execute(shared),
+        Command::Serve(command) => command.execute(shared),
+        Command::Token(command) => command.execute(shared),
         Command::Shell(command) => command.execute(shared),
         Command::Skill(command) => command.execute(shared),
         Command::Role(command) => command.execute(shared),
@@ -168,6 +177,7 @@ impl Opened {
             tools: Tools::new(self.skills.clone(), self.exec.clone(), self.store.clone()),
             models: Models::open(&self.config, environment)?,
             vault: Vault::open(&self.home),
+            pause: Pause::new(),
         })
     }
 

@@ -214,6 +214,34 @@ settings! {
         max_output_mib: Int(256, 1, 65_536),
     }
 
+    /// How `kiso serve` takes messages in and works on them.
+    daemon: Daemon {
+        /// Milliseconds that a message waits for another one of its session; they are then answered together.
+        debounce_ms: Int(1_500, 0, 60_000),
+        /// Runs at once; more wait.
+        max_jobs: Int(10, 1, 100),
+        /// Messages that may wait, all sessions together; more are refused.
+        max_queued: Int(1_000, 1, 1_000_000),
+        /// Seconds that the end waits for what is under way; after that, runs go on at the next start.
+        shutdown_timeout_s: Int(60, 0, 3_600),
+    }
+
+    /// Where programs and browsers reach `kiso serve`.
+    gateway: Gateway {
+        /// Address to listen on. One that other machines can reach demands a token.
+        bind: Text("127.0.0.1"),
+        /// Port to listen on; 0 lets the system choose.
+        port: Int(8_333, 0, 65_535),
+        /// Size in KiB of a request's body.
+        max_body_kib: Int(2_048, 1, 1_048_576),
+        /// Connections at once; one more is closed.
+        max_connections: Int(512, 1, 65_536),
+        /// Seconds for a request's head, and again for its body. A connection that asks for nothing is closed after it.
+        request_timeout_s: Int(30, 1, 3_600),
+        /// Seconds after which a client that does not read what it asked for is dropped.
+        stalled_timeout_s: Int(30, 1, 3_600),
+    }
+
     /// Requests that skills make to the hosts they were granted.
     http: Http {
         /// Size in MiB of an answer.
@@ -342,8 +370,8 @@ mod tests {
     fn unknown_keys_are_named_with_their_place_and_what_is_allowed() {
         assert_eq!(
             problems("\n  modle = \"reflex\"\n"),
-            "2:3: unknown key modle: did you mean model? Allowed here: model, [context], \
-             [engine], [exec], [fallbacks], [http], [limits], [llm], [model_settings], [models], [pills], [providers], \
+            "2:3: unknown key modle: did you mean model? Allowed here: model, [context], [daemon], \
+             [engine], [exec], [fallbacks], [gateway], [http], [limits], [llm], [model_settings], [models], [pills], [providers], \
              [routing]\n"
         );
         assert_eq!(

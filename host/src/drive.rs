@@ -16,15 +16,18 @@ mod clean;
 mod credential;
 mod log;
 mod models;
+mod pause;
 mod perform;
 mod prompt;
 mod said;
+mod session;
 mod spent;
 mod voice;
 
 pub use self::cancel::Cancel;
 pub use self::log::SEALED_RUN;
 pub use self::models::{ModelError, ModelSettings, Models, Opened};
+pub use self::pause::Pause;
 pub use self::voice::{Listener, Thought};
 
 use self::arrival::WAITING;
@@ -43,7 +46,7 @@ use crate::llm::prompt::ChatMessage;
 use crate::node::RoleError;
 use crate::secret::vault::{Vault, VaultError};
 use crate::secret::{Secrets, found};
-use crate::store::{Message, MessageRole, RunId, RunStatus, Store, StoreError};
+use crate::store::{Begun, JobPriority, MAX_JOINED, Message, MessageRole, RunId, RunStatus, Store, StoreError};
 use crate::tool::Tools;
 
 /// Everything that a run needs from its surroundings.
@@ -55,6 +58,8 @@ pub struct Drive {
     pub tools: Tools,
     pub models: Models,
     pub vault: Vault,
+    /// Ends the work between two steps.
+    pub pause: Pause,
 }
 
 /// Why a run could not go on. What goes wrong inside the work is no such error but an ending of the run.
@@ -80,6 +85,9 @@ pub enum DriveError {
     Background(String),
     #[error("the run cannot be taken up again: {0}")]
     NotResumable(String),
+    /// The run stays as it is; [`Drive::resume`] goes on with it.
+    #[error("the run was left between two steps, to be taken up later")]
+    Paused,
 }
 
 impl DriveError {
@@ -120,15 +128,44 @@ impl Drive {
         }
         // What was said before is a secret now, too, if it is repeated.
         let message = secrets.redact(&message);
-        let earlier = self.earlier(session, None).await?;
+        let earlier = self.earlier(session, None, false).await?;
         let (limits, policy) = (limits(&self.config), self.policy());
         let (name, text) = (session.to_string(), message.clone());
         let spec =
             move |id: &RunId| RunSpec { id: id.to_string(), session: name, message: text, caller, limits, policy };
         let (log, spec) = Log::begin(&self.store, &self.vault, session, spec, &message).await?;
         listener.begun(&log.id);
-        let at_work = AtWork::new(self, &log, caller, secrets, earlier);
+        let at_work = AtWork::new(self, &log, &spec, secrets, earlier);
         self.drive(Run::new(spec), log, at_work, cancel, listener).await
+    }
+
+    /// Performs a run for the messages that wait in the session, as one turn; `None` where none waits. The caller holds
+    /// the session's lock.
+    pub async fn run_queued(
+        &self,
+        session: &SessionName,
+        secrets: Secrets,
+        cancel: &Cancel,
+        listener: &mut dyn Listener,
+    ) -> Result<Option<(RunId, Outcome)>, DriveError> {
+        crate::node::role::check_prompts(&self.home)?;
+        let secrets = self.with_session(session, secrets).await?;
+        let (name, known, limits, policy) = (session.to_string(), secrets.clone(), limits(&self.config), self.policy());
+        let spec = move |begun: &Begun, texts: Vec<String>| RunSpec {
+            id: begun.run.to_string(),
+            session: name,
+            message: known.redact(&texts.join("\n\n")),
+            caller: begun.caller,
+            limits,
+            policy: Policy { subagent: begun.priority != JobPriority::Interactive, ..policy },
+        };
+        let Some((log, spec)) = Log::begin_queued(&self.store, &self.vault, session, spec).await? else {
+            return Ok(None);
+        };
+        listener.begun(&log.id);
+        let earlier = self.earlier(session, Some(&log.id), spec.policy.subagent).await?;
+        let at_work = AtWork::new(self, &log, &spec, secrets, earlier);
+        self.drive(Run::new(spec), log, at_work, cancel, listener).await.map(Some)
     }
 
     /// Takes up a run that was cut off: replays its events and goes on where it was. What had started and may have taken
@@ -170,8 +207,8 @@ impl Drive {
             log.append(&event, &run, &secrets, Vec::new(), Vec::new()).await?;
             listener.event(log.seq, &event, &run);
         }
-        let earlier = self.earlier(&session, Some(id)).await?;
-        let at_work = AtWork::new(self, &log, run.spec().caller, secrets, earlier);
+        let earlier = self.earlier(&session, Some(id), run.spec().policy.subagent).await?;
+        let at_work = AtWork::new(self, &log, run.spec(), secrets, earlier);
         self.drive(run, log, at_work, cancel, listener).await
     }
 
@@ -187,7 +224,8 @@ impl Drive {
             let session = tx.run(&id)?.ok_or_else(|| StoreError::NoRun { text: id.to_string() })?.session;
             tx.finish_run(&id, RunStatus::Failed, now_ms(), &body)?;
             tx.leave_tasks(&id, now_ms())?;
-            tx.add_message(&session, MessageRole::Assistant, &reply, now_ms(), Some(&id)).map(drop)
+            let answer = tx.add_message(&session, MessageRole::Assistant, &reply, now_ms(), Some(&id))?;
+            tx.finish_jobs(&id, answer)
         });
         write.await?;
         Ok(reason)
@@ -217,6 +255,11 @@ impl Drive {
             if let Step::Ended = step {
                 break;
             }
+            if self.pause.is_paused() {
+                let id = id.clone();
+                self.store.write(move |tx| tx.uncount_resumed(&id)).await?;
+                return Err(DriveError::Paused);
+            }
             listener.step(&step);
             voice::think(&step, listener);
             let delivers = matches!(step, Step::Finish(_));
@@ -238,7 +281,7 @@ impl Drive {
             log.append(&event, &run, &at_work.secrets, at_work.take_asked(), taken).await?;
             if event.continues {
                 // What was learned and remembered meanwhile is known to the next message of the turn.
-                at_work.earlier = self.earlier(&log.session, Some(&log.id)).await?;
+                at_work.earlier = self.earlier(&log.session, Some(&log.id), run.spec().policy.subagent).await?;
             }
             listener.event(log.seq, &event, &run);
         }
@@ -268,15 +311,20 @@ impl Drive {
     }
 
     /// The window of the session before this run.
-    async fn earlier(&self, session: &SessionName, run: Option<&RunId>) -> Result<Earlier, DriveError> {
-        let window = u32::try_from(self.config.context.sliding_window).unwrap_or(u32::MAX);
+    async fn earlier(&self, session: &SessionName, run: Option<&RunId>, subagent: bool) -> Result<Earlier, DriveError> {
+        let context = &self.config.context;
+        let window = if subagent { context.subagent_window } else { context.sliding_window };
+        let window = u32::try_from(window).unwrap_or(u32::MAX);
         let (session, run) = (session.clone(), run.cloned());
         let read = self.store.read(move |view| {
-            let mut messages = view.last_messages(&session, window.saturating_add(1 + WAITING))?;
+            let mut messages = view.last_of_segment(&session, window.saturating_add(MAX_JOINED + WAITING))?;
             // Nobody has heard yet what waits for a run of its own.
             messages.retain(|message| message.role != MessageRole::User || message.run.is_some());
             let facts = view.facts(MAX_FACTS)?.into_iter().map(|fact| fact.text).collect();
-            Ok((messages, view.summary(&session)?.map(|summary| summary.text), facts))
+            // A summary that ends before the segment begins is of what was left behind.
+            let start = view.segment_start(&session)?;
+            let summary = view.summary(&session)?.filter(|summary| summary.to > start);
+            Ok((messages, summary.map(|summary| summary.text), facts))
         });
         let (messages, summary, facts) = read.await?;
         let own = |message: &Message| run.is_some() && message.run == run;
@@ -295,7 +343,7 @@ impl Drive {
         // The built-in rules make plans and no conversation.
         let fast_path = routing.fast_path && self.models.of(Role::Worker).name() != crate::llm::reflex::NAME;
         let threshold = u8::try_from(routing.tool_need_threshold_percent).unwrap_or(100);
-        Policy { fast_path, tool_need_threshold: threshold, lane_tokens }
+        Policy { fast_path, tool_need_threshold: threshold, lane_tokens, subagent: false }
     }
 
     fn system_prompt(&self, role: Role) -> Result<String, DriveError> {

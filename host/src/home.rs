@@ -204,6 +204,11 @@ impl Home {
         lock::take(&self.path().join("install.lock"), "the skills of this home are being changed".to_owned())
     }
 
+    /// Held by the daemon of this home. Fails with [`HomeError::Busy`], which says which process it is, when there is one.
+    pub fn lock_daemon(&self) -> Result<HomeLock, HomeError> {
+        lock::take(&self.path().join("daemon.lock"), "another kiso serves this home".to_owned())
+    }
+
     /// Held while a run works in the session. Fails with [`HomeError::Busy`] when another process, or another run of
     /// this one, holds it. Makes the session's directories.
     pub fn lock_session(&self, session: &SessionName) -> Result<HomeLock, HomeError> {

@@ -5,6 +5,9 @@
 //! `use` lines and fails on a breach.
 //!
 //! - [`cli`] – the command line, one file per command.
+//! - [`daemon`] – builds everything, and ends everything.
+//! - [`gateway`] – how programs and people reach the daemon: HTTP.
+//! - [`session`] – sessions that live on: intake, queue, commands.
 //! - [`drive`] – performs the steps of a run and records its events; the only code that does.
 //! - [`node`] – what a stop of the graph says to its role's model, and how the answer is read.
 //! - [`context`] – which role sees what, and within which budget.
@@ -28,8 +31,10 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod context;
+pub mod daemon;
 pub mod drive;
 pub mod exec;
+pub mod gateway;
 pub mod graph;
 pub mod home;
 pub mod llm;
@@ -37,6 +42,7 @@ pub mod memory;
 pub mod node;
 pub mod scratchpad;
 pub mod secret;
+pub mod session;
 pub mod skill;
 pub mod store;
 pub mod tool;

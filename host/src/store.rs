@@ -39,8 +39,10 @@ mod core_memory;
 mod error;
 mod events;
 mod facts;
+mod feed;
 mod id;
 mod integrity;
+mod jobs;
 mod kv;
 mod memory;
 mod migrations;
@@ -50,9 +52,11 @@ mod readers;
 mod runs;
 mod scratchpad;
 mod secrets;
+mod segments;
 mod sessions;
 mod summaries;
 mod tasks;
+mod tokens;
 mod unfinished;
 mod usage;
 mod waiting;
@@ -63,7 +67,9 @@ pub use background::{Due, DueKind, MAX_ATTEMPTS};
 pub use error::StoreError;
 pub use events::Event;
 pub use facts::{Fact, MAX_FACT_BYTES, MAX_FACTS, NewFact};
+pub use feed::{Notice, NoticeKind};
 pub use id::{BadRunId, RunId};
+pub use jobs::{Admitted, Begun, Job, JobPriority, JobState, MAX_CLIENT_KEY, MAX_JOINED, NewJob};
 pub use kv::{MAX_KEY_BYTES, MAX_KEYS, MAX_SPACE_BYTES, MAX_VALUE_BYTES};
 pub use memory::{Chunk, MAX_CHUNK_BYTES, MAX_CHUNKS};
 pub use prompts::Prompt;
@@ -71,9 +77,10 @@ pub use published::{MAX_PUBLISHED, Published};
 pub use runs::{Run, RunLine, RunStatus};
 pub use scratchpad::{Entry, MAX_ENTRIES, MAX_ENTRY_BYTES, MAX_NAMED_BYTES, MAX_NAMED_ENTRIES, MAX_SCRATCHPAD_BYTES};
 pub use secrets::{MAX_SEALED_BYTES, MAX_SECRETS};
-pub use sessions::{Message, MessageRole};
+pub use sessions::{Message, MessageRole, SessionLine};
 pub use summaries::Summary;
 pub use tasks::{TaskRow, TaskState};
+pub use tokens::{MAX_TOKEN_NAME, Token, TokenScope};
 pub use usage::{Scope, Totals, UsageLine};
 pub use waiting::MAX_TAGS;
 pub(crate) use words::Words;
@@ -87,10 +94,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use readers::Readers;
-use writer::{Job, Pending};
+use writer::{Pending, Work};
 
 /// Writes that may wait for the writer. More callers than that wait for a place, so that a slow disk slows the work
 /// down instead of filling the memory.
@@ -109,11 +116,13 @@ struct Shared {
     path: PathBuf,
     readers: Arc<Readers>,
     writer: Mutex<Option<Writer>>,
+    /// The last notice of the feed that this process knows of.
+    feed: watch::Sender<i64>,
 }
 
 #[derive(Debug)]
 struct Writer {
-    jobs: mpsc::Sender<Box<dyn Job>>,
+    jobs: mpsc::Sender<Box<dyn Work>>,
     thread: JoinHandle<()>,
 }
 
@@ -152,14 +161,19 @@ impl Store {
         let mut conn = connect(path)?;
         migrations::migrate(&mut conn, migrations::ALL)?;
         let (jobs, queue) = mpsc::channel(QUEUE);
+        let feed = watch::Sender::new(0);
         let thread = std::thread::Builder::new()
             .name("store".to_owned())
-            .spawn(move || writer::run(conn, queue))
+            .spawn({
+                let feed = feed.clone();
+                move || writer::run(conn, queue, &feed)
+            })
             .map_err(StoreError::from_io)?;
         Ok(Store(Arc::new(Shared {
             path: path.to_path_buf(),
             readers: Arc::new(Readers::new(path)),
             writer: Mutex::new(Some(Writer { jobs, thread })),
+            feed,
         })))
     }
 
@@ -205,6 +219,12 @@ impl Store {
         self.0.readers.read(work)
     }
 
+    /// Changes when this process has committed something that is in the feed. What other processes write is seen with
+    /// the next change.
+    pub fn feed_changes(&self) -> watch::Receiver<i64> {
+        self.0.feed.subscribe()
+    }
+
     /// Where the database is.
     pub fn path(&self) -> &Path {
         &self.0.path
@@ -216,7 +236,7 @@ impl Store {
         self.0.close();
     }
 
-    fn jobs(&self) -> Result<mpsc::Sender<Box<dyn Job>>, StoreError> {
+    fn jobs(&self) -> Result<mpsc::Sender<Box<dyn Work>>, StoreError> {
         let writer = self.0.writer.lock().unwrap_or_else(PoisonError::into_inner);
         writer.as_ref().map(|writer| writer.jobs.clone()).ok_or(StoreError::Closed)
     }

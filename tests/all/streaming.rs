@@ -6,7 +6,7 @@
 use crate::harness::Home;
 use crate::model_server::ModelServer;
 use kiso::config::Config;
-use kiso::drive::{Cancel, Drive, Listener, Models};
+use kiso::drive::{Cancel, Drive, Listener, Models, Pause};
 use kiso::exec::Exec;
 use kiso::graph::plan::Caller;
 use kiso::home::SessionName;
@@ -145,6 +145,7 @@ fn drive(home: &Home) -> Drive {
         tools: Tools::new(skills, exec, store.clone()),
         models: Models::open(&config, |_| None).unwrap(),
         vault: Vault::open(&home),
+        pause: Pause::new(),
         home,
         config,
         store,

@@ -6,7 +6,7 @@
 use super::{Times, row, show, skills, summary};
 use kiso::config::Config;
 use kiso::context::{render, select};
-use kiso::drive::{Cancel, Drive, Listener, Models};
+use kiso::drive::{Cancel, Drive, Listener, Models, Pause};
 use kiso::exec::Exec;
 use kiso::graph::plan::Caller;
 use kiso::home::{Home, SessionName};
@@ -159,6 +159,7 @@ fn drive(path: &Path) -> Drive {
         tools: Tools::new(skills, exec, store.clone()),
         models: Models::open(&config, |_| None).expect("its models"),
         vault: Vault::open(&home),
+        pause: Pause::new(),
         home,
         config,
         store,

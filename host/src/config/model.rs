@@ -122,6 +122,21 @@ impl Config {
         if own.is_empty() { &fallbacks.all } else { own }
     }
 
+    /// The model strings that the file mentions, each once: the default first, then those of roles, fallbacks and
+    /// settings.
+    pub fn model_strings(&self) -> Vec<&str> {
+        let mut strings = vec![self.model.as_str()];
+        let of_roles = roles().flat_map(|role| {
+            std::iter::once(self.model_of(role)).chain(self.fallbacks_of(role).iter().map(String::as_str))
+        });
+        for string in of_roles.chain(self.model_settings.iter().map(|settings| settings.model.as_str())) {
+            if !strings.contains(&string) {
+                strings.push(string);
+            }
+        }
+        strings
+    }
+
     /// What a model string names, or why it names nothing.
     pub fn named<'a>(&'a self, string: &'a str) -> Result<ModelName<'a>, String> {
         let known = || {

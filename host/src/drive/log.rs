@@ -16,7 +16,7 @@ use crate::scratchpad;
 use crate::secret::Secrets;
 use crate::secret::vault::{Vault, is_sealed};
 use crate::store::{
-    self, DueKind, MAX_FACT_BYTES, MessageRole, NewFact, Prompt, RunId, RunStatus, Store, StoreError, TaskRow,
+    self, Begun, DueKind, MAX_FACT_BYTES, MessageRole, NewFact, Prompt, RunId, RunStatus, Store, StoreError, TaskRow,
     UsageLine,
 };
 use std::collections::HashMap;
@@ -83,16 +83,43 @@ impl Log {
             Ok((id, spec, body))
         });
         let (id, spec, body) = begun.await?;
-        let log = Log {
+        Ok((Log::new(store, vault, session, id, body), spec))
+    }
+
+    /// Begins a run for the messages that wait in the session, which are sealed already; `None` where none waits.
+    pub async fn begin_queued(
+        store: &Store,
+        vault: &Vault,
+        session: &SessionName,
+        spec: impl FnOnce(&Begun, Vec<String>) -> RunSpec + Send + 'static,
+    ) -> Result<Option<(Log, RunSpec)>, DriveError> {
+        let (name, sealer) = (session.clone(), vault.clone());
+        let begun = store.write(move |tx| {
+            let Some(begun) = tx.begin_queued(&name, now_ms())? else { return Ok(None) };
+            let broken = |error: crate::secret::VaultError| StoreError::corrupt(error.to_string());
+            let texts =
+                begun.texts.iter().map(|text| Ok(sealer.open_text(SEALED_RUN, text).map_err(broken)?.into_owned()));
+            let spec = spec(&begun, texts.collect::<Result<_, StoreError>>()?);
+            let body = serde_json::to_string(&spec).expect("a spec has a JSON form");
+            let kept = sealer.seal_text(SEALED_RUN, &body).map_err(broken)?;
+            tx.append_event(&begun.run, 0, now_ms(), SPEC, &kept)?;
+            // That of the run before says nothing about this one.
+            tx.scratchpad_delete(&name, scratchpad::LEDGER)?;
+            Ok(Some((begun.run, spec, body)))
+        });
+        Ok(begun.await?.map(|(id, spec, body)| (Log::new(store, vault, session, id, body), spec)))
+    }
+
+    fn new(store: &Store, vault: &Vault, session: &SessionName, id: RunId, spec: String) -> Log {
+        Log {
             store: store.clone(),
             vault: vault.clone(),
             session: session.clone(),
             id,
             seq: 0,
-            sealed: Some(Sealed { events: vec![(0, body)], prompts: Vec::new() }),
+            sealed: Some(Sealed { events: vec![(0, spec)], prompts: Vec::new() }),
             tasks: HashMap::new(),
-        };
-        Ok((log, spec))
+        }
     }
 
     /// The log of a run that was cut off, with its spec and its events.
@@ -285,7 +312,8 @@ impl Log {
         let write = self.store.write(move |tx| {
             let at = now_ms();
             tx.finish_run(&id, status, at, &body)?;
-            tx.add_message(&session, MessageRole::Assistant, &reply, at, Some(&id))?;
+            let answer = tx.add_message(&session, MessageRole::Assistant, &reply, at, Some(&id))?;
+            tx.finish_jobs(&id, answer)?;
             let mut work = vec![DueKind::Title, DueKind::Summary, DueKind::Facts];
             if durable {
                 work.push(DueKind::Memory);

@@ -35,7 +35,11 @@ struct Inner {
     opened: Vec<Opened>,
     shared: Shared,
     keys: Vec<(String, SecretValue)>,
+    env: Environment,
 }
+
+/// Gives the value of an environment variable.
+type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// What a role's prompts and answers may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +110,10 @@ pub struct ModelError {
 impl Models {
     /// Opens the models that `config.toml` names, without calling any. `env` gives the value of an environment variable;
     /// it is asked for the keys of those providers that are used.
-    pub fn open(config: &Config, env: impl Fn(&str) -> Option<String>) -> Result<Self, ModelError> {
+    pub fn open(
+        config: &Config,
+        env: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Result<Self, ModelError> {
         let llm = &config.llm;
         let shared = Shared {
             slots: Slots::new(size(llm.max_concurrent_llm)),
@@ -117,7 +124,26 @@ impl Models {
                 max_wait: Duration::from_secs(llm.max_retry_wait_s),
             },
         };
-        let mut opening = Opening::new(config, &env);
+        Models::of_config(config, shared, Arc::new(env), Vec::new(), Vec::new())
+    }
+
+    /// The same models with another one in the place of the default: for every role that has none of its own. What is
+    /// known of endpoints, their breakers and the slots are shared.
+    pub fn with_default(&self, config: &Config, model: &str) -> Result<Self, ModelError> {
+        let config = Config { model: model.to_owned(), ..config.clone() };
+        let unused = |opened: &Opened| Opened { roles: Vec::new(), fallback_of: Vec::new(), ..opened.clone() };
+        let opened = self.0.opened.iter().map(unused).collect();
+        Models::of_config(&config, self.0.shared.clone(), self.0.env.clone(), opened, self.0.keys.clone())
+    }
+
+    fn of_config(
+        config: &Config,
+        shared: Shared,
+        env: Environment,
+        opened: Vec<Opened>,
+        keys: Vec<(String, SecretValue)>,
+    ) -> Result<Self, ModelError> {
+        let mut opening = Opening { opened, keys, ..Opening::new(config, env.as_ref()) };
         let mut roles = HashMap::new();
         for role in Role::ALL {
             let first = opening.open(role, config.model_of(role.name()))?;
@@ -139,8 +165,9 @@ impl Models {
             }
             roles.insert(role, (model(links, &shared), settings));
         }
-        let Opening { opened, keys, .. } = opening;
-        Ok(Self(Arc::new(Inner { roles, opened, shared, keys })))
+        let Opening { mut opened, keys, .. } = opening;
+        opened.retain(|opened| !(opened.roles.is_empty() && opened.fallback_of.is_empty()));
+        Ok(Self(Arc::new(Inner { roles, opened, shared, keys, env })))
     }
 
     /// Each model that `config.toml` names, once and in the order of the roles, or why it cannot be opened: one that lacks
@@ -222,7 +249,6 @@ impl Models {
     }
 
     /// The slots that all calls share.
-    #[cfg(test)]
     pub fn slots(&self) -> &Slots {
         &self.0.shared.slots
     }

@@ -13,13 +13,13 @@ use crate::graph::limits::LimitReached;
 use crate::graph::pill::{self, Pill};
 use crate::graph::plan::{Caller, Task, TaskKind};
 use crate::graph::route::Effort;
-use crate::graph::run::Run;
+use crate::graph::run::{Run, RunSpec};
 use crate::graph::step::{PillUse, PlanAsk, ReasonAsk, ReviewAsk, Step, StepResult};
 use crate::graph::tags::Tags;
 use crate::graph::verdict::Verdict;
 use crate::home::SessionName;
 use crate::llm::prompt::{ChatMessage, FileCard, Pieces};
-use crate::llm::{Completion, LlmError, Model, Request, Role, Sink};
+use crate::llm::{Completion, LlmError, Model, Priority, Request, Role, Sink};
 use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, worker};
 use crate::secret::Secrets;
 use crate::store::{RunId, StoreError};
@@ -40,6 +40,7 @@ pub(super) struct AtWork<'a> {
     pub run: RunId,
     pub session: SessionName,
     pub caller: Caller,
+    pub subagent: bool,
     pub secrets: Secrets,
     pub earlier: Earlier,
     /// What retrieval found, until something ran.
@@ -68,13 +69,14 @@ impl NoAnswer {
 }
 
 impl<'a> AtWork<'a> {
-    pub fn new(drive: &'a Drive, log: &Log, caller: Caller, secrets: Secrets, earlier: Earlier) -> Self {
+    pub fn new(drive: &'a Drive, log: &Log, spec: &RunSpec, secrets: Secrets, earlier: Earlier) -> Self {
         let (run, session) = (log.id.clone(), log.session.clone());
         Self {
             drive,
             run,
             session,
-            caller,
+            caller: spec.caller,
+            subagent: spec.policy.subagent,
             secrets,
             earlier,
             environment: None,
@@ -413,6 +415,7 @@ impl<'a> AtWork<'a> {
     ) -> Result<Result<Request, LimitReached>, DriveError> {
         let settings = self.drive.models.settings(by);
         let mut request = clean(&self.secrets, request, boundary)?;
+        request.priority = if self.subagent { Priority::Subagent } else { Priority::Interactive };
         request.max_tokens = settings.answer(request.max_tokens);
         let mut request = node::fit(request, boundary, settings.context_budget);
         if let Some(limit) = self.drive.models.too_small_for(by, &request) {
@@ -446,7 +449,7 @@ impl<'a> AtWork<'a> {
     }
 
     pub fn at(&self) -> At {
-        At { session: self.session.clone(), run: Some(self.run.clone()), subagent: false }
+        At { session: self.session.clone(), run: Some(self.run.clone()), subagent: self.subagent }
     }
 
     fn files(&self) -> Result<Vec<FileCard>, DriveError> {

@@ -55,11 +55,14 @@ pub struct Policy {
     pub tool_need_threshold: u8,
     /// Tokens of the action lane over which its beginning is compressed.
     pub lane_tokens: usize,
+    /// Whether nobody waits for it: it has a small window, gives way to others, and does not change what is remembered.
+    #[serde(default)]
+    pub subagent: bool,
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { fast_path: true, tool_need_threshold: 30, lane_tokens: 6_000 }
+        Self { fast_path: true, tool_need_threshold: 30, lane_tokens: 6_000, subagent: false }
     }
 }
 

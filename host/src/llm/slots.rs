@@ -85,7 +85,6 @@ impl Slots {
     }
 
     /// How many wait.
-    #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.lock().queues.iter().map(|queue| queue.waiting.len()).sum()
     }
@@ -97,7 +96,6 @@ impl Slots {
     }
 
     /// How many slots nobody holds.
-    #[cfg(test)]
     pub fn free(&self) -> usize {
         self.lock().free
     }

@@ -1,5 +1,7 @@
 //! The log of a run: what happened, in order, never changed.
 
+use rusqlite::{OptionalExtension, Row};
+
 use super::{RunId, StoreError, Tx, View};
 
 /// An event of a run.
@@ -18,11 +20,29 @@ impl View<'_> {
     pub fn events(&self, run: &RunId) -> Result<Vec<Event>, StoreError> {
         let mut query =
             self.conn.prepare_cached("SELECT seq, at_ms, kind, body FROM events WHERE run = ?1 ORDER BY seq")?;
-        let rows = query.query_map([self.num(run)?], |row| {
-            Ok(Event { seq: row.get(0)?, at_ms: row.get(1)?, kind: row.get(2)?, body: row.get(3)? })
-        })?;
+        let rows = query.query_map([self.num(run)?], event)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
+
+    /// The events of a run after the one with this number, at most `limit`, in order.
+    pub fn events_after(&self, run: &RunId, seq: u32, limit: u32) -> Result<Vec<Event>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT seq, at_ms, kind, body FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+        )?;
+        let rows = query.query_map((self.num(run)?, seq, limit), event)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// One event of a run.
+    pub fn event(&self, run: &RunId, seq: u32) -> Result<Option<Event>, StoreError> {
+        let mut query =
+            self.conn.prepare_cached("SELECT seq, at_ms, kind, body FROM events WHERE run = ?1 AND seq = ?2")?;
+        Ok(query.query_row((self.num(run)?, seq), event).optional()?)
+    }
+}
+
+fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
+    Ok(Event { seq: row.get(0)?, at_ms: row.get(1)?, kind: row.get(2)?, body: row.get(3)? })
 }
 
 impl Tx<'_> {
@@ -42,6 +62,6 @@ impl Tx<'_> {
         let mut insert =
             self.conn.prepare_cached("INSERT INTO events (run, seq, at_ms, kind, body) VALUES (?1, ?2, ?3, ?4, ?5)")?;
         insert.execute((num, seq, at_ms, kind, body))?;
-        Ok(())
+        self.tell_event(num, seq)
     }
 }

@@ -19,6 +19,8 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "sessions and runs", sql: include_str!("migrations/0001_sessions_and_runs.sql") },
     Migration { name: "what is remembered", sql: include_str!("migrations/0002_what_is_remembered.sql") },
     Migration { name: "prompts", sql: include_str!("migrations/0003_prompts.sql") },
+    Migration { name: "sessions that live on", sql: include_str!("migrations/0004_sessions_that_live_on.sql") },
+    Migration { name: "tokens", sql: include_str!("migrations/0005_tokens.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

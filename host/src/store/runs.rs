@@ -72,6 +72,15 @@ impl View<'_> {
         Ok(run.optional()?)
     }
 
+    /// The run of that id, as in a listing.
+    pub fn run_line(&self, id: &RunId) -> Result<Option<RunLine>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT r.id, s.name, substr(m.text, 1, 200), r.status, r.started_ms, r.ended_ms FROM runs r
+             JOIN sessions s ON s.id = r.session JOIN messages m ON m.id = r.message WHERE r.id = ?1",
+        )?;
+        Ok(query.query_row([id], line).optional()?)
+    }
+
     /// Runs, the latest first: of one session or of all, those that began before `before`, at most `limit` (and at
     /// most 1,000). The last one's id is the `before` of the next page.
     pub fn list_runs(
@@ -154,7 +163,8 @@ impl Tx<'_> {
             "INSERT INTO runs (id, session, message, status, started_ms)
              VALUES (?1, (SELECT session FROM messages WHERE id = ?2), ?2, ?3, ?4)",
         )?;
-        insert.execute((&id, message, RunStatus::Running, at_ms))?;
+        let num = insert.insert((&id, message, RunStatus::Running, at_ms))?;
+        self.tell_run(num)?;
         Ok(id)
     }
 
@@ -182,7 +192,7 @@ impl Tx<'_> {
         )?;
         match update.execute((num, status, at_ms, outcome))? {
             0 => Err(StoreError::Ended { run: id.clone() }),
-            _ => Ok(()),
+            _ => self.tell_run(num),
         }
     }
 }

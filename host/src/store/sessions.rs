@@ -20,6 +20,19 @@ pub struct Message {
     pub tags: Vec<String>,
 }
 
+/// A session, as in a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionLine {
+    /// Its row, which tells sessions apart that were active at the same time.
+    pub id: i64,
+    pub name: SessionName,
+    pub title: Option<String>,
+    pub created_ms: i64,
+    /// When its last message came.
+    pub active_ms: i64,
+    pub model: Option<String>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageRole {
     User,
@@ -38,6 +51,64 @@ impl View<'_> {
         let mut messages = rows.collect::<Result<Vec<_>, _>>()?;
         messages.reverse();
         Ok(messages)
+    }
+
+    /// Whether there is a session of that name.
+    pub fn has_session(&self, session: &SessionName) -> Result<bool, StoreError> {
+        Ok(self.session_id(session)?.is_some())
+    }
+
+    /// Sessions, the one that was active last first: those before the one with this activity and row, at most `limit`.
+    /// Subagents are not among them.
+    pub fn list_sessions(&self, before: Option<(i64, i64)>, limit: u32) -> Result<Vec<SessionLine>, StoreError> {
+        let (at, id) = before.unwrap_or((i64::MAX, i64::MAX));
+        let mut query = self.conn.prepare_cached(
+            "SELECT id, name, title, created_ms, active_ms, model FROM sessions
+             WHERE (active_ms, id) < (?1, ?2) AND parent IS NULL ORDER BY active_ms DESC, id DESC LIMIT ?3",
+        )?;
+        let rows = query.query_map((at, id, limit), |row| {
+            Ok(SessionLine {
+                id: row.get(0)?,
+                name: session_name(row, 1)?,
+                title: row.get(2)?,
+                created_ms: row.get(3)?,
+                active_ms: row.get(4)?,
+                model: row.get(5)?,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The message of that id, with its session.
+    pub fn message(&self, id: i64) -> Result<Option<(SessionName, Message)>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT m.id, m.role, m.text, m.at_ms, m.run, m.tags, s.name FROM messages m
+             JOIN sessions s ON s.id = m.session WHERE m.id = ?1",
+        )?;
+        Ok(query.query_row([id], |row| Ok((session_name(row, 6)?, message(row)?))).optional()?)
+    }
+
+    /// The last `count` messages before the one with this id (none: to the end), oldest first.
+    pub fn messages_before(
+        &self,
+        session: &SessionName,
+        before: Option<i64>,
+        count: u32,
+    ) -> Result<Vec<Message>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT id, role, text, at_ms, run, tags FROM messages
+             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND id < ?2 ORDER BY id DESC LIMIT ?3",
+        )?;
+        let rows = query.query_map((session.as_str(), before.unwrap_or(i64::MAX), count), message)?;
+        let mut messages = rows.collect::<Result<Vec<_>, _>>()?;
+        messages.reverse();
+        Ok(messages)
+    }
+
+    /// The model string that stands in for the configured default.
+    pub fn session_model(&self, session: &SessionName) -> Result<Option<String>, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT model FROM sessions WHERE name = ?1")?;
+        Ok(query.query_row([session.as_str()], |row| row.get(0)).optional()?.flatten())
     }
 
     pub(super) fn session_id(&self, session: &SessionName) -> Result<Option<i64>, StoreError> {
@@ -60,7 +131,16 @@ impl Tx<'_> {
         let mut insert = self
             .conn
             .prepare_cached("INSERT INTO messages (session, role, text, at_ms, run) VALUES (?1, ?2, ?3, ?4, ?5)")?;
-        Ok(insert.insert((session, role, text, at_ms, run))?)
+        let message = insert.insert((session, role, text, at_ms, run))?;
+        self.tell_message(session, message, at_ms)?;
+        Ok(message)
+    }
+
+    /// Gives the session a model of its own, or, without one, the configured default.
+    pub fn set_session_model(&self, session: &SessionName, model: Option<&str>, at_ms: i64) -> Result<(), StoreError> {
+        let id = self.ensure_session(session, at_ms)?;
+        self.conn.prepare_cached("UPDATE sessions SET model = ?2 WHERE id = ?1")?.execute((id, model))?;
+        self.tell_session(session)
     }
 
     /// The session's row; made with this time where there is none.

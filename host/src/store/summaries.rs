@@ -78,6 +78,10 @@ impl Tx<'_> {
     pub fn set_title(&self, session: &SessionName, title: &str, anew: bool) -> Result<bool, StoreError> {
         let mut update =
             self.conn.prepare_cached("UPDATE sessions SET title = ?2 WHERE name = ?1 AND (?3 OR title IS NULL)")?;
-        Ok(update.execute((session.as_str(), title, anew))? > 0)
+        let changed = update.execute((session.as_str(), title, anew))? > 0;
+        if changed {
+            self.tell_session(session)?;
+        }
+        Ok(changed)
     }
 }

@@ -45,4 +45,12 @@ impl Tx<'_> {
         )?;
         update.query_row([num], |row| row.get(0)).optional()?.ok_or_else(|| StoreError::Ended { run: run.clone() })
     }
+
+    /// The run was left in good order: that it is taken up again says nothing about it.
+    pub fn uncount_resumed(&self, run: &RunId) -> Result<(), StoreError> {
+        let num = self.num(run)?;
+        let mut update = self.conn.prepare_cached("UPDATE runs SET resumed = max(resumed - 1, 0) WHERE num = ?1")?;
+        update.execute([num])?;
+        Ok(())
+    }
 }

@@ -68,6 +68,10 @@ impl Tx<'_> {
             "UPDATE messages SET run = ?1 WHERE id = ?2 AND run IS NULL
              AND session = (SELECT session FROM runs WHERE id = ?1)",
         )?;
-        Ok(update.execute((run, message))? > 0)
+        let taken = update.execute((run, message))? > 0;
+        if taken {
+            self.job_runs(message, self.num(run)?)?;
+        }
+        Ok(taken)
     }
 }

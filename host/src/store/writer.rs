@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rusqlite::Connection;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{StoreError, Tx, View};
 
@@ -11,7 +11,7 @@ use super::{StoreError, Tx, View};
 const GROUP: usize = 64;
 
 /// A write that somebody waits for.
-pub(super) trait Job: Send {
+pub(super) trait Work: Send {
     /// Does the work and keeps the answer back until the commit. The error tells that there is nothing to commit.
     fn run(self: Box<Self>, tx: &Tx<'_>) -> (Result<(), StoreError>, Answer);
 
@@ -27,7 +27,7 @@ pub(super) struct Pending<F, T> {
     pub answer: oneshot::Sender<Result<T, StoreError>>,
 }
 
-impl<F, T> Job for Pending<F, T>
+impl<F, T> Work for Pending<F, T>
 where
     F: FnOnce(&Tx<'_>) -> Result<T, StoreError> + Send,
     T: Send + 'static,
@@ -51,7 +51,7 @@ where
 }
 
 /// Works until every sender is gone.
-pub(super) fn run(conn: Connection, mut jobs: mpsc::Receiver<Box<dyn Job>>) {
+pub(super) fn run(conn: Connection, mut jobs: mpsc::Receiver<Box<dyn Work>>, feed: &watch::Sender<i64>) {
     while let Some(first) = jobs.blocking_recv() {
         let mut group = vec![first];
         while group.len() < GROUP
@@ -60,13 +60,26 @@ pub(super) fn run(conn: Connection, mut jobs: mpsc::Receiver<Box<dyn Job>>) {
             group.push(next);
         }
         commit(&conn, group);
+        tell(&conn, feed);
     }
     let _ = conn.execute_batch("PRAGMA optimize");
     // Closing the last connection moves the log into the file.
     let _ = conn.close();
 }
 
-fn commit(conn: &Connection, group: Vec<Box<dyn Job>>) {
+/// Tells those who follow the feed how far it goes.
+fn tell(conn: &Connection, feed: &watch::Sender<i64>) {
+    if feed.receiver_count() == 0 {
+        return;
+    }
+    // One look at the end of an index. Where it fails, the next commit tells.
+    let Ok(mut query) = conn.prepare_cached("SELECT coalesce(max(id), 0) FROM feed") else { return };
+    if let Ok(end) = query.query_row((), |row| row.get::<_, i64>(0)) {
+        feed.send_if_modified(|known| std::mem::replace(known, end) != end);
+    }
+}
+
+fn commit(conn: &Connection, group: Vec<Box<dyn Work>>) {
     let mut group = group.into_iter().peekable();
     // More than once only when SQLite gives the transaction up, as it may on a full disk.
     while group.peek().is_some() {
@@ -98,7 +111,7 @@ fn commit(conn: &Connection, group: Vec<Box<dyn Job>>) {
 
 /// One job, which leaves nothing when it fails; its caller hears of that at once. An error means that the whole
 /// transaction is lost.
-fn step(conn: &Connection, job: Box<dyn Job>) -> Result<Option<Answer>, StoreError> {
+fn step(conn: &Connection, job: Box<dyn Work>) -> Result<Option<Answer>, StoreError> {
     if let Err(error) = conn.execute_batch("SAVEPOINT job") {
         let error = StoreError::from(error);
         job.refuse(error.clone());

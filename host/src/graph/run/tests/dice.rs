@@ -58,6 +58,7 @@ pub(super) fn spec(dice: &mut Dice) -> RunSpec {
             fast_path: dice.below(2) == 0,
             tool_need_threshold: dice.of(&[30, 0, 100]),
             lane_tokens: dice.of(&[6_000, 1, 80]),
+            subagent: false,
         },
     }
 }

@@ -1,0 +1,22 @@
+//! Leaving runs where they are, so that another process takes them up.
+
+use tokio::sync::watch;
+
+/// Lets the runs that it is given to end after the step that is under way. They are not cancelled: they go on when they
+/// are resumed. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Pause(watch::Sender<bool>);
+
+impl Pause {
+    pub fn new() -> Pause {
+        Pause::default()
+    }
+
+    pub fn pause(&self) {
+        self.0.send_replace(true);
+    }
+
+    pub fn is_paused(&self) -> bool {
+        *self.0.borrow()
+    }
+}

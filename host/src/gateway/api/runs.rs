@@ -1,0 +1,134 @@
+//! Runs: what was done for a message.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::messages::session;
+use crate::drive::SEALED_RUN;
+use crate::gateway::App;
+use crate::gateway::auth::Who;
+use crate::gateway::error::ApiError;
+use crate::gateway::wire::{MAX_PAGE, Made, PAGE, Page, Run};
+use crate::store::{RunId, RunStatus, StoreError};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    session: Option<String>,
+    before: Option<String>,
+    limit: Option<u32>,
+}
+
+/// Which events of a trace.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Events {
+    /// Those after this one.
+    #[serde(default)]
+    after: u32,
+    limit: Option<u32>,
+    /// Whether what models were asked is sent along.
+    #[serde(default)]
+    prompts: bool,
+}
+
+/// `GET /runs`, the latest first.
+pub async fn list(_: Who, State(app): State<App>, Query(part): Query<Part>) -> Made<Page<Run>> {
+    let of = part.session.as_deref().map(session).transpose()?;
+    let before = part.before.as_deref().map(run_id).transpose()?;
+    let limit = part.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let lines = app.0.drive.store.read(move |view| view.list_runs(of.as_ref(), before.as_ref(), limit)).await?;
+    let next = lines.last().filter(|_| lines.len() == limit as usize).map(|line| line.id.to_string());
+    Ok(Json(Page { items: lines.into_iter().map(Run::of).collect(), next }))
+}
+
+/// `GET /runs/{run}`: the run with its tasks and what it used.
+pub async fn show(_: Who, State(app): State<App>, Path(run): Path<String>) -> Made<Value> {
+    let id = run_id(&run)?;
+    let read = app.0.drive.store.read(move |view| {
+        let line = view.run_line(&id)?.ok_or_else(|| StoreError::NoRun { text: id.to_string() })?;
+        let outcome = view.run(&id)?.and_then(|run| run.outcome);
+        Ok((line, outcome, view.tasks_of(&id)?, view.usage_total(crate::store::Scope::Run(&id))?))
+    });
+    let (line, outcome, tasks, usage) = read.await?;
+    let tasks: Vec<_> = tasks
+        .iter()
+        .map(|task| {
+            json!({
+                "id": task.id, "kind": task.kind.name(), "label": task.label, "status": task.status.as_str(),
+                "started_ms": task.started_ms, "ended_ms": task.ended_ms, "error": task.error, "output": task.output,
+            })
+        })
+        .collect();
+    let outcome: Option<Value> = outcome.and_then(|outcome| serde_json::from_str(&outcome).ok());
+    Ok(Json(json!({
+        "run": Run::of(line), "outcome": outcome, "tasks": tasks,
+        "usage": {
+            "calls": usage.calls, "input_tokens": usage.usage.input_tokens, "output_tokens": usage.usage.output_tokens,
+            "cost_micros": usage.usage.cost_micros,
+        },
+    })))
+}
+
+/// `GET /runs/{run}/trace`: its events in order, a part at a time.
+pub async fn trace(
+    _: Who,
+    State(app): State<App>,
+    Path(run): Path<String>,
+    Query(part): Query<Events>,
+) -> Made<Page<Value>> {
+    let id = run_id(&run)?;
+    let limit = part.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let vault = app.0.drive.vault.clone();
+    let read = app.0.drive.store.read(move |view| {
+        let events = view.events_after(&id, part.after, limit)?;
+        let prompts = if part.prompts { view.prompts(&id)? } else { Vec::new() };
+        let open = |text: &str| match vault.open_text(SEALED_RUN, text) {
+            Ok(text) => text.into_owned(),
+            Err(_) => "null".to_owned(),
+        };
+        let made = events.iter().map(|event| {
+            let body: Value = serde_json::from_str(&open(&event.body)).unwrap_or_default();
+            let mut made = json!({ "seq": event.seq, "at_ms": event.at_ms, "kind": event.kind, "body": body });
+            let asked = prompts.iter().filter(|prompt| prompt.seq == event.seq);
+            let asked: Vec<_> =
+                asked.map(|prompt| json!({ "role": prompt.role, "text": open(&prompt.text) })).collect();
+            if !asked.is_empty() {
+                made["prompts"] = asked.into();
+            }
+            made
+        });
+        Ok(made.collect::<Vec<_>>())
+    });
+    let items = read.await?;
+    let next = items.last().filter(|_| items.len() == limit as usize).map(|event| event["seq"].to_string());
+    Ok(Json(Page { items, next }))
+}
+
+/// `POST /runs/{run}/cancel`
+pub async fn cancel(who: Who, State(app): State<App>, Path(run): Path<String>) -> Made<Value> {
+    let id = run_id(&run)?;
+    let row = {
+        let id = id.clone();
+        app.0.drive.store.read(move |view| view.run(&id)).await?
+    };
+    let row = row.ok_or_else(|| ApiError::not_found(format!("there is no run {run:?}")))?;
+    if row.status != RunStatus::Running {
+        let message = format!("run {id} has ended already ({})", row.status.as_str());
+        return Err(ApiError::new(axum::http::StatusCode::CONFLICT, "ended", message));
+    }
+    tracing::info!(run = %id, by = who.token.as_deref().unwrap_or("this machine"), "a run is cancelled");
+    {
+        let id = id.clone();
+        app.0.drive.store.write(move |tx| tx.request_cancel(&id)).await?;
+    }
+    app.0.intake.cancel(&row.session).await;
+    Ok(Json(json!({ "run": id.to_string(), "status": "cancelling" })))
+}
+
+fn run_id(text: &str) -> Result<RunId, ApiError> {
+    text.parse()
+        .map_err(|_| ApiError::not_found(format!("{:?} is no run's id", text.chars().take(80).collect::<String>())))
+}

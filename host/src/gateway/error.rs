@@ -1,0 +1,96 @@
+//! Errors as clients get them: `{"error": {"code", "message", "hint"}}`.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use crate::drive::DriveError;
+use crate::session::intake::{RETRY_AFTER_S, Refused};
+use crate::store::StoreError;
+
+/// What goes back instead of an answer.
+#[derive(Debug, Clone)]
+pub struct ApiError {
+    pub status: StatusCode,
+    /// A stable word for programs.
+    pub code: &'static str,
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl ApiError {
+    pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> ApiError {
+        ApiError { status, code, message: message.into(), hint: None }
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> ApiError {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub fn not_found(what: impl Into<String>) -> ApiError {
+        ApiError::new(StatusCode::NOT_FOUND, "not_found", what)
+    }
+
+    pub fn bad_request(why: impl Into<String>) -> ApiError {
+        ApiError::new(StatusCode::BAD_REQUEST, "bad_request", why)
+    }
+
+    /// A mistake or misfortune of the host. What it was is for the log, not for the client.
+    fn internal(error: &dyn std::fmt::Display) -> ApiError {
+        tracing::error!("a request failed: {error}");
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the request failed on kiso's side")
+            .hint("the daemon's log says why")
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = json!({ "error": { "code": self.code, "message": self.message, "hint": self.hint } });
+        let mut response = (self.status, Json(body)).into_response();
+        let headers = response.headers_mut();
+        if matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> ApiError {
+        match &error {
+            StoreError::NoRun { .. } => ApiError::not_found(error.to_string()),
+            StoreError::Ambiguous { .. } => ApiError::bad_request(error.to_string()),
+            StoreError::Quota { .. } => ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "quota", error.to_string()),
+            _ => ApiError::internal(&error),
+        }
+    }
+}
+
+impl From<DriveError> for ApiError {
+    fn from(error: DriveError) -> ApiError {
+        match error {
+            DriveError::Store(error) => error.into(),
+            error => ApiError::internal(&error),
+        }
+    }
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> ApiError {
+        let message = refused.to_string();
+        match refused {
+            Refused::Empty | Refused::BadKey { .. } => ApiError::bad_request(message),
+            Refused::TooLarge { .. } => ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+                .hint("put the text into a file of the session's workspace"),
+            Refused::Full { .. } => ApiError::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", message),
+            Refused::ShuttingDown => ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", message),
+            Refused::Drive(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Sessions that live on: messages are taken in, wait their turn, and are answered one run at a time.
+//!
+//! ```text
+//! message ──▶ intake ──▶ command? answered at once
+//!                │
+//!                ▼ one transaction: message and job; from here on it is never lost
+//!             queue: debounce ──▶ one run per session, so many at once ──▶ reply, job done
+//! ```
+
+pub mod command;
+pub mod intake;
+pub mod live;
+pub mod queue;
+pub mod turns;

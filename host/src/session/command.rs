@@ -1,0 +1,272 @@
+//! Slash commands: answered at once, by the host, without a model, in every channel alike.
+
+use crate::clock::now_ms;
+use crate::drive::{Drive, DriveError};
+use crate::home::SessionName;
+use crate::llm::Role;
+use crate::memory;
+use crate::store::{RunLine, RunStatus, TaskRow, TaskState};
+
+/// A command as it was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    New,
+    /// With the model to switch to.
+    Model(Option<String>),
+    Models,
+    Memory,
+    Status,
+    Help,
+    Cancel,
+    Trace,
+    Skills,
+    /// The word that is none.
+    Unknown(String),
+}
+
+/// Name, what follows it, and what it does.
+pub const COMMANDS: [(&str, &str, &str); 9] = [
+    ("new", "", "begin a new segment: what was said so far is left out of prompts, and not forgotten"),
+    ("model", " [MODEL]", "show this session's model, or switch to another one; `default` goes back"),
+    ("models", "", "list the models of the configuration"),
+    ("memory", "", "show what is always remembered"),
+    ("status", "", "show how things stand"),
+    ("cancel", "", "stop what is being done in this session"),
+    ("trace", "", "show what the last message led to"),
+    ("skills", "", "list the skills"),
+    ("help", "", "list these commands"),
+];
+
+/// Facts that `/memory` shows.
+const FACTS: u32 = 20;
+
+/// Tasks that `/trace` shows.
+const TASKS: usize = 20;
+
+impl Command {
+    /// The command in a message; `None` for one that is not a command, such as a path.
+    pub fn parse(text: &str) -> Option<Command> {
+        let rest = text.trim().strip_prefix('/')?;
+        let (word, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        if word.is_empty() || !word.chars().all(|c| c.is_ascii_lowercase()) {
+            return None;
+        }
+        let argument = argument.trim();
+        Some(match word {
+            "new" => Command::New,
+            "model" => Command::Model((!argument.is_empty()).then(|| argument.to_owned())),
+            "models" => Command::Models,
+            "memory" => Command::Memory,
+            "status" => Command::Status,
+            "help" => Command::Help,
+            "cancel" => Command::Cancel,
+            "trace" => Command::Trace,
+            "skills" => Command::Skills,
+            word => Command::Unknown(word.to_owned()),
+        })
+    }
+}
+
+/// A command with what its answer needs.
+#[derive(Debug)]
+pub struct Asked<'a> {
+    pub drive: &'a Drive,
+    pub session: &'a SessionName,
+    /// Messages that wait, all sessions together.
+    pub queued: u64,
+    /// When the daemon began.
+    pub began_ms: i64,
+    /// Whether `/cancel` stopped something.
+    pub stopped: bool,
+}
+
+impl Asked<'_> {
+    pub async fn answer(&self, command: Command) -> Result<String, DriveError> {
+        match command {
+            Command::New => self.new_segment().await,
+            Command::Model(None) => self.show_model().await,
+            Command::Model(Some(model)) => self.set_model(&model).await,
+            Command::Models => Ok(self.models()),
+            Command::Memory => self.memory().await,
+            Command::Status => self.status().await,
+            Command::Help => Ok(help()),
+            Command::Cancel if self.stopped => Ok("Stopping what is being done.".to_owned()),
+            Command::Cancel => Ok("Nothing is being done in this session.".to_owned()),
+            Command::Trace => self.trace().await,
+            Command::Skills => Ok(self.skills()),
+            Command::Unknown(word) => Ok(format!("There is no command /{word}.\n\n{}", help())),
+        }
+    }
+
+    async fn new_segment(&self) -> Result<String, DriveError> {
+        let session = self.session.clone();
+        self.drive.store.write(move |tx| tx.break_session(&session, now_ms())).await?;
+        Ok("A new segment begins. What is remembered, the model and the log stay.".to_owned())
+    }
+
+    async fn show_model(&self) -> Result<String, DriveError> {
+        let drive = self.drive.for_session(self.session).await?;
+        Ok(format!("The model of this session is {}.", drive.models.of(Role::Planner).name()))
+    }
+
+    async fn set_model(&self, model: &str) -> Result<String, DriveError> {
+        let chosen = match model {
+            "default" => None,
+            model => match self.drive.models_with(model) {
+                Ok(_) => Some(model.to_owned()),
+                Err(why) => return Ok(format!("The model was not changed: {why}.")),
+            },
+        };
+        let (session, kept) = (self.session.clone(), chosen.clone());
+        self.drive.store.write(move |tx| tx.set_session_model(&session, kept.as_deref(), now_ms())).await?;
+        Ok(format!("The model of this session is now {}.", chosen.as_deref().unwrap_or(&self.drive.config.model)))
+    }
+
+    fn models(&self) -> String {
+        let config = &self.drive.config;
+        let lines = config.model_strings().into_iter().map(|string| {
+            let settings = config.named(string).ok().and_then(|named| config.settings_of(named));
+            let budget = settings.and_then(|settings| settings.context_budget).unwrap_or(config.context.budget_tokens);
+            let default = if string == config.model { ", the default" } else { "" };
+            format!("- {string}: a context of {budget} tokens{default}")
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    async fn memory(&self) -> Result<String, DriveError> {
+        let core = memory::core(&self.drive.store).await?;
+        let facts = self.drive.store.read(|view| view.facts(FACTS)).await?;
+        let mut text = match core.as_object().is_some_and(|core| core.is_empty()) {
+            true => "Core memory is empty.".to_owned(),
+            false => format!("```json\n{core:#}\n```"),
+        };
+        if !facts.is_empty() {
+            text += "\n\nFacts:";
+            facts.iter().for_each(|fact| text += &format!("\n- {}", fact.text));
+        }
+        Ok(text)
+    }
+
+    async fn status(&self) -> Result<String, DriveError> {
+        let drive = self.drive.for_session(self.session).await?;
+        let session = self.session.clone();
+        let read = self.drive.store.read(move |view| {
+            Ok((
+                view.segment_start(&session)?,
+                view.unfinished_runs(Some(&session))?,
+                view.queued_jobs(&session, 1_000)?.len(),
+            ))
+        });
+        let (start, running, waiting) = read.await?;
+        let slots = self.drive.models.slots();
+        let begins = match start {
+            0 => "at the first message".to_owned(),
+            after => format!("after message {after}"),
+        };
+        let doing = match running.first() {
+            Some(run) => format!("run {run} is under way"),
+            None => "nothing is under way".to_owned(),
+        };
+        Ok(format!(
+            "- up for {}\n- model: {}\n- segment begins {begins}\n- here: {doing}, {waiting} waiting\n\
+             - all sessions: {} waiting; {} model calls waiting, {} slots free",
+            duration(now_ms() - self.began_ms),
+            drive.models.of(Role::Planner).name(),
+            self.queued,
+            slots.waiting(),
+            slots.free(),
+        ))
+    }
+
+    async fn trace(&self) -> Result<String, DriveError> {
+        let session = self.session.clone();
+        let read = self.drive.store.read(move |view| {
+            let last = view.list_runs(Some(&session), None, 1)?.pop();
+            let tasks = last.as_ref().map(|run| view.tasks_of(&run.id)).transpose()?;
+            Ok(last.zip(tasks))
+        });
+        let Some((run, tasks)) = read.await? else { return Ok("Nothing was done in this session yet.".to_owned()) };
+        Ok(trace(&run, &tasks))
+    }
+
+    fn skills(&self) -> String {
+        let cards = self.drive.tools.cards();
+        cards
+            .iter()
+            .map(|card| format!("- {} ({}): {}", card.name, card.category, card.summary))
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+}
+
+fn trace(run: &RunLine, tasks: &[TaskRow]) -> String {
+    let state = match (run.status, run.ended_ms) {
+        (RunStatus::Running, _) => "is under way".to_owned(),
+        (status, ended) => {
+            format!("{} after {}", status.as_str(), duration(ended.unwrap_or(run.started_ms) - run.started_ms))
+        }
+    };
+    let mut text = format!("Run {} {state}.", run.id);
+    for task in tasks.iter().take(TASKS) {
+        let mark = match task.status {
+            TaskState::Done => "✓",
+            TaskState::Failed | TaskState::Interrupted => "✗",
+            TaskState::Running => "…",
+            TaskState::Planned | TaskState::Dropped => "·",
+        };
+        text += &format!("\n- {mark} {}", task.label);
+        if let Some(error) = &task.error {
+            text += &format!(": {}", error.lines().next().unwrap_or_default());
+        }
+    }
+    if tasks.len() > TASKS {
+        text += &format!("\n- and {} more", tasks.len() - TASKS);
+    }
+    text + &format!("\n\n`kiso trace {}` shows every step.", run.id)
+}
+
+fn help() -> String {
+    let lines = COMMANDS.iter().map(|(name, argument, does)| format!("- /{name}{argument}: {does}"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// For a person: "3 d 4 h", "5 min", "1.2 s".
+fn duration(ms: i64) -> String {
+    let ms = ms.max(0);
+    let s = ms / 1_000;
+    match s {
+        0..60 => format!("{}.{} s", s, ms % 1_000 / 100),
+        60..3_600 => format!("{} min {} s", s / 60, s % 60),
+        3_600..86_400 => format!("{} h {} min", s / 3_600, s % 3_600 / 60),
+        _ => format!("{} d {} h", s / 86_400, s % 86_400 / 3_600),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_words_and_paths_are_not() {
+        assert_eq!(Command::parse(" /new "), Some(Command::New));
+        assert_eq!(Command::parse("/model"), Some(Command::Model(None)));
+        assert_eq!(Command::parse("/model  openai:gpt "), Some(Command::Model(Some("openai:gpt".to_owned()))));
+        assert_eq!(Command::parse("/dance now"), Some(Command::Unknown("dance".to_owned())));
+        for text in ["", "new", "/", "/work/a.csv is broken", "/etc/passwd", "/New", "// a comment", "/ new"] {
+            assert_eq!(Command::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_command_is_listed_and_read() {
+        for (name, _, _) in COMMANDS {
+            assert!(!matches!(Command::parse(&format!("/{name}")), None | Some(Command::Unknown(_))), "{name}");
+        }
+    }
+
+    #[test]
+    fn durations_are_short() {
+        let shown: Vec<_> = [-1, 1_250, 65_000, 3_700_000, 90_000_000].into_iter().map(duration).collect();
+        assert_eq!(shown, ["0.0 s", "1.2 s", "1 min 5 s", "1 h 1 min", "1 d 1 h"]);
+    }
+}

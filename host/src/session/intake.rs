@@ -1,0 +1,191 @@
+//! Taking messages in: validate, answer commands, write the rest down, and only then say that it was accepted.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::command::{self, Command};
+use super::queue::Wake;
+use crate::clock::now_ms;
+use crate::drive::{Drive, DriveError, SEALED_RUN};
+use crate::graph::plan::Caller;
+use crate::home::SessionName;
+use crate::secret::found;
+use crate::secret::vault::VaultError;
+use crate::store::{Admitted, JobPriority, MAX_CLIENT_KEY, NewJob, StoreError};
+use tokio::sync::{mpsc, oneshot};
+
+/// Largest message, in bytes.
+pub const MAX_MESSAGE: usize = 1 << 20;
+
+/// Seconds after which a client may try again when the queue is full.
+pub const RETRY_AFTER_S: u64 = 5;
+
+/// A message on its way in.
+#[derive(Debug, Clone)]
+pub struct Inbound {
+    pub session: SessionName,
+    pub text: String,
+    pub caller: Caller,
+    pub priority: JobPriority,
+    /// The client's name for the message, so that it can send it again without having it done twice.
+    pub client_key: Option<String>,
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Taken {
+    /// It is on disk and will be answered. `again` if it was taken before, by its client key.
+    Queued { message: i64, again: bool },
+    /// It was a command, and this is the answer.
+    Answered { text: String },
+}
+
+/// Why a message was not taken. Nothing of it was kept.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    #[error("the message is empty")]
+    Empty,
+    #[error("the message has {bytes} bytes; at most {max} are taken")]
+    TooLarge { bytes: usize, max: usize },
+    #[error("the message's key must have 1 to {max} characters")]
+    BadKey { max: usize },
+    #[error("{max} messages wait already (daemon.max_queued); try again in {RETRY_AFTER_S} seconds")]
+    Full { max: u64 },
+    #[error("kiso is shutting down; send the message again when it is back")]
+    ShuttingDown,
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+}
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Refused {
+        Refused::Drive(error.into())
+    }
+}
+
+impl From<VaultError> for Refused {
+    fn from(error: VaultError) -> Refused {
+        Refused::Drive(error.into())
+    }
+}
+
+/// Takes messages in. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Intake(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    drive: Drive,
+    wake: mpsc::UnboundedSender<Wake>,
+    closed: AtomicBool,
+    /// Messages that wait, and those that are about to.
+    queued: Arc<AtomicU64>,
+    max_queued: u64,
+    began_ms: i64,
+}
+
+impl Intake {
+    /// `queued` is how many messages wait; the queue counts it down.
+    pub(super) fn new(
+        drive: Drive,
+        wake: mpsc::UnboundedSender<Wake>,
+        queued: Arc<AtomicU64>,
+        max_queued: u64,
+    ) -> Intake {
+        let inner = Inner { drive, wake, closed: AtomicBool::new(false), queued, max_queued, began_ms: now_ms() };
+        Intake(Arc::new(inner))
+    }
+
+    /// Takes a message in, or answers it if it is a command. When this returns `Queued`, the message is on disk.
+    pub async fn take(&self, inbound: Inbound) -> Result<Taken, Refused> {
+        let text = inbound.text.trim();
+        if text.is_empty() {
+            return Err(Refused::Empty);
+        }
+        if text.len() > MAX_MESSAGE {
+            return Err(Refused::TooLarge { bytes: text.len(), max: MAX_MESSAGE });
+        }
+        if inbound.client_key.as_deref().is_some_and(|key| key.is_empty() || key.chars().count() > MAX_CLIENT_KEY) {
+            return Err(Refused::BadKey { max: MAX_CLIENT_KEY });
+        }
+        if self.0.closed.load(Ordering::Acquire) {
+            return Err(Refused::ShuttingDown);
+        }
+        if let Some(command) = Command::parse(text) {
+            let asked = command::Asked {
+                drive: &self.0.drive,
+                session: &inbound.session,
+                queued: self.0.queued.load(Ordering::Relaxed),
+                began_ms: self.0.began_ms,
+                stopped: command == Command::Cancel && self.cancel(&inbound.session).await,
+            };
+            return Ok(Taken::Answered { text: asked.answer(command).await? });
+        }
+        self.enqueue(&inbound, text).await
+    }
+
+    async fn enqueue(&self, inbound: &Inbound, text: &str) -> Result<Taken, Refused> {
+        let inner = &*self.0;
+        // A place is taken before the message is written, so that no two get the last one.
+        if inner.queued.fetch_add(1, Ordering::AcqRel) >= inner.max_queued {
+            inner.queued.fetch_sub(1, Ordering::AcqRel);
+            return Err(Refused::Full { max: inner.max_queued });
+        }
+        let place = Place(&inner.queued);
+        let drive = &inner.drive;
+        let known = drive.secrets_of(&inbound.session).await?;
+        let (text, found) = found::extract(text, &known);
+        if !found.is_empty() {
+            drive.vault.save(&drive.store, &inbound.session, &found, now_ms()).await?;
+        }
+        let job = NewJob {
+            session: inbound.session.clone(),
+            text: drive.vault.seal_text(SEALED_RUN, &known.redact(&text))?,
+            caller: inbound.caller,
+            priority: inbound.priority,
+            client_key: inbound.client_key.clone(),
+            at_ms: now_ms(),
+        };
+        let at_ms = job.at_ms;
+        let admitted = drive.store.write(move |tx| tx.admit(&job)).await?;
+        if let Admitted::Now(_) = admitted {
+            place.keep();
+            // The queue is gone only when the daemon ends; the next one finds the message in the store.
+            let _ =
+                inner.wake.send(Wake::Message { session: inbound.session.clone(), priority: inbound.priority, at_ms });
+        }
+        Ok(Taken::Queued { message: admitted.message(), again: matches!(admitted, Admitted::Before(_)) })
+    }
+
+    /// Stops the session's run; false where none is under way.
+    pub async fn cancel(&self, session: &SessionName) -> bool {
+        let (stopped, answer) = oneshot::channel();
+        let _ = self.0.wake.send(Wake::Cancel { session: session.clone(), stopped });
+        answer.await.unwrap_or(false)
+    }
+
+    /// Takes nothing any more.
+    pub fn close(&self) {
+        self.0.closed.store(true, Ordering::Release);
+    }
+
+    /// How many messages wait.
+    pub fn queued(&self) -> u64 {
+        self.0.queued.load(Ordering::Relaxed)
+    }
+}
+
+/// A place in the queue that is given back unless it is kept.
+struct Place<'a>(&'a AtomicU64);
+
+impl Place<'_> {
+    fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,287 @@
+//! The queue: gives each session its turn, and drives its runs.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::intake::Intake;
+use super::live::Hub;
+use super::turns::Turns;
+use crate::clock::now_ms;
+use crate::drive::{Cancel, Drive, DriveError, Pause};
+use crate::home::{HomeError, SessionName};
+use crate::secret::Secrets;
+use crate::store::{JobPriority, RunId, StoreError};
+
+/// Milliseconds until a session is tried again whose lock somebody else has.
+const AGAIN_MS: i64 = 1_000;
+
+/// How often the time doubles until a session is tried again that failed: to about a minute.
+const MAX_DOUBLINGS: u32 = 6;
+
+/// What wakes the queue.
+#[derive(Debug)]
+pub enum Wake {
+    /// A message was admitted.
+    Message { session: SessionName, priority: JobPriority, at_ms: i64 },
+    /// The session's run is to be stopped; answers with the run that is.
+    Cancel { session: SessionName, stopped: oneshot::Sender<bool> },
+    /// The daemon is ending.
+    Pause,
+}
+
+/// What the queue needs and never changes.
+#[derive(Debug, Clone)]
+struct Works {
+    drive: Drive,
+    hub: Hub,
+    /// Of the environment.
+    secrets: Secrets,
+    queued: Arc<AtomicU64>,
+    /// Told when a run has ended, so that what is due behind its reply is done.
+    background: mpsc::UnboundedSender<()>,
+}
+
+/// A queue that is running.
+#[derive(Debug)]
+pub struct Queue {
+    pub intake: Intake,
+    pub hub: Hub,
+    wake: mpsc::UnboundedSender<Wake>,
+    pause: Pause,
+    ended: oneshot::Receiver<()>,
+}
+
+impl Queue {
+    /// Takes up what the store says is unfinished, and begins. `secrets` are those of the environment.
+    pub async fn start(drive: Drive, secrets: Secrets, limits: Limits) -> Result<Queue, StoreError> {
+        let (waiting, unfinished, count) = drive
+            .store
+            .read(|view| {
+                let unfinished = view.unfinished_runs(None)?;
+                let of = unfinished.iter().map(|run| Ok(view.run(run)?.map(|run| run.session)));
+                let of = of.collect::<Result<Vec<_>, StoreError>>()?;
+                Ok((view.sessions_queued()?, of, view.count_queued()?))
+            })
+            .await?;
+        let mut turns = Turns::new(limits.debounce_ms, limits.max_jobs);
+        for session in unfinished.into_iter().flatten() {
+            turns.ready(&session, JobPriority::Interactive);
+        }
+        for (session, at_ms, priority) in waiting {
+            turns.arrived(&session, priority, at_ms);
+        }
+        let (wake, woken) = mpsc::unbounded_channel();
+        let (background, due) = mpsc::unbounded_channel();
+        let (done, ended) = oneshot::channel();
+        let (hub, queued, pause) = (Hub::default(), Arc::new(AtomicU64::new(count)), drive.pause.clone());
+        let intake = Intake::new(drive.clone(), wake.clone(), queued.clone(), limits.max_queued);
+        tokio::spawn(behind_replies(drive.clone(), due));
+        // What a process before this one left to do.
+        let _ = background.send(());
+        let works = Works { drive, hub: hub.clone(), secrets, queued, background };
+        tokio::spawn(async move {
+            serve(works, turns, woken).await;
+            let _ = done.send(());
+        });
+        Ok(Queue { intake, hub, wake, pause, ended })
+    }
+
+    /// Takes nothing more, lets each run finish the step that is under way, at most for `grace`, and leaves the rest to the
+    /// next start.
+    pub async fn stop(self, grace: Duration) {
+        let Queue { intake, hub: _, wake, pause, ended } = self;
+        intake.close();
+        pause.pause();
+        let _ = wake.send(Wake::Pause);
+        drop((intake, wake));
+        let _ = tokio::time::timeout(grace, ended).await;
+    }
+}
+
+/// What `config.toml` says about the queue.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Milliseconds that a message of a person waits for another.
+    pub debounce_ms: u64,
+    /// Runs at once.
+    pub max_jobs: usize,
+    /// Messages that may wait.
+    pub max_queued: u64,
+}
+
+/// Why a session's turn ended without being over.
+enum Ended {
+    /// Nothing is left to do.
+    Over,
+    /// Somebody else works in the session.
+    Busy,
+    /// Something is in the way that may go.
+    Failed,
+    /// The daemon is ending.
+    Paused,
+}
+
+async fn serve(works: Works, mut turns: Turns, mut woken: mpsc::UnboundedReceiver<Wake>) {
+    let mut runs: JoinSet<(SessionName, Ended)> = JoinSet::new();
+    let mut cancels: HashMap<SessionName, Cancel> = HashMap::new();
+    let mut failures: HashMap<SessionName, u32> = HashMap::new();
+    loop {
+        let paused = works.drive.pause.is_paused();
+        if !paused {
+            for session in turns.begin(now_ms()) {
+                let cancel = Cancel::new();
+                cancels.insert(session.clone(), cancel.clone());
+                let works = works.clone();
+                runs.spawn(async move {
+                    // A mistake in one run must not end all others, nor leave its session without a turn.
+                    let ended = AssertUnwindSafe(turn(&works, &session, &cancel)).catch_unwind().await;
+                    (session, ended.unwrap_or(Ended::Failed))
+                });
+            }
+        } else if runs.is_empty() {
+            return;
+        }
+        let wait = turns.next_ms().map(|due| Duration::from_millis((due - now_ms()).max(0).unsigned_abs()));
+        let due = async {
+            match wait {
+                Some(wait) if !paused => tokio::time::sleep(wait).await,
+                _ => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            Some(ended) = runs.join_next(), if !runs.is_empty() => {
+                let (session, ended) = ended.expect("a turn catches what goes wrong in it");
+                cancels.remove(&session);
+                let wait = match ended {
+                    Ended::Over | Ended::Paused => None,
+                    Ended::Busy => Some(AGAIN_MS),
+                    Ended::Failed => {
+                        let failed = failures.entry(session.clone()).or_default();
+                        *failed += 1;
+                        Some(AGAIN_MS << (*failed).min(MAX_DOUBLINGS))
+                    }
+                };
+                if wait.is_none() {
+                    failures.remove(&session);
+                }
+                turns.ended(&session, wait.map(|wait| (now_ms() + wait, JobPriority::Interactive)));
+                let _ = works.background.send(());
+            }
+            wake = woken.recv() => match wake {
+                Some(Wake::Message { session, priority, at_ms }) => turns.arrived(&session, priority, at_ms),
+                Some(Wake::Cancel { session, stopped }) => {
+                    let cancel = cancels.get(&session);
+                    if let Some(cancel) = cancel {
+                        cancel.cancel();
+                    }
+                    let _ = stopped.send(cancel.is_some());
+                }
+                Some(Wake::Pause) => {}
+                // Everybody who could send has gone: the daemon is ending.
+                None if runs.is_empty() => return,
+                None => {
+                    if let Some(Ok((session, _))) = runs.join_next().await {
+                        turns.ended(&session, None);
+                    }
+                }
+            },
+            () = due => {}
+        }
+    }
+}
+
+/// Does what waits in a session: first what was cut off, then one run for the messages that wait.
+async fn turn(works: &Works, session: &SessionName, cancel: &Cancel) -> Ended {
+    let lock = match works.drive.home.lock_session(session) {
+        Ok(lock) => lock,
+        Err(HomeError::Busy { .. }) => return Ended::Busy,
+        Err(error) => {
+            tracing::error!(%session, "the session cannot be worked in: {error}");
+            return Ended::Failed;
+        }
+    };
+    let ended = match work(works, session, cancel).await {
+        Ok(()) => Ended::Over,
+        Err(DriveError::Paused) => Ended::Paused,
+        Err(error) => {
+            tracing::error!(%session, "the run could not go on: {error}");
+            Ended::Failed
+        }
+    };
+    drop(lock);
+    ended
+}
+
+async fn work(works: &Works, session: &SessionName, cancel: &Cancel) -> Result<(), DriveError> {
+    let Works { drive, hub, secrets, queued, .. } = works;
+    let drive = drive.for_session(session).await?;
+    for run in drive.unfinished(Some(session)).await? {
+        let mut teller = hub.listener(session);
+        match drive.resume(&run, secrets.clone(), cancel, &mut teller).await {
+            Err(error) if error.is_final() => {
+                tracing::warn!(%session, %run, "{error}");
+                drive.abandon(&run, &error).await?;
+            }
+            resumed => drop(resumed?),
+        }
+    }
+    let mut teller = Counting { teller: hub.listener(session), drive: &drive, queued };
+    drive.run_queued(session, secrets.clone(), cancel, &mut teller).await?;
+    Ok(())
+}
+
+/// Counts the messages that a run takes out of the queue.
+struct Counting<'a> {
+    teller: super::live::Teller,
+    drive: &'a Drive,
+    queued: &'a AtomicU64,
+}
+
+impl crate::drive::Listener for Counting<'_> {
+    fn begun(&mut self, run: &RunId) {
+        self.teller.begun(run);
+        let run = run.clone();
+        // One row of an index for each message; a store that cannot be read here fails the run at its next event.
+        let taken = self.drive.store.read_blocking(move |view| view.count_jobs_of(&run)).unwrap_or(1);
+        self.queued.fetch_sub(taken, Ordering::AcqRel);
+    }
+
+    fn thought(&mut self, thought: &crate::drive::Thought) {
+        self.teller.thought(thought);
+    }
+
+    fn token(&mut self, role: crate::llm::Role, text: &str) {
+        self.teller.token(role, text);
+    }
+
+    fn restart(&mut self, role: crate::llm::Role) {
+        self.teller.restart(role);
+    }
+}
+
+/// Titles, summaries, facts and memory, one piece after the other, whenever a run has ended.
+async fn behind_replies(drive: Drive, mut due: mpsc::UnboundedReceiver<()>) {
+    while due.recv().await.is_some() {
+        while due.try_recv().is_ok() {}
+        loop {
+            if drive.pause.is_paused() {
+                return;
+            }
+            match drive.background(None).await {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::warn!("what is due behind replies was put off: {error}");
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Jobs: messages that were admitted and must be answered. A job is written with its message, begun with its run and done
+//! with the reply, each in one transaction, so that no crash leaves a message that nobody answers, or answers twice.
+
+use rusqlite::OptionalExtension;
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+
+use super::sessions::session_name;
+use super::{MessageRole, RunId, RunStatus, StoreError, Tx, View};
+use crate::graph::plan::Caller;
+use crate::home::SessionName;
+
+/// Characters of a client's name for its message.
+pub const MAX_CLIENT_KEY: usize = 128;
+
+/// Messages that one run takes up together.
+pub const MAX_JOINED: u32 = 50;
+
+/// What waits for a model first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum JobPriority {
+    /// A person waits for it.
+    Interactive,
+    /// A run was spawned by another one, or by the schedule.
+    Subagent,
+    /// Nobody waits for it.
+    Background,
+}
+
+/// A message to admit.
+#[derive(Debug, Clone)]
+pub struct NewJob {
+    pub session: SessionName,
+    /// As it is kept: sealed until a model has looked for secrets.
+    pub text: String,
+    pub caller: Caller,
+    pub priority: JobPriority,
+    /// The client's name for the message, at most [`MAX_CLIENT_KEY`] characters: sent twice, it is admitted once.
+    pub client_key: Option<String>,
+    pub at_ms: i64,
+}
+
+/// A message of the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// The message's id, which is the job's too.
+    pub message: i64,
+    pub session: SessionName,
+    pub state: JobState,
+    pub caller: Caller,
+    pub priority: JobPriority,
+    pub at_ms: i64,
+    pub run: Option<RunId>,
+    /// The message that answers it.
+    pub reply: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobState {
+    Queued,
+    Running,
+    Done,
+}
+
+/// A run that was begun for messages that waited.
+#[derive(Debug, Clone)]
+pub struct Begun {
+    pub run: RunId,
+    /// As they are kept, oldest first.
+    pub texts: Vec<String>,
+    pub caller: Caller,
+    pub priority: JobPriority,
+}
+
+/// Whether a message was admitted now, or before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admitted {
+    Now(i64),
+    /// A message with the same key was; its id.
+    Before(i64),
+}
+
+impl Admitted {
+    pub fn message(self) -> i64 {
+        let (Admitted::Now(id) | Admitted::Before(id)) = self;
+        id
+    }
+}
+
+const COLUMNS: &str = "j.message, s.name, j.state, j.caller, j.priority, m.at_ms, r.id, j.reply FROM jobs j
+     JOIN sessions s ON s.id = j.session JOIN messages m ON m.id = j.message LEFT JOIN runs r ON r.num = j.run";
+
+impl View<'_> {
+    /// The job of a message.
+    pub fn job(&self, message: i64) -> Result<Option<Job>, StoreError> {
+        let mut query = self.conn.prepare_cached(&format!("SELECT {COLUMNS} WHERE j.message = ?1"))?;
+        Ok(query.query_row([message], job).optional()?)
+    }
+
+    /// The jobs of a session that wait, oldest first, at most `limit`.
+    pub fn queued_jobs(&self, session: &SessionName, limit: u32) -> Result<Vec<Job>, StoreError> {
+        let mut query = self.conn.prepare_cached(&format!(
+            "SELECT {COLUMNS} WHERE j.session = (SELECT id FROM sessions WHERE name = ?1) AND j.state = 'queued'
+             ORDER BY j.message LIMIT ?2"
+        ))?;
+        let rows = query.query_map((session.as_str(), limit), job)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The sessions in which jobs wait, with the time and priority of each one's last message, in the order of their
+    /// first.
+    pub fn sessions_queued(&self) -> Result<Vec<(SessionName, i64, JobPriority)>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT s.name, m.at_ms, j.priority FROM (
+                 SELECT session, min(message) AS first, max(message) AS last FROM jobs
+                 WHERE state = 'queued' GROUP BY session) q
+             JOIN sessions s ON s.id = q.session JOIN messages m ON m.id = q.last JOIN jobs j ON j.message = q.first
+             ORDER BY q.first",
+        )?;
+        let rows = query.query_map((), |row| Ok((session_name(row, 0)?, row.get(1)?, row.get(2)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// How many jobs a run that is under way has taken.
+    pub fn count_jobs_of(&self, run: &RunId) -> Result<u64, StoreError> {
+        let num = self.num(run)?;
+        let mut query = self.conn.prepare_cached("SELECT count(*) FROM jobs WHERE run = ?1 AND state = 'running'")?;
+        let count: i64 = query.query_row([num], |row| row.get(0))?;
+        Ok(count.unsigned_abs())
+    }
+
+    /// How many jobs wait, all sessions together.
+    pub fn count_queued(&self) -> Result<u64, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT count(*) FROM jobs WHERE state = 'queued'")?;
+        let count: i64 = query.query_row((), |row| row.get(0))?;
+        Ok(count.unsigned_abs())
+    }
+}
+
+impl Tx<'_> {
+    /// Admits a message: the message and its job, or nothing.
+    pub fn admit(&self, new: &NewJob) -> Result<Admitted, StoreError> {
+        let session = self.ensure_session(&new.session, new.at_ms)?;
+        if let Some(key) = &new.client_key {
+            if key.chars().count() > MAX_CLIENT_KEY {
+                return Err(StoreError::Quota {
+                    what: "the message's key has too many characters",
+                    max: MAX_CLIENT_KEY as u64,
+                });
+            }
+            let mut query =
+                self.conn.prepare_cached("SELECT message FROM jobs WHERE session = ?1 AND client_key = ?2")?;
+            if let Some(message) = query.query_row((session, key), |row| row.get(0)).optional()? {
+                return Ok(Admitted::Before(message));
+            }
+        }
+        let message = self.add_message(&new.session, MessageRole::User, &new.text, new.at_ms, None)?;
+        let mut insert = self.conn.prepare_cached(
+            "INSERT INTO jobs (message, session, state, caller, priority, client_key) VALUES (?1, ?2, 'queued', ?3, ?4, ?5)",
+        )?;
+        insert.execute((message, session, caller_name(new.caller), new.priority, &new.client_key))?;
+        Ok(Admitted::Now(message))
+    }
+
+    /// Begins a run for the messages of a session that wait: as many of the first ones as came from the same kind of
+    /// caller with the same priority. `None` where none waits.
+    pub fn begin_queued(&self, session: &SessionName, at_ms: i64) -> Result<Option<Begun>, StoreError> {
+        let mut jobs = self.queued_jobs(session, MAX_JOINED)?;
+        let Some(first) = jobs.first().cloned() else { return Ok(None) };
+        let alike = jobs.iter().take_while(|job| (job.caller, job.priority) == (first.caller, first.priority)).count();
+        jobs.truncate(alike);
+        let run = RunId::new(at_ms)?;
+        let mut insert = self.conn.prepare_cached(
+            "INSERT INTO runs (id, session, message, status, started_ms)
+             VALUES (?1, (SELECT session FROM messages WHERE id = ?2), ?2, ?3, ?4)",
+        )?;
+        let num = insert.insert((&run, first.message, RunStatus::Running, at_ms))?;
+        self.tell_run(num)?;
+        let mut texts = Vec::with_capacity(jobs.len());
+        for job in &jobs {
+            let mut take = self.conn.prepare_cached("UPDATE messages SET run = ?1 WHERE id = ?2 RETURNING text")?;
+            texts.push(take.query_row((&run, job.message), |row| row.get(0))?);
+            self.job_runs(job.message, num)?;
+        }
+        Ok(Some(Begun { run, texts, caller: first.caller, priority: first.priority }))
+    }
+
+    /// A message that waited belongs to a run now.
+    pub(super) fn job_runs(&self, message: i64, run: i64) -> Result<(), StoreError> {
+        let mut update = self
+            .conn
+            .prepare_cached("UPDATE jobs SET state = 'running', run = ?2 WHERE message = ?1 AND state = 'queued'")?;
+        update.execute((message, run))?;
+        Ok(())
+    }
+
+    /// The jobs of a run that has ended are done: `reply` answers them.
+    pub fn finish_jobs(&self, run: &RunId, reply: i64) -> Result<(), StoreError> {
+        let num = self.num(run)?;
+        let mut update = self
+            .conn
+            .prepare_cached("UPDATE jobs SET state = 'done', reply = ?2 WHERE run = ?1 AND state = 'running'")?;
+        update.execute((num, reply))?;
+        Ok(())
+    }
+}
+
+fn job(row: &rusqlite::Row<'_>) -> rusqlite::Result<Job> {
+    let caller = match row.get_ref(3)?.as_str()? {
+        "admin" => Caller::Admin,
+        _ => Caller::User,
+    };
+    Ok(Job {
+        message: row.get(0)?,
+        session: session_name(row, 1)?,
+        state: row.get(2)?,
+        caller,
+        priority: row.get(4)?,
+        at_ms: row.get(5)?,
+        run: row.get(6)?,
+        reply: row.get(7)?,
+    })
+}
+
+fn caller_name(caller: Caller) -> &'static str {
+    match caller {
+        Caller::Admin => "admin",
+        Caller::User => "user",
+    }
+}
+
+impl JobPriority {
+    const ALL: [JobPriority; 3] = [JobPriority::Interactive, JobPriority::Subagent, JobPriority::Background];
+
+    /// "interactive", "subagent" or "background".
+    pub fn as_str(self) -> &'static str {
+        match self {
+            JobPriority::Interactive => "interactive",
+            JobPriority::Subagent => "subagent",
+            JobPriority::Background => "background",
+        }
+    }
+}
+
+impl JobState {
+    const ALL: [JobState; 3] = [JobState::Queued, JobState::Running, JobState::Done];
+
+    /// "queued", "running" or "done".
+    pub fn as_str(self) -> &'static str {
+        match self {
+            JobState::Queued => "queued",
+            JobState::Running => "running",
+            JobState::Done => "done",
+        }
+    }
+}
+
+impl ToSql for JobPriority {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::from(self.as_str()))
+    }
+}
+
+impl FromSql for JobPriority {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<JobPriority> {
+        let text = value.as_str()?;
+        JobPriority::ALL.into_iter().find(|priority| priority.as_str() == text).ok_or(FromSqlError::InvalidType)
+    }
+}
+
+impl FromSql for JobState {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<JobState> {
+        let text = value.as_str()?;
+        JobState::ALL.into_iter().find(|state| state.as_str() == text).ok_or(FromSqlError::InvalidType)
+    }
+}

@@ -1,0 +1,229 @@
+//! The daemon from outside: over HTTP, with the built-in model.
+
+use crate::harness::Home;
+use crate::served::Served;
+use serde_json::json;
+use std::io::{Read, Write};
+
+const QUICK: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
+
+fn home(config: &str) -> Home {
+    let home = Home::new();
+    home.config(config);
+    home
+}
+
+#[test]
+fn a_message_is_accepted_and_answered() {
+    let home = home(QUICK);
+    let served = Served::start(&home);
+    assert_eq!(served.get("/health")["status"], "ok");
+    let message = served.send("main", "$ echo hello | tr a-z A-Z");
+    assert!(served.reply(message).contains("HELLO"), "{}", served.reply(message));
+    let messages = served.get("/sessions/main/messages");
+    let texts: Vec<_> = messages["items"].as_array().unwrap().iter().map(|m| m["role"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["user", "assistant"]);
+    assert_eq!(messages["items"][0]["text"], "$ echo hello | tr a-z A-Z", "it is shown as it was written");
+    let runs = served.get("/runs?session=main");
+    let run = runs["items"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(runs["items"][0]["status"], "done");
+    let shown = served.get(&format!("/runs/{run}"));
+    assert_eq!(shown["tasks"][0]["status"], "done", "{shown}");
+    let trace = served.get(&format!("/runs/{run}/trace?prompts=true"));
+    assert!(trace["items"].as_array().unwrap().len() > 5, "{trace}");
+    assert!(served.request("GET", "/metrics", None).body.contains("kiso_running_runs 0"));
+    assert_eq!(served.get("/sessions")["items"][0]["name"], "main");
+    assert_eq!(served.terminate(), 0);
+}
+
+/// Seed 002: "multiple messages from same chatId merged", "messages processed in order".
+#[test]
+fn messages_that_come_together_are_answered_together() {
+    let home = home("model = \"reflex\"\n[daemon]\ndebounce_ms = 1000\n");
+    let served = Served::start(&home);
+    let first = served.send("main", "$ echo one");
+    let second = served.send("main", "two");
+    let other = served.send("other", "$ echo three");
+    let reply = served.reply(first);
+    assert_eq!(served.reply(second), reply);
+    assert_ne!(served.reply(other), reply);
+    let jobs = [first, second].map(|id| served.get(&format!("/messages/{id}"))["run"].clone());
+    assert_eq!(jobs[0], jobs[1], "one run");
+    let run = served.get(&format!("/runs/{}/trace?after=0", jobs[0].as_str().unwrap()));
+    assert_eq!(run["items"][0]["kind"], "admitted");
+    assert_eq!(run["items"][0]["body"]["message"], "$ echo one\n\ntwo", "in their order: {run}");
+}
+
+#[test]
+fn a_message_with_a_key_is_taken_once() {
+    let home = home(QUICK);
+    let served = Served::start(&home);
+    let body = json!({ "session": "main", "text": "$ echo x >> once", "key": "k1" }).to_string();
+    let send = || served.request("POST", "/msg", Some(&body)).expect(202);
+    let (one, two) = (send(), send());
+    assert_eq!(one["message"], two["message"]);
+    assert_eq!((&one["status"], &two["status"]), (&json!("queued"), &json!("known")));
+    served.reply(one["message"].as_i64().unwrap());
+    assert_eq!(send()["message"], one["message"]);
+    assert_eq!(std::fs::read_to_string(home.work("main").join("once")).unwrap(), "x\n");
+}
+
+#[test]
+fn commands_are_answered_at_once() {
+    let home = home(
+        "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n[providers.lab]\nkind = \"openai\"\n\
+         base_url = \"http://127.0.0.1:9/v1\"\n[model_settings.\"lab:small\"]\ncontext_budget = 4000\n",
+    );
+    let served = Served::start(&home);
+    let ask = |text: &str| served.command("main", text);
+    assert!(ask("/status").contains("model: reflex"), "{}", ask("/status"));
+    assert!(ask("/models").contains("lab:small: a context of 4000 tokens"), "{}", ask("/models"));
+    assert!(ask("/model").contains("reflex"));
+    assert!(ask("/model nothing").contains("no model \"nothing\" is configured"));
+    assert!(ask("/model lab:small").contains("now lab:small"));
+    assert!(ask("/status").contains("model: lab:small"));
+    assert_eq!(served.command("other", "/model"), "The model of this session is reflex.");
+    assert!(ask("/model default").contains("reflex"));
+    assert!(ask("/help").contains("/new: begin a new segment"));
+    assert!(ask("/skills").contains("- chart"));
+    assert!(ask("/memory").contains("empty"));
+    assert!(ask("/cancel").contains("Nothing"));
+    assert!(ask("/dance").contains("no command /dance"));
+    let message = served.send("main", "$ echo done");
+    served.reply(message);
+    assert!(ask("/trace").contains("✓ $ echo done"), "{}", ask("/trace"));
+    assert!(ask("/new").contains("new segment"));
+    assert_eq!(served.get("/status/main")["segment_start"], message + 1);
+    assert!(ask("/status").contains(&format!("segment begins after message {}", message + 1)));
+}
+
+#[test]
+fn bad_requests_are_refused_each_by_its_rule() {
+    let home = home("model = \"reflex\"\n[daemon]\ndebounce_ms = 60000\nmax_queued = 2\n[gateway]\nmax_body_kib = 4\n");
+    let served = Served::start(&home);
+    let post = |body: &str| served.request("POST", "/msg", Some(body));
+    served.request("GET", "/nothing", None).refuses(404, "not_found");
+    served.request("DELETE", "/msg", None).refuses(405, "wrong_method");
+    served.request("GET", "/status/unknown", None).refuses(404, "not_found");
+    served.request("GET", "/sessions/unknown/messages", None).refuses(404, "not_found");
+    served.request("GET", "/messages/99", None).refuses(404, "not_found");
+    served.request("GET", "/runs/zzzz", None).refuses(404, "not_found");
+    served.request("GET", "/pub/zzzz", None).refuses(404, "not_found");
+    post("{\"text\": \"x\"").refuses(400, "bad_request");
+    post("{\"text\": 3}").refuses(400, "bad_request");
+    post("{\"text\": \" \"}").refuses(400, "bad_request");
+    post("{\"text\": \"x\", \"txet\": 1}").refuses(400, "bad_request");
+    post("{\"text\": \"x\", \"session\": \"../etc\"}").refuses(400, "bad_request");
+    post(&"[".repeat(3_000)).refuses(400, "bad_request");
+    post(&format!("{{\"text\": \"{}\"}}", "x".repeat(5_000))).refuses(413, "too_large");
+    served.send("a", "one");
+    served.send("a", "two");
+    let full = post("{\"session\": \"b\", \"text\": \"three\"}");
+    full.refuses(429, "queue_full");
+    assert!(full.headers.contains("retry-after: 5"), "{full:?}");
+    // A page of another site that a browser shows.
+    let mut stream = served.connect();
+    let head = "POST /msg HTTP/1.1\r\nhost: 127.0.0.1\r\norigin: http://evil.example\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+}
+
+#[test]
+fn tokens_are_asked_for_as_soon_as_there_is_one_and_end_when_they_are_revoked() {
+    let home = home(QUICK);
+    let mut served = Served::start(&home);
+    served.get("/sessions");
+    let token = home.kiso(&["token", "add", "phone"]).ok().stdout.trim().to_owned();
+    served.request("GET", "/sessions", None).refuses(401, "unauthorized");
+    assert_eq!(served.get("/health")["status"], "ok", "that is for everybody");
+    served.token = Some(format!("{token}x"));
+    served.request("GET", "/sessions", None).refuses(401, "unauthorized");
+    served.token = Some(token.clone());
+    served.get("/sessions");
+    home.kiso(&["token", "add", "phone"]).exit(2).says(&["there is a token"]);
+    home.kiso(&["token", "list"]).ok().prints(&["phone  chat"]);
+    let bytes = std::fs::read(home.path().join("store.db")).unwrap();
+    assert!(!bytes.windows(token.len()).any(|part| part == token.as_bytes()), "only its hash is kept");
+    home.kiso(&["token", "add", "other"]).ok();
+    home.kiso(&["token", "revoke", "phone"]).ok();
+    served.request("GET", "/sessions", None).refuses(401, "unauthorized");
+    home.kiso(&["token", "revoke", "phone"]).exit(2);
+}
+
+#[test]
+fn events_go_on_where_a_client_left_them() {
+    let home = home(QUICK);
+    let served = Served::start(&home);
+    let mut events = served.follow("?session=main", Some(0));
+    let message = served.send("main", "$ echo hello");
+    let heard = events.next(&["message"]);
+    assert_eq!((heard.data["id"].as_i64(), &heard.data["role"]), (Some(message), &json!("user")));
+    assert_eq!(events.next(&["run"]).data["status"], "running");
+    assert_eq!(events.next(&["live"]).data["type"], "thought");
+    let ended = loop {
+        let run = events.next(&["run"]);
+        if run.data["status"] == "done" {
+            break run;
+        }
+    };
+    drop(events);
+    // From the first message on, once more, and nothing of other sessions.
+    served.reply(served.send("other", "$ echo no"));
+    let mut again = served.follow("?session=main", heard.id);
+    let mut last = heard.id.unwrap();
+    loop {
+        let next = again.next(&["run", "event", "message", "session"]);
+        let id = next.id.expect("what is in the feed has an id");
+        assert!(id > last, "{id} after {last}");
+        last = id;
+        if next.id == ended.id {
+            break;
+        }
+    }
+    assert_eq!(again.next(&["message"]).data["role"], "assistant");
+    assert_eq!(served.terminate(), 0);
+    assert_eq!(again.next(&["shutdown"]).data, json!({}));
+}
+
+/// What was accepted is answered, however often the daemon dies.
+#[test]
+fn a_killed_daemon_goes_on_where_it_was() {
+    let home = home(QUICK);
+    let mut messages = Vec::new();
+    for round in 0..5 {
+        let served = Served::start(&home);
+        for n in 0..4 {
+            let text = format!("$ echo {round}.{n} >> seen; echo {round}.{n}");
+            messages.push((format!("s{n}"), served.send(&format!("s{n}"), &text)));
+        }
+        served.kill();
+    }
+    let served = Served::start(&home);
+    for (session, message) in &messages {
+        served.reply(*message);
+        let all = served.get(&format!("/sessions/{session}/messages"));
+        let items = all["items"].as_array().unwrap();
+        let run = served.get(&format!("/messages/{message}"))["run"].clone();
+        let replies = items.iter().filter(|m| m["role"] == "assistant" && m["run"] == run).count();
+        assert_eq!(replies, 1, "one final reply: {all}");
+    }
+    assert_eq!(served.terminate(), 0);
+    let check = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
+    let answer: String = check.query_row("PRAGMA integrity_check", (), |row| row.get(0)).unwrap();
+    assert_eq!(answer, "ok");
+}
+
+#[test]
+fn a_second_daemon_on_the_same_home_says_whose_it_is() {
+    let home = home(QUICK);
+    let _served = Served::start(&home);
+    home.kiso(&["serve", "--port", "0"]).exit(1).says(&["another kiso serves this home"]);
+}
+
+#[test]
+fn an_address_that_others_reach_demands_a_token() {
+    let home = home("model = \"reflex\"\n[gateway]\nbind = \"0.0.0.0\"\n");
+    home.kiso(&["serve", "--port", "0"]).exit(3).says(&["can be reached from other machines", "kiso token add"]);
+}
