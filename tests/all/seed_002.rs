@@ -1,0 +1,394 @@
+//! What seed 002 asks its engine to show, test by test under the names that it gives them, over the real daemon and a
+//! server that stands in for the model. Its tests of debounce stand at `session::turns`, those of what subagents keep to
+//! themselves and of the order at the model's slots where subagents are tested.
+
+use crate::crash;
+use crate::harness::Home;
+use crate::model_server::{ModelServer, Seen};
+use crate::served::Served;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+const QUICK: &str = "[models]\ntitler = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
+
+/// A daemon whose model answers from a script.
+struct Lab {
+    home: Home,
+    model: ModelServer,
+    served: Served,
+}
+
+impl Lab {
+    fn start(replies: &[(&'static str, Value)], config: &str) -> Lab {
+        Lab::with(replies, config, |_| {})
+    }
+
+    /// The same, with a say in what the store holds before the daemon starts.
+    fn with(replies: &[(&'static str, Value)], config: &str, prepare: impl FnOnce(&Connection)) -> Lab {
+        let home = Home::new();
+        let model = crash::serve(&home, replies, &format!("{QUICK}{config}"));
+        prepare(&crash::store(&home));
+        let served = Served::start(&home);
+        Lab { home, model, served }
+    }
+
+    /// Says something in the session `main` and waits for the reply.
+    fn ask(&self, text: &str) -> String {
+        self.served.reply(self.served.send("main", text))
+    }
+
+    fn command(&self, text: &str) -> String {
+        self.served.command("main", text)
+    }
+
+    /// What a role was asked so far.
+    fn asked(&self, role: &str) -> Vec<Seen> {
+        self.model.requests().into_iter().filter(|seen| seen.role() == role).collect()
+    }
+
+    /// What a role was asked last.
+    fn prompt(&self, role: &str) -> String {
+        self.asked(role).last().unwrap_or_else(|| panic!("the {role} was not asked")).prompt()
+    }
+}
+
+/// Waits for something that happens without anybody being told.
+#[track_caller]
+fn until(what: &str, mut there: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !there() {
+        assert!(began.elapsed() < crash::GUARD, "{what}: waited for in vain");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn says(text: &str) -> (&'static str, Value) {
+    ("worker", json!({ "text": text }))
+}
+
+fn uncounted(mut reply: Value) -> Value {
+    reply["fault"] = json!("no_usage");
+    reply
+}
+
+fn routed(effort: &str) -> (&'static str, Value) {
+    let routing = json!({
+        "effort": effort, "categories": ["shell"], "tool_need": 0.9, "goal": "what was asked", "durable": false,
+    });
+    ("router", json!({ "text": routing.to_string() }))
+}
+
+fn runs(lines: &[&str]) -> (&'static str, Value) {
+    let calls: Vec<_> = lines.iter().map(|line| json!({ "name": "exec", "args": { "command": line } })).collect();
+    ("actor", json!({ "calls": calls }))
+}
+
+fn acted(text: &str) -> (&'static str, Value) {
+    ("actor", json!({ "text": text }))
+}
+
+mod context_builder_test {
+    use super::*;
+
+    #[test]
+    fn context_includes_system_prompt_core_memory_sliding_window() {
+        let lab = Lab::with(&[says("The sea."), says("A ball of ice.")], "", |store| {
+            let core = r#"INSERT INTO core_memory VALUES (1, '{"user": {"name": "Ada"}}', 1)"#;
+            store.execute(core, ()).expect("core memory can be written");
+        });
+        lab.ask("what is a tide?");
+        lab.ask("what is a comet?");
+        let seen = lab.asked("worker").pop().expect("it was asked");
+        assert_eq!(seen.body["messages"][0]["role"], "system");
+        let system = seen.body["messages"][0]["content"].to_string();
+        assert!(system.contains("You are the voice of kiso"), "{system}");
+        let prompt = seen.prompt();
+        let at = |part: &str| prompt.find(part).unwrap_or_else(|| panic!("{part:?} is not in\n{prompt}"));
+        let order =
+            [at("Core memory"), at("user.name: Ada"), at("Last messages"), at("what is a tide?"), at("The sea.")];
+        assert!(order.is_sorted(), "{order:?}\n{prompt}");
+    }
+
+    #[test]
+    fn sliding_window_respects_context_budget() {
+        let (turns, filler) = (8, "waves and wind ".repeat(80));
+        // What a provider counts corrects the estimate, and this one would count ten tokens.
+        let replies = (0..turns).flat_map(|nth| [routed("low"), says(&format!("Reply {nth}."))]);
+        let replies: Vec<_> = replies.map(|(role, reply)| (role, uncounted(reply))).collect();
+        let count = |budget: usize| {
+            let config = format!("[model_settings.\"test:m\"]\ncontext_budget = {budget}\n");
+            let lab = Lab::start(&replies, &config);
+            for nth in 0..turns {
+                lab.ask(&format!("MARK{nth}: {filler}"));
+            }
+            let prompt = lab.prompt("worker");
+            assert!(prompt.contains(&format!("MARK{}", turns - 2)), "the newest stays: {prompt}");
+            (0..turns - 1).filter(|nth| prompt.contains(&format!("MARK{nth}:"))).count()
+        };
+        assert_eq!(count(32_000), turns - 1, "a large budget has room for all");
+        let few = count(3_000);
+        assert!((1..turns - 1).contains(&few), "a small budget has room for the newest: {few}");
+    }
+
+    #[test]
+    fn sliding_window_only_shows_messages_from_current_segment_after_session_break() {
+        let lab = Lab::start(&[says("The sea."), says("A ball of ice."), says("A ball of fire.")], "");
+        lab.ask("what is a tide?");
+        assert!(lab.command("/new").contains("new segment"));
+        lab.ask("what is a comet?");
+        let prompt = lab.prompt("worker");
+        assert!(!prompt.contains("what is a tide?") && !prompt.contains("The sea."), "{prompt}");
+        lab.ask("what is a star?");
+        let prompt = lab.prompt("worker");
+        assert!(prompt.contains("what is a comet?") && !prompt.contains("what is a tide?"), "{prompt}");
+    }
+
+    #[test]
+    fn summary_included_when_available() {
+        let summary = ("summarizer", json!({ "text": "TIDESANDCOMETS" }));
+        let replies = [says("The sea."), says("A ball of ice."), says("A ball of fire."), summary];
+        let lab = Lab::start(&replies, "[context]\nsummarize_threshold = 2\n");
+        lab.ask("what is a tide?");
+        lab.ask("what is a comet?");
+        let store = crash::store(&lab.home);
+        let summaries =
+            || store.query_row("SELECT count(summary) FROM sessions", (), |row| row.get::<_, u32>(0)).unwrap();
+        until("a summary behind the reply", || summaries() > 0);
+        lab.ask("what is a star?");
+        let prompt = lab.prompt("worker");
+        assert!(prompt.contains("Summary of the session so far") && prompt.contains("TIDESANDCOMETS"), "{prompt}");
+    }
+
+    #[test]
+    fn tools_descriptions_included_in_context() {
+        let lab = Lab::start(&[routed("medium"), acted("None.")], "");
+        lab.ask("how many files are there in /work");
+        let body = lab.asked("actor").pop().expect("it was asked").body;
+        let tools = body["tools"].as_array().expect("tools are sent");
+        let exec = tools.iter().find(|tool| tool["function"]["name"] == "exec").expect("exec is one of them");
+        assert!(exec["function"]["description"].as_str().is_some_and(|text| text.len() > 20), "{exec}");
+        assert_eq!(exec["function"]["parameters"]["properties"]["command"]["type"], "string", "{exec}");
+    }
+}
+
+mod tool_call_loop_test {
+    use super::*;
+
+    #[test]
+    fn single_tool_call_processed_correctly() {
+        let lab = Lab::start(&[routed("medium"), runs(&["echo one > file; cat file"]), acted("It is one.")], "");
+        assert_eq!(lab.ask("write one to a file"), "It is one.");
+        assert_eq!(std::fs::read_to_string(lab.home.work("main").join("file")).unwrap(), "one\n");
+    }
+
+    #[test]
+    fn multiple_sequential_tool_calls() {
+        let script =
+            [routed("medium"), runs(&["echo 1 >> n"]), runs(&["echo 2 >> n"]), runs(&["cat n"]), acted("Two.")];
+        let lab = Lab::start(&script, "");
+        assert_eq!(lab.ask("count up in a file"), "Two.");
+        assert_eq!(std::fs::read_to_string(lab.home.work("main").join("n")).unwrap(), "1\n2\n");
+        assert_eq!(lab.asked("actor").len(), 4);
+    }
+
+    #[test]
+    fn loop_stops_when_llm_returns_no_tool_calls() {
+        let lab = Lab::start(&[routed("medium"), acted("Nothing to do."), runs(&["touch never"])], "");
+        assert_eq!(lab.ask("look at the files and say what to do"), "Nothing to do.");
+        assert_eq!(lab.asked("actor").len(), 1);
+        assert!(!lab.home.work("main").join("never").exists());
+    }
+
+    /// The exception is an event and an honest message here: a run never stops without a word.
+    #[test]
+    fn tool_call_loop_exception_thrown_after_max_tool_call_rounds() {
+        let assessed = acted("GOAL NOT ACHIEVED\nThere was no end to it.");
+        let script = [routed("medium"), runs(&["echo 1"]), runs(&["echo 2"]), assessed, runs(&["touch never"])];
+        let lab = Lab::start(&script, "[limits]\nmax_tool_call_rounds = 2\n");
+        let reply = lab.ask("count the files for ever");
+        assert!(reply.contains("There was no end to it."), "{reply}");
+        assert_eq!(lab.asked("actor").len(), 3, "two rounds, and what came of them");
+        let run = lab.served.get("/runs?session=main")["items"][0]["id"].as_str().unwrap().to_owned();
+        let trace = lab.served.get(&format!("/runs/{run}/trace")).to_string();
+        assert!(trace.contains("max_tool_call_rounds"), "{trace}");
+        assert!(!lab.home.work("main").join("never").exists());
+    }
+
+    #[test]
+    fn tool_results_added_to_context_for_next_round() {
+        let lab = Lab::start(&[routed("medium"), runs(&["echo MARKED | tr A-Z a-z"]), acted("Done.")], "");
+        lab.ask("write something in small letters");
+        let seen = lab.asked("actor").pop().expect("it was asked");
+        let messages = seen.body["messages"].as_array().unwrap();
+        let call = messages.iter().find(|message| message["tool_calls"].is_array()).expect("the call stands there");
+        let result = messages.iter().find(|message| message["role"] == "tool").expect("and its result");
+        assert_eq!(call["tool_calls"][0]["id"], result["tool_call_id"]);
+        assert!(result["content"].to_string().contains("marked"), "{result}");
+    }
+}
+
+mod session_manager_test {
+    use super::*;
+
+    #[test]
+    fn creates_session_with_routing_default_model() {
+        let lab = Lab::start(&[says("The sea.")], "");
+        lab.ask("what is a tide?");
+        assert_eq!(lab.served.get("/status/main")["model"], "test:m");
+        assert_eq!(lab.asked("worker")[0].body["model"], "m");
+    }
+
+    #[test]
+    fn returns_existing_session_for_known_chat_id() {
+        let lab = Lab::start(&[says("The sea."), says("A ball of ice.")], "");
+        lab.ask("what is a tide?");
+        let before = lab.served.get("/sessions")["items"][0].clone();
+        lab.ask("what is a comet?");
+        let sessions = lab.served.get("/sessions");
+        assert_eq!(sessions["items"].as_array().unwrap().len(), 1);
+        assert_eq!(sessions["items"][0]["created_ms"], before["created_ms"]);
+        assert_eq!(lab.served.get("/sessions/main/messages")["items"].as_array().unwrap().len(), 4);
+    }
+
+    #[test]
+    fn update_model_changes_session_model() {
+        let config = "[model_settings.\"test:other\"]\ncontext_budget = 8_000\n";
+        let lab = Lab::start(&[says("The sea."), says("A ball of ice."), says("A ball of fire.")], config);
+        lab.ask("what is a tide?");
+        assert!(lab.command("/model test:other").contains("now test:other"));
+        lab.ask("what is a comet?");
+        lab.served.reply(lab.served.send("elsewhere", "what is a star?"));
+        let models: Vec<_> = lab.asked("worker").iter().map(|seen| seen.body["model"].clone()).collect();
+        assert_eq!(models, ["m", "other", "m"], "of this session alone");
+    }
+
+    #[test]
+    fn reset_segment_writes_session_break_marker() {
+        let lab = Lab::start(&[says("The sea.")], "");
+        lab.ask("what is a tide?");
+        assert_eq!(lab.served.get("/status/main")["segment_start"], 0);
+        lab.command("/new");
+        let last = lab.served.get("/sessions/main/messages")["items"][1]["id"].clone();
+        assert_eq!(lab.served.get("/status/main")["segment_start"], last);
+    }
+
+    /// Also after a restart: the break is in the store.
+    #[test]
+    fn new_segment_starts_after_reset_segment() {
+        let Lab { home, model, served } = Lab::start(&[says("The sea."), says("A ball of ice.")], "");
+        served.reply(served.send("main", "what is a tide?"));
+        served.command("main", "/new");
+        served.kill();
+        let lab = Lab { served: Served::start(&home), home, model };
+        lab.ask("what is a comet?");
+        assert!(!lab.prompt("worker").contains("what is a tide?"));
+        let log = lab.served.get("/sessions/main/messages");
+        assert_eq!(log["items"][0]["text"], "what is a tide?", "the log keeps everything");
+    }
+}
+
+mod command_handler_test {
+    use super::*;
+
+    const TWO: &str = "[model_settings.\"test:other\"]\ncontext_budget = 8_000\n";
+
+    #[test]
+    fn slash_new_resets_segment_and_returns_confirmation() {
+        let lab = Lab::start(&[says("The sea.")], "");
+        lab.ask("what is a tide?");
+        assert!(lab.command("/new").starts_with("A new segment begins."));
+        assert_ne!(lab.served.get("/status/main")["segment_start"], 0);
+        assert_eq!(lab.model.requests().len(), 1, "no model was asked for it");
+    }
+
+    #[test]
+    fn slash_model_without_args_shows_current_model() {
+        assert_eq!(Lab::start(&[], TWO).command("/model"), "The model of this session is test:m.");
+    }
+
+    #[test]
+    fn slash_model_with_valid_model_switches_model() {
+        let lab = Lab::start(&[], TWO);
+        assert_eq!(lab.command("/model test:other"), "The model of this session is now test:other.");
+        assert_eq!(lab.command("/model"), "The model of this session is test:other.");
+    }
+
+    #[test]
+    fn slash_model_with_invalid_model_returns_error() {
+        let lab = Lab::start(&[], TWO);
+        let answer = lab.command("/model nobody:nothing");
+        assert!(answer.starts_with("The model was not changed") && answer.contains("nobody"), "{answer}");
+        assert_eq!(lab.command("/model"), "The model of this session is test:m.");
+    }
+
+    #[test]
+    fn slash_models_lists_all_configured_models() {
+        let answer = Lab::start(&[], TWO).command("/models");
+        assert!(answer.contains("test:m: a context of ") && answer.contains(", the default"), "{answer}");
+        assert!(answer.contains("test:other: a context of 8000 tokens"), "{answer}");
+        assert!(answer.contains("reflex"), "the titler's: {answer}");
+    }
+
+    #[test]
+    fn slash_status_returns_uptime_and_session_info() {
+        let answer = Lab::start(&[], TWO).command("/status");
+        for part in ["up for ", "model: test:m", "segment begins", "nothing is under way", "model calls waiting"] {
+            assert!(answer.contains(part), "{part:?}: {answer}");
+        }
+    }
+}
+
+mod message_processor_integration_test {
+    use super::*;
+
+    #[test]
+    fn simple_message_processed_end_to_end() {
+        let lab = Lab::start(&[says("The sea, going up and down.")], "");
+        assert_eq!(lab.ask("what is a tide?"), "The sea, going up and down.");
+        assert_eq!(lab.model.problems(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn tool_call_returned_by_llm_is_executed() {
+        let lab = Lab::start(&[routed("medium"), runs(&["seq 3 | tee numbers"]), acted("1, 2 and 3.")], "");
+        assert_eq!(lab.ask("write three numbers into a file"), "1, 2 and 3.");
+        assert_eq!(std::fs::read_to_string(lab.home.work("main").join("numbers")).unwrap(), "1\n2\n3\n");
+    }
+
+    #[test]
+    fn response_sent_to_gateway_via_socket() {
+        let lab = Lab::start(&[says("The sea, going up and down.")], "");
+        let mut socket = UnixStream::connect(lab.home.path().join("kiso.sock")).expect("the socket is there");
+        socket.set_read_timeout(Some(crash::GUARD)).unwrap();
+        let mut tell = |line: Value| writeln!(socket, "{line}").expect("it takes lines");
+        tell(json!({ "type": "register", "client": "test", "protocol": 1, "session": "main" }));
+        tell(json!({ "type": "inbound", "session": "main", "text": "what is a tide?" }));
+        let mut lines = BufReader::new(socket.try_clone().unwrap()).lines();
+        let outbound = lines.find_map(|line| {
+            let line: Value = serde_json::from_str(&line.expect("a line comes in time")).expect("it is JSON");
+            (line["type"] == "outbound").then_some(line)
+        });
+        assert_eq!(outbound.expect("a reply comes")["message"]["text"], "The sea, going up and down.");
+    }
+}
+
+/// "Graceful shutdown: waits for the model calls in flight."
+#[test]
+fn what_a_model_is_saying_at_the_end_is_not_lost() {
+    let held = ("worker", json!({ "text": "The sea.", "fault": "slow_first_token" }));
+    let Lab { home, model, served } = Lab::start(&[held], "");
+    let message = served.send("main", "what is a tide?");
+    until("the model is asked", || model.held() == 1);
+    let address = served.address.clone();
+    let ended = std::thread::spawn(move || served.terminate());
+    until("intake is closed", || std::net::TcpStream::connect(&address).is_err());
+    assert!(!ended.is_finished(), "it waits for the call");
+    model.release();
+    assert_eq!(ended.join().expect("it ends"), 0);
+    let served = Served::start(&home);
+    assert_eq!(served.reply(message), "The sea.");
+    assert_eq!(model.requests().iter().filter(|seen| seen.role() == "worker").count(), 1, "it was asked once");
+}
