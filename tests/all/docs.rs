@@ -69,6 +69,29 @@ fn every_command_of_every_page_runs() {
     assert!(lines > 40, "{lines} commands were found");
 }
 
+#[test]
+fn every_link_leads_to_a_page() {
+    let mut pages = Vec::new();
+    collect(&root().join("docs"), &mut pages);
+    pages.extend([root().join("README.md"), root().join("CONTRIBUTING.md")]);
+    let (mut broken, mut seen) = (Vec::new(), 0);
+    for page in pages {
+        let text = std::fs::read_to_string(&page).expect("a page can be read");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().expect("there is a first part");
+            if file.is_empty() || file.contains("://") {
+                continue;
+            }
+            seen += 1;
+            if !page.parent().expect("it lies in a directory").join(file).exists() {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+    assert!(seen > 20, "{seen} links were found");
+}
+
 /// The `sh` blocks of a page.
 fn blocks(text: &str) -> impl Iterator<Item = &str> {
     text.split("\n```sh\n").skip(1).map(|rest| rest.split("\n```").next().expect("there is a first part"))

@@ -146,6 +146,31 @@ mod context_builder_test {
         assert!(prompt.contains("what is a comet?") && !prompt.contains("what is a tide?"), "{prompt}");
     }
 
+    /// What is asked and what may be answered take nine tenths of the budget together, by kiso's own estimate.
+    #[test]
+    fn ten_percent_safety_margin_applied_to_context_budget() {
+        const BUDGET: usize = 3_000;
+        let turns = 10;
+        let replies = (0..turns).flat_map(|_| [routed("low"), says("Yes.")]);
+        let replies: Vec<_> = replies.map(|(role, reply)| (role, uncounted(reply))).collect();
+        let lab = Lab::start(&replies, &format!("[model_settings.\"test:m\"]\ncontext_budget = {BUDGET}\n"));
+        for _ in 0..turns {
+            lab.ask(&"waves and wind ".repeat(100));
+        }
+        let taken = lab.asked("worker").into_iter().map(|seen| {
+            let text = ["system", "user"].map(|role| {
+                let all = seen.body["messages"].as_array().expect("there are messages");
+                let of = all.iter().filter(|message| message["role"] == role);
+                of.map(|message| kiso::context::tokens(message["content"].as_str().unwrap_or_default())).sum::<usize>()
+            });
+            let answer = ["max_tokens", "max_completion_tokens"].map(|key| seen.body[key].as_u64().unwrap_or(0));
+            text.into_iter().sum::<usize>() + usize::try_from(answer[0].max(answer[1])).expect("it is small")
+        });
+        let most = taken.max().expect("it was asked");
+        let (usable, little) = (BUDGET * 9 / 10, BUDGET * 8 / 10);
+        assert!((little..=usable).contains(&most), "{most} of {BUDGET}");
+    }
+
     #[test]
     fn summary_included_when_available() {
         let summary = ("summarizer", json!({ "text": "TIDESANDCOMETS" }));

@@ -17,7 +17,9 @@ const READ: &str = "docs_read";
 /// Every page below `docs/`; a test compares this with the directory.
 const PAGES: &[(&str, &str)] = &[
     ("api.md", include_str!("../../../../docs/api.md")),
+    ("getting-started.md", include_str!("../../../../docs/getting-started.md")),
     ("how-it-works.md", include_str!("../../../../docs/how-it-works.md")),
+    ("index.md", include_str!("../../../../docs/index.md")),
     ("json.md", include_str!("../../../../docs/json.md")),
     ("models.md", include_str!("../../../../docs/models.md")),
     ("reflex.md", include_str!("../../../../docs/reflex.md")),
