@@ -45,7 +45,7 @@ pub async fn follow(
 }
 
 fn event(told: Told) -> Event {
-    let Told { name, id, data } = told;
+    let Told { name, id, data, .. } = told;
     let event = Event::default().event(name).data(data.to_string());
     match id {
         Some(id) => event.id(id.to_string()),
