@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use crate::clock::now_ms;
 use crate::drive::Drive;
+use crate::gateway::webhook::{Courier, Webhook, WebhookError};
 use crate::gateway::{App, ListenError};
 use crate::home::{HomeError, HomeLock};
 use crate::secret::Secrets;
@@ -23,6 +24,7 @@ pub struct Daemon {
     queue: Queue,
     ending: watch::Sender<bool>,
     http: tokio::task::JoinHandle<()>,
+    courier: Courier,
     address: SocketAddr,
     /// Held as long as the daemon lives: one for each home.
     lock: HomeLock,
@@ -35,6 +37,8 @@ pub enum StartError {
     Home(#[from] HomeError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Webhook(#[from] WebhookError),
     #[error(transparent)]
     Listen(#[from] ListenError),
 }
@@ -50,12 +54,15 @@ impl Daemon {
             max_queued: config.max_queued,
         };
         let (ending, ended) = watch::channel(false);
+        // Before anything is written that somebody is to be told of.
+        let webhooks = Webhook::open_all(&drive.home, &drive.config, |variable| std::env::var(variable).ok())?;
+        let courier = Courier::start(drive.store.clone(), drive.vault.clone(), webhooks, ended.clone()).await?;
         let queue = Queue::start(drive.clone(), secrets, limits).await?;
         let app = App::new(drive.clone(), queue.intake.clone(), queue.hub.clone(), now_ms(), ended.clone());
         let bound = app.listen(port).await?;
         let address = bound.address();
         let http = tokio::spawn(bound.serve(ended));
-        Ok(Daemon { drive, queue, ending, http, address, lock })
+        Ok(Daemon { drive, queue, ending, http, courier, address, lock })
     }
 
     /// Where HTTP is served.
@@ -65,11 +72,13 @@ impl Daemon {
 
     /// Ends in good order.
     pub async fn stop(self) {
-        let Daemon { drive, queue, ending, http, lock, .. } = self;
+        let Daemon { drive, queue, ending, http, courier, lock, .. } = self;
         let grace = Duration::from_secs(drive.config.daemon.shutdown_timeout_s);
         queue.intake.close();
         ending.send_replace(true);
-        let (_, served) = tokio::join!(queue.stop(grace), tokio::time::timeout(grace, http));
+        // A delivery that has no end by then is made again at the next start.
+        let delivered = tokio::time::timeout(grace, courier.ended());
+        let (_, served, _) = tokio::join!(queue.stop(grace), tokio::time::timeout(grace, http), delivered);
         if served.is_err() {
             tracing::warn!("connections were still open at the end");
         }

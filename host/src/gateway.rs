@@ -9,6 +9,7 @@ mod error;
 mod events;
 mod listen;
 mod patient;
+pub mod webhook;
 mod wire;
 
 use std::net::SocketAddr;
