@@ -6,19 +6,21 @@ use std::convert::Infallible;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use axum::extract::{Query, State};
-use axum::http::HeaderMap;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 use futures_util::stream::unfold;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
+use tokio::time::Interval;
 
-use super::App;
 use super::api::open_message;
-use super::auth::Who;
+use super::auth::{self, Who};
 use super::error::ApiError;
+use super::wire::Query;
+use super::{App, count};
 use crate::home::SessionName;
 use crate::secret::vault::is_sealed;
 use crate::session::live::Live;
@@ -32,6 +34,9 @@ const MAX_BODY: usize = 64 << 10;
 
 /// Seconds without anything, after which a comment shows that the connection stands.
 const ALIVE: Duration = Duration::from_secs(15);
+
+/// How often a stream looks whether its client may still have it. It does so too before it sends what has happened.
+const LOOK: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,31 +57,25 @@ struct Following {
     live: broadcast::Receiver<Live>,
     ending: watch::Receiver<bool>,
     over: bool,
-    _counted: Counted,
-}
-
-/// Counts the streams that are open.
-struct Counted(App);
-
-impl Counted {
-    fn new(app: &App) -> Counted {
-        app.0.counters.streams.fetch_add(1, Ordering::Relaxed);
-        Counted(app.clone())
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.0.counters.streams.fetch_sub(1, Ordering::Relaxed);
-    }
+    /// Whose stream it is, who may lose the right to it.
+    who: Who,
+    look: Interval,
+    /// Whether it is time to look whether he has.
+    doubted: bool,
+    _counted: Box<dyn Send>,
 }
 
 pub async fn follow(
-    _: Who,
+    who: Who,
     State(app): State<App>,
     Query(wanted): Query<Wanted>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
+    let open = app.0.counters.streams.load(Ordering::Relaxed);
+    if open >= app.0.drive.config.gateway.max_streams {
+        let message = format!("{open} streams are open already (gateway.max_streams)");
+        return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", message));
+    }
     let session = wanted.session.as_deref().map(SessionName::parse).transpose();
     let session = session.map_err(|error| ApiError::bad_request(error.to_string()))?;
     let store = &app.0.drive.store;
@@ -93,7 +92,10 @@ pub async fn follow(
     }
     let following = Following {
         ending: app.0.ending.clone(),
-        _counted: Counted::new(&app),
+        who,
+        look: tokio::time::interval(LOOK),
+        doubted: false,
+        _counted: Box::new(count::counted(&app, |counters| &counters.streams)),
         app,
         session,
         last,
@@ -109,6 +111,12 @@ pub async fn follow(
 impl Following {
     async fn next(&mut self) -> Option<Event> {
         loop {
+            if std::mem::take(&mut self.doubted) && !matches!(auth::still_may(&self.app, &self.who).await, Ok(true)) {
+                // Nothing that waits is sent.
+                self.over = true;
+                self.ready.clear();
+                return Some(event("unauthorized", &json!({})));
+            }
             if let Some(event) = self.ready.pop_front() {
                 return Some(event);
             }
@@ -116,7 +124,10 @@ impl Following {
                 return None;
             }
             match self.read().await {
-                Ok(true) => continue,
+                Ok(true) => {
+                    self.doubted = true;
+                    continue;
+                }
                 Ok(false) => {}
                 Err(error) => {
                     tracing::warn!("an event stream ends: {error}");
@@ -128,6 +139,7 @@ impl Following {
                     self.over = true;
                     return Some(event("shutdown", &json!({})));
                 }
+                _ = self.look.tick() => self.doubted = true,
                 // The sender lives as long as the store.
                 _ = self.feed.changed() => {}
                 said = self.live.recv() => match said {
