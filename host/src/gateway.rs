@@ -47,7 +47,15 @@ struct Inner {
 
 impl App {
     pub fn new(drive: Drive, intake: Intake, hub: Hub, began_ms: i64, ending: watch::Receiver<bool>) -> App {
-        App(Arc::new(Inner { drive, intake, hub, began_ms, ending, counters: Counters::default(), failures: Failures::default() }))
+        App(Arc::new(Inner {
+            drive,
+            intake,
+            hub,
+            began_ms,
+            ending,
+            counters: Counters::default(),
+            failures: Failures::default(),
+        }))
     }
 
     /// Listens as `config.toml` says, on `port` instead where one is given.

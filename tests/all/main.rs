@@ -13,6 +13,7 @@ mod exec;
 mod faults;
 mod foreign;
 mod guests;
+mod hostile_clients;
 mod house;
 mod http;
 mod install;

@@ -167,8 +167,17 @@ mod tests {
         for own in ["localhost", "LOCALHOST:8333", "127.0.0.1:1", "127.0.0.1", "[::1]", "[::1]:8333"] {
             assert!(is_own_name(own), "{own}");
         }
-        for other in ["", "evil.example", "evil.example:8333", "localhost.evil.example", "127.0.0.1.evil.example:80",
-            "127.0.0.1:80@evil.example", "0.0.0.0:8333", "[::1", "localhost:123456"] {
+        for other in [
+            "",
+            "evil.example",
+            "evil.example:8333",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example:80",
+            "127.0.0.1:80@evil.example",
+            "0.0.0.0:8333",
+            "[::1",
+            "localhost:123456",
+        ] {
             assert!(!is_own_name(other), "{other}");
         }
     }

@@ -34,7 +34,8 @@ const BREATH: Duration = Duration::from_millis(100);
 const OTHER_FILES: u64 = 256;
 
 /// Sent, as far as it goes without waiting, where every connection has a request under way.
-const NO_PLACE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+const NO_PLACE: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 /// A port that is listened on.
 #[derive(Debug)]

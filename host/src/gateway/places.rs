@@ -5,7 +5,8 @@
 //! up, and of its connections the one that has waited longest: who opens thousands takes them from himself. Only where a
 //! request is under way on every connection is the next one refused.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -26,6 +27,7 @@ struct Held {
     /// Counts up with everything that happens: the order is all that matters of time.
     last: u64,
     by: HashMap<u64, Holder>,
+    networks: HashMap<IpAddr, Network>,
 }
 
 #[derive(Debug)]
@@ -36,6 +38,14 @@ struct Holder {
     /// What had happened when there was none any more.
     since: u64,
     closed: Arc<Notify>,
+}
+
+/// What one address has.
+#[derive(Debug, Default)]
+struct Network {
+    places: usize,
+    /// Connections without a request under way, by what had happened when there was none any more.
+    idle: BTreeMap<u64, u64>,
 }
 
 /// A place that is held until it is dropped.
@@ -65,12 +75,14 @@ impl Places {
         if held.by.len() >= self.0.max {
             let number = held.idlest()?;
             // Gone at once; its task ends as soon as it is told.
-            held.by.remove(&number)?.closed.notify_one();
+            held.leave(number)?.closed.notify_one();
         }
         held.last += 1;
-        let (number, closed) = (held.last, Arc::new(Notify::new()));
-        let holder = Holder { network: network(address), busy: 0, since: number, closed: closed.clone() };
-        held.by.insert(number, holder);
+        let (number, closed, network) = (held.last, Arc::new(Notify::new()), network(address));
+        held.by.insert(number, Holder { network, busy: 0, since: number, closed: closed.clone() });
+        let of = held.networks.entry(network).or_default();
+        of.places += 1;
+        of.idle.insert(number, number);
         Some(Place { places: self.clone(), number, closed })
     }
 
@@ -82,16 +94,40 @@ impl Places {
 impl Held {
     /// The connection that gives its place up: see the top of this file.
     fn idlest(&self) -> Option<u64> {
-        let mut holds: HashMap<IpAddr, u32> = HashMap::new();
-        for holder in self.by.values() {
-            *holds.entry(holder.network).or_default() += 1;
+        let able = self.networks.values().filter_map(|network| Some((network, network.idle.first_key_value()?)));
+        let greediest = able.max_by_key(|(network, (since, _))| (network.places, Reverse(**since)));
+        greediest.map(|(_, (_, number))| *number)
+    }
+
+    fn leave(&mut self, number: u64) -> Option<Holder> {
+        let holder = self.by.remove(&number)?;
+        let network = self.networks.get_mut(&holder.network)?;
+        network.places -= 1;
+        network.idle.remove(&holder.since);
+        if network.places == 0 {
+            self.networks.remove(&holder.network);
         }
-        let idle = self.by.iter().filter(|(_, holder)| holder.busy == 0);
-        let worst = idle.max_by_key(|(_, holder)| {
-            // No two have the same `since`.
-            (holds.get(&holder.network), std::cmp::Reverse(holder.since))
-        });
-        worst.map(|(number, _)| *number)
+        Some(holder)
+    }
+
+    fn begin(&mut self, number: u64) {
+        let Some(holder) = self.by.get_mut(&number) else { return };
+        holder.busy += 1;
+        if let Some(network) = self.networks.get_mut(&holder.network) {
+            network.idle.remove(&holder.since);
+        }
+    }
+
+    fn end(&mut self, number: u64) {
+        self.last += 1;
+        let Some(holder) = self.by.get_mut(&number) else { return };
+        holder.busy -= 1;
+        if holder.busy == 0 {
+            holder.since = self.last;
+            if let Some(network) = self.networks.get_mut(&holder.network) {
+                network.idle.insert(holder.since, number);
+            }
+        }
     }
 }
 
@@ -103,28 +139,20 @@ impl Place {
 
     /// A request has begun.
     pub fn under_way(&self) -> UnderWay {
-        if let Some(holder) = self.places.held().by.get_mut(&self.number) {
-            holder.busy += 1;
-        }
+        self.places.held().begin(self.number);
         UnderWay { places: self.places.clone(), number: self.number }
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.places.held().by.remove(&self.number);
+        self.places.held().leave(self.number);
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        let mut held = self.places.held();
-        held.last += 1;
-        let now = held.last;
-        if let Some(holder) = held.by.get_mut(&self.number) {
-            holder.busy -= 1;
-            holder.since = now;
-        }
+        self.places.held().end(self.number);
     }
 }
 

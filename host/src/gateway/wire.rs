@@ -157,7 +157,9 @@ pub fn page_size(asked: Option<u32>) -> Result<u32, ApiError> {
     match asked {
         None => Ok(PAGE),
         Some(asked @ 1..=MAX_PAGE) => Ok(asked),
-        Some(asked) => Err(ApiError::bad_request(format!("`limit` is {asked}, and a page has 1 to {MAX_PAGE} entries"))),
+        Some(asked) => {
+            Err(ApiError::bad_request(format!("`limit` is {asked}, and a page has 1 to {MAX_PAGE} entries")))
+        }
     }
 }
 

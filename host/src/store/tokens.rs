@@ -2,8 +2,8 @@
 
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
-use rusqlite::{OptionalExtension, Row};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{OptionalExtension, Row};
 use subtle::ConstantTimeEq;
 
 use super::{StoreError, Tx, View};

@@ -64,7 +64,7 @@ pub async fn metrics(_: Who, State(app): State<App>) -> Result<impl IntoResponse
     );
     metric("http_requests_total", "counter", "Requests that were answered.", count(&counters.requests));
     metric("http_connections", "gauge", "Connections that are open.", count(&counters.connections));
-        metric("event_streams", "gauge", "Event streams that are open.", count(&counters.streams));
+    metric("event_streams", "gauge", "Event streams that are open.", count(&counters.streams));
     metric("queued_messages", "gauge", "Messages that wait for a run.", app.0.intake.queued());
     metric("running_runs", "gauge", "Runs that are under way.", running);
     metric("model_calls_waiting", "gauge", "Model calls that wait for a slot.", slots.waiting() as u64);
@@ -78,5 +78,9 @@ pub async fn metrics(_: Who, State(app): State<App>) -> Result<impl IntoResponse
         "Cost of this day (UTC) in millionths of a US dollar.",
         today.usage.cost_micros,
     );
+    let _ = writeln!(text, "# HELP kiso_refused_total What was refused, by reason.\n# TYPE kiso_refused_total counter");
+    for (reason, count) in counters.refusals() {
+        let _ = writeln!(text, "kiso_refused_total{{reason=\"{reason}\"}} {count}");
+    }
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text))
 }
