@@ -283,7 +283,8 @@ mod tests {
                      WHERE t.type = 'table' AND f.\"table\" IN ('sessions', 'runs', 'messages')
                      AND NOT EXISTS (
                          SELECT 1 FROM pragma_index_list(t.name) i, pragma_index_info(i.name) c
-                         WHERE c.seqno = 0 AND c.name = f.\"from\" AND NOT i.partial)
+                         WHERE c.seqno = 0 AND c.name = f.\"from\" AND (NOT i.partial OR EXISTS (
+                             SELECT 1 FROM sqlite_schema x WHERE x.name = i.name AND x.sql LIKE '%IS NOT NULL')))
                      AND NOT EXISTS (SELECT 1 FROM pragma_table_info(t.name) k WHERE k.pk = 1 AND k.name = f.\"from\")",
                 )?;
                 let missing = query.query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?;
