@@ -9,10 +9,12 @@ mod count;
 mod error;
 mod events;
 mod failures;
+mod follow;
 mod form;
 mod listen;
 mod patient;
 mod places;
+mod socket;
 mod wire;
 
 use std::net::SocketAddr;
@@ -28,6 +30,7 @@ use self::count::Counters;
 use self::failures::Failures;
 
 pub use self::listen::{Bound, ListenError};
+pub use self::socket::{Socket, SocketError};
 
 /// What every request needs.
 #[derive(Debug, Clone)]
@@ -63,6 +66,11 @@ impl App {
         let gateway = &self.0.drive.config.gateway;
         let port = port.unwrap_or(u16::try_from(gateway.port).unwrap_or(0));
         Bound::bind(self.clone(), &gateway.bind, port).await
+    }
+
+    /// Makes the unix socket of the home; the caller holds the lock of its daemon.
+    pub fn socket(&self) -> Result<Socket, ListenError> {
+        Ok(Socket::bind(self.clone(), &self.0.drive.home.socket_path())?)
     }
 }
 

@@ -17,6 +17,7 @@ use super::error::ApiError;
 use super::{App, auth, events, form};
 
 pub(super) use self::messages::open_message;
+pub(super) use self::sessions::status_of;
 
 /// From one table: the list of what there is, which a test compares with the document, and the router that serves it.
 macro_rules! routes {

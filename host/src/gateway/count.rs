@@ -11,8 +11,12 @@ pub struct Counters {
     pub requests: AtomicU64,
     /// Connections that are open.
     pub connections: AtomicU64,
-    /// Event streams that are open.
+    /// Connections to the unix socket that are open.
+    pub sockets: AtomicU64,
+    /// Event streams that are open, on every channel.
     pub streams: AtomicU64,
+    /// Those of HTTP.
+    pub http_streams: AtomicU64,
     /// What was refused, by the code of the error. Codes are words of the program, so there are few.
     refused: Mutex<BTreeMap<&'static str, u64>>,
 }

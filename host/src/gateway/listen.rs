@@ -56,6 +56,8 @@ pub enum ListenError {
     Io { address: SocketAddr, error: std::io::Error },
     #[error(transparent)]
     Store(#[from] crate::store::StoreError),
+    #[error(transparent)]
+    Socket(#[from] super::socket::SocketError),
 }
 
 impl Bound {
@@ -106,7 +108,7 @@ impl Bound {
             };
             out_of_breath = false;
             let Some(place) = places.take(peer.ip()) else {
-                app.0.counters.refused("no_place");
+                app.0.counters.refused("too_many_connections");
                 let _ = stream.try_write(NO_PLACE);
                 continue;
             };

@@ -248,7 +248,8 @@ mod tests {
             .read_blocking(|view| {
                 let mut query = view.conn.prepare(
                     "SELECT DISTINCT t.name FROM sqlite_schema t, pragma_foreign_key_list(t.name) f
-                     WHERE t.type = 'table' AND f.\"table\" IN ('sessions', 'runs', 'messages', 'jobs') ORDER BY 1",
+                     WHERE t.type = 'table' AND f.on_delete = 'NO ACTION'
+                     AND f.\"table\" IN ('sessions', 'runs', 'messages', 'jobs') ORDER BY 1",
                 )?;
                 let names = query.query_map((), |row| row.get(0))?;
                 Ok(names.collect::<Result<_, _>>()?)
