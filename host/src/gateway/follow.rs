@@ -15,7 +15,7 @@ use crate::home::SessionName;
 use crate::secret::Vault;
 use crate::secret::vault::is_sealed;
 use crate::session::live::Live;
-use crate::store::{Notice, NoticeKind, StoreError, View};
+use crate::store::{MessageRole, Notice, NoticeKind, StoreError, View};
 
 /// Notices that are read at once.
 const BATCH: u32 = 64;
@@ -46,6 +46,15 @@ pub struct Told {
     /// Of the feed's notice; a client that was away goes on behind it.
     pub id: Option<i64>,
     pub data: Value,
+    /// Of a reply: the messages that it answers. Empty for one behind which its run goes on.
+    pub answers: Vec<i64>,
+}
+
+impl Told {
+    /// Something that is worth nothing later.
+    fn now(name: &'static str, data: Value) -> Told {
+        Told { name, id: None, data, answers: Vec::new() }
+    }
 }
 
 /// A stream that is being told. Ends after "shutdown".
@@ -93,7 +102,7 @@ impl Following {
         // What was forgotten meanwhile cannot be told; the client has to look for itself.
         if last + 1 < start {
             let data = json!({ "missed_from": last + 1, "to": start - 1 });
-            ready.push_back(Told { name: "gap", id: Some(last), data });
+            ready.push_back(Told { name: "gap", id: Some(last), data, answers: Vec::new() });
         }
         Ok(Following {
             ending: app.0.ending.clone(),
@@ -132,14 +141,14 @@ impl Following {
             tokio::select! {
                 _ = self.ending.wait_for(|ending| *ending) => {
                     self.over = true;
-                    return Some(Told { name: "shutdown", id: None, data: json!({}) });
+                    return Some(Told::now("shutdown", json!({})));
                 }
                 // The sender lives as long as the store.
                 _ = self.feed.changed() => self.behind = true,
                 said = self.live.recv(), if self.wanted.live => match said {
                     Ok(said) if self.wanted.session.as_ref().is_none_or(|session| *session == said.session) => {
                         // Everything that is said has a JSON form.
-                        return Some(Told { name: "live", id: None, data: value(&said) });
+                        return Some(Told::now("live", value(&said)));
                     }
                     // What was missed were pieces of texts that come whole later.
                     Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
@@ -180,11 +189,18 @@ impl Following {
 /// What is told of a notice, with the bytes of its text; `None` if what it is about has gone.
 fn tell(view: &View<'_>, vault: &Vault, notice: Notice) -> Result<Option<(Told, usize)>, StoreError> {
     let Notice { id, session, kind, run, seq, message } = notice;
+    let mut answers = Vec::new();
     let told = match (kind, run, seq, message) {
-        (NoticeKind::Message, _, _, Some(message)) => view.message(message)?.map(|(_, message)| {
-            let message = open_message(vault, session, message);
-            ("message", message.text.len(), value(&message))
-        }),
+        (NoticeKind::Message, _, _, Some(message)) => match view.message(message)? {
+            None => None,
+            Some((_, message)) => {
+                if let (MessageRole::Assistant, Some(run)) = (message.role, &message.run) {
+                    answers = view.answered_by(run, message.id)?;
+                }
+                let message = open_message(vault, session, message);
+                Some(("message", message.text.len(), value(&message)))
+            }
+        },
         (NoticeKind::Event, Some(run), Some(seq), _) => view.event(&run, seq)?.map(|event| {
             let shown = !is_sealed(&event.body) && event.body.len() <= MAX_BODY;
             let body: Value = if shown { serde_json::from_str(&event.body).unwrap_or_default() } else { Value::Null };
@@ -204,7 +220,7 @@ fn tell(view: &View<'_>, vault: &Vault, notice: Notice) -> Result<Option<(Told, 
         }
         _ => None,
     };
-    Ok(told.map(|(name, size, data)| (Told { name, id: Some(id), data }, size)))
+    Ok(told.map(|(name, size, data)| (Told { name, id: Some(id), data, answers }, size)))
 }
 
 /// The JSON of a shape of ours, which has one.

@@ -114,11 +114,11 @@ pub fn error(reference: Option<&str>, error: &ApiError) -> Value {
 
 /// Something that happened. A reply has a line of its own kind, so that a client needs no more than that to talk.
 pub fn told(told: Told) -> Value {
-    let Told { name, id, data } = told;
+    let Told { name, id, data, answers } = told;
     match (name, id) {
         ("shutdown", _) => json!({ "type": "shutdown" }),
         ("message", Some(id)) if data["role"] == "assistant" => {
-            json!({ "type": "outbound", "id": id, "session": data["session"], "message": data })
+            json!({ "type": "outbound", "id": id, "session": data["session"], "answers": answers, "message": data })
         }
         (name, Some(id)) => json!({ "type": "event", "id": id, "event": name, "data": data }),
         (name, None) => json!({ "type": "event", "event": name, "data": data }),
