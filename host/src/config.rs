@@ -236,8 +236,12 @@ settings! {
         port: Int(8_333, 0, 65_535),
         /// Size in KiB of a request's body.
         max_body_kib: Int(2_048, 1, 1_048_576),
-        /// Connections at once; one more is closed.
+        /// Connections at once. One more takes the place of one without a request under way.
         max_connections: Int(512, 1, 65_536),
+        /// Event streams at once; more are refused, so that places are left for requests.
+        max_streams: Int(128, 1, 65_536),
+        /// Tokens that may act as administrator, by name. Without any, those of the scope admin all do.
+        admins: List(64),
         /// Seconds for a request's head, and again for its body. A connection that asks for nothing is closed after it.
         request_timeout_s: Int(30, 1, 3_600),
         /// Seconds after which a client that does not read what it asked for is dropped.

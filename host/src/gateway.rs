@@ -5,11 +5,15 @@
 
 mod api;
 mod auth;
+mod count;
 mod error;
 mod events;
+mod failures;
 mod follow;
+mod form;
 mod listen;
 mod patient;
+mod places;
 mod socket;
 pub mod webhook;
 mod wire;
@@ -22,6 +26,9 @@ use crate::drive::Drive;
 use crate::session::intake::Intake;
 use crate::session::live::Hub;
 use tokio::sync::watch;
+
+use self::count::Counters;
+use self::failures::Failures;
 
 pub use self::listen::{Bound, ListenError};
 pub use self::socket::{Socket, SocketError};
@@ -39,21 +46,20 @@ struct Inner {
     /// Whether the daemon is ending; streams end with it.
     ending: watch::Receiver<bool>,
     counters: Counters,
-}
-
-/// What is counted for `/metrics`.
-#[derive(Debug, Default)]
-struct Counters {
-    requests: std::sync::atomic::AtomicU64,
-    refused: std::sync::atomic::AtomicU64,
-    connections: std::sync::atomic::AtomicU64,
-    sockets: std::sync::atomic::AtomicU64,
-    streams: std::sync::atomic::AtomicU64,
+    failures: Failures,
 }
 
 impl App {
     pub fn new(drive: Drive, intake: Intake, hub: Hub, began_ms: i64, ending: watch::Receiver<bool>) -> App {
-        App(Arc::new(Inner { drive, intake, hub, began_ms, ending, counters: Counters::default() }))
+        App(Arc::new(Inner {
+            drive,
+            intake,
+            hub,
+            began_ms,
+            ending,
+            counters: Counters::default(),
+            failures: Failures::default(),
+        }))
     }
 
     /// Listens as `config.toml` says, on `port` instead where one is given.

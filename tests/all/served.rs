@@ -109,11 +109,29 @@ impl Served {
         }
     }
 
+    /// Waits until something that can be seen is so.
+    #[track_caller]
+    pub fn until(&self, so: impl Fn() -> bool) {
+        let began = Instant::now();
+        while !so() {
+            assert!(began.elapsed() < PATIENCE, "it did not come about");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// KiB of memory that the daemon has.
+    pub fn resident(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs, on Linux");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it says how much it has");
+        line.trim().trim_end_matches(" kB").parse().expect("a number")
+    }
+
     /// Follows `/events`.
     pub fn follow(&self, query: &str, last: Option<i64>) -> Events {
         let mut stream = self.connect();
         let last = last.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
-        let head = format!("GET /events{query} HTTP/1.1\r\nhost: {}\r\n{last}\r\n", self.address);
+        let token = self.token.as_ref().map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
+        let head = format!("GET /events{query} HTTP/1.1\r\nhost: {}\r\n{token}{last}\r\n", self.address);
         stream.write_all(head.as_bytes()).expect("it listens");
         let mut reader = BufReader::new(stream);
         let mut line = String::new();
@@ -155,7 +173,7 @@ impl Drop for Served {
 }
 
 impl Answer {
-    fn parse(bytes: &[u8]) -> Option<Answer> {
+    pub fn parse(bytes: &[u8]) -> Option<Answer> {
         let text = String::from_utf8_lossy(bytes);
         let (headers, body) = text.split_once("\r\n\r\n")?;
         let status = headers.split(' ').nth(1)?.parse().ok()?;
@@ -190,6 +208,12 @@ pub struct Heard {
 }
 
 impl Events {
+    /// Whether nothing comes any more, after what is left of the stream.
+    pub fn ended(&mut self) -> bool {
+        let mut left = String::new();
+        self.0.read_to_string(&mut left).is_ok() && !left.contains("event:")
+    }
+
     /// The next event of one of these names.
     #[track_caller]
     pub fn next(&mut self, names: &[&str]) -> Heard {

@@ -7,55 +7,64 @@ mod sessions;
 mod state;
 
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::{HeaderValue, header};
-use axum::middleware::{self, Next};
-use axum::response::Response;
-use axum::routing::{get, post};
-use std::sync::atomic::Ordering;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware;
+use axum::routing::{MethodFilter, MethodRouter, on};
 
+use super::auth::Access;
 use super::error::ApiError;
-use super::{App, auth, events};
+use super::{App, auth, events, form};
 
 pub(super) use self::messages::open_message;
 pub(super) use self::sessions::status_of;
 
+/// From one table: the list of what there is, which a test compares with the document, and the router that serves it.
+macro_rules! routes {
+    ($( $method:ident $path:literal $access:ident $handler:path; )*) => {
+        /// Method, path and who may ask.
+        #[cfg(test)]
+        const ROUTES: &[(&str, &str, Access)] = &[$( (stringify!($method), $path, Access::$access), )*];
+
+        fn served(app: &App) -> Router<App> {
+            Router::new()$( .route($path, guarded(app, Access::$access, on(MethodFilter::$method, $handler))) )*
+        }
+    };
+}
+
+routes! {
+    POST "/msg" Chat messages::send;
+    GET "/messages/{id}" Chat messages::job;
+    GET "/sessions" Chat sessions::list;
+    GET "/sessions/{session}/messages" Chat sessions::of_session;
+    GET "/status/{session}" Chat sessions::status;
+    GET "/runs" Chat runs::list;
+    GET "/runs/{run}" Chat runs::show;
+    GET "/runs/{run}/trace" Chat runs::trace;
+    POST "/runs/{run}/cancel" Chat runs::cancel;
+    GET "/events" Chat events::follow;
+    GET "/metrics" Chat state::metrics;
+    GET "/health" Open state::health;
+    GET "/health/live" Open state::live;
+    GET "/openapi.json" Open state::openapi;
+    // Who knows the id may see the file.
+    GET "/pub/{id}" Open files::published;
+}
+
 /// Everything that is served.
 pub(super) fn router(app: App) -> Router {
-    let guarded = Router::new()
-        .route("/msg", post(messages::send))
-        .route("/messages/{id}", get(messages::job))
-        .route("/sessions", get(sessions::list))
-        .route("/sessions/{session}/messages", get(sessions::of_session))
-        .route("/status/{session}", get(sessions::status))
-        .route("/runs", get(runs::list))
-        .route("/runs/{run}", get(runs::show))
-        .route("/runs/{run}/trace", get(runs::trace))
-        .route("/runs/{run}/cancel", post(runs::cancel))
-        .route("/events", get(events::follow))
-        .route("/metrics", get(state::metrics))
-        .layer(middleware::from_fn_with_state(app.clone(), auth::authenticate));
-    Router::new()
-        .route("/health", get(state::health))
-        .route("/openapi.json", get(state::openapi))
-        // Who knows the id may see the file.
-        .route("/pub/{id}", get(files::published))
-        .merge(guarded)
+    served(&app)
         .fallback(nothing)
         .method_not_allowed_fallback(wrong_method)
-        .layer(middleware::from_fn_with_state(app.clone(), every))
+        .layer(middleware::from_fn_with_state(app.clone(), form::check))
         .with_state(app)
 }
 
-/// What holds for every answer.
-async fn every(State(app): State<App>, request: Request, next: Next) -> Response {
-    app.0.counters.requests.fetch_add(1, Ordering::Relaxed);
-    let mut response = next.run(request).await;
-    let headers = response.headers_mut();
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    response
+fn guarded(app: &App, access: Access, route: MethodRouter<App>) -> MethodRouter<App> {
+    match access {
+        Access::Open => route,
+        access => route.route_layer(middleware::from_fn_with_state((app.clone(), access), auth::authenticate)),
+    }
 }
 
 async fn nothing(request: Request) -> ApiError {
@@ -65,5 +74,36 @@ async fn nothing(request: Request) -> ApiError {
 
 async fn wrong_method(request: Request) -> ApiError {
     let what = format!("{} cannot be asked with {}", request.uri().path(), request.method());
-    ApiError::new(axum::http::StatusCode::METHOD_NOT_ALLOWED, "wrong_method", what)
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    /// The document names every route and no other, each with who may ask.
+    #[test]
+    fn the_document_is_the_table_of_routes() {
+        let document: Value = serde_json::from_str(state::OPENAPI).unwrap();
+        let mut documented = Vec::new();
+        for (path, operations) in document["paths"].as_object().unwrap() {
+            for (method, operation) in operations.as_object().unwrap() {
+                let access = match &operation["security"] {
+                    Value::Null => Access::Chat,
+                    Value::Array(ways) if ways.is_empty() => Access::Open,
+                    ways => {
+                        assert_eq!(ways[0]["token"][0], "admin", "{method} {path}");
+                        Access::Admin
+                    }
+                };
+                documented.push((method.to_uppercase(), path.clone(), access));
+            }
+        }
+        let mut served: Vec<_> =
+            ROUTES.iter().map(|(method, path, access)| (method.to_string(), path.to_string(), *access)).collect();
+        documented.sort();
+        served.sort();
+        assert_eq!(documented, served);
+    }
 }

@@ -20,6 +20,10 @@ pub struct ApiError {
     pub hint: Option<String>,
 }
 
+/// The code of an error, beside the answer that it became: for the counters.
+#[derive(Debug, Clone, Copy)]
+pub struct Code(pub &'static str);
+
 impl ApiError {
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> ApiError {
         ApiError { status, code, message: message.into(), hint: None }
@@ -50,11 +54,14 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let body = json!({ "error": { "code": self.code, "message": self.message, "hint": self.hint } });
         let mut response = (self.status, Json(body)).into_response();
+        response.extensions_mut().insert(Code(self.code));
         let headers = response.headers_mut();
         if matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
         }
         if self.status == StatusCode::UNAUTHORIZED {
+            // The next guess costs a connection.
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response

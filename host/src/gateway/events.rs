@@ -1,23 +1,30 @@
 //! `GET /events`: what happens, as server-sent events.
 
 use std::convert::Infallible;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use axum::extract::{Query, State};
-use axum::http::HeaderMap;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 use futures_util::stream::unfold;
 use serde::Deserialize;
+use serde_json::json;
+use tokio::time::Interval;
 
-use super::App;
-use super::auth::Who;
+use super::auth::{self, Who};
 use super::error::ApiError;
 use super::follow::{self, Following, Told};
+use super::wire::Query;
+use super::{App, count};
 use crate::home::SessionName;
 
 /// Seconds without anything, after which a comment shows that the connection stands.
 const ALIVE: Duration = Duration::from_secs(15);
+
+/// How often a stream looks whether its client may still have it. It does so too before it sends what has happened.
+const LOOK: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,20 +35,63 @@ pub struct Wanted {
     after: Option<i64>,
 }
 
+/// A stream with the client that may lose the right to it.
+struct Sending {
+    app: App,
+    who: Who,
+    following: Following,
+    look: Interval,
+    over: bool,
+    _counted: Box<dyn Send>,
+}
+
 pub async fn follow(
-    _: Who,
+    who: Who,
     State(app): State<App>,
     Query(wanted): Query<Wanted>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
     let session = wanted.session.as_deref().map(SessionName::parse).transpose();
     let session = session.map_err(|error| ApiError::bad_request(error.to_string()))?;
-    let given = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::parse).transpose();
-    let after = given.map_err(|_| ApiError::bad_request("Last-Event-ID is no number"))?.or(wanted.after);
-    let following = Following::new(app, follow::Wanted { session, after, live: true }).await?;
-    let stream =
-        unfold(following, |mut following| async move { Some((Ok(event(following.next().await?)), following)) });
+    let given = headers.get("last-event-id").map(|id| id.to_str().ok().and_then(|id| id.parse().ok()));
+    let after = match given {
+        Some(given) => Some(given.ok_or_else(|| ApiError::bad_request("Last-Event-ID is no number"))?),
+        None => wanted.after,
+    };
+    let counted = count::counted(&app, |counters| &counters.http_streams);
+    if app.0.counters.http_streams.load(Ordering::Relaxed) > app.0.drive.config.gateway.max_streams {
+        let max = app.0.drive.config.gateway.max_streams;
+        let message = format!("{max} streams are open already (gateway.max_streams)");
+        return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", message));
+    }
+    let following = Following::new(app.clone(), follow::Wanted { session, after, live: true }).await?;
+    let look = tokio::time::interval(LOOK);
+    let sending = Sending { app, who, following, look, over: false, _counted: Box::new(counted) };
+    let stream = unfold(sending, |mut sending| async move { Some((Ok(event(sending.next().await?)), sending)) });
     Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(ALIVE)))
+}
+
+impl Sending {
+    async fn next(&mut self) -> Option<Told> {
+        if self.over {
+            return None;
+        }
+        loop {
+            // What was read together was allowed together.
+            let anew = self.following.waiting() == 0;
+            let told = tokio::select! {
+                _ = self.look.tick() => None,
+                told = self.following.next() => Some(told?),
+            };
+            if (told.is_none() || anew) && !matches!(auth::still_may(&self.app, &self.who).await, Ok(true)) {
+                self.over = true;
+                return Some(Told::now("unauthorized", json!({})));
+            }
+            if told.is_some() {
+                return told;
+            }
+        }
+    }
 }
 
 fn event(told: Told) -> Event {

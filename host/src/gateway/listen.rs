@@ -1,20 +1,25 @@
 //! The port: accepts connections, and gives each its limits.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::body::{Body, HttpBody};
+use bytes::Bytes;
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::auth::Local;
+use super::auth::{Local, Peer};
 use super::patient::Patient;
-use super::{App, Patience, api, is_local};
+use super::places::{Place, Places, UnderWay};
+use super::{App, Patience, api, count, is_local};
 
 /// Bytes of a request's head.
 const MAX_HEAD: usize = 32 << 10;
@@ -24,6 +29,13 @@ const MAX_HEADERS: usize = 64;
 
 /// Milliseconds to wait when the system has no more descriptors.
 const BREATH: Duration = Duration::from_millis(100);
+
+/// Descriptors that are kept for everything but connections: the store, skills and tasks, models.
+const OTHER_FILES: u64 = 256;
+
+/// Sent, as far as it goes without waiting, where every connection has a request under way.
+const NO_PLACE: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 /// A port that is listened on.
 #[derive(Debug)]
@@ -73,34 +85,38 @@ impl Bound {
         let seconds = Duration::from_secs;
         let patience =
             Patience { request: seconds(gateway.request_timeout_s), stalled: seconds(gateway.stalled_timeout_s) };
-        let places = Arc::new(Semaphore::new(usize::try_from(gateway.max_connections).unwrap_or(usize::MAX >> 4)));
+        let places = Places::new(room_for(gateway.max_connections));
         let router = api::router(app.clone()).layer(axum::Extension(Local(is_local(&address))));
         let mut connections = JoinSet::new();
+        let mut out_of_breath = false;
         loop {
             let accepted = tokio::select! {
                 _ = ending.wait_for(|ending| *ending) => break,
                 Some(_) = connections.join_next(), if !connections.is_empty() => continue,
                 accepted = listener.accept() => accepted,
             };
-            let stream = match accepted {
-                Ok((stream, _)) => stream,
+            let (stream, peer) = match accepted {
+                Ok(accepted) => accepted,
                 Err(error) => {
-                    tracing::warn!("a connection could not be accepted: {error}");
+                    // Told once, not ten times a second.
+                    if !std::mem::replace(&mut out_of_breath, true) {
+                        tracing::warn!("a connection could not be accepted: {error}");
+                    }
                     tokio::time::sleep(BREATH).await;
                     continue;
                 }
             };
-            // One too many is closed at once: whoever holds the others must not make this one wait as well.
-            let Ok(place) = places.clone().try_acquire_owned() else {
-                app.0.counters.refused.fetch_add(1, Ordering::Relaxed);
+            out_of_breath = false;
+            let Some(place) = places.take(peer.ip()) else {
+                app.0.counters.refused("too_many_connections");
+                let _ = stream.try_write(NO_PLACE);
                 continue;
             };
-            app.0.counters.connections.fetch_add(1, Ordering::Relaxed);
-            let (router, ending, app) = (router.clone(), ending.clone(), app.clone());
+            let counted = count::counted(&app, |counters| &counters.connections);
+            let (router, ending) = (router.clone(), ending.clone());
             connections.spawn(async move {
-                serve_one(stream, router, patience, ending).await;
-                app.0.counters.connections.fetch_sub(1, Ordering::Relaxed);
-                drop(place);
+                serve_one(stream, peer.ip(), place, router, patience, ending).await;
+                drop(counted);
             });
         }
         drop(listener);
@@ -108,22 +124,96 @@ impl Bound {
     }
 }
 
-async fn serve_one(stream: TcpStream, router: axum::Router, patience: Patience, mut ending: watch::Receiver<bool>) {
+async fn serve_one(
+    stream: TcpStream,
+    peer: IpAddr,
+    place: Place,
+    router: axum::Router,
+    patience: Patience,
+    mut ending: watch::Receiver<bool>,
+) {
     let _ = stream.set_nodelay(true);
+    notice_death(&stream, patience.stalled);
     let io = TokioIo::new(Patient::new(stream, patience.stalled));
+    let router = TowerToHyperService::new(router);
+    let place = &place;
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(Peer(peer));
+        let under_way = place.under_way();
+        let answered = router.call(request);
+        async move { answered.await.map(|response| response.map(|body| Body::new(Sent { body, _under_way: under_way }))) }
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         // Also for the next request of a connection that is kept open.
         .header_read_timeout(patience.request)
         .max_headers(MAX_HEADERS)
         .max_buf_size(MAX_HEAD)
-        .serve_connection(io, TowerToHyperService::new(router));
+        .serve_connection(io, service);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
         // What goes wrong on a connection is the client's, and it has been told where that was possible.
         _ = connection.as_mut() => return,
+        // Nothing is under way on it.
+        () = place.taken() => return,
         _ = ending.wait_for(|ending| *ending) => {}
     }
     connection.as_mut().graceful_shutdown();
     let _ = connection.await;
+}
+
+/// The body of an answer; the request is under way until it has been sent.
+struct Sent {
+    body: Body,
+    _under_way: UnderWay,
+}
+
+impl HttpBody for Sent {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A peer that is gone without a word is noticed when what was sent to it is not acknowledged; without this, that takes the
+/// system a quarter of an hour.
+fn notice_death(stream: &TcpStream, stalled: Duration) {
+    #[cfg(target_os = "linux")]
+    {
+        let millis = u32::try_from(stalled.as_millis()).unwrap_or(u32::MAX);
+        let _ = rustix::net::sockopt::set_tcp_user_timeout(stream, millis);
+    }
+    let _ = rustix::net::sockopt::set_socket_keepalive(stream, true);
+    let _ = stalled;
+}
+
+/// How many connections there may be: as many as are configured, unless the system does not give as many descriptors. Asks
+/// it for all that it would.
+fn room_for(configured: u64) -> usize {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        limit.current = limit.maximum;
+        let _ = setrlimit(Resource::Nofile, limit);
+        limit = getrlimit(Resource::Nofile);
+    }
+    let files = limit.current.unwrap_or(u64::MAX);
+    let room = configured.min(files.saturating_sub(OTHER_FILES).max(files / 4));
+    if room < configured {
+        tracing::warn!(
+            "gateway.max_connections = {configured}, and a process may have {files} open files here: {room} connections \
+             are served; a higher limit (LimitNOFILE of the unit, ulimit -n) raises this"
+        );
+    }
+    usize::try_from(room).unwrap_or(usize::MAX)
 }

@@ -107,7 +107,7 @@ impl Socket {
                 }
             };
             let Ok(place) = places.clone().try_acquire_owned() else {
-                app.0.counters.refused.fetch_add(1, Ordering::Relaxed);
+                app.0.counters.refused("too_many_connections");
                 refuse(&stream, &too_many(gateway.max_connections));
                 continue;
             };

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::to_bytes;
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -149,6 +150,50 @@ impl Message {
 
 pub fn status_of(state: JobState) -> &'static str {
     state.as_str()
+}
+
+/// How many entries a page is to have: as many as were asked for, if that is allowed.
+pub fn page_size(asked: Option<u32>) -> Result<u32, ApiError> {
+    match asked {
+        None => Ok(PAGE),
+        Some(asked @ 1..=MAX_PAGE) => Ok(asked),
+        Some(asked) => {
+            Err(ApiError::bad_request(format!("`limit` is {asked}, and a page has 1 to {MAX_PAGE} entries")))
+        }
+    }
+}
+
+/// What stands in the path of a request. What cannot be read names nothing that there is.
+#[derive(Debug)]
+pub struct Path<T>(pub T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Path<T>, ApiError> {
+        match axum::extract::Path::from_request_parts(parts, state).await {
+            Ok(axum::extract::Path(value)) => Ok(Path(value)),
+            Err(_) => Err(ApiError::not_found("there is nothing of that name")),
+        }
+    }
+}
+
+/// The query of a request.
+#[derive(Debug)]
+pub struct Query<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Query<T>, ApiError> {
+        match axum::extract::Query::from_request_parts(parts, state).await {
+            Ok(axum::extract::Query(value)) => Ok(Query(value)),
+            Err(error) => {
+                let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+                Err(ApiError::bad_request(format!("the query is not what is expected here: {why}")))
+            }
+        }
+    }
 }
 
 /// A body of JSON, read within the limits of size and time.

@@ -2,8 +2,8 @@
 
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
-use rusqlite::OptionalExtension;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{OptionalExtension, Row};
 use subtle::ConstantTimeEq;
 
 use super::{StoreError, Tx, View};
@@ -30,6 +30,9 @@ pub enum TokenScope {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     pub name: String,
+    /// The part of the token by which it is found: of two tokens that had the same name one after the other, it is not the
+    /// same. No secret.
+    pub handle: String,
     pub scope: TokenScope,
     pub created_ms: i64,
 }
@@ -47,10 +50,21 @@ impl TokenScope {
 impl View<'_> {
     /// The tokens, by name.
     pub fn tokens(&self) -> Result<Vec<Token>, StoreError> {
-        let mut query = self.conn.prepare_cached("SELECT name, scope, created_ms FROM tokens ORDER BY name")?;
-        let rows =
-            query.query_map((), |row| Ok(Token { name: row.get(0)?, scope: row.get(1)?, created_ms: row.get(2)? }))?;
+        let mut query = self.conn.prepare_cached("SELECT name, handle, scope, created_ms FROM tokens ORDER BY name")?;
+        let rows = query.query_map((), token)?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Whether the token with this handle has not been revoked.
+    pub fn has_token(&self, handle: &str) -> Result<bool, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM tokens WHERE handle = ?1)")?;
+        Ok(query.query_row([handle], |row| row.get(0))?)
+    }
+
+    /// Whether there is any token.
+    pub fn has_tokens(&self) -> Result<bool, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM tokens)")?;
+        Ok(query.query_row((), |row| row.get(0))?)
     }
 
     /// The token that this text is, if it is one. Takes the same time for every text with the handle of a token.
@@ -59,10 +73,10 @@ impl View<'_> {
             return Ok(None);
         };
         let mut query =
-            self.conn.prepare_cached("SELECT name, scope, created_ms, hash FROM tokens WHERE handle = ?1")?;
+            self.conn.prepare_cached("SELECT name, handle, scope, created_ms, hash FROM tokens WHERE handle = ?1")?;
         let found = query.query_row([handle], |row| {
-            let hash: Vec<u8> = row.get(3)?;
-            Ok((Token { name: row.get(0)?, scope: row.get(1)?, created_ms: row.get(2)? }, hash))
+            let hash: Vec<u8> = row.get(4)?;
+            Ok((token(row)?, hash))
         });
         let same = |hash: &[u8]| bool::from(hash.ct_eq(digest(&SHA256, text.as_bytes()).as_ref()));
         Ok(found.optional()?.filter(|(_, hash)| same(hash)).map(|(token, _)| token))
@@ -96,6 +110,10 @@ impl Tx<'_> {
     pub fn remove_token(&self, name: &str) -> Result<bool, StoreError> {
         Ok(self.conn.prepare_cached("DELETE FROM tokens WHERE name = ?1")?.execute([name])? > 0)
     }
+}
+
+fn token(row: &Row<'_>) -> rusqlite::Result<Token> {
+    Ok(Token { name: row.get(0)?, handle: row.get(1)?, scope: row.get(2)?, created_ms: row.get(3)? })
 }
 
 fn random<const N: usize>() -> Result<String, StoreError> {

@@ -1,13 +1,14 @@
 //! Published files, under ids that nobody can guess.
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
 
 use crate::gateway::App;
 use crate::gateway::error::ApiError;
+use crate::gateway::wire::Path;
 
 /// Bytes that are read at once.
 const CHUNK: usize = 64 << 10;

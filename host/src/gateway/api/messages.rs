@@ -1,7 +1,7 @@
 //! Messages: sending them, and what became of them.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
@@ -9,7 +9,7 @@ use crate::drive::SEALED_RUN;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::{Accepted, Body, Job, Made, Message, MessageIn, status_of};
+use crate::gateway::wire::{Accepted, Body, Job, Made, Message, MessageIn, Path, status_of};
 use crate::home::SessionName;
 use crate::secret::Vault;
 use crate::session::intake::{Inbound, Taken};

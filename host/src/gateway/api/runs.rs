@@ -1,7 +1,7 @@
 //! Runs: what was done for a message.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::drive::SEALED_RUN;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::{MAX_PAGE, Made, PAGE, Page, Run};
+use crate::gateway::wire::{Made, Page, Path, Query, Run, page_size};
 use crate::store::{RunId, RunStatus, StoreError};
 
 #[derive(Debug, Deserialize)]
@@ -38,7 +38,7 @@ pub struct Events {
 pub async fn list(_: Who, State(app): State<App>, Query(part): Query<Part>) -> Made<Page<Run>> {
     let of = part.session.as_deref().map(session).transpose()?;
     let before = part.before.as_deref().map(run_id).transpose()?;
-    let limit = part.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let limit = page_size(part.limit)?;
     let lines = app.0.drive.store.read(move |view| view.list_runs(of.as_ref(), before.as_ref(), limit)).await?;
     let next = lines.last().filter(|_| lines.len() == limit as usize).map(|line| line.id.to_string());
     Ok(Json(Page { items: lines.into_iter().map(Run::of).collect(), next }))
@@ -80,7 +80,7 @@ pub async fn trace(
     Query(part): Query<Events>,
 ) -> Made<Page<Value>> {
     let id = run_id(&run)?;
-    let limit = part.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let limit = page_size(part.limit)?;
     let vault = app.0.drive.vault.clone();
     let read = app.0.drive.store.read(move |view| {
         let events = view.events_after(&id, part.after, limit)?;
@@ -119,7 +119,7 @@ pub async fn cancel(who: Who, State(app): State<App>, Path(run): Path<String>) -
         let message = format!("run {id} has ended already ({})", row.status.as_str());
         return Err(ApiError::new(axum::http::StatusCode::CONFLICT, "ended", message));
     }
-    tracing::info!(run = %id, by = who.token.as_deref().unwrap_or("this machine"), "a run is cancelled");
+    tracing::info!(run = %id, by = who.name(), "a run is cancelled");
     {
         let id = id.clone();
         app.0.drive.store.write(move |tx| tx.request_cancel(&id)).await?;

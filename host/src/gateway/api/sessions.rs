@@ -1,14 +1,14 @@
 //! Sessions and their messages.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use serde::Deserialize;
 
 use super::messages::{open_message, session};
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::{MAX_PAGE, Made, Message, PAGE, Page, Session, Status};
+use crate::gateway::wire::{MAX_PAGE, Made, Message, Page, Path, Query, Session, Status, page_size};
 use crate::home::SessionName;
 use crate::llm::Role;
 
@@ -18,12 +18,6 @@ use crate::llm::Role;
 pub struct Part {
     before: Option<i64>,
     limit: Option<u32>,
-}
-
-impl Part {
-    fn limit(&self) -> u32 {
-        self.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE)
-    }
 }
 
 /// Which part of the listing of sessions: it is in the order of activity, of which two sessions may have the same.
@@ -43,7 +37,7 @@ pub async fn list(_: Who, State(app): State<App>, Query(part): Query<Sessions>) 
             Some(parsed.ok_or_else(|| ApiError::bad_request("`before` is not a `next` of this listing"))?)
         }
     };
-    let limit = part.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let limit = page_size(part.limit)?;
     let rows = app.0.drive.store.read(move |view| view.list_sessions(before, limit)).await?;
     let full = rows.len() == limit as usize;
     let next = rows.last().filter(|_| full).map(|row| format!("{}-{}", row.active_ms, row.id));
@@ -65,7 +59,7 @@ pub async fn of_session(
     Query(part): Query<Part>,
 ) -> Made<Page<Message>> {
     let session = session(&name)?;
-    let (limit, before) = (part.limit(), part.before);
+    let (limit, before) = (page_size(part.limit)?, part.before);
     let (vault, of) = (app.0.drive.vault.clone(), session.clone());
     let read = app.0.drive.store.read(move |view| {
         if !view.has_session(&of)? {

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -16,12 +16,24 @@ use crate::gateway::wire::Made;
 use crate::store::{Scope, WebhookLine};
 
 /// What the API offers, for programs.
-const OPENAPI: &str = include_str!("../../../../docs/openapi.json");
+pub(super) const OPENAPI: &str = include_str!("../../../../docs/openapi.json");
 
-/// `GET /health`: answered when the store can be read.
+/// `GET /health`: whether messages are taken in. That needs a store that can be read, and a daemon that is not ending.
 pub async fn health(State(app): State<App>) -> Made<Value> {
-    app.0.drive.store.read(|view| view.feed_end()).await?;
+    let not_ready = |message: &str| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message);
+    if *app.0.ending.borrow() {
+        return Err(not_ready("the daemon is ending"));
+    }
+    if let Err(error) = app.0.drive.store.read(|view| view.feed_end()).await {
+        tracing::error!("the store cannot be read: {error}");
+        return Err(not_ready("the store cannot be read").hint("the daemon's log says why"));
+    }
     Ok(Json(json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION") })))
+}
+
+/// `GET /health/live`: the process answers, whatever else does not work.
+pub async fn live() -> Json<Value> {
+    Json(json!({ "status": "alive" }))
 }
 
 /// `GET /openapi.json`
@@ -53,7 +65,6 @@ pub async fn metrics(_: Who, State(app): State<App>) -> Result<impl IntoResponse
     metric("http_requests_total", "counter", "Requests that were answered.", count(&counters.requests));
     metric("http_connections", "gauge", "Connections that are open.", count(&counters.connections));
     metric("socket_connections", "gauge", "Connections to the unix socket that are open.", count(&counters.sockets));
-    metric("http_refused_total", "counter", "Connections that were one too many.", count(&counters.refused));
     metric("event_streams", "gauge", "Event streams that are open.", count(&counters.streams));
     metric("queued_messages", "gauge", "Messages that wait for a run.", app.0.intake.queued());
     metric("running_runs", "gauge", "Runs that are under way.", running);
@@ -69,6 +80,10 @@ pub async fn metrics(_: Who, State(app): State<App>) -> Result<impl IntoResponse
         today.usage.cost_micros,
     );
     webhook_metrics(&mut text, &webhooks);
+    let _ = writeln!(text, "# HELP kiso_refused_total What was refused, by reason.\n# TYPE kiso_refused_total counter");
+    for (reason, count) in counters.refusals() {
+        let _ = writeln!(text, "kiso_refused_total{{reason=\"{reason}\"}} {count}");
+    }
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text))
 }
 

@@ -1,0 +1,78 @@
+//! Tokens that were wrong, by address.
+//!
+//! A token has 192 random bits and cannot be guessed. An address that tries is told to stop all the same, so that it costs
+//! little and shows in the log; whoever has a token that is right is let in also from there.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+
+use super::places::network;
+
+/// Wrong tokens within a minute after which an address is told to wait.
+const FREE: u32 = 20;
+
+/// Milliseconds after which an address begins anew.
+const WINDOW_MS: i64 = 60_000;
+
+/// Addresses that are remembered. Where there are more, those that began first are forgotten.
+const MAX_ADDRESSES: usize = 1_024;
+
+/// Who tried, when that began, and how often.
+#[derive(Debug, Default)]
+pub struct Failures(Mutex<HashMap<IpAddr, (i64, u32)>>);
+
+impl Failures {
+    /// Counts a wrong token; true if the address has sent too many of them.
+    pub fn count(&self, address: IpAddr, now_ms: i64) -> bool {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let address = network(address);
+        if known.len() >= MAX_ADDRESSES && !known.contains_key(&address) {
+            known.retain(|_, (began, _)| (0..WINDOW_MS).contains(&(now_ms - *began)));
+            if known.len() >= MAX_ADDRESSES
+                && let Some(first) = known.iter().min_by_key(|(_, (began, _))| *began).map(|(address, _)| *address)
+            {
+                known.remove(&first);
+            }
+        }
+        let (began, count) = known.entry(address).or_insert((now_ms, 0));
+        // Also where the clock was set back.
+        if !(0..WINDOW_MS).contains(&(now_ms - *began)) {
+            (*began, *count) = (now_ms, 0);
+        }
+        *count = count.saturating_add(1);
+        if *count == FREE + 1 {
+            tracing::warn!(%address, "more than {FREE} wrong tokens within a minute");
+        }
+        *count > FREE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(n: u32) -> IpAddr {
+        std::net::Ipv4Addr::from_bits(0x0a00_0000 + n).into()
+    }
+
+    #[test]
+    fn an_address_that_tries_too_often_waits_for_the_next_minute() {
+        let failures = Failures::default();
+        let told = |at| failures.count(address(1), at);
+        assert!(!(0..20).any(|n| told(n)));
+        assert!(told(20) && told(59_999));
+        assert!(!failures.count(address(2), 59_999), "others do not wait with it");
+        assert!(!told(60_000));
+        assert!(!told(-1), "the clock was set back");
+    }
+
+    #[test]
+    fn many_addresses_are_not_all_remembered() {
+        let failures = Failures::default();
+        for n in 0..5_000 {
+            failures.count(address(n), i64::from(n));
+        }
+        assert_eq!(failures.0.lock().unwrap().len(), MAX_ADDRESSES);
+    }
+}
