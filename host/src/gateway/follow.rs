@@ -52,7 +52,7 @@ pub struct Told {
 
 impl Told {
     /// Something that is worth nothing later.
-    fn now(name: &'static str, data: Value) -> Told {
+    pub fn now(name: &'static str, data: Value) -> Told {
         Told { name, id: None, data, answers: Vec::new() }
     }
 }
@@ -117,6 +117,11 @@ impl Following {
             live,
             over: false,
         })
+    }
+
+    /// How much of what was read together has not been given out yet.
+    pub fn waiting(&self) -> usize {
+        self.ready.len()
     }
 
     /// Waits for what comes next; `None` when nothing more will. Whoever stops waiting misses nothing.
