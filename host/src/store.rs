@@ -50,10 +50,12 @@ mod prompts;
 mod published;
 mod readers;
 mod runs;
+mod schedules;
 mod scratchpad;
 mod secrets;
 mod segments;
 mod sessions;
+mod subagents;
 mod summaries;
 mod tasks;
 mod tokens;
@@ -75,9 +77,11 @@ pub use memory::{Chunk, MAX_CHUNK_BYTES, MAX_CHUNKS};
 pub use prompts::Prompt;
 pub use published::{MAX_PUBLISHED, Published};
 pub use runs::{Run, RunLine, RunStatus};
+pub use schedules::{Firing, NewSchedule, Receipt, ReceiptState, Schedule};
 pub use scratchpad::{Entry, MAX_ENTRIES, MAX_ENTRY_BYTES, MAX_NAMED_BYTES, MAX_NAMED_ENTRIES, MAX_SCRATCHPAD_BYTES};
 pub use secrets::{MAX_SEALED_BYTES, MAX_SECRETS};
 pub use sessions::{Message, MessageRole, SessionLine};
+pub use subagents::{Spawn, SpawnLimits, SpawnRefused, Subagent};
 pub use summaries::Summary;
 pub use tasks::{TaskRow, TaskState};
 pub use tokens::{MAX_TOKEN_NAME, Token, TokenScope};
@@ -118,6 +122,7 @@ struct Shared {
     writer: Mutex<Option<Writer>>,
     /// The last notice of the feed that this process knows of.
     feed: watch::Sender<i64>,
+    bell: watch::Sender<()>,
 }
 
 #[derive(Debug)]
@@ -174,6 +179,7 @@ impl Store {
             readers: Arc::new(Readers::new(path)),
             writer: Mutex::new(Some(Writer { jobs, thread })),
             feed,
+            bell: watch::Sender::new(()),
         })))
     }
 
@@ -223,6 +229,22 @@ impl Store {
     /// the next change.
     pub fn feed_changes(&self) -> watch::Receiver<i64> {
         self.0.feed.subscribe()
+    }
+
+    /// Tells the queue and the schedule of this process that there may be work for them, which was just committed. What
+    /// other processes leave for them they find by looking, a moment later.
+    pub fn ring(&self) {
+        self.0.bell.send_replace(());
+    }
+
+    /// Hears [`Store::ring`].
+    pub fn bell(&self) -> watch::Receiver<()> {
+        self.0.bell.subscribe()
+    }
+
+    /// Whether anybody in this process hears it: whether it is a daemon.
+    pub fn is_attended(&self) -> bool {
+        self.0.bell.receiver_count() > 0
     }
 
     /// Where the database is.
