@@ -13,6 +13,7 @@ mod doctor;
 mod failure;
 mod role;
 mod run;
+mod schedule;
 mod serve;
 mod shell;
 mod show;
@@ -68,6 +69,9 @@ enum Command {
     Run(run::Run),
     /// Serve messages day and night: queue, HTTP, events
     Serve(serve::Serve),
+    /// Messages that come by themselves: add, list, run, pause and remove schedules
+    #[command(subcommand)]
+    Schedule(schedule::ScheduleCommand),
     /// Make, list and revoke the tokens of the HTTP interface
     #[command(subcommand)]
     Token(token::Token),
@@ -113,6 +117,7 @@ pub fn main() -> ExitCode {
     let result = match kiso.command {
         Command::Run(command) => command.execute(shared),
         Command::Serve(command) => command.execute(shared),
+        Command::Schedule(command) => command.execute(shared),
         Command::Token(command) => command.execute(shared),
         Command::Shell(command) => command.execute(shared),
         Command::Skill(command) => command.execute(shared),

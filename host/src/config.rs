@@ -218,9 +218,9 @@ settings! {
     daemon: Daemon {
         /// Milliseconds that a message waits for another one of its session; they are then answered together.
         debounce_ms: Int(1_500, 0, 60_000),
-        /// Runs at once; more wait.
+        /// Runs at once; more wait. Subagents take at most three quarters of them.
         max_jobs: Int(10, 1, 100),
-        /// Messages that may wait, all sessions together; more are refused.
+        /// Messages of persons that may wait, all sessions together; more are refused.
         max_queued: Int(1_000, 1, 1_000_000),
         /// Seconds that the end waits for what is under way; after that, runs go on at the next start.
         shutdown_timeout_s: Int(60, 0, 3_600),

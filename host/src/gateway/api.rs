@@ -3,6 +3,7 @@
 mod files;
 mod messages;
 mod runs;
+mod schedules;
 mod sessions;
 mod state;
 
@@ -11,7 +12,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use std::sync::atomic::Ordering;
 
 use super::error::ApiError;
@@ -31,6 +32,11 @@ pub(super) fn router(app: App) -> Router {
         .route("/runs/{run}", get(runs::show))
         .route("/runs/{run}/trace", get(runs::trace))
         .route("/runs/{run}/cancel", post(runs::cancel))
+        .route("/schedules", get(schedules::list).post(schedules::add))
+        .route("/schedules/{name}", delete(schedules::remove))
+        .route("/schedules/{name}/run", post(schedules::run))
+        .route("/schedules/{name}/pause", post(schedules::pause))
+        .route("/schedules/{name}/resume", post(schedules::resume))
         .route("/events", get(events::follow))
         .route("/metrics", get(state::metrics))
         .layer(middleware::from_fn_with_state(app.clone(), auth::authenticate));
