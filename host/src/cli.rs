@@ -16,6 +16,7 @@ mod listing;
 mod memory;
 mod role;
 mod run;
+mod schedule;
 mod secret;
 mod serve;
 mod session;
@@ -74,6 +75,9 @@ enum Command {
     Run(run::Run),
     /// Serve messages day and night: queue, HTTP, events
     Serve(serve::Serve),
+    /// Messages that come by themselves: add, list, run, pause and remove schedules
+    #[command(subcommand)]
+    Schedule(schedule::ScheduleCommand),
     /// Make, list and revoke the tokens of the HTTP interface
     #[command(subcommand)]
     Token(token::Token),
@@ -134,6 +138,7 @@ pub fn main() -> ExitCode {
     let result = match kiso.command {
         Command::Run(command) => command.execute(shared),
         Command::Serve(command) => command.execute(shared),
+        Command::Schedule(command) => command.execute(shared),
         Command::Token(command) => command.execute(shared),
         Command::Webhook(command) => command.execute(shared),
         Command::Memory(command) => command.execute(shared),

@@ -1,4 +1,6 @@
-//! The time of day.
+//! The time of day, and when something is due by it.
+
+pub mod timing;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

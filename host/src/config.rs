@@ -220,12 +220,36 @@ settings! {
     daemon: Daemon {
         /// Milliseconds that a message waits for another one of its session; they are then answered together.
         debounce_ms: Int(1_500, 0, 60_000),
-        /// Runs at once; more wait.
+        /// Runs at once; more wait. Subagents take at most three quarters of them.
         max_jobs: Int(10, 1, 100),
-        /// Messages that may wait, all sessions together; more are refused.
+        /// Messages of persons that may wait, all sessions together; more are refused.
         max_queued: Int(1_000, 1, 1_000_000),
         /// Seconds that the end waits for what is under way; after that, runs go on at the next start.
         shutdown_timeout_s: Int(60, 0, 3_600),
+    }
+
+    /// Runs that a run or the schedule begins, each in a session of its own.
+    subagents: Subagents {
+        /// Model of a subagent for which none is named; without it, the model of all.
+        model: Choice(),
+        /// Levels of subagents below a conversation; 0 allows none.
+        max_depth: Int(2, 0, 16),
+        /// Unfinished subagents of one conversation, those of its subagents included.
+        max_unfinished: Int(16, 0, 1_000),
+        /// Unfinished subagents of all conversations.
+        max_unfinished_total: Int(100, 0, 10_000),
+    }
+
+    /// Messages that come by themselves.
+    schedule: Schedule {
+        /// Time zone of a schedule for which none is named, such as "Europe/Berlin"; without it, that of the system.
+        time_zone: Choice(),
+        /// Seconds between two times of a schedule, at least.
+        min_interval_s: Int(60, 1, 86_400),
+        /// Schedules that there may be.
+        max_schedules: Int(100, 0, 10_000),
+        /// Receipts that are kept of each schedule.
+        keep_receipts: Int(100, 1, 100_000),
     }
 
     /// Where programs and browsers reach `kiso serve`.
@@ -379,7 +403,7 @@ mod tests {
             problems("\n  modle = \"reflex\"\n"),
             "2:3: unknown key modle: did you mean model? Allowed here: model, [context], [daemon], \
              [engine], [exec], [fallbacks], [gateway], [http], [limits], [llm], [model_settings], [models], [pills], [providers], \
-             [routing], [webhooks]\n"
+             [routing], [schedule], [subagents], [webhooks]\n"
         );
         assert_eq!(
             problems("[http]\nmax_response_mb = 1"),

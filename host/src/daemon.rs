@@ -1,6 +1,6 @@
 //! The daemon: builds everything, serves until it is told to end, and ends everything in good order.
 //!
-//! The end: intake refuses with a clear error, streams are told, what is under way may finish its step, and then the store
+//! The end: the schedule fires nothing more, intake refuses with a clear error, streams are told, what is under way may finish its step, and then the store
 //! is closed. Runs that are not over go on at the next start.
 
 use std::net::SocketAddr;
@@ -13,6 +13,7 @@ use crate::drive::Drive;
 use crate::gateway::webhook::{Courier, Webhook, WebhookError};
 use crate::gateway::{App, ListenError};
 use crate::home::{HomeError, HomeLock};
+use crate::schedule::Ticking;
 use crate::secret::Secrets;
 use crate::session::queue::{Limits, Queue};
 use crate::store::StoreError;
@@ -22,6 +23,7 @@ use crate::store::StoreError;
 pub struct Daemon {
     drive: Drive,
     queue: Queue,
+    schedule: Ticking,
     ending: watch::Sender<bool>,
     http: tokio::task::JoinHandle<()>,
     socket: tokio::task::JoinHandle<()>,
@@ -64,7 +66,8 @@ impl Daemon {
         let address = bound.address();
         let socket = tokio::spawn(app.socket()?.serve(ended.clone()));
         let http = tokio::spawn(bound.serve(ended));
-        Ok(Daemon { drive, queue, ending, http, socket, courier, address, lock })
+        let schedule = Ticking::start(&drive);
+        Ok(Daemon { drive, queue, schedule, ending, http, socket, courier, address, lock })
     }
 
     /// Where HTTP is served.
@@ -74,8 +77,9 @@ impl Daemon {
 
     /// Ends in good order.
     pub async fn stop(self) {
-        let Daemon { drive, queue, ending, http, socket, courier, lock, .. } = self;
+        let Daemon { drive, queue, schedule, ending, http, socket, courier, lock, .. } = self;
         let grace = Duration::from_secs(drive.config.daemon.shutdown_timeout_s);
+        schedule.stop().await;
         queue.intake.close();
         ending.send_replace(true);
         let served = async { (http.await, socket.await) };

@@ -22,6 +22,7 @@ mod prompt;
 mod said;
 mod session;
 mod spent;
+mod subagent;
 mod voice;
 
 pub use self::cancel::Cancel;
@@ -225,6 +226,7 @@ impl Drive {
             tx.finish_run(&id, RunStatus::Failed, now_ms(), &body)?;
             tx.leave_tasks(&id, now_ms())?;
             let answer = tx.add_message(&session, MessageRole::Assistant, &reply, now_ms(), Some(&id))?;
+            tx.inject_reply(&id, &reply, now_ms())?;
             tx.finish_jobs(&id, answer)
         });
         write.await?;
@@ -263,6 +265,7 @@ impl Drive {
             listener.step(&step);
             voice::think(&step, listener);
             let delivers = matches!(step, Step::Finish(_));
+            at_work.seq = log.seq;
             let result = {
                 let mut performing = std::pin::pin!(at_work.perform(&run, step, listener));
                 tokio::select! {

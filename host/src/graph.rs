@@ -28,6 +28,7 @@ pub mod repeat;
 pub mod report;
 pub mod route;
 pub mod run;
+pub mod silent;
 pub mod step;
 pub mod summary;
 pub mod tags;

@@ -7,6 +7,7 @@
 //! - [`cli`] – the command line, one file per command.
 //! - [`daemon`] – builds everything, and ends everything.
 //! - [`gateway`] – how programs and people reach the daemon: HTTP and a unix socket.
+//! - [`schedule`] – messages that come by themselves.
 //! - [`session`] – sessions that live on: intake, queue, commands.
 //! - [`drive`] – performs the steps of a run and records its events; the only code that does.
 //! - [`node`] – what a stop of the graph says to its role's model, and how the answer is read.
@@ -42,6 +43,7 @@ pub mod llm;
 pub mod memory;
 pub mod net;
 pub mod node;
+pub mod schedule;
 pub mod scratchpad;
 pub mod secret;
 pub mod session;

@@ -124,11 +124,11 @@ impl Skills {
         }))
     }
 
-    fn home(&self) -> &Home {
+    pub(crate) fn home(&self) -> &Home {
         &self.0.home
     }
 
-    fn config(&self) -> &Config {
+    pub(crate) fn config(&self) -> &Config {
         &self.0.config
     }
 

@@ -52,10 +52,12 @@ mod prompts;
 mod published;
 mod readers;
 mod runs;
+mod schedules;
 mod scratchpad;
 mod secrets;
 mod segments;
 mod sessions;
+mod subagents;
 mod summaries;
 mod tasks;
 mod tokens;
@@ -79,9 +81,11 @@ pub use outbox::{Delivery, MAX_PENDING, Subscription, WebhookEvent, WebhookLine}
 pub use prompts::Prompt;
 pub use published::{MAX_PUBLISHED, Published};
 pub use runs::{Run, RunLine, RunStatus};
+pub use schedules::{Firing, NewSchedule, Receipt, ReceiptState, Schedule};
 pub use scratchpad::{Entry, MAX_ENTRIES, MAX_ENTRY_BYTES, MAX_NAMED_BYTES, MAX_NAMED_ENTRIES, MAX_SCRATCHPAD_BYTES};
 pub use secrets::{MAX_SEALED_BYTES, MAX_SECRETS};
 pub use sessions::{Message, MessageRole, SessionLine};
+pub use subagents::{Spawn, SpawnLimits, SpawnRefused, Subagent};
 pub use summaries::Summary;
 pub use tasks::{TaskRow, TaskState};
 pub use tokens::{MAX_TOKEN_NAME, Token, TokenScope};
@@ -122,6 +126,7 @@ struct Shared {
     writer: Mutex<Option<Writer>>,
     /// The last notice of the feed that this process knows of.
     feed: watch::Sender<i64>,
+    bell: watch::Sender<()>,
 }
 
 #[derive(Debug)]
@@ -178,6 +183,7 @@ impl Store {
             readers: Arc::new(Readers::new(path)),
             writer: Mutex::new(Some(Writer { jobs, thread })),
             feed,
+            bell: watch::Sender::new(()),
         })))
     }
 
@@ -227,6 +233,22 @@ impl Store {
     /// the next change.
     pub fn feed_changes(&self) -> watch::Receiver<i64> {
         self.0.feed.subscribe()
+    }
+
+    /// Tells the queue and the schedule of this process that there may be work for them, which was just committed. What
+    /// other processes leave for them they find by looking, a moment later.
+    pub fn ring(&self) {
+        self.0.bell.send_replace(());
+    }
+
+    /// Hears [`Store::ring`].
+    pub fn bell(&self) -> watch::Receiver<()> {
+        self.0.bell.subscribe()
+    }
+
+    /// Whether anybody in this process hears it: whether it is a daemon.
+    pub fn is_attended(&self) -> bool {
+        self.0.bell.receiver_count() > 0
     }
 
     /// Where the database is.

@@ -5,6 +5,7 @@ pub mod builtin;
 mod call;
 pub mod files;
 mod refs;
+pub mod schedules;
 
 use self::builtin::Builtins;
 use crate::exec::{Done, Exec, Line};
@@ -13,6 +14,7 @@ use crate::graph::report::{TaskError, TaskReport, TaskStatus};
 use crate::home::SessionName;
 use crate::llm::prompt::SkillCard;
 use crate::secret::Secrets;
+use crate::secret::vault::Vault;
 use crate::skill::{Blame, Caller, Ended, Installed, SkillError, Skills};
 use crate::store::Store;
 use serde_json::Value;
@@ -50,7 +52,8 @@ impl Workspaces {
 
 impl Tools {
     pub fn new(skills: Skills, exec: Exec, store: Store) -> Self {
-        let builtins = Arc::new(Builtins::new(store.clone()));
+        let vault = Vault::open(skills.home());
+        let builtins = Arc::new(Builtins::new(store.clone(), skills.config().clone(), vault));
         Self { skills, exec, store, builtins, workspaces: Arc::default() }
     }
 

@@ -129,6 +129,7 @@ impl Config {
         let of_roles = roles().flat_map(|role| {
             std::iter::once(self.model_of(role)).chain(self.fallbacks_of(role).iter().map(String::as_str))
         });
+        let of_roles = of_roles.chain(self.subagents.model.as_deref());
         for string in of_roles.chain(self.model_settings.iter().map(|settings| settings.model.as_str())) {
             if !strings.contains(&string) {
                 strings.push(string);
@@ -172,7 +173,7 @@ impl Config {
 
 /// Whether a key holds model strings.
 pub(super) fn holds_models(section: &str, name: &str) -> bool {
-    matches!(section, "models" | "fallbacks") || (section, name) == ("", "model")
+    matches!(section, "models" | "fallbacks") || matches!((section, name), ("", "model") | ("subagents", "model"))
 }
 
 /// The roles that have a model of their own to choose, in the order of the file.

@@ -90,9 +90,10 @@ impl AtWork<'_> {
     pub(super) async fn call_tools(&self, run: &Run, calls: &[ToolCall]) -> Result<StepResult, DriveError> {
         let categories = run.routing().map(|routing| routing.categories.clone()).unwrap_or_default();
         let allowed = self.drive.tools.specs(&categories);
-        let at = self.at();
+        let at: Vec<_> = (0..calls.len()).map(|place| self.at(place)).collect();
         let caller = || Caller { session: &self.session, locale: "en", secrets: &self.secrets };
-        let running = calls.iter().map(|call| self.drive.tools.call_tool(call, &allowed, self.caller, caller(), &at));
+        let calling = calls.iter().zip(&at);
+        let running = calling.map(|(call, at)| self.drive.tools.call_tool(call, &allowed, self.caller, caller(), at));
         let mut results = futures_util::future::join_all(running).await;
         // The last exchanges stay in the lane as they are, so each may have its share of it and no more.
         let share = run.spec().policy.lane_tokens / (KEPT_EXCHANGES * calls.len().max(1));

@@ -12,6 +12,10 @@ impl AtWork<'_> {
     /// committed.
     pub(super) async fn arrived(&mut self) -> Result<Vec<String>, DriveError> {
         self.taking.clear();
+        // Each message of a subagent is a turn of its own, whose reply goes where that one's goes.
+        if self.subagent {
+            return Ok(Vec::new());
+        }
         let session = self.session.clone();
         let waiting = self.drive.store.read(move |view| view.waiting_messages(&session, WAITING)).await?;
         let mut arrived = Vec::new();

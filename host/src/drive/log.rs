@@ -4,7 +4,7 @@
 //! looked, the message and the first events are sealed with the home's key, so that nothing stands in clear anywhere; then
 //! they are replaced by what they are without secrets.
 
-use super::{DriveError, SPEC};
+use super::{DriveError, SPEC, subagent};
 use crate::clock::now_ms;
 use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::run::{BoardTask, Run, RunSpec, TaskState};
@@ -21,8 +21,7 @@ use crate::store::{
 };
 use std::collections::HashMap;
 
-/// What the vault binds a run's texts to.
-pub const SEALED_RUN: &str = "run";
+pub use crate::secret::vault::SEALED_RUN;
 
 /// Confidence of a fact that a reviewer learned, in per cent.
 const LEARNED: u8 = 70;
@@ -307,15 +306,23 @@ impl Log {
         };
         let body = secrets.redact_to_json(outcome)?;
         let reply = secrets.redact(&output::reply(outcome));
-        let durable = run.durable();
+        let (durable, subagent) = (run.durable(), run.spec().policy.subagent);
+        let told = subagent::is_told(outcome);
         let (id, session) = (self.id.clone(), self.session.clone());
         let write = self.store.write(move |tx| {
             let at = now_ms();
             tx.finish_run(&id, status, at, &body)?;
             let answer = tx.add_message(&session, MessageRole::Assistant, &reply, at, Some(&id))?;
+            if told {
+                tx.inject_reply(&id, &reply, at)?;
+            }
             tx.finish_jobs(&id, answer)?;
-            let mut work = vec![DueKind::Title, DueKind::Summary, DueKind::Facts];
-            if durable {
+            // What a subagent does is no conversation: it has a name, and nothing is learned from it about anybody.
+            let mut work = match subagent {
+                true => vec![DueKind::Summary],
+                false => vec![DueKind::Title, DueKind::Summary, DueKind::Facts],
+            };
+            if durable && !subagent {
                 work.push(DueKind::Memory);
             }
             for kind in work {

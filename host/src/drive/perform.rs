@@ -3,6 +3,7 @@
 use super::clean::clean;
 use super::log::Log;
 use super::prompt::as_text;
+use super::subagent;
 use super::spent::{Meter, Metered};
 use super::voice::{Listener, Voice};
 use super::{Drive, DriveError, Earlier, boundary};
@@ -41,6 +42,8 @@ pub(super) struct AtWork<'a> {
     pub session: SessionName,
     pub caller: Caller,
     pub subagent: bool,
+    /// The last event before the step.
+    pub seq: u32,
     pub secrets: Secrets,
     pub earlier: Earlier,
     /// What retrieval found, until something ran.
@@ -77,6 +80,7 @@ impl<'a> AtWork<'a> {
             session,
             caller: spec.caller,
             subagent: spec.policy.subagent,
+            seq: log.seq,
             secrets,
             earlier,
             environment: None,
@@ -415,7 +419,10 @@ impl<'a> AtWork<'a> {
     ) -> Result<Result<Request, LimitReached>, DriveError> {
         let settings = self.drive.models.settings(by);
         let mut request = clean(&self.secrets, request, boundary)?;
-        request.priority = if self.subagent { Priority::Subagent } else { Priority::Interactive };
+        if self.subagent {
+            request.priority = Priority::Subagent;
+            request.system += subagent::note(by);
+        }
         request.max_tokens = settings.answer(request.max_tokens);
         let mut request = node::fit(request, boundary, settings.context_budget);
         if let Some(limit) = self.drive.models.too_small_for(by, &request) {
@@ -448,8 +455,15 @@ impl<'a> AtWork<'a> {
         std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub fn at(&self) -> At {
-        At { session: self.session.clone(), run: Some(self.run.clone()), subagent: self.subagent }
+    /// Where the call at this place among those that are made together comes from.
+    pub fn at(&self, place: usize) -> At {
+        At {
+            session: self.session.clone(),
+            run: Some(self.run.clone()),
+            subagent: self.subagent,
+            caller: self.caller,
+            call: (self.seq, place),
+        }
     }
 
     fn files(&self) -> Result<Vec<FileCard>, DriveError> {

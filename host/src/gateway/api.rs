@@ -3,6 +3,7 @@
 mod files;
 mod messages;
 mod runs;
+mod schedules;
 mod sessions;
 mod state;
 
@@ -42,6 +43,12 @@ routes! {
     GET "/runs/{run}" Chat runs::show;
     GET "/runs/{run}/trace" Chat runs::trace;
     POST "/runs/{run}/cancel" Chat runs::cancel;
+    GET "/schedules" Chat schedules::list;
+    POST "/schedules" Chat schedules::add;
+    DELETE "/schedules/{name}" Chat schedules::remove;
+    POST "/schedules/{name}/run" Chat schedules::run;
+    POST "/schedules/{name}/pause" Chat schedules::pause;
+    POST "/schedules/{name}/resume" Chat schedules::resume;
     GET "/events" Chat events::follow;
     GET "/metrics" Chat state::metrics;
     GET "/health" Open state::health;

@@ -19,6 +19,9 @@ use crate::store::{Store, StoreError};
 /// What begins every sealed text. The rest of it is hexadecimal.
 pub const SEALED: &str = "sealed:1:";
 
+/// What the texts of runs are sealed for, from their message on.
+pub const SEALED_RUN: &str = "run";
+
 /// Keeps this key apart from everything else that is derived from the home's.
 const INFO: &[u8] = b"kiso vault 1: values at rest";
 

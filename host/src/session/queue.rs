@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
 
 use super::intake::Intake;
 use super::live::Hub;
@@ -17,13 +18,19 @@ use crate::clock::now_ms;
 use crate::drive::{Cancel, Drive, DriveError, Pause};
 use crate::home::{HomeError, SessionName};
 use crate::secret::Secrets;
-use crate::store::{JobPriority, RunId, StoreError};
+use crate::store::{JobPriority, RunId, Store, StoreError};
 
 /// Milliseconds until a session is tried again whose lock somebody else has.
 const AGAIN_MS: i64 = 1_000;
 
 /// How often the time doubles until a session is tried again that failed: to about a minute.
 const MAX_DOUBLINGS: u32 = 6;
+
+/// How often it is looked for subagents that another process spawned. The rows of an index are read, and there are few.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Spawned messages that are looked at: the first ones; those behind them are found when these have begun.
+const MAX_FOUND: u32 = 1_000;
 
 /// What wakes the queue.
 #[derive(Debug)]
@@ -32,6 +39,8 @@ pub enum Wake {
     Message { session: SessionName, priority: JobPriority, at_ms: i64 },
     /// The session's run is to be stopped; answers with the run that is.
     Cancel { session: SessionName, stopped: oneshot::Sender<bool> },
+    /// These sessions have work that was spawned; most of them are known.
+    Found(Vec<(SessionName, i64, JobPriority)>),
     /// The daemon is ending.
     Pause,
 }
@@ -65,14 +74,17 @@ impl Queue {
             .store
             .read(|view| {
                 let unfinished = view.unfinished_runs(None)?;
-                let of = unfinished.iter().map(|run| Ok(view.run(run)?.map(|run| run.session)));
+                let of = unfinished.iter().map(|run| {
+                    let session = view.run(run)?.map(|run| run.session);
+                    Ok(session.zip(Some(view.priority_of_run(run)?)))
+                });
                 let of = of.collect::<Result<Vec<_>, StoreError>>()?;
                 Ok((view.sessions_queued()?, of, view.count_queued()?))
             })
             .await?;
         let mut turns = Turns::new(limits.debounce_ms, limits.max_jobs);
-        for session in unfinished.into_iter().flatten() {
-            turns.ready(&session, JobPriority::Interactive);
+        for (session, priority) in unfinished.into_iter().flatten() {
+            turns.ready(&session, priority);
         }
         for (session, at_ms, priority) in waiting {
             turns.arrived(&session, priority, at_ms);
@@ -83,6 +95,7 @@ impl Queue {
         let (hub, queued, pause) = (Hub::default(), Arc::new(AtomicU64::new(count)), drive.pause.clone());
         let intake = Intake::new(drive.clone(), wake.clone(), queued.clone(), limits.max_queued);
         tokio::spawn(behind_replies(drive.clone(), due));
+        tokio::spawn(look_for_spawned(drive.store.clone(), wake.downgrade()));
         // What a process before this one left to do.
         let _ = background.send(());
         let works = Works { drive, hub: hub.clone(), secrets, queued, background };
@@ -171,7 +184,7 @@ async fn serve(works: Works, mut turns: Turns, mut woken: mpsc::UnboundedReceive
                 if wait.is_none() {
                     failures.remove(&session);
                 }
-                turns.ended(&session, wait.map(|wait| (now_ms() + wait, JobPriority::Interactive)));
+                turns.ended(&session, wait.map(|wait| now_ms() + wait));
                 let _ = works.background.send(());
             }
             wake = woken.recv() => match wake {
@@ -183,6 +196,11 @@ async fn serve(works: Works, mut turns: Turns, mut woken: mpsc::UnboundedReceive
                     }
                     let _ = stopped.send(cancel.is_some());
                 }
+                Some(Wake::Found(found)) => {
+                    for (session, at_ms, priority) in found {
+                        turns.found(&session, priority, at_ms);
+                    }
+                }
                 Some(Wake::Pause) => {}
                 // Everybody who could send has gone: the daemon is ending.
                 None if runs.is_empty() => return,
@@ -193,6 +211,27 @@ async fn serve(works: Works, mut turns: Turns, mut woken: mpsc::UnboundedReceive
                 }
             },
             () = due => {}
+        }
+    }
+}
+
+/// Tells the queue of subagents that were spawned: at once where this process did it, and soon where another one did.
+async fn look_for_spawned(store: Store, wake: mpsc::WeakUnboundedSender<Wake>) {
+    let mut bell = store.bell();
+    let mut tick = tokio::time::interval(LOOK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = tick.tick() => {}
+            _ = bell.changed() => {}
+        }
+        let found = store.read(|view| view.spawned_queued(MAX_FOUND)).await;
+        let Some(wake) = wake.upgrade() else { return };
+        match found {
+            Ok(found) if found.is_empty() => {}
+            Ok(found) => drop(wake.send(Wake::Found(found))),
+            Err(StoreError::Closed) => return,
+            Err(error) => tracing::warn!("the queue could not be read; it is tried again: {error}"),
         }
     }
 }

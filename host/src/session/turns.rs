@@ -1,5 +1,9 @@
 //! Whose turn it is: which session's messages wait for more to come, which are ready, and which are being answered. Pure;
 //! the time is given.
+//!
+//! Persons come first. Subagents may take all turns but a quarter, so that a person finds a free one although many
+//! subagents are long at work; and one that was passed by [`AGING`] persons goes before the next, so that a busy day does
+//! not leave it waiting for ever. That is counted in turns and not in time, as for the slots of models.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,20 +13,34 @@ use crate::store::JobPriority;
 /// A message that never stops being followed by another is answered after this many times the debounce.
 const MAX_RESTARTS: i64 = 10;
 
+/// Persons that go before a subagent that could begin: as many as before a call of its to a model.
+pub const AGING: u32 = crate::llm::slots::AGING;
+
+/// The part of all turns that only persons take, as a divisor.
+const RESERVED: usize = 4;
+
 /// The sessions that have something to do, and no others: a session at rest takes no memory here.
 #[derive(Debug)]
 pub struct Turns {
     debounce_ms: i64,
     max_runs: usize,
     running: usize,
+    /// Of these, those in which no person waits.
+    running_spawned: usize,
+    /// Persons that began while a subagent was ready and could have, since one last did.
+    passed: u32,
     /// Grows with everything that is put in order.
     order: u64,
     sessions: HashMap<SessionName, State>,
     /// Sessions whose messages may be followed by more, by when that is over.
     pausing: BTreeSet<(i64, u64, SessionName)>,
-    /// Sessions that may begin, in the order in which they do.
-    ready: BTreeSet<(JobPriority, u64, SessionName)>,
+    /// Sessions that may begin and in which a person waits, in the order in which they do.
+    persons: BTreeSet<Place>,
+    /// The same for those in which none does.
+    spawned: BTreeSet<Place>,
 }
+
+type Place = (JobPriority, u64, SessionName);
 
 #[derive(Debug)]
 enum State {
@@ -35,6 +53,7 @@ enum State {
     Ready,
     /// With what came meanwhile: when the first and the last did, and the first one's priority.
     Running {
+        priority: JobPriority,
         more: Option<(i64, i64, JobPriority)>,
     },
 }
@@ -46,10 +65,13 @@ impl Turns {
             debounce_ms: i64::try_from(debounce_ms).unwrap_or(i64::MAX / MAX_RESTARTS / 2),
             max_runs,
             running: 0,
+            running_spawned: 0,
+            passed: 0,
             order: 0,
             sessions: HashMap::new(),
             pausing: BTreeSet::new(),
-            ready: BTreeSet::new(),
+            persons: BTreeSet::new(),
+            spawned: BTreeSet::new(),
         }
     }
 
@@ -58,7 +80,7 @@ impl Turns {
         self.order += 1;
         let (order, mut first_ms, mut priority) = (self.order, now_ms, priority);
         match self.sessions.get_mut(session) {
-            Some(State::Running { more }) => {
+            Some(State::Running { more, .. }) => {
                 let (first_ms, _, priority) = more.unwrap_or((now_ms, now_ms, priority));
                 *more = Some((first_ms, now_ms, priority));
                 return;
@@ -74,6 +96,15 @@ impl Turns {
         self.wait(session, priority, first_ms, now_ms, order);
     }
 
+    /// Something waits in the session that this process was not told of when it was written.
+    pub fn found(&mut self, session: &SessionName, priority: JobPriority, now_ms: i64) {
+        match self.sessions.get(session) {
+            Some(State::Running { more: None, .. }) => self.arrived(session, priority, now_ms),
+            Some(_) => {}
+            None => self.ready(session, priority),
+        }
+    }
+
     fn wait(&mut self, session: &SessionName, priority: JobPriority, first_ms: i64, last_ms: i64, order: u64) {
         let debounce = if priority == JobPriority::Interactive { self.debounce_ms } else { 0 };
         let due_ms = last_ms.saturating_add(debounce).min(first_ms.saturating_add(debounce * MAX_RESTARTS));
@@ -87,8 +118,15 @@ impl Turns {
             return;
         }
         self.order += 1;
-        self.ready.insert((priority, self.order, session.clone()));
-        self.sessions.insert(session.clone(), State::Ready);
+        self.line_up((priority, self.order, session.clone()));
+    }
+
+    fn line_up(&mut self, place: Place) {
+        self.sessions.insert(place.2.clone(), State::Ready);
+        match place.0 {
+            JobPriority::Interactive => self.persons.insert(place),
+            JobPriority::Subagent | JobPriority::Background => self.spawned.insert(place),
+        };
     }
 
     /// Takes the sessions whose turn it is now, as many as may run.
@@ -96,31 +134,47 @@ impl Turns {
         while self.pausing.first().is_some_and(|(due_ms, ..)| *due_ms <= now_ms) {
             let Some((_, order, session)) = self.pausing.pop_first() else { break };
             if let Some(State::Pausing { priority, .. }) = self.sessions.get(&session) {
-                let priority = *priority;
-                self.ready.insert((priority, order, session.clone()));
-                self.sessions.insert(session, State::Ready);
+                self.line_up((*priority, order, session));
             }
         }
         let mut begun = Vec::new();
         while self.running < self.max_runs
-            && let Some((_, _, session)) = self.ready.pop_first()
+            && let Some((priority, _, session)) = self.next()
         {
             self.running += 1;
-            self.sessions.insert(session.clone(), State::Running { more: None });
+            self.running_spawned += usize::from(priority != JobPriority::Interactive);
+            self.sessions.insert(session.clone(), State::Running { priority, more: None });
             begun.push(session);
         }
         begun
     }
 
-    /// The session's run has ended, or could not be begun; `again` says when it is to be tried again.
-    pub fn ended(&mut self, session: &SessionName, again: Option<(i64, JobPriority)>) {
-        let Some(State::Running { more }) = self.sessions.get(session) else { return };
-        let more = *more;
+    /// Takes out who is next.
+    fn next(&mut self) -> Option<Place> {
+        // Where there are few turns, a subagent may have the last.
+        let allowed = (self.max_runs - self.max_runs / RESERVED).max(1);
+        let may_spawned = self.running_spawned < allowed && !self.spawned.is_empty();
+        if self.persons.is_empty() || may_spawned && self.passed >= AGING {
+            if !may_spawned {
+                return None;
+            }
+            self.passed = 0;
+            return self.spawned.pop_first();
+        }
+        self.passed += u32::from(may_spawned);
+        self.persons.pop_first()
+    }
+
+    /// The session's run has ended, or could not be begun; `again_ms` says when it is to be tried again.
+    pub fn ended(&mut self, session: &SessionName, again_ms: Option<i64>) {
+        let Some(State::Running { priority, more }) = self.sessions.get(session) else { return };
+        let (priority, more) = (*priority, *more);
         self.running -= 1;
+        self.running_spawned -= usize::from(priority != JobPriority::Interactive);
         self.sessions.remove(session);
         self.order += 1;
-        match (again, more) {
-            (Some((due_ms, priority)), _) => {
+        match (again_ms, more) {
+            (Some(due_ms), _) => {
                 self.pausing.insert((due_ms, self.order, session.clone()));
                 let state = State::Pausing { due_ms, order: self.order, first_ms: due_ms, priority };
                 self.sessions.insert(session.clone(), state);
@@ -224,12 +278,63 @@ mod debounce_test {
         assert_eq!(turns.running(), 2);
     }
 
+    fn crowd(turns: &mut Turns, kind: &str, priority: JobPriority, count: usize) {
+        (0..count).for_each(|n| turns.arrived(&session(&format!("{kind}{n}")), priority, 0));
+    }
+
+    #[test]
+    fn subagents_leave_a_quarter_of_all_turns_to_persons() {
+        let mut turns = Turns::new(0, 8);
+        crowd(&mut turns, "sub", Subagent, 50);
+        assert_eq!(turns.begin(0).len(), 6);
+        turns.arrived(&session("person"), Interactive, 1);
+        assert_eq!(turns.begin(1), [session("person")], "it finds a free turn");
+        turns.ended(&session("person"), None);
+        assert_eq!(turns.begin(2), [], "which no subagent gets");
+        turns.ended(&session("sub0"), None);
+        assert_eq!(turns.begin(2), [session("sub6")]);
+        let mut single = Turns::new(0, 1);
+        crowd(&mut single, "sub", Subagent, 2);
+        assert_eq!(single.begin(0), [session("sub0")], "where there is one turn, a subagent may have it");
+    }
+
+    #[test]
+    fn a_subagent_that_waits_is_not_passed_for_ever() {
+        let mut turns = Turns::new(0, 1);
+        turns.arrived(&session("first"), Interactive, 0);
+        assert_eq!(turns.begin(0), [session("first")]);
+        turns.arrived(&session("sub"), Subagent, 0);
+        crowd(&mut turns, "person", Interactive, 20);
+        let mut at = session("first");
+        let mut order = Vec::new();
+        while order.last().is_none_or(|last| *last != session("sub")) {
+            turns.ended(&at, None);
+            at = turns.begin(0).pop().expect("somebody is next");
+            order.push(at.clone());
+        }
+        assert_eq!(order.len(), AGING as usize + 1, "{order:?}");
+    }
+
+    #[test]
+    fn what_was_found_begins_and_is_not_begun_twice() {
+        let (mut turns, a) = (Turns::new(1_500, 4), session("a"));
+        turns.found(&a, Subagent, 0);
+        turns.found(&a, Subagent, 0);
+        assert_eq!(turns.begin(0), vec![a.clone()]);
+        turns.found(&a, Subagent, 1);
+        assert_eq!(turns.begin(1), []);
+        turns.ended(&a, None);
+        assert_eq!(turns.begin(1), vec![a.clone()], "what came meanwhile");
+        turns.ended(&a, None);
+        assert!(turns.is_empty());
+    }
+
     #[test]
     fn what_could_not_begin_is_tried_again() {
         let (mut turns, a) = (Turns::new(1_500, 10), session("a"));
         turns.ready(&a, Interactive);
         assert_eq!(turns.begin(0), vec![a.clone()]);
-        turns.ended(&a, Some((5_000, Interactive)));
+        turns.ended(&a, Some(5_000));
         assert_eq!((turns.begin(4_999), turns.begin(5_000)), (vec![], vec![a]));
     }
 }

@@ -130,17 +130,20 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// How many jobs a run that is under way has taken.
+    /// How many messages of persons a run that is under way has taken.
     pub fn count_jobs_of(&self, run: &RunId) -> Result<u64, StoreError> {
         let num = self.num(run)?;
-        let mut query = self.conn.prepare_cached("SELECT count(*) FROM jobs WHERE run = ?1 AND state = 'running'")?;
+        let mut query = self
+            .conn
+            .prepare_cached("SELECT count(*) FROM jobs WHERE run = ?1 AND state = 'running' AND root IS NULL")?;
         let count: i64 = query.query_row([num], |row| row.get(0))?;
         Ok(count.unsigned_abs())
     }
 
-    /// How many jobs wait, all sessions together.
+    /// How many messages of persons wait, all sessions together. What was spawned has limits of its own.
     pub fn count_queued(&self) -> Result<u64, StoreError> {
-        let mut query = self.conn.prepare_cached("SELECT count(*) FROM jobs WHERE state = 'queued'")?;
+        let mut query =
+            self.conn.prepare_cached("SELECT count(*) FROM jobs WHERE state = 'queued' AND root IS NULL")?;
         let count: i64 = query.query_row((), |row| row.get(0))?;
         Ok(count.unsigned_abs())
     }
@@ -215,15 +218,11 @@ impl Tx<'_> {
 }
 
 fn job(row: &rusqlite::Row<'_>) -> rusqlite::Result<Job> {
-    let caller = match row.get_ref(3)?.as_str()? {
-        "admin" => Caller::Admin,
-        _ => Caller::User,
-    };
     Ok(Job {
         message: row.get(0)?,
         session: session_name(row, 1)?,
         state: row.get(2)?,
-        caller,
+        caller: caller(row, 3)?,
         priority: row.get(4)?,
         at_ms: row.get(5)?,
         run: row.get(6)?,
@@ -231,7 +230,15 @@ fn job(row: &rusqlite::Row<'_>) -> rusqlite::Result<Job> {
     })
 }
 
-fn caller_name(caller: Caller) -> &'static str {
+/// Reads a caller out of a row.
+pub(super) fn caller(row: &rusqlite::Row<'_>, index: usize) -> rusqlite::Result<Caller> {
+    Ok(match row.get_ref(index)?.as_str()? {
+        "admin" => Caller::Admin,
+        _ => Caller::User,
+    })
+}
+
+pub(super) fn caller_name(caller: Caller) -> &'static str {
     match caller {
         Caller::Admin => "admin",
         Caller::User => "user",

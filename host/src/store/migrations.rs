@@ -21,6 +21,8 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "prompts", sql: include_str!("migrations/0003_prompts.sql") },
     Migration { name: "sessions that live on", sql: include_str!("migrations/0004_sessions_that_live_on.sql") },
     Migration { name: "tokens", sql: include_str!("migrations/0005_tokens.sql") },
+    Migration { name: "subagents", sql: include_str!("migrations/0006_subagents.sql") },
+    Migration { name: "schedules", sql: include_str!("migrations/0007_schedules.sql") },
     Migration { name: "outbox", sql: include_str!("migrations/0008_outbox.sql") },
     Migration { name: "deletion of sessions", sql: include_str!("migrations/0011_deletion.sql") },
 ];

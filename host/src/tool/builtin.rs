@@ -1,20 +1,25 @@
-//! Tools that are part of the host: the scratchpad, memory, the documentation, and where the run stands.
+//! Tools that are part of the host: the scratchpad, memory, the documentation, where the run stands, subagents, and the
+//! schedule.
 //!
 //! They read and write the store and nothing else. A subagent may read what is remembered and not change it: it works for
-//! somebody who did not ask for that.
+//! somebody who did not ask for that. Nor may it change the schedule: nobody reads along.
 
 mod docs;
 mod memory;
+mod schedule;
 mod scratchpad;
 mod status;
+mod subagents;
 
 use std::fmt;
 
 use serde_json::{Value, json};
 
-use crate::graph::plan::Violation;
+use crate::config::Config;
+use crate::graph::plan::{Caller, Violation};
 use crate::home::SessionName;
 use crate::llm::ToolSpec;
+use crate::secret::vault::Vault;
 use crate::skill::ArgsSchema;
 use crate::store::{RunId, Store, StoreError};
 
@@ -28,6 +33,8 @@ const MAX_ANSWER: usize = 256 << 10;
 #[derive(Debug)]
 pub struct Builtins {
     store: Store,
+    config: Config,
+    vault: Vault,
     tools: Vec<Tool>,
     docs: docs::Library,
 }
@@ -48,6 +55,32 @@ pub struct At {
     pub run: Option<RunId>,
     /// Whether a subagent calls.
     pub subagent: bool,
+    /// With whose rights.
+    pub caller: Caller,
+    /// Which call of the run it is: the event that it comes after, and its place among those that come with it.
+    pub call: (u32, usize),
+}
+
+impl At {
+    /// The session that a model means, where it names one that is told something: "self" is the one that it is in. Other
+    /// sessions are for administrators, except those above and below this one.
+    async fn addressed(&self, store: &Store, name: &str) -> Result<SessionName, ToolFault> {
+        if name == "self" {
+            return Ok(self.session.clone());
+        }
+        let wanted = SessionName::parse(name).map_err(|error| ToolFault::new(error.to_string()))?;
+        let (here, there) = (self.session.clone(), wanted.clone());
+        let read = store.read(move |view| Ok((view.line_of(&here)?, view.line_of(&there)?, view.has_session(&there)?)));
+        let (here, there, exists) = read.await?;
+        if self.caller != Caller::Admin && here.last() != there.last() {
+            return Err(ToolFault::new(format!("the session {wanted} is not of this conversation"))
+                .hint("\"self\" is this conversation; an administrator may name any"));
+        }
+        if !exists && wanted != self.session {
+            return Err(ToolFault::new(format!("there is no session {wanted}")).hint("\"self\" is this conversation"));
+        }
+        Ok(wanted)
+    }
 }
 
 /// Why a tool gave nothing. Meant for the model that called it.
@@ -87,12 +120,19 @@ impl From<StoreError> for ToolFault {
 }
 
 impl Builtins {
-    pub fn new(store: Store) -> Builtins {
-        let families = [scratchpad::tools(), memory::tools(), docs::tools(), status::tools()];
-        Builtins { store, tools: families.into_iter().flatten().collect(), docs: docs::Library::default() }
+    pub fn new(store: Store, config: Config, vault: Vault) -> Builtins {
+        let families = [
+            scratchpad::tools(),
+            memory::tools(),
+            docs::tools(),
+            status::tools(),
+            subagents::tools(),
+            schedule::tools(),
+        ];
+        Builtins { store, config, vault, tools: families.into_iter().flatten().collect(), docs: docs::Library::default() }
     }
 
-    /// Every tool as a model sees it, and its category: "scratchpad", "memory", "docs" or "status".
+    /// Every tool as a model sees it, and its category: "scratchpad", "memory", "docs", "status", "subagents" or "schedule".
     pub fn specs(&self) -> Vec<(ToolSpec, &'static str)> {
         let spec = |tool: &Tool| ToolSpec {
             name: tool.name.to_owned(),
@@ -142,10 +182,16 @@ impl Builtins {
             return Err(ToolFault::new(format!("{name} is not for subagents: they may read memory and not change it"))
                 .hint("put what should be remembered into your answer"));
         }
+        if at.subagent && matches!(name, schedule::ADD | schedule::REMOVE) {
+            return Err(ToolFault::new(format!("{name} is not for subagents: nobody reads along"))
+                .hint("say in your answer what should be scheduled"));
+        }
         let mut answer = match tool.category {
             scratchpad::CATEGORY => scratchpad::call(&self.store, name, &args, at).await,
             memory::CATEGORY => memory::call(&self.store, name, args).await,
             docs::CATEGORY => self.docs.call(name, &args).await,
+            subagents::CATEGORY => subagents::call(self, name, &args, at).await,
+            schedule::CATEGORY => schedule::call(self, name, &args, at).await,
             _ => status::call(&self.store, at).await,
         }?;
         if answer.len() > MAX_ANSWER {

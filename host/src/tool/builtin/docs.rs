@@ -23,9 +23,11 @@ const PAGES: &[(&str, &str)] = &[
     ("json.md", include_str!("../../../../docs/json.md")),
     ("models.md", include_str!("../../../../docs/models.md")),
     ("reflex.md", include_str!("../../../../docs/reflex.md")),
+    ("schedule.md", include_str!("../../../../docs/schedule.md")),
     ("shell.md", include_str!("../../../../docs/shell.md")),
     ("skills.md", include_str!("../../../../docs/skills.md")),
     ("socket.md", include_str!("../../../../docs/socket.md")),
+    ("subagents.md", include_str!("../../../../docs/subagents.md")),
 ];
 
 /// Bytes of a section that a search shows; `docs_read` shows the rest.

@@ -11,8 +11,11 @@ struct House {
 fn house() -> House {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("store.db")).unwrap();
-    let at = At { session: SessionName::parse("s").unwrap(), run: None, subagent: false };
-    House { _dir: dir, tools: Builtins::new(store), at }
+    let home = crate::home::Home::open(&dir.path().join("home")).unwrap();
+    let session = SessionName::parse("s").unwrap();
+    let at = At { session, run: None, subagent: false, caller: Caller::User, call: (0, 0) };
+    let tools = Builtins::new(store, Config::default(), Vault::open(&home));
+    House { _dir: dir, tools, at }
 }
 
 impl House {
@@ -39,10 +42,16 @@ fn every_tool_has_a_name_that_all_providers_take_and_a_checked_schema() {
         "docs_list",
         "docs_read",
         "task_status",
+        "subagent_spawn",
+        "subagent_status",
+        "subagent_cancel",
+        "schedule_add",
+        "schedule_list",
+        "schedule_remove",
     ];
     assert_eq!(names, wanted);
     for (spec, category) in specs {
-        assert!(["scratchpad", "memory", "docs", "status"].contains(&category));
+        assert!(["scratchpad", "memory", "docs", "status", "subagents", "schedule"].contains(&category));
         assert!(spec.name.chars().all(|c| c.is_ascii_lowercase() || c == '_'));
         assert_eq!(spec.parameters["type"], "object");
         assert!(tools.has(&spec.name) && !spec.description.is_empty());

@@ -1,0 +1,222 @@
+//! `kiso schedule`: messages that come by themselves.
+
+use super::show::printable;
+use super::{Exit, Failure, Opened, Shared, block_on, session};
+use crate::clock::now_ms;
+use crate::graph::plan::Caller;
+use crate::secret::vault::Vault;
+use crate::skill::Quiet;
+use crate::store::{Receipt, Schedule};
+use crate::tool::schedules::{MAX_RECEIPTS, ScheduleError, Schedules, Wanted, coming, describe, timing_of};
+use clap::Subcommand;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Times that `next` shows at most.
+const MAX_TIMES: usize = 1_000;
+
+#[derive(Debug, Subcommand)]
+pub enum ScheduleCommand {
+    /// Have a message sent by itself; `kiso serve` sends it
+    #[command(after_help = TIMES)]
+    Add {
+        /// Name of the schedule: small letters, digits, - and _
+        name: String,
+        /// When: "30 8 * * MON-FRI", @daily, "@every 10m" or "at 2030-01-31 08:00"
+        #[arg(value_name = "WHEN")]
+        timing: String,
+        /// What is to be done each time
+        message: String,
+        /// Time zone, such as Europe/Berlin [default: schedule.time_zone, or that of the system]
+        #[arg(long)]
+        zone: Option<String>,
+        /// Session that is told the answers; without it, only the receipts and the session schedule.NAME show them
+        #[arg(long)]
+        session: Option<String>,
+        /// Model that does the work [default: subagents.model]
+        #[arg(long)]
+        model: Option<String>,
+    },
+    /// List the schedules
+    List,
+    /// Show when schedules come next
+    Next {
+        /// One schedule only
+        name: Option<String>,
+        /// Times of each
+        #[arg(short, default_value_t = 1, value_name = "COUNT")]
+        n: usize,
+    },
+    /// Send the message now; the times stay as they are
+    Run { name: String },
+    /// Let a schedule rest
+    Pause { name: String },
+    /// Let it go on; what came meanwhile is left out
+    Resume { name: String },
+    /// Remove a schedule and its receipts
+    Remove { name: String },
+    /// Show what came of the times that were due
+    Receipts {
+        /// One schedule only
+        name: Option<String>,
+        /// The latest so many
+        #[arg(short, default_value_t = 20, value_name = "COUNT")]
+        n: u32,
+    },
+}
+
+const TIMES: &str = "A cron expression has 5 fields: minute, hour, day of month, month and day of week; 6 with seconds before them. \
+                     docs/schedule.md says more.";
+
+impl ScheduleCommand {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let opened = Opened::new(shared, Arc::new(Quiet))?;
+        let schedules = Schedules::new(&opened.config, &opened.store, &Vault::open(&opened.home));
+        block_on(self.perform(shared, &schedules))??;
+        Ok(Exit::Done)
+    }
+
+    async fn perform(&self, shared: &Shared, schedules: &Schedules) -> Result<(), Failure> {
+        // Who may write to the home is its administrator.
+        let by = Caller::Admin;
+        match self {
+            Self::Add { name, timing, message, zone, session: told, model } => {
+                let wanted = Wanted {
+                    name: name.clone(),
+                    timing: timing.clone(),
+                    zone: zone.clone(),
+                    message: message.clone(),
+                    session: told.as_deref().map(|name| session(Some(name))).transpose()?,
+                    model: model.clone(),
+                    caller: by,
+                };
+                tell(shared, &schedules.add(wanted, now_ms()).await?, schedules)?;
+            }
+            Self::List => {
+                for schedule in schedules.list().await? {
+                    tell(shared, &schedule, schedules)?;
+                }
+            }
+            Self::Next { name, n } => {
+                let all = match name {
+                    Some(name) => vec![schedules.one(name).await?],
+                    None => schedules.list().await?,
+                };
+                let mut times: Vec<_> = Vec::new();
+                for schedule in &all {
+                    times.extend(coming(schedule, (*n).min(MAX_TIMES)).into_iter().map(|at| (at, schedule)));
+                }
+                times.sort_by_key(|(at, _)| *at);
+                for (at, schedule) in times {
+                    let shown = timing_of(schedule).map_err(ScheduleError::from)?.show(at);
+                    if shared.json {
+                        outln!("{}", json!({ "type": "next", "name": schedule.name, "at_ms": at, "at": shown }));
+                    } else {
+                        outln!("{shown}  {}", schedule.name);
+                    }
+                }
+            }
+            Self::Run { name } => {
+                let receipt = schedules.run(name, by, now_ms()).await?;
+                if shared.json {
+                    outln!("{}", of_receipt(&receipt));
+                } else {
+                    outln!("{name} is sent as message {}; `kiso serve` answers it", receipt.message.unwrap_or_default());
+                }
+            }
+            Self::Pause { name } => tell(shared, &schedules.pause(name, true, by, now_ms()).await?, schedules)?,
+            Self::Resume { name } => tell(shared, &schedules.pause(name, false, by, now_ms()).await?, schedules)?,
+            Self::Remove { name } => {
+                schedules.remove(name, by).await?;
+                if shared.json {
+                    outln!("{}", json!({ "type": "removed", "name": name }));
+                } else {
+                    outln!("{name} is removed");
+                }
+            }
+            Self::Receipts { name, n } => {
+                for receipt in schedules.receipts(name.as_deref(), (*n).min(MAX_RECEIPTS)).await? {
+                    if shared.json {
+                        outln!("{}", of_receipt(&receipt));
+                    } else {
+                        outln!("{}", receipt_line(&receipt, schedules).await?);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn tell(shared: &Shared, schedule: &Schedule, schedules: &Schedules) -> Result<(), Failure> {
+    // One that was sealed with the key of another home is listed all the same.
+    let message = schedules.message(schedule).ok();
+    if shared.json {
+        outln!("{}", of_schedule(schedule, message.as_deref()));
+    } else {
+        let message = message.unwrap_or_else(|| "(sealed with the key of another home)".to_owned());
+        let first = message.lines().next().unwrap_or_default();
+        outln!("{}\n    {}", describe(schedule), printable(first));
+    }
+    Ok(())
+}
+
+fn of_schedule(schedule: &Schedule, message: Option<&str>) -> Value {
+    json!({
+        "type": "schedule",
+        "name": schedule.name,
+        "when": schedule.timing,
+        "zone": schedule.zone,
+        "message": message,
+        "session": schedule.session,
+        "model": schedule.model,
+        "role": role(schedule.caller),
+        "paused": schedule.paused,
+        "next_ms": schedule.next_ms,
+        "created_ms": schedule.created_ms,
+    })
+}
+
+fn of_receipt(receipt: &Receipt) -> Value {
+    json!({
+        "type": "receipt",
+        "name": receipt.schedule,
+        "due_ms": receipt.due_ms,
+        "fired_ms": receipt.fired_ms,
+        "by_hand": receipt.by_hand,
+        "state": receipt.state.as_str(),
+        "message": receipt.message,
+        "run": receipt.run.as_ref().map(ToString::to_string),
+    })
+}
+
+async fn receipt_line(receipt: &Receipt, schedules: &Schedules) -> Result<String, Failure> {
+    let schedule = schedules.one(&receipt.schedule).await?;
+    let due = timing_of(&schedule).map_or_else(|_| receipt.due_ms.to_string(), |timing| timing.show(receipt.due_ms));
+    let by_hand = if receipt.by_hand { " (by hand)" } else { "" };
+    let late_s = (receipt.fired_ms - receipt.due_ms) / 1_000;
+    let late = if late_s >= 60 { format!(" ({late_s} s late)") } else { String::new() };
+    let run = receipt.run.as_ref().map(|run| format!("  run {run}")).unwrap_or_default();
+    Ok(format!("{due}{by_hand}{late}  {}  {}{run}", receipt.schedule, receipt.state.as_str()))
+}
+
+fn role(caller: Caller) -> &'static str {
+    match caller {
+        Caller::Admin => "admin",
+        Caller::User => "user",
+    }
+}
+
+impl From<ScheduleError> for Failure {
+    fn from(error: ScheduleError) -> Failure {
+        let exit = match error {
+            ScheduleError::Store(error) => return error.into(),
+            ScheduleError::Vault(_) | ScheduleError::StillWaiting => Exit::Failed,
+            ScheduleError::Forbidden { .. } => Exit::Policy,
+            ScheduleError::TooOften { .. } | ScheduleError::TooLarge { .. } => Exit::Limit,
+            ScheduleError::ConfiguredZone(_) => Exit::Config,
+            _ => Exit::Usage,
+        };
+        Failure::new(exit, error.to_string())
+    }
+}

@@ -1,0 +1,313 @@
+//! When something comes again: cron expressions, intervals and single times, each in a time zone. Pure; the time is given.
+//!
+//! ```
+//! use kiso::clock::timing::Timing;
+//! let timing = Timing::parse("30 8 * * MON-FRI", "Europe/Berlin").unwrap();
+//! // Friday, 2026-11-20 at noon: the next time is Monday morning at 8:30, which is 7:30 UTC.
+//! assert_eq!(timing.next_after(1_795_172_400_000), Some(1_795_419_000_000));
+//! ```
+
+use croner::Cron;
+use croner::errors::CronError;
+use croner::parser::{CronParser, Seconds, Year};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned, civil};
+
+/// Characters of a timing.
+pub const MAX_TIMING: usize = 200;
+
+/// Times that are looked at for the shortest interval: more than a day of a schedule that comes every ten minutes.
+const LOOKED_AT: usize = 150;
+
+/// The longest interval, in seconds: a year. What comes less often is a date.
+const MAX_INTERVAL_S: i64 = 366 * 86_400;
+
+/// Names of whole expressions.
+const NICKNAMES: [(&str, &str); 7] = [
+    ("@yearly", "0 0 1 1 *"),
+    ("@annually", "0 0 1 1 *"),
+    ("@monthly", "0 0 1 * *"),
+    ("@weekly", "0 0 * * 0"),
+    ("@daily", "0 0 * * *"),
+    ("@midnight", "0 0 * * *"),
+    ("@hourly", "0 * * * *"),
+];
+
+/// Of an expression with six fields; one with five has no second.
+const FIELDS: [&str; 6] = ["second", "minute", "hour", "day of month", "month", "day of week"];
+
+/// When something comes.
+#[derive(Debug, Clone)]
+pub struct Timing {
+    zone: TimeZone,
+    when: When,
+}
+
+#[derive(Debug, Clone)]
+enum When {
+    Cron(Box<Cron>),
+    /// Milliseconds.
+    Every(i64),
+    At(i64),
+}
+
+/// Why a text is no timing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TimingError {
+    #[error(
+        "{text:?} says no time: write a cron expression of 5 fields (minute, hour, day of month, month, day of week), \
+         6 with seconds before them, @daily and the like, \"@every 10m\" or \"at 2030-01-31 08:00\""
+    )]
+    Unknown { text: String },
+    #[error("the {field} field of the cron expression, {value:?}, is wrong: {why}")]
+    Field { field: &'static str, value: String, why: String },
+    #[error("{text:?} is no interval: write a number and s, m, h or d, such as \"@every 10m\", up to 366d")]
+    Interval { text: String },
+    #[error("{text:?} is no time: write \"at 2030-01-31 08:00\", which is meant in the time zone")]
+    Time { text: String },
+    #[error("the cron expression {text:?} never comes: there is no such day")]
+    Never { text: String },
+    #[error("there is no time zone {name:?}: write one like \"Europe/Berlin\" or \"UTC\"")]
+    Zone { name: String },
+    #[error("a timing has at most {MAX_TIMING} characters")]
+    TooLong,
+}
+
+impl Timing {
+    /// Reads a timing that is meant in a zone of the IANA database.
+    pub fn parse(text: &str, zone: &str) -> Result<Timing, TimingError> {
+        if text.len() > MAX_TIMING {
+            return Err(TimingError::TooLong);
+        }
+        let zone = TimeZone::get(zone).map_err(|_| TimingError::Zone { name: zone.chars().take(80).collect() })?;
+        let text = text.trim();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let when = match words.as_slice() {
+            ["@every", interval] => When::Every(interval_ms(interval)?),
+            ["at", ..] => When::At(time_ms(words[1..].join(" ").as_str(), &zone)?),
+            [name] if name.starts_with('@') => {
+                let known = NICKNAMES.iter().find(|(nickname, _)| nickname.eq_ignore_ascii_case(name));
+                let (_, expression) = known.ok_or_else(|| TimingError::Unknown { text: text.to_owned() })?;
+                When::Cron(Box::new(cron(&expression.split(' ').collect::<Vec<_>>())?))
+            }
+            fields if (5..=6).contains(&fields.len()) && text.is_ascii() => When::Cron(Box::new(cron(fields)?)),
+            _ => return Err(TimingError::Unknown { text: text.to_owned() }),
+        };
+        let timing = Timing { zone, when };
+        if matches!(timing.when, When::Cron(_)) && timing.next_after(0).is_none() {
+            return Err(TimingError::Never { text: text.to_owned() });
+        }
+        Ok(timing)
+    }
+
+    /// The first time after this one, in milliseconds since 1970; `None` where there is none. Where a clock is put forward,
+    /// a fixed time that is left out comes as soon as the gap ends, and one of an interval does not come; where it is put
+    /// back, a fixed time comes once.
+    pub fn next_after(&self, after_ms: i64) -> Option<i64> {
+        match &self.when {
+            When::Cron(cron) => {
+                let after = zoned(after_ms, &self.zone)?;
+                Some(cron.find_next_occurrence(&after, false).ok()?.timestamp().as_millisecond())
+            }
+            When::Every(interval) => after_ms.checked_add(*interval),
+            When::At(at) => (*at > after_ms).then_some(*at),
+        }
+    }
+
+    /// The next time of something that was due at `due_ms`, as of now: later than both. What was missed is left out, and an
+    /// interval keeps its beat.
+    pub fn next(&self, due_ms: i64, now_ms: i64) -> Option<i64> {
+        match &self.when {
+            When::Every(interval) => {
+                let beats = (now_ms.saturating_sub(due_ms)).max(0) / interval + 1;
+                due_ms.checked_add(interval.checked_mul(beats)?)
+            }
+            _ => self.next_after(now_ms.max(due_ms)),
+        }
+    }
+
+    /// The shortest time between two of the next times, in milliseconds; `None` where it comes at most once.
+    pub fn shortest_interval_ms(&self, after_ms: i64) -> Option<i64> {
+        if let When::Every(interval) = self.when {
+            return Some(interval);
+        }
+        let times = std::iter::successors(self.next_after(after_ms), |at| self.next_after(*at)).take(LOOKED_AT);
+        let times: Vec<i64> = times.collect();
+        times.windows(2).map(|pair| pair[1] - pair[0]).min()
+    }
+
+    /// A time as a person of the zone writes it: "2026-11-23 08:30:00 +01:00".
+    pub fn show(&self, at_ms: i64) -> String {
+        zoned(at_ms, &self.zone).map_or_else(String::new, |at| at.strftime("%Y-%m-%d %H:%M:%S %:z").to_string())
+    }
+}
+
+/// The zone of the system, as the IANA database calls it; "UTC" where it has no such name.
+pub fn system_zone() -> String {
+    TimeZone::system().iana_name().unwrap_or("UTC").to_owned()
+}
+
+fn zoned(at_ms: i64, zone: &TimeZone) -> Option<Zoned> {
+    Some(Timestamp::from_millisecond(at_ms).ok()?.to_zoned(zone.clone()))
+}
+
+fn interval_ms(text: &str) -> Result<i64, TimingError> {
+    let wrong = || TimingError::Interval { text: text.to_owned() };
+    let unit = text.chars().next_back().ok_or_else(wrong)?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return Err(wrong()),
+    };
+    let number: i64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
+    let total = number.checked_mul(seconds).filter(|total| (1..=MAX_INTERVAL_S).contains(total)).ok_or_else(wrong)?;
+    Ok(total * 1_000)
+}
+
+/// With an offset, or a civil time of the zone.
+fn time_ms(text: &str, zone: &TimeZone) -> Result<i64, TimingError> {
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(at.as_millisecond());
+    }
+    let wrong = || TimingError::Time { text: text.to_owned() };
+    let civil: civil::DateTime = text.parse().map_err(|_| wrong())?;
+    Ok(civil.to_zoned(zone.clone()).map_err(|_| wrong())?.timestamp().as_millisecond())
+}
+
+fn cron(fields: &[&str]) -> Result<Cron, TimingError> {
+    let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
+    let names = &FIELDS[FIELDS.len() - fields.len()..];
+    // Each by itself first, because the parser does not say which one it refuses.
+    for (at, value) in fields.iter().enumerate() {
+        let mut alone = vec!["*"; fields.len()];
+        alone[at] = value;
+        if let Err(error) = parser.parse(&alone.join(" ")) {
+            return Err(TimingError::Field { field: names[at], value: (*value).to_owned(), why: why(&error) });
+        }
+    }
+    let text = fields.join(" ");
+    parser.parse(&text).map_err(|_| TimingError::Unknown { text })
+}
+
+fn why(error: &CronError) -> String {
+    let text = match error {
+        CronError::ComponentError(text) | CronError::IllegalCharacters(text) | CronError::InvalidPattern(text) => {
+            text.clone()
+        }
+        other => other.to_string(),
+    };
+    text.trim_start_matches("CronPattern ").trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A time of UTC, such as "2026-03-29T00:30:00Z".
+    fn ms(text: &str) -> i64 {
+        text.parse::<Timestamp>().unwrap().as_millisecond()
+    }
+
+    fn times(timing: &str, zone: &str, after: &str, count: usize) -> Vec<String> {
+        let timing = Timing::parse(timing, zone).unwrap();
+        let next = |at: &i64| timing.next_after(*at);
+        std::iter::successors(next(&ms(after)), next).take(count).map(|at| timing.show(at)).collect()
+    }
+
+    #[test]
+    fn expressions_are_meant_in_their_zone() {
+        assert_eq!(
+            times("0 9 * * MON", "Asia/Tokyo", "2026-11-22T12:00:00Z", 2),
+            ["2026-11-23 09:00:00 +09:00", "2026-11-30 09:00:00 +09:00"]
+        );
+        assert_eq!(times("@daily", "UTC", "2026-11-22T00:00:00Z", 1), ["2026-11-23 00:00:00 +00:00"]);
+        assert_eq!(times("*/20 * * * * *", "UTC", "2026-11-22T00:00:05.5Z", 1), ["2026-11-22 00:00:20 +00:00"]);
+        assert_eq!(times("at 2027-01-31 08:00", "Europe/Berlin", "2026-11-22T00:00:00Z", 5), ["2027-01-31 08:00:00 +01:00"]);
+        assert_eq!(times("at 2027-01-31T08:00:00Z", "Asia/Tokyo", "2026-11-22T00:00:00Z", 5).len(), 1);
+    }
+
+    /// In Berlin there is no 2:30 on 2026-03-29.
+    #[test]
+    fn where_the_clock_is_put_forward_a_fixed_time_comes_after_the_gap_and_an_interval_goes_on() {
+        assert_eq!(
+            times("30 2 * * *", "Europe/Berlin", "2026-03-28T00:00:00Z", 3),
+            ["2026-03-28 02:30:00 +01:00", "2026-03-29 03:00:00 +02:00", "2026-03-30 02:30:00 +02:00"]
+        );
+        assert_eq!(
+            times("*/30 * * * *", "Europe/Berlin", "2026-03-29T00:15:00Z", 3),
+            ["2026-03-29 01:30:00 +01:00", "2026-03-29 03:00:00 +02:00", "2026-03-29 03:30:00 +02:00"]
+        );
+    }
+
+    /// In Berlin 2:30 comes twice on 2026-10-25.
+    #[test]
+    fn where_the_clock_is_put_back_a_fixed_time_comes_once_and_an_interval_twice() {
+        assert_eq!(
+            times("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", 2),
+            ["2026-10-25 02:30:00 +02:00", "2026-10-26 02:30:00 +01:00"]
+        );
+        assert_eq!(
+            times("30 * * * *", "Europe/Berlin", "2026-10-25T00:00:00Z", 3),
+            ["2026-10-25 02:30:00 +02:00", "2026-10-25 02:30:00 +01:00", "2026-10-25 03:30:00 +01:00"]
+        );
+    }
+
+    #[test]
+    fn an_interval_keeps_its_beat_and_leaves_out_what_was_missed() {
+        let timing = Timing::parse("@every 10m", "UTC").unwrap();
+        let minute = 60_000;
+        assert_eq!(timing.next(5, 5), Some(10 * minute + 5));
+        assert_eq!(timing.next(0, 10 * minute), Some(20 * minute));
+        assert_eq!(timing.next(0, 34 * minute), Some(40 * minute));
+        assert_eq!(timing.next(0, -minute), Some(10 * minute), "the clock was put back");
+        let cron = Timing::parse("0 * * * *", "UTC").unwrap();
+        assert_eq!(cron.next(0, 150 * minute), Some(180 * minute), "two were missed, and come no more");
+        assert_eq!(Timing::parse("at 1970-01-01 01:00", "UTC").unwrap().next(60 * minute, 61 * minute), None);
+    }
+
+    #[test]
+    fn the_shortest_interval_is_known() {
+        let shortest = |text: &str| Timing::parse(text, "UTC").unwrap().shortest_interval_ms(0);
+        assert_eq!(shortest("* * * * *"), Some(60_000));
+        assert_eq!(shortest("0,59 * * * *"), Some(60_000), "from the 59th minute to the next");
+        assert_eq!(shortest("*/5 * * * * *"), Some(5_000));
+        assert_eq!(shortest("@every 90s"), Some(90_000));
+        assert_eq!(shortest("at 2030-01-01 00:00"), None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_field() {
+        let wrong = |text: &str| Timing::parse(text, "UTC").unwrap_err().to_string();
+        assert!(wrong("61 * * * *").starts_with("the minute field of the cron expression, \"61\", is wrong: "));
+        assert!(wrong("* 24 * * *").starts_with("the hour field"));
+        assert!(wrong("* * 0 * *").starts_with("the day of month field"));
+        assert!(wrong("* * * 13 *").starts_with("the month field"));
+        assert!(wrong("* * * * MUN").starts_with("the day of week field"));
+        assert!(wrong("60 * * * * *").starts_with("the second field"));
+        assert!(wrong("*/0 * * * *").starts_with("the minute field"));
+        for text in ["", "* * * *", "* * * * * * *", "@sometimes", "every day", "٣ * * * *"] {
+            assert!(wrong(text).contains("says no time"), "{text}: {}", wrong(text));
+        }
+        for text in ["@every 0s", "@every 10", "@every -1m", "@every 400d", "@every 99999999999999999999d", "@every €"] {
+            assert!(wrong(text).contains("is no interval"), "{text}: {}", wrong(text));
+        }
+        assert!(wrong("at noon").contains("is no time"));
+        assert!(wrong("0 0 30 2 *").contains("never comes"));
+        assert!(wrong(&"*".repeat(300)).contains("at most 200"));
+        assert!(Timing::parse("@daily", "Mars/Base").unwrap_err().to_string().contains("no time zone \"Mars/Base\""));
+    }
+
+    proptest::proptest! {
+        /// Whatever is written is a timing or an error, and a timing goes forward.
+        #[test]
+        fn times_go_forward(text in "[0-9*/,LW#@a-z -]{0,20}", after in 0_i64..4_000_000_000_000) {
+            if let Ok(timing) = Timing::parse(&text, "America/New_York")
+                && let Some(next) = timing.next_after(after)
+            {
+                proptest::prop_assert!(next > after);
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The silent rule (seed 002): a subagent that has nothing to tell says so, and nobody is told.
+
+use serde_json::Value;
+
+/// Whether a subagent's reply is to be kept and not sent: it is a JSON object, bare or fenced as code, in which `silent` is
+/// true. Everything else is sent, also what looks like broken JSON: a message too many does less harm than one that is lost.
+pub fn is_silent(reply: &str) -> bool {
+    let reply = reply.trim();
+    let fenced = reply.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    let bare = fenced.map_or(reply, |inside| inside.strip_prefix("json").unwrap_or(inside).trim());
+    matches!(serde_json::from_str(bare), Ok(Value::Object(map)) if map.get("silent") == Some(&Value::Bool(true)))
+}
+
+/// Named after the tests that seed 002 asks for. `tests/all/subagents.rs` has the same over the daemon.
+#[cfg(test)]
+mod subagent_silent_logic_test {
+    use super::is_silent;
+
+    #[test]
+    fn response_with_silent_true_not_sent_to_gateway() {
+        for reply in ["{\"silent\": true}", " {\"silent\":true, \"log\": \"42 checked\"}\n", "```json\n{\"silent\": true}\n```"] {
+            assert!(is_silent(reply), "{reply}");
+        }
+    }
+
+    #[test]
+    fn response_without_silent_field_sent_to_gateway() {
+        assert!(!is_silent("{\"result\": 3}") && !is_silent("{}"));
+    }
+
+    #[test]
+    fn response_with_silent_false_sent_to_gateway() {
+        assert!(!is_silent("{\"silent\": false}"));
+    }
+
+    #[test]
+    fn non_json_response_treated_as_not_silent_safe_default() {
+        for reply in ["", "All is well.", "silent: true", "I say: {\"silent\": true}", "{\"silent\": true} and more"] {
+            assert!(!is_silent(reply), "{reply}");
+        }
+    }
+
+    #[test]
+    fn parse_failure_treated_as_not_silent() {
+        for reply in ["{\"silent\": true", "{'silent': true}", "{\"silent\": \"true\"}", "{\"silent\": 1}", "[{\"silent\": true}]"] {
+            assert!(!is_silent(reply), "{reply}");
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! The schedule as it is changed: by a tool, on the command line, over HTTP. All come through here, so that the same rules
+//! hold; `crate::schedule` fires what is due.
+//!
+//! A schedule runs with the rights of the caller who added it, and only an administrator changes that of another one. Its
+//! work is done in a session of its own, `schedule.NAME`, a subagent of the session that is told the reply.
+
+use crate::clock::timing::{Timing, TimingError, system_zone};
+use crate::config::Config;
+use crate::graph::plan::Caller;
+use crate::home::SessionName;
+use crate::secret::vault::{SEALED_RUN, Vault, VaultError};
+use crate::secret::{Secrets, found};
+use crate::store::{Firing, NewSchedule, Receipt, ReceiptState, Schedule, Store, StoreError};
+
+/// Characters of a schedule's name.
+pub const MAX_NAME: usize = 40;
+
+/// Bytes of a scheduled message: what is longer belongs into a file of a workspace.
+pub const MAX_MESSAGE: usize = 16 << 10;
+
+/// Receipts that a listing has at most.
+pub const MAX_RECEIPTS: u32 = 1_000;
+
+/// The schedule of a home. Cheap enough to make for each use.
+#[derive(Debug, Clone)]
+pub struct Schedules {
+    store: Store,
+    vault: Vault,
+    config: crate::config::Schedule,
+    /// The model of a schedule for which none is named.
+    model: Option<String>,
+    /// Model strings that the configuration mentions.
+    models: Vec<String>,
+}
+
+/// A schedule as it is asked for.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    pub name: String,
+    pub timing: String,
+    /// Of the IANA database; the configured one without it.
+    pub zone: Option<String>,
+    pub message: String,
+    /// The session that is told the reply.
+    pub session: Option<SessionName>,
+    pub model: Option<String>,
+    pub caller: Caller,
+}
+
+/// Why the schedule was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ScheduleError {
+    #[error(
+        "{name:?} cannot be the name of a schedule: it must have 1 to {MAX_NAME} of a to z, 0 to 9, '-' and '_', and begin with \
+         a letter or digit"
+    )]
+    BadName { name: String },
+    #[error("there is a schedule {name:?} already; remove it first")]
+    Taken { name: String },
+    #[error("there is no schedule {name:?}")]
+    Unknown { name: String },
+    #[error(transparent)]
+    Timing(#[from] TimingError),
+    #[error("schedule.time_zone in config.toml: {0}")]
+    ConfiguredZone(TimingError),
+    #[error("it would come every {found_s} seconds; at least {min_s} must lie between two times (schedule.min_interval_s)")]
+    TooOften { found_s: i64, min_s: u64 },
+    #[error("{text:?} is over: nothing would come")]
+    Past { text: String },
+    #[error("the message is empty")]
+    Empty,
+    #[error("the message has {bytes} bytes; at most {MAX_MESSAGE} are taken")]
+    TooLarge { bytes: usize },
+    #[error("no model {model:?} is configured; there are {known}")]
+    Model { model: String, known: String },
+    #[error("a schedule cannot tell its reply to its own session {session}")]
+    OwnSession { session: SessionName },
+    #[error("the schedule {name:?} is an administrator's, and only one may change or run it")]
+    Forbidden { name: String },
+    #[error("the message of the time before is still waiting; this time was skipped")]
+    StillWaiting,
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The session that works for the schedule of that name.
+pub fn session_of(name: &str) -> Result<SessionName, ScheduleError> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let fits = (1..=MAX_NAME).contains(&name.len())
+        && name.starts_with(plain)
+        && name.chars().all(|c| plain(c) || matches!(c, '-' | '_'));
+    let bad = || ScheduleError::BadName { name: name.chars().take(80).collect() };
+    if !fits {
+        return Err(bad());
+    }
+    SessionName::parse(&format!("schedule.{name}")).map_err(|_| bad())
+}
+
+/// The timing of a schedule that is kept.
+pub fn timing_of(schedule: &Schedule) -> Result<Timing, TimingError> {
+    Timing::parse(&schedule.timing, &schedule.zone)
+}
+
+impl Schedules {
+    pub fn new(config: &Config, store: &Store, vault: &Vault) -> Schedules {
+        Schedules {
+            store: store.clone(),
+            vault: vault.clone(),
+            config: config.schedule.clone(),
+            model: config.subagents.model.clone(),
+            models: config.model_strings().into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    /// Adds a schedule. Credentials in its message are kept apart, as those of any message.
+    pub async fn add(&self, wanted: Wanted, at_ms: i64) -> Result<Schedule, ScheduleError> {
+        let Wanted { name, timing: text, zone, message, session, model, caller } = wanted;
+        let works = session_of(&name)?;
+        if session.as_ref() == Some(&works) {
+            return Err(ScheduleError::OwnSession { session: works });
+        }
+        let zone = match zone {
+            Some(zone) => zone,
+            None => self.default_zone()?,
+        };
+        let timing = Timing::parse(&text, &zone)?;
+        let next_ms = timing.next_after(at_ms).ok_or_else(|| ScheduleError::Past { text: text.trim().to_owned() })?;
+        let min_s = self.config.min_interval_s;
+        if let Some(shortest) = timing.shortest_interval_ms(at_ms)
+            && shortest.unsigned_abs() < min_s * 1_000
+        {
+            return Err(ScheduleError::TooOften { found_s: shortest / 1_000, min_s });
+        }
+        let message = message.trim();
+        match message.len() {
+            0 => return Err(ScheduleError::Empty),
+            bytes if bytes > MAX_MESSAGE => return Err(ScheduleError::TooLarge { bytes }),
+            _ => {}
+        }
+        if let Some(model) = model.as_ref().filter(|model| !self.models.contains(model)) {
+            return Err(ScheduleError::Model { model: model.clone(), known: self.models.join(", ") });
+        }
+        let (message, found) = found::extract(message, &Secrets::default());
+        let new = NewSchedule {
+            name: name.clone(),
+            timing: text.trim().to_owned(),
+            zone,
+            message: self.vault.seal_text(SEALED_RUN, &message)?,
+            session,
+            model: model.or_else(|| self.model.clone()),
+            caller,
+            next_ms,
+            at_ms,
+        };
+        let max = self.config.max_schedules;
+        if !self.store.write(move |tx| tx.add_schedule(&new, max)).await? {
+            return Err(ScheduleError::Taken { name });
+        }
+        if !found.is_empty() {
+            self.vault.save(&self.store, &works, &found, at_ms).await?;
+        }
+        self.store.ring();
+        self.one(&name).await
+    }
+
+    /// All, by name.
+    pub async fn list(&self) -> Result<Vec<Schedule>, ScheduleError> {
+        Ok(self.store.read(|view| view.schedules()).await?)
+    }
+
+    pub async fn one(&self, name: &str) -> Result<Schedule, ScheduleError> {
+        let wanted = name.to_owned();
+        let found = self.store.read(move |view| view.schedule(&wanted)).await?;
+        found.ok_or_else(|| ScheduleError::Unknown { name: name.chars().take(80).collect() })
+    }
+
+    /// The message of a schedule, without credentials.
+    pub fn message(&self, schedule: &Schedule) -> Result<String, ScheduleError> {
+        Ok(self.vault.open_text(SEALED_RUN, &schedule.message)?.into_owned())
+    }
+
+    /// Takes a schedule away, with its receipts.
+    pub async fn remove(&self, name: &str, by: Caller) -> Result<(), ScheduleError> {
+        let schedule = self.of_caller(name, by).await?;
+        self.store.write(move |tx| tx.remove_schedule(schedule.id)).await?;
+        self.store.ring();
+        Ok(())
+    }
+
+    /// Pauses a schedule, or lets it go on: with its next time from now, whatever was missed.
+    pub async fn pause(&self, name: &str, paused: bool, by: Caller, at_ms: i64) -> Result<Schedule, ScheduleError> {
+        let schedule = self.of_caller(name, by).await?;
+        let next = match schedule.next_ms {
+            // What came while it was paused is left out.
+            Some(missed) if !paused && schedule.paused && missed <= at_ms => timing_of(&schedule)?.next(missed, at_ms),
+            next => next,
+        };
+        self.store.write(move |tx| tx.pause_schedule(schedule.id, paused, next)).await?;
+        self.store.ring();
+        self.one(name).await
+    }
+
+    /// Fires a schedule now, paused or not; its times stay as they are. Returns its receipt.
+    pub async fn run(&self, name: &str, by: Caller, at_ms: i64) -> Result<Receipt, ScheduleError> {
+        let schedule = self.of_caller(name, by).await?;
+        let firing = Firing {
+            session: session_of(&schedule.name)?,
+            due_ms: at_ms,
+            next_ms: schedule.next_ms,
+            by_hand: true,
+            at_ms,
+            keep: self.config.keep_receipts,
+            schedule,
+        };
+        let of = name.to_owned();
+        let write = self.store.write(move |tx| Ok((tx.fire_schedule(&firing)?, tx.receipts(Some(&of), 1)?.pop())));
+        match write.await? {
+            (Some(ReceiptState::Skipped), _) => Err(ScheduleError::StillWaiting),
+            (Some(_), Some(receipt)) => {
+                self.store.ring();
+                Ok(receipt)
+            }
+            _ => Err(ScheduleError::Unknown { name: name.to_owned() }),
+        }
+    }
+
+    /// Fires what is due at this time, each schedule once, however often it was due since: what was missed is not made
+    /// up for. Returns when the next one is due.
+    pub async fn fire_due(&self, now_ms: i64) -> Result<Option<i64>, ScheduleError> {
+        // A schedule that is fired is not due any more, so this ends.
+        loop {
+            let due = self.store.read(move |view| view.schedules_due(now_ms, DUE)).await?;
+            if due.is_empty() {
+                break;
+            }
+            for schedule in due {
+                self.fire(schedule, now_ms).await?;
+            }
+        }
+        Ok(self.store.read(|view| view.schedule_next_ms()).await?)
+    }
+
+    async fn fire(&self, schedule: Schedule, now_ms: i64) -> Result<(), ScheduleError> {
+        let (id, due_ms) = (schedule.id, schedule.next_ms.unwrap_or(now_ms));
+        // One that cannot be read any more, because its zone is gone: it is paused rather than lost or fired for ever.
+        let timing = match timing_of(&schedule) {
+            Ok(timing) => timing,
+            Err(error) => {
+                tracing::error!(schedule = %schedule.name, "it is paused: {error}");
+                self.store.write(move |tx| tx.pause_schedule(id, true, Some(due_ms))).await?;
+                return Ok(());
+            }
+        };
+        let firing = Firing {
+            session: session_of(&schedule.name)?,
+            due_ms,
+            next_ms: timing.next(due_ms, now_ms),
+            by_hand: false,
+            at_ms: now_ms,
+            keep: self.config.keep_receipts,
+            schedule,
+        };
+        let name = firing.schedule.name.clone();
+        let fired = self.store.write(move |tx| tx.fire_schedule(&firing)).await?;
+        if fired == Some(ReceiptState::Skipped) {
+            tracing::warn!(schedule = %name, "the message of the time before is still waiting; this time is skipped");
+        }
+        self.store.ring();
+        Ok(())
+    }
+
+    /// Where the clock was put back far, a next time may lie far behind its turn. Each gets the first one that comes by
+    /// the clock as it is now, but none that it had.
+    pub async fn mend(&self, now_ms: i64) -> Result<(), ScheduleError> {
+        for schedule in self.list().await? {
+            let (Some(next), Ok(timing)) = (schedule.next_ms, timing_of(&schedule)) else { continue };
+            let first = timing.next_after(earliest(&schedule, now_ms));
+            if !schedule.paused && first.is_some_and(|first| first < next) {
+                tracing::warn!(schedule = %schedule.name, "the clock was put back; it comes by the new time");
+                self.store.write(move |tx| tx.move_schedule(schedule.id, Some(next), first)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What came of a schedule, or of all; the latest first.
+    pub async fn receipts(&self, name: Option<&str>, limit: u32) -> Result<Vec<Receipt>, ScheduleError> {
+        if let Some(name) = name {
+            self.one(name).await?;
+        }
+        let name = name.map(str::to_owned);
+        Ok(self.store.read(move |view| view.receipts(name.as_deref(), limit.min(MAX_RECEIPTS))).await?)
+    }
+
+    fn default_zone(&self) -> Result<String, ScheduleError> {
+        let Some(zone) = &self.config.time_zone else { return Ok(system_zone()) };
+        Timing::parse("@daily", zone).map_err(ScheduleError::ConfiguredZone)?;
+        Ok(zone.clone())
+    }
+
+    /// The schedule, if this caller may change it.
+    async fn of_caller(&self, name: &str, by: Caller) -> Result<Schedule, ScheduleError> {
+        let schedule = self.one(name).await?;
+        match by == Caller::Admin || schedule.caller == Caller::User {
+            true => Ok(schedule),
+            false => Err(ScheduleError::Forbidden { name: schedule.name }),
+        }
+    }
+}
+
+/// Schedules that are read at once when they are due.
+const DUE: u32 = 50;
+
+/// A clock that was put back by less than this is one that is kept right: what came before the step does not come again.
+const SMALL_STEP_MS: i64 = 3_600_000;
+
+/// The time after which a schedule may come.
+fn earliest(schedule: &Schedule, now_ms: i64) -> i64 {
+    match schedule.last_due_ms {
+        Some(last) if last > now_ms && last - now_ms < SMALL_STEP_MS => last,
+        _ => now_ms,
+    }
+}
+
+/// A listing's line about a schedule, for people.
+pub fn describe(schedule: &Schedule) -> String {
+    let show = |at| timing_of(schedule).map_or_else(|_| String::new(), |timing| timing.show(at));
+    let next = match (schedule.paused, schedule.next_ms) {
+        (true, _) => "paused".to_owned(),
+        (false, Some(next)) => format!("next {}", show(next)),
+        (false, None) => "over".to_owned(),
+    };
+    let to = schedule.session.as_ref().map(|session| format!(", to {session}")).unwrap_or_default();
+    format!("{}  {} ({}){to}: {next}", schedule.name, schedule.timing, schedule.zone)
+}
+
+/// When a schedule comes next, as many times as asked for, in milliseconds since 1970.
+pub fn coming(schedule: &Schedule, count: usize) -> Vec<i64> {
+    let Ok(timing) = timing_of(schedule) else { return Vec::new() };
+    let next = if schedule.paused { None } else { schedule.next_ms };
+    std::iter::successors(next, |at| timing.next_after(*at)).take(count).collect()
+}
