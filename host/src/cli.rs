@@ -10,10 +10,15 @@ mod cancel;
 mod completions;
 mod config;
 mod doctor;
+mod fact;
 mod failure;
+mod listing;
+mod memory;
 mod role;
 mod run;
+mod secret;
 mod serve;
+mod session;
 mod shell;
 mod show;
 mod skill;
@@ -71,6 +76,18 @@ enum Command {
     /// Make, list and revoke the tokens of the HTTP interface
     #[command(subcommand)]
     Token(token::Token),
+    /// Show, search, move and forget what is remembered
+    #[command(subcommand)]
+    Memory(memory::Memory),
+    /// List, add and remove facts
+    #[command(subcommand)]
+    Fact(fact::Fact),
+    /// List and show conversations, give them titles, segments and models
+    #[command(subcommand)]
+    Session(session::Session),
+    /// Keep secrets of a session
+    #[command(subcommand)]
+    Secret(secret::Secret),
     /// Run command lines in the sandbox: one with -c or a script, or one after the other
     Shell(shell::Shell),
     /// Install, inspect, call and write skills
@@ -114,6 +131,10 @@ pub fn main() -> ExitCode {
         Command::Run(command) => command.execute(shared),
         Command::Serve(command) => command.execute(shared),
         Command::Token(command) => command.execute(shared),
+        Command::Memory(command) => command.execute(shared),
+        Command::Fact(command) => command.execute(shared),
+        Command::Session(command) => command.execute(shared),
+        Command::Secret(command) => command.execute(shared),
         Command::Shell(command) => command.execute(shared),
         Command::Skill(command) => command.execute(shared),
         Command::Role(command) => command.execute(shared),

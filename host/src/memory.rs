@@ -8,9 +8,11 @@
 
 mod chunk;
 mod core;
+mod record;
 
 pub use self::core::{CoreError, MAX_CORE_BYTES, MAX_CORE_DEPTH, core, render_core, update_core};
 pub use chunk::chunks;
+pub use record::{ImportError, Imported, Record, export, import};
 
 use crate::graph::estimate::tokens;
 use crate::home::SessionName;

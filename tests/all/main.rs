@@ -19,6 +19,7 @@ mod install;
 mod lab;
 mod manifest;
 mod markers;
+mod memory;
 mod model_server;
 mod models;
 mod modes;

@@ -102,12 +102,12 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn parse(document: Option<String>) -> Value {
+pub(super) fn parse(document: Option<String>) -> Value {
     let parsed = document.and_then(|text| serde_json::from_str(&text).ok());
     parsed.filter(Value::is_object).unwrap_or_else(|| Value::Object(Map::new()))
 }
 
-fn check(document: &Value) -> Result<(), CoreError> {
+pub(super) fn check(document: &Value) -> Result<(), CoreError> {
     let bytes = document.to_string().len();
     if bytes > MAX_CORE_BYTES {
         return Err(CoreError::TooLarge { bytes });
@@ -125,7 +125,7 @@ fn depth(value: &Value) -> usize {
 }
 
 /// MergePatch of RFC 7396, section 2.
-fn merge(target: &mut Value, patch: Value) {
+pub(super) fn merge(target: &mut Value, patch: Value) {
     let Value::Object(patch) = patch else {
         *target = patch;
         return;

@@ -1,6 +1,6 @@
 //! Facts: sentences that were learned (seed 001, `learn`), each once.
 
-use rusqlite::Row;
+use rusqlite::{OptionalExtension, Row};
 
 use super::sessions::session_name;
 use super::words::{Asked, Words, grams};
@@ -62,6 +62,30 @@ impl View<'_> {
         ))?;
         let rows = statement.query_map((query, limit), fact)?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The fact of that id.
+    pub fn fact(&self, id: i64) -> Result<Option<Fact>, StoreError> {
+        let mut query = self.conn.prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM facts f LEFT JOIN sessions s ON s.id = f.session WHERE f.id = ?1"
+        ))?;
+        Ok(query.query_row([id], fact).optional()?)
+    }
+
+    /// The facts before the one with this id (none: the last), newest first; at most `limit`.
+    pub fn facts_before(&self, before: Option<i64>, limit: u32) -> Result<Vec<Fact>, StoreError> {
+        let mut query = self.conn.prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM facts f LEFT JOIN sessions s ON s.id = f.session
+             WHERE f.id < ?1 ORDER BY f.id DESC LIMIT ?2"
+        ))?;
+        let rows = query.query_map((before.unwrap_or(i64::MAX), limit), fact)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Whether this fact is known, but for case and space around it.
+    pub fn has_fact(&self, text: &str) -> Result<bool, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM facts WHERE text = ?1)")?;
+        Ok(query.query_row([text.trim()], |row| row.get(0))?)
     }
 
     /// How many facts there are, counted up to `at_most`.

@@ -1,7 +1,7 @@
 //! Archival memory: chunks of text, found by their words.
 
 use ring::digest::{SHA256, digest};
-use rusqlite::Row;
+use rusqlite::{OptionalExtension, Row};
 
 use super::sessions::session_name;
 use super::words::{Asked, Words, grams};
@@ -31,7 +31,45 @@ const INDEX: &str = "memory_words";
 const COLUMNS: &str = "c.id, c.text, c.source, s.name, c.at_ms
     FROM memory_words w JOIN memory_chunks c ON c.id = w.rowid LEFT JOIN sessions s ON s.id = c.session";
 
+const LISTED: &str =
+    "c.id, c.text, c.source, s.name, c.at_ms FROM memory_chunks c LEFT JOIN sessions s ON s.id = c.session";
+
 impl View<'_> {
+    /// The chunk of that id.
+    pub fn chunk(&self, id: i64) -> Result<Option<Chunk>, StoreError> {
+        let mut query = self.conn.prepare_cached(&format!("SELECT {LISTED} WHERE c.id = ?1"))?;
+        Ok(query.query_row([id], chunk).optional()?)
+    }
+
+    /// The chunks before the one with this id (none: the last), newest first; at most `limit`.
+    pub fn chunks_before(&self, before: Option<i64>, limit: u32) -> Result<Vec<Chunk>, StoreError> {
+        let sql = format!("SELECT {LISTED} WHERE c.id < ?1 ORDER BY c.id DESC LIMIT ?2");
+        let mut query = self.conn.prepare_cached(&sql)?;
+        let rows = query.query_map((before.unwrap_or(i64::MAX), limit), chunk)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The chunks after the one with this id, oldest first; at most `limit`.
+    pub fn chunks_after(&self, after: i64, limit: u32) -> Result<Vec<Chunk>, StoreError> {
+        let sql = format!("SELECT {LISTED} WHERE c.id > ?1 ORDER BY c.id LIMIT ?2");
+        let mut query = self.conn.prepare_cached(&sql)?;
+        let rows = query.query_map((after, limit), chunk)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Whether there is a chunk with this text, but for case and space.
+    pub fn has_chunk(&self, text: &str) -> Result<bool, StoreError> {
+        let mut query =
+            self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM memory_chunks WHERE digest = ?1)")?;
+        Ok(query.query_row([digest_of(text)], |row| row.get(0))?)
+    }
+
+    /// How many chunks there are. Counts them, of which there are at most [`MAX_CHUNKS`].
+    pub fn count_chunks(&self) -> Result<u64, StoreError> {
+        let count: i64 = self.conn.query_row("SELECT count(*) FROM memory_chunks", (), |row| row.get(0))?;
+        Ok(count.unsigned_abs())
+    }
+
     /// The chunks that fit the question best, at most `limit`: those that have all of its words, or, where there are
     /// none, those that have some (bm25). Words that stand in very many chunks do not rank them. A question without words
     /// finds nothing.
@@ -84,11 +122,8 @@ impl Tx<'_> {
         let mut span = self.conn.prepare_cached(
             "SELECT coalesce((SELECT max(id) FROM memory_chunks) - (SELECT min(id) FROM memory_chunks) + 1, 0)",
         )?;
-        let mut count: i64 = span.query_row((), |row| row.get(0))?;
-        if count.unsigned_abs() >= MAX_CHUNKS {
-            count = self.conn.query_row("SELECT count(*) FROM memory_chunks", (), |row| row.get(0))?;
-        }
-        if count.unsigned_abs() >= MAX_CHUNKS {
+        let span: i64 = span.query_row((), |row| row.get(0))?;
+        if span.unsigned_abs() >= MAX_CHUNKS && self.count_chunks()? >= MAX_CHUNKS {
             return Err(StoreError::Quota { what: "the memory has too many passages", max: MAX_CHUNKS });
         }
         Ok(())

@@ -66,17 +66,16 @@ impl View<'_> {
             "SELECT id, name, title, created_ms, active_ms, model FROM sessions
              WHERE (active_ms, id) < (?1, ?2) AND parent IS NULL ORDER BY active_ms DESC, id DESC LIMIT ?3",
         )?;
-        let rows = query.query_map((at, id, limit), |row| {
-            Ok(SessionLine {
-                id: row.get(0)?,
-                name: session_name(row, 1)?,
-                title: row.get(2)?,
-                created_ms: row.get(3)?,
-                active_ms: row.get(4)?,
-                model: row.get(5)?,
-            })
-        })?;
+        let rows = query.query_map((at, id, limit), session_line)?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The session of that name, as in a listing.
+    pub fn session(&self, session: &SessionName) -> Result<Option<SessionLine>, StoreError> {
+        let mut query = self
+            .conn
+            .prepare_cached("SELECT id, name, title, created_ms, active_ms, model FROM sessions WHERE name = ?1")?;
+        Ok(query.query_row([session.as_str()], session_line).optional()?)
     }
 
     /// The message of that id, with its session.
@@ -189,6 +188,18 @@ pub(super) fn message(row: &rusqlite::Row<'_>) -> rusqlite::Result<Message> {
     let tags = serde_json::from_str(row.get_ref(5)?.as_str()?)
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(5, rusqlite::types::Type::Text, error.into()))?;
     Ok(Message { id: row.get(0)?, role: row.get(1)?, text: row.get(2)?, at_ms: row.get(3)?, run: row.get(4)?, tags })
+}
+
+/// A session out of a row of id, name, title, created_ms, active_ms and model.
+fn session_line(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionLine> {
+    Ok(SessionLine {
+        id: row.get(0)?,
+        name: session_name(row, 1)?,
+        title: row.get(2)?,
+        created_ms: row.get(3)?,
+        active_ms: row.get(4)?,
+        model: row.get(5)?,
+    })
 }
 
 /// Reads a session's name out of a row.

@@ -1,0 +1,148 @@
+//! `kiso fact`: sentences that are known, one by one.
+
+use super::listing::{Page, confirm, minute};
+use super::memory::print_fact;
+use super::show::{Show, printable};
+use super::{Exit, Failure, Opened, Shared, environment_secrets};
+use crate::clock::now_ms;
+use crate::memory::MAX_HITS;
+use crate::secret::found;
+use crate::skill::Quiet;
+use crate::store::{MAX_FACT_BYTES, NewFact};
+use clap::Subcommand;
+use serde_json::json;
+use std::sync::Arc;
+
+#[derive(Debug, Subcommand)]
+pub enum Fact {
+    /// List the facts, the newest first
+    List {
+        #[command(flatten)]
+        page: Page,
+    },
+    /// Add a fact; one that is known already is not added again
+    Add {
+        /// A sentence, such as "The user lives in Oslo"
+        #[arg(required = true)]
+        text: Vec<String>,
+        /// How sure it is, in percent
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u8).range(..=100))]
+        confidence: u8,
+    },
+    /// Show a fact whole
+    Show {
+        /// Its number
+        id: i64,
+    },
+    /// Remove facts
+    Remove {
+        /// Their numbers
+        #[arg(required = true)]
+        ids: Vec<i64>,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Find facts by their words
+    Search {
+        /// Words, or a question
+        #[arg(required = true)]
+        question: Vec<String>,
+        /// How many to show
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_HITS)))]
+        limit: u32,
+    },
+}
+
+impl Fact {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let opened = Opened::new(shared, Arc::new(Quiet))?;
+        match self {
+            Fact::List { page } => {
+                let before = page.before_id()?;
+                let facts = opened.store.read_blocking(|view| view.facts_before(before, page.limit))?;
+                if facts.is_empty() && before.is_none() && !shared.json {
+                    eprintln!("there are no facts yet; `kiso fact add` adds one");
+                }
+                facts.iter().for_each(|fact| print_fact(fact, shared.json));
+                page.more(facts.len(), facts.last().map(|fact| fact.id));
+                Ok(Exit::Done)
+            }
+            Fact::Add { text, confidence } => add(&opened, &text.join(" "), *confidence, shared.json),
+            Fact::Show { id } => show(&opened, *id, shared.json),
+            Fact::Remove { ids, yes } => remove(&opened, ids, *yes, shared.json),
+            Fact::Search { question, limit } => {
+                let question = question.join(" ");
+                let facts = opened.store.read_blocking(|view| view.find_facts(&question, *limit))?;
+                if facts.is_empty() && !shared.json {
+                    eprintln!("no fact has these words");
+                }
+                facts.iter().for_each(|fact| print_fact(fact, shared.json));
+                Ok(Exit::Done)
+            }
+        }
+    }
+}
+
+fn add(opened: &Opened, text: &str, confidence: u8, json: bool) -> Result<Exit, Failure> {
+    let text = text.trim();
+    if text.is_empty() || text.len() > MAX_FACT_BYTES {
+        let (have, what) = (text.len(), "put a longer text into a message that is worth remembering");
+        let message = format!("a fact has 1 to {MAX_FACT_BYTES} bytes, and this has {have}; {what}");
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    let secrets = environment_secrets();
+    let (clean, found) = found::extract(text, &secrets);
+    // What is a fact stands in prompts, in clear.
+    if !found.is_empty() || secrets.redact(text) != text {
+        let clean = printable(&secrets.redact(&clean));
+        let message = format!("there is a secret in it ({clean}); `kiso secret set` keeps secrets, facts are told to models");
+        return Err(Failure::new(Exit::Policy, message));
+    }
+    let new = NewFact { text: text.to_owned(), source: "user".to_owned(), session: None, confidence };
+    let (id, known) = opened.store.write_blocking(move |tx| {
+        let known = tx.has_fact(&new.text)?;
+        Ok((tx.add_fact(&new, now_ms())?, known))
+    })?;
+    if json {
+        outln!("{}", json!({ "type": "added", "id": id, "known": known }));
+    } else {
+        outln!("{} fact {id}", if known { "confirmed" } else { "added" });
+    }
+    Ok(Exit::Done)
+}
+
+fn show(opened: &Opened, id: i64, json: bool) -> Result<Exit, Failure> {
+    let fact = opened.store.read_blocking(|view| view.fact(id))?.ok_or_else(|| no_fact(id))?;
+    if json {
+        print_fact(&fact, true);
+        return Ok(Exit::Done);
+    }
+    let session = fact.session.as_ref().map(|session| format!("  session {session}")).unwrap_or_default();
+    let from = printable(&fact.source);
+    let head = format!("fact {id}  {}  {from}{session}  {} % sure", minute(fact.at_ms), fact.confidence);
+    outln!("{}", Show::stdout().dim(&head));
+    outln!("{}", printable(&fact.text));
+    Ok(Exit::Done)
+}
+
+fn remove(opened: &Opened, ids: &[i64], yes: bool, json: bool) -> Result<Exit, Failure> {
+    for id in ids {
+        // Before any is gone.
+        opened.store.read_blocking(|view| view.fact(*id))?.ok_or_else(|| no_fact(*id))?;
+    }
+    let what = if let [id] = ids { format!("fact {id}") } else { format!("{} facts", ids.len()) };
+    confirm(&format!("Remove {what} for good?"), yes)?;
+    let gone = ids.to_vec();
+    opened.store.write_blocking(move |tx| gone.iter().try_for_each(|id| tx.delete_fact(*id).map(drop)))?;
+    if json {
+        ids.iter().for_each(|id| outln!("{}", json!({ "type": "removed", "id": id })));
+    } else {
+        outln!("removed {what}");
+    }
+    Ok(Exit::Done)
+}
+
+fn no_fact(id: i64) -> Failure {
+    Failure::new(Exit::Usage, format!("there is no fact {id}; `kiso fact list` gives their numbers"))
+}

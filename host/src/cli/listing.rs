@@ -1,0 +1,80 @@
+//! Listings: pages, times, and lines that fit the terminal.
+
+use super::show::printable;
+use super::{Exit, Failure};
+use std::fmt::Display;
+use std::io::{BufRead, IsTerminal, Write};
+
+/// Which part of a listing that has no end.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Page {
+    /// How many to show
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub limit: u32,
+    /// Show what comes before this one, as the end of the page before says
+    #[arg(long, value_name = "PLACE")]
+    pub before: Option<String>,
+}
+
+impl Page {
+    /// The number in `--before`.
+    pub fn before_id(&self) -> Result<Option<i64>, Failure> {
+        let parse = |text: &String| {
+            let wrong = || Failure::new(Exit::Usage, format!("--before {text:?} is no number of this listing"));
+            text.parse().map_err(|_| wrong())
+        };
+        self.before.as_ref().map(parse).transpose()
+    }
+
+    /// Says on a terminal how to see the next page, where this one was full. `last` is where it ended.
+    pub fn more(&self, shown: usize, last: Option<impl Display>) {
+        if shown == self.limit as usize
+            && let Some(last) = last
+            && std::io::stderr().is_terminal()
+        {
+            eprintln!("more with --before {last}");
+        }
+    }
+}
+
+/// "2026-11-21 22:08" in local time.
+pub fn minute(ms: i64) -> String {
+    let at = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();
+    at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// A row of a listing: `head` stands as it is, of `text` as much of one line as the terminal has room for. A pipe gets
+/// all of it.
+pub fn row(head: &str, text: &str) {
+    let text = printable(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let Some(width) = width() else { return outln!("{head}  {text}") };
+    let room = width.saturating_sub(head.chars().count() + 2).max(20);
+    match text.char_indices().nth(room) {
+        Some(_) => outln!("{head}  {}…", text.chars().take(room - 1).collect::<String>()),
+        None => outln!("{head}  {text}"),
+    }
+}
+
+/// Columns of the terminal; `None` where standard output is none.
+fn width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// Asks before something is done that cannot be undone. Where nobody can be asked, `yes` must say so.
+pub fn confirm(question: &str, yes: bool) -> Result<(), Failure> {
+    if yes {
+        return Ok(());
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(Failure::new(Exit::Usage, format!("{question} Nobody can be asked here; --yes says so")));
+    }
+    eprint!("{question} [y/N] ");
+    let _ = std::io::stderr().flush();
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    match (read, answer.trim()) {
+        (Ok(_), "y" | "Y" | "yes") => Ok(()),
+        _ => Err(Failure::new(Exit::Failed, "nothing was changed")),
+    }
+}

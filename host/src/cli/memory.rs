@@ -1,0 +1,217 @@
+//! `kiso memory`: what is remembered beyond a conversation.
+
+mod transfer;
+
+use super::listing::{Page, confirm, minute, row};
+use super::show::{Show, printable};
+use super::{Exit, Failure, Opened, Shared, block_on};
+use crate::clock::now_ms;
+use crate::memory::{self, CoreError, MAX_HITS};
+use crate::skill::Quiet;
+use crate::store::{Chunk, Fact};
+use clap::Subcommand;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[derive(Debug, Subcommand)]
+pub enum Memory {
+    /// Show core memory and the newest passages, or one passage whole
+    Show {
+        /// Number of a passage
+        #[arg(conflicts_with_all = ["limit", "before"])]
+        id: Option<i64>,
+        #[command(flatten)]
+        page: Page,
+    },
+    /// Find facts and passages by what they say, as the agent does
+    Search {
+        /// Words, or a question
+        #[arg(required = true)]
+        question: Vec<String>,
+        /// How many to show of each kind
+        #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_HITS)))]
+        limit: u32,
+    },
+    /// Forget passages, or a member of core memory
+    Forget {
+        /// Numbers of passages
+        #[arg(required_unless_present = "core")]
+        ids: Vec<i64>,
+        /// The member of core memory, as `show` names it, such as user.city
+        #[arg(long, value_name = "MEMBER", conflicts_with = "ids")]
+        core: Option<String>,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Write core memory, facts and passages as lines of JSON
+    Export {
+        /// A file that does not exist yet; standard output without it
+        file: Option<PathBuf>,
+    },
+    /// Take in what `export` wrote; what is known already is not taken twice
+    Import {
+        /// The file, or `-` for standard input
+        file: PathBuf,
+    },
+}
+
+impl Memory {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let opened = Opened::new(shared, Arc::new(Quiet))?;
+        match self {
+            Memory::Show { id: Some(id), .. } => one(&opened, *id, shared.json),
+            Memory::Show { id: None, page } => all(&opened, page, shared.json),
+            Memory::Search { question, limit } => search(&opened, &question.join(" "), *limit, shared.json),
+            Memory::Forget { core: Some(member), yes, .. } => forget_core(&opened, member, *yes, shared.json),
+            Memory::Forget { ids, yes, .. } => forget(&opened, ids, *yes, shared.json),
+            Memory::Export { file } => transfer::export(&opened, file.as_deref()),
+            Memory::Import { file } => transfer::import(&opened, file, shared.json),
+        }
+    }
+}
+
+fn print(chunk: &Chunk, json: bool) {
+    let session = chunk.session.as_ref().map(ToString::to_string);
+    if json {
+        let (id, source, at) = (chunk.id, &chunk.source, chunk.at_ms);
+        outln!(
+            "{}",
+            json!({ "type": "passage", "id": id, "source": source, "session": session, "at_ms": at, "text": chunk.text })
+        );
+        return;
+    }
+    let from = match session {
+        Some(session) => format!("{}, {session}", printable(&chunk.source)),
+        None => printable(&chunk.source),
+    };
+    row(&format!("{:6}  {}  {from:16}", chunk.id, minute(chunk.at_ms)), &chunk.text);
+}
+
+fn one(opened: &Opened, id: i64, json: bool) -> Result<Exit, Failure> {
+    let chunk = opened.store.read_blocking(|view| view.chunk(id))?.ok_or_else(|| no_passage(id))?;
+    if json {
+        print(&chunk, true);
+        return Ok(Exit::Done);
+    }
+    let session = chunk.session.as_ref().map(|session| format!("  session {session}")).unwrap_or_default();
+    let head = format!("passage {id}  {}  {}{session}", minute(chunk.at_ms), printable(&chunk.source));
+    outln!("{}", Show::stdout().dim(&head));
+    outln!("{}", printable(&chunk.text));
+    Ok(Exit::Done)
+}
+
+fn all(opened: &Opened, page: &Page, json: bool) -> Result<Exit, Failure> {
+    let before = page.before_id()?;
+    let (core, passages, facts, chunks) = opened.store.read_blocking(|view| {
+        let (passages, facts) = (view.count_chunks()?, view.count_facts(u32::MAX)?);
+        Ok((view.core_memory()?, passages, facts, view.chunks_before(before, page.limit)?))
+    })?;
+    let core: Value = core.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_else(|| json!({}));
+    if before.is_none() {
+        if json {
+            outln!("{}", json!({ "type": "memory", "core": core, "facts": facts, "passages": passages }));
+        } else {
+            let show = Show::stdout();
+            outln!("{}", show.bold("Core memory"));
+            let lines = memory::render_core(&core);
+            outln!("{}", if lines.is_empty() { "(empty)".to_owned() } else { printable(&lines) });
+            outln!("\n{}", show.bold(&format!("{facts} facts, {passages} passages")));
+        }
+    }
+    chunks.iter().for_each(|chunk| print(chunk, json));
+    page.more(chunks.len(), chunks.last().map(|chunk| chunk.id));
+    Ok(Exit::Done)
+}
+
+fn search(opened: &Opened, question: &str, limit: u32, json: bool) -> Result<Exit, Failure> {
+    if question.trim().is_empty() {
+        return Err(Failure::new(Exit::Usage, "the question is empty; give the words to look for"));
+    }
+    let (facts, chunks) = opened
+        .store
+        .read_blocking(|view| Ok((view.find_facts(question, limit)?, view.find_chunks(question, limit)?)))?;
+    if facts.is_empty() && chunks.is_empty() && !json {
+        eprintln!("nothing that is remembered fits");
+    }
+    facts.iter().for_each(|fact| print_fact(fact, json));
+    chunks.iter().for_each(|chunk| print(chunk, json));
+    Ok(Exit::Done)
+}
+
+/// A fact, as `kiso fact` and a search list it.
+pub(super) fn print_fact(fact: &Fact, json: bool) {
+    let session = fact.session.as_ref().map(ToString::to_string);
+    if json {
+        let (id, source, sure, at) = (fact.id, &fact.source, fact.confidence, fact.at_ms);
+        outln!(
+            "{}",
+            json!({ "type": "fact", "id": id, "source": source, "session": session, "confidence": sure, "at_ms": at, "text": fact.text })
+        );
+        return;
+    }
+    let from = printable(&fact.source);
+    row(&format!("{:6}  {}  {from:10}  {:3} %", fact.id, minute(fact.at_ms), fact.confidence), &fact.text);
+}
+
+fn forget(opened: &Opened, ids: &[i64], yes: bool, json: bool) -> Result<Exit, Failure> {
+    // Each before any is gone: a number that was mistyped must not leave half of it done.
+    opened.store.read_blocking(|view| {
+        let missing = |id: &i64| Ok(view.chunk(*id)?.is_none().then_some(*id));
+        ids.iter().map(missing).collect::<Result<Vec<_>, _>>()
+    })?
+    .into_iter()
+    .flatten()
+    .next()
+    .map_or(Ok(()), |id| Err(no_passage(id)))?;
+    let what = if let [id] = ids { format!("passage {id}") } else { format!("{} passages", ids.len()) };
+    confirm(&format!("Forget {what} for good?"), yes)?;
+    let gone = ids.to_vec();
+    opened.store.write_blocking(move |tx| gone.iter().try_for_each(|id| tx.delete_chunk(*id).map(drop)))?;
+    for id in ids {
+        if json {
+            outln!("{}", json!({ "type": "forgotten", "id": id }));
+        }
+    }
+    if !json {
+        outln!("forgot {what}");
+    }
+    Ok(Exit::Done)
+}
+
+fn forget_core(opened: &Opened, member: &str, yes: bool, json: bool) -> Result<Exit, Failure> {
+    let core = block_on(memory::core(&opened.store))??;
+    let path = place(&core, member)
+        .ok_or_else(|| Failure::new(Exit::Usage, format!("core memory has no member {member:?}; `kiso memory show` lists them")))?;
+    confirm(&format!("Forget {member} in core memory for good?"), yes)?;
+    let patch = path.iter().rev().fold(Value::Null, |inner, name| json!({ *name: inner }));
+    block_on(memory::update_core(&opened.store, patch, now_ms()))?.map_err(|error| match error {
+        CoreError::Store(error) => error.into(),
+        error => Failure::new(Exit::Failed, error.to_string()),
+    })?;
+    if json {
+        outln!("{}", json!({ "type": "forgotten", "member": member }));
+    } else {
+        outln!("forgot {member}");
+    }
+    Ok(Exit::Done)
+}
+
+/// The names that lead to a member whose path is written with dots. A name may have dots itself.
+fn place<'a>(document: &'a Value, path: &str) -> Option<Vec<&'a str>> {
+    let members = document.as_object()?;
+    if let Some((name, _)) = members.get_key_value(path) {
+        return Some(vec![name]);
+    }
+    members.iter().find_map(|(name, member)| {
+        let rest = path.strip_prefix(name.as_str())?.strip_prefix('.')?;
+        let mut names = place(member, rest)?;
+        names.insert(0, name);
+        Some(names)
+    })
+}
+
+fn no_passage(id: i64) -> Failure {
+    Failure::new(Exit::Usage, format!("there is no passage {id}; `kiso memory show` and `search` give their numbers"))
+}

@@ -1,0 +1,138 @@
+//! `kiso secret`: the secrets of a session, sealed in the home. Their values are never shown.
+
+mod typed;
+
+use super::listing::confirm;
+use super::{Exit, Failure, Opened, Shared, block_on, session};
+use crate::clock::now_ms;
+use crate::home::SessionName;
+use crate::secret::vault::{Vault, VaultError};
+use crate::secret::Secrets;
+use crate::skill::Quiet;
+use clap::Subcommand;
+use serde_json::json;
+use std::sync::Arc;
+
+/// Longest name, as a plan may give it.
+const MAX_NAME: usize = 64;
+
+/// Shorter values are not looked for in texts: they would be found in half of all words.
+const SHORT: usize = 4;
+
+#[derive(Debug, Subcommand)]
+pub enum Secret {
+    /// List the names
+    List {
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Keep a secret; its value is asked for, or read from standard input
+    Set {
+        /// 1 to 64 letters, digits and underscores: what a skill asks for, such as github_token
+        name: String,
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Forget a secret
+    Remove {
+        name: String,
+        #[command(flatten)]
+        of: Of,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Of {
+    /// The session that it belongs to
+    #[arg(long, short, value_name = "NAME")]
+    session: Option<String>,
+}
+
+impl Of {
+    fn session(&self) -> Result<SessionName, Failure> {
+        session(self.session.as_deref())
+    }
+}
+
+impl Secret {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let opened = Opened::new(shared, Arc::new(Quiet))?;
+        match self {
+            Secret::List { of } => list(&opened, &of.session()?, shared.json),
+            Secret::Set { name, of } => set(&opened, &of.session()?, name, shared.json),
+            Secret::Remove { name, of, yes } => remove(&opened, &of.session()?, name, *yes, shared.json),
+        }
+    }
+}
+
+fn list(opened: &Opened, session: &SessionName, json: bool) -> Result<Exit, Failure> {
+    let names = opened.store.read_blocking(|view| view.secret_names(session))?;
+    if names.is_empty() && !json {
+        eprintln!("the session {session} has no secrets");
+    }
+    for name in names {
+        if json {
+            outln!("{}", json!({ "type": "secret", "session": session.as_str(), "name": name }));
+        } else {
+            outln!("{name}");
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn set(opened: &Opened, session: &SessionName, name: &str, json: bool) -> Result<Exit, Failure> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(plain) {
+        let message = format!("a secret's name has 1 to {MAX_NAME} letters, digits and underscores, and {name:?} has not");
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    let value = typed::read(name)?;
+    if value.expose().chars().count() < SHORT {
+        eprintln!("a value of fewer than {SHORT} characters is kept, but not taken out of texts: it would be found everywhere");
+    }
+    let vault = Vault::open(&opened.home);
+    block_on(async {
+        let mut known = Secrets::default();
+        for (name, value) in vault.load(&opened.store, session).await? {
+            known.add_session(name, value);
+        }
+        // The old value is still one that nobody should read.
+        let mut kept: Vec<_> = known.displaced(name, &value).into_iter().collect();
+        kept.push((name.to_owned(), value));
+        vault.save(&opened.store, session, &kept, now_ms()).await
+    })??;
+    if json {
+        outln!("{}", json!({ "type": "secret", "session": session.as_str(), "name": name, "state": "set" }));
+    } else {
+        outln!("{name} is set in the session {session}");
+    }
+    Ok(Exit::Done)
+}
+
+fn remove(opened: &Opened, session: &SessionName, name: &str, yes: bool, json: bool) -> Result<Exit, Failure> {
+    if !opened.store.read_blocking(|view| view.secret_names(session))?.iter().any(|known| known == name) {
+        let message = format!("the session {session} has no secret {name:?}; `kiso secret list` gives the names");
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    confirm(&format!("Forget the secret {name} of the session {session}? Its value is then not taken out of texts any more."), yes)?;
+    let (of, gone) = (session.clone(), name.to_owned());
+    opened.store.write_blocking(move |tx| tx.delete_secret(&of, &gone))?;
+    if json {
+        outln!("{}", json!({ "type": "secret", "session": session.as_str(), "name": name, "state": "removed" }));
+    } else {
+        outln!("{name} is removed from the session {session}");
+    }
+    Ok(Exit::Done)
+}
+
+impl From<VaultError> for Failure {
+    fn from(error: VaultError) -> Failure {
+        match error {
+            VaultError::Store(error) => error.into(),
+            error => Failure::new(Exit::Config, error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! `kiso session`: conversations, and what they are about.
+
+use super::listing::{Page, minute, row};
+use super::show::{Show, printable};
+use super::{Exit, Failure, Opened, Shared};
+use crate::clock::now_ms;
+use crate::drive::SEALED_RUN;
+use crate::home::SessionName;
+use crate::secret::Vault;
+use crate::skill::Quiet;
+use crate::store::{Message, MessageRole, SessionLine};
+use clap::Subcommand;
+use serde_json::json;
+use std::sync::Arc;
+
+/// Longest title, in characters. It stands on one line of a listing.
+const MAX_TITLE: usize = 200;
+
+#[derive(Debug, Subcommand)]
+pub enum Session {
+    /// List the sessions, the one that was active last first
+    List {
+        #[command(flatten)]
+        page: Page,
+    },
+    /// Show a session and its last messages
+    Show {
+        session: String,
+        #[command(flatten)]
+        page: Page,
+    },
+    /// Give a session another title
+    Rename {
+        session: String,
+        #[arg(required = true)]
+        title: Vec<String>,
+    },
+    /// Begin a new segment, as /new does: what was said so far is left out of prompts, and not forgotten
+    New { session: String },
+    /// Show a session's model, or give it another one
+    Model {
+        session: String,
+        /// A model of the configuration; "default" goes back
+        model: Option<String>,
+    },
+}
+
+impl Session {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let opened = Opened::new(shared, Arc::new(Quiet))?;
+        match self {
+            Session::List { page } => list(&opened, page, shared.json),
+            Session::Show { session, page } => show(&opened, &existing(&opened, session)?, page, shared.json),
+            Session::Rename { session, title } => {
+                rename(&opened, &existing(&opened, session)?.name, &title.join(" "), shared.json)
+            }
+            Session::New { session } => new(&opened, &existing(&opened, session)?.name, shared.json),
+            Session::Model { session, model } => {
+                let session = existing(&opened, session)?;
+                match model {
+                    None => tell_model(&opened, &session.name, session.model.as_deref(), shared.json),
+                    Some(model) => set_model(&opened, &session.name, model, shared.json),
+                }
+            }
+        }
+    }
+}
+
+fn existing(opened: &Opened, name: &str) -> Result<SessionLine, Failure> {
+    let session = SessionName::parse(name)?;
+    let found = opened.store.read_blocking(|view| view.session(&session))?;
+    found.ok_or_else(|| {
+        Failure::new(Exit::Usage, format!("there is no session {name:?}; `kiso session list` gives the names"))
+    })
+}
+
+fn list(opened: &Opened, page: &Page, json: bool) -> Result<Exit, Failure> {
+    let parse = |text: &String| {
+        let place = text.split_once('-').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
+        place.ok_or_else(|| Failure::new(Exit::Usage, format!("--before {text:?} is no place of this listing")))
+    };
+    let before = page.before.as_ref().map(parse).transpose()?;
+    let sessions = opened.store.read_blocking(|view| view.list_sessions(before, page.limit))?;
+    if sessions.is_empty() && before.is_none() && !json {
+        eprintln!("there are no sessions yet; a session begins with its first message");
+    }
+    for session in &sessions {
+        print(session, json);
+    }
+    page.more(sessions.len(), sessions.last().map(place));
+    Ok(Exit::Done)
+}
+
+/// What `--before` takes: sessions are in the order of their activity, of which two may have the same.
+fn place(session: &SessionLine) -> String {
+    format!("{}-{}", session.active_ms, session.id)
+}
+
+fn print(session: &SessionLine, json: bool) {
+    let SessionLine { name, title, created_ms, active_ms, model, .. } = session;
+    if json {
+        let object = json!({
+            "type": "session", "session": name.as_str(), "title": title, "model": model, "created_ms": created_ms,
+            "active_ms": active_ms, "place": place(session),
+        });
+        outln!("{object}");
+    } else {
+        row(&format!("{}  {:20}", minute(*active_ms), name.as_str()), title.as_deref().unwrap_or_default());
+    }
+}
+
+fn show(opened: &Opened, session: &SessionLine, page: &Page, json: bool) -> Result<Exit, Failure> {
+    let before = page.before_id()?;
+    let name = &session.name;
+    let (mut messages, start, summary) = opened.store.read_blocking(|view| {
+        let messages = view.messages_before(name, before, page.limit)?;
+        Ok((messages, view.segment_start(name)?, view.summary(name)?))
+    })?;
+    let vault = Vault::open(&opened.home);
+    for message in &mut messages {
+        message.text = match vault.open_text(SEALED_RUN, &message.text) {
+            Ok(text) => text.into_owned(),
+            Err(_) => "(sealed with the key of another home)".to_owned(),
+        };
+    }
+    if before.is_none() {
+        if json {
+            print(session, true);
+        } else {
+            let paint = Show::stdout();
+            let title = session.title.as_deref().map(printable).unwrap_or_default();
+            outln!("{}  {title}", paint.bold(name.as_str()));
+            let model = session.model.as_deref().unwrap_or("the default");
+            let about = format!(
+                "since {}, active {}; model: {model}; workspace: {}",
+                minute(session.created_ms),
+                minute(session.active_ms),
+                opened.home.work_dir(name).display()
+            );
+            outln!("{}", paint.dim(&printable(&about)));
+            if let Some(summary) = summary {
+                outln!("{}", paint.dim(&format!("summary of what came before: {}", printable(&summary.text))));
+            }
+        }
+    }
+    for (nth, message) in messages.iter().enumerate() {
+        let begins = nth > 0 && messages[nth - 1].id <= start && message.id > start;
+        if begins && !json {
+            outln!("\n{}", Show::stdout().dim("── new segment ──"));
+        }
+        tell(message, json);
+    }
+    page.more(messages.len(), messages.first().map(|message| message.id));
+    Ok(Exit::Done)
+}
+
+fn tell(message: &Message, json: bool) {
+    let role = match message.role {
+        MessageRole::User => "user",
+        MessageRole::Assistant => "assistant",
+    };
+    if json {
+        let run = message.run.as_ref().map(ToString::to_string);
+        let (id, at, text) = (message.id, message.at_ms, &message.text);
+        outln!(
+            "{}",
+            json!({ "type": "message", "id": id, "role": role, "at_ms": at, "run": run, "text": text })
+        );
+    } else {
+        let head = format!("{role}, {}", minute(message.at_ms));
+        outln!("\n{}\n{}", Show::stdout().dim(&head), printable(message.text.trim_end()));
+    }
+}
+
+fn rename(opened: &Opened, session: &SessionName, title: &str, json: bool) -> Result<Exit, Failure> {
+    let title = title.trim().to_owned();
+    if title.is_empty() || title.chars().count() > MAX_TITLE || title.chars().any(char::is_control) {
+        let message = format!("a title has 1 to {MAX_TITLE} characters on one line");
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    let (of, kept) = (session.clone(), title.clone());
+    opened.store.write_blocking(move |tx| tx.set_title(&of, &kept, true))?;
+    if json {
+        outln!("{}", json!({ "type": "renamed", "session": session.as_str(), "title": title }));
+    } else {
+        outln!("{session} is now titled {}", printable(&title));
+    }
+    Ok(Exit::Done)
+}
+
+fn new(opened: &Opened, session: &SessionName, json: bool) -> Result<Exit, Failure> {
+    let of = session.clone();
+    let after = opened.store.write_blocking(move |tx| tx.break_session(&of, now_ms()))?;
+    if json {
+        outln!("{}", json!({ "type": "segment", "session": session.as_str(), "after": after }));
+    } else {
+        outln!("a new segment of {session} begins; what is remembered, the model and the log stay");
+    }
+    Ok(Exit::Done)
+}
+
+fn set_model(opened: &Opened, session: &SessionName, model: &str, json: bool) -> Result<Exit, Failure> {
+    let chosen = (model != "default").then(|| model.to_owned());
+    if let Some(model) = &chosen {
+        opened.drive()?.models_with(model).map_err(|why| Failure::new(Exit::Usage, why))?;
+    }
+    let (of, kept) = (session.clone(), chosen.clone());
+    opened.store.write_blocking(move |tx| tx.set_session_model(&of, kept.as_deref(), now_ms()))?;
+    tell_model(opened, session, chosen.as_deref(), json)
+}
+
+/// `own` is the model that the session was given.
+fn tell_model(opened: &Opened, session: &SessionName, own: Option<&str>, json: bool) -> Result<Exit, Failure> {
+    let model = own.unwrap_or(&opened.config.model);
+    if json {
+        outln!(
+            "{}",
+            json!({ "type": "model", "session": session.as_str(), "model": model, "default": own.is_none() })
+        );
+    } else {
+        let of = if own.is_none() { " (the default)" } else { "" };
+        outln!("the model of {session} is {}{of}", printable(model));
+    }
+    Ok(Exit::Done)
+}
