@@ -18,11 +18,13 @@ mod error;
 mod import;
 mod lock;
 mod name;
+mod removal;
 
 pub use error::HomeError;
 pub use import::{ImportError, ImportedFile};
 pub use lock::HomeLock;
 pub use name::{NameError, SessionName, SkillName};
+pub use removal::Aside;
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};

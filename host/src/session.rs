@@ -11,4 +11,5 @@ pub mod command;
 pub mod intake;
 pub mod live;
 pub mod queue;
+pub mod removal;
 pub mod turns;

@@ -36,6 +36,7 @@
 
 mod background;
 mod core_memory;
+mod deletion;
 mod error;
 mod events;
 mod facts;
@@ -64,6 +65,7 @@ mod words;
 mod writer;
 
 pub use background::{Due, DueKind, MAX_ATTEMPTS};
+pub use deletion::Deletion;
 pub use error::StoreError;
 pub use events::Event;
 pub use facts::{Fact, MAX_FACT_BYTES, MAX_FACTS, NewFact};

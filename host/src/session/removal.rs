@@ -1,0 +1,86 @@
+//! Deleting a session: what the store has of it, and the files of its workspace.
+
+use crate::home::{Aside, Home, HomeError, HomeLock, SessionName};
+use crate::store::{Deletion, Store, StoreError};
+
+/// Why a session was not deleted. Nothing of it was then changed.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRemoved {
+    #[error("there is no session {session}")]
+    Unknown { session: SessionName },
+    /// The session itself, or a subagent that it spawned.
+    #[error("a message waits or is being worked on in the session {session}: wait for its answer, or cancel it first")]
+    AtWork { session: SessionName },
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Deletes the session for good, with the subagents that it spawned; returns their names, its own first. Works beside a
+/// daemon and without one: whoever works in the session holds its lock.
+///
+/// The files go out of the way before the rows do: after a crash between the two, a session without files is left, which can
+/// be deleted again; files without a session would be found by the next one of that name.
+pub async fn remove(home: &Home, store: &Store, session: &SessionName) -> Result<Vec<SessionName>, NotRemoved> {
+    let unknown = || NotRemoved::Unknown { session: session.clone() };
+    let wanted = session.clone();
+    let tree = store.read(move |view| view.session_tree(&wanted)).await?;
+    if tree.is_empty() {
+        return Err(unknown());
+    }
+    let (locks, aside) = put_aside(home, &tree)?;
+    let wanted = session.clone();
+    let deleted = store.write(move |tx| tx.delete_session(&wanted)).await;
+    match deleted {
+        Ok(Deletion::Done(gone)) => {
+            drop(locks);
+            for directory in aside {
+                // They are out of the way; the next deletion of that name tries again.
+                if let Err(error) = directory.remove() {
+                    tracing::warn!("files of a deleted session are left: {error}");
+                }
+            }
+            Ok(gone)
+        }
+        kept => {
+            put_back(aside);
+            drop(locks);
+            match kept? {
+                Deletion::AtWork(session) => Err(NotRemoved::AtWork { session }),
+                _ => Err(unknown()),
+            }
+        }
+    }
+}
+
+/// Takes the lock of every session of the tree, and then its directory out of the way; all of them or none.
+fn put_aside(home: &Home, tree: &[SessionName]) -> Result<(Vec<HomeLock>, Vec<Aside>), NotRemoved> {
+    let mut locks = Vec::new();
+    for session in tree {
+        match home.lock_session(session) {
+            Ok(lock) => locks.push(lock),
+            Err(HomeError::Busy { .. }) => return Err(NotRemoved::AtWork { session: session.clone() }),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let mut aside = Vec::new();
+    for session in tree {
+        match home.put_aside(session) {
+            Ok(directory) => aside.extend(directory),
+            Err(error) => {
+                put_back(aside);
+                return Err(error.into());
+            }
+        }
+    }
+    Ok((locks, aside))
+}
+
+fn put_back(aside: Vec<Aside>) {
+    for directory in aside {
+        if let Err(error) = directory.put_back() {
+            tracing::error!("a session is without its files: {error}");
+        }
+    }
+}
