@@ -9,6 +9,7 @@ mod commands;
 mod config;
 mod crash;
 mod daemon;
+mod embeddings;
 mod exec;
 mod faults;
 mod foreign;

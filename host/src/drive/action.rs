@@ -14,6 +14,7 @@ use crate::llm::{Role, Sink};
 use crate::node::{actor, summarizer};
 use crate::scratchpad;
 use crate::skill::Caller;
+use crate::tool::builtin;
 
 /// Tokens of text that one call of the summarizer is given; a longer text is summarized in parts first.
 const PART_TOKENS: usize = 6_000;
@@ -90,7 +91,12 @@ impl AtWork<'_> {
     pub(super) async fn call_tools(&self, run: &Run, calls: &[ToolCall]) -> Result<StepResult, DriveError> {
         let categories = run.routing().map(|routing| routing.categories.clone()).unwrap_or_default();
         let allowed = self.drive.tools.specs(&categories);
-        let at = self.at();
+        let mut at = self.at();
+        for question in calls.iter().filter_map(builtin::question) {
+            if let Some(meaning) = self.meaning(&question).await? {
+                at.meanings.push((question, meaning));
+            }
+        }
         let caller = || Caller { session: &self.session, locale: "en", secrets: &self.secrets };
         let running = calls.iter().map(|call| self.drive.tools.call_tool(call, &allowed, self.caller, caller(), &at));
         let mut results = futures_util::future::join_all(running).await;

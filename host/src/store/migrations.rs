@@ -21,6 +21,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "prompts", sql: include_str!("migrations/0003_prompts.sql") },
     Migration { name: "sessions that live on", sql: include_str!("migrations/0004_sessions_that_live_on.sql") },
     Migration { name: "tokens", sql: include_str!("migrations/0005_tokens.sql") },
+    Migration { name: "memory by meaning", sql: include_str!("migrations/0009_memory_by_meaning.sql") },
     Migration { name: "deletion of sessions", sql: include_str!("migrations/0011_deletion.sql") },
 ];
 

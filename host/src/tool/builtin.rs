@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use crate::graph::plan::Violation;
 use crate::home::SessionName;
-use crate::llm::ToolSpec;
+use crate::llm::{ToolCall, ToolSpec};
+use crate::memory::Meaning;
 use crate::skill::ArgsSchema;
 use crate::store::{RunId, Store, StoreError};
 
@@ -41,13 +42,24 @@ struct Tool {
 }
 
 /// Who calls a tool, and from where.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct At {
     pub session: SessionName,
     /// The run that is under way.
     pub run: Option<RunId>,
     /// Whether a subagent calls.
     pub subagent: bool,
+    /// What the questions to memory mean that are asked, as far as somebody could tell.
+    pub meanings: Vec<(String, Meaning)>,
+}
+
+/// What is asked of memory, if that is what the call does.
+pub fn question(call: &ToolCall) -> Option<String> {
+    if call.name != memory::SEARCH {
+        return None;
+    }
+    let args: Value = serde_json::from_str(&call.args).ok()?;
+    Some(text(&args, memory::QUERY).to_owned()).filter(|question| !question.is_empty())
 }
 
 /// Why a tool gave nothing. Meant for the model that called it.
@@ -144,7 +156,7 @@ impl Builtins {
         }
         let mut answer = match tool.category {
             scratchpad::CATEGORY => scratchpad::call(&self.store, name, &args, at).await,
-            memory::CATEGORY => memory::call(&self.store, name, args).await,
+            memory::CATEGORY => memory::call(&self.store, name, args, at).await,
             docs::CATEGORY => self.docs.call(name, &args).await,
             _ => status::call(&self.store, at).await,
         }?;

@@ -11,7 +11,7 @@ struct House {
 fn house() -> House {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("store.db")).unwrap();
-    let at = At { session: SessionName::parse("s").unwrap(), run: None, subagent: false };
+    let at = At { session: SessionName::parse("s").unwrap(), run: None, subagent: false, meanings: Vec::new() };
     House { _dir: dir, tools: Builtins::new(store), at }
 }
 
