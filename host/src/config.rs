@@ -152,6 +152,22 @@ settings! {
         knowledge_max_facts: Int(100, 1, 10_000),
     }
 
+    /// How what is remembered is found.
+    memory: Memory {
+        /// Model that finds passages by what they mean, also where they share no word with a question: "PROVIDER:MODEL" of a provider of the kind "openai". Without it they are found by their words alone.
+        embedding_model: Choice(),
+        /// Numbers that its vectors shall have; 0 leaves it to the model. Not every model can choose.
+        embedding_dimensions: Int(0, 0, 4_096),
+        /// Passages that are sent to it at once.
+        embedding_batch: Int(32, 1, 256),
+        /// Seconds for its answer to those.
+        embedding_timeout_s: Int(60, 1, 600),
+        /// Milliseconds for its answer to a question. After them, words alone count.
+        query_timeout_ms: Int(1_500, 1, 60_000),
+        /// Likeness in percent from which a passage counts as near in meaning. Models differ in what they call like.
+        min_likeness_percent: Int(30, 0, 99),
+    }
+
     /// How much is done for a message.
     routing: Routing {
         /// A need for tools, as the router sees it, under which a message is answered without any.
@@ -402,8 +418,8 @@ mod tests {
         assert_eq!(
             problems("\n  modle = \"reflex\"\n"),
             "2:3: unknown key modle: did you mean model? Allowed here: model, [context], [daemon], \
-             [engine], [exec], [fallbacks], [gateway], [http], [limits], [llm], [model_settings], [models], [pills], [providers], \
-             [routing], [schedule], [subagents], [webhooks]\n"
+             [engine], [exec], [fallbacks], [gateway], [http], [limits], [llm], [memory], [model_settings], [models], [pills], \
+             [providers], [routing], [schedule], [subagents], [webhooks]\n"
         );
         assert_eq!(
             problems("[http]\nmax_response_mb = 1"),

@@ -14,6 +14,7 @@ mod cancel;
 mod caps;
 mod clean;
 mod credential;
+mod embed;
 mod log;
 mod models;
 mod pause;
@@ -311,6 +312,13 @@ impl Drive {
             secrets.add_key(name, value);
         }
         Ok(secrets)
+    }
+
+    /// What must not be written down in clear where no session is spoken of: the keys of providers.
+    pub fn keys_alone(&self) -> Secrets {
+        let mut secrets = Secrets::default();
+        self.models.keys().into_iter().for_each(|(name, value)| secrets.add_key(name, value));
+        secrets
     }
 
     /// The window of the session before this run.

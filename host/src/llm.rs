@@ -13,6 +13,7 @@ pub mod anthropic;
 pub mod breaker;
 pub mod chain;
 mod draft;
+pub mod embed;
 pub mod endpoint;
 pub mod estimate;
 mod http;

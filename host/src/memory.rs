@@ -1,7 +1,8 @@
 //! What is remembered beyond a session's window (design §8).
 //!
 //! - **Core memory**: one JSON document, always in context ([`core()`], [`update_core`], [`render_core`]).
-//! - **Archival memory**: passages, found by their words ([`save`], [`search`], [`ingest_turn`]).
+//! - **Archival memory**: passages, found by their words, and by their meaning where a model gives them vectors ([`save`],
+//!   [`search`], [`ingest_turn`]).
 //! - **Observational memory**: the few lines of facts and passages that matter for a goal ([`digest`]).
 //!
 //! Texts that get here were cleaned of secrets by the caller.
@@ -16,13 +17,18 @@ pub use record::{ImportError, Imported, Record, export, import};
 
 use crate::graph::estimate::tokens;
 use crate::home::SessionName;
-use crate::store::{Chunk, Store, StoreError};
+use crate::store::{Chunk, Store, StoreError, Vector, View};
+use std::collections::HashMap;
 
 /// Largest text that is saved at once: a long article. A book belongs into the workspace.
 pub const MAX_TEXT: usize = 256 << 10;
 
 /// Most passages that a search gives.
 pub const MAX_HITS: u32 = 50;
+
+/// The k of reciprocal rank fusion, as its authors chose it (Cormack, Clarke and Büttcher, 2009): the first of one list does
+/// not outweigh what stands well in both.
+pub const RANKS: f64 = 60.0;
 
 /// What a digest takes of a prompt at most, in tokens.
 const DIGEST_TOKENS: usize = 800;
@@ -66,20 +72,71 @@ pub async fn save(
     write.await
 }
 
-/// The passages that fit the question best, at most `limit` and [`MAX_HITS`]. The question is plain text.
-pub async fn search(store: &Store, question: &str, limit: u32) -> Result<Vec<Chunk>, StoreError> {
+/// What a question means, as far as somebody could tell: its vector, and who gave it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Meaning {
+    pub vector: Vector,
+    /// The name under which the vectors of that model are kept.
+    pub embedder: String,
+    /// The least likeness of a passage that counts as near.
+    pub least: f32,
+}
+
+/// The passages that fit the question best, at most `limit` and [`MAX_HITS`]: by their words, and, where its meaning is
+/// given, by that. The question is plain text.
+pub async fn search(
+    store: &Store,
+    question: &str,
+    meaning: Option<Meaning>,
+    limit: u32,
+) -> Result<Vec<Chunk>, StoreError> {
     let question = question.to_owned();
-    store.read(move |view| view.find_chunks(&question, limit.min(MAX_HITS))).await
+    store.read(move |view| find(view, &question, meaning.as_ref(), limit)).await
+}
+
+/// [`search`] in a view. Passages that both words and meaning find come before those that only one does (reciprocal rank
+/// fusion): each list gives a passage 1 / ([`RANKS`] + its place).
+fn find(view: &View<'_>, question: &str, meaning: Option<&Meaning>, limit: u32) -> Result<Vec<Chunk>, StoreError> {
+    let limit = limit.min(MAX_HITS);
+    let embedder = meaning.map(|meaning| view.embedder(&meaning.embedder)).transpose()?.flatten();
+    let (Some(meaning), Some(embedder)) = (meaning, embedder) else {
+        return view.find_chunks(question, limit);
+    };
+    let by_words = view.find_chunks(question, MAX_HITS)?;
+    let near = view.nearest(embedder, &meaning.vector, MAX_HITS, meaning.least)?;
+    let mut score: HashMap<i64, f64> = HashMap::new();
+    let lists = [by_words.iter().map(|chunk| chunk.id).collect(), near.iter().map(|(id, _)| *id).collect::<Vec<_>>()];
+    for (place, id) in lists.iter().flat_map(|list| list.iter().enumerate()) {
+        *score.entry(*id).or_default() += 1.0 / (RANKS + place as f64 + 1.0);
+    }
+    let mut best: Vec<(i64, f64)> = score.into_iter().collect();
+    // Of two that are equally good, the newer one.
+    best.sort_by(|(a, score_a), (b, score_b)| score_b.total_cmp(score_a).then(b.cmp(a)));
+    let mut known: HashMap<i64, Chunk> = by_words.into_iter().map(|chunk| (chunk.id, chunk)).collect();
+    let mut found = Vec::new();
+    for (id, _) in best.into_iter().take(limit as usize) {
+        let chunk = match known.remove(&id) {
+            Some(chunk) => Some(chunk),
+            None => view.chunk(id)?,
+        };
+        found.extend(chunk);
+    }
+    Ok(found)
 }
 
 /// What is known that matters for a goal: facts that speak of it, passages that do, then the surest facts; each a line,
 /// none twice, at most `limit` lines.
-pub async fn digest(store: &Store, goal: &str, limit: u32) -> Result<Vec<String>, StoreError> {
+pub async fn digest(
+    store: &Store,
+    goal: &str,
+    meaning: Option<Meaning>,
+    limit: u32,
+) -> Result<Vec<String>, StoreError> {
     let goal = goal.to_owned();
     let found = store.read(move |view| {
         // A third each at least, so that none of the three pushes the others out.
         let part = limit.div_ceil(3).max(1);
-        Ok((view.find_facts(&goal, part)?, view.find_chunks(&goal, part)?, view.facts(limit)?))
+        Ok((view.find_facts(&goal, part)?, find(view, &goal, meaning.as_ref(), part)?, view.facts(limit)?))
     });
     let (relevant, passages, surest) = found.await?;
     let lines = relevant.into_iter().map(|fact| fact.text);
@@ -162,7 +219,7 @@ mod tests {
         assert_eq!(saved.passages, saved.new);
         assert!(saved.passages > 1);
         assert_eq!(save(&store, &text, "note", None, 2).await.unwrap(), Saved { new: 0, ..saved });
-        let found = search(&store, "what's the STAGING host? (\"grunwald\")", 5).await.unwrap();
+        let found = search(&store, "what's the STAGING host? (\"grunwald\")", None, 5).await.unwrap();
         assert!(found[0].text.contains("Grünwald"), "{found:?}");
         assert_eq!((found[0].session.as_ref(), found[0].source.as_str()), (Some(&s), "note"));
         assert!(save(&store, &"x".repeat(MAX_TEXT + 1), "note", None, 3).await.is_err());
@@ -174,7 +231,7 @@ mod tests {
         let s = SessionName::parse("s").unwrap();
         let reply = "Noted:\n\n".to_owned() + &"very ".repeat(1_000);
         assert_eq!(ingest_turn(&store, &s, "I prefer metric units", &reply, 1).await.unwrap().new, 1);
-        let found = search(&store, "metric", 5).await.unwrap();
+        let found = search(&store, "metric", None, 5).await.unwrap();
         assert!(found[0].text.starts_with("I prefer metric units\n(answer: Noted: very"), "{found:?}");
         assert!(found[0].text.chars().count() < 700);
         assert_eq!(ingest_turn(&store, &s, " ", "x", 1).await.unwrap().passages, 0);
@@ -194,18 +251,51 @@ mod tests {
             })
             .await
             .unwrap();
-        let lines = digest(&store, "plot the rain", 6).await.unwrap();
+        let lines = digest(&store, "plot the rain", None, 6).await.unwrap();
         assert_eq!(lines.len(), 6);
         assert_eq!(lines[0], "Charts of rain are drawn as bars");
         assert_eq!(lines[1], "Rain data comes from weather.csv");
         assert_eq!(lines[2], "The user lives in Oslo");
         assert_eq!(
-            digest(&store, "", 2).await.unwrap(),
+            digest(&store, "", None, 2).await.unwrap(),
             ["The user lives in Oslo", "Charts of rain are drawn as bars"]
         );
         store.write(|tx| tx.add_fact(&fact(&"long ".repeat(390), 100), 6)).await.unwrap();
-        let lines = digest(&store, "long", 50).await.unwrap();
+        let lines = digest(&store, "long", None, 50).await.unwrap();
         assert!(lines[0].chars().count() <= DIGEST_LINE && lines[0].ends_with('…'), "{lines:?}");
         assert!(lines.iter().map(|line| tokens(line)).sum::<usize>() <= DIGEST_TOKENS);
+    }
+
+    /// What one list has first does not push out what stands in both.
+    #[tokio::test]
+    async fn words_and_meaning_are_fused_by_their_ranks() {
+        let (_dir, store) = open();
+        let vector = |numbers: [f32; 3]| Vector::new(&numbers).unwrap();
+        store
+            .write(move |tx| {
+                tx.add_chunk("the harbour opens at six", "turn", None, 1)?;
+                tx.add_chunk("ships come in at dawn", "turn", None, 2)?;
+                tx.add_chunk("a harbour of dawn and ships", "turn", None, 3)?;
+                tx.add_chunk("lunch is at noon", "turn", None, 4)?;
+                let embedder = tx.add_embedder("m")?;
+                let of = [[0.0, 1.0, 0.0], [1.0, 0.1, 0.0], [1.0, 0.4, 0.0], [0.0, 0.0, 1.0]];
+                (1..).zip(of).try_for_each(|(id, numbers)| tx.set_vector(id, embedder, Some(&vector(numbers))))
+            })
+            .await
+            .unwrap();
+        let meaning = Meaning { vector: vector([1.0, 0.0, 0.0]), embedder: "m".to_owned(), least: 0.3 };
+        let ask = async |question: &str, meaning: &Meaning, limit| -> Vec<i64> {
+            let found = search(&store, question, Some(meaning.clone()), limit).await.unwrap();
+            found.into_iter().map(|chunk| chunk.id).collect()
+        };
+        assert_eq!(ask("harbour", &meaning, 9).await, [3, 2, 1]);
+        assert_eq!(ask("harbour", &meaning, 1).await, [3]);
+        assert_eq!(ask("arrival of boats", &meaning, 9).await, [2, 3], "it shares no word");
+        let other = Meaning { embedder: "other".to_owned(), ..meaning.clone() };
+        assert_eq!(ask("harbour", &other, 9).await.len(), 2, "words alone");
+        let strict = Meaning { least: 0.999, ..meaning };
+        assert_eq!(ask("arrival of boats", &strict, 9).await, [0; 0]);
+        let lines = digest(&store, "arrival of boats", Some(Meaning { least: 0.3, ..strict }), 3).await.unwrap();
+        assert_eq!(lines, ["ships come in at dawn"]);
     }
 }

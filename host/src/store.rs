@@ -63,6 +63,7 @@ mod tasks;
 mod tokens;
 mod unfinished;
 mod usage;
+mod vectors;
 mod waiting;
 mod words;
 mod writer;
@@ -90,6 +91,7 @@ pub use summaries::Summary;
 pub use tasks::{TaskRow, TaskState};
 pub use tokens::{MAX_TOKEN_NAME, Token, TokenScope};
 pub use usage::{Scope, Totals, UsageLine};
+pub use vectors::{MAX_DIMENSIONS, Unembedded, Vector};
 pub use waiting::MAX_TAGS;
 pub(crate) use words::Words;
 

@@ -10,6 +10,7 @@ mod config;
 mod crash;
 mod daemon;
 mod docs;
+mod embeddings;
 mod exec;
 mod faults;
 mod foreign;

@@ -44,6 +44,17 @@ pub struct Script {
     /// Fields of a request that are answered with 400, as a server answers that does not know them; they take no reply.
     pub refuses: Vec<String>,
     pub reply: Vec<Reply>,
+    /// What texts mean, for `/embeddings`: those that share an entry are near each other.
+    pub meaning: Vec<Meaning>,
+}
+
+/// Texts with one of these words have one meaning.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Meaning {
+    pub words: Vec<String>,
+    /// They are answered with 400.
+    pub refused: bool,
 }
 
 /// One answer.
@@ -202,7 +213,7 @@ impl Seen {
     /// Every text of the system prompt and of the messages.
     pub fn prompt(&self) -> String {
         let mut texts = Vec::new();
-        for part in ["system", "messages"] {
+        for part in ["system", "messages", "input"] {
             collect(&self.body[part], &mut texts);
         }
         texts.join("\n")
@@ -363,7 +374,11 @@ impl Shared {
             problems.push(text);
             answer
         };
-        if !seen.path.ends_with("/messages") && !seen.path.ends_with("/chat/completions") {
+        let embeds = seen.path.ends_with("/embeddings");
+        if embeds && !self.script.reply.iter().enumerate().any(|(n, r)| !taken[n] && r.role.as_deref() == Some(&role)) {
+            return self.embeddings(&seen.body);
+        }
+        if !embeds && !seen.path.ends_with("/messages") && !seen.path.ends_with("/chat/completions") {
             return problem(format!("there is nothing at {}", seen.path));
         }
         if let Some(field) = self.script.refuses.iter().find(|field| seen.body.get(field.as_str()).is_some()) {
@@ -386,6 +401,27 @@ impl Shared {
         }
         taken[position] = true;
         render::answer(reply, format, &seen.body)
+    }
+
+    /// A vector for each text: a direction for each entry that it fits, and one of its own.
+    fn embeddings(&self, body: &Value) -> render::Answer {
+        let texts: Vec<String> = serde_json::from_value(body["input"].clone()).unwrap_or_default();
+        let meanings = &self.script.meaning;
+        let fits = |meaning: &Meaning, text: &str| meaning.words.iter().any(|word| text.contains(word.as_str()));
+        if texts.iter().any(|text| meanings.iter().any(|meaning| meaning.refused && fits(meaning, text))) {
+            return render::Answer::error(400, "the input is not allowed");
+        }
+        let vector = |text: &String| {
+            let mut vector = vec![0.0; 64];
+            meanings.iter().zip(&mut vector).filter(|(meaning, _)| fits(meaning, text)).for_each(|(_, n)| *n = 1.0);
+            // Each text has something that others have not, so that no two are the same.
+            let own = text.bytes().fold(7_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)));
+            vector[32 + own % 32] += 0.3;
+            vector
+        };
+        let data = texts.iter().enumerate().map(|(n, text)| json!({ "index": n, "embedding": vector(text) }));
+        let data: Vec<_> = data.collect();
+        render::Answer::json(200, &json!({ "data": data, "usage": { "prompt_tokens": 10 * texts.len() } }))
     }
 
     /// Waits to be told to go on; false if the client went away.

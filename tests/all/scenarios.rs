@@ -221,7 +221,7 @@ fn play(scenario: &Scenario, format: &str) -> Vec<String> {
         reply.push(Reply { role: Some("titler".to_owned()), text: "A title".to_owned(), ..Reply::default() });
     }
     let count = reply.len();
-    let server = ModelServer::start(Script { refuses: scenario.refuses.clone(), reply });
+    let server = ModelServer::start(Script { refuses: scenario.refuses.clone(), reply, ..Script::default() });
     home.config(&format!(
         "model = \"lab:m\"\n[providers.lab]\nkind = {format:?}\nbase_url = {:?}\n[llm]\nmax_attempts = 1\n\
          connect_timeout_s = 5\nfirst_token_timeout_s = 60\nnext_token_timeout_s = 60\n{}",

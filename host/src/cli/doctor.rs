@@ -9,11 +9,12 @@ use crate::exec::Exec;
 use crate::gateway::webhook::Webhook;
 use crate::graph::report::size;
 use crate::home::Home;
+use crate::llm::embed::Embedded;
 use crate::llm::probe::{Capability, probe};
-use crate::llm::{Role, Usage};
+use crate::llm::{Priority, Role, Usage};
 use crate::node::role::{override_of, override_path, strays};
 use crate::skill::{Quiet, Skills};
-use crate::store::Store;
+use crate::store::{Store, Vector};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -61,6 +62,7 @@ impl Doctor {
                     ((), names.join(", "))
                 }),
             );
+            self.embedder(config, store.as_ref(), &mut report)?;
             for opened in Models::each_of(config, super::environment) {
                 match opened {
                     Ok(opened) => self.model(&opened, store.as_ref(), &mut report)?,
@@ -95,6 +97,28 @@ impl Doctor {
         }
         store.close();
         Ok(report.worst)
+    }
+
+    /// Asks the model that gives vectors for one, where one is configured. That it cannot be opened is told with the models.
+    fn embedder(&self, config: &Config, store: Option<&Store>, report: &mut Report) -> Result<(), Failure> {
+        let Ok(models) = Models::open(config, super::environment) else { return Ok(()) };
+        let Some(embedder) = models.embedder() else { return Ok(()) };
+        let what = format!("embeddings of {}", embedder.model());
+        if self.offline {
+            report.check(&what, Ok(((), "not called".to_owned())));
+            return Ok(());
+        }
+        let answer = block_on(embedder.embed(&["hello".to_owned()], Priority::Interactive))?;
+        let usage = answer.as_ref().map(|answer| answer.usage).unwrap_or_default();
+        if let Some(store) = store
+            && usage != Usage::default()
+        {
+            block_on(store.write(move |tx| tx.add_usage_of_day(now_ms(), usage)))??;
+        }
+        let numbers = |answer: Embedded| answer.vectors.first().map_or(0, Vector::dimensions);
+        let result = answer.map(|answer| ((), format!("vectors of {} numbers", numbers(answer))));
+        report.check(&what, result.map_err(|error| Failure::new(Exit::Failed, printable(&error.to_string()))));
+        Ok(())
     }
 
     /// Asks one model what it can do. One that does not answer is a failure; what else it cannot do is told.

@@ -6,6 +6,7 @@ use super::listing::{Page, confirm, minute, row};
 use super::show::{Show, printable};
 use super::{Exit, Failure, Opened, Shared, block_on};
 use crate::clock::now_ms;
+use crate::graph::limits::Usage;
 use crate::memory::{self, CoreError, MAX_HITS};
 use crate::skill::Quiet;
 use crate::store::{Chunk, Fact};
@@ -32,6 +33,9 @@ pub enum Memory {
         /// How many to show of each kind
         #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_HITS)))]
         limit: u32,
+        /// By words alone, without asking the model that [memory] names
+        #[arg(long)]
+        words: bool,
     },
     /// Forget passages, or a member of core memory
     Forget {
@@ -63,7 +67,9 @@ impl Memory {
         match self {
             Memory::Show { id: Some(id), .. } => one(&opened, *id, shared.json),
             Memory::Show { id: None, page } => all(&opened, page, shared.json),
-            Memory::Search { question, limit } => search(&opened, &question.join(" "), *limit, shared.json),
+            Memory::Search { question, limit, words } => {
+                search(&opened, &question.join(" "), *limit, *words, shared.json)
+            }
             Memory::Forget { core: Some(member), yes, .. } => forget_core(&opened, member, *yes, shared.json),
             Memory::Forget { ids, yes, .. } => forget(&opened, ids, *yes, shared.json),
             Memory::Export { file } => transfer::export(&opened, file.as_deref()),
@@ -125,13 +131,20 @@ fn all(opened: &Opened, page: &Page, json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn search(opened: &Opened, question: &str, limit: u32, json: bool) -> Result<Exit, Failure> {
+fn search(opened: &Opened, question: &str, limit: u32, words: bool, json: bool) -> Result<Exit, Failure> {
     if question.trim().is_empty() {
         return Err(Failure::new(Exit::Usage, "the question is empty; give the words to look for"));
     }
-    let (facts, chunks) = opened
-        .store
-        .read_blocking(|view| Ok((view.find_facts(question, limit)?, view.find_chunks(question, limit)?)))?;
+    let facts = opened.store.read_blocking(|view| view.find_facts(question, limit))?;
+    let meaning = match opened.config.memory.embedding_model.is_some() && !words {
+        true => {
+            let drive = opened.drive()?;
+            let secrets = drive.keys_alone();
+            block_on(drive.meaning(question, &secrets, None, None, Usage::default()))??
+        }
+        false => None,
+    };
+    let chunks = block_on(memory::search(&opened.store, question, meaning, limit))??;
     if facts.is_empty() && chunks.is_empty() && !json {
         eprintln!("nothing that is remembered fits");
     }
@@ -157,14 +170,16 @@ pub(super) fn print_fact(fact: &Fact, json: bool) {
 
 fn forget(opened: &Opened, ids: &[i64], yes: bool, json: bool) -> Result<Exit, Failure> {
     // Each before any is gone: a number that was mistyped must not leave half of it done.
-    opened.store.read_blocking(|view| {
-        let missing = |id: &i64| Ok(view.chunk(*id)?.is_none().then_some(*id));
-        ids.iter().map(missing).collect::<Result<Vec<_>, _>>()
-    })?
-    .into_iter()
-    .flatten()
-    .next()
-    .map_or(Ok(()), |id| Err(no_passage(id)))?;
+    opened
+        .store
+        .read_blocking(|view| {
+            let missing = |id: &i64| Ok(view.chunk(*id)?.is_none().then_some(*id));
+            ids.iter().map(missing).collect::<Result<Vec<_>, _>>()
+        })?
+        .into_iter()
+        .flatten()
+        .next()
+        .map_or(Ok(()), |id| Err(no_passage(id)))?;
     let what = if let [id] = ids { format!("passage {id}") } else { format!("{} passages", ids.len()) };
     confirm(&format!("Forget {what} for good?"), yes)?;
     let gone = ids.to_vec();
@@ -182,8 +197,9 @@ fn forget(opened: &Opened, ids: &[i64], yes: bool, json: bool) -> Result<Exit, F
 
 fn forget_core(opened: &Opened, member: &str, yes: bool, json: bool) -> Result<Exit, Failure> {
     let core = block_on(memory::core(&opened.store))??;
-    let path = place(&core, member)
-        .ok_or_else(|| Failure::new(Exit::Usage, format!("core memory has no member {member:?}; `kiso memory show` lists them")))?;
+    let path = place(&core, member).ok_or_else(|| {
+        Failure::new(Exit::Usage, format!("core memory has no member {member:?}; `kiso memory show` lists them"))
+    })?;
     confirm(&format!("Forget {member} in core memory for good?"), yes)?;
     let patch = path.iter().rev().fold(Value::Null, |inner, name| json!({ *name: inner }));
     block_on(memory::update_core(&opened.store, patch, now_ms()))?.map_err(|error| match error {

@@ -9,7 +9,7 @@
 
 use super::fields::Fields;
 use super::parse::Wrong;
-use super::provider::{Provider, SchemaUse};
+use super::provider::{Provider, ProviderKind, SchemaUse};
 use super::{Config, KEYS};
 use std::borrow::Cow;
 use toml::Spanned;
@@ -171,9 +171,29 @@ impl Config {
     }
 }
 
+/// The key that names a model which gives vectors and no answers.
+const EMBEDDING: (&str, &str) = ("memory", "embedding_model");
+
+/// Why the model that a key names cannot be what the key wants.
+pub(super) fn unfit(path: &str, named: ModelName<'_>) -> Option<String> {
+    let (section, name) = EMBEDDING;
+    if path.split_once('.') != Some((section, name)) {
+        return None;
+    }
+    match named {
+        ModelName::Of(provider, _) if provider.kind == ProviderKind::OpenAi => None,
+        ModelName::Of(provider, _) => Some(format!(
+            "[providers.{}] is of a kind that has no embeddings; name a model of one of the kind \"openai\"",
+            provider.name
+        )),
+        other => Some(format!("\"{other}\" has no embeddings; name a model of a provider of the kind \"openai\"")),
+    }
+}
+
 /// Whether a key holds model strings.
 pub(super) fn holds_models(section: &str, name: &str) -> bool {
-    matches!(section, "models" | "fallbacks") || matches!((section, name), ("", "model") | ("subagents", "model"))
+    matches!(section, "models" | "fallbacks")
+        || matches!((section, name), ("", "model") | ("subagents", "model") | EMBEDDING)
 }
 
 /// The roles that have a model of their own to choose, in the order of the file.
@@ -247,6 +267,24 @@ mod tests {
         assert!(told.contains("needs [providers.llama3.2]; providers of this file: openai, local"), "{told}");
         let told = problems("[model_settings.\"gone:x\"]\ncontext_budget = 5_000\n");
         assert!(told.contains("1:17: model_settings: \"gone:x\" needs [providers.gone]"), "{told}");
+    }
+
+    #[test]
+    fn a_model_that_gives_vectors_is_of_a_provider_that_has_them() {
+        let wanted = config("[memory]\nembedding_model = \"local:nomic\"\n").memory.embedding_model;
+        assert_eq!(wanted.as_deref(), Some("local:nomic"));
+        for (model, said) in [
+            ("claude:x", "[providers.claude] is of a kind that has no embeddings; name a model of one of the kind"),
+            ("reflex", "\"reflex\" has no embeddings"),
+            ("scripted:f", "\"scripted:f\" has no embeddings"),
+            ("gone:x", "\"gone:x\" needs [providers.gone]"),
+        ] {
+            let told = problems(&format!(
+                "[memory]\nembedding_model = \"{model}\"\n{PROVIDERS}[providers.claude]\nkind = \"anthropic\"\n\
+                 base_url = \"https://api.anthropic.com/v1\"\n"
+            ));
+            assert!(told.starts_with(&format!("2:19: memory.embedding_model: {said}")), "{told}");
+        }
     }
 
     #[test]

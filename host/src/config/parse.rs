@@ -183,7 +183,8 @@ impl Reading<'_> {
     fn model_strings(&mut self) {
         let mut settings = Vec::new();
         for (path, span, string) in std::mem::take(&mut self.models) {
-            match self.config.named(&string).map(|named| named.to_string()) {
+            let unfit = |named| model::unfit(&path, named).map_or(Ok(()), Err);
+            match self.config.named(&string).and_then(|named| unfit(named).map(|()| named.to_string())) {
                 Err(_) if self.providers_wrong => {}
                 Err(why) => self.wrong(span, format!("{path}: {why}")),
                 Ok(name) if path == "model_settings" && settings.contains(&name) => {

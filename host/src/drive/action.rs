@@ -14,6 +14,7 @@ use crate::llm::{Role, Sink};
 use crate::node::{actor, summarizer};
 use crate::scratchpad;
 use crate::skill::Caller;
+use crate::tool::builtin;
 
 /// Tokens of text that one call of the summarizer is given; a longer text is summarized in parts first.
 const PART_TOKENS: usize = 6_000;
@@ -90,7 +91,16 @@ impl AtWork<'_> {
     pub(super) async fn call_tools(&self, run: &Run, calls: &[ToolCall]) -> Result<StepResult, DriveError> {
         let categories = run.routing().map(|routing| routing.categories.clone()).unwrap_or_default();
         let allowed = self.drive.tools.specs(&categories);
-        let at: Vec<_> = (0..calls.len()).map(|place| self.at(place)).collect();
+        let mut at = Vec::with_capacity(calls.len());
+        for (place, call) in calls.iter().enumerate() {
+            let mut of = self.at(place);
+            if let Some(question) = builtin::question(call)
+                && let Some(meaning) = self.meaning(&question).await?
+            {
+                of.meanings.push((question, meaning));
+            }
+            at.push(of);
+        }
         let caller = || Caller { session: &self.session, locale: "en", secrets: &self.secrets };
         let calling = calls.iter().zip(&at);
         let running = calling.map(|(call, at)| self.drive.tools.call_tool(call, &allowed, self.caller, caller(), at));

@@ -62,7 +62,8 @@ impl Drive {
                 }
             }
         }
-        Ok(done)
+        // Behind the rest: what was just remembered is among it.
+        Ok(done + self.embed_passages().await?)
     }
 
     /// Takes the next piece: of the session in `own` while it has any, then of all.

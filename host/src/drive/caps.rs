@@ -8,10 +8,10 @@ use crate::home::SessionName;
 use crate::store::Scope;
 
 impl Drive {
-    /// The limit of the session or the day that is used up, with `unwritten` added to what the store knows.
-    pub(super) async fn over_limit(
+    /// The limit of the session, if there is one, or the day that is used up, with `unwritten` added to what the store knows.
+    pub(super) async fn over_limit<'a>(
         &self,
-        session: &SessionName,
+        session: impl Into<Option<&'a SessionName>>,
         unwritten: Usage,
     ) -> Result<Option<LimitReached>, DriveError> {
         let Limits {
@@ -24,9 +24,10 @@ impl Drive {
         if [max_tokens_per_session, max_cost_cents_per_session, max_tokens_per_day, max_cost_cents_per_day] == [0; 4] {
             return Ok(None);
         }
-        let session = session.clone();
+        let session = session.into().cloned();
         let read = self.store.read(move |view| {
-            Ok((view.usage_total(Scope::Session(&session))?.usage, view.usage_total(Scope::Day(now_ms()))?.usage))
+            let of_session = session.as_ref().map(|session| view.usage_total(Scope::Session(session))).transpose()?;
+            Ok((of_session.unwrap_or_default().usage, view.usage_total(Scope::Day(now_ms()))?.usage))
         });
         let (mut of_session, mut of_day) = read.await?;
         of_session += unwritten;

@@ -5,6 +5,7 @@ use crate::graph::limits::LimitReached;
 use crate::llm::anthropic::Anthropic;
 use crate::llm::breaker::Breaker;
 use crate::llm::chain::{Chain, Link, Remote, Retries, Shared};
+use crate::llm::embed::{self, Embedder};
 use crate::llm::endpoint::{Endpoint, Patience, SchemaSupport};
 use crate::llm::estimate::{Estimator, request_tokens};
 use crate::llm::openai::OpenAi;
@@ -36,6 +37,7 @@ struct Inner {
     shared: Shared,
     keys: Vec<(String, SecretValue)>,
     env: Environment,
+    embedder: Option<Arc<Embedder>>,
 }
 
 /// Gives the value of an environment variable.
@@ -102,7 +104,8 @@ impl std::fmt::Debug for Models {
 #[derive(Debug, thiserror::Error)]
 #[error("the model {name:?} of the role {role} cannot be used: {why}")]
 pub struct ModelError {
-    pub role: Role,
+    /// A role of a prompt, or "embedder".
+    pub role: &'static str,
     pub name: String,
     pub why: String,
 }
@@ -124,7 +127,9 @@ impl Models {
                 max_wait: Duration::from_secs(llm.max_retry_wait_s),
             },
         };
-        Models::of_config(config, shared, Arc::new(env), Vec::new(), Vec::new())
+        let opening = Opening::new(config, &env);
+        let Opening { embedder, keys, .. } = opening.embedder(&shared)?;
+        Models::of_config(config, shared, Arc::new(env), Vec::new(), keys, embedder)
     }
 
     /// The same models with another one in the place of the default: for every role that has none of its own. What is
@@ -133,7 +138,9 @@ impl Models {
         let config = Config { model: model.to_owned(), ..config.clone() };
         let unused = |opened: &Opened| Opened { roles: Vec::new(), fallback_of: Vec::new(), ..opened.clone() };
         let opened = self.0.opened.iter().map(unused).collect();
-        Models::of_config(&config, self.0.shared.clone(), self.0.env.clone(), opened, self.0.keys.clone())
+        let inner = &self.0;
+        let (shared, env) = (inner.shared.clone(), inner.env.clone());
+        Models::of_config(&config, shared, env, opened, inner.keys.clone(), inner.embedder.clone())
     }
 
     fn of_config(
@@ -142,6 +149,7 @@ impl Models {
         env: Environment,
         opened: Vec<Opened>,
         keys: Vec<(String, SecretValue)>,
+        embedder: Option<Arc<Embedder>>,
     ) -> Result<Self, ModelError> {
         let mut opening = Opening { opened, keys, ..Opening::new(config, env.as_ref()) };
         let mut roles = HashMap::new();
@@ -167,7 +175,7 @@ impl Models {
         }
         let Opening { mut opened, keys, .. } = opening;
         opened.retain(|opened| !(opened.roles.is_empty() && opened.fallback_of.is_empty()));
-        Ok(Self(Arc::new(Inner { roles, opened, shared, keys, env })))
+        Ok(Self(Arc::new(Inner { roles, opened, shared, keys, env, embedder })))
     }
 
     /// Each model that `config.toml` names, once and in the order of the roles, or why it cannot be opened: one that lacks
@@ -248,6 +256,11 @@ impl Models {
         &self.0.opened
     }
 
+    /// The model that gives passages and questions their vectors, where one is configured.
+    pub fn embedder(&self) -> Option<&Embedder> {
+        self.0.embedder.as_deref()
+    }
+
     /// The slots that all calls share.
     pub fn slots(&self) -> &Slots {
         &self.0.shared.slots
@@ -274,16 +287,17 @@ struct Opening<'a> {
     env: &'a dyn Fn(&str) -> Option<String>,
     opened: Vec<Opened>,
     keys: Vec<(String, SecretValue)>,
+    embedder: Option<Arc<Embedder>>,
 }
 
 impl<'a> Opening<'a> {
     fn new(config: &'a Config, env: &'a dyn Fn(&str) -> Option<String>) -> Self {
-        Self { config, env, opened: Vec::new(), keys: Vec::new() }
+        Self { config, env, opened: Vec::new(), keys: Vec::new(), embedder: None }
     }
 
     /// Opens a model unless it is; its place in the list.
     fn open(&mut self, role: Role, string: &str) -> Result<usize, ModelError> {
-        let wrong = |why: String| ModelError { role, name: string.to_owned(), why };
+        let wrong = |why: String| ModelError { role: role.name(), name: string.to_owned(), why };
         let named = self.config.named(string).map_err(wrong)?;
         let name = named.to_string();
         if let Some(at) = self.opened.iter().position(|opened| opened.name == name) {
@@ -298,18 +312,42 @@ impl<'a> Opening<'a> {
             }
             ModelName::Of(provider, model) => {
                 let endpoint = self.endpoint(provider, model, said).map_err(wrong)?;
-                let llm = &self.config.llm;
-                let failures = u32::try_from(llm.breaker_failures).unwrap_or(u32::MAX);
-                let breaker = Arc::new(Breaker::new(failures, Duration::from_secs(llm.breaker_pause_s)));
-                let price = |of: fn(&config::ModelSettings) -> Option<u64>| said.and_then(of).unwrap_or(0);
-                let price = Price { input: price(|said| said.input_price), output: price(|said| said.output_price) };
-                (connect(provider.kind, endpoint).map_err(wrong)?, Some(Remote { breaker, price }))
+                let breaker = Arc::new(self.breaker());
+                (connect(provider.kind, endpoint).map_err(wrong)?, Some(Remote { breaker, price: price(said) }))
             }
         };
         let built_in = remote.is_none();
         let link = Link { model: model.clone(), remote, max_output_tokens: settings.max_output_tokens };
         self.opened.push(Opened { name, model, built_in, roles: Vec::new(), fallback_of: Vec::new(), link, settings });
         Ok(self.opened.len() - 1)
+    }
+
+    /// Opens the model that gives vectors, if one is configured.
+    fn embedder(mut self, shared: &Shared) -> Result<Self, ModelError> {
+        let memory = &self.config.memory;
+        let Some(string) = memory.embedding_model.as_deref() else { return Ok(self) };
+        let wrong = |why: String| ModelError { role: embed::ROLE, name: string.to_owned(), why };
+        let named = self.config.named(string).map_err(wrong)?;
+        let ModelName::Of(provider, model) = named else {
+            return Err(wrong("it has no embeddings".to_owned()));
+        };
+        let said = self.config.settings_of(named);
+        let mut endpoint = self.endpoint(provider, model, said).map_err(wrong)?;
+        let total = Duration::from_secs(memory.embedding_timeout_s);
+        // One answer, which comes whole.
+        endpoint.patience.total = total;
+        endpoint.patience.first_token = total;
+        let dimensions = Some(memory.embedding_dimensions).filter(|dimensions| *dimensions > 0);
+        let (slots, time) = (shared.slots.clone(), shared.time.clone());
+        let embedder = Embedder::new(endpoint, dimensions, (self.breaker(), price(said)), slots, time);
+        self.embedder = Some(Arc::new(embedder.map_err(|error| wrong(error.to_string()))?));
+        Ok(self)
+    }
+
+    fn breaker(&self) -> Breaker {
+        let llm = &self.config.llm;
+        let failures = u32::try_from(llm.breaker_failures).unwrap_or(u32::MAX);
+        Breaker::new(failures, Duration::from_secs(llm.breaker_pause_s))
     }
 
     fn endpoint(
@@ -359,6 +397,11 @@ impl<'a> Opening<'a> {
         self.keys.push((variable.clone(), key.clone()));
         Ok(Some(key))
     }
+}
+
+fn price(said: Option<&config::ModelSettings>) -> Price {
+    let price = |of: fn(&config::ModelSettings) -> Option<u64>| said.and_then(of).unwrap_or(0);
+    Price { input: price(|said| said.input_price), output: price(|said| said.output_price) }
 }
 
 /// What the file says about a model, or what follows from the default budget.

@@ -21,6 +21,7 @@ use crate::graph::verdict::Verdict;
 use crate::home::SessionName;
 use crate::llm::prompt::{ChatMessage, FileCard, Pieces};
 use crate::llm::{Completion, LlmError, Model, Priority, Request, Role, Sink};
+use crate::memory::Meaning;
 use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, worker};
 use crate::secret::Secrets;
 use crate::store::{RunId, StoreError};
@@ -173,11 +174,18 @@ impl<'a> AtWork<'a> {
     }
 
     async fn retrieve(&mut self, message: &str) -> Result<StepResult, DriveError> {
-        let memory = memory::digest(&self.drive.store, message, DIGEST).await?;
+        let meaning = self.meaning(message).await?;
+        let memory = memory::digest(&self.drive.store, message, meaning, DIGEST).await?;
         let credentials = self.secrets.session_names().map(str::to_owned).collect();
         let found = retrieval::retrieve(self.files()?, memory, credentials);
         self.environment = Some(found.environment);
         Ok(found.result)
+    }
+
+    /// What a question to memory means, if a model says so in time.
+    pub async fn meaning(&self, question: &str) -> Result<Option<Meaning>, DriveError> {
+        let (session, run, used) = (Some(&self.session), Some(&self.run), self.meter.used());
+        self.drive.meaning(question, &self.secrets, session, run, used).await
     }
 
     async fn route(&mut self, run: &Run, message: &str) -> Result<StepResult, DriveError> {
@@ -463,6 +471,7 @@ impl<'a> AtWork<'a> {
             subagent: self.subagent,
             caller: self.caller,
             call: (self.seq, place),
+            meanings: Vec::new(),
         }
     }
 

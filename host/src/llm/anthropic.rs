@@ -82,7 +82,7 @@ impl Anthropic {
         end: Instant,
         sink: &mut dyn Sink,
     ) -> Result<Completion, NoAnswer> {
-        let reply = self.wire.post(request.role, body, end).await?;
+        let reply = self.wire.post(request.role.name(), body, end).await?;
         let stream = stream::Stream::new(&self.wire, Draft::new(sink, request), forced);
         answering::read(&self.wire, reply, stream).await
     }

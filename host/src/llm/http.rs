@@ -11,9 +11,9 @@ use hyper::body::Incoming;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
+use super::LlmError;
 use super::endpoint::{Endpoint, Patience};
 use super::sse::{Event, Parser};
-use super::{LlmError, Role};
 use crate::net::retry_after;
 
 mod pool;
@@ -113,13 +113,14 @@ impl Wire {
         Instant::now() + self.endpoint.patience.total
     }
 
-    /// Sends `body` and waits for the head of the answer. The whole call, this included, has to be over at `end`.
-    pub async fn post(&self, role: Role, body: &Value, end: Instant) -> Result<Reply<'_>, NoAnswer> {
+    /// Sends `body` for this role and waits for the head of the answer. The whole call, this included, has to be over at
+    /// `end`.
+    pub async fn post(&self, role: &'static str, body: &Value, end: Instant) -> Result<Reply<'_>, NoAnswer> {
         let body = Bytes::from(serde_json::to_vec(body).expect("a value has only string keys"));
         let mut parts = http::Request::builder().method(Method::POST).uri(self.uri.clone());
         let headers = parts.headers_mut().expect("a method and an address are no errors");
         headers.clone_from(&self.headers);
-        headers.insert(ROLE, HeaderValue::from_static(role.name()));
+        headers.insert(ROLE, HeaderValue::from_static(role));
         let (parts, ()) = parts.body(()).expect("the parts were checked").into_parts();
 
         let Patience { connect, first_token, .. } = self.endpoint.patience;

@@ -65,7 +65,7 @@ impl OpenAi {
         end: Instant,
         sink: &mut dyn Sink,
     ) -> Result<Completion, NoAnswer> {
-        let reply = self.wire.post(request.role, body, end).await?;
+        let reply = self.wire.post(request.role.name(), body, end).await?;
         let stream = stream::Stream::new(&self.wire, Draft::new(sink, request));
         answering::read(&self.wire, reply, stream).await
     }

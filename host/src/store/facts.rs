@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, Row};
 
 use super::sessions::session_name;
-use super::words::{Asked, Words, grams};
+use super::words::{Asked, Index, Words, grams};
 use super::{StoreError, Tx, View};
 use crate::home::SessionName;
 
@@ -39,6 +39,8 @@ pub struct NewFact {
     pub confidence: u8,
 }
 
+const INDEX: Index = Index { words: "facts_words", terms: "facts_terms", texts: "facts" };
+
 const COLUMNS: &str = "f.id, f.text, f.source, s.name, f.confidence, f.at_ms";
 
 impl View<'_> {
@@ -55,7 +57,7 @@ impl View<'_> {
     /// The facts that share words with the question, the best first; at most `limit`.
     pub fn find_facts(&self, question: &str, limit: u32) -> Result<Vec<Fact>, StoreError> {
         let Some(words) = Words::of(question) else { return Ok(Vec::new()) };
-        let Asked { query, order } = words.any_in(self.conn, "facts_words")?;
+        let Asked { query, order, .. } = words.ask(self.conn, INDEX)?.any;
         let mut statement = self.conn.prepare_cached(&format!(
             "SELECT {COLUMNS} FROM facts_words w JOIN facts f ON f.id = w.rowid LEFT JOIN sessions s ON s.id = f.session
              WHERE w.facts_words MATCH ?1 ORDER BY {order} LIMIT ?2"

@@ -4,7 +4,7 @@ use ring::digest::{SHA256, digest};
 use rusqlite::{OptionalExtension, Row};
 
 use super::sessions::session_name;
-use super::words::{Asked, Words, grams};
+use super::words::{Asked, Index, Words, grams};
 use super::{StoreError, Tx, View};
 use crate::home::SessionName;
 
@@ -26,7 +26,7 @@ pub struct Chunk {
     pub at_ms: i64,
 }
 
-const INDEX: &str = "memory_words";
+const INDEX: Index = Index { words: "memory_words", terms: "memory_terms", texts: "memory_chunks" };
 
 const COLUMNS: &str = "c.id, c.text, c.source, s.name, c.at_ms
     FROM memory_words w JOIN memory_chunks c ON c.id = w.rowid LEFT JOIN sessions s ON s.id = c.session";
@@ -59,8 +59,7 @@ impl View<'_> {
 
     /// Whether there is a chunk with this text, but for case and space.
     pub fn has_chunk(&self, text: &str) -> Result<bool, StoreError> {
-        let mut query =
-            self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM memory_chunks WHERE digest = ?1)")?;
+        let mut query = self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM memory_chunks WHERE digest = ?1)")?;
         Ok(query.query_row([digest_of(text)], |row| row.get(0))?)
     }
 
@@ -75,20 +74,21 @@ impl View<'_> {
     /// finds nothing.
     pub fn find_chunks(&self, question: &str, limit: u32) -> Result<Vec<Chunk>, StoreError> {
         let Some(words) = Words::of(question) else { return Ok(Vec::new()) };
-        if let Some(all) = words.all_in(self.conn, INDEX)? {
+        let question = words.ask(self.conn, INDEX)?;
+        if let Some(all) = question.all {
             let found = self.chunks_with(&all, limit)?;
             if !found.is_empty() {
                 return Ok(found);
             }
         }
-        self.chunks_with(&words.any_in(self.conn, INDEX)?, limit)
+        self.chunks_with(&question.any, limit)
     }
 
     fn chunks_with(&self, asked: &Asked, limit: u32) -> Result<Vec<Chunk>, StoreError> {
-        let Asked { query, order } = asked;
-        let sql = format!("SELECT {COLUMNS} WHERE w.{INDEX} MATCH ?1 ORDER BY {order} LIMIT ?2");
+        let Asked { query, order, after } = asked;
+        let sql = format!("SELECT {COLUMNS} WHERE w.memory_words MATCH ?1 AND w.rowid > ?2 ORDER BY {order} LIMIT ?3");
         let mut statement = self.conn.prepare_cached(&sql)?;
-        let rows = statement.query_map((query, limit), chunk)?;
+        let rows = statement.query_map((query, after, limit), chunk)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 }

@@ -24,6 +24,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "subagents", sql: include_str!("migrations/0006_subagents.sql") },
     Migration { name: "schedules", sql: include_str!("migrations/0007_schedules.sql") },
     Migration { name: "outbox", sql: include_str!("migrations/0008_outbox.sql") },
+    Migration { name: "memory by meaning", sql: include_str!("migrations/0009_memory_by_meaning.sql") },
     Migration { name: "deletion of sessions", sql: include_str!("migrations/0011_deletion.sql") },
 ];
 

@@ -4,7 +4,10 @@
 //! Chinese and Japanese put no space between words, so FTS5 sees a whole sentence as one. Beside the text the indexes
 //! therefore have its [`grams`]: every two neighbouring characters of such runs.
 
-use rusqlite::Connection;
+mod index;
+
+pub(crate) use index::{Asked, Index};
+
 use std::fmt::Write as _;
 
 /// Words of a question that are looked for; the rest of a long text would only make every row match.
@@ -12,10 +15,6 @@ const MAX_WORDS: usize = 24;
 
 /// Longest word that is looked for, in characters; what is longer is cut, and found as a prefix.
 const MAX_WORD: usize = 40;
-
-/// Rows that a word stands in before it counts as common in its index. To rank a row takes about a microsecond, and a word of
-/// so many rows says little about each, so a large index would be slow for nothing.
-const MANY: u32 = 1_000;
 
 /// Words of three letters and more that say nothing about what a text is about. With one of them every row would match, and a
 /// short row that has it would seem to fit better than a long one that is meant.
@@ -27,11 +26,11 @@ const FILLERS: &[&str] = &[
     "les", "des", "une", "est", "pour", "dans", "avec", "qui", "quel", "что", "как", "это", "для", "где", "или", "кто",
 ];
 
-/// A question as FTS5 wants it, in two strengths.
+/// A question as FTS5 wants it, in two strengths. An index that may be large is asked by [`Words::ask`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Words(Vec<Word>);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Word {
     Plain(String),
     /// A run of characters that has no spaces between its words.
@@ -66,59 +65,8 @@ impl Words {
 
     /// Rows that have any of the words. Words that stand in every text count only where there are no others.
     pub fn any(&self) -> String {
-        joined(self.telling(), " OR ")
+        joined(self.telling().iter().map(Word::phrase), " OR ")
     }
-
-    fn telling(&self) -> Vec<String> {
-        let terms = || self.0.iter().flat_map(Word::terms).take(MAX_WORDS);
-        let telling: Vec<String> = terms().filter_map(|(term, telling)| telling.then_some(term)).collect();
-        if telling.is_empty() { terms().map(|(term, _)| term).collect() } else { telling }
-    }
-
-    /// [`Words::all`], as `index` is to be asked; `None` where one of the words stands nowhere.
-    pub fn all_in(&self, conn: &Connection, index: &str) -> rusqlite::Result<Option<Asked>> {
-        let mut order = BEST;
-        for word in &self.0 {
-            match rows_with(conn, index, &word.phrase())? {
-                0 => return Ok(None),
-                MANY.. => order = NEWEST,
-                _ => {}
-            }
-        }
-        Ok(Some(Asked { query: self.all(), order }))
-    }
-
-    /// [`Words::any`], as `index` is to be asked: what is common in it counts only where all of the words are.
-    pub fn any_in(&self, conn: &Connection, index: &str) -> rusqlite::Result<Asked> {
-        let mut rare = Vec::new();
-        for term in self.telling() {
-            if (1..MANY).contains(&rows_with(conn, index, &term)?) {
-                rare.push(term);
-            }
-        }
-        Ok(match rare.is_empty() {
-            true => Asked { query: self.any(), order: NEWEST },
-            false => Asked { query: joined(rare, " OR "), order: BEST },
-        })
-    }
-}
-
-/// What an index, named `w`, is asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asked {
-    /// For MATCH.
-    pub query: String,
-    /// For ORDER BY: the best first, or, where it would take long to rank them, the newest.
-    pub order: &'static str,
-}
-
-const BEST: &str = "w.rank";
-const NEWEST: &str = "w.rowid DESC";
-
-/// How many rows match, counted up to [`MANY`].
-fn rows_with(conn: &Connection, index: &str, query: &str) -> rusqlite::Result<u32> {
-    let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH ?1 LIMIT {MANY})");
-    conn.prepare_cached(&sql)?.query_row([query], |row| row.get(0))
 }
 
 impl Word {
@@ -137,14 +85,14 @@ impl Word {
     }
 
     /// What may stand alone in a row that is about the same, and whether it says much.
-    fn terms(&self) -> Vec<(String, bool)> {
+    fn terms(&self) -> Vec<(Word, bool)> {
         match self {
-            Word::Plain(word) => vec![(self.phrase(), word.len() > 2 && !FILLERS.contains(&word.as_str()))],
-            Word::Run(run) if run.len() == 1 => vec![(self.phrase(), true)],
+            Word::Plain(word) => vec![(self.clone(), word.len() > 2 && !FILLERS.contains(&word.as_str()))],
+            Word::Run(run) if run.len() == 1 => vec![(self.clone(), true)],
             Word::Run(run) => {
                 // Hiragana alone are particles and endings.
                 let telling = |pair: &[char]| pair.iter().any(|c| !('\u{3040}'..='\u{309f}').contains(c));
-                run.windows(2).map(|pair| (Word::Run(pair.to_vec()).phrase(), telling(pair))).collect()
+                run.windows(2).map(|pair| (Word::Run(pair.to_vec()), telling(pair))).collect()
             }
         }
     }

@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 use crate::config::Config;
 use crate::graph::plan::{Caller, Violation};
 use crate::home::SessionName;
-use crate::llm::ToolSpec;
+use crate::llm::{ToolCall, ToolSpec};
+use crate::memory::Meaning;
 use crate::secret::vault::Vault;
 use crate::skill::ArgsSchema;
 use crate::store::{RunId, Store, StoreError};
@@ -48,7 +49,7 @@ struct Tool {
 }
 
 /// Who calls a tool, and from where.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct At {
     pub session: SessionName,
     /// The run that is under way.
@@ -59,6 +60,8 @@ pub struct At {
     pub caller: Caller,
     /// Which call of the run it is: the event that it comes after, and its place among those that come with it.
     pub call: (u32, usize),
+    /// What the questions to memory mean that are asked, as far as somebody could tell.
+    pub meanings: Vec<(String, Meaning)>,
 }
 
 impl At {
@@ -81,6 +84,15 @@ impl At {
         }
         Ok(wanted)
     }
+}
+
+/// What is asked of memory, if that is what the call does.
+pub fn question(call: &ToolCall) -> Option<String> {
+    if call.name != memory::SEARCH {
+        return None;
+    }
+    let args: Value = serde_json::from_str(&call.args).ok()?;
+    Some(text(&args, memory::QUERY).to_owned()).filter(|question| !question.is_empty())
 }
 
 /// Why a tool gave nothing. Meant for the model that called it.
@@ -188,7 +200,7 @@ impl Builtins {
         }
         let mut answer = match tool.category {
             scratchpad::CATEGORY => scratchpad::call(&self.store, name, &args, at).await,
-            memory::CATEGORY => memory::call(&self.store, name, args).await,
+            memory::CATEGORY => memory::call(&self.store, name, args, at).await,
             docs::CATEGORY => self.docs.call(name, &args).await,
             subagents::CATEGORY => subagents::call(self, name, &args, at).await,
             schedule::CATEGORY => schedule::call(self, name, &args, at).await,

@@ -62,7 +62,7 @@ fn only_keys_that_are_used_are_asked_for_and_they_are_not_shown() {
         "{error}"
     );
     let error = open("[fallbacks]\nactor = [\"claude:x\"]\n").unwrap_err();
-    assert_eq!((error.role, error.name.as_str()), (Role::Actor, "claude:x"));
+    assert_eq!((error.role, error.name.as_str()), ("actor", "claude:x"));
     let config = Config::parse(format!("model = \"openai:gpt\"\n{PROVIDERS}").as_bytes()).unwrap();
     let error = Models::open(&config, |_| Some("sk geheim".to_owned())).unwrap_err().to_string();
     assert!(error.contains("holds no key") && !error.contains("geheim"), "{error}");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Tool, ToolFault, number, text, tool};
+use super::{At, Tool, ToolFault, number, text, tool};
 use crate::clock::now_ms;
 use crate::memory::{self, CoreError, MAX_HITS, MAX_TEXT};
 use crate::store::{Store, StoreError};
@@ -10,7 +10,9 @@ use crate::store::{Store, StoreError};
 pub(super) const CATEGORY: &str = "memory";
 pub(super) const SAVE: &str = "memory_save";
 pub(super) const CORE_UPDATE: &str = "memory_core_update";
-const SEARCH: &str = "memory_search";
+pub(super) const SEARCH: &str = "memory_search";
+/// The argument of it that has the question.
+pub(super) const QUERY: &str = "query";
 const CORE_GET: &str = "memory_core_get";
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -20,7 +22,7 @@ pub(super) fn tools() -> Vec<Tool> {
             CATEGORY,
             "Search what is remembered from earlier conversations: facts, and passages that were saved.",
             json!({
-                "query": { "type": "string", "minLength": 1, "maxLength": 1_000, "description": "words to look for" },
+                QUERY: { "type": "string", "minLength": 1, "maxLength": 1_000, "description": "words to look for" },
                 "limit": { "type": "integer", "minimum": 1, "maximum": MAX_HITS, "default": 8, "description": "most results of each kind" },
             }),
             &["query"],
@@ -43,14 +45,16 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-pub(super) async fn call(store: &Store, name: &str, mut args: Value) -> Result<String, ToolFault> {
+pub(super) async fn call(store: &Store, name: &str, mut args: Value, at: &At) -> Result<String, ToolFault> {
     match name {
         SEARCH => {
-            let query = text(&args, "query").to_owned();
+            let query = text(&args, QUERY).to_owned();
+            let meaning =
+                at.meanings.iter().find(|(question, _)| *question == query).map(|(_, meaning)| meaning.clone());
             let limit = u32::try_from(number(&args, "limit")).unwrap_or(MAX_HITS);
             let wanted = query.clone();
             let facts = store.read(move |view| view.find_facts(&wanted, limit)).await?;
-            let chunks = memory::search(store, &query, limit).await?;
+            let chunks = memory::search(store, &query, meaning, limit).await?;
             let facts = facts.into_iter().map(|fact| format!("fact ({} %): {}", fact.confidence, fact.text));
             let chunks = chunks.into_iter().map(|chunk| format!("{}: {}", chunk.source, chunk.text));
             let found: Vec<String> = facts.chain(chunks).collect();

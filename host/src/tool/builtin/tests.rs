@@ -13,7 +13,7 @@ fn house() -> House {
     let store = Store::open(&dir.path().join("store.db")).unwrap();
     let home = crate::home::Home::open(&dir.path().join("home")).unwrap();
     let session = SessionName::parse("s").unwrap();
-    let at = At { session, run: None, subagent: false, caller: Caller::User, call: (0, 0) };
+    let at = At { session, run: None, subagent: false, caller: Caller::User, call: (0, 0), meanings: Vec::new() };
     let tools = Builtins::new(store, Config::default(), Vault::open(&home));
     House { _dir: dir, tools, at }
 }
