@@ -21,6 +21,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "prompts", sql: include_str!("migrations/0003_prompts.sql") },
     Migration { name: "sessions that live on", sql: include_str!("migrations/0004_sessions_that_live_on.sql") },
     Migration { name: "tokens", sql: include_str!("migrations/0005_tokens.sql") },
+    Migration { name: "the store's own life", sql: include_str!("migrations/0010_the_stores_own_life.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {
@@ -50,7 +51,7 @@ pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), St
 }
 
 /// How many are applied already, after a check that they are the first ones of ours.
-fn applied(conn: &Connection, all: &[Migration]) -> Result<usize, StoreError> {
+pub(super) fn applied(conn: &Connection, all: &[Migration]) -> Result<usize, StoreError> {
     let tables = |filter: &str| -> Result<i64, rusqlite::Error> {
         let sql = format!("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND {filter}");
         conn.query_row(&sql, (), |row| row.get(0))
