@@ -13,12 +13,14 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::io::Errno;
 
 use super::migrations::{self, ALL};
+use super::sessions::session_name;
 use super::{Mark, Store, StoreError, View, connect};
+use crate::home::SessionName;
 
 /// A copy that was made or put back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,6 +97,18 @@ impl Store {
         drop(conn);
         file.sync_all().map_err(failed("write", part))?;
         check(part)
+    }
+}
+
+impl View<'_> {
+    /// A session that has secrets, and a message that begins so: what tells whether a key is the right one. Reads messages
+    /// until it finds one; not for a daemon at work.
+    pub fn sealed_samples(&self, beginning: &str) -> Result<(Option<SessionName>, Option<String>), StoreError> {
+        let mut secret =
+            self.conn.prepare("SELECT s.name FROM sessions s JOIN secrets x ON x.session = s.id LIMIT 1")?;
+        let secret = secret.query_row((), |row| session_name(row, 0)).optional()?;
+        let mut text = self.conn.prepare("SELECT text FROM messages WHERE substr(text, 1, length(?1)) = ?1 LIMIT 1")?;
+        Ok((secret, text.query_row([beginning], |row| row.get(0)).optional()?))
     }
 }
 
@@ -243,7 +257,7 @@ fn place(part: &Path, to: &Path, force: bool) -> Result<(), BackupError> {
 /// `store.db.before-restore-20261122T113000`, with a number behind it where that is taken.
 fn free_name(store: &Path, now_ms: i64) -> PathBuf {
     let at = jiff::Timestamp::from_millisecond(now_ms).unwrap_or_default();
-    let name = format!(".before-restore-{}", at.strftime("%Y%m%dT%H%M%SZ"));
+    let name = format!("{}{}", crate::home::KEPT, at.strftime("%Y%m%dT%H%M%SZ"));
     let mut free = beside(store, &name);
     for n in 2.. {
         if free.symlink_metadata().is_err() {

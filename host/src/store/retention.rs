@@ -127,7 +127,7 @@ impl Tx<'_> {
         while rows < ROWS {
             let message: Option<i64> = first.query_row([session], |row| row.get(0))?;
             match message {
-                Some(message) => rows += self.forget_message(session, message)?,
+                Some(message) => rows += self.forget_message(message)?,
                 None if rows > 0 => break,
                 None => return self.forget_rest(session),
             }
@@ -136,7 +136,7 @@ impl Tx<'_> {
     }
 
     /// A message with the runs that began with it and the other messages that these took up.
-    fn forget_message(&self, session: i64, message: i64) -> Result<usize, StoreError> {
+    fn forget_message(&self, message: i64) -> Result<usize, StoreError> {
         let mut runs = self.conn.prepare_cached("SELECT num FROM runs WHERE message = ?1")?;
         let runs = runs.query_map([message], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
         let (mut rows, mut messages) = (0, vec![message]);
@@ -146,15 +146,11 @@ impl Tx<'_> {
                 "DELETE FROM events WHERE run = ?1",
                 "DELETE FROM tasks WHERE run = ?1",
                 "DELETE FROM usage WHERE run = ?1",
+                "DELETE FROM background WHERE run = ?1",
                 "DELETE FROM usage_totals WHERE scope = 'run' AND key = ?1",
             ] {
                 rows += self.conn.prepare_cached(of_run)?.execute([run])?;
             }
-            let mut due = self.conn.prepare_cached(
-                "DELETE FROM background WHERE kind IN ('title', 'summary', 'facts', 'memory') AND session = ?1
-                 AND coalesce(run, 0) = ?2",
-            )?;
-            rows += due.execute((session, run))?;
             let mut jobs = self.conn.prepare_cached("DELETE FROM jobs WHERE run = ?1 RETURNING message")?;
             let taken = jobs.query_map([run], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
             rows += taken.len();

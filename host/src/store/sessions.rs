@@ -154,12 +154,19 @@ impl Tx<'_> {
     }
 }
 
-impl ToSql for MessageRole {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::from(match self {
+impl MessageRole {
+    /// "user" or "assistant".
+    pub fn as_str(self) -> &'static str {
+        match self {
             MessageRole::User => "user",
             MessageRole::Assistant => "assistant",
-        }))
+        }
+    }
+}
+
+impl ToSql for MessageRole {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::from(self.as_str()))
     }
 }
 

@@ -10,6 +10,7 @@ CREATE TABLE marks (
 CREATE INDEX runs_of_message ON runs (message);
 DROP INDEX jobs_running;
 CREATE INDEX jobs_of_run ON jobs (run) WHERE run IS NOT NULL;
+CREATE INDEX background_of_run ON background (run) WHERE run IS NOT NULL;
 
 -- A listing must not walk over ten thousand subagents to find the ten sessions among them.
 DROP INDEX sessions_by_activity;

@@ -572,7 +572,7 @@ fn nothing_is_found_by_reading_whole_tables() {
             plan.query_map(nulls, |row| row.get("detail")).unwrap().collect::<Result<_, _>>().unwrap();
         for step in steps {
             // A scan is allowed over the index of unfinished runs, which has a row for each that is under way; over that of the
-        // messages that wait; over the facts
+            // messages that wait; over the facts
             // and the scratchpad's numbers in the order of an index, from which only the first rows are read; over what was
             // selected before; and over the words of an FTS index, which is asked with MATCH.
             let bounded = !step.starts_with("SCAN")
