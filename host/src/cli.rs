@@ -6,6 +6,7 @@
 #[macro_use]
 mod out;
 
+mod backup;
 mod cancel;
 mod completions;
 mod config;
@@ -14,6 +15,9 @@ mod fact;
 mod failure;
 mod listing;
 mod memory;
+mod export;
+mod failure;
+mod restore;
 mod role;
 mod run;
 mod schedule;
@@ -111,6 +115,12 @@ enum Command {
     /// Show and check the configuration; ready-made providers of models
     #[command(subcommand)]
     Config(config::Config),
+    /// Copy the store into one file, also while the daemon works
+    Backup(backup::Backup),
+    /// Put a backup in the place of the store, which is kept
+    Restore(restore::Restore),
+    /// Write a session as JSON lines
+    Export(export::Export),
     /// Check the home, the configuration, the store, every skill, and ask every model what it can do
     Doctor(doctor::Doctor),
     /// Print a completion script for a shell
@@ -151,6 +161,9 @@ pub fn main() -> ExitCode {
         Command::Trace(command) => command.execute(shared),
         Command::Cancel(command) => command.execute(shared),
         Command::Config(command) => command.execute(shared),
+        Command::Backup(command) => command.execute(shared),
+        Command::Restore(command) => command.execute(shared),
+        Command::Export(command) => command.execute(shared),
         Command::Doctor(command) => command.execute(shared),
         Command::Completions(command) => {
             command.execute(&mut Kiso::command());

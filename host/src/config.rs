@@ -288,6 +288,18 @@ settings! {
         stalled_timeout_s: Int(30, 1, 3_600),
     }
 
+    /// How long what has been done is kept. The daemon forgets what is older, when it is at rest; 0 keeps it for ever.
+    retention: Retention {
+        /// Days after a run for which what models were asked in it is kept.
+        prompts_days: Int(30, 0, 36_500),
+        /// Days after a run for which its steps and the outputs of its tasks are kept.
+        traces_days: Int(180, 0, 36_500),
+        /// Days after its last message for which a session is kept. Its workspace, facts and memory stay.
+        sessions_days: Int(0, 0, 36_500),
+        /// Notices for clients that were away; one that missed more is told that there is a gap.
+        feed_entries: Int(100_000, 1_000, 10_000_000),
+    }
+
     /// Requests that skills make to the hosts they were granted.
     http: Http {
         /// Size in MiB of an answer.
@@ -419,7 +431,7 @@ mod tests {
             problems("\n  modle = \"reflex\"\n"),
             "2:3: unknown key modle: did you mean model? Allowed here: model, [context], [daemon], \
              [engine], [exec], [fallbacks], [gateway], [http], [limits], [llm], [memory], [model_settings], [models], [pills], \
-             [providers], [routing], [schedule], [subagents], [webhooks]\n"
+             [providers], [retention], [routing], [schedule], [subagents], [webhooks]\n"
         );
         assert_eq!(
             problems("[http]\nmax_response_mb = 1"),

@@ -3,6 +3,10 @@
 //! The end: the schedule fires nothing more, intake refuses with a clear error, streams are told, what is under way may finish its step, and then the store
 //! is closed. Runs that are not over go on at the next start.
 
+mod upkeep;
+
+pub use self::upkeep::check_after_crash;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -49,6 +53,7 @@ pub enum StartError {
 impl Daemon {
     /// Starts in the runtime of the caller. `secrets` are those of the environment; `port` stands in for the configured one.
     pub async fn start(drive: Drive, secrets: Secrets, port: Option<u16>) -> Result<Daemon, StartError> {
+        let died = drive.home.daemon_died();
         let lock = drive.home.lock_daemon()?;
         let config = &drive.config.daemon;
         let limits = Limits {
@@ -60,6 +65,10 @@ impl Daemon {
         // Before anything is written that somebody is to be told of.
         let webhooks = Webhook::open_all(&drive.home, &drive.config, |variable| std::env::var(variable).ok())?;
         let courier = Courier::start(drive.store.clone(), drive.vault.clone(), webhooks, ended.clone()).await?;
+        if died {
+            tokio::spawn(upkeep::check_behind(drive.store.clone()));
+        }
+        tokio::spawn(upkeep::look_after(drive.store.clone(), drive.config.retention.clone(), ended.clone()));
         let queue = Queue::start(drive.clone(), secrets, limits).await?;
         let app = App::new(drive.clone(), queue.intake.clone(), queue.hub.clone(), now_ms(), ended.clone());
         let bound = app.listen(port).await?;

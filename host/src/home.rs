@@ -40,9 +40,21 @@ use ring::rand::{SecureRandom, SystemRandom};
 use rustix::fs::Access;
 
 /// What a home may hold besides [`FOLDERS`] before it has a key. `lost+found` stands at the root of a file system of its own.
-const FILES: [&str; 7] =
-    ["config.toml", "key", "store.db", "store.db-wal", "store.db-shm", "install.lock", "lost+found"];
+const FILES: [&str; 9] = [
+    "config.toml",
+    "key",
+    "store.db",
+    "store.db-wal",
+    "store.db-shm",
+    "install.lock",
+    "daemon.lock",
+    "kiso.sock",
+    "lost+found",
+];
 const FOLDERS: [&str; 5] = ["roles", "skills", "grants", "cache", "sessions"];
+
+/// Stands in the names of what `kiso restore` put aside.
+pub const KEPT: &str = ".before-restore-";
 
 /// Mode bits that let anybody but the owner in.
 const OTHERS: u32 = 0o077;
@@ -194,6 +206,26 @@ impl Home {
         place(path, bytes, |temp| fs::rename(temp, path)).map_err(|error| HomeError::from_io(path, "write", error))
     }
 
+    /// A free name for a file of the home that is not yet what it will be.
+    pub fn temp_path(&self) -> PathBuf {
+        self.path().join(temp_name())
+    }
+
+    /// Writes the home's key (0600) to a file outside; one that is there is replaced.
+    pub fn save_key(&self, path: &Path) -> io::Result<()> {
+        place(path, self.key().as_bytes(), |temp| fs::rename(temp, path))
+    }
+
+    /// Puts another key in the place of the home's, which is kept under the name that is returned. What this handle has
+    /// is the old one: the home is to be opened anew.
+    pub fn replace_key(&self, key: &[u8; 32], now_ms: i64) -> Result<PathBuf, HomeError> {
+        let path = self.path().join("key");
+        let kept = self.path().join(format!("key{KEPT}{now_ms}"));
+        self.write_atomic(&kept, self.key().as_bytes())?;
+        self.write_atomic(&path, key)?;
+        Ok(kept)
+    }
+
     /// Like [`Home::write_atomic`], but leaves a file that is already there, also one that another process makes at
     /// this moment. Tells whether it wrote.
     pub fn write_new(&self, path: &Path, bytes: &[u8]) -> Result<bool, HomeError> {
@@ -209,6 +241,12 @@ impl Home {
     /// Held by the daemon of this home. Fails with [`HomeError::Busy`], which says which process it is, when there is one.
     pub fn lock_daemon(&self) -> Result<HomeLock, HomeError> {
         lock::take(&self.path().join("daemon.lock"), "another kiso serves this home".to_owned())
+    }
+
+    /// Whether the last daemon of this home did not end in good order: its lock went with it, and its pid did not. Also true
+    /// while a daemon runs.
+    pub fn daemon_died(&self) -> bool {
+        fs::metadata(self.path().join("daemon.lock")).is_ok_and(|found| found.len() > 0)
     }
 
     /// Held while a run works in the session. Fails with [`HomeError::Busy`] when another process, or another run of
@@ -254,9 +292,9 @@ fn claim(root: &Path) -> Result<(), HomeError> {
         let entries = fs::read_dir(root).map_err(|error| HomeError::from_io(root, "read", error))?;
         for entry in entries {
             let name = entry.map_err(|error| HomeError::from_io(root, "read", error))?.file_name();
-            let known = name
-                .to_str()
-                .is_some_and(|name| FILES.contains(&name) || FOLDERS.contains(&name) || name.starts_with(TEMP));
+            let known = name.to_str().is_some_and(|name| {
+                FILES.contains(&name) || FOLDERS.contains(&name) || name.starts_with(TEMP) || name.contains(KEPT)
+            });
             if !known {
                 return Err(HomeError::NotAHome {
                     path: root.to_path_buf(),

@@ -35,6 +35,7 @@
 //! ```
 
 mod background;
+mod backup;
 mod core_memory;
 mod deletion;
 mod error;
@@ -45,18 +46,21 @@ mod id;
 mod integrity;
 mod jobs;
 mod kv;
+mod marks;
 mod memory;
 mod migrations;
 mod outbox;
 mod prompts;
 mod published;
 mod readers;
+mod retention;
 mod runs;
 mod schedules;
 mod scratchpad;
 mod secrets;
 mod segments;
 mod sessions;
+mod space;
 mod subagents;
 mod summaries;
 mod tasks;
@@ -69,14 +73,17 @@ mod words;
 mod writer;
 
 pub use background::{Due, DueKind, MAX_ATTEMPTS};
+pub use backup::{BackupError, Copied, restore};
 pub use deletion::Deletion;
 pub use error::StoreError;
 pub use events::Event;
 pub use facts::{Fact, MAX_FACT_BYTES, MAX_FACTS, NewFact};
 pub use feed::{Notice, NoticeKind};
 pub use id::{BadRunId, RunId};
+pub use integrity::{AT_ONCE, check_unopened};
 pub use jobs::{Admitted, Begun, Job, JobPriority, JobState, MAX_CLIENT_KEY, MAX_JOINED, NewJob};
 pub use kv::{MAX_KEY_BYTES, MAX_KEYS, MAX_SPACE_BYTES, MAX_VALUE_BYTES};
+pub use marks::Mark;
 pub use memory::{Chunk, MAX_CHUNK_BYTES, MAX_CHUNKS};
 pub use outbox::{Delivery, MAX_PENDING, Subscription, WebhookEvent, WebhookLine};
 pub use prompts::Prompt;
@@ -86,6 +93,7 @@ pub use schedules::{Firing, NewSchedule, Receipt, ReceiptState, Schedule};
 pub use scratchpad::{Entry, MAX_ENTRIES, MAX_ENTRY_BYTES, MAX_NAMED_BYTES, MAX_NAMED_ENTRIES, MAX_SCRATCHPAD_BYTES};
 pub use secrets::{MAX_SEALED_BYTES, MAX_SECRETS};
 pub use sessions::{Message, MessageRole, SessionLine};
+pub use space::Space;
 pub use subagents::{Spawn, SpawnLimits, SpawnRefused, Subagent};
 pub use summaries::Summary;
 pub use tasks::{TaskRow, TaskState};
@@ -304,6 +312,10 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     // A log that grew in a busy hour gives its space back.
     conn.pragma_update(None, "journal_size_limit", 16 << 20)?;
     conn.set_prepared_statement_cache_capacity(64);
+    // Has to come before the first thing that is written to the file (see `space`); later it would be a write each time.
+    if conn.pragma_query_value(None, "page_count", |row| row.get::<_, i64>(0))? == 0 {
+        conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
     use_wal(&conn)?;
     Ok(conn)
 }

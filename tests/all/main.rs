@@ -2,6 +2,7 @@
 
 mod harness;
 
+mod backup;
 mod bad_input;
 mod cache;
 mod cancel;

@@ -14,7 +14,7 @@ use crate::llm::probe::{Capability, probe};
 use crate::llm::{Priority, Role, Usage};
 use crate::node::role::{override_of, override_path, strays};
 use crate::skill::{Quiet, Skills};
-use crate::store::{Store, Vector};
+use crate::store::{Mark, Store, Vector};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -211,10 +211,25 @@ fn open_store(home: &Home) -> Result<(Store, String), Failure> {
     let store = Store::open(&home.store_path())?;
     let found = store.read_blocking(|view| view.integrity())?;
     match found.as_slice() {
-        [] => Ok((store, format!("{} is whole", home.store_path().display()))),
+        [] => {
+            let (space, backup) = store.read_blocking(|view| Ok((view.space()?, view.marked(Mark::Backup)?)))?;
+            let path = home.store_path();
+            let text = format!(
+                "{} is whole: {}, of which {} are free; {}",
+                path.display(),
+                size(space.bytes),
+                size(space.free),
+                last_backup(backup, now_ms())
+            );
+            Ok((store, text))
+        }
         problems => Err(Failure::new(
             Exit::Failed,
-            format!("{} is damaged ({}); restore a backup", home.store_path().display(), problems.join("; ")),
+            format!(
+                "{} is damaged ({}); `kiso restore FILE` puts a backup in its place",
+                home.store_path().display(),
+                problems.join("; ")
+            ),
         )),
     }
 }
@@ -232,6 +247,16 @@ fn webhook(home: &Home, given: &config::Webhook, store: &Store) -> Result<((), S
         ),
     };
     Ok(((), format!("{host}: {told}")))
+}
+
+fn last_backup(at_ms: Option<i64>, now_ms: i64) -> String {
+    const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+    match at_ms.map(|at| (now_ms - at).max(0) / DAY_MS) {
+        None => "no backup was made yet, see `kiso backup`".to_owned(),
+        Some(0) => "the last backup is of today".to_owned(),
+        Some(1) => "the last backup is of yesterday".to_owned(),
+        Some(days) => format!("the last backup is {days} days old"),
+    }
 }
 
 fn disk(home: &Home) -> Result<u64, Failure> {

@@ -2,6 +2,7 @@
 
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets};
 use crate::daemon::{Daemon, StartError};
+use crate::home::Home;
 use crate::skill::Quiet;
 use serde_json::json;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ pub struct Serve {
 
 impl Serve {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        crate::daemon::check_after_crash(&Home::open(&Home::locate(shared.home.as_deref())?)?)?;
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         crate::node::role::check_prompts(&opened.home)?;
         let drive = opened.drive()?;

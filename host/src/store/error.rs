@@ -18,7 +18,7 @@ pub enum StoreError {
     #[error("{} cannot be opened: {detail}", path.display())]
     CannotOpen { path: PathBuf, detail: String },
     #[error(
-        "{} is damaged ({detail}): put a copy of it back, or move it away (with its -wal and -shm files) to start with an empty one",
+        "{} is damaged ({detail}): `kiso restore FILE` puts a backup in its place; without one, move it away (with its -wal and -shm files) to start with an empty one",
         path.display()
     )]
     Corrupt { path: PathBuf, detail: String },

@@ -25,6 +25,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "schedules", sql: include_str!("migrations/0007_schedules.sql") },
     Migration { name: "outbox", sql: include_str!("migrations/0008_outbox.sql") },
     Migration { name: "memory by meaning", sql: include_str!("migrations/0009_memory_by_meaning.sql") },
+    Migration { name: "the store's own life", sql: include_str!("migrations/0010_the_stores_own_life.sql") },
     Migration { name: "deletion of sessions", sql: include_str!("migrations/0011_deletion.sql") },
 ];
 
@@ -55,7 +56,7 @@ pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), St
 }
 
 /// How many are applied already, after a check that they are the first ones of ours.
-fn applied(conn: &Connection, all: &[Migration]) -> Result<usize, StoreError> {
+pub(super) fn applied(conn: &Connection, all: &[Migration]) -> Result<usize, StoreError> {
     let tables = |filter: &str| -> Result<i64, rusqlite::Error> {
         let sql = format!("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND {filter}");
         conn.query_row(&sql, (), |row| row.get(0))

@@ -65,11 +65,7 @@ impl View<'_> {
             "SELECT r.id, s.name, m.text, r.status, r.started_ms, r.ended_ms, r.outcome FROM runs r
              JOIN sessions s ON s.id = r.session JOIN messages m ON m.id = r.message WHERE r.id = ?1",
         )?;
-        let run = query.query_row([id], |row| {
-            let RunLine { id, session, message, status, started_ms, ended_ms } = line(row)?;
-            Ok(Run { id, session, message, status, started_ms, ended_ms, outcome: row.get(6)? })
-        });
-        Ok(run.optional()?)
+        Ok(query.query_row([id], run).optional()?)
     }
 
     /// The run of that id, as in a listing.
@@ -105,6 +101,18 @@ impl View<'_> {
              WHERE {of_session} r.num < ?1 ORDER BY r.num DESC LIMIT ?2"
         ))?;
         let rows = query.query_map((before, limit.min(MAX_PAGE), session.map(SessionName::as_str)), line)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The runs of a session after this one (none: from the first), the oldest first, at most `limit`.
+    pub fn runs_after(&self, session: &SessionName, after: Option<&RunId>, limit: u32) -> Result<Vec<Run>, StoreError> {
+        let after = after.map_or(Ok(0), |id| self.num(id))?;
+        let mut query = self.conn.prepare_cached(
+            "SELECT r.id, s.name, m.text, r.status, r.started_ms, r.ended_ms, r.outcome FROM runs r
+             JOIN sessions s ON s.id = r.session JOIN messages m ON m.id = r.message
+             WHERE r.session = (SELECT id FROM sessions WHERE name = ?1) AND r.num > ?2 ORDER BY r.num LIMIT ?3",
+        )?;
+        let rows = query.query_map((session.as_str(), after, limit), run)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -198,6 +206,12 @@ impl Tx<'_> {
             }
         }
     }
+}
+
+/// A run out of the columns of a line and its outcome.
+fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
+    let RunLine { id, session, message, status, started_ms, ended_ms } = line(row)?;
+    Ok(Run { id, session, message, status, started_ms, ended_ms, outcome: row.get(6)? })
 }
 
 fn line(row: &Row<'_>) -> rusqlite::Result<RunLine> {

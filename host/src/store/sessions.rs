@@ -59,12 +59,13 @@ impl View<'_> {
     }
 
     /// Sessions, the one that was active last first: those before the one with this activity and row, at most `limit`.
-    /// Subagents are not among them.
+    /// Subagents and sessions that were forgotten are not among them.
     pub fn list_sessions(&self, before: Option<(i64, i64)>, limit: u32) -> Result<Vec<SessionLine>, StoreError> {
         let (at, id) = before.unwrap_or((i64::MAX, i64::MAX));
         let mut query = self.conn.prepare_cached(
             "SELECT id, name, title, created_ms, active_ms, model FROM sessions
-             WHERE (active_ms, id) < (?1, ?2) AND parent IS NULL ORDER BY active_ms DESC, id DESC LIMIT ?3",
+             WHERE (parent IS NOT NULL) = 0 AND (active_ms, id) < (?1, ?2) AND active_ms >= 0
+             ORDER BY active_ms DESC, id DESC LIMIT ?3",
         )?;
         let rows = query.query_map((at, id, limit), session_line)?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -155,12 +156,19 @@ impl Tx<'_> {
     }
 }
 
-impl ToSql for MessageRole {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::from(match self {
+impl MessageRole {
+    /// "user" or "assistant".
+    pub fn as_str(self) -> &'static str {
+        match self {
             MessageRole::User => "user",
             MessageRole::Assistant => "assistant",
-        }))
+        }
+    }
+}
+
+impl ToSql for MessageRole {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::from(self.as_str()))
     }
 }
 

@@ -17,6 +17,7 @@ const READ: &str = "docs_read";
 /// Every page below `docs/`; a test compares this with the directory.
 const PAGES: &[(&str, &str)] = &[
     ("api.md", include_str!("../../../../docs/api.md")),
+    ("backup.md", include_str!("../../../../docs/backup.md")),
     ("getting-started.md", include_str!("../../../../docs/getting-started.md")),
     ("how-it-works.md", include_str!("../../../../docs/how-it-works.md")),
     ("index.md", include_str!("../../../../docs/index.md")),

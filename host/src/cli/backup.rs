@@ -1,0 +1,86 @@
+//! `kiso backup`: a copy of the store, while it is in use.
+
+use super::{Exit, Failure, Shared};
+use crate::clock::now_ms;
+use crate::graph::report::size;
+use crate::home::Home;
+use crate::store::{BackupError, Store};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+pub struct Backup {
+    /// File to write; a store in one piece, also while the daemon works
+    file: PathBuf,
+    /// Replace the file if it is there
+    #[arg(long)]
+    force: bool,
+    /// Write the home's key to FILE.key, too: who has both can read everything, and without it what is sealed stays closed
+    #[arg(long)]
+    with_key: bool,
+}
+
+impl Backup {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let file = absolute(&self.file)?;
+        // The configuration is not read: a mistake in it must not keep anybody from saving what there is.
+        let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
+        let key = self.with_key.then(|| key_beside(&file));
+        if let Some(key) = &key
+            && !self.force
+            && key.symlink_metadata().is_ok()
+        {
+            return Err(BackupError::Exists { path: key.clone() }.into());
+        }
+        let store = Store::open(&home.store_path())?;
+        let copied = store.back_up(&file, self.force, now_ms())?;
+        store.close();
+        if let Some(key) = &key {
+            home.save_key(key)
+                .map_err(|error| Failure::new(Exit::Failed, format!("{} cannot be written: {error}", key.display())))?;
+        }
+        if shared.json {
+            outln!(
+                "{}",
+                json!({ "type": "backup", "file": file, "bytes": copied.bytes, "version": copied.version, "key": key })
+            );
+            return Ok(Exit::Done);
+        }
+        outln!("{} ({}, version {}, checked)", file.display(), size(copied.bytes), copied.version);
+        eprintln!(
+            "not in it: config.toml, roles, skills, grants, and the sessions' files; copy them from {}",
+            home.path().display()
+        );
+        match key {
+            Some(key) => eprintln!("the key is in {}: keep it apart from the backup", key.display()),
+            None => eprintln!(
+                "the key is not in it: where {} is lost, sealed messages and secrets stay closed; --with-key saves it",
+                home.path().join("key").display()
+            ),
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// Where `--with-key` writes and reads the key of a backup.
+pub(super) fn key_beside(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".key");
+    PathBuf::from(name)
+}
+
+pub(super) fn absolute(file: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(file).map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", file.display())))
+}
+
+impl From<BackupError> for Failure {
+    fn from(error: BackupError) -> Failure {
+        let exit = match error {
+            BackupError::Store(error) => return error.into(),
+            BackupError::Exists { .. } | BackupError::Itself { .. } => Exit::Usage,
+            BackupError::NoBackup { .. } | BackupError::Damaged { .. } | BackupError::Live { .. } => Exit::Usage,
+            _ => Exit::Failed,
+        };
+        Failure::new(exit, error.to_string())
+    }
+}

@@ -1,0 +1,83 @@
+//! `kiso restore`: a backup takes the place of the store.
+
+use super::backup::{absolute, key_beside};
+use super::{Exit, Failure, Shared, block_on};
+use crate::clock::now_ms;
+use crate::drive::SEALED_RUN;
+use crate::graph::report::size;
+use crate::home::Home;
+use crate::secret::vault::{SEALED, Vault};
+use crate::store::{Store, restore};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+pub struct Restore {
+    /// A file that `kiso backup` made
+    file: PathBuf,
+    /// Put FILE.key in the place of the home's key, too
+    #[arg(long)]
+    with_key: bool,
+}
+
+impl Restore {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let file = absolute(&self.file)?;
+        let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
+        let key = if self.with_key { Some(read_key(&key_beside(&file))?) } else { None };
+        let _lock = home.lock_daemon()?;
+        let now = now_ms();
+        let copied = restore(&file, &home.store_path(), &home.temp_path(), now)?;
+        let mut key_kept = None;
+        if let Some(key) = key.filter(|key| key != home.key().as_bytes()) {
+            key_kept = Some(home.replace_key(&key, now)?);
+        }
+        let home = Home::open(home.path())?;
+        let opens = opens(&home)?;
+        if shared.json {
+            outln!(
+                "{}",
+                json!({
+                    "type": "restored", "file": file, "bytes": copied.bytes, "version": copied.version,
+                    "kept": copied.kept, "key_kept": key_kept, "opens": opens,
+                })
+            );
+            return Ok(Exit::Done);
+        }
+        let store = home.store_path();
+        outln!("{} is restored from {} ({})", store.display(), file.display(), size(copied.bytes));
+        if let Some(kept) = copied.kept {
+            eprintln!("what was there is in {}: delete it when you do not need it", kept.display());
+        }
+        if let Some(kept) = key_kept {
+            eprintln!("the key that was there is in {}", kept.display());
+        }
+        if !opens {
+            eprintln!(
+                "the key of this home does not open what is sealed in it: restore again with --with-key, or put the key of the \
+                 home that the backup is from at {}",
+                home.path().join("key").display()
+            );
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn read_key(path: &Path) -> Result<[u8; 32], Failure> {
+    let failed = |why: String| Failure::new(Exit::Usage, format!("{} {why}", path.display()));
+    let bytes = std::fs::read(path).map_err(|error| failed(format!("cannot be read: {error}")))?;
+    bytes.as_slice().try_into().map_err(|_| failed(format!("is no key of kiso: it has {} bytes, not 32", bytes.len())))
+}
+
+/// Whether the home's key opens what is sealed in its store, by one value of each kind.
+fn opens(home: &Home) -> Result<bool, Failure> {
+    let (store, vault) = (Store::open(&home.store_path())?, Vault::open(home));
+    let (session, text) = store.read_blocking(|view| view.sealed_samples(SEALED))?;
+    let text_opens = text.is_none_or(|text| vault.open_text(SEALED_RUN, &text).is_ok());
+    let secrets_open = match session {
+        Some(session) => block_on(vault.load(&store, &session))?.is_ok(),
+        None => true,
+    };
+    store.close();
+    Ok(text_opens && secrets_open)
+}

@@ -1,0 +1,42 @@
+//! When something was last done for the store.
+
+use rusqlite::OptionalExtension;
+
+use super::{StoreError, Tx, View};
+
+/// What is remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// A copy was made.
+    Backup,
+    /// This is a copy that was put in the place of another store.
+    Restore,
+}
+
+impl Mark {
+    fn as_str(self) -> &'static str {
+        match self {
+            Mark::Backup => "backup",
+            Mark::Restore => "restore",
+        }
+    }
+}
+
+impl View<'_> {
+    /// When it was last done, in milliseconds since 1970.
+    pub fn marked(&self, mark: Mark) -> Result<Option<i64>, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT at_ms FROM marks WHERE name = ?1")?;
+        Ok(query.query_row([mark.as_str()], |row| row.get(0)).optional()?)
+    }
+}
+
+impl Tx<'_> {
+    /// Remembers that it was done.
+    pub fn mark(&self, mark: Mark, at_ms: i64) -> Result<(), StoreError> {
+        let mut upsert = self.conn.prepare_cached(
+            "INSERT INTO marks (name, at_ms) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET at_ms = excluded.at_ms",
+        )?;
+        upsert.execute((mark.as_str(), at_ms))?;
+        Ok(())
+    }
+}
