@@ -11,6 +11,7 @@ mod completions;
 mod config;
 mod doctor;
 mod failure;
+mod log;
 mod role;
 mod run;
 mod serve;
@@ -24,7 +25,7 @@ pub use self::failure::{Exit, Failure};
 
 use self::show::Show;
 use crate::config::Config;
-use crate::drive::{Drive, Models, Pause};
+use crate::drive::{Current, Drive, Models, Pause};
 use crate::exec::Exec;
 use crate::graph::report::size;
 use crate::home::{Home, SessionName};
@@ -108,7 +109,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    log_to_stderr();
+    log::begin();
     let shared = &kiso.shared;
     let result = match kiso.command {
         Command::Run(command) => command.execute(shared),
@@ -133,18 +134,6 @@ pub fn main() -> ExitCode {
             failure.exit.into()
         }
     }
-}
-
-/// `KISO_LOG=debug` shows what happens inside; without it only what somebody should know.
-fn log_to_stderr() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("KISO_LOG").unwrap_or_else(|_| "warn".into());
-    let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(ansi)
-        .without_time()
-        .try_init();
 }
 
 /// An opened home with what lies in it.
@@ -172,7 +161,8 @@ impl Opened {
     fn drive(&self) -> Result<Drive, Failure> {
         Ok(Drive {
             home: self.home.clone(),
-            config: self.config.clone(),
+            config: self.config.clone().into(),
+            current: Current::default(),
             store: self.store.clone(),
             tools: Tools::new(self.skills.clone(), self.exec.clone(), self.store.clone()),
             models: Models::open(&self.config, environment)?,

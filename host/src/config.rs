@@ -11,6 +11,7 @@
 //! max_parse_retries = 3
 //! ```
 
+mod change;
 mod fields;
 mod key;
 mod model;
@@ -21,6 +22,7 @@ mod preset;
 mod provider;
 mod show;
 
+pub use change::{Change, Effect};
 pub use key::{KEYS, Key, Kind, SECTIONS, Section};
 pub use model::{DEFAULT_MAX_OUTPUT, ModelName, ModelSettings, roles};
 pub use mount::Mount;
@@ -226,6 +228,14 @@ settings! {
         shutdown_timeout_s: Int(60, 0, 3_600),
     }
 
+    /// What `kiso serve` says about itself, on standard error.
+    log: Log {
+        /// The least that is worth a line. `KISO_LOG` in the environment stands above this.
+        level: Word("info", &["error", "warn", "info", "debug", "trace"]),
+        /// How a line looks: for people, or one JSON object.
+        format: Word("text", &["text", "json"]),
+    }
+
     /// Where programs and browsers reach `kiso serve`.
     gateway: Gateway {
         /// Address to listen on. One that other machines can reach demands a token.
@@ -371,7 +381,7 @@ mod tests {
         assert_eq!(
             problems("\n  modle = \"reflex\"\n"),
             "2:3: unknown key modle: did you mean model? Allowed here: model, [context], [daemon], \
-             [engine], [exec], [fallbacks], [gateway], [http], [limits], [llm], [model_settings], [models], [pills], [providers], \
+             [engine], [exec], [fallbacks], [gateway], [http], [limits], [llm], [log], [model_settings], [models], [pills], [providers], \
              [routing]\n"
         );
         assert_eq!(

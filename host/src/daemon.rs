@@ -3,12 +3,19 @@
 //! The end: intake refuses with a clear error, streams are told, what is under way may finish its step, and then the store
 //! is closed. Runs that are not over go on at the next start.
 
+mod reload;
+pub mod systemd;
+
+pub use self::reload::ReloadError;
+
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
 use crate::clock::now_ms;
+use crate::config::Config;
 use crate::drive::Drive;
 use crate::gateway::{App, ListenError};
 use crate::home::{HomeError, HomeLock};
@@ -43,18 +50,14 @@ impl Daemon {
     /// Starts in the runtime of the caller. `secrets` are those of the environment; `port` stands in for the configured one.
     pub async fn start(drive: Drive, secrets: Secrets, port: Option<u16>) -> Result<Daemon, StartError> {
         let lock = drive.home.lock_daemon()?;
-        let config = &drive.config.daemon;
-        let limits = Limits {
-            debounce_ms: config.debounce_ms,
-            max_jobs: usize::try_from(config.max_jobs).unwrap_or(usize::MAX),
-            max_queued: config.max_queued,
-        };
+        let limits = Limits::of(&drive.config);
         let (ending, ended) = watch::channel(false);
         let queue = Queue::start(drive.clone(), secrets, limits).await?;
         let app = App::new(drive.clone(), queue.intake.clone(), queue.hub.clone(), now_ms(), ended.clone());
         let bound = app.listen(port).await?;
         let address = bound.address();
-        let http = tokio::spawn(bound.serve(ended));
+        let http = tokio::spawn(bound.serve(ended.clone()));
+        tokio::spawn(systemd::watch(queue.intake.clone(), drive.store.clone(), ended));
         Ok(Daemon { drive, queue, ending, http, address, lock })
     }
 
@@ -63,10 +66,23 @@ impl Daemon {
         self.address
     }
 
+    /// Reads `config.toml` again and has everything go by it that begins from now on; a run that is under way goes on as
+    /// it began. Where something is wrong with the file, everything stays as it was. The log says what has changed.
+    pub fn reload(&self) -> Result<(), ReloadError> {
+        let changes = reload::reload(&self.drive, &self.queue.intake)?;
+        reload::log(&changes);
+        Ok(())
+    }
+
+    /// The configuration that is in force.
+    pub fn config(&self) -> Arc<Config> {
+        self.drive.config_now()
+    }
+
     /// Ends in good order.
     pub async fn stop(self) {
         let Daemon { drive, queue, ending, http, lock, .. } = self;
-        let grace = Duration::from_secs(drive.config.daemon.shutdown_timeout_s);
+        let grace = Duration::from_secs(drive.config_now().daemon.shutdown_timeout_s);
         queue.intake.close();
         ending.send_replace(true);
         let (_, served) = tokio::join!(queue.stop(grace), tokio::time::timeout(grace, http));

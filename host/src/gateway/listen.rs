@@ -67,11 +67,8 @@ impl Bound {
     /// Serves until `ending` is true; then lets each request that is under way come to its end.
     pub async fn serve(self, mut ending: watch::Receiver<bool>) {
         let Bound { app, listener, address } = self;
-        let gateway = &app.0.drive.config.gateway;
-        let seconds = Duration::from_secs;
-        let patience =
-            Patience { request: seconds(gateway.request_timeout_s), stalled: seconds(gateway.stalled_timeout_s) };
-        let places = Arc::new(Semaphore::new(usize::try_from(gateway.max_connections).unwrap_or(usize::MAX >> 4)));
+        let max_connections = app.0.drive.config.gateway.max_connections;
+        let places = Arc::new(Semaphore::new(usize::try_from(max_connections).unwrap_or(usize::MAX >> 4)));
         let router = api::router(app.clone()).layer(axum::Extension(Local(is_local(&address))));
         let mut connections = JoinSet::new();
         loop {
@@ -95,6 +92,10 @@ impl Bound {
             };
             app.0.counters.connections.fetch_add(1, Ordering::Relaxed);
             let (router, ending, app) = (router.clone(), ending.clone(), app.clone());
+            let gateway = &app.0.drive.config_now().gateway;
+            let seconds = Duration::from_secs;
+            let patience =
+                Patience { request: seconds(gateway.request_timeout_s), stalled: seconds(gateway.stalled_timeout_s) };
             connections.spawn(async move {
                 serve_one(stream, router, patience, ending).await;
                 app.0.counters.connections.fetch_sub(1, Ordering::Relaxed);
