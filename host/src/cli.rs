@@ -20,6 +20,7 @@ mod show;
 mod skill;
 mod token;
 mod trace;
+mod unit;
 
 pub use self::failure::{Exit, Failure};
 
@@ -69,6 +70,9 @@ enum Command {
     Run(run::Run),
     /// Serve messages day and night: queue, HTTP, events
     Serve(serve::Serve),
+    /// Run the daemon as a service of systemd
+    #[command(subcommand)]
+    Service(unit::Daemonize),
     /// Make, list and revoke the tokens of the HTTP interface
     #[command(subcommand)]
     Token(token::Token),
@@ -114,6 +118,7 @@ pub fn main() -> ExitCode {
     let result = match kiso.command {
         Command::Run(command) => command.execute(shared),
         Command::Serve(command) => command.execute(shared),
+        Command::Service(command) => command.execute(shared),
         Command::Token(command) => command.execute(shared),
         Command::Shell(command) => command.execute(shared),
         Command::Skill(command) => command.execute(shared),
@@ -189,10 +194,17 @@ fn session(name: Option<&str>) -> Result<SessionName, Failure> {
     Ok(SessionName::parse(name.unwrap_or(DEFAULT_SESSION))?)
 }
 
-/// A variable of the environment, if it is text.
+/// A variable of the environment, if it is text; else the credential of that name that systemd was told to load.
 fn environment(variable: &str) -> Option<String> {
-    std::env::var(variable).ok()
+    std::env::var(variable).ok().or_else(|| {
+        let dir = std::env::var_os(CREDENTIALS)?;
+        let is_name = variable.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        is_name.then(|| std::fs::read_to_string(PathBuf::from(dir).join(variable)).ok())?
+    })
 }
+
+/// Names the directory with what `LoadCredential=` of a unit loaded.
+const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 
 /// Whether it has a value.
 fn is_set(variable: &str) -> bool {
@@ -200,7 +212,15 @@ fn is_set(variable: &str) -> bool {
 }
 
 fn environment_secrets() -> Secrets {
-    Secrets::from_environment(std::env::vars_os())
+    let dir = std::env::var_os(CREDENTIALS).map(PathBuf::from);
+    let files = dir.and_then(|dir| std::fs::read_dir(dir).ok()).into_iter().flatten().flatten();
+    let names = files.map(|file| file.file_name());
+    let credentials = names.filter_map(|name| {
+        let value = environment(name.to_str()?)?;
+        // What writes a file often leaves a line break behind a value.
+        Some((name, value.trim_end_matches(['\r', '\n']).to_owned().into()))
+    });
+    Secrets::from_environment(credentials.chain(std::env::vars_os()))
 }
 
 /// The runtime of one command. Guests run on its workers, file access on its blocking threads.

@@ -209,6 +209,15 @@ impl Home {
         lock::take(&self.path().join("daemon.lock"), "another kiso serves this home".to_owned())
     }
 
+    /// The process that serves this home, if one does.
+    pub fn daemon(&self) -> Result<Option<u32>, HomeError> {
+        match self.lock_daemon() {
+            Ok(_) | Err(HomeError::Busy { pid: None, .. }) => Ok(None),
+            Err(HomeError::Busy { pid, .. }) => Ok(pid),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Held while a run works in the session. Fails with [`HomeError::Busy`] when another process, or another run of
     /// this one, holds it. Makes the session's directories.
     pub fn lock_session(&self, session: &SessionName) -> Result<HomeLock, HomeError> {

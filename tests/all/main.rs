@@ -17,6 +17,7 @@ mod house;
 mod http;
 mod install;
 mod lab;
+mod life;
 mod manifest;
 mod markers;
 mod model_server;

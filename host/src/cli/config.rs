@@ -2,6 +2,7 @@
 
 mod check;
 mod preset;
+mod reload;
 mod show;
 
 use super::{Exit, Failure, Shared};
@@ -13,6 +14,8 @@ pub enum Config {
     Show(show::Show),
     /// Say everything that is wrong with config.toml
     Check(check::Check),
+    /// Have the daemon of this home read config.toml again, if it is right
+    Reload(reload::Reload),
     /// Print a ready-made provider, or put it into config.toml
     Preset(preset::ShowPreset),
 }
@@ -22,6 +25,7 @@ impl Config {
         match self {
             Self::Show(command) => command.execute(shared),
             Self::Check(command) => command.execute(shared),
+            Self::Reload(command) => command.execute(shared),
             Self::Preset(command) => command.execute(shared),
         }
     }

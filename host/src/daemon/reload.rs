@@ -41,15 +41,15 @@ pub fn log(changes: &[Change]) {
         tracing::info!("the configuration was read again and is as it was");
     }
     for (effect, what) in [
-        (Effect::AtOnce, "is in force now"),
-        (Effect::NextRun, "holds for every run that begins from now on"),
-        (Effect::Restart, "is heeded when kiso is started again"),
+        (Effect::AtOnce, "in force now"),
+        (Effect::NextRun, "for runs that begin from now on"),
+        (Effect::Restart, "not before kiso is started again"),
     ] {
         let names: Vec<_> = changes.iter().filter(|c| c.effect == effect).map(|c| c.name.as_str()).collect();
         match effect {
             _ if names.is_empty() => {}
-            Effect::Restart => tracing::warn!(keys = names.join(", "), "{what}"),
-            _ => tracing::info!(keys = names.join(", "), "{what}"),
+            Effect::Restart => tracing::warn!("{what}: {}", names.join(", ")),
+            _ => tracing::info!("{what}: {}", names.join(", ")),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! What systemd, or whatever else stands behind `NOTIFY_SOCKET`, is told. Without such a socket nothing is said.
 
-use std::time::Duration;
-
 use sd_notify::NotifyState;
 use tokio::sync::watch;
 
@@ -46,7 +44,7 @@ pub async fn watch(intake: Intake, store: Store, ending: watch::Receiver<bool>) 
             // The store was closed in good order.
             Ok((_, false)) if *ending.borrow() => return,
             Ok((queue, store)) => tracing::error!(queue, store, "a part of the daemon is gone"),
-            Err(_) => tracing::error!("queue or store did not answer within {} s", Duration::as_secs(&limit)),
+            Err(_) => tracing::error!("queue or store did not answer within {limit:?}"),
         }
     }
 }

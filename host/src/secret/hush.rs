@@ -51,9 +51,11 @@ pub fn add(name: &str, value: &SecretValue) {
 
 /// The text with `[secret NAME]` in the place of every value that was noted, and of every credential by its form.
 pub fn hushed(text: &str) -> String {
+    let mut cut = Vec::new();
     let mut clean = {
         let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
         let forms = known.iter().flat_map(|known| known.forms.iter().map(|form| (&known.name, form)));
+        let clean = {
         let here: Vec<_> = forms.filter(|(_, form)| text.contains(form.expose())).collect();
         if here.is_empty() {
             text.to_owned()
@@ -62,8 +64,12 @@ pub fn hushed(text: &str) -> String {
             let clean = stream.push(text);
             clean + &stream.finish()
         }
+        };
+        cut.extend(known.iter().filter_map(|known| beginning(&clean, known)));
+        clean
     };
     let mut spans = found::by_form(&clean);
+    spans.extend(cut);
     spans.extend(bearer(&clean));
     // From the end, so that the places of those before stay right.
     spans.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
@@ -75,6 +81,16 @@ pub fn hushed(text: &str) -> String {
         }
     }
     clean
+}
+
+/// What stands there of a long value that was cut off: messages show the beginning of a text that is too long for them.
+fn beginning(text: &str, known: &Known) -> Option<(std::ops::Range<usize>, String)> {
+    const TELLING: usize = 12;
+    let value = known.value.expose();
+    let at = text.find(value.get(..value.floor_char_boundary(TELLING)).filter(|start| start.len() >= TELLING)?)?;
+    let same = text[at..].char_indices().zip(value.chars()).take_while(|((_, a), b)| a == b);
+    let length = same.last().map_or(0, |((last, c), _)| last + c.len_utf8());
+    Some((at..at + length, known.name.clone()))
 }
 
 /// As Rust's `{:?}` shows it, without the quotes.
@@ -121,6 +137,13 @@ mod tests {
             let clean = hushed(&text);
             assert!(clean.contains("[secret hush_test]") && !clean.contains("me"), "{text}: {clean}");
         }
+    }
+
+    #[test]
+    fn the_beginning_of_a_value_is_hidden_too() {
+        add("cut_test", &SecretValue::new("cut-test-0123456789-abcdefghi".to_owned()));
+        assert_eq!(hushed("key = \"cut-test-0123456789-ab\" is long"), "key = \"[secret cut_test]\" is long");
+        assert_eq!(hushed("cut-test-01 is not telling"), "cut-test-01 is not telling");
     }
 
     #[test]

@@ -43,7 +43,7 @@ const FORMS: &[Form] = &[
     form("AIza", "google_api_key", "-_", 30, 4),
     form("hf_", "huggingface_token", "", 20, 8),
     form("npm_", "npm_token", "", 30, 8),
-    form("kiso_", "kiso_token", "_", 60, 12),
+    form("kiso_", "kiso_token", "_", 30, 12),
 ];
 
 const JWT: &str = "jwt";
