@@ -104,7 +104,8 @@ fn the_watchdog_hears_of_a_store_that_answers_and_of_no_other() {
 }
 
 /// A line that goes on until the file `go` is there.
-const WAITING: &str = "$ touch began; while [ ! -e go ]; do sleep 0.02; done; head -c 2000000 /dev/zero > big && echo end";
+const WAITING: &str =
+    "$ touch began; while [ ! -e go ]; do sleep 0.02; done; head -c 2000000 /dev/zero > big && echo end";
 
 /// Waits until a run works on [`WAITING`].
 fn until_it_works(home: &Home) {
@@ -165,12 +166,15 @@ fn a_configuration_that_is_right_holds_for_what_begins() {
     until_it_works(&home);
     home.config(
         "model = \"lab:big\"\n[daemon]\ndebounce_ms = 10\nmax_queued = 1\n[exec]\nwrite_mib = 1\n\
-         [gateway]\nmax_body_kib = 1\nport = 1\n[log]\nlevel = \"warn\"\n\
+         [gateway]\nmax_body_kib = 1\nport = 1\n[log]\nlevel = \"debug\"\n\
          [providers.lab]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"\n",
     );
     home.kiso(&["config", "reload"]).ok().prints(&[&format!("process {}", served.pid())]);
     let log = served.logs("not before kiso is started again: gateway.port", 1);
-    assert!(log.contains("in force now: daemon.debounce_ms, daemon.max_queued, log.level, gateway.max_body_kib"), "{log}");
+    assert!(
+        log.contains("in force now: daemon.debounce_ms, daemon.max_queued, log.level, gateway.max_body_kib"),
+        "{log}"
+    );
     assert!(log.contains("for runs that begin from now on: model, exec.write_mib, [providers]"), "{log}");
     assert!(served.command("main", "/models").contains("lab:big: a context of 16000 tokens, the default"));
     let large = json!({ "session": "main", "text": "x".repeat(2_000) }).to_string();
@@ -182,7 +186,7 @@ fn a_configuration_that_is_right_holds_for_what_begins() {
 
     home.config("model = \"reflex\"\n[daemon]\ndebounce_ms = 10\n[exec]\nwrite_mib = 1\n");
     home.kiso(&["config", "reload"]).ok();
-    served.logs("in force now", 1);
+    served.logs("in force now", 2);
     served.logs("for runs that begin", 2);
     let cut = served.reply(served.send("main", "$ head -c 2000000 /dev/zero > big && echo end"));
     assert!(cut.contains("write_mib"), "{cut}");
@@ -259,6 +263,78 @@ fn no_secret_stands_in_the_log() {
     }
 }
 
+/// A mount namespace with a small file system of its own, and in it the daemon of a home.
+fn on_a_small_disk(home: &Home, config: &str) -> Option<Served> {
+    let disk = home.dir.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let unshare = || {
+        let mut command = Command::new("unshare");
+        match rustix::process::geteuid().is_root() {
+            true => command.arg("--mount"),
+            false => command.args(["--user", "--map-current-user", "--keep-caps", "--mount"]),
+        };
+        command
+            .args(["sh", "-ec", "mount -t tmpfs -o size=16m,mode=700 none \"$1\"; shift; exec \"$@\"", "sh"])
+            .arg(&disk);
+        command
+    };
+    if !unshare().arg("true").output().is_ok_and(|tried| tried.status.success()) {
+        return None;
+    }
+    let serve = home.command(&["--json", "serve", "--port", "0"]);
+    let mut command = unshare();
+    command.args([
+        "sh",
+        "-ec",
+        "mkdir -m 700 \"$KISO_HOME\"; printf %s \"$CONFIG\" > \"$KISO_HOME/config.toml\"; exec \"$@\"",
+        "sh",
+    ]);
+    command.arg(serve.get_program()).args(serve.get_args());
+    command.env("KISO_HOME", disk.join("home")).env("CONFIG", config).current_dir(home.dir.path());
+    Some(Served::spawn(command))
+}
+
+/// What was accepted is answered when there is room again; what was not accepted is told so, and the daemon lives.
+#[test]
+fn a_full_disk_refuses_what_comes_and_loses_nothing() {
+    let home = Home::new();
+    let Some(served) = on_a_small_disk(&home, QUICK) else {
+        return skipped("a full disk", "nothing can be mounted here");
+    };
+    served.reply(served.send("before", "$ echo before"));
+    let inside = std::path::PathBuf::from(format!("/proc/{}/root", served.pid()));
+    let filler = inside.join(home.dir.path().join("disk/filler").strip_prefix("/").unwrap());
+    let mut file = std::fs::File::create(&filler).unwrap();
+    let full = loop {
+        if let Err(error) = std::io::Write::write_all(&mut file, &[0; 4_096]) {
+            break error;
+        }
+    };
+    assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+    // The log of the database has some room of its own.
+    let body = json!({ "session": "main", "text": format!("$ echo it is done; # {}", "x".repeat(20_000)) }).to_string();
+    let mut accepted = Vec::new();
+    loop {
+        let answer = served.request("POST", "/msg", Some(&body));
+        if answer.status == 507 {
+            answer.refuses(507, "disk_full");
+            break;
+        }
+        accepted.push(answer.expect(202)["message"].as_i64().unwrap());
+        assert!(accepted.len() < 1_000, "the disk is full");
+    }
+    assert_eq!(served.get("/health")["status"], "ok");
+    assert!(served.log().contains("the disk is full"));
+    drop(file);
+    std::fs::remove_file(&filler).unwrap();
+    accepted.push(served.send("after", "$ echo it is done"));
+    for message in accepted {
+        let reply = served.reply(message);
+        assert!(reply.contains("it is done") || reply.contains("interrupted"), "{reply}");
+    }
+    assert_eq!(served.terminate(), 0);
+}
+
 /// A `systemctl` that writes down what it is asked.
 fn fake_systemctl(home: &Home, version: u32, fails: &str) -> impl Fn(&mut Command) + use<> {
     let asked = home.dir.path().join("asked");
@@ -332,10 +408,13 @@ fn systemd_finds_nothing_wrong_with_the_units() {
     if Command::new("systemd-analyze").arg("--version").output().is_err() {
         return skipped("the units", "there is no systemd-analyze");
     }
-    for (args, name) in [(&["service", "install", "--print"][..], "user"), (&["service", "install", "--system", "--print"], "system")] {
+    for (args, name) in
+        [(&["service", "install", "--print"][..], "user"), (&["service", "install", "--system", "--print"], "system")]
+    {
         let text = home.kiso(args).ok().stdout.clone();
         let file = home.file(&format!("{name}/kiso.service"), text);
-        let verify = Command::new("systemd-analyze").args(["verify", &format!("--{name}")]).arg(&file).output().unwrap();
+        let verify =
+            Command::new("systemd-analyze").args(["verify", &format!("--{name}")]).arg(&file).output().unwrap();
         let said = String::from_utf8_lossy(&verify.stderr).into_owned();
         let about: Vec<_> = said.lines().filter(|line| line.contains("kiso.service")).collect();
         assert!(about.is_empty(), "{name}: {about:#?}");

@@ -141,7 +141,10 @@ impl Served {
     /// What comes back for a GET with this token, as it is.
     pub fn ask_with(&self, token: &str, path: &str) -> String {
         let mut stream = self.connect();
-        let head = format!("GET {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\r\n", self.address);
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\r\n",
+            self.address
+        );
         stream.write_all(head.as_bytes()).expect("it listens");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("it answers");

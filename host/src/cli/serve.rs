@@ -39,7 +39,11 @@ impl Serve {
             if shared.json {
                 outln!("{}", json!({ "type": "listening", "url": format!("http://{address}") }));
             }
-            tracing::info!("kiso {} serves {} on http://{address}", env!("CARGO_PKG_VERSION"), opened.home.path().display());
+            tracing::info!(
+                "kiso {} serves {} on http://{address}",
+                env!("CARGO_PKG_VERSION"),
+                opened.home.path().display()
+            );
             systemd::ready(&status);
             loop {
                 tokio::select! {

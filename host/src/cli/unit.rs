@@ -141,7 +141,10 @@ fn status(place: &Place, shared: &Shared) -> Result<Exit, Failure> {
     let state = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
     // "Failed to connect to bus" and its like.
     if state.is_empty() {
-        return Err(Failure::new(Exit::Failed, format!("systemctl: {}", String::from_utf8_lossy(&answer.stderr).trim())));
+        return Err(Failure::new(
+            Exit::Failed,
+            format!("systemctl: {}", String::from_utf8_lossy(&answer.stderr).trim()),
+        ));
     }
     let by = there.as_deref().map(|text| text.lines().next().unwrap_or_default().contains(env!("CARGO_PKG_VERSION")));
     if shared.json {

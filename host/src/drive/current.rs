@@ -30,12 +30,9 @@ impl Drive {
     /// The drive with the newest configuration, for a piece of work that begins.
     pub fn now(&self) -> Drive {
         match &*self.current.0.read().unwrap_or_else(PoisonError::into_inner) {
-            Some(Parts { config, models, tools }) => Drive {
-                config: config.clone(),
-                models: models.clone(),
-                tools: tools.clone(),
-                ..self.clone()
-            },
+            Some(Parts { config, models, tools }) => {
+                Drive { config: config.clone(), models: models.clone(), tools: tools.clone(), ..self.clone() }
+            }
             None => self.clone(),
         }
     }
@@ -52,9 +49,8 @@ impl Drive {
         let old = self.now();
         let models = old.models.reopened(&config)?;
         let changes = old.config.changes(&config);
-        let sandboxed = |name: &str| {
-            name == "[exec.mounts]" || OF_THE_SANDBOX.iter().any(|section| name.starts_with(section))
-        };
+        let sandboxed =
+            |name: &str| name == "[exec.mounts]" || OF_THE_SANDBOX.iter().any(|section| name.starts_with(section));
         let tools = match changes.iter().any(|change| change.effect == Effect::NextRun && sandboxed(&change.name)) {
             false => old.tools,
             true => {

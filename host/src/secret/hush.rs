@@ -56,14 +56,14 @@ pub fn hushed(text: &str) -> String {
         let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
         let forms = known.iter().flat_map(|known| known.forms.iter().map(|form| (&known.name, form)));
         let clean = {
-        let here: Vec<_> = forms.filter(|(_, form)| text.contains(form.expose())).collect();
-        if here.is_empty() {
-            text.to_owned()
-        } else {
-            let mut stream = Stream::new(here.into_iter().map(|(name, form)| (name.clone(), form.clone())));
-            let clean = stream.push(text);
-            clean + &stream.finish()
-        }
+            let here: Vec<_> = forms.filter(|(_, form)| text.contains(form.expose())).collect();
+            if here.is_empty() {
+                text.to_owned()
+            } else {
+                let mut stream = Stream::new(here.into_iter().map(|(name, form)| (name.clone(), form.clone())));
+                let clean = stream.push(text);
+                clean + &stream.finish()
+            }
         };
         cut.extend(known.iter().filter_map(|known| beginning(&clean, known)));
         clean

@@ -85,11 +85,7 @@ struct Inner {
 
 impl Intake {
     /// `queued` is how many messages wait; the queue counts it down.
-    pub(super) fn new(
-        drive: Drive,
-        wake: mpsc::UnboundedSender<Wake>,
-        queued: Arc<AtomicU64>,
-    ) -> Intake {
+    pub(super) fn new(drive: Drive, wake: mpsc::UnboundedSender<Wake>, queued: Arc<AtomicU64>) -> Intake {
         let inner = Inner { drive, wake, closed: AtomicBool::new(false), queued, began_ms: now_ms() };
         Intake(Arc::new(inner))
     }

@@ -17,7 +17,10 @@ impl Reload {
         crate::node::role::check_prompts(&home)?;
         let path = home.path().display();
         let Some(pid) = home.daemon()? else {
-            return Err(Failure::new(Exit::Failed, format!("no kiso serves {path}; the next one reads config.toml at its start")));
+            return Err(Failure::new(
+                Exit::Failed,
+                format!("no kiso serves {path}; the next one reads config.toml at its start"),
+            ));
         };
         let failed = |why: &dyn std::fmt::Display| {
             Failure::new(Exit::Failed, format!("the kiso that serves {path} (process {pid}) cannot be told: {why}"))

@@ -100,10 +100,14 @@ impl Unit {
             text += "StateDirectory=kiso\nStateDirectoryMode=0700\n";
         }
         text += match session {
-            true => "# Keys of providers and KISO_SKILL_… secrets, one NAME=value a line; for its owner only (chmod 600).\n\
-                     EnvironmentFile=-%E/kiso/env\n",
-            false => "# Keys of providers and KISO_SKILL_… secrets are best given as credentials, each in a file for root only:\n\
-                      # LoadCredential=OPENAI_API_KEY:/etc/kiso/openai_api_key\n",
+            true => {
+                "# Keys of providers and KISO_SKILL_… secrets, one NAME=value a line; for its owner only (chmod 600).\n\
+                     EnvironmentFile=-%E/kiso/env\n"
+            }
+            false => {
+                "# Keys of providers and KISO_SKILL_… secrets are best given as credentials, each in a file for root only:\n\
+                      # LoadCredential=OPENAI_API_KEY:/etc/kiso/openai_api_key\n"
+            }
         };
         text += "# A Raspberry Pi has no memory cgroup unless it is booted with cgroup_enable=memory, and MemoryMax= does nothing\n\
                  # without. kiso does not rely on it: [engine] and [exec] in config.toml bound what skills and commands take.\n";
@@ -125,7 +129,11 @@ impl Unit {
         if !session && self.home.is_none() {
             text += "ProtectHome=yes\n";
         }
-        text += if session { "\n[Install]\nWantedBy=default.target\n" } else { "\n[Install]\nWantedBy=multi-user.target\n" };
+        text += if session {
+            "\n[Install]\nWantedBy=default.target\n"
+        } else {
+            "\n[Install]\nWantedBy=multi-user.target\n"
+        };
         text
     }
 }
@@ -163,12 +171,22 @@ mod tests {
         assert!(plain.contains("SystemCallFilter=@system-service"));
 
         let machine = unit(Owner::Dynamic, None, 252);
-        for line in ["Type=notify", "ExecReload=/bin/kill -HUP $MAINPID", "DynamicUser=yes", "StateDirectory=kiso",
-            "ProtectHome=yes", "CapabilityBoundingSet=", "WantedBy=multi-user.target"] {
+        for line in [
+            "Type=notify",
+            "ExecReload=/bin/kill -HUP $MAINPID",
+            "DynamicUser=yes",
+            "StateDirectory=kiso",
+            "ProtectHome=yes",
+            "CapabilityBoundingSet=",
+            "WantedBy=multi-user.target",
+        ] {
             assert!(machine.lines().any(|l| l == line), "{line}\n{machine}");
         }
         let user = unit(Owner::User("bob".to_owned()), Some("/home/bob/k"), 257);
-        assert!(user.contains("\nUser=bob\n") && !user.contains("ProtectHome") && !user.contains("DynamicUser"), "{user}");
+        assert!(
+            user.contains("\nUser=bob\n") && !user.contains("ProtectHome") && !user.contains("DynamicUser"),
+            "{user}"
+        );
         for text in [own, plain, machine, user] {
             assert!(!text.lines().any(|l| l.starts_with("MemoryDenyWriteExecute")), "the compiler would not work");
             assert!(!text.lines().any(|l| l.starts_with("MemoryMax")), "it does nothing on a Pi");

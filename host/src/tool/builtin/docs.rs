@@ -17,10 +17,13 @@ const READ: &str = "docs_read";
 /// Every page below `docs/`; a test compares this with the directory.
 const PAGES: &[(&str, &str)] = &[
     ("api.md", include_str!("../../../../docs/api.md")),
+    ("configuration.md", include_str!("../../../../docs/configuration.md")),
     ("how-it-works.md", include_str!("../../../../docs/how-it-works.md")),
     ("json.md", include_str!("../../../../docs/json.md")),
     ("models.md", include_str!("../../../../docs/models.md")),
+    ("raspberry-pi.md", include_str!("../../../../docs/raspberry-pi.md")),
     ("reflex.md", include_str!("../../../../docs/reflex.md")),
+    ("security.md", include_str!("../../../../docs/security.md")),
     ("shell.md", include_str!("../../../../docs/shell.md")),
     ("skills.md", include_str!("../../../../docs/skills.md")),
 ];
