@@ -11,12 +11,12 @@ mod cancel;
 mod completions;
 mod config;
 mod doctor;
+mod export;
 mod fact;
 mod failure;
 mod listing;
+mod log;
 mod memory;
-mod export;
-mod failure;
 mod restore;
 mod role;
 mod run;
@@ -29,13 +29,14 @@ mod show;
 mod skill;
 mod token;
 mod trace;
+mod unit;
 mod webhook;
 
 pub use self::failure::{Exit, Failure};
 
 use self::show::Show;
 use crate::config::Config;
-use crate::drive::{Drive, Models, Pause};
+use crate::drive::{Current, Drive, Models, Pause};
 use crate::exec::Exec;
 use crate::graph::report::size;
 use crate::home::{Home, SessionName};
@@ -82,6 +83,9 @@ enum Command {
     /// Messages that come by themselves: add, list, run, pause and remove schedules
     #[command(subcommand)]
     Schedule(schedule::ScheduleCommand),
+    /// Run the daemon as a service of systemd
+    #[command(subcommand)]
+    Service(unit::Daemonize),
     /// Make, list and revoke the tokens of the HTTP interface
     #[command(subcommand)]
     Token(token::Token),
@@ -143,12 +147,13 @@ pub fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    log_to_stderr();
+    log::begin();
     let shared = &kiso.shared;
     let result = match kiso.command {
         Command::Run(command) => command.execute(shared),
         Command::Serve(command) => command.execute(shared),
         Command::Schedule(command) => command.execute(shared),
+        Command::Service(command) => command.execute(shared),
         Command::Token(command) => command.execute(shared),
         Command::Webhook(command) => command.execute(shared),
         Command::Memory(command) => command.execute(shared),
@@ -179,18 +184,6 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// `KISO_LOG=debug` shows what happens inside; without it only what somebody should know.
-fn log_to_stderr() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("KISO_LOG").unwrap_or_else(|_| "warn".into());
-    let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(ansi)
-        .without_time()
-        .try_init();
-}
-
 /// An opened home with what lies in it.
 struct Opened {
     home: Home,
@@ -216,7 +209,8 @@ impl Opened {
     fn drive(&self) -> Result<Drive, Failure> {
         Ok(Drive {
             home: self.home.clone(),
-            config: self.config.clone(),
+            config: self.config.clone().into(),
+            current: Current::default(),
             store: self.store.clone(),
             tools: Tools::new(self.skills.clone(), self.exec.clone(), self.store.clone()),
             models: Models::open(&self.config, environment)?,
@@ -243,10 +237,17 @@ fn session(name: Option<&str>) -> Result<SessionName, Failure> {
     Ok(SessionName::parse(name.unwrap_or(DEFAULT_SESSION))?)
 }
 
-/// A variable of the environment, if it is text.
+/// A variable of the environment, if it is text; else the credential of that name that systemd was told to load.
 fn environment(variable: &str) -> Option<String> {
-    std::env::var(variable).ok()
+    std::env::var(variable).ok().or_else(|| {
+        let dir = std::env::var_os(CREDENTIALS)?;
+        let is_name = variable.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        is_name.then(|| std::fs::read_to_string(PathBuf::from(dir).join(variable)).ok())?
+    })
 }
+
+/// Names the directory with what `LoadCredential=` of a unit loaded.
+const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 
 /// Whether it has a value.
 fn is_set(variable: &str) -> bool {
@@ -254,7 +255,15 @@ fn is_set(variable: &str) -> bool {
 }
 
 fn environment_secrets() -> Secrets {
-    Secrets::from_environment(std::env::vars_os())
+    let dir = std::env::var_os(CREDENTIALS).map(PathBuf::from);
+    let files = dir.and_then(|dir| std::fs::read_dir(dir).ok()).into_iter().flatten().flatten();
+    let names = files.map(|file| file.file_name());
+    let credentials = names.filter_map(|name| {
+        let value = environment(name.to_str()?)?;
+        // What writes a file often leaves a line break behind a value.
+        Some((name, value.trim_end_matches(['\r', '\n']).to_owned().into()))
+    });
+    Secrets::from_environment(credentials.chain(std::env::vars_os()))
 }
 
 /// The runtime of one command. Guests run on its workers, file access on its blocking threads.

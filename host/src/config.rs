@@ -11,10 +11,12 @@
 //! max_parse_retries = 3
 //! ```
 
+mod change;
 mod fields;
 mod key;
 mod model;
 mod mount;
+mod page;
 mod parse;
 mod pill;
 mod preset;
@@ -22,9 +24,11 @@ mod provider;
 mod show;
 mod webhook;
 
+pub use change::{Change, Effect};
 pub use key::{KEYS, Key, Kind, SECTIONS, Section};
 pub use model::{DEFAULT_MAX_OUTPUT, ModelName, ModelSettings, roles};
 pub use mount::Mount;
+pub use page::{NamedKey, NamedTable};
 pub use parse::{ConfigError, Problem};
 pub use pill::{Effort, Pill};
 pub use preset::{NotMerged, PRESETS, Preset};
@@ -268,6 +272,14 @@ settings! {
         keep_receipts: Int(100, 1, 100_000),
     }
 
+    /// What `kiso serve` says about itself, on standard error.
+    log: Log {
+        /// The least that is worth a line. `KISO_LOG` in the environment stands above this.
+        level: Word("info", &["error", "warn", "info", "debug", "trace"]),
+        /// How a line looks: for people, or one JSON object.
+        format: Word("text", &["text", "json"]),
+    }
+
     /// Where programs and browsers reach `kiso serve`.
     gateway: Gateway {
         /// Address to listen on. One that other machines can reach demands a token.
@@ -430,8 +442,8 @@ mod tests {
         assert_eq!(
             problems("\n  modle = \"reflex\"\n"),
             "2:3: unknown key modle: did you mean model? Allowed here: model, [context], [daemon], \
-             [engine], [exec], [fallbacks], [gateway], [http], [limits], [llm], [memory], [model_settings], [models], [pills], \
-             [providers], [retention], [routing], [schedule], [subagents], [webhooks]\n"
+             [engine], [exec], [fallbacks], [gateway], [http], [limits], [llm], [log], [memory], [model_settings], [models], \
+             [pills], [providers], [retention], [routing], [schedule], [subagents], [webhooks]\n"
         );
         assert_eq!(
             problems("[http]\nmax_response_mb = 1"),

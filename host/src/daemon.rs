@@ -1,18 +1,23 @@
 //! The daemon: builds everything, serves until it is told to end, and ends everything in good order.
 //!
-//! The end: the schedule fires nothing more, intake refuses with a clear error, streams are told, what is under way may finish its step, and then the store
-//! is closed. Runs that are not over go on at the next start.
+//! The end: the schedule fires nothing more, intake refuses with a clear error, streams are told, what is under way may
+//! finish its step, and then the store is closed. Runs that are not over go on at the next start.
 
+mod reload;
+pub mod systemd;
 mod upkeep;
 
+pub use self::reload::ReloadError;
 pub use self::upkeep::check_after_crash;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
 use crate::clock::now_ms;
+use crate::config::Config;
 use crate::drive::Drive;
 use crate::gateway::webhook::{Courier, Webhook, WebhookError};
 use crate::gateway::{App, ListenError};
@@ -55,12 +60,7 @@ impl Daemon {
     pub async fn start(drive: Drive, secrets: Secrets, port: Option<u16>) -> Result<Daemon, StartError> {
         let died = drive.home.daemon_died();
         let lock = drive.home.lock_daemon()?;
-        let config = &drive.config.daemon;
-        let limits = Limits {
-            debounce_ms: config.debounce_ms,
-            max_jobs: usize::try_from(config.max_jobs).unwrap_or(usize::MAX),
-            max_queued: config.max_queued,
-        };
+        let limits = Limits::of(&drive.config);
         let (ending, ended) = watch::channel(false);
         // Before anything is written that somebody is to be told of.
         let webhooks = Webhook::open_all(&drive.home, &drive.config, |variable| std::env::var(variable).ok())?;
@@ -74,8 +74,9 @@ impl Daemon {
         let bound = app.listen(port).await?;
         let address = bound.address();
         let socket = tokio::spawn(app.socket()?.serve(ended.clone()));
-        let http = tokio::spawn(bound.serve(ended));
+        let http = tokio::spawn(bound.serve(ended.clone()));
         let schedule = Ticking::start(&drive);
+        tokio::spawn(systemd::watch(queue.intake.clone(), drive.store.clone(), ended));
         Ok(Daemon { drive, queue, schedule, ending, http, socket, courier, address, lock })
     }
 
@@ -84,10 +85,23 @@ impl Daemon {
         self.address
     }
 
+    /// Reads `config.toml` again and has everything go by it that begins from now on; a run that is under way goes on as
+    /// it began. Where something is wrong with the file, everything stays as it was. The log says what has changed.
+    pub fn reload(&self) -> Result<(), ReloadError> {
+        let changes = reload::reload(&self.drive, &self.queue.intake)?;
+        reload::log(&changes);
+        Ok(())
+    }
+
+    /// The configuration that is in force.
+    pub fn config(&self) -> Arc<Config> {
+        self.drive.config_now()
+    }
+
     /// Ends in good order.
     pub async fn stop(self) {
         let Daemon { drive, queue, schedule, ending, http, socket, courier, lock, .. } = self;
-        let grace = Duration::from_secs(drive.config.daemon.shutdown_timeout_s);
+        let grace = Duration::from_secs(drive.config_now().daemon.shutdown_timeout_s);
         schedule.stop().await;
         queue.intake.close();
         ending.send_replace(true);

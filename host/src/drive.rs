@@ -14,6 +14,7 @@ mod cancel;
 mod caps;
 mod clean;
 mod credential;
+mod current;
 mod embed;
 mod log;
 mod models;
@@ -27,6 +28,7 @@ mod subagent;
 mod voice;
 
 pub use self::cancel::Cancel;
+pub use self::current::Current;
 pub use self::log::SEALED_RUN;
 pub use self::models::{ModelError, ModelSettings, Models, Opened};
 pub use self::pause::Pause;
@@ -50,12 +52,16 @@ use crate::secret::vault::{Vault, VaultError};
 use crate::secret::{Secrets, found};
 use crate::store::{Begun, JobPriority, MAX_JOINED, Message, MessageRole, RunId, RunStatus, Store, StoreError};
 use crate::tool::Tools;
+use std::sync::Arc;
 
 /// Everything that a run needs from its surroundings.
 #[derive(Debug, Clone)]
 pub struct Drive {
     pub home: Home,
-    pub config: Config,
+    /// What this piece of work goes by; [`Drive::now`] has the newest.
+    pub config: Arc<Config>,
+    /// What was read anew since the process began.
+    pub current: Current,
     pub store: Store,
     pub tools: Tools,
     pub models: Models,

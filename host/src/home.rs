@@ -249,6 +249,15 @@ impl Home {
         fs::metadata(self.path().join("daemon.lock")).is_ok_and(|found| found.len() > 0)
     }
 
+    /// The process that serves this home, if one does.
+    pub fn daemon(&self) -> Result<Option<u32>, HomeError> {
+        match self.lock_daemon() {
+            Ok(_) | Err(HomeError::Busy { pid: None, .. }) => Ok(None),
+            Err(HomeError::Busy { pid, .. }) => Ok(pid),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Held while a run works in the session. Fails with [`HomeError::Busy`] when another process, or another run of
     /// this one, holds it. Makes the session's directories.
     pub fn lock_session(&self, session: &SessionName) -> Result<HomeLock, HomeError> {

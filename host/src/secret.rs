@@ -7,6 +7,7 @@
 
 mod document;
 pub mod found;
+pub mod hush;
 mod stream;
 pub mod vault;
 
@@ -83,6 +84,7 @@ impl Secrets {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty())
             .map(|(name, value)| (name, SecretValue(value)))
+            .inspect(|(name, value)| hush::add(name, value))
             .collect();
         Secrets { environment, ..Secrets::default() }
     }
@@ -90,6 +92,7 @@ impl Secrets {
     /// Adds a secret that the user gave in a message. A later one of the same name replaces it; [`Secrets::displaced`]
     /// says what must be kept of the one before.
     pub fn add_session(&mut self, name: String, value: SecretValue) {
+        hush::add(&name, &value);
         self.session.insert(name, value);
     }
 
@@ -118,6 +121,7 @@ impl Secrets {
 
     /// Adds the key of a model's provider, by the name of its variable. No skill can ask for it.
     pub fn add_key(&mut self, variable: String, value: SecretValue) {
+        hush::add(&variable, &value);
         self.keys.insert(variable, value);
     }
 
@@ -153,24 +157,31 @@ impl Secrets {
     fn forms(&self) -> Vec<(String, SecretValue)> {
         let mut forms = Vec::new();
         for (name, value) in self.session.iter().chain(&self.environment).chain(&self.keys) {
-            if value.0.chars().count() < LEAST_REDACTED {
-                continue;
-            }
-            // JSON may stand inside JSON, each level with its escapes.
-            let mut form = value.clone();
-            for _ in 0..LEVELS {
-                let escaped = serde_json::Value::from(form.expose()).to_string();
-                // Without the quotes around it.
-                let escaped = SecretValue(escaped[1..escaped.len() - 1].to_owned());
-                let last = escaped == form;
-                forms.push((name.clone(), std::mem::replace(&mut form, escaped)));
-                if last {
-                    break;
-                }
-            }
+            forms.extend(forms_of(value).into_iter().map(|form| (name.clone(), form)));
         }
         forms
     }
+}
+
+/// Every form in which a value may stand in a text; none of one that is too short to be looked for.
+fn forms_of(value: &SecretValue) -> Vec<SecretValue> {
+    let mut forms = Vec::new();
+    if value.0.chars().count() < LEAST_REDACTED {
+        return forms;
+    }
+    // JSON may stand inside JSON, each level with its escapes.
+    let mut form = value.clone();
+    for _ in 0..LEVELS {
+        let escaped = serde_json::Value::from(form.expose()).to_string();
+        // Without the quotes around it.
+        let escaped = SecretValue(escaped[1..escaped.len() - 1].to_owned());
+        let last = escaped == form;
+        forms.push(std::mem::replace(&mut form, escaped));
+        if last {
+            break;
+        }
+    }
+    forms
 }
 
 /// The variable that holds a secret of a skill, such as `KISO_SKILL_SEARCH_API_KEY`. A dash becomes two underscores:

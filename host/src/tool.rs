@@ -8,6 +8,7 @@ mod refs;
 pub mod schedules;
 
 use self::builtin::Builtins;
+use crate::config::Config;
 use crate::exec::{Done, Exec, Line};
 use crate::graph::plan::{Caller as Role, Catalog, Task, TaskKind, Violation};
 use crate::graph::report::{TaskError, TaskReport, TaskStatus};
@@ -55,6 +56,12 @@ impl Tools {
         let vault = Vault::open(skills.home());
         let builtins = Arc::new(Builtins::new(store.clone(), skills.config().clone(), vault));
         Self { skills, exec, store, builtins, workspaces: Arc::default() }
+    }
+
+    /// The same tools under a configuration that was read anew, with the sandbox as it is.
+    pub fn under(&self, config: &Config) -> Self {
+        let vault = Vault::open(self.skills.home());
+        Self { builtins: Arc::new(Builtins::new(self.store.clone(), config.clone(), vault)), ..self.clone() }
     }
 
     /// One card for each tool that can be called. A damaged skill has none.

@@ -24,6 +24,40 @@ fn doctor_looks_at_everything() {
     assert!(objects.iter().any(|o| o["ok"] == false && o["detail"].as_str().unwrap().contains("echo")));
 }
 
+/// Not only whether it is there: whether what answers is the daemon.
+#[test]
+fn doctor_asks_the_daemon_and_looks_at_the_machine() {
+    let home = Home::new();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    home.config(&format!("model = \"reflex\"\n[gateway]\nport = {port}\n"));
+    let taken = format!("warn port: no daemon runs, and none could listen on 127.0.0.1:{port}");
+    home.kiso(&["doctor"]).ok().prints(&[&taken, "memory: ", "pages of ", "ok   socket: "]);
+    drop(free);
+    let served = crate::served::Served::spawn(home.command(&["--json", "serve"]));
+    let answers = format!("ok   port: the daemon (process {}) answers on 127.0.0.1:{port}", served.pid());
+    home.kiso(&["doctor"]).ok().prints(&[&answers]);
+    home.config("model = \"reflex\"\n[gateway]\nport = 9\n");
+    home.kiso(&["doctor"]).ok().prints(&["warn port: a daemon runs", "--port"]);
+    let rows = home.kiso(&["--json", "doctor"]).ok().json_lines();
+    let row = rows.iter().find(|row| row["what"] == "port").unwrap();
+    assert_eq!((&row["ok"], &row["warn"]), (&true.into(), &true.into()));
+}
+
+#[test]
+fn doctor_notices_that_the_clock_was_put_back_and_that_a_socket_cannot_be() {
+    let home = Home::new();
+    home.kiso(&["run", "--session", "a", "$ echo"]).ok();
+    let store = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
+    store.execute("UPDATE sessions SET active_ms = active_ms + 86400000", ()).unwrap();
+    home.kiso(&["doctor"]).ok().prints(&["warn clock jump: the last message is 86"]);
+    let long = home.dir.path().join("x".repeat(100));
+    let ran = home.kiso_with(&["doctor"], |command| {
+        command.env("KISO_HOME", &long);
+    });
+    ran.exit(1).prints(&["FAIL socket: ", "choose a shorter --home"]);
+}
+
 #[test]
 fn doctor_says_when_the_store_is_no_database() {
     let home = Home::new();

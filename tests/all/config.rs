@@ -228,3 +228,16 @@ fn the_settings_of_the_page_about_models_are_right() {
     }
     assert!(blocks.len() >= 4, "{} blocks were found", blocks.len());
 }
+
+/// The page is made from the lists of keys, and nobody edits it by hand.
+#[test]
+fn the_page_of_the_configuration_is_what_the_program_says() {
+    let page = std::fs::read_to_string(root().join("docs/configuration.md")).expect("docs/configuration.md is there");
+    let home = Home::new();
+    let made = home.kiso(&["config", "docs"]).ok().stdout.clone();
+    assert!(
+        page == made,
+        "docs/configuration.md is old: run `cargo run -p kiso -- config docs > docs/configuration.md`"
+    );
+    assert_eq!(home.kiso(&["--json", "config", "docs"]).json()["text"], page);
+}

@@ -21,6 +21,7 @@ mod house;
 mod http;
 mod install;
 mod lab;
+mod life;
 mod load;
 mod manifest;
 mod markers;

@@ -4,7 +4,8 @@ use crate::harness::Home;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// A guard against answers that never come; no test waits for it to pass.
@@ -15,6 +16,7 @@ pub struct Served {
     child: Child,
     _stdout: BufReader<ChildStdout>,
     pub address: String,
+    log: Arc<Mutex<String>>,
     /// Sent with each request.
     pub token: Option<String>,
 }
@@ -30,7 +32,20 @@ pub struct Answer {
 impl Served {
     #[track_caller]
     pub fn start(home: &Home) -> Served {
-        let mut command = home.command(&["--json", "serve", "--port", "0"]);
+        Served::start_with(home, &[], |_| {})
+    }
+
+    /// The same with more arguments, and a say in the environment.
+    #[track_caller]
+    pub fn start_with(home: &Home, args: &[&str], adjust: impl FnOnce(&mut Command)) -> Served {
+        let mut command = home.command(&[&["--json", "serve", "--port", "0"], args].concat());
+        adjust(&mut command);
+        Served::spawn(command)
+    }
+
+    /// The daemon that a command is.
+    #[track_caller]
+    pub fn spawn(mut command: Command) -> Served {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("kiso starts");
         let mut stdout = BufReader::new(child.stdout.take().expect("it is a pipe"));
         let mut line = String::new();
@@ -41,10 +56,14 @@ impl Served {
             panic!("the daemon does not start: {line}{said}");
         };
         // Whatever it logs is read, so that it never waits for a reader.
-        let mut stderr = child.stderr.take().expect("it is a pipe");
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        let stderr = BufReader::new(child.stderr.take().expect("it is a pipe"));
+        let log: Arc<Mutex<String>> = Arc::default();
+        let lines = log.clone();
+        std::thread::spawn(move || {
+            stderr.lines().map_while(Result::ok).for_each(|line| *lines.lock().unwrap() += &format!("{line}\n"));
+        });
         let address = first["url"].as_str().expect("it says where").trim_start_matches("http://").to_owned();
-        Served { child, _stdout: stdout, address, token: None }
+        Served { child, _stdout: stdout, address, log, token: None }
     }
 
     /// Ends it as `kill -9` does.
@@ -55,9 +74,40 @@ impl Served {
 
     /// Asks it to end, and waits until it has.
     pub fn terminate(mut self) -> i32 {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+        self.signal(rustix::process::Signal::TERM);
         self.child.wait().expect("it ends").code().unwrap_or(-1)
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).expect("it runs");
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until it has ended; its exit code.
+    pub fn ended(&mut self) -> i32 {
+        self.child.wait().expect("it can be waited for").code().unwrap_or(-1)
+    }
+
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// Waits until it has logged this text that often.
+    #[track_caller]
+    pub fn logs(&self, text: &str, times: usize) -> String {
+        let began = Instant::now();
+        loop {
+            let log = self.log();
+            if log.matches(text).count() >= times {
+                return log;
+            }
+            assert!(began.elapsed() < PATIENCE, "{text:?} is not logged:\n{log}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     pub fn connect(&self) -> TcpStream {
@@ -74,6 +124,19 @@ impl Served {
     /// The same, for a daemon that may be gone.
     pub fn ask(&self, method: &str, path: &str, body: Option<&str>) -> std::io::Result<Answer> {
         ask(&self.address, self.token.as_deref(), method, path, body)
+    }
+
+    /// What comes back for a GET with this token, as it is.
+    pub fn ask_with(&self, token: &str, path: &str) -> String {
+        let mut stream = self.connect();
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\r\n",
+            self.address
+        );
+        stream.write_all(head.as_bytes()).expect("it listens");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        answer
     }
 
     #[track_caller]

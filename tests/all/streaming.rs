@@ -6,7 +6,7 @@
 use crate::harness::Home;
 use crate::model_server::ModelServer;
 use kiso::config::Config;
-use kiso::drive::{Cancel, Drive, Listener, Models, Pause};
+use kiso::drive::{Cancel, Current, Drive, Listener, Models, Pause};
 use kiso::exec::Exec;
 use kiso::graph::plan::Caller;
 use kiso::home::SessionName;
@@ -147,7 +147,8 @@ fn drive(home: &Home) -> Drive {
         vault: Vault::open(&home),
         pause: Pause::new(),
         home,
-        config,
+        config: config.into(),
+        current: Current::default(),
         store,
     }
 }

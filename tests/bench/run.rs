@@ -6,7 +6,7 @@
 use super::{Times, row, show, skills, summary};
 use kiso::config::Config;
 use kiso::context::{render, select};
-use kiso::drive::{Cancel, Drive, Listener, Models, Pause};
+use kiso::drive::{Cancel, Current, Drive, Listener, Models, Pause};
 use kiso::exec::Exec;
 use kiso::graph::plan::Caller;
 use kiso::home::{Home, SessionName};
@@ -161,7 +161,8 @@ fn drive(path: &Path) -> Drive {
         vault: Vault::open(&home),
         pause: Pause::new(),
         home,
-        config,
+        config: config.into(),
+        current: Current::default(),
         store,
     }
 }

@@ -2,6 +2,7 @@
 
 mod check;
 mod preset;
+mod reload;
 mod show;
 
 use super::{Exit, Failure, Shared};
@@ -13,6 +14,10 @@ pub enum Config {
     Show(show::Show),
     /// Say everything that is wrong with config.toml
     Check(check::Check),
+    /// Print docs/configuration.md: every key with its type, default, range and meaning
+    Docs,
+    /// Have the daemon of this home read config.toml again, if it is right
+    Reload(reload::Reload),
     /// Print a ready-made provider, or put it into config.toml
     Preset(preset::ShowPreset),
 }
@@ -22,6 +27,17 @@ impl Config {
         match self {
             Self::Show(command) => command.execute(shared),
             Self::Check(command) => command.execute(shared),
+            Self::Docs => {
+                let page = crate::config::Config::page();
+                match shared.json {
+                    true => {
+                        outln!("{}", serde_json::json!({ "type": "page", "name": "configuration.md", "text": page }))
+                    }
+                    false => out!("{page}"),
+                }
+                Ok(Exit::Done)
+            }
+            Self::Reload(command) => command.execute(shared),
             Self::Preset(command) => command.execute(shared),
         }
     }

@@ -1,5 +1,8 @@
 //! `kiso doctor`: looks at everything that a run needs, and says what to do about what is wrong.
 
+mod machine;
+mod reach;
+
 use super::show::{Show, printable};
 use super::{Exit, Failure, Shared, block_on, role};
 use crate::clock::now_ms;
@@ -38,7 +41,13 @@ impl Doctor {
         );
         report.check("disk", disk(&home).map(|free| ((), format!("{} free", size(free)))));
         report.check("clock", clock().map(|now| ((), now)));
+        report.note("clock sync", machine::synchronized());
         let store = report.check("store", open_store(&home));
+        report.note("clock jump", store.as_ref().and_then(machine::jumped));
+        report.note("file system", machine::file_system(&home));
+        report.note("memory", Some(machine::memory(config.as_ref())));
+        report.note("socket", Some(reach::socket(&home)));
+        report.note("port", config.as_ref().map(|config| reach::port(&home, config)));
         for role in Role::ALL {
             match override_of(&home, role) {
                 Ok(None) => {}
@@ -166,6 +175,14 @@ fn abilities(found: &[Capability]) -> String {
     works.join(", ") + &lacks.collect::<String>()
 }
 
+/// What was found about something that has more than right and wrong.
+enum Finding {
+    Ok(String),
+    /// Works, and may cause trouble.
+    Warn(String),
+    Fail(String),
+}
+
 struct Report {
     json: bool,
     show: Show,
@@ -175,6 +192,19 @@ struct Report {
 impl Report {
     fn check<T>(&mut self, what: &str, result: Result<(T, String), Failure>) -> Option<T> {
         self.check_with(what, result, json!({}))
+    }
+
+    /// Nothing where nothing is known.
+    fn note(&mut self, what: &str, finding: Option<Finding>) {
+        match finding {
+            None => {}
+            Some(Finding::Ok(text)) => drop(self.check(what, Ok(((), text)))),
+            Some(Finding::Fail(text)) => drop(self.check::<()>(what, Err(Failure::new(Exit::Failed, text)))),
+            Some(Finding::Warn(text)) if self.json => {
+                outln!("{}", json!({ "type": "check", "what": what, "ok": true, "warn": true, "detail": text }));
+            }
+            Some(Finding::Warn(text)) => outln!("{} {what}: {}", self.show.bold("warn"), printable(&text)),
+        }
     }
 
     /// `more` are members that only the JSON form has.

@@ -1,7 +1,8 @@
 //! `kiso serve`: the daemon.
 
-use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets};
-use crate::daemon::{Daemon, StartError};
+use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, log};
+use crate::config::Config;
+use crate::daemon::{Daemon, StartError, systemd};
 use crate::home::Home;
 use crate::skill::Quiet;
 use serde_json::json;
@@ -9,42 +10,85 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = SIGNALS)]
 pub struct Serve {
     /// Port to listen on, instead of the configured one; 0 lets the system choose
     #[arg(long, short, value_name = "PORT")]
     port: Option<u16>,
+    /// How lines of the log look, instead of the configured way
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"])]
+    log: Option<String>,
 }
+
+const SIGNALS: &str = "SIGHUP (or kiso config reload) reads config.toml again. SIGTERM and Ctrl-C end the daemon when what is under way has come to the end of its step; a second one ends it at once, and runs go on at the next start.";
 
 impl Serve {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         crate::daemon::check_after_crash(&Home::open(&Home::locate(shared.home.as_deref())?)?)?;
         let opened = Opened::new(shared, Arc::new(Quiet))?;
+        self.configure_log(&opened.config);
+        log::catch_panics();
         crate::node::role::check_prompts(&opened.home)?;
         let drive = opened.drive()?;
         block_on(async {
-            let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
-            let [Ok(mut terminate), Ok(mut interrupt)] = signals else {
+            let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
+            let [Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)] = signals else {
                 return Err(Failure::new(Exit::Failed, "signals cannot be received"));
             };
             let daemon = Daemon::start(drive, environment_secrets(), self.port).await?;
             let address = daemon.address();
+            let status = format!("serves http://{address}");
             if shared.json {
                 outln!("{}", json!({ "type": "listening", "url": format!("http://{address}") }));
-            } else {
-                eprintln!("kiso serves {} on http://{address}", opened.home.path().display());
             }
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
+            tracing::info!(
+                "kiso {} serves {} on http://{address}",
+                env!("CARGO_PKG_VERSION"),
+                opened.home.path().display()
+            );
+            systemd::ready(&status);
+            loop {
+                tokio::select! {
+                    _ = terminate.recv() => break,
+                    _ = interrupt.recv() => break,
+                    _ = hangup.recv() => {
+                        systemd::reloading();
+                        self.reload(&daemon);
+                        systemd::ready(&status);
+                    }
+                }
             }
-            eprintln!("ending: what is under way may finish its step; a second signal ends at once");
-            tokio::select! {
-                () = daemon.stop() => {}
-                _ = terminate.recv() => std::process::exit(130),
-                _ = interrupt.recv() => std::process::exit(130),
+            systemd::stopping();
+            tracing::info!("ending: what is under way may finish its step; a second signal ends at once");
+            let stop = daemon.stop();
+            let mut stop = std::pin::pin!(stop);
+            loop {
+                tokio::select! {
+                    () = &mut stop => break,
+                    // Whatever it was to change, it is too late.
+                    _ = hangup.recv() => {}
+                    _ = terminate.recv() => std::process::exit(130),
+                    _ = interrupt.recv() => std::process::exit(130),
+                }
             }
+            tracing::info!("ended");
             Ok(Exit::Done)
         })?
+    }
+
+    fn reload(&self, daemon: &Daemon) {
+        match daemon.reload() {
+            Ok(()) => self.configure_log(&daemon.config()),
+            Err(error) => {
+                // A file may have several mistakes, each with its line.
+                error.to_string().lines().for_each(|line| tracing::error!("{line}"));
+                tracing::error!("the configuration stays as it was");
+            }
+        }
+    }
+
+    fn configure_log(&self, config: &Config) {
+        log::configure(&config.log.level, self.log.as_deref().unwrap_or(&config.log.format));
     }
 }
 

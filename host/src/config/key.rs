@@ -19,6 +19,8 @@ pub enum Kind {
     /// Default, least and greatest value.
     Int(u64, u64, u64),
     Text(&'static str),
+    /// Default, and the words that there are.
+    Word(&'static str, &'static [&'static str]),
     /// A text that may be absent, and is by default.
     Choice(),
     Bool(bool),
@@ -43,7 +45,7 @@ impl Key {
     pub fn type_name(&self) -> &'static str {
         match self.kind {
             Kind::Int(..) => "integer",
-            Kind::Text(_) | Kind::Choice() => "string",
+            Kind::Text(_) | Kind::Word(..) | Kind::Choice() => "string",
             Kind::Bool(_) => "boolean",
             Kind::List(_) => "list of strings",
         }
@@ -53,17 +55,18 @@ impl Key {
     pub fn default_value(&self) -> String {
         match self.kind {
             Kind::Int(default, ..) => group(default),
-            Kind::Text(default) => format!("{default:?}"),
+            Kind::Text(default) | Kind::Word(default, _) => format!("{default:?}"),
             Kind::Choice() => "\"\"".to_owned(),
             Kind::Bool(default) => default.to_string(),
             Kind::List(_) => "[]".to_owned(),
         }
     }
 
-    /// Least and greatest value, such as "1 to 20".
+    /// Least and greatest value, such as "1 to 20", or the words that are allowed.
     pub fn range(&self) -> Option<String> {
         match self.kind {
             Kind::Int(_, min, max) => Some(format!("{} to {}", group(min), group(max))),
+            Kind::Word(_, words) => Some(words.join(", ")),
             _ => None,
         }
     }
@@ -89,6 +92,7 @@ pub(super) fn group(value: u64) -> String {
 pub(super) enum Slot<'a> {
     Int(&'a mut u64),
     Text(&'a mut String),
+    Word(&'a mut String),
     Choice(&'a mut Option<String>),
     Bool(&'a mut bool),
     List(&'a mut Vec<String>),
@@ -198,6 +202,7 @@ macro_rules! settings {
 macro_rules! field_type {
     (Int) => { u64 };
     (Text) => { String };
+    (Word) => { String };
     (Choice) => { Option<String> };
     (Bool) => { bool };
     (List) => { Vec<String> };
@@ -208,6 +213,9 @@ macro_rules! field_default {
         $default
     };
     (Text($default:expr)) => {
+        String::from($default)
+    };
+    (Word($default:expr, $words:expr)) => {
         String::from($default)
     };
     (Choice()) => {

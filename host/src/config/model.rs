@@ -8,6 +8,7 @@
 //! ```
 
 use super::fields::Fields;
+use super::page::{NamedKey, NamedTable};
 use super::parse::Wrong;
 use super::provider::{Provider, ProviderKind, SchemaUse};
 use super::{Config, KEYS};
@@ -67,6 +68,49 @@ pub(super) const EXAMPLE: &str = "
 # json_schema = \"probe\"
 # max_output_tokens = 4_096
 ";
+
+/// What the documentation says about these tables.
+pub(super) const TABLE: NamedTable = NamedTable {
+    heading: "[model_settings.\"PROVIDER:MODEL\"]",
+    doc: "What is known about a single model.",
+    keys: &[
+        NamedKey {
+            name: "context_budget",
+            kind: "integer",
+            default: "that of `[context] budget_tokens`",
+            range: "1_000 to 10_000_000",
+            doc: "Tokens that it may be given and answer with.",
+        },
+        NamedKey {
+            name: "input_price",
+            kind: "number",
+            default: "not known",
+            range: "0 to 10_000",
+            doc: "US dollars for a million tokens of prompt. Caps on cost need it, unless the provider reports what a call cost.",
+        },
+        NamedKey {
+            name: "output_price",
+            kind: "number",
+            default: "not known",
+            range: "0 to 10_000",
+            doc: "The same for a million tokens of answer.",
+        },
+        NamedKey {
+            name: "json_schema",
+            kind: "string",
+            default: "\"probe\"",
+            range: "probe, yes, no",
+            doc: "Whether its provider enforces a JSON Schema; `probe` finds out with the first call.",
+        },
+        NamedKey {
+            name: "max_output_tokens",
+            kind: "integer",
+            default: "4_096, or a quarter of a smaller context",
+            range: "16 to 1_000_000",
+            doc: "Tokens of an answer, whatever a role asks for.",
+        },
+    ],
+};
 
 /// Reads one table. Whether its provider exists is found out later, by [`Config::named`].
 pub(super) fn read<'a>(

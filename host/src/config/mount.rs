@@ -6,6 +6,7 @@
 //! "/scans" = { path = "/srv/scans", write = true, role = "user" }  # for everybody
 //! ```
 
+use super::page::{NamedKey, NamedTable};
 use super::parse::{Wrong, article};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -32,6 +33,23 @@ pub(super) const EXAMPLE: &str = "
 # \"/books\" = \"/srv/books\"
 # \"/scans\" = { path = \"/srv/scans\", write = true, role = \"user\" }
 ";
+
+/// What the documentation says about these tables.
+pub(super) const TABLE: NamedTable = NamedTable {
+    heading: "[exec.mounts]",
+    doc: "Directories of this machine that exec tasks see beside `/work`: `\"/NAME\" = \"/a/path\"`, or a table with the keys below. The name is a slash and up to 32 letters, digits, - or _.",
+    keys: &[
+        NamedKey { name: "path", kind: "string", default: "", range: "absolute", doc: "Where it is on this machine." },
+        NamedKey { name: "write", kind: "boolean", default: "false", range: "", doc: "Whether tasks may change it." },
+        NamedKey {
+            name: "role",
+            kind: "string",
+            default: "\"admin\"",
+            range: "admin, user",
+            doc: "Whose tasks see it: only those of administrators, or everybody's.",
+        },
+    ],
+};
 
 /// Names that are taken.
 const TAKEN: [&str; 9] = ["/work", "/tmp", "/dev", "/bin", "/usr", "/etc", "/proc", "/sys", "/"];

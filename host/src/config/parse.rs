@@ -230,7 +230,7 @@ fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(
     let wrong_type = || {
         let wanted = match key.kind {
             Kind::Int(..) => "an integer",
-            Kind::Text(_) | Kind::Choice() => "a string",
+            Kind::Text(_) | Kind::Word(..) | Kind::Choice() => "a string",
             Kind::Bool(_) => "true or false",
             Kind::List(_) => "a list of strings",
         };
@@ -252,6 +252,14 @@ fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(
                 number.ok_or_else(|| (value.span(), format!("{path} = {integer} is out of range: {min} to {max}")))?;
         }
         (Some(Slot::Text(slot)), DeValue::String(given)) => *slot = text(given, value.span())?,
+        (Some(Slot::Word(slot)), DeValue::String(given)) => {
+            let Kind::Word(_, words) = key.kind else { return Err(wrong_type()) };
+            if !words.contains(&given.as_ref()) {
+                let shown: String = given.chars().take(60).collect();
+                return Err((value.span(), format!("{path} = {shown:?} must be one of {}", words.join(", "))));
+            }
+            *slot = given.to_string();
+        }
         // The commented default shows an empty text, so that is a way to say "none".
         (Some(Slot::Choice(slot)), DeValue::String(given)) => {
             *slot = if given.is_empty() { None } else { Some(text(given, value.span())?) };

@@ -8,6 +8,7 @@
 //! ```
 
 use super::fields::{Fields, NAME_RULE, is_name};
+use super::page::{NamedKey, NamedTable};
 use super::parse::Wrong;
 use std::borrow::Cow;
 use toml::Spanned;
@@ -60,6 +61,42 @@ pub(super) const EXAMPLE: &str = "
 # effort = \"medium\"
 # description = \"Five points of a page\"
 ";
+
+/// What the documentation says about these tables.
+pub(super) const TABLE: NamedTable = NamedTable {
+    heading: "[pills.NAME]",
+    doc: "Workflows that a person picks; the router is not asked.",
+    keys: &[
+        NamedKey {
+            name: "template",
+            kind: "string",
+            default: "",
+            range: "1 to 8_000 characters",
+            doc: "What the message becomes; `{input}` stands for what the user wrote.",
+        },
+        NamedKey {
+            name: "categories",
+            kind: "list of strings",
+            default: "[]",
+            range: "at most 16",
+            doc: "Categories of the tools that it may use; none for all.",
+        },
+        NamedKey {
+            name: "effort",
+            kind: "string",
+            default: "\"high\"",
+            range: "low, medium, high",
+            doc: "How much is done: an answer, tools without a plan, or a plan.",
+        },
+        NamedKey {
+            name: "description",
+            kind: "string",
+            default: "\"\"",
+            range: "1 to 200 characters",
+            doc: "What a person sees beside its name.",
+        },
+    ],
+};
 
 /// Reads one table.
 pub(super) fn read<'a>(name: &'a Spanned<Cow<'a, str>>, value: &'a Spanned<DeValue<'a>>) -> Result<Pill, Vec<Wrong>> {

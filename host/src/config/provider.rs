@@ -8,6 +8,7 @@
 //! ```
 
 use super::fields::{Fields, NAME_RULE, is_name};
+use super::page::{NamedKey, NamedTable};
 use super::parse::Wrong;
 use std::borrow::Cow;
 use toml::Spanned;
@@ -80,6 +81,42 @@ pub(super) const EXAMPLE: &str = "
 # base_url = \"https://api.openai.com/v1\"
 # key_env = \"OPENAI_API_KEY\"
 ";
+
+/// What the documentation says about these tables.
+pub(super) const TABLE: NamedTable = NamedTable {
+    heading: "[providers.NAME]",
+    doc: "Where models are reached, in the order of the file: the first serves model strings without a prefix. `kiso config preset NAME` prints ready ones. [models.md](models.md) says more.",
+    keys: &[
+        NamedKey {
+            name: "kind",
+            kind: "string",
+            default: "",
+            range: "openai, anthropic",
+            doc: "The format that it speaks: chat completions, as most servers do, or Anthropic's Messages.",
+        },
+        NamedKey {
+            name: "base_url",
+            kind: "string",
+            default: "",
+            range: "1 to 500 characters",
+            doc: "Where it is, up to the part that all calls have in common.",
+        },
+        NamedKey {
+            name: "key_env",
+            kind: "string",
+            default: "\"\"",
+            range: "name of a variable",
+            doc: "The environment variable with its key; without one, none is sent.",
+        },
+        NamedKey {
+            name: "max_response_mib",
+            kind: "integer",
+            default: "16",
+            range: "1 to 4_096",
+            doc: "Size in MiB of an answer.",
+        },
+    ],
+};
 
 /// Names of models that need no provider.
 const TAKEN: [&str; 2] = ["reflex", "scripted"];

@@ -117,19 +117,27 @@ impl Models {
         config: &Config,
         env: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self, ModelError> {
-        let llm = &config.llm;
         let shared = Shared {
-            slots: Slots::new(size(llm.max_concurrent_llm)),
+            slots: Slots::new(size(config.llm.max_concurrent_llm)),
             estimator: Arc::new(Estimator::default()),
             time: Arc::new(RealTime),
-            retries: Retries {
-                max_attempts: u32::try_from(llm.max_attempts).unwrap_or(u32::MAX),
-                max_wait: Duration::from_secs(llm.max_retry_wait_s),
-            },
+            retries: retries(config),
         };
         let opening = Opening::new(config, &env);
         let Opening { embedder, keys, .. } = opening.embedder(&shared)?;
         Models::of_config(config, shared, Arc::new(env), Vec::new(), keys, embedder)
+    }
+
+    /// The models of a configuration that was read anew. What is known about tokens is kept, and so are the slots, whose
+    /// number follows the configuration.
+    pub fn reopened(&self, config: &Config) -> Result<Self, ModelError> {
+        let mut shared = self.0.shared.clone();
+        shared.retries = retries(config);
+        let opening = Opening::new(config, self.0.env.as_ref());
+        let Opening { embedder, keys, .. } = opening.embedder(&shared)?;
+        let models = Models::of_config(config, shared, self.0.env.clone(), Vec::new(), keys, embedder)?;
+        models.slots().resize(size(config.llm.max_concurrent_llm));
+        Ok(models)
     }
 
     /// The same models with another one in the place of the default: for every role that has none of its own. What is
@@ -269,6 +277,13 @@ impl Models {
     /// The keys that are in use, by the variable that holds each: values that must be kept out of everything written.
     pub fn keys(&self) -> Vec<(String, SecretValue)> {
         self.0.keys.clone()
+    }
+}
+
+fn retries(config: &Config) -> Retries {
+    Retries {
+        max_attempts: u32::try_from(config.llm.max_attempts).unwrap_or(u32::MAX),
+        max_wait: Duration::from_secs(config.llm.max_retry_wait_s),
     }
 }
 

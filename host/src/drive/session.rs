@@ -5,17 +5,18 @@ use crate::home::SessionName;
 use crate::secret::Secrets;
 
 impl Drive {
-    /// The drive with the session's model, if it has one of its own. One that the configuration no longer has gives way to
+    /// The drive as it is now, with the session's model, if it has one of its own. One that the configuration no longer has gives way to
     /// the default.
     pub async fn for_session(&self, session: &SessionName) -> Result<Drive, DriveError> {
         let name = session.clone();
         let model = self.store.read(move |view| view.session_model(&name)).await?;
-        let Some(model) = model.filter(|model| *model != self.config.model) else { return Ok(self.clone()) };
-        match self.models_with(&model) {
-            Ok(models) => Ok(Drive { models, ..self.clone() }),
+        let drive = self.now();
+        let Some(model) = model.filter(|model| *model != drive.config.model) else { return Ok(drive) };
+        match drive.models_with(&model) {
+            Ok(models) => Ok(Drive { models, ..drive }),
             Err(why) => {
                 tracing::warn!(%session, "{why}; the default answers instead");
-                Ok(self.clone())
+                Ok(drive)
             }
         }
     }

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
 use crate::drive::DriveError;
+use crate::secret::VaultError;
 use crate::session::intake::{RETRY_AFTER_S, Refused};
 use crate::store::StoreError;
 
@@ -74,6 +75,23 @@ impl From<StoreError> for ApiError {
             StoreError::NoRun { .. } => ApiError::not_found(error.to_string()),
             StoreError::Ambiguous { .. } => ApiError::bad_request(error.to_string()),
             StoreError::Quota { .. } => ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "quota", error.to_string()),
+            StoreError::DiskFull { .. } => {
+                tracing::error!("a request failed: {error}");
+                ApiError::new(
+                    StatusCode::INSUFFICIENT_STORAGE,
+                    "disk_full",
+                    "kiso's disk is full, and nothing of this was kept",
+                )
+                .hint("send it again when there is room")
+            }
+            StoreError::Locked { .. } => {
+                tracing::error!("a request failed: {error}");
+                ApiError::new(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "busy",
+                    "another program keeps kiso's store from being written",
+                )
+            }
             _ => ApiError::internal(&error),
         }
     }
@@ -82,7 +100,7 @@ impl From<StoreError> for ApiError {
 impl From<DriveError> for ApiError {
     fn from(error: DriveError) -> ApiError {
         match error {
-            DriveError::Store(error) => error.into(),
+            DriveError::Store(error) | DriveError::Vault(VaultError::Store(error)) => error.into(),
             error => ApiError::internal(&error),
         }
     }

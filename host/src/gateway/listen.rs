@@ -81,11 +81,7 @@ impl Bound {
     /// Serves until `ending` is true; then lets each request that is under way come to its end.
     pub async fn serve(self, mut ending: watch::Receiver<bool>) {
         let Bound { app, listener, address } = self;
-        let gateway = &app.0.drive.config.gateway;
-        let seconds = Duration::from_secs;
-        let patience =
-            Patience { request: seconds(gateway.request_timeout_s), stalled: seconds(gateway.stalled_timeout_s) };
-        let places = Places::new(room_for(gateway.max_connections));
+        let places = Places::new(room_for(app.0.drive.config.gateway.max_connections));
         let router = api::router(app.clone()).layer(axum::Extension(Local(is_local(&address))));
         let mut connections = JoinSet::new();
         let mut out_of_breath = false;
@@ -114,6 +110,10 @@ impl Bound {
             };
             let counted = count::counted(&app, |counters| &counters.connections);
             let (router, ending) = (router.clone(), ending.clone());
+            let gateway = &app.0.drive.config_now().gateway;
+            let seconds = Duration::from_secs;
+            let patience =
+                Patience { request: seconds(gateway.request_timeout_s), stalled: seconds(gateway.stalled_timeout_s) };
             connections.spawn(async move {
                 serve_one(stream, peer.ip(), place, router, patience, ending).await;
                 drop(counted);

@@ -204,7 +204,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Body<T>, ApiError> {
-        let gateway = &app.0.drive.config.gateway;
+        let gateway = &app.0.drive.config_now().gateway;
         let max = usize::try_from(gateway.max_body_kib << 10).unwrap_or(usize::MAX);
         let wait = Duration::from_secs(gateway.request_timeout_s);
         let too_large = || {

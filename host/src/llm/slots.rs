@@ -28,6 +28,10 @@ pub struct Slots(Arc<Mutex<State>>);
 #[derive(Debug)]
 struct State {
     free: usize,
+    /// How many there are to be.
+    count: usize,
+    /// How many of those that are held are one too many: they are not passed on.
+    surplus: usize,
     next_id: u64,
     /// In the order of [`KINDS`].
     queues: [Queue; 3],
@@ -56,7 +60,29 @@ pub struct Slot {
 impl Slots {
     /// `count` slots, at least one.
     pub fn new(count: usize) -> Self {
-        Self(Arc::new(Mutex::new(State { free: count.max(1), next_id: 0, queues: Default::default() })))
+        let count = count.max(1);
+        Self(Arc::new(Mutex::new(State { free: count, count, surplus: 0, next_id: 0, queues: Default::default() })))
+    }
+
+    /// Has `count` slots from now on, at least one. A call in flight is not interrupted: where there are fewer than
+    /// before, those that are too many end with their calls.
+    pub fn resize(&self, count: usize) {
+        let added = {
+            let mut state = self.lock();
+            let (count, old) = (count.max(1), state.count);
+            state.count = count;
+            if count < old {
+                let idle = state.free.min(old - count);
+                state.free -= idle;
+                state.surplus += old - count - idle;
+                return;
+            }
+            let kept = state.surplus.min(count - old);
+            state.surplus -= kept;
+            count - old - kept
+        };
+        // As if each had been held until now: whoever waits gets it.
+        (0..added).for_each(|_| self.release());
     }
 
     /// Waits for a slot. Dropping the future gives up the place in the queue.
@@ -106,6 +132,10 @@ impl Slots {
 
     fn release(&self) {
         let mut state = self.lock();
+        if state.surplus > 0 {
+            state.surplus -= 1;
+            return;
+        }
         while let Some(waiter) = state.next() {
             match waiter.granted.send(self.slot()) {
                 Ok(()) => return,

@@ -56,6 +56,20 @@ pub fn find(text: &str) -> Vec<Found> {
     found
 }
 
+/// The credentials whose form says what they are, in order and without overlap; what only a label announces is not among
+/// them.
+pub(super) fn by_form(text: &str) -> Vec<(Range<usize>, String)> {
+    let mut spans = format::spans(text);
+    spans.sort_by_key(|(range, _)| range.start);
+    let mut end = 0;
+    spans.retain(|(range, _)| {
+        let apart = range.start >= end;
+        end = end.max(range.end);
+        apart
+    });
+    spans
+}
+
 /// The text with `[secret NAME]` in the place of each credential, and the credentials by name. None gets the name of
 /// another one that is `known` already.
 pub fn extract(text: &str, known: &Secrets) -> (String, Vec<(String, SecretValue)>) {

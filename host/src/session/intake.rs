@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::command::{self, Command};
-use super::queue::Wake;
+use super::queue::{Limits, Wake};
 use crate::clock::now_ms;
 use crate::drive::{Drive, DriveError, SEALED_RUN};
 use crate::graph::plan::Caller;
@@ -80,19 +80,13 @@ struct Inner {
     closed: AtomicBool,
     /// Messages that wait, and those that are about to.
     queued: Arc<AtomicU64>,
-    max_queued: u64,
     began_ms: i64,
 }
 
 impl Intake {
     /// `queued` is how many messages wait; the queue counts it down.
-    pub(super) fn new(
-        drive: Drive,
-        wake: mpsc::UnboundedSender<Wake>,
-        queued: Arc<AtomicU64>,
-        max_queued: u64,
-    ) -> Intake {
-        let inner = Inner { drive, wake, closed: AtomicBool::new(false), queued, max_queued, began_ms: now_ms() };
+    pub(super) fn new(drive: Drive, wake: mpsc::UnboundedSender<Wake>, queued: Arc<AtomicU64>) -> Intake {
+        let inner = Inner { drive, wake, closed: AtomicBool::new(false), queued, began_ms: now_ms() };
         Intake(Arc::new(inner))
     }
 
@@ -113,7 +107,7 @@ impl Intake {
         }
         if let Some(command) = Command::parse(text) {
             let asked = command::Asked {
-                drive: &self.0.drive,
+                drive: &self.0.drive.now(),
                 session: &inbound.session,
                 queued: self.0.queued.load(Ordering::Relaxed),
                 began_ms: self.0.began_ms,
@@ -127,12 +121,13 @@ impl Intake {
     async fn enqueue(&self, inbound: &Inbound, text: &str) -> Result<Taken, Refused> {
         let inner = &*self.0;
         // A place is taken before the message is written, so that no two get the last one.
-        if inner.queued.fetch_add(1, Ordering::AcqRel) >= inner.max_queued {
+        let drive = &inner.drive.now();
+        let max = drive.config.daemon.max_queued;
+        if inner.queued.fetch_add(1, Ordering::AcqRel) >= max {
             inner.queued.fetch_sub(1, Ordering::AcqRel);
-            return Err(Refused::Full { max: inner.max_queued });
+            return Err(Refused::Full { max });
         }
         let place = Place(&inner.queued);
-        let drive = &inner.drive;
         let known = drive.secrets_of(&inbound.session).await?;
         let (text, found) = found::extract(text, &known);
         if !found.is_empty() {
@@ -146,13 +141,11 @@ impl Intake {
             client_key: inbound.client_key.clone(),
             at_ms: now_ms(),
         };
-        let at_ms = job.at_ms;
         let admitted = drive.store.write(move |tx| tx.admit(&job)).await?;
         if let Admitted::Now(_) = admitted {
             place.keep();
             // The queue is gone only when the daemon ends; the next one finds the message in the store.
-            let _ =
-                inner.wake.send(Wake::Message { session: inbound.session.clone(), priority: inbound.priority, at_ms });
+            let _ = inner.wake.send(Wake::Message { session: inbound.session.clone(), priority: inbound.priority });
         }
         Ok(Taken::Queued { message: admitted.message(), again: matches!(admitted, Admitted::Before(_)) })
     }
@@ -162,6 +155,17 @@ impl Intake {
         let (stopped, answer) = oneshot::channel();
         let _ = self.0.wake.send(Wake::Cancel { session: session.clone(), stopped });
         answer.await.unwrap_or(false)
+    }
+
+    /// Tells the queue what the configuration says now.
+    pub fn limit(&self, limits: Limits) {
+        let _ = self.0.wake.send(Wake::Limits(limits));
+    }
+
+    /// Returns when the queue has answered; false if it is gone.
+    pub async fn is_alive(&self) -> bool {
+        let (answer, answered) = oneshot::channel();
+        self.0.wake.send(Wake::Alive(answer)).is_ok() && answered.await.is_ok()
     }
 
     /// Takes nothing any more.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
@@ -15,6 +15,7 @@ use super::intake::Intake;
 use super::live::Hub;
 use super::turns::Turns;
 use crate::clock::now_ms;
+use crate::config::{Config, Daemon};
 use crate::drive::{Cancel, Drive, DriveError, Pause};
 use crate::home::{HomeError, SessionName};
 use crate::secret::Secrets;
@@ -36,11 +37,15 @@ const MAX_FOUND: u32 = 1_000;
 #[derive(Debug)]
 pub enum Wake {
     /// A message was admitted.
-    Message { session: SessionName, priority: JobPriority, at_ms: i64 },
+    Message { session: SessionName, priority: JobPriority },
     /// The session's run is to be stopped; answers with the run that is.
     Cancel { session: SessionName, stopped: oneshot::Sender<bool> },
     /// These sessions have work that was spawned; most of them are known.
     Found(Vec<(SessionName, i64, JobPriority)>),
+    /// The configuration was read anew.
+    Limits(Limits),
+    /// Somebody wants to know whether the queue still works.
+    Alive(oneshot::Sender<()>),
     /// The daemon is ending.
     Pause,
 }
@@ -83,24 +88,25 @@ impl Queue {
             })
             .await?;
         let mut turns = Turns::new(limits.debounce_ms, limits.max_jobs);
+        let (clock, now) = (Clock::new(), now_ms());
         for (session, priority) in unfinished.into_iter().flatten() {
             turns.ready(&session, priority);
         }
         for (session, at_ms, priority) in waiting {
-            turns.arrived(&session, priority, at_ms);
+            turns.arrived(&session, priority, clock.past_ms(now, at_ms));
         }
         let (wake, woken) = mpsc::unbounded_channel();
         let (background, due) = mpsc::unbounded_channel();
         let (done, ended) = oneshot::channel();
         let (hub, queued, pause) = (Hub::default(), Arc::new(AtomicU64::new(count)), drive.pause.clone());
-        let intake = Intake::new(drive.clone(), wake.clone(), queued.clone(), limits.max_queued);
+        let intake = Intake::new(drive.clone(), wake.clone(), queued.clone());
         tokio::spawn(behind_replies(drive.clone(), due));
         tokio::spawn(look_for_spawned(drive.store.clone(), wake.downgrade()));
         // What a process before this one left to do.
         let _ = background.send(());
         let works = Works { drive, hub: hub.clone(), secrets, queued, background };
         tokio::spawn(async move {
-            serve(works, turns, woken).await;
+            serve(works, turns, clock, woken).await;
             let _ = done.send(());
         });
         Ok(Queue { intake, hub, wake, pause, ended })
@@ -125,8 +131,34 @@ pub struct Limits {
     pub debounce_ms: u64,
     /// Runs at once.
     pub max_jobs: usize,
-    /// Messages that may wait.
-    pub max_queued: u64,
+}
+
+impl Limits {
+    pub fn of(config: &Config) -> Limits {
+        let Daemon { debounce_ms, max_jobs, .. } = config.daemon;
+        Limits { debounce_ms, max_jobs: usize::try_from(max_jobs).unwrap_or(usize::MAX) }
+    }
+}
+
+/// Milliseconds since the queue began. The clock of the wall may jump by years when a board without a battery hears of the
+/// time; a message that waits must not notice.
+#[derive(Debug, Clone, Copy)]
+struct Clock(Instant);
+
+impl Clock {
+    fn new() -> Clock {
+        Clock(Instant::now())
+    }
+
+    fn now_ms(self) -> i64 {
+        i64::try_from(self.0.elapsed().as_millis()).unwrap_or(i64::MAX)
+    }
+
+    /// A time of the wall on this clock, where it is `now` there. One that is yet to come was written before the clock was
+    /// put back: how long ago is not known, so it counts as now.
+    fn past_ms(self, now: i64, wall_ms: i64) -> i64 {
+        self.now_ms().saturating_sub(now.saturating_sub(wall_ms).max(0))
+    }
 }
 
 /// Why a session's turn ended without being over.
@@ -141,14 +173,14 @@ enum Ended {
     Paused,
 }
 
-async fn serve(works: Works, mut turns: Turns, mut woken: mpsc::UnboundedReceiver<Wake>) {
+async fn serve(works: Works, mut turns: Turns, clock: Clock, mut woken: mpsc::UnboundedReceiver<Wake>) {
     let mut runs: JoinSet<(SessionName, Ended)> = JoinSet::new();
     let mut cancels: HashMap<SessionName, Cancel> = HashMap::new();
     let mut failures: HashMap<SessionName, u32> = HashMap::new();
     loop {
         let paused = works.drive.pause.is_paused();
         if !paused {
-            for session in turns.begin(now_ms()) {
+            for session in turns.begin(clock.now_ms()) {
                 let cancel = Cancel::new();
                 cancels.insert(session.clone(), cancel.clone());
                 let works = works.clone();
@@ -161,7 +193,7 @@ async fn serve(works: Works, mut turns: Turns, mut woken: mpsc::UnboundedReceive
         } else if runs.is_empty() {
             return;
         }
-        let wait = turns.next_ms().map(|due| Duration::from_millis((due - now_ms()).max(0).unsigned_abs()));
+        let wait = turns.next_ms().map(|due| Duration::from_millis((due - clock.now_ms()).max(0).unsigned_abs()));
         let due = async {
             match wait {
                 Some(wait) if !paused => tokio::time::sleep(wait).await,
@@ -184,11 +216,11 @@ async fn serve(works: Works, mut turns: Turns, mut woken: mpsc::UnboundedReceive
                 if wait.is_none() {
                     failures.remove(&session);
                 }
-                turns.ended(&session, wait.map(|wait| now_ms() + wait));
+                turns.ended(&session, wait.map(|wait| clock.now_ms() + wait));
                 let _ = works.background.send(());
             }
             wake = woken.recv() => match wake {
-                Some(Wake::Message { session, priority, at_ms }) => turns.arrived(&session, priority, at_ms),
+                Some(Wake::Message { session, priority }) => turns.arrived(&session, priority, clock.now_ms()),
                 Some(Wake::Cancel { session, stopped }) => {
                     let cancel = cancels.get(&session);
                     if let Some(cancel) = cancel {
@@ -197,10 +229,13 @@ async fn serve(works: Works, mut turns: Turns, mut woken: mpsc::UnboundedReceive
                     let _ = stopped.send(cancel.is_some());
                 }
                 Some(Wake::Found(found)) => {
+                    let now = now_ms();
                     for (session, at_ms, priority) in found {
-                        turns.found(&session, priority, at_ms);
+                        turns.found(&session, priority, clock.past_ms(now, at_ms));
                     }
                 }
+                Some(Wake::Limits(limits)) => turns.limit(limits.debounce_ms, limits.max_jobs),
+                Some(Wake::Alive(answer)) => drop(answer.send(())),
                 Some(Wake::Pause) => {}
                 // Everybody who could send has gone: the daemon is ending.
                 None if runs.is_empty() => return,
@@ -313,7 +348,7 @@ async fn behind_replies(drive: Drive, mut due: mpsc::UnboundedReceiver<()>) {
             if drive.pause.is_paused() {
                 return;
             }
-            match drive.background(None).await {
+            match drive.now().background(None).await {
                 Ok(0) => break,
                 Ok(_) => {}
                 Err(error) => {
@@ -322,5 +357,22 @@ async fn behind_replies(drive: Drive, mut due: mpsc::UnboundedReceiver<()>) {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Clock;
+
+    /// A message that was written a day "later" waits no longer than one that comes now, and one of last year no less.
+    #[test]
+    fn a_clock_that_was_put_back_makes_nobody_wait() {
+        let clock = Clock::new();
+        const DAY: i64 = 86_400_000;
+        let before = clock.now_ms();
+        let future = clock.past_ms(5 * DAY, 6 * DAY);
+        assert!((before..=clock.now_ms()).contains(&future), "{future}");
+        assert!(clock.past_ms(5 * DAY, 4 * DAY) <= clock.now_ms() - DAY);
+        assert!(clock.past_ms(i64::MAX, i64::MIN) < 0);
     }
 }

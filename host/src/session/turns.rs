@@ -62,7 +62,7 @@ impl Turns {
     /// `debounce_ms` is how long a message of a person waits for another; at most `max_runs` sessions run at once.
     pub fn new(debounce_ms: u64, max_runs: usize) -> Turns {
         Turns {
-            debounce_ms: i64::try_from(debounce_ms).unwrap_or(i64::MAX / MAX_RESTARTS / 2),
+            debounce_ms: debounce(debounce_ms),
             max_runs,
             running: 0,
             running_spawned: 0,
@@ -73,6 +73,12 @@ impl Turns {
             persons: BTreeSet::new(),
             spawned: BTreeSet::new(),
         }
+    }
+
+    /// Goes by other limits. Who waits already does so as long as it was to; of runs that are too many none is ended.
+    pub fn limit(&mut self, debounce_ms: u64, max_runs: usize) {
+        self.debounce_ms = debounce(debounce_ms);
+        self.max_runs = max_runs;
     }
 
     /// A message came. One of a person restarts the session's timer; any other is ready at once.
@@ -204,6 +210,10 @@ impl Turns {
     }
 }
 
+fn debounce(millis: u64) -> i64 {
+    i64::try_from(millis).unwrap_or(i64::MAX / MAX_RESTARTS / 2)
+}
+
 /// Named after the tests that seed 002 asks for.
 #[cfg(test)]
 mod debounce_test {
@@ -327,6 +337,19 @@ mod debounce_test {
         assert_eq!(turns.begin(1), vec![a.clone()], "what came meanwhile");
         turns.ended(&a, None);
         assert!(turns.is_empty());
+    }
+
+    #[test]
+    fn other_limits_hold_for_what_comes() {
+        let (mut turns, a, b) = (Turns::new(1_500, 1), session("a"), session("b"));
+        turns.arrived(&a, Interactive, 0);
+        turns.limit(100, 2);
+        turns.arrived(&b, Interactive, 0);
+        assert_eq!(turns.begin(100), vec![b.clone()]);
+        assert_eq!(turns.begin(1_500), [a]);
+        turns.limit(100, 1);
+        turns.arrived(&session("c"), Interactive, 1_500);
+        assert_eq!((turns.begin(9_000), turns.running()), (vec![], 2));
     }
 
     #[test]

@@ -49,7 +49,8 @@ pub async fn metrics(_: Who, State(app): State<App>) -> Result<impl IntoResponse
         .store
         .read(|view| Ok((view.unfinished_runs(None)?.len() as u64, view.usage_total(Scope::Day(now_ms()))?, view.webhooks()?)));
     let (running, today, webhooks) = read.await?;
-    let slots = app.0.drive.models.slots();
+    let drive = app.0.drive.now();
+    let slots = drive.models.slots();
     let counters = &app.0.counters;
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let mut text = String::new();

@@ -43,6 +43,7 @@ const FORMS: &[Form] = &[
     form("AIza", "google_api_key", "-_", 30, 4),
     form("hf_", "huggingface_token", "", 20, 8),
     form("npm_", "npm_token", "", 30, 8),
+    form("kiso_", "kiso_token", "_", 30, 12),
 ];
 
 const JWT: &str = "jwt";
@@ -62,6 +63,7 @@ pub(super) const NAMES: &[&str] = &[
     "google_api_key",
     "huggingface_token",
     "npm_token",
+    "kiso_token",
     JWT,
     AWS,
     PEM,

@@ -1,0 +1,36 @@
+//! `kiso config reload`.
+
+use crate::cli::{Exit, Failure, Shared};
+use crate::config::Config;
+use crate::home::Home;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+#[derive(Debug, clap::Args)]
+pub struct Reload {}
+
+impl Reload {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
+        // What the daemon would refuse is told here, where somebody reads it.
+        Config::load(&home)?;
+        crate::node::role::check_prompts(&home)?;
+        let path = home.path().display();
+        let Some(pid) = home.daemon()? else {
+            return Err(Failure::new(
+                Exit::Failed,
+                format!("no kiso serves {path}; the next one reads config.toml at its start"),
+            ));
+        };
+        let failed = |why: &dyn std::fmt::Display| {
+            Failure::new(Exit::Failed, format!("the kiso that serves {path} (process {pid}) cannot be told: {why}"))
+        };
+        let process = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(|| failed(&"it is no process"))?;
+        kill_process(process, Signal::HUP).map_err(|error| failed(&error))?;
+        match shared.json {
+            true => outln!("{}", json!({ "type": "reloading", "pid": pid })),
+            false => outln!("process {pid} reads config.toml again; its log says what changes"),
+        }
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,115 @@
+//! What the machine brings: its clock, the file system of the home, memory.
+
+use std::path::Path;
+
+use super::Finding;
+use crate::clock::now_ms;
+use crate::config::Config;
+use crate::graph::report::size;
+use crate::home::Home;
+use crate::store::Store;
+
+/// Milliseconds that a clock may have been put back without a word: time servers do so.
+const PUT_BACK: i64 = 60_000;
+
+/// Where systemd-timesyncd says that it has reached a time server.
+const TIMESYNC: &str = "/run/systemd/timesync";
+
+/// Whether the clock is held by a time server, as far as somebody says so here.
+pub(super) fn synchronized() -> Option<Finding> {
+    let dir = Path::new(TIMESYNC);
+    if !dir.is_dir() {
+        return None;
+    }
+    Some(match dir.join("synchronized").exists() {
+        true => Finding::Ok("set by a time server".to_owned()),
+        false => Finding::Warn(
+            "no time server has been reached since the machine started; a board without a battery then has a wrong \
+             time (see `timedatectl`)"
+                .to_owned(),
+        ),
+    })
+}
+
+/// Whether the clock went back since something was last said here.
+pub(super) fn jumped(store: &Store) -> Option<Finding> {
+    let newest = store.read_blocking(|view| Ok(view.list_sessions(None, 1)?.first().map(|line| line.active_ms)));
+    let newest = newest.ok().flatten()?;
+    let ahead = newest - now_ms();
+    (ahead > PUT_BACK).then(|| {
+        let ahead = ahead / 1_000;
+        Finding::Warn(format!(
+            "the last message is {ahead} s later than now: the clock was put back, or was wrong then; what is sorted by \
+             time shows it last until then"
+        ))
+    })
+}
+
+/// What the home stands on, where that is known to matter.
+pub(super) fn file_system(home: &Home) -> Option<Finding> {
+    let path = home.path();
+    #[cfg(target_os = "linux")]
+    {
+        let kind = rustix::fs::statfs(path).ok()?.f_type;
+        let lost = |what: &str| {
+            Finding::Warn(format!(
+                "{} stands on {what}; what kiso keeps is gone with it: move the home with --home",
+                path.display()
+            ))
+        };
+        // The numbers of statfs(2).
+        match u32::try_from(kind & 0xffff_ffff).unwrap_or(0) {
+            0x0102_1994 | 0x8584_58f6 => return Some(lost("memory (tmpfs)")),
+            0x794c_7630 => return Some(lost("an overlay, as containers and read-only systems have")),
+            0x6969 | 0xff53_4d42 | 0xfe53_4d42 | 0x517b => {
+                return Some(Finding::Warn(format!(
+                    "{} stands on a network file system, where SQLite cannot lock safely: put the home on a local disk",
+                    path.display()
+                )));
+            }
+            _ => {}
+        }
+        let device = std::os::unix::fs::MetadataExt::dev(&std::fs::metadata(path).ok()?);
+        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+        let block = std::fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok()?;
+        block.to_string_lossy().contains("/mmcblk").then(|| {
+            Finding::Ok("an SD card or eMMC, which wears out with every write; a USB SSD lasts longer".to_owned())
+        })
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = path;
+        None
+    }
+}
+
+/// Memory and the size of its pages, and whether what may run at once fits.
+pub(super) fn memory(config: Option<&Config>) -> Finding {
+    let page = rustix::param::page_size();
+    let pages = format!("pages of {} KiB", page >> 10);
+    let Some((total, available)) = meminfo() else { return Finding::Ok(pages) };
+    let told = format!("{} of {} are available, {pages}", size(available), size(total));
+    let Some(config) = config else { return Finding::Ok(told) };
+    let (engine, exec) = (&config.engine, &config.exec);
+    let most = (engine.max_calls.saturating_mul(engine.default_memory_mib))
+        .saturating_add(exec.max_tasks.saturating_mul(exec.memory_mib))
+        .saturating_mul(1 << 20);
+    if most > total {
+        return Finding::Warn(format!(
+            "{told}; skills and exec tasks that run at once may take {}: lower engine.max_calls, exec.max_tasks or \
+             exec.memory_mib",
+            size(most)
+        ));
+    }
+    Finding::Ok(told)
+}
+
+/// Bytes of memory in all, and of those that can be had.
+fn meminfo() -> Option<(u64, u64)> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let of = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1 << 10)
+    };
+    Some((of("MemTotal:")?, of("MemAvailable:")?))
+}

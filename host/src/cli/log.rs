@@ -1,0 +1,219 @@
+//! The log of this process: lines on standard error, without secrets.
+//!
+//! A line is for people on a terminal, carries its priority where the journal of systemd reads it, or is one JSON object.
+//! Whatever it is, every text in it goes through [`hush`] before it is written, and no text can begin a line of its own.
+
+use std::fmt::{self, Write as _};
+use std::io::IsTerminal;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Map, Value, json};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
+use tracing_subscriber::fmt::{FmtContext, FormattedFields};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Registry, reload};
+
+use crate::secret::hush;
+
+/// The variable that stands above what `config.toml` says.
+const VARIABLE: &str = "KISO_LOG";
+
+/// What can be changed while the process runs.
+static FILTER: OnceLock<reload::Handle<EnvFilter, Registry>> = OnceLock::new();
+
+/// Whether lines are JSON.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// Starts the log as every command has it: what somebody should know, and with `KISO_LOG=debug` what happens inside.
+pub(super) fn begin() {
+    let filter = EnvFilter::try_from_env(VARIABLE).unwrap_or_else(|_| "warn".into());
+    let (filter, handle) = reload::Layer::new(filter);
+    let stderr = std::io::stderr();
+    let look = if stderr.is_terminal() {
+        Look::Terminal
+    } else if super::is_set("JOURNAL_STREAM") {
+        Look::Journal
+    } else {
+        Look::Plain
+    };
+    let lines =
+        tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false).event_format(Lines { look });
+    if tracing_subscriber::registry().with(filter).with(lines).try_init().is_ok() {
+        let _ = FILTER.set(handle);
+    }
+}
+
+/// Goes on as the daemon's configuration says. `KISO_LOG` and a format that the command line gave stand above it.
+pub(super) fn configure(level: &str, format: &str) {
+    JSON.store(format == "json", Ordering::Relaxed);
+    if let Some(filter) = FILTER.get()
+        && EnvFilter::try_from_env(VARIABLE).is_err()
+    {
+        // Of what others wrote, only what matters.
+        let _ = filter.reload(EnvFilter::new(format!("warn,kiso={level}")));
+    }
+}
+
+/// Panics become lines of the log, too.
+pub(super) fn catch_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let payload = panic.payload();
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic without a text");
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        tracing::error!(place, "this is a mistake in kiso: {text}");
+    }));
+}
+
+/// Who reads the lines that are not JSON.
+#[derive(Debug, Clone, Copy)]
+enum Look {
+    Terminal,
+    /// Has its own clock, and reads a priority from the beginning of a line.
+    Journal,
+    Plain,
+}
+
+struct Lines {
+    look: Look,
+}
+
+/// The message and the fields of an event, clean.
+#[derive(Default)]
+struct Said {
+    message: String,
+    fields: Vec<(&'static str, Value)>,
+}
+
+impl Said {
+    fn text(&mut self, field: &Field, text: &str) {
+        let text = hush::hushed(text);
+        match field.name() {
+            "message" => self.message = text,
+            name => self.fields.push((name, text.into())),
+        }
+    }
+}
+
+impl Visit for Said {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.text(field, &format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.text(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.fields.push((field.name(), value.into()));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.fields.push((field.name(), value.into()));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.fields.push((field.name(), value.into()));
+    }
+}
+
+impl<S, N> FormatEvent<S, N> for Lines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, context: &FmtContext<'_, S, N>, writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let mut said = Said::default();
+        event.record(&mut said);
+        let mut spans = Vec::new();
+        for span in context.event_scope().into_iter().flat_map(|scope| scope.from_root()) {
+            let extensions = span.extensions();
+            let fields = extensions.get::<FormattedFields<N>>().map_or("", |fields| fields.fields.as_str());
+            spans.push((span.name(), hush::hushed(fields)));
+        }
+        let (level, target) = (*event.metadata().level(), event.metadata().target());
+        let line = match JSON.load(Ordering::Relaxed) {
+            true => json_line(level, target, said, &spans),
+            false => self.line(level, said, &spans),
+        };
+        let mut writer = writer;
+        writeln!(writer, "{line}")
+    }
+}
+
+impl Lines {
+    fn line(&self, level: Level, said: Said, spans: &[(&'static str, String)]) -> String {
+        let mut line = String::new();
+        let name = level.as_str();
+        let now = jiff::Timestamp::now();
+        let _ = match self.look {
+            Look::Terminal => {
+                let colour = match level {
+                    Level::ERROR => 31,
+                    Level::WARN => 33,
+                    Level::INFO => 32,
+                    _ => 2,
+                };
+                let now = now.to_zoned(jiff::tz::TimeZone::system());
+                write!(line, "\x1b[2m{}\x1b[0m \x1b[{colour}m{name:>5}\x1b[0m ", now.strftime("%H:%M:%S"))
+            }
+            Look::Journal => write!(line, "<{}>", priority(level)),
+            Look::Plain => write!(line, "{now:.3} {name:>5} "),
+        };
+        for (name, fields) in spans {
+            let _ = match fields.is_empty() {
+                true => write!(line, "{name}: "),
+                false => write!(line, "{name}{{{}}}: ", one_line(fields)),
+            };
+        }
+        line += &one_line(&said.message);
+        for (name, value) in &said.fields {
+            let text = value.as_str().map_or_else(|| value.to_string(), one_line);
+            let _ = write!(line, " {name}={text}");
+        }
+        line
+    }
+}
+
+fn json_line(level: Level, target: &str, said: Said, spans: &[(&'static str, String)]) -> String {
+    let fields: Map<String, Value> = said.fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let mut line = json!({
+        "type": "log", "at": format!("{:.3}", jiff::Timestamp::now()), "level": level.as_str().to_lowercase(),
+        "target": target, "message": said.message,
+    });
+    if !fields.is_empty() {
+        line["fields"] = fields.into();
+    }
+    if !spans.is_empty() {
+        line["spans"] = spans.iter().map(|(name, fields)| json!({ "name": name, "fields": fields })).collect();
+    }
+    line.to_string()
+}
+
+/// What comes from outside may hold line breaks and sequences that move the cursor; a line stays one line.
+fn one_line(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => clean.push_str("\\n"),
+            c if c.is_control() => drop(write!(clean, "{}", c.escape_default())),
+            c => clean.push(c),
+        }
+    }
+    clean
+}
+
+/// As syslog counts them.
+fn priority(level: Level) -> u8 {
+    match level {
+        Level::ERROR => 3,
+        Level::WARN => 4,
+        Level::INFO => 6,
+        _ => 7,
+    }
+}

@@ -1,0 +1,200 @@
+//! The text of `kiso.service`.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// The first version with Type=notify-reload. One before it would take the type for "simple", hear nothing of the watchdog
+/// and kill what is well.
+const NOTIFY_RELOAD: u32 = 253;
+
+/// What a unit depends on.
+#[derive(Debug, Clone)]
+pub struct Unit {
+    /// The binary.
+    pub kiso: PathBuf,
+    pub owner: Owner,
+    /// The home; `None` for `/var/lib/kiso`, which systemd makes and owns in the name of the system unit's user.
+    pub home: Option<PathBuf>,
+    /// Of systemd; `None` where it is not known.
+    pub version: Option<u32>,
+}
+
+/// Who runs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// The user's own systemd. `namespaces` says whether users may make some here.
+    Session { namespaces: bool },
+    /// The machine's, as a user that exists only while it runs.
+    Dynamic,
+    /// The machine's, as this user.
+    User(String),
+}
+
+/// Holds for every owner: nothing of it needs more than a filter of system calls.
+const FILTERED: &str = "
+# What the sandbox of skills and commands needs is a compiler: memory that is written and then executed. So
+# MemoryDenyWriteExecute= must not be set. Everything else that kiso never does is forbidden.
+NoNewPrivileges=yes
+LockPersonality=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged @resources
+SystemCallErrorNumber=EPERM
+UMask=0077
+";
+
+/// Needs namespaces of its own for mounts.
+const MOUNTED: &str = "ProtectSystem=strict
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectKernelLogs=yes
+ProtectControlGroups=yes
+";
+
+/// Needs the rights of the machine's systemd.
+const OF_THE_MACHINE: &str = "ProtectClock=yes
+ProtectHostname=yes
+ProtectProc=invisible
+CapabilityBoundingSet=
+RemoveIPC=yes
+";
+
+/// Where the unit of the machine keeps what changes.
+pub const STATE: &str = "/var/lib/kiso";
+
+impl Unit {
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "# Written by `kiso service install` of kiso {}. Changes belong into `systemctl edit kiso`.\n\n\
+             [Unit]\nDescription=kiso: an agent whose skills and commands run in a sandbox\n",
+            env!("CARGO_PKG_VERSION")
+        );
+        let session = matches!(self.owner, Owner::Session { .. });
+        if !session {
+            text += "Wants=network-online.target\nAfter=network-online.target time-sync.target\n";
+        }
+        // A home that cannot be used does not get better by trying for ever.
+        text += "StartLimitIntervalSec=300\nStartLimitBurst=5\n\n[Service]\n";
+        text += match self.version {
+            Some(version) if version >= NOTIFY_RELOAD => "Type=notify-reload\n",
+            _ => "Type=notify\nExecReload=/bin/kill -HUP $MAINPID\n",
+        };
+        let home = self.home.as_deref().unwrap_or(Path::new(STATE));
+        let _ = writeln!(text, "ExecStart={} --home {} serve", quoted(&self.kiso), quoted(home));
+        text += "Restart=on-failure\nRestartSec=2\nWatchdogSec=60\nTimeoutStartSec=120\n\
+                 # The end waits for what is under way, daemon.shutdown_timeout_s at most.\nTimeoutStopSec=90\n";
+        match &self.owner {
+            Owner::Session { .. } => {}
+            Owner::Dynamic => text += "DynamicUser=yes\nUser=kiso\n",
+            Owner::User(name) => {
+                let _ = writeln!(text, "User={name}");
+            }
+        }
+        if self.home.is_none() {
+            text += "StateDirectory=kiso\nStateDirectoryMode=0700\n";
+        }
+        text += match session {
+            true => {
+                "# Keys of providers and KISO_SKILL_… secrets, one NAME=value a line; for its owner only (chmod 600).\n\
+                     EnvironmentFile=-%E/kiso/env\n"
+            }
+            false => {
+                "# Keys of providers and KISO_SKILL_… secrets are best given as credentials, each in a file for root only:\n\
+                      # LoadCredential=OPENAI_API_KEY:/etc/kiso/openai_api_key\n"
+            }
+        };
+        text += "# A Raspberry Pi has no memory cgroup unless it is booted with cgroup_enable=memory, and MemoryMax= does nothing\n\
+                 # without. kiso does not rely on it: [engine] and [exec] in config.toml bound what skills and commands take.\n";
+        text += FILTERED;
+        match &self.owner {
+            Owner::Session { namespaces: false } => {
+                text += "# Users of this machine may not make namespaces, so ProtectSystem= and its like would keep kiso from starting.\n";
+            }
+            Owner::Session { namespaces: true } => text += MOUNTED,
+            Owner::Dynamic | Owner::User(_) => {
+                text += MOUNTED;
+                text += OF_THE_MACHINE;
+            }
+        }
+        if let (Some(home), false) = (&self.home, self.owner == (Owner::Session { namespaces: false })) {
+            // Nothing else can be written; a directory that exec tasks may write to ([exec.mounts]) needs a line of its own.
+            let _ = writeln!(text, "ReadWritePaths={}", quoted(home));
+        }
+        if !session && self.home.is_none() {
+            text += "ProtectHome=yes\n";
+        }
+        text += if session {
+            "\n[Install]\nWantedBy=default.target\n"
+        } else {
+            "\n[Install]\nWantedBy=multi-user.target\n"
+        };
+        text
+    }
+}
+
+/// A path as one word of a unit: in quotes, and without the meaning of % and $.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", text.replace('%', "%%").replace('$', "$$"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit(owner: Owner, home: Option<&str>, version: u32) -> String {
+        let kiso = PathBuf::from("/usr/bin/kiso");
+        Unit { kiso, owner, home: home.map(PathBuf::from), version: Some(version) }.text()
+    }
+
+    #[test]
+    fn each_owner_has_its_unit() {
+        let own = unit(Owner::Session { namespaces: true }, Some("/home/a/.kiso"), 257);
+        for line in [
+            "Type=notify-reload",
+            "ExecStart=\"/usr/bin/kiso\" --home \"/home/a/.kiso\" serve",
+            "ReadWritePaths=\"/home/a/.kiso\"",
+            "ProtectSystem=strict",
+            "WantedBy=default.target",
+            "WatchdogSec=60",
+        ] {
+            assert!(own.lines().any(|l| l == line), "{line}\n{own}");
+        }
+        let plain = unit(Owner::Session { namespaces: false }, Some("/h"), 257);
+        assert!(!plain.contains("ProtectSystem=strict") && !plain.contains("ReadWritePaths"), "{plain}");
+        assert!(plain.contains("SystemCallFilter=@system-service"));
+
+        let machine = unit(Owner::Dynamic, None, 252);
+        for line in [
+            "Type=notify",
+            "ExecReload=/bin/kill -HUP $MAINPID",
+            "DynamicUser=yes",
+            "StateDirectory=kiso",
+            "ProtectHome=yes",
+            "CapabilityBoundingSet=",
+            "WantedBy=multi-user.target",
+        ] {
+            assert!(machine.lines().any(|l| l == line), "{line}\n{machine}");
+        }
+        let user = unit(Owner::User("bob".to_owned()), Some("/home/bob/k"), 257);
+        assert!(
+            user.contains("\nUser=bob\n") && !user.contains("ProtectHome") && !user.contains("DynamicUser"),
+            "{user}"
+        );
+        for text in [own, plain, machine, user] {
+            assert!(!text.lines().any(|l| l.starts_with("MemoryDenyWriteExecute")), "the compiler would not work");
+            assert!(!text.lines().any(|l| l.starts_with("MemoryMax")), "it does nothing on a Pi");
+        }
+    }
+
+    #[test]
+    fn paths_mean_themselves() {
+        assert_eq!(quoted(Path::new("/a b/%h/$x/\"q\"/\\")), r#""/a b/%%h/$$x/\"q\"/\\""#);
+    }
+}

@@ -1,0 +1,55 @@
+//! Reading the configuration anew: checked first, and taken only as a whole.
+
+use crate::config::{Change, Config, ConfigError, Effect};
+use crate::drive::{Drive, ModelError};
+use crate::node::RoleError;
+use crate::session::intake::Intake;
+use crate::session::queue::Limits;
+
+/// Why the configuration stays as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error("{} is gone", path.display())]
+    Gone { path: std::path::PathBuf },
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error(transparent)]
+    Role(#[from] RoleError),
+}
+
+/// Reads `config.toml` and has everything go by it that begins from now on. Returns what has changed.
+pub fn reload(drive: &Drive, intake: &Intake) -> Result<Vec<Change>, ReloadError> {
+    let path = drive.home.config_path();
+    // A fresh home gets a file with the defaults. Here that would undo what somebody set.
+    if !path.exists() {
+        return Err(ReloadError::Gone { path });
+    }
+    let config = Config::load(&drive.home)?;
+    crate::node::role::check_prompts(&drive.home)?;
+    let changes = drive.config_now().changes(&config);
+    let limits = Limits::of(&config);
+    drive.adopt(config)?;
+    intake.limit(limits);
+    Ok(changes)
+}
+
+/// One line of the log for each way in which changes are heeded.
+pub fn log(changes: &[Change]) {
+    if changes.is_empty() {
+        tracing::info!("the configuration was read again and is as it was");
+    }
+    for (effect, what) in [
+        (Effect::AtOnce, "in force now"),
+        (Effect::NextRun, "for runs that begin from now on"),
+        (Effect::Restart, "not before kiso is started again"),
+    ] {
+        let names: Vec<_> = changes.iter().filter(|c| c.effect == effect).map(|c| c.name.as_str()).collect();
+        match effect {
+            _ if names.is_empty() => {}
+            Effect::Restart => tracing::warn!("{what}: {}", names.join(", ")),
+            _ => tracing::info!("{what}: {}", names.join(", ")),
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! The life of a daemon, from outside: what systemd hears, what the log says and never says, reading the configuration
+//! again, and the unit.
+
+use crate::harness::{Home, skipped};
+use crate::served::Served;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
+use std::process::Command;
+use std::time::Duration;
+
+const QUICK: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
+
+fn home(config: &str) -> Home {
+    let home = Home::new();
+    home.config(config);
+    home
+}
+
+/// What stands behind `NOTIFY_SOCKET`.
+struct Systemd(UnixDatagram);
+
+impl Systemd {
+    fn new(home: &Home) -> Systemd {
+        let socket = UnixDatagram::bind(home.dir.path().join("notify")).unwrap();
+        // A guard against a daemon that says nothing; no test waits for it to pass.
+        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        Systemd(socket)
+    }
+
+    fn serve(&self, home: &Home, watchdog: Option<Duration>) -> Served {
+        Served::start_with(home, &[], |command| {
+            command.env("NOTIFY_SOCKET", home.dir.path().join("notify"));
+            if let Some(limit) = watchdog {
+                command.env("WATCHDOG_USEC", limit.as_micros().to_string());
+            }
+        })
+    }
+
+    /// The next message.
+    #[track_caller]
+    fn hear(&self) -> String {
+        let mut bytes = [0; 4_096];
+        let length = self.0.recv(&mut bytes).expect("the daemon says something");
+        String::from_utf8(bytes[..length].to_vec()).unwrap()
+    }
+
+    /// The next message that begins with this word.
+    #[track_caller]
+    fn hear_of(&self, word: &str) -> String {
+        loop {
+            let heard = self.hear();
+            if heard.starts_with(word) {
+                return heard;
+            }
+        }
+    }
+}
+
+#[test]
+fn systemd_hears_of_beginning_reload_and_end() {
+    let home = home(QUICK);
+    let systemd = Systemd::new(&home);
+    let mut served = systemd.serve(&home, None);
+    let ready = systemd.hear();
+    assert!(ready.starts_with("READY=1\n"), "{ready}");
+    assert!(ready.contains(&served.address), "{ready}");
+    assert_eq!(served.get("/health")["status"], "ok");
+    served.signal(Signal::HUP);
+    let reloading = systemd.hear();
+    let time = reloading.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").expect("it says which signal it answers");
+    assert!(time.trim().parse::<u64>().is_ok_and(|usec| usec > 0), "{reloading}");
+    assert!(systemd.hear().starts_with("READY=1\n"));
+    served.signal(Signal::TERM);
+    assert!(systemd.hear().starts_with("STOPPING=1\n"));
+    assert_eq!(served.ended(), 0);
+}
+
+/// Without WATCHDOG_USEC nothing of the kind is said: the test above would hear it.
+#[test]
+fn the_watchdog_hears_of_a_store_that_answers_and_of_no_other() {
+    let home = home(QUICK);
+    let systemd = Systemd::new(&home);
+    let served = systemd.serve(&home, Some(Duration::from_millis(200)));
+    for _ in 0..3 {
+        systemd.hear_of("WATCHDOG=1");
+    }
+    let other = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // The writer waits for the lock, and nothing is said until it is free.
+    served.logs("queue or store did not answer", 2);
+    systemd.0.set_nonblocking(true).unwrap();
+    while systemd.0.recv(&mut [0; 64]).is_ok() {}
+    systemd.0.set_nonblocking(false).unwrap();
+    served.logs("queue or store did not answer", 3);
+    systemd.0.set_nonblocking(true).unwrap();
+    let error = systemd.0.recv(&mut [0; 64]).expect_err("it is not alive");
+    assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+    systemd.0.set_nonblocking(false).unwrap();
+    other.execute_batch("ROLLBACK").unwrap();
+    systemd.hear_of("WATCHDOG=1");
+    assert_eq!(served.terminate(), 0);
+}
+
+/// A line that goes on until the file `go` is there.
+const WAITING: &str =
+    "$ touch began; while [ ! -e go ]; do sleep 0.02; done; head -c 2000000 /dev/zero > big && echo end";
+
+/// Waits until a run works on [`WAITING`].
+fn until_it_works(home: &Home) {
+    let began = home.work("main").join("began");
+    while !began.exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::fs::remove_file(began).unwrap();
+}
+
+#[test]
+fn a_second_signal_ends_at_once_and_what_was_taken_is_answered_later() {
+    let home = home(QUICK);
+    let mut served = Served::start(&home);
+    let message = served.send("main", WAITING);
+    until_it_works(&home);
+    served.signal(Signal::TERM);
+    served.logs("a second signal ends at once", 1);
+    // It is still there, and does not stop for what a reload would be.
+    served.signal(Signal::HUP);
+    served.signal(Signal::TERM);
+    assert_eq!(served.ended(), 130);
+    std::fs::write(home.work("main").join("go"), "").unwrap();
+    let served = Served::start(&home);
+    served.reply(message);
+    assert_eq!(served.terminate(), 0);
+}
+
+#[test]
+fn a_configuration_that_is_wrong_changes_nothing_and_is_told_line_by_line() {
+    let home = home(QUICK);
+    let served = Served::start(&home);
+    home.config("model = \"reflex\"\n[daemon]\nmax_queued = 0\n[exec]\ntimeuot_s = 3\n");
+    served.signal(Signal::HUP);
+    let log = served.logs("the configuration stays as it was", 1);
+    assert!(log.contains("config.toml:3:14: daemon.max_queued = 0 is out of range"), "{log}");
+    assert!(log.contains("config.toml:5:1: unknown key exec.timeuot_s: did you mean timeout_s?"), "{log}");
+    // A model whose key is not there is no mistake of the file, and is found before anything changes.
+    home.config(
+        "model = \"lab:x\"\n[providers.lab]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9\"\nkey_env = \"NO_KEY\"\n",
+    );
+    served.signal(Signal::HUP);
+    let log = served.logs("the configuration stays as it was", 2);
+    assert!(log.contains("NO_KEY"), "{log}");
+    std::fs::remove_file(home.path().join("config.toml")).unwrap();
+    served.signal(Signal::HUP);
+    assert!(served.logs("the configuration stays as it was", 3).contains("config.toml is gone"));
+    assert!(!home.path().join("config.toml").exists(), "nobody asked for the defaults");
+    assert_eq!(served.command("main", "/model"), "The model of this session is reflex.");
+    served.reply(served.send("main", "$ echo still here"));
+}
+
+#[test]
+fn a_configuration_that_is_right_holds_for_what_begins() {
+    let home = home(QUICK);
+    let served = Served::start(&home);
+    let under_way = served.send("main", WAITING);
+    until_it_works(&home);
+    home.config(
+        "model = \"lab:big\"\n[daemon]\ndebounce_ms = 10\nmax_queued = 1\n[exec]\nwrite_mib = 1\n\
+         [gateway]\nmax_body_kib = 1\nport = 1\n[log]\nlevel = \"debug\"\n\
+         [providers.lab]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"\n",
+    );
+    home.kiso(&["config", "reload"]).ok().prints(&[&format!("process {}", served.pid())]);
+    let log = served.logs("not before kiso is started again: gateway.port", 1);
+    assert!(
+        log.contains("in force now: daemon.debounce_ms, daemon.max_queued, log.level, gateway.max_body_kib"),
+        "{log}"
+    );
+    assert!(log.contains("for runs that begin from now on: model, exec.write_mib, [providers]"), "{log}");
+    assert!(served.command("main", "/models").contains("lab:big: a context of 16000 tokens, the default"));
+    let large = json!({ "session": "main", "text": "x".repeat(2_000) }).to_string();
+    served.request("POST", "/msg", Some(&large)).refuses(413, "too_large");
+    // It writes more than that one MiB: what had begun before still has its 256.
+    std::fs::write(home.work("main").join("go"), "").unwrap();
+    let whole = served.reply(under_way);
+    assert!(whole.contains("end") && !whole.contains("write_mib"), "{whole}");
+
+    home.config("model = \"reflex\"\n[daemon]\ndebounce_ms = 10\n[exec]\nwrite_mib = 1\n");
+    home.kiso(&["config", "reload"]).ok();
+    served.logs("in force now", 2);
+    served.logs("for runs that begin", 2);
+    let cut = served.reply(served.send("main", "$ head -c 2000000 /dev/zero > big && echo end"));
+    assert!(cut.contains("write_mib"), "{cut}");
+    assert_eq!(served.terminate(), 0);
+}
+
+#[test]
+fn config_reload_says_what_is_in_the_way() {
+    let home = home(QUICK);
+    home.kiso(&["config", "reload"]).exit(1).says(&["no kiso serves"]);
+    let served = Served::start(&home);
+    home.config("model = 3\n");
+    home.kiso(&["config", "reload"]).exit(3).says(&["config.toml:1:9: model must be a string"]);
+    assert!(!served.log().contains("config.toml"), "the daemon was not asked");
+    let row = home.config(QUICK).kiso(&["--json", "config", "reload"]).json();
+    assert_eq!((&row["type"], row["pid"].as_u64()), (&json!("reloading"), Some(served.pid().into())));
+}
+
+/// Skills come and go while the daemon runs.
+#[test]
+fn skills_that_are_added_are_there_without_a_restart() {
+    let home = home(QUICK);
+    let served = Served::start(&home);
+    assert!(!served.command("main", "/skills").contains("echo"));
+    home.add("echo");
+    assert!(served.command("main", "/skills").contains("echo"), "{}", served.command("main", "/skills"));
+    home.kiso(&["skill", "remove", "echo"]).ok();
+    assert!(!served.command("main", "/skills").contains("echo"));
+}
+
+/// Secrets are written where they do not belong, and the daemon talks about what it finds there.
+#[test]
+fn no_secret_stands_in_the_log() {
+    const PLANTED: [(&str, &str); 5] = [
+        ("KISO_SKILL_SEARCH_API_KEY", "planted-skill-7f3a"),
+        ("LAB_KEY", "planted-lab-\"91c2"),
+        ("password", "Planted-Pass-55d0"),
+        ("github_token", "ghp_planted1a2b3c4d"),
+        ("kiso_token", "kiso_0a1b2c3d4e5f_0123456789abcdef0123456789abcdef0123456789abcdef"),
+    ];
+    for format in ["text", "json"] {
+        let config = "model = \"reflex\"\n[models]\nworker = \"lab:x\"\ntitler = \"lab:x\"\n[llm]\nmax_attempts = 1\n\
+                      [providers.lab]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"\nkey_env = \"LAB_KEY\"\n\
+                      [daemon]\ndebounce_ms = 20\n";
+        let home = home(&config.replace("\"91", "-91"));
+        let (lab, skill) = (PLANTED[1].1.replace('"', "-"), PLANTED[0].1);
+        let served = Served::start_with(&home, &["--log", format], |command| {
+            command.env("KISO_LOG", "trace").env("LAB_KEY", &lab).env("KISO_SKILL_SEARCH_API_KEY", skill);
+        });
+        let said = format!("write a poem; my password is {}", PLANTED[2].1);
+        served.reply(served.send("main", &said));
+        // A token that is no token of this home.
+        let mut stranger = served.ask_with(PLANTED[4].1, "/sessions");
+        stranger.truncate(12);
+        assert_eq!(stranger, "HTTP/1.1 401");
+        let values = [skill, &lab, PLANTED[2].1, PLANTED[3].1, PLANTED[4].1];
+        for value in values {
+            // The mistake is told with the text that is wrong.
+            home.config(&format!("[log]\nlevel = {}\n", json!(value)));
+            served.signal(Signal::HUP);
+            served.logs("the configuration stays as it was", values.iter().position(|v| *v == value).unwrap() + 1);
+        }
+        let log = served.log();
+        for ((name, _), value) in PLANTED.iter().zip(values) {
+            assert!(!log.contains(value), "{name} stands in the log:\n{log}");
+            assert!(log.contains(&format!("[secret {name}]")), "{name}:\n{log}");
+        }
+        assert!(log.to_lowercase().contains("trace"), "not everything was logged:\n{log}");
+        for line in log.lines().filter(|_| format == "json") {
+            let row: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            assert_eq!(row["type"], "log");
+        }
+        assert_eq!(served.terminate(), 0);
+    }
+}
+
+/// A mount namespace with a small file system of its own, and in it the daemon of a home.
+fn on_a_small_disk(home: &Home, config: &str) -> Option<Served> {
+    let disk = home.dir.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let unshare = || {
+        let mut command = Command::new("unshare");
+        match rustix::process::geteuid().is_root() {
+            true => command.arg("--mount"),
+            false => command.args(["--user", "--map-current-user", "--keep-caps", "--mount"]),
+        };
+        command
+            .args(["sh", "-ec", "mount -t tmpfs -o size=16m,mode=700 none \"$1\"; shift; exec \"$@\"", "sh"])
+            .arg(&disk);
+        command
+    };
+    if !unshare().arg("true").output().is_ok_and(|tried| tried.status.success()) {
+        return None;
+    }
+    let serve = home.command(&["--json", "serve", "--port", "0"]);
+    let mut command = unshare();
+    command.args([
+        "sh",
+        "-ec",
+        "mkdir -m 700 \"$KISO_HOME\"; printf %s \"$CONFIG\" > \"$KISO_HOME/config.toml\"; exec \"$@\"",
+        "sh",
+    ]);
+    command.arg(serve.get_program()).args(serve.get_args());
+    command.env("KISO_HOME", disk.join("home")).env("CONFIG", config).current_dir(home.dir.path());
+    Some(Served::spawn(command))
+}
+
+/// What was accepted is answered when there is room again; what was not accepted is told so, and the daemon lives.
+#[test]
+fn a_full_disk_refuses_what_comes_and_loses_nothing() {
+    let home = Home::new();
+    let Some(served) = on_a_small_disk(&home, QUICK) else {
+        return skipped("a full disk", "nothing can be mounted here");
+    };
+    served.reply(served.send("before", "$ echo before"));
+    let inside = std::path::PathBuf::from(format!("/proc/{}/root", served.pid()));
+    let filler = inside.join(home.dir.path().join("disk/filler").strip_prefix("/").unwrap());
+    let mut file = std::fs::File::create(&filler).unwrap();
+    let full = loop {
+        if let Err(error) = std::io::Write::write_all(&mut file, &[0; 4_096]) {
+            break error;
+        }
+    };
+    assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+    // The log of the database has some room of its own.
+    let body = json!({ "session": "main", "text": format!("$ echo it is done; # {}", "x".repeat(20_000)) }).to_string();
+    let mut accepted = Vec::new();
+    loop {
+        let answer = served.request("POST", "/msg", Some(&body));
+        if answer.status == 507 {
+            answer.refuses(507, "disk_full");
+            break;
+        }
+        accepted.push(answer.expect(202)["message"].as_i64().unwrap());
+        assert!(accepted.len() < 1_000, "the disk is full");
+    }
+    assert_eq!(served.get("/health")["status"], "ok");
+    assert!(served.log().contains("the disk is full"));
+    drop(file);
+    std::fs::remove_file(&filler).unwrap();
+    accepted.push(served.send("after", "$ echo it is done"));
+    for message in accepted {
+        let reply = served.reply(message);
+        assert!(reply.contains("it is done") || reply.contains("interrupted"), "{reply}");
+    }
+    assert_eq!(served.terminate(), 0);
+}
+
+/// A `systemctl` that writes down what it is asked.
+fn fake_systemctl(home: &Home, version: u32, fails: &str) -> impl Fn(&mut Command) + use<> {
+    let asked = home.dir.path().join("asked");
+    let script = format!(
+        "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 'systemd {version} ({version}.9-1)'; exit 0; fi\n\
+         echo \"$*\" >> {}\ncase \"$*\" in {fails}) echo 'Failed to connect to bus' >&2; exit 1;; *is-active*) echo active;; esac\n",
+        asked.display()
+    );
+    let file = home.file("bin/systemctl", script);
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
+    let dir = home.dir.path().to_owned();
+    move |command| {
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{}:{path}", dir.join("bin").display())).env("XDG_CONFIG_HOME", dir.join("config"));
+    }
+}
+
+#[test]
+fn the_unit_is_installed_and_taken_away() {
+    let home = home(QUICK);
+    let systemctl = fake_systemctl(&home, 257, "nothing");
+    let unit = home.dir.path().join("config/systemd/user/kiso.service");
+    home.kiso_with(&["service", "status"], &systemctl).prints(&["is not there"]);
+    let installed = home.kiso_with(&["service", "install"], &systemctl);
+    installed.ok().prints(&[
+        &format!("{} written", unit.display()),
+        "systemctl --user daemon-reload\nsystemctl --user enable kiso.service\nsystemctl --user restart kiso.service\n",
+        "loginctl enable-linger",
+    ]);
+    let text = std::fs::read_to_string(&unit).unwrap();
+    let home_path = home.path().canonicalize().unwrap();
+    assert!(text.contains("\nType=notify-reload\n"), "{text}");
+    assert!(text.contains(&format!("--home \"{}\" serve\n", home_path.display())), "{text}");
+    assert_eq!(home.kiso_with(&["service", "install", "--print"], &systemctl).ok().stdout, text);
+    home.kiso_with(&["service", "install"], &systemctl).ok().prints(&["is there already"]);
+    home.kiso_with(&["service", "status"], &systemctl).ok().prints(&["is of this version of kiso", "active"]);
+    let row = home.kiso_with(&["--json", "service", "status"], &systemctl).json();
+    assert_eq!((&row["type"], &row["installed"], &row["state"]), (&json!("service"), &json!(true), &json!("active")));
+    home.kiso_with(&["service", "uninstall"], &systemctl).ok().prints(&["disable --now kiso.service", "removed"]);
+    assert!(!unit.exists());
+    home.kiso_with(&["service", "uninstall"], &systemctl).ok().prints(&["is not there"]);
+    let asked = std::fs::read_to_string(home.dir.path().join("asked")).unwrap();
+    assert_eq!(asked.lines().last(), Some("--user daemon-reload"));
+}
+
+#[test]
+fn what_stands_in_the_way_of_a_unit_is_told() {
+    let home = home(QUICK);
+    let empty = home.dir.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let nothing = |command: &mut Command| {
+        command.env("PATH", &empty).env("XDG_CONFIG_HOME", home.dir.path());
+    };
+    home.kiso_with(&["service", "install"], nothing).exit(1).says(&["there is no systemctl here", "kiso serve"]);
+    assert!(!home.dir.path().join("systemd").exists(), "nothing is left behind");
+    // A unit can still be written elsewhere, in the form that every systemd understands.
+    let printed = home.kiso_with(&["service", "install", "--print"], nothing);
+    printed.ok().prints(&["\nType=notify\nExecReload=/bin/kill -HUP $MAINPID\n"]);
+    let fails = fake_systemctl(&home, 252, "*enable*");
+    home.kiso_with(&["service", "install"], &fails)
+        .exit(1)
+        .says(&["`systemctl --user enable kiso.service` failed: Failed to connect to bus"]);
+    home.kiso(&["service", "install", "--system", "--user", "a b", "--print"]).exit(2).says(&["no name of a user"]);
+    home.kiso(&["service", "install", "--user", "bob"]).exit(2);
+    home.kiso(&["service", "install", "--system", "--home", "/srv/x", "--print"]).exit(2).says(&["--user"]);
+}
+
+#[test]
+fn systemd_finds_nothing_wrong_with_the_units() {
+    let home = home(QUICK);
+    if Command::new("systemd-analyze").arg("--version").output().is_err() {
+        return skipped("the units", "there is no systemd-analyze");
+    }
+    for (args, name) in
+        [(&["service", "install", "--print"][..], "user"), (&["service", "install", "--system", "--print"], "system")]
+    {
+        let text = home.kiso(args).ok().stdout.clone();
+        let file = home.file(&format!("{name}/kiso.service"), text);
+        let verify =
+            Command::new("systemd-analyze").args(["verify", &format!("--{name}")]).arg(&file).output().unwrap();
+        let said = String::from_utf8_lossy(&verify.stderr).into_owned();
+        let about: Vec<_> = said.lines().filter(|line| line.contains("kiso.service")).collect();
+        assert!(about.is_empty(), "{name}: {about:#?}");
+    }
+}
