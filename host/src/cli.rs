@@ -7,6 +7,7 @@
 mod out;
 
 mod cancel;
+mod chat;
 mod completions;
 mod config;
 mod doctor;

@@ -1,0 +1,3 @@
+//! `kiso`, `kiso chat`: a conversation in the terminal.
+
+mod markdown;
