@@ -23,6 +23,7 @@ pub struct Daemon {
     queue: Queue,
     ending: watch::Sender<bool>,
     http: tokio::task::JoinHandle<()>,
+    socket: tokio::task::JoinHandle<()>,
     address: SocketAddr,
     /// Held as long as the daemon lives: one for each home.
     lock: HomeLock,
@@ -54,8 +55,9 @@ impl Daemon {
         let app = App::new(drive.clone(), queue.intake.clone(), queue.hub.clone(), now_ms(), ended.clone());
         let bound = app.listen(port).await?;
         let address = bound.address();
+        let socket = tokio::spawn(app.socket()?.serve(ended.clone()));
         let http = tokio::spawn(bound.serve(ended));
-        Ok(Daemon { drive, queue, ending, http, address, lock })
+        Ok(Daemon { drive, queue, ending, http, socket, address, lock })
     }
 
     /// Where HTTP is served.
@@ -65,11 +67,12 @@ impl Daemon {
 
     /// Ends in good order.
     pub async fn stop(self) {
-        let Daemon { drive, queue, ending, http, lock, .. } = self;
+        let Daemon { drive, queue, ending, http, socket, lock, .. } = self;
         let grace = Duration::from_secs(drive.config.daemon.shutdown_timeout_s);
         queue.intake.close();
         ending.send_replace(true);
-        let (_, served) = tokio::join!(queue.stop(grace), tokio::time::timeout(grace, http));
+        let served = async { (http.await, socket.await) };
+        let (_, served) = tokio::join!(queue.stop(grace), tokio::time::timeout(grace, served));
         if served.is_err() {
             tracing::warn!("connections were still open at the end");
         }

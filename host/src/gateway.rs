@@ -7,8 +7,10 @@ mod api;
 mod auth;
 mod error;
 mod events;
+mod follow;
 mod listen;
 mod patient;
+mod socket;
 mod wire;
 
 use std::net::SocketAddr;
@@ -21,6 +23,7 @@ use crate::session::live::Hub;
 use tokio::sync::watch;
 
 pub use self::listen::{Bound, ListenError};
+pub use self::socket::{Socket, SocketError};
 
 /// What every request needs.
 #[derive(Debug, Clone)]
@@ -43,6 +46,7 @@ struct Counters {
     requests: std::sync::atomic::AtomicU64,
     refused: std::sync::atomic::AtomicU64,
     connections: std::sync::atomic::AtomicU64,
+    sockets: std::sync::atomic::AtomicU64,
     streams: std::sync::atomic::AtomicU64,
 }
 
@@ -56,6 +60,11 @@ impl App {
         let gateway = &self.0.drive.config.gateway;
         let port = port.unwrap_or(u16::try_from(gateway.port).unwrap_or(0));
         Bound::bind(self.clone(), &gateway.bind, port).await
+    }
+
+    /// Makes the unix socket of the home; the caller holds the lock of its daemon.
+    pub fn socket(&self) -> Result<Socket, ListenError> {
+        Ok(Socket::bind(self.clone(), &self.0.drive.home.socket_path())?)
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! - [`cli`] – the command line, one file per command.
 //! - [`daemon`] – builds everything, and ends everything.
-//! - [`gateway`] – how programs and people reach the daemon: HTTP.
+//! - [`gateway`] – how programs and people reach the daemon: HTTP and a unix socket.
 //! - [`session`] – sessions that live on: intake, queue, commands.
 //! - [`drive`] – performs the steps of a run and records its events; the only code that does.
 //! - [`node`] – what a stop of the graph says to its role's model, and how the answer is read.

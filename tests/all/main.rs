@@ -29,5 +29,6 @@ mod scenarios;
 mod served;
 mod shell;
 mod shell_docs;
+mod socket;
 mod streaming;
 mod wats;

@@ -18,6 +18,7 @@ use super::error::ApiError;
 use super::{App, auth, events};
 
 pub(super) use self::messages::open_message;
+pub(super) use self::sessions::status_of;
 
 /// Everything that is served.
 pub(super) fn router(app: App) -> Router {

@@ -44,6 +44,8 @@ pub enum ListenError {
     Io { address: SocketAddr, error: std::io::Error },
     #[error(transparent)]
     Store(#[from] crate::store::StoreError),
+    #[error(transparent)]
+    Socket(#[from] super::socket::SocketError),
 }
 
 impl Bound {

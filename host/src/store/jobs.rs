@@ -120,6 +120,16 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    /// The messages that a reply answers, oldest first; none for what is no reply, or not the last one of its run.
+    pub fn answered_by(&self, run: &RunId, reply: i64) -> Result<Vec<i64>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT j.message FROM runs r JOIN messages m ON m.session = r.session AND m.id BETWEEN r.message AND ?2
+             JOIN jobs j ON j.message = m.id WHERE r.id = ?1 AND j.reply = ?2 ORDER BY m.id",
+        )?;
+        let rows = query.query_map((run, reply), |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// How many jobs a run that is under way has taken.
     pub fn count_jobs_of(&self, run: &RunId) -> Result<u64, StoreError> {
         let num = self.num(run)?;

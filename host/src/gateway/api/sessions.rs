@@ -9,6 +9,7 @@ use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
 use crate::gateway::wire::{MAX_PAGE, Made, Message, PAGE, Page, Session, Status};
+use crate::home::SessionName;
 use crate::llm::Role;
 
 /// Which part of a listing.
@@ -80,7 +81,11 @@ pub async fn of_session(
 
 /// `GET /status/{session}`
 pub async fn status(_: Who, State(app): State<App>, Path(name): Path<String>) -> Made<Status> {
-    let session = session(&name)?;
+    Ok(Json(status_of(&app, session(&name)?).await?))
+}
+
+/// How things stand in a session.
+pub async fn status_of(app: &App, session: SessionName) -> Result<Status, ApiError> {
     let drive = app.0.drive.for_session(&session).await?;
     let of = session.clone();
     let read = app.0.drive.store.read(move |view| {
@@ -90,10 +95,10 @@ pub async fn status(_: Who, State(app): State<App>, Path(name): Path<String>) ->
         let queued = view.queued_jobs(&of, MAX_PAGE)?.len();
         Ok(Some((view.title(&of)?, view.segment_start(&of)?, view.unfinished_runs(Some(&of))?, queued)))
     });
-    let (title, segment_start, running, queued) = read.await?.ok_or_else(|| no_session(&name))?;
+    let (title, segment_start, running, queued) = read.await?.ok_or_else(|| no_session(session.as_str()))?;
     let model = drive.models.of(Role::Planner).name().to_owned();
     let running = running.first().map(ToString::to_string);
-    Ok(Json(Status { session, title, model, segment_start, running, queued }))
+    Ok(Status { session, title, model, segment_start, running, queued })
 }
 
 fn no_session(name: &str) -> ApiError {

@@ -52,6 +52,7 @@ pub async fn metrics(_: Who, State(app): State<App>) -> Result<impl IntoResponse
     );
     metric("http_requests_total", "counter", "Requests that were answered.", count(&counters.requests));
     metric("http_connections", "gauge", "Connections that are open.", count(&counters.connections));
+    metric("socket_connections", "gauge", "Connections to the unix socket that are open.", count(&counters.sockets));
     metric("http_refused_total", "counter", "Connections that were one too many.", count(&counters.refused));
     metric("event_streams", "gauge", "Event streams that are open.", count(&counters.streams));
     metric("queued_messages", "gauge", "Messages that wait for a run.", app.0.intake.queued());

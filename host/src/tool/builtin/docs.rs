@@ -23,6 +23,7 @@ const PAGES: &[(&str, &str)] = &[
     ("reflex.md", include_str!("../../../../docs/reflex.md")),
     ("shell.md", include_str!("../../../../docs/shell.md")),
     ("skills.md", include_str!("../../../../docs/skills.md")),
+    ("socket.md", include_str!("../../../../docs/socket.md")),
 ];
 
 /// Bytes of a section that a search shows; `docs_read` shows the rest.

@@ -1,0 +1,229 @@
+//! What happens, as one stream for every channel: what is in the feed has an id, by which a client that was away goes on;
+//! what a model is writing at the moment has none.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::sync::{broadcast, watch};
+
+use super::App;
+use super::api::open_message;
+use super::wire::Run;
+use crate::home::SessionName;
+use crate::secret::Vault;
+use crate::secret::vault::is_sealed;
+use crate::session::live::Live;
+use crate::store::{MessageRole, Notice, NoticeKind, StoreError, View};
+
+/// Notices that are read at once.
+const BATCH: u32 = 64;
+
+/// Bytes of texts after which a batch ends before it is full: it waits in memory for a client that may read slowly, and
+/// there are as many of them as clients.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// Bytes of an event's body that is sent along; of a larger one, `GET /runs/ID/trace` has it.
+const MAX_BODY: usize = 64 << 10;
+
+/// What a client wants to hear.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Only this session's; without it, all.
+    pub session: Option<SessionName>,
+    /// Begin after this id; without it, with what happens from now on.
+    pub after: Option<i64>,
+    /// Whether pieces of texts are told while they are written.
+    pub live: bool,
+}
+
+/// Something that happened, in the form in which every channel tells it.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// "message", "run", "event", "session", "live", "gap" or, as the last, "shutdown".
+    pub name: &'static str,
+    /// Of the feed's notice; a client that was away goes on behind it.
+    pub id: Option<i64>,
+    pub data: Value,
+    /// Of a reply: the messages that it answers. Empty for one behind which its run goes on.
+    pub answers: Vec<i64>,
+}
+
+impl Told {
+    /// Something that is worth nothing later.
+    fn now(name: &'static str, data: Value) -> Told {
+        Told { name, id: None, data, answers: Vec::new() }
+    }
+}
+
+/// A stream that is being told. Ends after "shutdown".
+pub struct Following {
+    app: App,
+    wanted: Wanted,
+    /// The last notice that there was when it began.
+    pub newest: i64,
+    last: i64,
+    ready: VecDeque<Told>,
+    /// Whether the feed may hold something that was not read.
+    behind: bool,
+    feed: watch::Receiver<i64>,
+    live: broadcast::Receiver<Live>,
+    ending: watch::Receiver<bool>,
+    over: bool,
+    _counted: Counted,
+}
+
+/// Counts the streams that are open.
+struct Counted(App);
+
+impl Counted {
+    fn new(app: &App) -> Counted {
+        app.0.counters.streams.fetch_add(1, Ordering::Relaxed);
+        Counted(app.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.0.counters.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Following {
+    /// Begins to listen. What happens from here on is told by [`Following::next`].
+    pub async fn new(app: App, wanted: Wanted) -> Result<Following, StoreError> {
+        let store = &app.0.drive.store;
+        // Before the feed is read, so that nothing falls between.
+        let (feed, live) = (store.feed_changes(), app.0.hub.subscribe());
+        let (start, end) = store.read(|view| Ok((view.feed_start()?, view.feed_end()?))).await?;
+        let last = wanted.after.unwrap_or(end).clamp(0, end);
+        let mut ready = VecDeque::new();
+        // What was forgotten meanwhile cannot be told; the client has to look for itself.
+        if last + 1 < start {
+            let data = json!({ "missed_from": last + 1, "to": start - 1 });
+            ready.push_back(Told { name: "gap", id: Some(last), data, answers: Vec::new() });
+        }
+        Ok(Following {
+            ending: app.0.ending.clone(),
+            _counted: Counted::new(&app),
+            app,
+            wanted,
+            newest: end,
+            last,
+            ready,
+            behind: true,
+            feed,
+            live,
+            over: false,
+        })
+    }
+
+    /// Waits for what comes next; `None` when nothing more will. Whoever stops waiting misses nothing.
+    pub async fn next(&mut self) -> Option<Told> {
+        loop {
+            if let Some(told) = self.ready.pop_front() {
+                return Some(told);
+            }
+            if self.over {
+                return None;
+            }
+            if self.behind {
+                match self.read().await {
+                    Ok(more) => self.behind = more,
+                    Err(error) => {
+                        tracing::warn!("an event stream ends: {error}");
+                        return None;
+                    }
+                }
+                continue;
+            }
+            tokio::select! {
+                _ = self.ending.wait_for(|ending| *ending) => {
+                    self.over = true;
+                    return Some(Told::now("shutdown", json!({})));
+                }
+                // The sender lives as long as the store.
+                _ = self.feed.changed() => self.behind = true,
+                said = self.live.recv(), if self.wanted.live => match said {
+                    Ok(said) if self.wanted.session.as_ref().is_none_or(|session| *session == said.session) => {
+                        // Everything that is said has a JSON form.
+                        return Some(Told::now("live", value(&said)));
+                    }
+                    // What was missed were pieces of texts that come whole later.
+                    Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+                    Err(broadcast::error::RecvError::Closed) => return None,
+                },
+            }
+        }
+    }
+
+    /// Makes ready what is in the feed since the last notice; false if nothing is.
+    async fn read(&mut self) -> Result<bool, StoreError> {
+        let (session, last) = (self.wanted.session.clone(), self.last);
+        let (vault, end) = (self.app.0.drive.vault.clone(), *self.feed.borrow_and_update());
+        let read = self.app.0.drive.store.read(move |view| {
+            let (mut told, mut read_to, mut bytes) = (Vec::new(), None, 0);
+            for notice in view.feed(session.as_ref(), last, BATCH)? {
+                read_to = Some(notice.id);
+                let Some((one, size)) = tell(view, &vault, notice)? else { continue };
+                told.push(one);
+                bytes += size;
+                if bytes >= BATCH_BYTES {
+                    break;
+                }
+            }
+            Ok((told, read_to))
+        });
+        let (told, read_to) = read.await?;
+        let Some(read_to) = read_to else {
+            self.last = self.last.max(end);
+            return Ok(false);
+        };
+        self.last = read_to;
+        self.ready.extend(told);
+        Ok(true)
+    }
+}
+
+/// What is told of a notice, with the bytes of its text; `None` if what it is about has gone.
+fn tell(view: &View<'_>, vault: &Vault, notice: Notice) -> Result<Option<(Told, usize)>, StoreError> {
+    let Notice { id, session, kind, run, seq, message } = notice;
+    let mut answers = Vec::new();
+    let told = match (kind, run, seq, message) {
+        (NoticeKind::Message, _, _, Some(message)) => match view.message(message)? {
+            None => None,
+            Some((_, message)) => {
+                if let (MessageRole::Assistant, Some(run)) = (message.role, &message.run) {
+                    answers = view.answered_by(run, message.id)?;
+                }
+                let message = open_message(vault, session, message);
+                Some(("message", message.text.len(), value(&message)))
+            }
+        },
+        (NoticeKind::Event, Some(run), Some(seq), _) => view.event(&run, seq)?.map(|event| {
+            let shown = !is_sealed(&event.body) && event.body.len() <= MAX_BODY;
+            let body: Value = if shown { serde_json::from_str(&event.body).unwrap_or_default() } else { Value::Null };
+            let (run, size) = (run.to_string(), if shown { event.body.len() } else { 0 });
+            let (kind, at_ms) = (event.kind, event.at_ms);
+            let data =
+                json!({ "session": session, "run": run, "seq": seq, "kind": kind, "at_ms": at_ms, "body": body });
+            ("event", size, data)
+        }),
+        (NoticeKind::Run, Some(run), ..) => view.run_line(&run)?.map(|run| {
+            let run = Run::of(run);
+            ("run", run.message.len(), value(&run))
+        }),
+        (NoticeKind::Session, ..) => {
+            let (title, model) = (view.title(&session)?, view.session_model(&session)?);
+            Some(("session", 0, json!({ "name": session, "title": title, "model": model })))
+        }
+        _ => None,
+    };
+    Ok(told.map(|(name, size, data)| (Told { name, id: Some(id), data, answers }, size)))
+}
+
+/// The JSON of a shape of ours, which has one.
+fn value(shape: &impl Serialize) -> Value {
+    serde_json::to_value(shape).unwrap_or_default()
+}

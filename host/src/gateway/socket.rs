@@ -1,0 +1,153 @@
+//! The unix socket `kiso.sock` of the home: JSON lines both ways, for programs of the home's owner. docs/socket.md is the
+//! protocol.
+//!
+//! ```text
+//! accept ─▶ owner or root? ─▶ register ─▶ ┌ a line of the client ─▶ done ─▶ its answer
+//!                                         └ something happened ─▶ told
+//! ```
+//!
+//! A connection is one task that waits for the client and for the feed; while neither says anything, it costs nothing.
+
+mod lines;
+mod talk;
+mod wire;
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use self::lines::Lines;
+use super::App;
+use super::error::ApiError;
+use axum::http::StatusCode;
+
+/// How long to wait when the system has no more descriptors.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// A socket that is listened on. Its file goes with it.
+#[derive(Debug)]
+pub struct Socket {
+    app: App,
+    listener: UnixListener,
+    file: SocketFile,
+}
+
+/// Why the socket cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SocketError {
+    #[error("{path} is too long for a socket, with {} bytes; choose a home with a shorter path (--home)", path.as_os_str().len())]
+    PathTooLong { path: PathBuf },
+    #[error("{path} is no socket, so it is left alone; move it away")]
+    NotASocket { path: PathBuf },
+    #[error("the socket {path} cannot be made: {error}")]
+    Io { path: PathBuf, error: io::Error },
+}
+
+/// Removes the file when it goes.
+#[derive(Debug)]
+struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+impl Socket {
+    /// Makes the socket, for its owner alone, in place of one that a killed daemon left: the caller holds the lock of the
+    /// home's daemon, so nobody listens on that.
+    pub(super) fn bind(app: App, path: &Path) -> Result<Socket, SocketError> {
+        let named = || path.to_path_buf();
+        if std::os::unix::net::SocketAddr::from_pathname(path).is_err() {
+            return Err(SocketError::PathTooLong { path: named() });
+        }
+        let failed = |error| SocketError::Io { path: named(), error };
+        match fs::symlink_metadata(path) {
+            Ok(found) if !found.file_type().is_socket() => return Err(SocketError::NotASocket { path: named() }),
+            Ok(_) => fs::remove_file(path).map_err(failed)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
+        }
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        let file = SocketFile(named());
+        // The home is closed to others, so nobody has come in before this.
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        Ok(Socket { app, listener, file })
+    }
+
+    /// Serves until `ending` is true, and then until every connection was told.
+    pub async fn serve(self, mut ending: watch::Receiver<bool>) {
+        let Socket { app, listener, file } = self;
+        let gateway = &app.0.drive.config.gateway;
+        // As many as the port has, and apart from those: who fills the port must not lock the owner out.
+        let places = Arc::new(Semaphore::new(usize::try_from(gateway.max_connections).unwrap_or(usize::MAX >> 4)));
+        let max_line = usize::try_from(gateway.max_body_kib << 10).unwrap_or(usize::MAX >> 1);
+        let stalled = Duration::from_secs(gateway.stalled_timeout_s);
+        let mut connections = JoinSet::new();
+        loop {
+            let accepted = tokio::select! {
+                _ = ending.wait_for(|ending| *ending) => break,
+                Some(_) = connections.join_next(), if !connections.is_empty() => continue,
+                accepted = listener.accept() => accepted,
+            };
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::warn!("a connection to the socket could not be accepted: {error}");
+                    tokio::time::sleep(BREATH).await;
+                    continue;
+                }
+            };
+            let Ok(place) = places.clone().try_acquire_owned() else {
+                app.0.counters.refused.fetch_add(1, Ordering::Relaxed);
+                refuse(&stream, &too_many(gateway.max_connections));
+                continue;
+            };
+            app.0.counters.sockets.fetch_add(1, Ordering::Relaxed);
+            let app = app.clone();
+            connections.spawn(async move {
+                serve_one(&app, stream, max_line, stalled).await;
+                app.0.counters.sockets.fetch_sub(1, Ordering::Relaxed);
+                drop(place);
+            });
+        }
+        drop(listener);
+        while connections.join_next().await.is_some() {}
+        drop(file);
+    }
+}
+
+async fn serve_one(app: &App, stream: UnixStream, max_line: usize, stalled: Duration) {
+    // The file's mode says the same; where a file system knows no modes, this is what holds.
+    let allowed = [rustix::process::geteuid().as_raw(), 0];
+    match stream.peer_cred() {
+        Ok(peer) if allowed.contains(&peer.uid()) => {}
+        Ok(peer) => {
+            tracing::warn!(uid = peer.uid(), "a program of another user was refused at the socket");
+            let message = "the socket is for programs of the home's owner";
+            return refuse(&stream, &ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message));
+        }
+        Err(error) => return tracing::warn!("a connection to the socket has no known user: {error}"),
+    }
+    // What goes wrong on a connection is the client's, and it has been told where that was possible.
+    let _ = talk::converse(app, Lines::new(stream, max_line, stalled)).await;
+}
+
+fn too_many(max: u64) -> ApiError {
+    let message = format!("{max} connections are open already");
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", message)
+        .hint("gateway.max_connections in config.toml raises this")
+}
+
+/// Says why a connection is closed, without waiting for anybody: a fresh connection has room for one line.
+fn refuse(stream: &UnixStream, error: &ApiError) {
+    let _ = stream.try_write(format!("{}\n", wire::error(None, error)).as_bytes());
+}
