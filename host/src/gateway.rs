@@ -23,6 +23,7 @@ use crate::session::live::Hub;
 use tokio::sync::watch;
 
 pub use self::listen::{Bound, ListenError};
+pub use self::socket::lines::{Lines, NoLine};
 pub use self::socket::{Socket, SocketError};
 
 /// What every request needs.

@@ -67,6 +67,11 @@ impl Markdown {
         Markdown { looks, line: String::new(), block: String::new(), fence: None, list: None }
     }
 
+    /// What is printed from here on fits so many columns.
+    pub fn resize(&mut self, columns: usize) {
+        self.looks.width = columns;
+    }
+
     /// Takes a piece; what is finished with it, as whole lines.
     pub fn push(&mut self, piece: &str) -> String {
         let mut out = String::new();
