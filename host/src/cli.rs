@@ -8,6 +8,7 @@ mod out;
 
 mod backup;
 mod cancel;
+mod chat;
 mod completions;
 mod config;
 mod doctor;
@@ -57,8 +58,9 @@ use std::time::Duration;
 struct Kiso {
     #[command(flatten)]
     shared: Shared,
+    /// Without one: the chat
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 the work failed, 2 wrong use, 3 configuration, 4 refused by policy, 5 a limit was hit. KISO_LOG=debug shows what happens inside.";
@@ -76,6 +78,8 @@ struct Shared {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Talk in the terminal; what `kiso` alone does in the session `default`
+    Chat(chat::Chat),
     /// Turn one message into finished work, here and now
     Run(run::Run),
     /// Serve messages day and night: queue, HTTP, events
@@ -149,7 +153,8 @@ pub fn main() -> ExitCode {
     };
     log::begin();
     let shared = &kiso.shared;
-    let result = match kiso.command {
+    let result = match kiso.command.unwrap_or_else(|| Command::Chat(chat::Chat::default())) {
+        Command::Chat(command) => command.execute(shared),
         Command::Run(command) => command.execute(shared),
         Command::Serve(command) => command.execute(shared),
         Command::Schedule(command) => command.execute(shared),

@@ -31,6 +31,7 @@ use self::count::Counters;
 use self::failures::Failures;
 
 pub use self::listen::{Bound, ListenError};
+pub use self::socket::lines::{Lines, NoLine};
 pub use self::socket::{Socket, SocketError};
 
 /// What every request needs.

@@ -1,15 +1,15 @@
 //! `kiso run`: one message, from plan to reply, without a daemon.
 
-use super::show::{Show, duration, printable};
+use super::show::told::{self, LastError};
+use super::show::{Show, Written, printable};
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, session};
 use crate::drive::{Cancel, Drive, DriveError, Listener, Thought};
 use crate::graph::outcome::{Ending, Outcome};
-use crate::graph::plan::{Caller, Task, TaskKind};
+use crate::graph::plan::{Caller, TaskKind};
 use crate::graph::report::{TaskReport, size};
 use crate::graph::route::Effort;
 use crate::graph::run::Run as Machine;
 use crate::graph::step::{Event, Step, StepResult};
-use crate::graph::verdict::Status;
 use crate::home::{Home, SessionName};
 use crate::llm::Role;
 use crate::skill::Skills;
@@ -174,16 +174,10 @@ impl<'a> Watched<'a> {
 fn exit(outcome: &Outcome, last: Option<LastError>) -> Exit {
     match (&outcome.ending, last) {
         (Ending::Done, _) => Exit::Done,
-        (Ending::LimitHit(_), _) | (Ending::Failed { .. }, Some(LastError::Limit)) => Exit::Limit,
-        (Ending::Failed { .. }, Some(LastError::Policy)) => Exit::Policy,
-        (Ending::Failed { .. }, None) | (Ending::Cancelled, _) => Exit::Failed,
+        (Ending::LimitHit(_), _) => Exit::Limit,
+        (Ending::Failed { .. }, last) => LastError::exit(last),
+        (Ending::Cancelled, _) => Exit::Failed,
     }
-}
-
-#[derive(Debug, Clone, Copy)]
-enum LastError {
-    Limit,
-    Policy,
 }
 
 /// Prints what a run does.
@@ -202,59 +196,6 @@ struct Told<'a> {
     talk: Written,
 }
 
-/// What stands there already of a text that is streamed.
-#[derive(Debug, Default)]
-struct Written {
-    text: String,
-    /// Space at the end, which is only written when more follows.
-    held: String,
-    /// Whether something that is no part of the text stands there, too.
-    beside: bool,
-}
-
-impl Written {
-    /// What is to be written of the next piece.
-    fn push(&mut self, piece: &str) -> String {
-        let mut out = std::mem::take(&mut self.held);
-        // The text begins with its first word.
-        out.push_str(if self.text.is_empty() && out.is_empty() { piece.trim_start() } else { piece });
-        let end = out.trim_end().len();
-        self.held = out.split_off(end);
-        if !out.is_empty() && self.text.is_empty() && std::mem::take(&mut self.beside) {
-            self.text.push_str(&out);
-            return format!("\n\n{out}");
-        }
-        self.text.push_str(&out);
-        out
-    }
-
-    /// What is to be written of something that stands between the parts of the text.
-    fn say(&mut self, text: &str) -> String {
-        let before = if self.is_empty() { "" } else { "\n\n" };
-        self.beside = true;
-        format!("{before}{}", text.trim())
-    }
-
-    /// What is to be written so that the text is the whole of `reply`.
-    fn end(&mut self, reply: &str) -> String {
-        let written = std::mem::take(self);
-        match reply.trim_end().strip_prefix(written.text.as_str()) {
-            Some(rest) if !written.text.is_empty() => rest.to_owned(),
-            _ if written.is_empty() => reply.to_owned(),
-            _ => format!("\n\n{reply}"),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.text.is_empty() && !self.beside
-    }
-
-    /// Another text follows.
-    fn part(&mut self) {
-        self.held = if self.text.is_empty() { String::new() } else { "\n\n".to_owned() };
-    }
-}
-
 impl Told<'_> {
     fn json(&self, object: &serde_json::Value) {
         if self.json {
@@ -262,36 +203,11 @@ impl Told<'_> {
         }
     }
 
-    fn plan(&self, goal: &str, tasks: &[Task]) {
-        self.json(&json!({ "type": "plan", "goal": goal, "tasks": tasks }));
-        self.show.line(&format!("{} {}", self.show.bold("Plan:"), printable(goal)));
-        for (i, task) in tasks.iter().enumerate() {
-            let review = if task.review { self.show.dim("  (reviewed)") } else { String::new() };
-            self.show.line(&format!("  {}. {}{review}", i + 1, printable(&describe(task, self.skills))));
-        }
-    }
-
     fn task(&mut self, index: usize, report: &TaskReport) {
         self.json(&json!({ "type": "task", "index": index, "report": report }));
-        // What is written for the user shows itself.
-        let shown = report.task.kind != TaskKind::Msg && !(report.task.kind == TaskKind::Act && report.task.notify);
-        if report.task.kind == TaskKind::Msg {
-            return;
+        if report.task.kind != TaskKind::Msg {
+            self.last = LastError::of(report);
         }
-        self.last = report.error.as_ref().and_then(|error| match error {
-            error if error.limit.is_some() => Some(LastError::Limit),
-            error if error.policy => Some(LastError::Policy),
-            _ => None,
-        });
-        if !shown {
-            return;
-        }
-        let (mark, rest) = match report.trouble() {
-            None => (self.show.green("✓"), String::new()),
-            Some(trouble) => (self.show.red("✗"), format!("  {}", printable(&trouble))),
-        };
-        let time = self.show.dim(&duration(report.millis));
-        self.show.line(&format!("{mark} {}  {time}{rest}", printable(&report.task.label())));
     }
 
     fn ended(&mut self, outcome: &Outcome) {
@@ -310,28 +226,6 @@ impl Told<'_> {
         if let Some(run) = &self.run {
             self.show.line(&self.show.dim(&format!("`kiso trace {run}` shows every step")));
         }
-    }
-}
-
-/// A task on one line: "data file=weather.csv group=month(date)".
-fn describe(task: &Task, skills: &Skills) -> String {
-    match task.kind {
-        TaskKind::Skill => {
-            let name = task.skill.as_deref().unwrap_or("skill");
-            let args = task.args.as_ref().and_then(|a| a.as_object()).into_iter().flatten();
-            // What the schema filled in says nothing about this task.
-            let default =
-                |key: &str| skills.find_tool(name).ok().and_then(|(s, i)| s.tools[i].args.default_of(key).cloned());
-            let args =
-                args.filter(|(key, value)| default(key).as_ref() != Some(*value)).map(|(key, value)| match value {
-                    serde_json::Value::String(text) => format!(" {key}={text}"),
-                    other => format!(" {key}={other}"),
-                });
-            format!("{name}{}", args.collect::<String>())
-        }
-        TaskKind::Exec => format!("$ {}", task.detail),
-        TaskKind::Msg => "reply".to_owned(),
-        TaskKind::Act => task.detail.clone(),
     }
 }
 
@@ -368,7 +262,7 @@ impl Listener for Told<'_> {
     fn restart(&mut self, role: Role) {
         self.json(&json!({ "type": "restart", "role": role.name() }));
         let written = if role == Role::Planner { &mut self.talk } else { &mut self.written };
-        if std::mem::take(written).text.is_empty() {
+        if std::mem::take(written).has_no_text() {
             return;
         }
         if role != Role::Planner {
@@ -381,34 +275,24 @@ impl Listener for Told<'_> {
     fn event(&mut self, _seq: u32, event: &Event, run: &Machine) {
         self.show.rest();
         match &event.result {
-            StepResult::Planned { plan, .. } => self.plan(&plan.goal, &plan.tasks),
+            StepResult::Planned { plan, .. } => {
+                self.json(&json!({ "type": "plan", "goal": plan.goal, "tasks": plan.tasks }));
+            }
             StepResult::Unplanned { correction, .. } => {
                 self.json(&json!({ "type": "unplanned", "violations": correction.violations }));
-                self.show
-                    .line(&format!("the plan could not be used: {}", printable(&correction.violations.join("; "))));
             }
             StepResult::Executed { task, report, .. } => self.task(*task, report),
             StepResult::Reviewed { verdict, .. } => {
-                let status = match verdict.status {
-                    Status::Ok => "ok",
-                    Status::NeedsFix => "needs_fix",
-                    Status::Replan => "replan",
-                };
+                let status = told::status_of(verdict);
                 self.json(&json!({ "type": "review", "status": status, "reason": verdict.reason }));
-                let reason = verdict.reason.as_deref().map(|r| format!(": {}", printable(r))).unwrap_or_default();
-                self.show.line(&format!("  review {status}{reason}"));
             }
             StepResult::Unreviewed { correction, .. } => {
                 self.json(&json!({ "type": "unreviewed", "violations": correction.violations }));
             }
             StepResult::ModelFailed { message } => {
                 self.json(&json!({ "type": "model_failed", "message": message }));
-                self.show.line(&self.show.red(&printable(message)));
             }
-            StepResult::Told { text } => {
-                self.json(&json!({ "type": "notice", "text": text }));
-                self.show.line(&printable(text));
-            }
+            StepResult::Told { text } => self.json(&json!({ "type": "notice", "text": text })),
             StepResult::Routed { routing, by, .. } => {
                 let object = json!({ "type": "routed", "effort": routing.effort, "by": by, "categories": routing.categories, "goal": routing.goal });
                 self.json(&object);
@@ -421,26 +305,17 @@ impl Listener for Told<'_> {
                 if !calls.is_empty() {
                     if is_direct(run) {
                         // It was said on the way and is not part of the reply.
-                        if !self.json && !self.written.text.is_empty() {
+                        if !self.json && !self.written.has_no_text() {
                             outln!("\n");
                         }
                         self.written = Written::default();
                     }
                     self.json(&json!({ "type": "calls", "text": text, "calls": calls }));
-                    for call in calls {
-                        let args = crate::graph::brief::clip(&call.args, 160);
-                        self.show.line(&self.show.dim(&format!("  → {} {}", printable(&call.name), printable(&args))));
-                    }
                 }
             }
             StepResult::Called { results } => {
                 for result in results {
                     self.json(&json!({ "type": "tool", "result": result }));
-                    if result.status != crate::graph::reflection::Status::Ok {
-                        let line = result.text.lines().next().unwrap_or_default();
-                        let what = format!("  {} {}: {}", result.name, result.status.name(), line);
-                        self.show.line(&printable(&what));
-                    }
                 }
             }
             StepResult::Compressed { reference, .. } => {
@@ -462,6 +337,9 @@ impl Listener for Told<'_> {
             | StepResult::Conversed { .. }
             | StepResult::Finished { .. } => {}
         }
+        for line in told::lines(self.show.paint(), event, self.skills) {
+            self.show.line(&line);
+        }
         // A task of the action loop has no event of its own: it ends with an answer.
         let ended = event.moves.iter().any(|step| step.why == crate::graph::Why::TaskEnded);
         if ended
@@ -469,6 +347,7 @@ impl Listener for Told<'_> {
             && let Some((index, report)) = run.reports().enumerate().last()
         {
             self.task(index, report);
+            told::task(self.show.paint(), report).iter().for_each(|line| self.show.line(line));
         }
         if let Some(text) = &event.say {
             self.json(&json!({ "type": "say", "text": text }));

@@ -1,5 +1,14 @@
 //! What a person sees while kiso works: lines on standard error, and a spinner where that is a terminal.
 
+mod paint;
+pub mod told;
+mod width;
+mod written;
+
+pub use self::paint::{Paint, is_dumb};
+pub use self::width::{clip, columns};
+pub use self::written::Written;
+
 use crate::skill::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
@@ -16,6 +25,7 @@ pub struct Show {
     /// None where no person watches: with `--json`.
     quiet: bool,
     terminal: bool,
+    paint: Paint,
     spinner: Mutex<Option<ProgressBar>>,
     /// Whether the last line has no end yet.
     unended: AtomicBool,
@@ -24,18 +34,18 @@ pub struct Show {
 impl Show {
     pub fn new(quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal() && !quiet;
-        Self { quiet, terminal, spinner: Mutex::new(None), unended: AtomicBool::new(false) }
+        Self { quiet, terminal, paint: Paint::new(terminal), spinner: Mutex::new(None), unended: AtomicBool::new(false) }
     }
 
     /// Paints what goes to standard output, and draws nothing.
     pub fn stdout() -> Self {
-        Self { terminal: std::io::stdout().is_terminal(), ..Self::new(true) }
+        let terminal = std::io::stdout().is_terminal();
+        Self { terminal, paint: Paint::new(terminal), ..Self::new(true) }
     }
 
-    /// Whether colour makes sense.
-    fn is_coloured(&self) -> bool {
-        let plain = std::env::var_os("NO_COLOR").is_some() || std::env::var_os("TERM").is_some_and(|t| t == "dumb");
-        self.terminal && !plain
+    /// How what it prints is painted.
+    pub fn paint(&self) -> Paint {
+        self.paint
     }
 
     /// Prints a line, above the spinner if one turns.
@@ -94,23 +104,19 @@ impl Show {
 
     /// Dim text on a terminal.
     pub fn dim(&self, text: &str) -> String {
-        self.paint("2", text)
+        self.paint.dim(text)
     }
 
     pub fn bold(&self, text: &str) -> String {
-        self.paint("1", text)
+        self.paint.bold(text)
     }
 
     pub fn green(&self, text: &str) -> String {
-        self.paint("32", text)
+        self.paint.green(text)
     }
 
     pub fn red(&self, text: &str) -> String {
-        self.paint("31", text)
-    }
-
-    fn paint(&self, code: &str, text: &str) -> String {
-        if self.is_coloured() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        self.paint.red(text)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<ProgressBar>> {

@@ -8,7 +8,7 @@
 //!
 //! A connection is one task that waits for the client and for the feed; while neither says anything, it costs nothing.
 
-mod lines;
+pub mod lines;
 mod talk;
 mod wire;
 

@@ -116,7 +116,7 @@ fn code_span(text: &str) -> usize {
 }
 
 /// The run of marks with which a line opens or closes fenced code.
-fn fence_mark(line: &str) -> Option<&str> {
+pub(crate) fn fence_mark(line: &str) -> Option<&str> {
     let text = line.trim_start_matches(' ');
     if line.len() - text.len() > 3 {
         return None;
@@ -128,7 +128,7 @@ fn fence_mark(line: &str) -> Option<&str> {
     })
 }
 
-fn closes(line: &str, open: &str, mark: &str) -> bool {
+pub(crate) fn closes(line: &str, open: &str, mark: &str) -> bool {
     mark.starts_with(open) && line.trim() == mark
 }
 

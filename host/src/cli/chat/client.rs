@@ -1,0 +1,188 @@
+//! The connection to the daemon: comes back by itself, goes on where it was, and loses no message.
+//!
+//! A message that was not accepted when the connection broke is sent again with the same key, so it is done once.
+
+use super::wire::{Heard, PROTOCOL, Say};
+use crate::gateway::{Lines, NoLine};
+use crate::home::SessionName;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+
+/// Longest line that is read: far more than a reply may have, so that it only ends what is broken.
+const MAX_LINE: usize = 64 << 20;
+
+/// For a daemon that does not read.
+const STALLED: Duration = Duration::from_secs(30);
+
+/// Lines that wait for the screen; the daemon waits behind them.
+const AHEAD: usize = 256;
+
+/// Until the daemon is looked for again: at first, and at most.
+const AGAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+
+/// What the connection tells.
+#[derive(Debug)]
+pub enum News {
+    /// It stands; `again` if it stood before.
+    Connected { again: bool },
+    /// It broke. It is tried again.
+    Lost,
+    Heard(Heard),
+}
+
+/// One end of the conversation with the daemon. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Client {
+    say: mpsc::UnboundedSender<Say>,
+    news: mpsc::Receiver<News>,
+}
+
+impl Client {
+    /// Begins to connect, in the runtime of the caller. `live` says whether pieces of texts are wanted.
+    pub fn start(path: PathBuf, session: &SessionName, live: bool) -> Client {
+        let (say, says) = mpsc::unbounded_channel();
+        let (tell, news) = mpsc::channel(AHEAD);
+        let connection =
+            Connection { path, session: session.to_string(), live, says, tell, last: None, unaccepted: Vec::new() };
+        tokio::spawn(connection.run());
+        Client { say, news }
+    }
+
+    /// Says something as soon as the connection stands.
+    pub fn say(&self, say: Say) {
+        // The other end goes only with this one.
+        let _ = self.say.send(say);
+    }
+
+    /// Waits for news.
+    pub async fn news(&mut self) -> News {
+        match self.news.recv().await {
+            Some(news) => news,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+struct Connection {
+    path: PathBuf,
+    session: String,
+    live: bool,
+    says: mpsc::UnboundedReceiver<Say>,
+    tell: mpsc::Sender<News>,
+    /// The id of what was heard last.
+    last: Option<i64>,
+    /// Messages that were sent and neither accepted nor refused.
+    unaccepted: Vec<Say>,
+}
+
+/// The client was dropped.
+struct Left;
+
+impl Connection {
+    async fn run(mut self) {
+        let (mut pause, mut again) = (AGAIN.0, false);
+        loop {
+            match UnixStream::connect(&self.path).await {
+                Ok(stream) => {
+                    let mut lines = Lines::new(stream, MAX_LINE, STALLED);
+                    match self.register(&mut lines).await {
+                        Ok(true) => {
+                            pause = AGAIN.0;
+                            let talked = self.converse(&mut lines, again).await;
+                            again = true;
+                            if talked.is_err() || self.tell.send(News::Lost).await.is_err() {
+                                return;
+                            }
+                        }
+                        Ok(false) => {}
+                        Err(Left) => return,
+                    }
+                }
+                Err(error) => tracing::debug!("{} cannot be reached: {error}", self.path.display()),
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.tell.closed() => return,
+            }
+            pause = (pause * 2).min(AGAIN.1);
+        }
+    }
+
+    /// Whether the daemon took the registration.
+    async fn register(&mut self, lines: &mut Lines) -> Result<bool, Left> {
+        let (session, after, live) = (self.session.clone(), self.last, self.live);
+        let register = Say::Register { client: "chat", protocol: PROTOCOL, session, after, live };
+        if write(lines, &register).await.is_err() {
+            return Ok(false);
+        }
+        match next(lines).await {
+            Some(Heard::Registered { last }) => {
+                self.last.get_or_insert(last);
+                Ok(true)
+            }
+            // It says why; what is wrong may pass.
+            Some(heard) => self.tell.send(News::Heard(heard)).await.map(|()| false).map_err(|_| Left),
+            None => Ok(false),
+        }
+    }
+
+    /// Talks until the connection breaks.
+    async fn converse(&mut self, lines: &mut Lines, again: bool) -> Result<(), Left> {
+        self.tell.send(News::Connected { again }).await.map_err(|_| Left)?;
+        for say in &self.unaccepted {
+            if write(lines, say).await.is_err() {
+                return Ok(());
+            }
+        }
+        loop {
+            tokio::select! {
+                say = self.says.recv() => {
+                    let say = say.ok_or(Left)?;
+                    if matches!(say, Say::Inbound { .. }) {
+                        self.unaccepted.push(say.clone());
+                    }
+                    if write(lines, &say).await.is_err() {
+                        return Ok(());
+                    }
+                }
+                heard = next(lines) => {
+                    let Some(heard) = heard else { return Ok(()) };
+                    if let Heard::Error { code, .. } = &heard && code == "shutting_down" {
+                        // The next daemon will take it.
+                        continue;
+                    }
+                    if let Some(answered) = heard.reference() {
+                        self.unaccepted
+                            .retain(|say| !matches!(say, Say::Inbound { reference, .. } if reference == answered));
+                    }
+                    let id = heard.id();
+                    self.tell.send(News::Heard(heard)).await.map_err(|_| Left)?;
+                    self.last = id.or(self.last);
+                }
+            }
+        }
+    }
+}
+
+async fn write(lines: &Lines, say: &Say) -> std::io::Result<()> {
+    lines.write(&serde_json::to_value(say)?).await
+}
+
+/// The next line that can be read; `None` when there will be none.
+async fn next(lines: &mut Lines) -> Option<Heard> {
+    loop {
+        match lines.next().await {
+            Ok(line) => match serde_json::from_str(&line) {
+                Ok(heard) => return Some(heard),
+                Err(error) => tracing::warn!("a line of the daemon cannot be read: {error}"),
+            },
+            Err(NoLine::Gone) => return None,
+            Err(error) => {
+                tracing::warn!("the connection to the daemon ends: {error}");
+                return None;
+            }
+        }
+    }
+}

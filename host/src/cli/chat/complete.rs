@@ -1,0 +1,94 @@
+//! What Tab completes: commands, models, pills, skills and their arguments, tags.
+
+use crate::config::Config;
+use crate::session::command::COMMANDS;
+use crate::skill::Skills;
+use std::collections::BTreeMap;
+
+/// The names that there are.
+#[derive(Debug, Default)]
+pub struct Names {
+    pub models: Vec<String>,
+    pub pills: Vec<String>,
+    /// Categories of tools, which are what tags name.
+    pub tags: Vec<String>,
+    /// Tools of skills with the names of their arguments.
+    pub tools: BTreeMap<String, Vec<String>>,
+}
+
+impl Names {
+    pub fn new(config: &Config, skills: &Skills) -> Names {
+        let mut names = Names {
+            models: config.model_strings().into_iter().map(str::to_owned).collect(),
+            pills: config.pills.iter().map(|pill| pill.name.clone()).collect(),
+            ..Names::default()
+        };
+        // A skill that cannot be read is told of by `kiso skill list`.
+        for installed in skills.list().into_iter().flatten() {
+            names.tags.push(installed.manifest.category.clone());
+            for tool in &installed.tools {
+                let schema = tool.args.schema();
+                let args = schema["properties"].as_object().map(|args| args.keys().cloned().collect());
+                names.tools.insert(tool.name.clone(), args.unwrap_or_default());
+            }
+        }
+        names.tags.sort();
+        names.tags.dedup();
+        names
+    }
+
+    /// Where the word before `at` begins, and what it may become.
+    pub fn complete(&self, line: &str, at: usize) -> (usize, Vec<String>) {
+        let before = &line[..at];
+        let start = before.rfind(char::is_whitespace).map_or(0, |space| space + 1);
+        let word = &before[start..];
+        let mut words = before[..start].split_whitespace();
+        let (first, others) = (words.next(), words.count());
+        let mut found: Vec<String> = match (first, word.chars().next()) {
+            (None, Some('/')) => COMMANDS.iter().map(|(name, _, _)| format!("/{name} ")).collect(),
+            (None, Some('!')) => self.pills.iter().map(|pill| format!("!{pill} ")).collect(),
+            (_, Some('#')) => self.tags.iter().map(|tag| format!("#{tag} ")).collect(),
+            (Some("/model"), _) if others == 0 => {
+                self.models.iter().map(String::as_str).chain(["default"]).map(|model| format!("{model} ")).collect()
+            }
+            (None, _) => self.tools.keys().map(|tool| format!("{tool} ")).collect(),
+            (Some(tool), _) => {
+                self.tools.get(tool).into_iter().flatten().map(|argument| format!("{argument}=")).collect()
+            }
+        };
+        found.retain(|name| name.starts_with(word));
+        (start, found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn completed(line: &str) -> Vec<String> {
+        let tools = [("data", ["file", "group"]), ("dates", ["day", "zone"])];
+        let names = Names {
+            models: vec!["ollama:qwen".to_owned(), "reflex".to_owned()],
+            pills: vec!["digest".to_owned()],
+            tags: vec!["data".to_owned(), "web".to_owned()],
+            tools: tools.map(|(tool, args)| (tool.to_owned(), args.map(str::to_owned).to_vec())).into(),
+        };
+        let (start, found) = names.complete(line, line.len());
+        found.into_iter().map(|name| format!("{}{name}", &line[..start])).collect()
+    }
+
+    #[test]
+    fn each_word_has_its_names() {
+        assert_eq!(completed("/mo"), ["/model ", "/models "]);
+        assert_eq!(completed("/model re"), ["/model reflex "]);
+        assert_eq!(completed("/model d"), ["/model default "]);
+        assert_eq!(completed("!d"), ["!digest "]);
+        assert_eq!(completed("what is #w"), ["what is #web "]);
+        assert_eq!(completed("#"), ["#data ", "#web "]);
+        assert_eq!(completed("da"), ["data ", "dates "]);
+        assert_eq!(completed("data f"), ["data file="]);
+        for line in ["/model reflex d", "a /mo", "ask !d", "what d", "data file=x"] {
+            assert_eq!(completed(line), [""; 0], "{line}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Reading lines, in a thread of its own: history, completion, several lines, and the line above that says what goes on.
+
+use super::complete::Names;
+use super::history::{History, LINES};
+use super::screen::Status;
+use crate::cli::show::Paint;
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::highlight::{CmdKind, Highlighter};
+use rustyline::hint::Hinter;
+use rustyline::history::MemHistory;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{ColorMode, CompletionType, Config, Context, Editor, ExternalPrinter, Helper};
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+use tokio::sync::mpsc;
+
+/// What a person did.
+#[derive(Debug)]
+pub enum Typed {
+    Line(String),
+    /// Ctrl-C.
+    Interrupt,
+    /// Ctrl-D, or the terminal has gone.
+    End,
+}
+
+/// A terminal that is being read.
+#[derive(Debug)]
+pub struct Reader {
+    typed: mpsc::Receiver<Typed>,
+    go: SyncSender<()>,
+}
+
+impl Reader {
+    /// Begins to read. Also returns what prints above the prompt.
+    pub fn start(
+        prompt: String,
+        names: Names,
+        history: History,
+        status: Status,
+        paint: Paint,
+    ) -> rustyline::Result<(Reader, impl ExternalPrinter + Send + 'static)> {
+        let config = Config::builder()
+            .auto_add_history(false)
+            .max_history_size(LINES)?
+            .completion_type(CompletionType::List)
+            // Asked whatever the terminal can do: the line that says what goes on is drawn there.
+            .color_mode(ColorMode::Forced)
+            .build();
+        let lines = MemHistory::with_config(&config);
+        let mut editor = Editor::<Prompt, MemHistory>::with_history(config, lines)?;
+        history.load().iter().for_each(|line| {
+            let _ = editor.add_history_entry(line.as_str());
+        });
+        let submitted = AtomicBool::new(false);
+        // The first row is the status's; the editor must know that it is there.
+        let raw = format!("\n{prompt}");
+        editor.set_helper(Some(Prompt { names, status, paint, prompt, submitted }));
+        let printer = editor.create_external_printer()?;
+        let (tell, typed) = mpsc::channel(1);
+        let (go, gone) = sync_channel(1);
+        thread::spawn(move || {
+            loop {
+                let typed = read(&mut editor, &raw, &history);
+                let ended = matches!(typed, Typed::End);
+                // The next line is read only when it is clear that there will be one.
+                if tell.blocking_send(typed).is_err() || ended || gone.recv().is_err() {
+                    return;
+                }
+            }
+        });
+        Ok((Reader { typed, go }, printer))
+    }
+
+    /// Waits for what a person does next. After it, [`Reader::go_on`] has the next line read.
+    pub async fn typed(&mut self) -> Typed {
+        self.typed.recv().await.unwrap_or(Typed::End)
+    }
+
+    pub fn go_on(&self) {
+        // There is one place, and it is free: the reader waits.
+        let _ = self.go.try_send(());
+    }
+}
+
+fn read(editor: &mut Editor<Prompt, MemHistory>, prompt: &str, history: &History) -> Typed {
+    if let Some(helper) = editor.helper() {
+        helper.submitted.store(false, Ordering::Relaxed);
+    }
+    match editor.readline(prompt) {
+        Ok(line) => {
+            let text = line.replace("\\\n", "\n");
+            if history.add(&text) {
+                let _ = editor.add_history_entry(text.as_str());
+            }
+            Typed::Line(text)
+        }
+        Err(ReadlineError::Interrupted) => Typed::Interrupt,
+        Err(_) => Typed::End,
+    }
+}
+
+/// What the editor asks while a line is typed.
+struct Prompt {
+    names: Names,
+    status: Status,
+    paint: Paint,
+    prompt: String,
+    /// The line is at its end: what goes on is not part of what stays on the screen.
+    submitted: AtomicBool,
+}
+
+impl Helper for Prompt {}
+
+impl Hinter for Prompt {
+    type Hint = String;
+}
+
+impl Completer for Prompt {
+    type Candidate = String;
+
+    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        Ok(self.names.complete(line, at))
+    }
+}
+
+impl Validator for Prompt {
+    fn validate(&self, typed: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        let marks = typed.input().len() - typed.input().trim_end_matches('\\').len();
+        if marks % 2 == 1 {
+            return Ok(ValidationResult::Incomplete);
+        }
+        self.submitted.store(true, Ordering::Relaxed);
+        Ok(ValidationResult::Valid(None))
+    }
+}
+
+impl Highlighter for Prompt {
+    fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, default: bool) -> Cow<'b, str> {
+        if !default {
+            return Cow::Borrowed(prompt);
+        }
+        let status = if self.submitted.load(Ordering::Relaxed) { String::new() } else { self.status.get() };
+        Cow::Owned(format!("{status}\n{}", self.paint.bold(&self.prompt)))
+    }
+
+    fn highlight_char(&self, _: &str, _: usize, kind: CmdKind) -> bool {
+        kind == CmdKind::ForcedRefresh
+    }
+}

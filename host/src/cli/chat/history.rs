@@ -1,0 +1,122 @@
+//! Lines that were typed, kept from one time to the next in the home. One that holds a credential is not kept.
+
+use crate::home::Home;
+use crate::secret::{Secrets, found};
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+/// Lines that are kept.
+pub const LINES: usize = 1_000;
+
+/// Bytes of the file, after which its older half is left out. A line that is longer than a sixteenth of it is not kept.
+const MAX_FILE: usize = 256 << 10;
+
+/// The file of the history. Several chats may add to it.
+#[derive(Debug)]
+pub struct History {
+    home: Home,
+    path: PathBuf,
+    /// Of the environment.
+    secrets: Secrets,
+}
+
+impl History {
+    pub fn new(home: &Home, secrets: Secrets) -> History {
+        History { home: home.clone(), path: home.path().join("chat_history"), secrets }
+    }
+
+    /// The lines that were kept, oldest first.
+    pub fn load(&self) -> Vec<String> {
+        let mut text = String::new();
+        let limit = 2 * MAX_FILE as u64;
+        // Without a history, or with one that somebody else spoilt, the chat begins all the same.
+        let read = std::fs::File::open(&self.path).and_then(|file| file.take(limit).read_to_string(&mut text));
+        if read.is_err() {
+            return Vec::new();
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        let mut kept = &lines[lines.len().saturating_sub(LINES)..];
+        if text.len() > MAX_FILE {
+            kept = &kept[kept.len() / 2..];
+        }
+        if kept.len() < lines.len() {
+            let whole: String = kept.iter().flat_map(|line| [line, "\n"]).collect();
+            let _ = self.home.write_atomic(&self.path, whole.as_bytes());
+        }
+        kept.iter().map(|line| unescaped(line)).collect()
+    }
+
+    /// Whether the line was kept. It is on disk then.
+    pub fn add(&self, line: &str) -> bool {
+        if line.trim().is_empty() || line.len() > MAX_FILE / 16 {
+            return false;
+        }
+        if !found::find(line).is_empty() || self.secrets.redact(line) != line {
+            return false;
+        }
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path);
+        // A full disk costs the history and not the conversation.
+        let _ = file.and_then(|mut file| file.write_all(format!("{}\n", escaped(line)).as_bytes()));
+        true
+    }
+}
+
+/// A text of several lines as one.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\n', "\\n")
+}
+
+fn unescaped(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some('n') => text.push('\n'),
+                other => text.extend(other),
+            },
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn lines_are_kept_and_secrets_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(&dir.path().join("home")).unwrap();
+        let secrets = Secrets::from_environment([("KISO_SKILL_X_KEY".into(), "of-the-environment-1".into())].into_iter());
+        let history = History::new(&home, secrets);
+        assert_eq!(history.load(), [""; 0]);
+        assert!(history.add("one\\n") && history.add("two\nlines"));
+        for line in ["", " ", "my password: hunter2hunter2", "use of-the-environment-1", &"x".repeat(MAX_FILE)] {
+            assert!(!history.add(line), "{line}");
+        }
+        assert_eq!(history.load(), ["one\\n", "two\nlines"]);
+        let mode = std::fs::metadata(&history.path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn the_file_does_not_grow_for_ever() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(&dir.path().join("home")).unwrap();
+        let history = History::new(&home, Secrets::default());
+        (0..2 * LINES).for_each(|n| assert!(history.add(&format!("line {n}"))));
+        let lines = history.load();
+        assert_eq!((lines.len(), lines.last().map(String::as_str)), (LINES, Some("line 1999")));
+        let long = "x".repeat(MAX_FILE / 20);
+        (0..24).for_each(|_| assert!(history.add(&long)));
+        history.load();
+        assert!(std::fs::metadata(&history.path).unwrap().len() < MAX_FILE as u64);
+        std::fs::write(&history.path, [0xff, b'\n']).unwrap();
+        assert_eq!(history.load(), [""; 0]);
+    }
+}

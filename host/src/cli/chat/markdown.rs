@@ -1,0 +1,217 @@
+//! Markdown on a terminal, as it comes: each block is printed when it is finished, and never touched again.
+//!
+//! The text is taken line by line, so that what comes out does not depend on how it was cut into pieces on its way. A
+//! block is printed by itself; what is inside fences and lists need not wait for their ends.
+
+mod block;
+mod inline;
+mod table;
+
+use super::super::show::{Paint, printable};
+use crate::graph::tags::{closes, fence_mark};
+use pulldown_cmark::{Event, Options, Parser, Tag};
+
+/// Bytes of a block that are kept until it is finished; a larger one is printed in parts. Also bounds how often the same
+/// text is parsed.
+const MAX_BLOCK: usize = 16 << 10;
+
+/// Columns where the terminal does not say how many it has.
+pub const WIDTH: usize = 80;
+
+/// How it is to look.
+#[derive(Debug, Clone, Copy)]
+pub struct Looks {
+    pub paint: Paint,
+    /// Columns of the terminal.
+    pub width: usize,
+}
+
+/// A text that is being printed.
+#[derive(Debug)]
+pub struct Markdown {
+    looks: Looks,
+    /// Without its end.
+    line: String,
+    /// Whole lines of what is not finished.
+    block: String,
+    /// The marks that opened fenced code, and how far they are indented.
+    fence: Option<(String, usize)>,
+    /// Items of this list were printed already; the number that the next one has.
+    list: Option<Option<u64>>,
+}
+
+/// A block of the top level.
+struct Top {
+    kind: Kind,
+    /// Where its first line begins.
+    start: usize,
+    /// Where the lines of its items begin, if it is a list, and its first number.
+    items: Vec<usize>,
+    number: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    List,
+    /// What an empty line may be part of.
+    Open,
+    Text,
+}
+
+fn options() -> Options {
+    Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
+}
+
+impl Markdown {
+    pub fn new(looks: Looks) -> Markdown {
+        Markdown { looks, line: String::new(), block: String::new(), fence: None, list: None }
+    }
+
+    /// What is printed from here on fits so many columns.
+    pub fn resize(&mut self, columns: usize) {
+        self.looks.width = columns;
+    }
+
+    /// Takes a piece; what is finished with it, as whole lines.
+    pub fn push(&mut self, piece: &str) -> String {
+        let mut out = String::new();
+        let mut rest = piece;
+        while let Some((line, more)) = rest.split_once('\n') {
+            self.line.push_str(line);
+            let line = std::mem::take(&mut self.line);
+            self.take(&line, &mut out);
+            rest = more;
+        }
+        self.line.push_str(rest);
+        out
+    }
+
+    /// The text is at its end: what is left of it. Another one may follow.
+    pub fn finish(&mut self) -> String {
+        let mut out = String::new();
+        let line = std::mem::take(&mut self.line);
+        if !line.is_empty() {
+            self.take(&line, &mut out);
+        }
+        self.flush(&mut out);
+        self.fence = None;
+        out
+    }
+
+    /// The last line of what is not printed yet.
+    pub fn unfinished(&self) -> &str {
+        match self.line.trim() {
+            "" => self.block.trim_end().lines().next_back().unwrap_or_default(),
+            line => line,
+        }
+    }
+
+    fn take(&mut self, line: &str, out: &mut String) {
+        let line = printable(line.strip_suffix('\r').unwrap_or(line));
+        if let Some((mark, indent)) = &self.fence {
+            match fence_mark(&line) {
+                Some(closing) if closes(&line, mark, closing) => self.fence = None,
+                _ => {
+                    out.push_str(&block::code_line(self.looks, unindented(&line, *indent)));
+                    out.push('\n');
+                }
+            }
+            return;
+        }
+        let mark = fence_mark(&line).filter(|_| self.block.trim().is_empty() || self.tops_are(Kind::Text));
+        if let Some(mark) = mark {
+            let fence = (mark.to_owned(), line.len() - line.trim_start_matches(' ').len());
+            self.flush(out);
+            out.push('\n');
+            self.fence = Some(fence);
+            return;
+        }
+        self.block.push_str(&line);
+        self.block.push('\n');
+        self.cut(line.trim().is_empty(), out);
+    }
+
+    fn tops_are(&self, kind: Kind) -> bool {
+        tops(&self.block).iter().all(|top| top.kind == kind)
+    }
+
+    /// Prints the blocks that are finished.
+    fn cut(&mut self, after_empty_line: bool, out: &mut String) {
+        let tops = tops(&self.block);
+        let last = tops.last();
+        let finished = match last {
+            _ if self.block.len() > MAX_BLOCK => self.block.len(),
+            Some(last) if last.kind == Kind::Text && after_empty_line => self.block.len(),
+            None if after_empty_line => self.block.len(),
+            // The items before the last one.
+            Some(Top { kind: Kind::List, items, .. }) if items.len() > 1 => items[items.len() - 1],
+            Some(last) => last.start,
+            None => 0,
+        };
+        if finished == 0 {
+            return;
+        }
+        let rest = self.block.split_off(finished);
+        let next = last.filter(|_| !rest.is_empty()).and_then(|last| self.continued(&tops, last));
+        let block = std::mem::replace(&mut self.block, rest);
+        block::render(self.looks, &block, self.list, out);
+        self.list = next;
+    }
+
+    /// The number with which a list goes on some of whose items are printed now; `None` if none are.
+    fn continued(&self, tops: &[Top], last: &Top) -> Option<Option<u64>> {
+        let before = last.items.len().checked_sub(1).filter(|_| last.kind == Kind::List)?;
+        if before == 0 {
+            return None;
+        }
+        // Only the first block of what is kept can have begun earlier.
+        let number = if tops.len() == 1 { self.list.unwrap_or(last.number) } else { last.number };
+        Some(number.map(|number| number.saturating_add(before as u64)))
+    }
+
+    fn flush(&mut self, out: &mut String) {
+        let block = std::mem::take(&mut self.block);
+        block::render(self.looks, &block, self.list.take(), out);
+    }
+}
+
+/// The blocks of the top level.
+fn tops(text: &str) -> Vec<Top> {
+    let mut tops: Vec<Top> = Vec::new();
+    let mut depth = 0_usize;
+    let line_of = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
+    for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
+        match event {
+            Event::Start(tag) => {
+                if depth == 0 {
+                    let (kind, number) = match &tag {
+                        Tag::List(number) => (Kind::List, *number),
+                        Tag::HtmlBlock | Tag::CodeBlock(_) => (Kind::Open, None),
+                        _ => (Kind::Text, None),
+                    };
+                    tops.push(Top { kind, start: line_of(range.start), items: Vec::new(), number });
+                } else if depth == 1
+                    && tag == Tag::Item
+                    && let Some(top) = tops.last_mut()
+                {
+                    top.items.push(line_of(range.start));
+                }
+                depth += 1;
+            }
+            Event::End(_) => depth = depth.saturating_sub(1),
+            _ if depth == 0 => {
+                tops.push(Top { kind: Kind::Text, start: line_of(range.start), items: Vec::new(), number: None });
+            }
+            _ => {}
+        }
+    }
+    tops
+}
+
+fn unindented(line: &str, indent: usize) -> &str {
+    let spaces = line.len() - line.trim_start_matches(' ').len();
+    &line[spaces.min(indent)..]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! The conversation without a terminal: a message for each line of standard input, replies on standard output.
+
+use super::client::{Client, News};
+use super::talk::{Form, Shown, Talk};
+use super::{Place, new_key};
+use crate::cli::{Exit, Failure};
+use crate::clock::now_ms;
+use crate::session::intake::MAX_MESSAGE;
+use std::io::{BufRead, Read};
+use tokio::sync::mpsc;
+
+/// Reads to the end of standard input, and ends as the last run did.
+pub async fn run(place: &Place<'_>) -> Result<Exit, Failure> {
+    let mut talk = Talk::new(Form::Raw, place.opened.skills.clone(), place.opened.home.work_dir(place.session));
+    let mut client = Client::start(place.opened.home.socket_path(), place.session, false);
+    let (tell, mut lines) = mpsc::channel(1);
+    std::thread::spawn(move || read(&tell));
+    let mut ended = false;
+    loop {
+        tokio::select! {
+            news = client.news() => {
+                let shown = match news {
+                    News::Connected { again } => talk.connected(again),
+                    News::Lost => talk.lost(),
+                    News::Heard(heard) => talk.hear(heard, now_ms()),
+                };
+                shown.into_iter().for_each(print);
+                talk.asks().into_iter().for_each(|say| client.say(say));
+            }
+            // One after the other: what comes together would be answered together.
+            line = lines.recv(), if !ended && talk.is_idle() => match line {
+                Some(line) => client.say(talk.say(&line?, new_key()?, now_ms())),
+                None => ended = true,
+            },
+            _ = tokio::signal::ctrl_c() => match talk.cancel() {
+                Some(cancel) => {
+                    eprintln!("stopping the run; Ctrl-C again leaves");
+                    client.say(cancel);
+                }
+                None => return Ok(Exit::Command(130)),
+            },
+        }
+        if ended && talk.is_idle() {
+            return Ok(talk.exit());
+        }
+    }
+}
+
+fn print(shown: Shown) {
+    match shown {
+        Shown::Text(lines) => out!("{lines}"),
+        Shown::Note(line) => eprintln!("{line}"),
+    }
+}
+
+/// Passes on lines that are not empty.
+fn read(tell: &mpsc::Sender<Result<String, Failure>>) {
+    let mut stdin = std::io::stdin().lock();
+    loop {
+        let mut bytes = Vec::new();
+        let most = MAX_MESSAGE as u64 + 1;
+        let line = match stdin.by_ref().take(most).read_until(b'\n', &mut bytes) {
+            Ok(0) => return,
+            Ok(read) if read as u64 == most => Err("a line of standard input is larger than 1 MiB".to_owned()),
+            Ok(_) => String::from_utf8(bytes).map_err(|_| "a line of standard input is not UTF-8".to_owned()),
+            Err(error) => Err(format!("standard input cannot be read: {error}")),
+        };
+        if line.as_ref().is_ok_and(|line| line.trim().is_empty()) {
+            continue;
+        }
+        let failed = line.is_err();
+        if tell.blocking_send(line.map_err(|message| Failure::new(Exit::Usage, message))).is_err() || failed {
+            return;
+        }
+    }
+}

@@ -1,0 +1,468 @@
+//! The conversation: what was said, what is under way, and what of it a person sees. Without a terminal, a socket or a
+//! clock.
+
+use super::markdown::{Looks, Markdown};
+use super::wire::{Happened, Heard, LiveLine, Message, Outbound, RunLine, Said, Say, StepLine};
+use crate::cli::Exit;
+use crate::cli::show::told::{self, LastError};
+use crate::cli::show::{Paint, Written, clip, printable};
+use crate::graph::Why;
+use crate::graph::plan::TaskKind;
+use crate::graph::report::{FileNote, size};
+use crate::graph::step::{Event, StepResult};
+use crate::session::command::Command;
+use crate::skill::Skills;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+
+/// Answered messages that are remembered, for an `accepted` that comes after its answer.
+const ANSWERED: usize = 256;
+
+/// Columns of somebody else's message that are shown.
+const STRANGER: usize = 160;
+
+/// Something to print, in whole lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shown {
+    /// A reply, an answer, or a part of one.
+    Text(String),
+    /// A word about what goes on.
+    Note(String),
+}
+
+/// How texts are shown.
+#[derive(Debug, Clone, Copy)]
+pub enum Form {
+    /// As Markdown, while they are written.
+    Rendered(Looks),
+    /// As they are, when they are complete.
+    Raw,
+}
+
+/// What is being done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Busy {
+    /// For a person, one line.
+    pub what: String,
+    pub since_ms: i64,
+}
+
+/// A conversation in one session.
+#[derive(Debug)]
+pub struct Talk {
+    form: Form,
+    paint: Paint,
+    skills: Skills,
+    work: PathBuf,
+    /// Makes `ref`s.
+    said: u64,
+    /// What has no answer yet, by its `ref`.
+    asked: HashMap<String, Asked>,
+    /// Messages that were accepted here and not answered, and since when.
+    open: Vec<(i64, i64)>,
+    answered: VecDeque<i64>,
+    run: Option<Doing>,
+    /// The last run that has ended: what it still says comes too late.
+    over: String,
+    reply: Stream,
+    planner: Stream,
+    /// Whether the daemon is away.
+    away: bool,
+    /// What is to be asked next.
+    asks: Vec<Say>,
+    /// How the last run ended.
+    exit: Exit,
+}
+
+#[derive(Debug)]
+enum Asked {
+    Message { text: String, since_ms: i64 },
+    Command { name: String },
+}
+
+/// A run that is under way.
+#[derive(Debug)]
+struct Doing {
+    id: String,
+    since_ms: i64,
+    thought: String,
+    cancelled: bool,
+    /// What its last task ran into.
+    last: Option<LastError>,
+    limit: bool,
+    files: Vec<FileNote>,
+}
+
+/// A text while it is written.
+#[derive(Debug)]
+struct Stream {
+    run: String,
+    role: String,
+    written: Written,
+    markdown: Option<Markdown>,
+}
+
+impl Stream {
+    fn new(form: Form) -> Stream {
+        let markdown = match form {
+            Form::Rendered(looks) => Some(Markdown::new(looks)),
+            Form::Raw => None,
+        };
+        Stream { run: String::new(), role: String::new(), written: Written::default(), markdown }
+    }
+
+    /// Takes a piece of what a role of the run writes.
+    fn push(&mut self, run: &str, role: &str, piece: &str) -> String {
+        let Some(markdown) = &mut self.markdown else { return String::new() };
+        let mut out = String::new();
+        if self.run != run {
+            (self.run, self.written) = (run.to_owned(), Written::default());
+            out = markdown.finish();
+        }
+        role.clone_into(&mut self.role);
+        out + &markdown.push(&self.written.push(piece))
+    }
+
+    /// What is still to be printed of a text that is complete.
+    fn end(&mut self, run: Option<&str>, text: &str) -> String {
+        let Some(markdown) = &mut self.markdown else { return format!("{}\n", printable(text).trim_end()) };
+        let mut out = String::new();
+        if run != Some(self.run.as_str()) {
+            self.written = Written::default();
+            out = markdown.finish();
+        }
+        out.push_str(&markdown.push(&self.written.end(text)));
+        self.run.clear();
+        out + &markdown.finish()
+    }
+
+    /// What was written so far is not part of what follows.
+    fn leave(&mut self) -> String {
+        self.written = Written::default();
+        self.markdown.as_mut().map(Markdown::finish).unwrap_or_default()
+    }
+
+    fn unfinished(&self) -> &str {
+        self.markdown.as_ref().map(Markdown::unfinished).unwrap_or_default()
+    }
+}
+
+impl Talk {
+    /// `work` is the session's workspace.
+    pub fn new(form: Form, skills: Skills, work: PathBuf) -> Talk {
+        let paint = match form {
+            Form::Rendered(looks) => looks.paint,
+            Form::Raw => Paint::never(),
+        };
+        Talk {
+            form,
+            paint,
+            skills,
+            work,
+            said: 0,
+            asked: HashMap::new(),
+            open: Vec::new(),
+            answered: VecDeque::new(),
+            run: None,
+            over: String::new(),
+            reply: Stream::new(form),
+            planner: Stream::new(form),
+            away: false,
+            asks: Vec::new(),
+            exit: Exit::Done,
+        }
+    }
+
+    /// The terminal has another width now: what is printed from here on fits it.
+    pub fn resize(&mut self, columns: usize) {
+        for stream in [&mut self.reply, &mut self.planner] {
+            if let Some(markdown) = &mut stream.markdown {
+                markdown.resize(columns);
+            }
+        }
+        if let Form::Rendered(looks) = &mut self.form {
+            looks.width = columns;
+        }
+    }
+
+    /// What is to be said of a line that was typed. `key` is a new one.
+    pub fn say(&mut self, text: &str, key: String, now_ms: i64) -> Say {
+        let text = text.trim();
+        let reference = self.reference();
+        if Command::parse(text).is_some() {
+            let (command, args) = text[1..].split_once(char::is_whitespace).unwrap_or((&text[1..], ""));
+            self.asked.insert(reference.clone(), Asked::Command { name: command.to_owned() });
+            return Say::Command { command: command.to_owned(), args: args.trim().to_owned(), reference };
+        }
+        self.asked.insert(reference.clone(), Asked::Message { text: text.to_owned(), since_ms: now_ms });
+        Say::Inbound { text: text.to_owned(), key, reference }
+    }
+
+    /// What stops the run that is under way; `None` where none is that was not stopped already.
+    pub fn cancel(&mut self) -> Option<Say> {
+        let run = self.run.as_mut().filter(|run| !run.cancelled)?;
+        run.cancelled = true;
+        let reference = self.reference();
+        self.asked.insert(reference.clone(), Asked::Command { name: "cancel".to_owned() });
+        Some(Say::Command { command: "cancel".to_owned(), args: String::new(), reference })
+    }
+
+    /// What the conversation itself has to ask.
+    pub fn asks(&mut self) -> Vec<Say> {
+        std::mem::take(&mut self.asks)
+    }
+
+    /// Whether nothing that was said here waits, and nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.asked.is_empty() && self.open.is_empty() && self.run.is_none()
+    }
+
+    /// How the last run ended.
+    pub fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// What is being done at the moment.
+    pub fn busy(&self) -> Option<Busy> {
+        if self.away {
+            return None;
+        }
+        if let Some(run) = &self.run {
+            let tail = [self.reply.unfinished(), self.planner.unfinished()].into_iter().find(|text| !text.is_empty());
+            let what = tail.map(printable).unwrap_or_else(|| run.thought.clone());
+            return Some(Busy { what, since_ms: run.since_ms });
+        }
+        let asked = self.asked.values().filter_map(|asked| match asked {
+            Asked::Message { since_ms, .. } => Some(*since_ms),
+            Asked::Command { .. } => None,
+        });
+        let since_ms = self.open.iter().map(|(_, since_ms)| *since_ms).chain(asked).min()?;
+        Some(Busy { what: "waiting".to_owned(), since_ms })
+    }
+
+    /// The connection broke.
+    pub fn lost(&mut self) -> Vec<Shown> {
+        self.away = true;
+        let mut shown = vec![self.quiet("the daemon is away; it is looked for, and nothing is lost")];
+        let mut unanswered = Vec::new();
+        self.asked.retain(|_, asked| match asked {
+            Asked::Command { name } => {
+                unanswered.push(name.clone());
+                false
+            }
+            Asked::Message { .. } => true,
+        });
+        shown.extend(unanswered.iter().map(|name| self.quiet(&format!("/{name} was not answered; say it again"))));
+        shown
+    }
+
+    /// The connection stands.
+    pub fn connected(&mut self, again: bool) -> Vec<Shown> {
+        self.away = false;
+        if again { vec![self.quiet("the daemon is back")] } else { Vec::new() }
+    }
+
+    /// Takes a line of the daemon.
+    pub fn hear(&mut self, heard: Heard, now_ms: i64) -> Vec<Shown> {
+        match heard {
+            Heard::Accepted { reference, message } => self.accepted(reference.as_deref(), message, now_ms),
+            Heard::Outbound(outbound) => self.outbound(outbound),
+            Heard::Status { running, queued } => {
+                if running.is_none() && queued == 0 {
+                    self.open.clear();
+                    self.run = None;
+                }
+                Vec::new()
+            }
+            Heard::Event(happened) => self.happened(happened, now_ms),
+            Heard::Error { reference, code, message, hint } => {
+                if let Some(reference) = reference {
+                    self.asked.remove(&reference);
+                }
+                self.exit = if matches!(code.as_str(), "queue_full" | "too_large") { Exit::Limit } else { Exit::Failed };
+                let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+                vec![Shown::Note(self.paint.red(&printable(&format!("{message}{hint}"))))]
+            }
+            Heard::Registered { .. } | Heard::Shutdown | Heard::Other => Vec::new(),
+        }
+    }
+
+    fn accepted(&mut self, reference: Option<&str>, message: i64, now_ms: i64) -> Vec<Shown> {
+        let asked = reference.and_then(|reference| self.asked.remove(reference));
+        let since_ms = match asked {
+            Some(Asked::Message { since_ms, .. }) => since_ms,
+            _ => now_ms,
+        };
+        if !self.answered.contains(&message) {
+            self.open.push((message, since_ms));
+        }
+        Vec::new()
+    }
+
+    fn outbound(&mut self, outbound: Outbound) -> Vec<Shown> {
+        if let Some(reference) = &outbound.reference {
+            self.asked.remove(reference);
+        }
+        let mut shown = Vec::new();
+        if let Some(answer) = outbound.answer {
+            shown.push(Shown::Text(Stream::new(self.form).end(None, &answer)));
+        }
+        if let Some(message) = outbound.message {
+            shown.extend(text(self.planner.leave()));
+            shown.extend(text(self.reply.end(message.run.as_deref(), &message.text)));
+        }
+        self.open.retain(|(message, _)| !outbound.answers.contains(message));
+        self.answered.extend(outbound.answers);
+        while self.answered.len() > ANSWERED {
+            self.answered.pop_front();
+        }
+        shown
+    }
+
+    fn happened(&mut self, happened: Happened, now_ms: i64) -> Vec<Shown> {
+        let Happened { event, data, .. } = happened;
+        match event.as_str() {
+            "message" => read(data).map(|message| self.message(&message)).unwrap_or_default(),
+            "run" => read(data).map(|run| self.run_line(run, now_ms)).unwrap_or_default(),
+            "event" => read(data).map(|step| self.step(step)).unwrap_or_default(),
+            "live" => read(data).map(|live| self.live(live, now_ms)).unwrap_or_default(),
+            "gap" => {
+                let reference = self.reference();
+                self.asks.push(Say::Status { reference });
+                vec![self.quiet("some of what happened meanwhile is not kept any more; `kiso trace` shows every run")]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// A message that somebody else wrote, or the schedule.
+    fn message(&self, message: &Message) -> Vec<Shown> {
+        let mine = self.open.iter().any(|(id, _)| *id == message.id)
+            || self.answered.contains(&message.id)
+            || self.asked.values().any(|asked| matches!(asked, Asked::Message { text, .. } if *text == message.text));
+        if message.role != "user" || mine {
+            return Vec::new();
+        }
+        let line = message.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        vec![self.quiet(&format!("» {}", clip(&printable(&line), STRANGER)))]
+    }
+
+    fn run_line(&mut self, line: RunLine, now_ms: i64) -> Vec<Shown> {
+        if line.status == "running" {
+            self.begin(line.id, now_ms);
+            return Vec::new();
+        }
+        self.over.clone_from(&line.id);
+        let Some(run) = self.run.take_if(|run| run.id == line.id) else { return Vec::new() };
+        self.exit = match line.status.as_str() {
+            "done" => Exit::Done,
+            "failed" if run.limit => Exit::Limit,
+            "failed" => LastError::exit(run.last),
+            _ => Exit::Failed,
+        };
+        let mut shown: Vec<Shown> = text(self.planner.leave()).into_iter().collect();
+        shown.extend(text(self.reply.leave()));
+        shown.extend(run.files.iter().map(|file| {
+            let place = self.work.join(&file.path).display().to_string();
+            self.quiet(&format!("{} ({})", printable(&place), size(file.bytes)))
+        }));
+        shown
+    }
+
+    fn begin(&mut self, id: String, now_ms: i64) {
+        if self.run.as_ref().is_none_or(|run| run.id != id) {
+            let thought = "beginning".to_owned();
+            let since_ms = now_ms;
+            let (last, limit, files) = (None, false, Vec::new());
+            self.run = Some(Doing { id, since_ms, thought, cancelled: false, last, limit, files });
+        }
+    }
+
+    fn step(&mut self, step: StepLine) -> Vec<Shown> {
+        let Some(event) = read::<Event>(step.body) else { return Vec::new() };
+        if let Some(run) = self.run.as_mut().filter(|run| run.id == step.run) {
+            run.note(&event);
+        }
+        let mut shown: Vec<Shown> = text(self.planner.leave()).into_iter().collect();
+        shown.extend(told::lines(self.paint, &event, &self.skills).into_iter().map(Shown::Note));
+        shown
+    }
+
+    fn live(&mut self, live: LiveLine, now_ms: i64) -> Vec<Shown> {
+        if live.run == self.over {
+            return Vec::new();
+        }
+        self.begin(live.run.clone(), now_ms);
+        let mut shown = Vec::new();
+        match live.said {
+            Said::Thought { kind, text: thought } => {
+                match kind.as_str() {
+                    "synthesizing" | "thinking" => self.reply.written.part(),
+                    // What was said on the way to a call is no part of the reply.
+                    "working" if self.reply.role == "actor" => shown.extend(text(self.reply.leave())),
+                    _ => {}
+                }
+                if let Some(run) = &mut self.run {
+                    run.thought = printable(&thought);
+                }
+            }
+            Said::Token { role, text: piece } => {
+                let stream = if role == "planner" { &mut self.planner } else { &mut self.reply };
+                shown.extend(text(stream.push(&live.run, &role, &piece)));
+            }
+            Said::Restart { role } => {
+                let stream = if role == "planner" { &mut self.planner } else { &mut self.reply };
+                let had = !stream.written.has_no_text();
+                shown.extend(text(stream.leave()));
+                if had {
+                    let void = "the answer broke off, and what there was of it does not count";
+                    shown.push(Shown::Note(void.to_owned()));
+                }
+            }
+            Said::Other => {}
+        }
+        shown
+    }
+
+    fn quiet(&self, text: &str) -> Shown {
+        Shown::Note(self.paint.dim(text))
+    }
+
+    fn reference(&mut self) -> String {
+        self.said += 1;
+        self.said.to_string()
+    }
+}
+
+impl Doing {
+    /// Keeps what matters at its end.
+    fn note(&mut self, event: &Event) {
+        self.limit |= matches!(event.result, StepResult::Stopped { .. })
+            || event.moves.iter().any(|step| step.why == Why::LimitReached);
+        let files = match &event.result {
+            StepResult::Executed { report, .. } => {
+                if report.task.kind != TaskKind::Msg {
+                    self.last = LastError::of(report);
+                }
+                report.files.clone()
+            }
+            StepResult::Called { results } => results.iter().flat_map(|result| result.files.clone()).collect(),
+            _ => return,
+        };
+        for file in files {
+            self.files.retain(|known| known.path != file.path);
+            self.files.push(file);
+        }
+    }
+}
+
+/// A shape that a later daemon may have changed: what cannot be read is left out.
+fn read<T: DeserializeOwned>(data: Value) -> Option<T> {
+    serde_json::from_value(data).ok()
+}
+
+fn text(text: String) -> Option<Shown> {
+    (!text.is_empty()).then_some(Shown::Text(text))
+}

@@ -1,0 +1,184 @@
+//! The conversation at a terminal.
+
+use super::client::{Client, News};
+use super::complete::Names;
+use super::editor::{Reader, Typed};
+use super::history::History;
+use super::markdown::{Looks, WIDTH};
+use super::screen::{FRAME_MS, Screen, Status};
+use super::talk::{Form, Shown, Talk};
+use super::{Place, new_key};
+use crate::cli::show::Paint;
+use crate::cli::{Exit, Failure};
+use crate::clock::now_ms;
+use crate::secret::Secrets;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use std::io::Write;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::MissedTickBehavior;
+
+/// How a program ends that a signal ended.
+const ENDED_BY_SIGNAL: u8 = 130;
+
+/// Talks until Ctrl-D, a second Ctrl-C, or a signal.
+pub async fn run(place: &Place<'_>, secrets: Secrets) -> Result<Exit, Failure> {
+    let _restored = Restored::new();
+    let paint = Paint::new(true);
+    let names = Names::new(&place.opened.config, &place.opened.skills);
+    let (status, history) = (Status::default(), History::new(&place.opened.home, secrets));
+    let prompt = format!("{}> ", place.session);
+    let mut signals = Signals::new()?;
+    let started = Reader::start(prompt, names, history, status.clone(), paint);
+    let (reader, printer) =
+        started.map_err(|error| Failure::new(Exit::Failed, format!("the terminal cannot be read: {error}")))?;
+    let form = Form::Rendered(Looks { paint, width: width() });
+    let conversation = Conversation {
+        talk: Talk::new(form, place.opened.skills.clone(), place.opened.home.work_dir(place.session)),
+        client: Client::start(place.opened.home.socket_path(), place.session, true),
+        screen: Screen::new(printer, status, paint),
+        reader,
+        left: false,
+    };
+    conversation.hold(&mut signals).await
+}
+
+struct Conversation {
+    talk: Talk,
+    client: Client,
+    screen: Screen,
+    reader: Reader,
+    /// Whether the last thing that was typed was a Ctrl-C with nothing to stop.
+    left: bool,
+}
+
+impl Conversation {
+    async fn hold(mut self, signals: &mut Signals) -> Result<Exit, Failure> {
+        let mut tick = tokio::time::interval(Duration::from_millis(FRAME_MS));
+        tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let exit = loop {
+            let busy = self.talk.busy();
+            self.screen.busy(busy.as_ref(), now_ms(), width());
+            let shown = tokio::select! {
+                news = self.client.news() => match news {
+                    News::Connected { again } => self.talk.connected(again),
+                    News::Lost => self.talk.lost(),
+                    News::Heard(heard) => self.talk.hear(heard, now_ms()),
+                },
+                typed = self.reader.typed() => match self.take(typed)? {
+                    Some(shown) => {
+                        self.reader.go_on();
+                        shown
+                    }
+                    None => break Exit::Done,
+                },
+                _ = tick.tick(), if busy.is_some() => continue,
+                ended = signals.next() => match ended {
+                    true => break Exit::Command(ENDED_BY_SIGNAL),
+                    false => {
+                        self.talk.resize(width());
+                        continue;
+                    }
+                },
+            };
+            for shown in shown {
+                let (Shown::Text(lines) | Shown::Note(lines)) = shown;
+                self.screen.print(&lines);
+            }
+            self.talk.asks().into_iter().for_each(|say| self.client.say(say));
+        };
+        self.screen.end();
+        Ok(exit)
+    }
+
+    /// Does what was typed; `None` to leave.
+    fn take(&mut self, typed: Typed) -> Result<Option<Vec<Shown>>, Failure> {
+        let line = match typed {
+            Typed::End => return Ok(None),
+            Typed::Interrupt => return Ok(self.interrupt()),
+            Typed::Line(line) => line,
+        };
+        self.left = false;
+        if !line.trim().is_empty() {
+            let say = self.talk.say(&line, new_key()?, now_ms());
+            self.client.say(say);
+        }
+        Ok(Some(Vec::new()))
+    }
+
+    /// Stops the run; where none is to be stopped, the second time leaves.
+    fn interrupt(&mut self) -> Option<Vec<Shown>> {
+        if let Some(cancel) = self.talk.cancel() {
+            self.client.say(cancel);
+            self.left = true;
+            return Some(vec![Shown::Note("stopping the run; Ctrl-C again leaves".to_owned())]);
+        }
+        if self.left {
+            return None;
+        }
+        self.left = true;
+        Some(vec![Shown::Note("Ctrl-C again leaves, and so does Ctrl-D".to_owned())])
+    }
+}
+
+/// What the system may say.
+struct Signals {
+    terminate: Signal,
+    hangup: Signal,
+    interrupt: Signal,
+    resize: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Signals, Failure> {
+        let listen =
+            |kind| signal(kind).map_err(|e| Failure::new(Exit::Failed, format!("signals cannot be received: {e}")));
+        Ok(Signals {
+            terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+            // Ctrl-C is a key while a line is typed, and a signal between two lines.
+            interrupt: listen(SignalKind::interrupt())?,
+            resize: listen(SignalKind::window_change())?,
+        })
+    }
+
+    /// Waits for the next one; whether it is the end.
+    async fn next(&mut self) -> bool {
+        tokio::select! {
+            _ = self.terminate.recv() => true,
+            _ = self.hangup.recv() => true,
+            _ = self.interrupt.recv() => true,
+            _ = self.resize.recv() => false,
+        }
+    }
+}
+
+/// Columns of the terminal.
+fn width() -> usize {
+    tcgetwinsize(std::io::stdout()).map_or(WIDTH, |size| match size.ws_col {
+        0 => WIDTH,
+        columns => usize::from(columns),
+    })
+}
+
+/// Leaves the terminal as it was, also where a line is being typed when the end comes.
+struct Restored(Option<Termios>);
+
+impl Restored {
+    fn new() -> Restored {
+        Restored(tcgetattr(std::io::stdin()).ok())
+    }
+}
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        let Some(before) = &self.0 else { return };
+        let raw = tcgetattr(std::io::stdin()).is_ok_and(|now| now.local_modes != before.local_modes);
+        if raw {
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Drain, before);
+            // The editor has pasted text marked, and no longer reads the marks.
+            let _ = std::io::stdout().write_all(b"\x1b[?2004l\n");
+            let _ = std::io::stdout().flush();
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The lines of the socket from the client's side; docs/socket.md is the protocol.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The version of the protocol that is spoken.
+pub const PROTOCOL: u64 = 1;
+
+/// What is said. Where no session is named, the one that was registered is meant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Say {
+    Register {
+        client: &'static str,
+        protocol: u64,
+        session: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        after: Option<i64>,
+        live: bool,
+    },
+    Inbound {
+        text: String,
+        /// The same when it is sent again, so that it is done once.
+        key: String,
+        #[serde(rename = "ref")]
+        reference: String,
+    },
+    Command {
+        command: String,
+        args: String,
+        #[serde(rename = "ref")]
+        reference: String,
+    },
+    Status {
+        #[serde(rename = "ref")]
+        reference: String,
+    },
+}
+
+/// What is heard. Types and fields that are not known are left out.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Heard {
+    Registered {
+        last: i64,
+    },
+    Accepted {
+        #[serde(rename = "ref")]
+        reference: Option<String>,
+        message: i64,
+    },
+    Outbound(Outbound),
+    Status {
+        running: Option<String>,
+        queued: u64,
+    },
+    Event(Happened),
+    Error {
+        #[serde(rename = "ref")]
+        reference: Option<String>,
+        code: String,
+        message: String,
+        hint: Option<String>,
+    },
+    Shutdown,
+    #[serde(other)]
+    Other,
+}
+
+/// The answer to a command, or a reply.
+#[derive(Debug, Deserialize)]
+pub struct Outbound {
+    #[serde(rename = "ref")]
+    pub reference: Option<String>,
+    pub id: Option<i64>,
+    pub answer: Option<String>,
+    pub message: Option<Message>,
+    /// The messages that a reply answers.
+    #[serde(default)]
+    pub answers: Vec<i64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Happened {
+    /// By which a client that was away goes on; what is worth nothing later has none.
+    pub id: Option<i64>,
+    pub event: String,
+    pub data: Value,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Message {
+    pub id: i64,
+    pub role: String,
+    pub text: String,
+    pub run: Option<String>,
+}
+
+/// A run that has begun or ended.
+#[derive(Debug, Deserialize)]
+pub struct RunLine {
+    pub id: String,
+    /// "running", "done", "failed" or "cancelled".
+    pub status: String,
+}
+
+/// A step of a run.
+#[derive(Debug, Deserialize)]
+pub struct StepLine {
+    pub run: String,
+    /// Null where it is too large or sealed.
+    pub body: Value,
+}
+
+/// What a run says at the moment.
+#[derive(Debug, Deserialize)]
+pub struct LiveLine {
+    pub run: String,
+    #[serde(flatten)]
+    pub said: Said,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Said {
+    Token {
+        role: String,
+        text: String,
+    },
+    Restart {
+        role: String,
+    },
+    Thought {
+        kind: String,
+        text: String,
+    },
+    #[serde(other)]
+    Other,
+}
+
+impl Heard {
+    /// The line that it answers.
+    pub fn reference(&self) -> Option<&str> {
+        match self {
+            Heard::Accepted { reference, .. }
+            | Heard::Outbound(Outbound { reference, .. })
+            | Heard::Error { reference, .. } => reference.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The id by which a client that was away goes on.
+    pub fn id(&self) -> Option<i64> {
+        match self {
+            Heard::Outbound(outbound) => outbound.id,
+            Heard::Event(happened) => happened.id,
+            _ => None,
+        }
+    }
+}

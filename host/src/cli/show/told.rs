@@ -1,0 +1,122 @@
+//! What the steps of a run look like to a person, in `kiso run` and in the chat alike.
+
+use super::{Paint, duration, printable};
+use crate::cli::Exit;
+use crate::graph::brief::clip;
+use crate::graph::plan::{Task, TaskKind};
+use crate::graph::reflection;
+use crate::graph::report::TaskReport;
+use crate::graph::step::{Event, StepResult};
+use crate::graph::verdict::{Status, Verdict};
+use crate::skill::Skills;
+
+/// Characters of a call's arguments that are shown.
+const ARGS: usize = 160;
+
+/// The lines about an event; none for one that shows itself or says nothing to a person.
+pub fn lines(paint: Paint, event: &Event, skills: &Skills) -> Vec<String> {
+    match &event.result {
+        StepResult::Planned { plan, .. } => plan_lines(paint, &plan.goal, &plan.tasks, skills),
+        StepResult::Unplanned { correction, .. } => {
+            vec![format!("the plan could not be used: {}", printable(&correction.violations.join("; ")))]
+        }
+        StepResult::Executed { report, .. } => task(paint, report).into_iter().collect(),
+        StepResult::Reviewed { verdict, .. } => {
+            let reason = verdict.reason.as_deref().map(|r| format!(": {}", printable(r))).unwrap_or_default();
+            vec![format!("  review {}{reason}", status_of(verdict))]
+        }
+        StepResult::ModelFailed { message } => vec![paint.red(&printable(message))],
+        StepResult::Told { text } => vec![printable(text)],
+        StepResult::Acted { calls, .. } => calls
+            .iter()
+            .map(|call| paint.dim(&format!("  → {} {}", printable(&call.name), printable(&clip(&call.args, ARGS)))))
+            .collect(),
+        StepResult::Called { results } => results
+            .iter()
+            .filter(|result| result.status != reflection::Status::Ok)
+            .map(|result| {
+                let line = result.text.lines().next().unwrap_or_default();
+                printable(&format!("  {} {}: {line}", result.name, result.status.name()))
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn plan_lines(paint: Paint, goal: &str, tasks: &[Task], skills: &Skills) -> Vec<String> {
+    let head = format!("{} {}", paint.bold("Plan:"), printable(goal));
+    let tasks = tasks.iter().enumerate().map(|(i, task)| {
+        let review = if task.review { paint.dim("  (reviewed)") } else { String::new() };
+        format!("  {}. {}{review}", i + 1, printable(&describe(task, skills)))
+    });
+    std::iter::once(head).chain(tasks).collect()
+}
+
+/// The line of a task that has ended. What is written for the user shows itself.
+pub fn task(paint: Paint, report: &TaskReport) -> Option<String> {
+    if report.task.kind == TaskKind::Msg || report.task.kind == TaskKind::Act && report.task.notify {
+        return None;
+    }
+    let (mark, rest) = match report.trouble() {
+        None => (paint.green("✓"), String::new()),
+        Some(trouble) => (paint.red("✗"), format!("  {}", printable(&trouble))),
+    };
+    let time = paint.dim(&duration(report.millis));
+    Some(format!("{mark} {}  {time}{rest}", printable(&report.task.label())))
+}
+
+pub fn status_of(verdict: &Verdict) -> &'static str {
+    match verdict.status {
+        Status::Ok => "ok",
+        Status::NeedsFix => "needs_fix",
+        Status::Replan => "replan",
+    }
+}
+
+/// A task on one line: "data file=weather.csv group=month(date)".
+fn describe(task: &Task, skills: &Skills) -> String {
+    match task.kind {
+        TaskKind::Skill => {
+            let name = task.skill.as_deref().unwrap_or("skill");
+            let args = task.args.as_ref().and_then(|a| a.as_object()).into_iter().flatten();
+            // What the schema filled in says nothing about this task.
+            let default =
+                |key: &str| skills.find_tool(name).ok().and_then(|(s, i)| s.tools[i].args.default_of(key).cloned());
+            let args =
+                args.filter(|(key, value)| default(key).as_ref() != Some(*value)).map(|(key, value)| match value {
+                    serde_json::Value::String(text) => format!(" {key}={text}"),
+                    other => format!(" {key}={other}"),
+                });
+            format!("{name}{}", args.collect::<String>())
+        }
+        TaskKind::Exec => format!("$ {}", task.detail),
+        TaskKind::Msg => "reply".to_owned(),
+        TaskKind::Act => task.detail.clone(),
+    }
+}
+
+/// What the last task of a run that was more than a message ran into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastError {
+    Limit,
+    Policy,
+}
+
+impl LastError {
+    pub fn of(report: &TaskReport) -> Option<LastError> {
+        report.error.as_ref().and_then(|error| match error {
+            error if error.limit.is_some() => Some(LastError::Limit),
+            error if error.policy => Some(LastError::Policy),
+            _ => None,
+        })
+    }
+
+    /// How a command ends whose run has failed.
+    pub fn exit(last: Option<LastError>) -> Exit {
+        match last {
+            Some(LastError::Limit) => Exit::Limit,
+            Some(LastError::Policy) => Exit::Policy,
+            None => Exit::Failed,
+        }
+    }
+}

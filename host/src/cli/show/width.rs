@@ -1,0 +1,67 @@
+//! How many columns of a terminal a text takes.
+
+/// Columns of a text without control characters, as terminals count them.
+pub fn columns(text: &str) -> usize {
+    text.chars().map(columns_of).sum()
+}
+
+/// The beginning of a text that fits into so many columns; "…" says that there is more.
+pub fn clip(text: &str, width: usize) -> String {
+    if columns(text) <= width {
+        return text.to_owned();
+    }
+    let mut left = width.saturating_sub(1);
+    let fits = |c: &char| {
+        let taken = columns_of(*c);
+        let fits = taken <= left;
+        left = left.saturating_sub(taken);
+        fits
+    };
+    let mut clipped: String = text.chars().take_while(fits).collect();
+    if width > 0 {
+        clipped.push('…');
+    }
+    clipped
+}
+
+/// Two for East Asian wide characters and emoji, none for what is drawn onto the character before.
+fn columns_of(c: char) -> usize {
+    match u32::from(c) {
+        0x0300..=0x036F | 0x200B..=0x200F | 0x20D0..=0x20FF | 0xFE00..=0xFE0F | 0x1F3FB..=0x1F3FF => 0,
+        0x1100..=0x115F
+        | 0x231A..=0x231B
+        | 0x23E9..=0x23EC
+        | 0x2705
+        | 0x274C
+        | 0x2E80..=0x303E
+        | 0x3041..=0xA4CF
+        | 0xAC00..=0xD7A3
+        | 0xF900..=0xFAFF
+        | 0xFE30..=0xFE6F
+        | 0xFF00..=0xFF60
+        | 0xFFE0..=0xFFE6
+        | 0x1F300..=0x1F64F
+        | 0x1F680..=0x1F6FF
+        | 0x1F900..=0x1FAFF
+        | 0x20000..=0x3FFFD => 2,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_characters_count_twice_and_marks_not_at_all() {
+        let counted = ["abc", "日本", "e\u{301}", "👍", ""].map(columns);
+        assert_eq!(counted, [3, 4, 1, 2, 0]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_clipped() {
+        let clipped: Vec<_> = ["abc", "abcd", "日本語"].iter().map(|text| clip(text, 3)).collect();
+        assert_eq!(clipped, ["abc", "ab…", "日…"]);
+        assert_eq!((clip("abc", 0), clip("abc", 1)), (String::new(), "…".to_owned()));
+    }
+}
