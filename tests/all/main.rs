@@ -31,3 +31,4 @@ mod shell;
 mod shell_docs;
 mod streaming;
 mod wats;
+mod webhooks;

@@ -23,6 +23,7 @@ const PAGES: &[(&str, &str)] = &[
     ("reflex.md", include_str!("../../../../docs/reflex.md")),
     ("shell.md", include_str!("../../../../docs/shell.md")),
     ("skills.md", include_str!("../../../../docs/skills.md")),
+    ("webhooks.md", include_str!("../../../../docs/webhooks.md")),
 ];
 
 /// Bytes of a section that a search shows; `docs_read` shows the rest.
