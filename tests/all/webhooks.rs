@@ -121,6 +121,19 @@ fn line(home: &Home, name: &str) -> Value {
     lines.into_iter().find(|line| line["webhook"] == name).expect("it is listed")
 }
 
+/// Asserts that a body is what the OpenAPI document says.
+#[track_caller]
+fn is_as_documented(body: &Value) {
+    let mut document: Value =
+        serde_json::from_str(&std::fs::read_to_string(root().join("docs/openapi.json")).unwrap()).unwrap();
+    let schema = json!({ "$ref": "#/components/schemas/Told", "components": document["components"].take() });
+    let known = schema["components"]["schemas"]["Told"]["properties"].as_object().unwrap();
+    assert!(body.as_object().unwrap().keys().all(|key| known.contains_key(key)), "{body}");
+    if let Err(error) = jsonschema::validate(&schema, body) {
+        panic!("{error}: {body}");
+    }
+}
+
 /// Waits until `kiso webhook list` says it; one of the few things that can only be asked for.
 #[track_caller]
 fn until(home: &Home, name: &str, holds: impl Fn(&Value) -> bool) -> Value {
@@ -153,11 +166,13 @@ fn a_reply_is_delivered_once_with_a_signature_that_holds() {
     assert_eq!((&body["run"], &body["at_ms"]), (&reply["run"], &reply["at_ms"]));
     assert_eq!(body["id"].as_str(), Some(request.key().as_str()));
 
+    is_as_documented(&body);
     let secret = home.kiso(&["webhook", "secret", "a"]).ok().stdout.trim().to_owned();
     let signature = request.header("kiso-signature");
     let (time, code) = signature.strip_prefix("t=").unwrap().split_once(",v1=").unwrap();
     let signed = [time.as_bytes(), b".", &request.body].concat();
-    let code: Vec<u8> = (0..code.len()).step_by(2).map(|at| u8::from_str_radix(&code[at..at + 2], 16).unwrap()).collect();
+    let code: Vec<u8> =
+        (0..code.len()).step_by(2).map(|at| u8::from_str_radix(&code[at..at + 2], 16).unwrap()).collect();
     hmac::verify(&hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()), &signed, &code).expect("it is signed");
 
     let key = request.key();
@@ -399,6 +414,7 @@ fn a_webhook_is_told_of_what_it_asked_for() {
     assert_eq!((&body["event"], &body["session"], &body["message"]), (&json!("run"), &json!("team-red"), &Value::Null));
     let run = served.get(&format!("/runs/{}", body["run"].as_str().unwrap()));
     assert_eq!((&body["status"], &body["status"]), (&run["run"]["status"], &json!("failed")), "{run}");
+    is_as_documented(&body);
     request.answer("200 OK", "");
     until(&home, "a", |line| line["delivered"] == 1 && line["pending"] == 0);
     inbox.is_empty();
@@ -457,8 +473,12 @@ fn the_documented_receiver_works() {
         let port = first.rsplit(' ').next().unwrap().to_owned();
         (Script(child), lines, port)
     };
-    let at = |port: &str| format!("model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n[webhooks.a]\n\
-                                   url = \"http://127.0.0.1:{port}/\"\nallow_private = true\nretry_base_ms = 10\n");
+    let at = |port: &str| {
+        format!(
+            "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n[webhooks.a]\n\
+                                   url = \"http://127.0.0.1:{port}/\"\nallow_private = true\nretry_base_ms = 10\n"
+        )
+    };
     home.config(&at("1"));
     let secret = home.kiso(&["webhook", "secret", "a"]).ok().stdout.trim().to_owned();
     let (receiver, mut lines, port) = start(&secret);

@@ -31,11 +31,9 @@ pub async fn openapi() -> impl IntoResponse {
 
 /// `GET /metrics`, in the text format of Prometheus.
 pub async fn metrics(_: Who, State(app): State<App>) -> Result<impl IntoResponse, ApiError> {
-    let read = app
-        .0
-        .drive
-        .store
-        .read(|view| Ok((view.unfinished_runs(None)?.len() as u64, view.usage_total(Scope::Day(now_ms()))?, view.webhooks()?)));
+    let read = app.0.drive.store.read(|view| {
+        Ok((view.unfinished_runs(None)?.len() as u64, view.usage_total(Scope::Day(now_ms()))?, view.webhooks()?))
+    });
     let (running, today, webhooks) = read.await?;
     let slots = app.0.drive.models.slots();
     let counters = &app.0.counters;

@@ -240,11 +240,7 @@ async fn deliver(post: Post, webhook: Arc<Webhook>, delivery: Delivery) -> Done 
 }
 
 /// What became of one attempt. The outer error is the store's.
-async fn attempt(
-    post: &Post,
-    webhook: &Webhook,
-    delivery: &Delivery,
-) -> Result<Result<(), NotDelivered>, StoreError> {
+async fn attempt(post: &Post, webhook: &Webhook, delivery: &Delivery) -> Result<Result<(), NotDelivered>, StoreError> {
     let (vault, row) = (post.vault.clone(), delivery.clone());
     let Some(body) = post.store.read(move |view| letter::of(view, &vault, &row)).await? else {
         let trouble = Trouble::Gone;
@@ -298,7 +294,8 @@ mod tests {
     fn webhook() -> Webhook {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(&dir.path().join("home")).unwrap();
-        let toml = b"[webhooks.a]\nurl = \"https://example.org\"\nretry_base_ms = 1000\nretry_max_s = 60\nmax_attempts = 10\n\
+        let toml =
+            b"[webhooks.a]\nurl = \"https://example.org\"\nretry_base_ms = 1000\nretry_max_s = 60\nmax_attempts = 10\n\
                      max_age_h = 1\n";
         Webhook::open_all(&home, &Config::parse(toml).unwrap(), |_| None).unwrap().remove(0)
     }
@@ -336,7 +333,10 @@ mod tests {
         let webhook = webhook();
         let asks = |wait| NotDelivered { wait: Some(Duration::from_secs(wait)), ..NotDelivered::passing("x") };
         let wait = |asked| after(&webhook, &delivery(0), &asks(asked), 0, u32::MAX);
-        assert_eq!([wait(0), wait(1), wait(7), wait(60), wait(86_400)], [1_000, 1_000, 7_000, 60_000, 60_000].map(Some));
+        assert_eq!(
+            [wait(0), wait(1), wait(7), wait(60), wait(86_400)],
+            [1_000, 1_000, 7_000, 60_000, 60_000].map(Some)
+        );
     }
 
     #[test]
