@@ -40,3 +40,4 @@ mod shell_docs;
 mod socket;
 mod streaming;
 mod wats;
+mod webhooks;

@@ -97,7 +97,7 @@ impl From<StartError> for Failure {
         match error {
             StartError::Home(error) => error.into(),
             StartError::Store(error) => error.into(),
-            StartError::Webhook(error) => Failure::new(Exit::Config, error.to_string()),
+            StartError::Webhook(error) => error.into(),
             StartError::Listen(error) => Failure::new(Exit::Config, error.to_string()),
         }
     }

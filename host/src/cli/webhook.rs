@@ -148,7 +148,8 @@ fn given<'a>(opened: &'a Opened, name: &str) -> Result<&'a config::Webhook, Fail
     let all = &opened.config.webhooks;
     all.iter().find(|webhook| webhook.name == name).ok_or_else(|| {
         let names: Vec<_> = all.iter().map(|webhook| webhook.name.as_str()).collect();
-        let there = if names.is_empty() { "there is none".to_owned() } else { format!("there are {}", names.join(", ")) };
+        let there =
+            if names.is_empty() { "there is none".to_owned() } else { format!("there are {}", names.join(", ")) };
         let short: String = name.chars().take(80).collect();
         Failure::new(Exit::Usage, format!("no webhook {short:?} stands in config.toml; {there}"))
     })

@@ -162,9 +162,7 @@ impl Reading<'_> {
             let read = match section {
                 "providers" => provider::read(name, value).map(|read| config.providers.push(read)),
                 "pills" => pill::read(name, value).map(|read| config.pills.push(read)),
-                "webhooks" => {
-                    webhook::read(name, value, config.webhooks.len()).map(|read| config.webhooks.push(read))
-                }
+                "webhooks" => webhook::read(name, value, config.webhooks.len()).map(|read| config.webhooks.push(read)),
                 "model_settings" => {
                     self.models.push((section.to_owned(), name.span(), name.get_ref().to_string()));
                     model::read(name, value).map(|read| config.model_settings.push(read))

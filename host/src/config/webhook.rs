@@ -124,9 +124,8 @@ pub(super) fn read<'a>(
             (1..=64).contains(&text.len()) && text.bytes().all(allowed)
         },
     );
-    let mut events = fields.list("events", 8, "must be a list of \"reply\" and \"run\"", |text| {
-        WEBHOOK_EVENTS.contains(&text)
-    });
+    let mut events =
+        fields.list("events", 8, "must be a list of \"reply\" and \"run\"", |text| WEBHOOK_EVENTS.contains(&text));
     if events.is_empty() {
         events.push(WEBHOOK_EVENTS[0].to_owned());
     }
@@ -171,7 +170,9 @@ pub fn check_webhook_url(url: &str, allow_private: bool) -> Result<(), &'static 
     match uri.scheme_str() {
         Some("https") => {}
         Some("http") if allow_private => {}
-        Some("http") => return Err("must begin with https://; http:// needs allow_private = true, and a private address"),
+        Some("http") => {
+            return Err("must begin with https://; http:// needs allow_private = true, and a private address");
+        }
         _ => return Err("must begin with https://"),
     }
     let Some(authority) = uri.authority() else { return Err("must name a host") };

@@ -258,9 +258,8 @@ impl Tx<'_> {
     /// Makes everything due now that waits or was given up, of one webhook or of all that there are; returns how much.
     pub fn retry_deliveries(&self, webhook: Option<&str>, at_ms: i64) -> Result<u64, StoreError> {
         let wanted = "webhook IN (SELECT name FROM webhooks WHERE name > '' AND (?1 IS NULL OR name = ?1))";
-        let mut hurry = self
-            .conn
-            .prepare_cached(&format!("UPDATE outbox SET due_ms = ?2 WHERE state = 'pending' AND {wanted}"))?;
+        let mut hurry =
+            self.conn.prepare_cached(&format!("UPDATE outbox SET due_ms = ?2 WHERE state = 'pending' AND {wanted}"))?;
         let hurried = hurry.execute((webhook, at_ms))?;
         // Their age counts from now on: otherwise they would be too old at once.
         let mut bring = self.conn.prepare_cached(&format!(

@@ -43,11 +43,9 @@ pub async fn openapi() -> impl IntoResponse {
 
 /// `GET /metrics`, in the text format of Prometheus.
 pub async fn metrics(_: Who, State(app): State<App>) -> Result<impl IntoResponse, ApiError> {
-    let read = app
-        .0
-        .drive
-        .store
-        .read(|view| Ok((view.unfinished_runs(None)?.len() as u64, view.usage_total(Scope::Day(now_ms()))?, view.webhooks()?)));
+    let read = app.0.drive.store.read(|view| {
+        Ok((view.unfinished_runs(None)?.len() as u64, view.usage_total(Scope::Day(now_ms()))?, view.webhooks()?))
+    });
     let (running, today, webhooks) = read.await?;
     let drive = app.0.drive.now();
     let slots = drive.models.slots();

@@ -97,8 +97,6 @@ struct Receiver {
     busy: HashSet<i64>,
     /// Whether the last attempt failed. It is not asked four times at once whether it is well again.
     ailing: bool,
-    /// Until when it asked to be left alone.
-    alone_until: Option<Instant>,
 }
 
 /// How a delivery went.
@@ -106,8 +104,6 @@ struct Done {
     webhook: String,
     id: i64,
     arrived: bool,
-    /// How long the receiver wants to be left alone.
-    wait: Option<Duration>,
 }
 
 async fn work(post: Post, mut webhooks: watch::Receiver<Vec<Arc<Webhook>>>, mut ending: watch::Receiver<bool>) {
@@ -143,11 +139,10 @@ async fn work(post: Post, mut webhooks: watch::Receiver<Vec<Arc<Webhook>>>, mut 
         tokio::select! {
             _ = ending.wait_for(|ending| *ending) => break,
             Some(done) = under_way.join_next(), if !under_way.is_empty() => {
-                let Done { webhook, id, arrived, wait } = done.expect("a delivery catches what goes wrong in it");
+                let Done { webhook, id, arrived } = done.expect("a delivery catches what goes wrong in it");
                 let receiver = receivers.entry(webhook).or_default();
                 receiver.busy.remove(&id);
                 receiver.ailing = !arrived;
-                receiver.alone_until = wait.map(|wait| Instant::now() + wait);
             }
             changed = webhooks.changed() => {
                 if changed.is_err() {
@@ -175,10 +170,6 @@ struct Found {
 
 async fn due(store: &Store, webhook: &Webhook, receiver: &Receiver) -> Result<Found, StoreError> {
     let mut found = Found { now: Vec::new(), next: None };
-    if let Some(until) = receiver.alone_until.filter(|until| *until > Instant::now()) {
-        found.next = Some(until);
-        return Ok(found);
-    }
     let at_once = if receiver.ailing { 1 } else { AT_ONCE };
     let mut free = at_once.saturating_sub(receiver.busy.len());
     if free == 0 {
@@ -219,14 +210,13 @@ async fn deliver(post: Post, webhook: Arc<Webhook>, delivery: Delivery) -> Done 
         Ok(Err(NotDelivered::passing("a mistake in kiso")))
     });
     let (id, now) = (delivery.id, now_ms());
-    let mut done = Done { webhook: webhook.name.clone(), id, arrived: false, wait: None };
+    let mut done = Done { webhook: webhook.name.clone(), id, arrived: false };
     let recorded = match result {
         Ok(Ok(())) => {
             done.arrived = true;
             post.store.write(move |tx| tx.delivered(id, now)).await
         }
         Ok(Err(failed)) => {
-            done.wait = failed.wait.map(|wait| wait.min(Duration::from_millis(webhook.retry_max_ms)));
             let text = failed.text();
             match after(&webhook, &delivery, &failed, now, dice()) {
                 Some(due_ms) => {
@@ -250,11 +240,7 @@ async fn deliver(post: Post, webhook: Arc<Webhook>, delivery: Delivery) -> Done 
 }
 
 /// What became of one attempt. The outer error is the store's.
-async fn attempt(
-    post: &Post,
-    webhook: &Webhook,
-    delivery: &Delivery,
-) -> Result<Result<(), NotDelivered>, StoreError> {
+async fn attempt(post: &Post, webhook: &Webhook, delivery: &Delivery) -> Result<Result<(), NotDelivered>, StoreError> {
     let (vault, row) = (post.vault.clone(), delivery.clone());
     let Some(body) = post.store.read(move |view| letter::of(view, &vault, &row)).await? else {
         let trouble = Trouble::Gone;
@@ -308,7 +294,8 @@ mod tests {
     fn webhook() -> Webhook {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(&dir.path().join("home")).unwrap();
-        let toml = b"[webhooks.a]\nurl = \"https://example.org\"\nretry_base_ms = 1000\nretry_max_s = 60\nmax_attempts = 10\n\
+        let toml =
+            b"[webhooks.a]\nurl = \"https://example.org\"\nretry_base_ms = 1000\nretry_max_s = 60\nmax_attempts = 10\n\
                      max_age_h = 1\n";
         Webhook::open_all(&home, &Config::parse(toml).unwrap(), |_| None).unwrap().remove(0)
     }
@@ -346,7 +333,10 @@ mod tests {
         let webhook = webhook();
         let asks = |wait| NotDelivered { wait: Some(Duration::from_secs(wait)), ..NotDelivered::passing("x") };
         let wait = |asked| after(&webhook, &delivery(0), &asks(asked), 0, u32::MAX);
-        assert_eq!([wait(0), wait(1), wait(7), wait(60), wait(86_400)], [1_000, 1_000, 7_000, 60_000, 60_000].map(Some));
+        assert_eq!(
+            [wait(0), wait(1), wait(7), wait(60), wait(86_400)],
+            [1_000, 1_000, 7_000, 60_000, 60_000].map(Some)
+        );
     }
 
     #[test]

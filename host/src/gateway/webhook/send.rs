@@ -132,7 +132,8 @@ fn request(
     let path = webhook.uri.path_and_query().map_or("/", |path| path.as_str());
     let mut request = Request::new(Full::new(Bytes::from(body)));
     *request.method_mut() = Method::POST;
-    let text = |text: &str| HeaderValue::from_str(text).map_err(|_| NotDelivered::passing("a header cannot be written"));
+    let text =
+        |text: &str| HeaderValue::from_str(text).map_err(|_| NotDelivered::passing("a header cannot be written"));
     *request.uri_mut() =
         Uri::builder().path_and_query(path).build().map_err(|_| NotDelivered::passing("the address has no path"))?;
     let headers = request.headers_mut();

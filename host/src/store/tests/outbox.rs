@@ -31,11 +31,17 @@ fn each_reply_is_posted_once_to_everybody_who_asked() {
     let house = House::new();
     let store = house.open();
     reply(&store, "a", 1);
-    assert_eq!(set(&store, &[
-        subscription("all", &[], &[WebhookEvent::Reply]),
-        subscription("some", &["a*", "?b"], &[WebhookEvent::Reply]),
-        subscription("runs", &[], &[WebhookEvent::Run]),
-    ]), []);
+    assert_eq!(
+        set(
+            &store,
+            &[
+                subscription("all", &[], &[WebhookEvent::Reply]),
+                subscription("some", &["a*", "?b"], &[WebhookEvent::Reply]),
+                subscription("runs", &[], &[WebhookEvent::Run]),
+            ]
+        ),
+        []
+    );
     let run = begin(&store, 2);
     let messages = ["a", "abc", "b", "bb", "s"].map(|name| reply(&store, name, 3));
     store
@@ -95,11 +101,17 @@ fn a_delivery_waits_arrives_or_is_given_up_and_can_be_brought_back() {
         })
         .unwrap();
     let [waits] = pending(&store, "all").try_into().unwrap();
-    assert_eq!((waits.id, waits.attempts, waits.due_ms, waits.error.as_deref()), (one, 1, 500, Some("it answered 500")));
+    assert_eq!(
+        (waits.id, waits.attempts, waits.due_ms, waits.error.as_deref()),
+        (one, 1, 500, Some("it answered 500"))
+    );
     let [lost] = failed(&store).try_into().unwrap();
     assert_eq!((lost.id, lost.attempts, lost.error.map(|error| error.len())), (three, 1, Some(500)));
     let line = |store: &Store| store.read_blocking(|view| view.webhooks()).unwrap().remove(0);
-    assert_eq!(line(&store), WebhookLine { webhook: "all".into(), pending: 1, delivered: 1, failed: 1, next_ms: Some(500) });
+    assert_eq!(
+        line(&store),
+        WebhookLine { webhook: "all".into(), pending: 1, delivered: 1, failed: 1, next_ms: Some(500) }
+    );
     assert_eq!(store.write_blocking(|tx| tx.retry_deliveries(Some("other"), 40)).unwrap(), 0);
     assert_eq!(store.write_blocking(|tx| tx.retry_deliveries(Some("all"), 40)).unwrap(), 2, "one is hurried");
     let back = pending(&store, "all").into_iter().find(|delivery| delivery.id == three).unwrap();
@@ -109,9 +121,7 @@ fn a_delivery_waits_arrives_or_is_given_up_and_can_be_brought_back() {
     assert!(failed(&store).iter().all(|delivery| delivery.error.as_deref().unwrap().contains("not in config.toml")));
     assert_eq!(store.write_blocking(|tx| tx.retry_deliveries(None, 60)).unwrap(), 0);
     // A message that is deleted takes nothing along that would be sent in its place.
-    store
-        .write_blocking(move |tx| Ok(tx.conn.execute("DELETE FROM messages WHERE id = ?1", [messages[0]])?))
-        .unwrap();
+    store.write_blocking(move |tx| Ok(tx.conn.execute("DELETE FROM messages WHERE id = ?1", [messages[0]])?)).unwrap();
     assert!(failed(&store).iter().any(|delivery| delivery.id == one && delivery.message.is_none()));
 }
 
@@ -140,7 +150,11 @@ fn the_outbox_is_bounded() {
         .unwrap();
     assert_eq!(store.write_blocking(move |tx| tx.trim_outbox(20_000 + day)).unwrap(), 0);
     let trim = |now| while store.write_blocking(move |tx| tx.trim_outbox(now)).unwrap() > 0 {};
-    let count = || store.read_blocking(|view| Ok(view.conn.query_row("SELECT count(*) FROM outbox", (), |row| row.get::<_, i64>(0))?));
+    let count = || {
+        store.read_blocking(|view| {
+            Ok(view.conn.query_row("SELECT count(*) FROM outbox", (), |row| row.get::<_, i64>(0))?)
+        })
+    };
     trim(20_001 + day);
     assert_eq!(count().unwrap(), 5);
     trim(20_000 + 31 * day);

@@ -32,6 +32,7 @@ const PAGES: &[(&str, &str)] = &[
     ("skills.md", include_str!("../../../../docs/skills.md")),
     ("socket.md", include_str!("../../../../docs/socket.md")),
     ("subagents.md", include_str!("../../../../docs/subagents.md")),
+    ("webhooks.md", include_str!("../../../../docs/webhooks.md")),
 ];
 
 /// Bytes of a section that a search shows; `docs_read` shows the rest.
