@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 mod remembered;
+mod spawned;
 
 use super::*;
 use crate::home::{SessionName, SkillName};
