@@ -135,11 +135,12 @@ impl ScheduleCommand {
                 }
             }
             Self::Receipts { name, n } => {
+                let all = schedules.list().await?;
                 for receipt in schedules.receipts(name.as_deref(), (*n).min(MAX_RECEIPTS)).await? {
                     if shared.json {
                         outln!("{}", of_receipt(&receipt));
                     } else {
-                        outln!("{}", receipt_line(&receipt, schedules).await?);
+                        outln!("{}", receipt_line(&receipt, &all));
                     }
                 }
             }
@@ -190,14 +191,14 @@ fn of_receipt(receipt: &Receipt) -> Value {
     })
 }
 
-async fn receipt_line(receipt: &Receipt, schedules: &Schedules) -> Result<String, Failure> {
-    let schedule = schedules.one(&receipt.schedule).await?;
-    let due = timing_of(&schedule).map_or_else(|_| receipt.due_ms.to_string(), |timing| timing.show(receipt.due_ms));
+fn receipt_line(receipt: &Receipt, all: &[Schedule]) -> String {
+    let timing = all.iter().find(|one| one.name == receipt.schedule).and_then(|one| timing_of(one).ok());
+    let due = timing.map_or_else(|| receipt.due_ms.to_string(), |timing| timing.show(receipt.due_ms));
     let by_hand = if receipt.by_hand { " (by hand)" } else { "" };
     let late_s = (receipt.fired_ms - receipt.due_ms) / 1_000;
     let late = if late_s >= 60 { format!(" ({late_s} s late)") } else { String::new() };
     let run = receipt.run.as_ref().map(|run| format!("  run {run}")).unwrap_or_default();
-    Ok(format!("{due}{by_hand}{late}  {}  {}{run}", receipt.schedule, receipt.state.as_str()))
+    format!("{due}{by_hand}{late}  {}  {}{run}", receipt.schedule, receipt.state.as_str())
 }
 
 fn role(caller: Caller) -> &'static str {

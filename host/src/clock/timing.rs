@@ -33,8 +33,15 @@ const NICKNAMES: [(&str, &str); 7] = [
     ("@hourly", "0 * * * *"),
 ];
 
-/// Of an expression with six fields; one with five has no second.
-const FIELDS: [&str; 6] = ["second", "minute", "hour", "day of month", "month", "day of week"];
+/// The fields of an expression of six, with what each takes; one of five has no second.
+const FIELDS: [(&str, &str); 6] = [
+    ("second", "0 to 59"),
+    ("minute", "0 to 59"),
+    ("hour", "0 to 23"),
+    ("day of month", "1 to 31, L or 15W"),
+    ("month", "1 to 12 or JAN to DEC"),
+    ("day of week", "0 to 7 or SUN to SAT, MON#1 or 5L"),
+];
 
 /// When something comes.
 #[derive(Debug, Clone)]
@@ -59,8 +66,8 @@ pub enum TimingError {
          6 with seconds before them, @daily and the like, \"@every 10m\" or \"at 2030-01-31 08:00\""
     )]
     Unknown { text: String },
-    #[error("the {field} field of the cron expression, {value:?}, is wrong: {why}")]
-    Field { field: &'static str, value: String, why: String },
+    #[error("the {field} field of the cron expression, {value:?}, is wrong: {why}; it takes {takes}, or *, lists, ranges and steps of them")]
+    Field { field: &'static str, value: String, why: String, takes: &'static str },
     #[error("{text:?} is no interval: write a number and s, m, h or d, such as \"@every 10m\", up to 366d")]
     Interval { text: String },
     #[error("{text:?} is no time: write \"at 2030-01-31 08:00\", which is meant in the time zone")]
@@ -184,7 +191,8 @@ fn cron(fields: &[&str]) -> Result<Cron, TimingError> {
         let mut alone = vec!["*"; fields.len()];
         alone[at] = value;
         if let Err(error) = parser.parse(&alone.join(" ")) {
-            return Err(TimingError::Field { field: names[at], value: (*value).to_owned(), why: why(&error) });
+            let (field, takes) = names[at];
+            return Err(TimingError::Field { field, value: (*value).to_owned(), why: why(&error), takes });
         }
     }
     let text = fields.join(" ");

@@ -1,6 +1,8 @@
 //! Subagents: sessions that were spawned by another one, or by the schedule. Each has a parent, and its messages are jobs
 //! that know the top of their tree and where their reply goes.
 
+use std::collections::BTreeSet;
+
 use rusqlite::OptionalExtension;
 
 use super::sessions::session_name;
@@ -194,10 +196,11 @@ impl Tx<'_> {
     pub fn inject_reply(&self, run: &RunId, text: &str, at_ms: i64) -> Result<(), StoreError> {
         let num = self.num(run)?;
         let mut query = self.conn.prepare_cached(
-            "SELECT DISTINCT inject_into FROM jobs WHERE run = ?1 AND state = 'running' AND inject_into IS NOT NULL",
+            "SELECT inject_into FROM jobs WHERE run = ?1 AND state = 'running' AND inject_into IS NOT NULL",
         )?;
         let rows = query.query_map([num], |row| session_name(row, 0))?;
-        for session in rows.collect::<Result<Vec<_>, _>>()? {
+        // One run may answer several messages of a session.
+        for session in rows.collect::<Result<BTreeSet<_>, _>>()? {
             self.add_message(&session, MessageRole::Assistant, text, at_ms, Some(run))?;
         }
         Ok(())

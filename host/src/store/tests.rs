@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 mod life;
 mod outbox;
 mod remembered;
+mod spawned;
 
 use super::*;
 use crate::home::{SessionName, SkillName};

@@ -342,3 +342,6 @@ pub fn coming(schedule: &Schedule, count: usize) -> Vec<i64> {
     let next = if schedule.paused { None } else { schedule.next_ms };
     std::iter::successors(next, |at| timing.next_after(*at)).take(count).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -577,6 +577,7 @@ fn nothing_is_found_by_reading_whole_tables() {
     tx.put_off_work(5, 6).unwrap();
     tx.core_memory().unwrap();
     super::life::sends_all(&tx);
+    super::spawned::touch_all(&tx);
 
     let sent = prepared(&conn);
     assert!(sent.len() > 30, "{sent:#?}");
@@ -587,8 +588,8 @@ fn nothing_is_found_by_reading_whole_tables() {
         let steps: Vec<String> =
             plan.query_map(nulls, |row| row.get("detail")).unwrap().collect::<Result<_, _>>().unwrap();
         for step in steps {
-            // A scan is allowed over the index of unfinished runs, which has a row for each that is under way; over that of the
-            // messages that wait; over the facts
+            // A scan is allowed over the indexes of unfinished runs, of the messages that wait and of spawned jobs, which have
+            // a row for each that is under way; over the facts
             // and the scratchpad's numbers in the order of an index, from which only the first rows are read; over what was
             // selected before; over the words of an FTS index, which is asked with MATCH; over its terms between two bounds;
             // and over the signs of the passages' vectors, of which there are as many as there may be passages.
@@ -596,6 +597,7 @@ fn nothing_is_found_by_reading_whole_tables() {
                 || [
                     "runs_unfinished",
                     "jobs_queued",
+                    "jobs_spawned",
                     "facts_by_confidence",
                     ":M",
                     "(subquery",

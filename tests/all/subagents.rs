@@ -1,0 +1,270 @@
+//! Subagents over the daemon: what a conversation spawns, where the answer goes, and whose turn it is.
+
+use crate::harness::Home;
+use crate::model_server::{Call, Fault, ModelServer, Reply, Script, Texts};
+use crate::served::Served;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// A guard against what never comes; no test waits for it to pass.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a subagent is asked here: the fast path takes it, so that only a worker answers.
+const QUESTION: &str = "what is a tide?";
+
+fn text(role: &str, text: &str) -> Reply {
+    Reply { role: Some(role.to_owned()), text: text.to_owned(), ..Reply::default() }
+}
+
+fn routed() -> Reply {
+    let routing = json!({ "effort": "medium", "categories": ["subagents"], "tool_need": 1, "goal": "ask", "durable": false });
+    text("router", &routing.to_string())
+}
+
+fn calls(name: &str, args: Value) -> Reply {
+    let calls = vec![Call { name: name.to_owned(), args }];
+    Reply { role: Some("actor".to_owned()), calls, ..Reply::default() }
+}
+
+fn spawn(more: Value) -> Reply {
+    let mut args = json!({ "name": "tide", "message": QUESTION });
+    args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    calls("subagent_spawn", args)
+}
+
+/// A home whose models are this server's; what is done behind replies asks nobody.
+fn home(server: &ModelServer, more: &str) -> Home {
+    let home = Home::new();
+    home.config(&format!(
+        "model = \"lab:m\"\n[providers.lab]\nkind = \"openai\"\nbase_url = \"{}\"\n\
+         [models]\ntitler = \"reflex\"\nsummarizer = \"reflex\"\n{more}",
+        server.base_url()
+    ));
+    home
+}
+
+#[track_caller]
+fn until(what: &str, mut there: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !there() {
+        assert!(began.elapsed() < PATIENCE, "{what}: waited for in vain");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The sessions of subagents that stand in a prompt of the actor, as the tool named them.
+fn spawned(server: &ModelServer) -> Vec<String> {
+    let prompts = server.requests().into_iter().filter(|seen| seen.role() == "actor").map(|seen| seen.prompt());
+    let all = prompts.collect::<Vec<_>>().join("\n");
+    let ids = all.split("The subagent ").skip(1).filter_map(|rest| rest.split(' ').next());
+    let mut ids: Vec<String> = ids.filter(|id| id.starts_with("sub.")).map(str::to_owned).collect();
+    ids.dedup();
+    ids
+}
+
+/// What was said in a session, as "role: text".
+fn said(served: &Served, session: &str) -> Vec<String> {
+    let answer = served.request("GET", &format!("/sessions/{session}/messages"), None);
+    if answer.status == 404 {
+        return Vec::new();
+    }
+    let messages = answer.expect(200);
+    let line = |m: &Value| format!("{}: {}", m["role"].as_str().unwrap(), m["text"].as_str().unwrap());
+    messages["items"].as_array().unwrap().iter().map(line).collect()
+}
+
+const QUICK: &str = "[daemon]\ndebounce_ms = 20\n";
+
+/// Seed 002, "SubagentSilentLogicTest", over the daemon. What is "sent to the gateway" is said in the session that the
+/// subagent was told to answer to.
+mod subagent_silent_logic {
+    use super::*;
+
+    /// Whether the conversation is told this answer of a subagent.
+    #[track_caller]
+    fn is_told(answer: &str) -> bool {
+        let reply = vec![routed(), spawn(json!({ "inject_into": "self" })), text("actor", "It is asked."), text("worker", answer)];
+        let server = ModelServer::start(Script { reply, ..Script::default() });
+        let home = home(&server, QUICK);
+        let served = Served::start(&home);
+        let message = served.send("main", "run a subagent about tides");
+        assert_eq!(served.reply(message), "It is asked.");
+        let ids = spawned(&server);
+        assert_eq!(ids.len(), 1);
+        // In the subagent's own session it stands in any case; with it, in one transaction, where it is sent.
+        until("the answer of the subagent", || said(&served, &ids[0]).len() == 2);
+        assert_eq!(said(&served, &ids[0])[1], format!("assistant: {answer}"));
+        let main = said(&served, "main");
+        let told = main.iter().filter(|line| **line == format!("assistant: {answer}")).count();
+        assert_eq!(main.len(), 2 + told, "{main:?}");
+        assert!(told <= 1, "{main:?}");
+        served.terminate();
+        server.finish();
+        told == 1
+    }
+
+    #[test]
+    fn response_with_silent_true_not_sent_to_gateway() {
+        assert!(!is_told("{\"silent\": true, \"log\": \"nothing new\"}"));
+    }
+
+    #[test]
+    fn response_without_silent_field_sent_to_gateway() {
+        assert!(is_told("{\"level\": 3}"));
+    }
+
+    #[test]
+    fn response_with_silent_false_sent_to_gateway() {
+        assert!(is_told("{\"silent\": false}"));
+    }
+
+    #[test]
+    fn non_json_response_treated_as_not_silent_safe_default() {
+        assert!(is_told("The sea, going up and down."));
+    }
+
+    #[test]
+    fn parse_failure_treated_as_not_silent() {
+        assert!(is_told("{\"silent\": true"));
+    }
+}
+
+/// The subagent is told its message and how it works, and nothing of the conversation; its model is its own.
+#[test]
+fn a_subagent_is_isolated_and_the_conversation_sees_its_answer_in_the_next_turn() {
+    let reply = vec![
+        routed(),
+        spawn(json!({ "inject_into": "self", "model": "lab:small" })),
+        text("actor", "It is asked."),
+        Reply {
+            expect_contains: Texts::Many(vec![QUESTION.into(), "You work as a subagent".into()]),
+            expect_absent: Texts::One("narwhal".into()),
+            ..text("worker", "The sea, going up and down.")
+        },
+        Reply {
+            expect_contains: Texts::Many(vec!["narwhal".into(), "The sea, going up and down.".into()]),
+            expect_absent: Texts::One("You work as a subagent".into()),
+            ..text("worker", "As was said.")
+        },
+    ];
+    let server = ModelServer::start(Script { reply, ..Script::default() });
+    let home = home(&server, &format!("{QUICK}[model_settings.\"lab:small\"]\ncontext_budget = 8000\n"));
+    let served = Served::start(&home);
+    served.reply(served.send("main", "run a subagent about tides for the narwhal"));
+    until("the answer", || said(&served, "main").len() == 3);
+    let worker = server.requests().into_iter().find(|seen| seen.role() == "worker").unwrap();
+    assert_eq!(worker.body["model"], "small");
+    assert_eq!(served.reply(served.send("main", "what is a wave?")), "As was said.");
+    let id = &spawned(&server)[0];
+    let listed = served.get("/sessions");
+    assert!(!listed.to_string().contains(id.as_str()), "it is no conversation: {listed}");
+    assert!(!home.work(id).join("x").exists() && home.work(id).exists(), "a workspace of its own");
+    server.finish();
+}
+
+#[test]
+fn a_subagent_that_waits_or_works_is_cancelled_and_tells_nobody() {
+    let held = Reply { fault: Some(Fault::SlowFirstToken), ..text("worker", "never") };
+    let reply = vec![routed(), spawn(json!({ "inject_into": "self" })), text("actor", "It is asked."), held];
+    let server = ModelServer::start(Script { reply, ..Script::default() });
+    let home = home(&server, QUICK);
+    let served = Served::start(&home);
+    served.reply(served.send("main", "run a subagent about tides"));
+    until("the subagent to work", || server.held() == 1);
+    let id = spawned(&server).remove(0);
+    served.terminate();
+    drop(server);
+    // Cancelled by its id in the next turn; models of the next daemon answer elsewhere.
+    let reply = vec![
+        Reply { fault: Some(Fault::SlowFirstToken), ..text("worker", "never") },
+        routed(),
+        calls("subagent_status", json!({ "id": id })),
+        Reply { expect_contains: Texts::One(format!("{id} [working]")), ..calls("subagent_cancel", json!({ "id": id })) },
+        Reply { expect_contains: Texts::One(format!("{id} is stopped")), ..text("actor", "Stopped.") },
+    ];
+    let server = ModelServer::start(Script { reply, ..Script::default() });
+    let config = std::fs::read_to_string(home.path().join("config.toml")).unwrap();
+    let old = config.lines().find(|line| line.starts_with("base_url")).unwrap().to_owned();
+    home.config(&config.replace(&old, &format!("base_url = \"{}\"", server.base_url())));
+    let served = Served::start(&home);
+    until("the subagent to go on", || server.held() == 1);
+    assert_eq!(served.reply(served.send("main", "run the cancellation of the subagent")), "Stopped.");
+    until("the end of the subagent", || said(&served, &id).len() == 2);
+    assert!(said(&served, &id)[1].contains("cancelled"));
+    assert_eq!(said(&served, "main").len(), 4, "nobody is told: {:?}", said(&served, "main"));
+    server.finish();
+}
+
+/// However often the daemon dies in between, the conversation is told once.
+#[test]
+fn a_killed_daemon_tells_the_answer_once() {
+    let held = || Reply { fault: Some(Fault::SlowFirstToken), ..text("worker", "The sea, going up and down.") };
+    let reply = vec![
+        routed(),
+        spawn(json!({ "inject_into": "self" })),
+        text("actor", "It is asked."),
+        held(),
+        held(),
+        text("worker", "The sea, going up and down."),
+    ];
+    let server = ModelServer::start(Script { reply, ..Script::default() });
+    let home = home(&server, QUICK);
+    let workers = || server.requests().iter().filter(|seen| seen.role() == "worker").count();
+    let served = Served::start(&home);
+    served.reply(served.send("main", "run a subagent about tides"));
+    until("the subagent to ask", || workers() == 1);
+    served.kill();
+    let served = Served::start(&home);
+    until("the subagent to ask again", || workers() == 2);
+    served.kill();
+    let served = Served::start(&home);
+    until("the answer", || said(&served, "main").len() > 2);
+    assert_eq!(said(&served, "main")[2..], ["assistant: The sea, going up and down."]);
+    let id = spawned(&server).remove(0);
+    assert_eq!(said(&served, &id).len(), 2);
+    server.finish();
+}
+
+/// `kiso run` has no queue: the subagent is written down, the answer says so, and the daemon does the work.
+#[test]
+fn what_kiso_run_spawns_is_done_by_the_daemon() {
+    let waits = Texts::One("waits for `kiso serve`".into());
+    let reply = vec![
+        routed(),
+        spawn(json!({ "inject_into": "self" })),
+        Reply { expect_contains: waits, ..text("actor", "It will be asked.") },
+        text("worker", "The sea, going up and down."),
+    ];
+    let server = ModelServer::start(Script { reply, ..Script::default() });
+    let home = home(&server, QUICK);
+    home.kiso(&["run", "run a subagent about tides"]).ok().prints(&["It will be asked."]);
+    assert_eq!(server.requests().iter().filter(|seen| seen.role() == "worker").count(), 0);
+    let served = Served::start(&home);
+    until("the answer", || said(&served, "default").len() == 3);
+    assert_eq!(said(&served, "default")[2], "assistant: The sea, going up and down.");
+    server.finish();
+}
+
+#[test]
+fn limits_and_wrong_arguments_come_back_as_errors_that_name_the_way_out() {
+    let expect = |contains: &str, reply: Reply| Reply { expect_contains: Texts::One(contains.to_owned()), ..reply };
+    let reply = vec![
+        routed(),
+        spawn(json!({ "inject_into": "elsewhere" })),
+        expect("is not of this conversation", spawn(json!({ "model": "lab:nothing" }))),
+        expect("no model", spawn(json!({ "name": "Tide!" }))),
+        expect("name", calls("subagent_status", json!({ "id": "main" }))),
+        expect("there is no subagent", spawn(json!({}))),
+        expect("was begun", spawn(json!({}))),
+        expect("subagents.max_unfinished", text("actor", "One is enough.")),
+        Reply { fault: Some(Fault::SlowFirstToken), ..text("worker", "never") },
+    ];
+    let server = ModelServer::start(Script { reply, ..Script::default() });
+    let home = home(&server, &format!("{QUICK}[subagents]\nmax_unfinished = 1\n"));
+    let served = Served::start(&home);
+    served.command("elsewhere", "/new");
+    assert_eq!(served.reply(served.send("main", "run a subagent about tides")), "One is enough.");
+    until("the one that was begun", || server.held() == 1);
+    assert_eq!(spawned(&server).len(), 1);
+    server.finish();
+}

@@ -1,0 +1,123 @@
+//! Whose turn it is, over the daemon: persons before subagents, and subagents not never.
+
+use crate::harness::Home;
+use crate::model_server::{Fault, ModelServer, Reply, Script};
+use crate::served::Served;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// A guard against what never comes; no test waits for it to pass.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+#[track_caller]
+fn until(what: &str, mut there: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !there() {
+        assert!(began.elapsed() < PATIENCE, "{what}: waited for in vain");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A model that answers when it is told to, so often.
+fn patient_model(answers: usize) -> ModelServer {
+    let held = || Reply { text: "so it is".to_owned(), fault: Some(Fault::SlowFirstToken), ..Reply::default() };
+    ModelServer::start(Script { reply: (0..answers).map(|_| held()).collect(), ..Script::default() })
+}
+
+fn home(server: &ModelServer, more: &str) -> Home {
+    let home = Home::new();
+    home.config(&format!(
+        "model = \"lab:m\"\n[providers.lab]\nkind = \"openai\"\nbase_url = \"{}\"\n\
+         [models]\ntitler = \"reflex\"\nsummarizer = \"reflex\"\n{more}",
+        server.base_url()
+    ));
+    home
+}
+
+/// Has so many schedules fire, each a subagent with one question.
+fn spawn(served: &Served, count: usize) {
+    for n in 0..count {
+        let schedule = json!({ "name": format!("sub{n}"), "when": "@yearly", "message": format!("what is a tide of kind {n}?") });
+        served.request("POST", "/schedules", Some(&schedule.to_string())).expect(201);
+        served.request("POST", &format!("/schedules/sub{n}/run"), None).expect(202);
+    }
+}
+
+fn gauge(served: &Served, name: &str) -> usize {
+    let metrics = served.request("GET", "/metrics", None).body;
+    let line = metrics.lines().find(|line| line.starts_with(&format!("kiso_{name} "))).expect("it is measured");
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+/// Who asked, in order: 'i' for a person, 's' for a subagent.
+fn order(server: &ModelServer) -> String {
+    let kind = |prompt: String| if prompt.contains("You work as a subagent") { 's' } else { 'i' };
+    server.requests().into_iter().map(|seen| kind(seen.prompt())).collect()
+}
+
+/// Seed 002, "RateLimitingTest".
+mod rate_limiting {
+    use super::*;
+
+    const SUBAGENTS: usize = 52;
+    const PERSONS: usize = 7;
+
+    /// With both slots busy and 50 subagents waiting, a person gets the next slot, and after four persons a subagent
+    /// does (docs/subagents.md).
+    #[test]
+    fn interactive_requests_get_priority_over_subagents() {
+        let server = patient_model(SUBAGENTS + PERSONS);
+        let home = home(&server, "[daemon]\ndebounce_ms = 0\nmax_jobs = 100\n[llm]\nmax_concurrent_llm = 2\n");
+        let served = Served::start(&home);
+        spawn(&served, SUBAGENTS);
+        until("50 subagents to wait", || gauge(&served, "model_calls_waiting") == SUBAGENTS - 2);
+        assert_eq!((server.held(), order(&server).as_str()), (2, "ss"));
+        for n in 0..PERSONS {
+            served.send(&format!("person{n}"), "what is a wave?");
+            until("a person to wait", || gauge(&served, "model_calls_waiting") == SUBAGENTS - 2 + n + 1);
+        }
+        for asked in 3..=2 + PERSONS + 2 {
+            server.release();
+            until("the next call", || server.requests().len() == asked && server.held() == 2);
+        }
+        assert_eq!(order(&server), "ssiiiisiiis");
+        (0..SUBAGENTS + PERSONS).for_each(|_| server.release());
+        until("everybody to be answered", || gauge(&served, "running_runs") == 0);
+        assert_eq!(served.terminate(), 0);
+        server.finish();
+    }
+
+    #[test]
+    fn max_concurrent_llm_limit_respected() {
+        let server = patient_model(8);
+        let home = home(&server, "[daemon]\ndebounce_ms = 0\nmax_jobs = 100\n[llm]\nmax_concurrent_llm = 3\n");
+        let served = Served::start(&home);
+        spawn(&served, 4);
+        (0..4).for_each(|n| drop(served.send(&format!("person{n}"), "what is a wave?")));
+        for answered in 0..5 {
+            until("the slots to be taken", || server.held() == 3 && gauge(&served, "model_calls_waiting") == 5 - answered);
+            assert_eq!((server.requests().len(), gauge(&served, "model_slots_free")), (3 + answered, 0));
+            server.release();
+        }
+        (0..3).for_each(|_| server.release());
+        until("everybody to be answered", || gauge(&served, "running_runs") == 0);
+        assert_eq!(gauge(&served, "model_slots_free"), 3);
+        server.finish();
+    }
+}
+
+/// Subagents that are long at work do not hold up a person: a quarter of all turns is no subagent's.
+#[test]
+fn a_person_finds_a_free_turn_beside_many_subagents() {
+    let server = patient_model(11);
+    let home = home(&server, "[daemon]\ndebounce_ms = 0\nmax_jobs = 4\n[llm]\nmax_concurrent_llm = 64\n");
+    let served = Served::start(&home);
+    spawn(&served, 10);
+    until("three to be at work", || server.held() == 3);
+    served.send("person", "what is a wave?");
+    until("the person to be answered beside them", || server.held() == 4);
+    assert_eq!(order(&server), "sssi");
+    (0..11).for_each(|_| server.release());
+    until("everybody to be answered", || server.requests().len() == 11 && gauge(&served, "running_runs") == 0);
+    server.finish();
+}
