@@ -111,6 +111,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -178,7 +179,10 @@ impl Store {
             _ => {}
         }
         let mut conn = connect(path)?;
-        migrations::migrate(&mut conn, migrations::ALL)?;
+        if let Err(error) = migrations::migrate(&mut conn, migrations::ALL) {
+            leave_log(&conn, true)?;
+            return Err(error);
+        }
         let (jobs, queue) = mpsc::channel(QUEUE);
         let feed = watch::Sender::new(0);
         let thread = std::thread::Builder::new()
@@ -303,6 +307,7 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
     conn.busy_timeout(BUSY)?;
+    leave_log(&conn, true)?;
     conn.pragma_update(None, "foreign_keys", true)?;
     // What is replaced or deleted may have held a secret; nothing of it stays in free space.
     conn.pragma_update(None, "secure_delete", true)?;
@@ -317,7 +322,15 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
         conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
     use_wal(&conn)?;
+    leave_log(&conn, false)?;
     Ok(conn)
+}
+
+/// Whether the log is left as it is when the connection goes, instead of being moved into the file: into one that turns
+/// out to be damaged nothing is written.
+fn leave_log(conn: &Connection, leave: bool) -> Result<(), StoreError> {
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave)?;
+    Ok(())
 }
 
 /// Of two processes that switch a new file to WAL at once one is told "busy", without the wait that other statements get.

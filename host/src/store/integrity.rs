@@ -10,9 +10,7 @@
 
 use std::path::Path;
 
-use rusqlite::config::DbConfig;
-
-use super::{Store, StoreError, View, connect};
+use super::{Store, StoreError, View, connect, leave_log};
 
 /// Bytes of a store that is checked before the daemon starts: about two seconds from an SD card. Nobody shall wait for
 /// minutes on a board that was unplugged.
@@ -62,7 +60,7 @@ pub fn check_unopened(path: &Path, at_most: u64) -> Result<bool, StoreError> {
 fn check(path: &Path) -> Result<(), StoreError> {
     let conn = connect(path)?;
     conn.pragma_update(None, "query_only", true)?;
-    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    leave_log(&conn, true)?;
     let found = View { conn: &conn }.quick_integrity()?;
     drop(conn);
     whole(&found)
