@@ -51,8 +51,8 @@ impl Daemon {
             max_queued: config.max_queued,
         };
         let (ending, ended) = watch::channel(false);
-        let queue = Queue::start(drive.clone(), secrets, limits).await?;
-        let app = App::new(drive.clone(), queue.intake.clone(), queue.hub.clone(), now_ms(), ended.clone());
+        let queue = Queue::start(drive.clone(), secrets.clone(), limits).await?;
+        let app = App::new(drive.clone(), &queue, secrets, now_ms(), ended.clone());
         let bound = app.listen(port).await?;
         let address = bound.address();
         let socket = tokio::spawn(app.socket()?.serve(ended.clone()));

@@ -80,7 +80,9 @@ fn memory_moves_to_another_home_once() {
     let file = core + &(0..30).map(|n| passage(&format!("the ferry number {n} leaves at noon"))).collect::<String>();
     let path = home.file("memory.jsonl", &file);
     let path = path.to_str().unwrap();
-    home.kiso(&["memory", "import", path]).ok().prints(&["imported core memory, 0 facts and 30 passages; 0 were known"]);
+    home.kiso(&["memory", "import", path])
+        .ok()
+        .prints(&["imported core memory, 0 facts and 30 passages; 0 were known"]);
     fed(&home, &["memory", "import", "-"], file.as_bytes()).ok().prints(&["0 facts and 0 passages; 30 were known"]);
     home.kiso(&["fact", "add", "Ferries are late"]).ok();
     let exported = home.kiso(&["memory", "export"]).ok().stdout.clone();

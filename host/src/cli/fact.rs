@@ -96,7 +96,8 @@ fn add(opened: &Opened, text: &str, confidence: u8, json: bool) -> Result<Exit, 
     // What is a fact stands in prompts, in clear.
     if !found.is_empty() || secrets.redact(text) != text {
         let clean = printable(&secrets.redact(&clean));
-        let message = format!("there is a secret in it ({clean}); `kiso secret set` keeps secrets, facts are told to models");
+        let message =
+            format!("there is a secret in it ({clean}); `kiso secret set` keeps secrets, facts are told to models");
         return Err(Failure::new(Exit::Policy, message));
     }
     let new = NewFact { text: text.to_owned(), source: "user".to_owned(), session: None, confidence };

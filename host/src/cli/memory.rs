@@ -157,14 +157,16 @@ pub(super) fn print_fact(fact: &Fact, json: bool) {
 
 fn forget(opened: &Opened, ids: &[i64], yes: bool, json: bool) -> Result<Exit, Failure> {
     // Each before any is gone: a number that was mistyped must not leave half of it done.
-    opened.store.read_blocking(|view| {
-        let missing = |id: &i64| Ok(view.chunk(*id)?.is_none().then_some(*id));
-        ids.iter().map(missing).collect::<Result<Vec<_>, _>>()
-    })?
-    .into_iter()
-    .flatten()
-    .next()
-    .map_or(Ok(()), |id| Err(no_passage(id)))?;
+    opened
+        .store
+        .read_blocking(|view| {
+            let missing = |id: &i64| Ok(view.chunk(*id)?.is_none().then_some(*id));
+            ids.iter().map(missing).collect::<Result<Vec<_>, _>>()
+        })?
+        .into_iter()
+        .flatten()
+        .next()
+        .map_or(Ok(()), |id| Err(no_passage(id)))?;
     let what = if let [id] = ids { format!("passage {id}") } else { format!("{} passages", ids.len()) };
     confirm(&format!("Forget {what} for good?"), yes)?;
     let gone = ids.to_vec();
@@ -182,8 +184,9 @@ fn forget(opened: &Opened, ids: &[i64], yes: bool, json: bool) -> Result<Exit, F
 
 fn forget_core(opened: &Opened, member: &str, yes: bool, json: bool) -> Result<Exit, Failure> {
     let core = block_on(memory::core(&opened.store))??;
-    let path = place(&core, member)
-        .ok_or_else(|| Failure::new(Exit::Usage, format!("core memory has no member {member:?}; `kiso memory show` lists them")))?;
+    let path = place(&core, member).ok_or_else(|| {
+        Failure::new(Exit::Usage, format!("core memory has no member {member:?}; `kiso memory show` lists them"))
+    })?;
     confirm(&format!("Forget {member} in core memory for good?"), yes)?;
     let patch = path.iter().rev().fold(Value::Null, |inner, name| json!({ *name: inner }));
     block_on(memory::update_core(&opened.store, patch, now_ms()))?.map_err(|error| match error {

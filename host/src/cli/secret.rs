@@ -6,8 +6,8 @@ use super::listing::confirm;
 use super::{Exit, Failure, Opened, Shared, block_on, session};
 use crate::clock::now_ms;
 use crate::home::SessionName;
-use crate::secret::vault::{Vault, VaultError};
 use crate::secret::Secrets;
+use crate::secret::vault::{Vault, VaultError};
 use crate::skill::Quiet;
 use clap::Subcommand;
 use serde_json::json;
@@ -86,12 +86,15 @@ fn list(opened: &Opened, session: &SessionName, json: bool) -> Result<Exit, Fail
 fn set(opened: &Opened, session: &SessionName, name: &str, json: bool) -> Result<Exit, Failure> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(plain) {
-        let message = format!("a secret's name has 1 to {MAX_NAME} letters, digits and underscores, and {name:?} has not");
+        let message =
+            format!("a secret's name has 1 to {MAX_NAME} letters, digits and underscores, and {name:?} has not");
         return Err(Failure::new(Exit::Usage, message));
     }
     let value = typed::read(name)?;
     if value.expose().chars().count() < SHORT {
-        eprintln!("a value of fewer than {SHORT} characters is kept, but not taken out of texts: it would be found everywhere");
+        eprintln!(
+            "a value of fewer than {SHORT} characters is kept, but not taken out of texts: it would be found everywhere"
+        );
     }
     let vault = Vault::open(&opened.home);
     block_on(async {
@@ -117,7 +120,12 @@ fn remove(opened: &Opened, session: &SessionName, name: &str, yes: bool, json: b
         let message = format!("the session {session} has no secret {name:?}; `kiso secret list` gives the names");
         return Err(Failure::new(Exit::Usage, message));
     }
-    confirm(&format!("Forget the secret {name} of the session {session}? Its value is then not taken out of texts any more."), yes)?;
+    confirm(
+        &format!(
+            "Forget the secret {name} of the session {session}? Its value is then not taken out of texts any more."
+        ),
+        yes,
+    )?;
     let (of, gone) = (session.clone(), name.to_owned());
     opened.store.write_blocking(move |tx| tx.delete_secret(&of, &gone))?;
     if json {

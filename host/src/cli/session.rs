@@ -162,10 +162,7 @@ fn tell(message: &Message, json: bool) {
     if json {
         let run = message.run.as_ref().map(ToString::to_string);
         let (id, at, text) = (message.id, message.at_ms, &message.text);
-        outln!(
-            "{}",
-            json!({ "type": "message", "id": id, "role": role, "at_ms": at, "run": run, "text": text })
-        );
+        outln!("{}", json!({ "type": "message", "id": id, "role": role, "at_ms": at, "run": run, "text": text }));
     } else {
         let head = format!("{role}, {}", minute(message.at_ms));
         outln!("\n{}\n{}", Show::stdout().dim(&head), printable(message.text.trim_end()));
@@ -213,10 +210,7 @@ fn set_model(opened: &Opened, session: &SessionName, model: &str, json: bool) ->
 fn tell_model(opened: &Opened, session: &SessionName, own: Option<&str>, json: bool) -> Result<Exit, Failure> {
     let model = own.unwrap_or(&opened.config.model);
     if json {
-        outln!(
-            "{}",
-            json!({ "type": "model", "session": session.as_str(), "model": model, "default": own.is_none() })
-        );
+        outln!("{}", json!({ "type": "model", "session": session.as_str(), "model": model, "default": own.is_none() }));
     } else {
         let of = if own.is_none() { " (the default)" } else { "" };
         outln!("the model of {session} is {}{of}", printable(model));

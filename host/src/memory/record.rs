@@ -86,10 +86,7 @@ pub enum ImportError {
 }
 
 /// Gives everything that is remembered, line by line: core memory, facts, passages, each oldest first.
-pub fn export<E: From<StoreError>>(
-    store: &Store,
-    mut write: impl FnMut(&Record) -> Result<(), E>,
-) -> Result<(), E> {
+pub fn export<E: From<StoreError>>(store: &Store, mut write: impl FnMut(&Record) -> Result<(), E>) -> Result<(), E> {
     let document = store.read_blocking(|view| Ok(core::parse(view.core_memory()?)))?;
     if document.as_object().is_some_and(|members| !members.is_empty()) {
         write(&Record::Core { document })?;

@@ -59,8 +59,7 @@ impl View<'_> {
 
     /// Whether there is a chunk with this text, but for case and space.
     pub fn has_chunk(&self, text: &str) -> Result<bool, StoreError> {
-        let mut query =
-            self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM memory_chunks WHERE digest = ?1)")?;
+        let mut query = self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM memory_chunks WHERE digest = ?1)")?;
         Ok(query.query_row([digest_of(text)], |row| row.get(0))?)
     }
 

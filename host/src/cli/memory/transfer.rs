@@ -94,10 +94,7 @@ pub fn import(opened: &Opened, path: &Path, json: bool) -> Result<Exit, Failure>
         ImportError::Io(error) => failed(error.to_string()),
     })?;
     if json {
-        outln!(
-            "{}",
-            json!({ "type": "imported", "core": core, "facts": facts, "passages": passages, "known": known })
-        );
+        outln!("{}", json!({ "type": "imported", "core": core, "facts": facts, "passages": passages, "known": known }));
     } else {
         let and_core = if core { "core memory, " } else { "" };
         outln!("imported {and_core}{facts} facts and {passages} passages; {known} were known already");
