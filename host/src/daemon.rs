@@ -69,8 +69,8 @@ impl Daemon {
             tokio::spawn(upkeep::check_behind(drive.store.clone()));
         }
         tokio::spawn(upkeep::look_after(drive.store.clone(), drive.config.retention.clone(), ended.clone()));
-        let queue = Queue::start(drive.clone(), secrets, limits).await?;
-        let app = App::new(drive.clone(), queue.intake.clone(), queue.hub.clone(), now_ms(), ended.clone());
+        let queue = Queue::start(drive.clone(), secrets.clone(), limits).await?;
+        let app = App::new(drive.clone(), &queue, secrets, now_ms(), ended.clone());
         let bound = app.listen(port).await?;
         let address = bound.address();
         let socket = tokio::spawn(app.socket()?.serve(ended.clone()));

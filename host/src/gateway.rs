@@ -23,8 +23,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::drive::Drive;
+use crate::secret::Secrets;
 use crate::session::intake::Intake;
 use crate::session::live::Hub;
+use crate::session::queue::Queue;
 use tokio::sync::watch;
 
 use self::count::Counters;
@@ -43,7 +45,11 @@ struct Inner {
     drive: Drive,
     intake: Intake,
     hub: Hub,
+    /// Of the environment, for skills that are called by hand.
+    secrets: Secrets,
     began_ms: i64,
+    /// An upload at a time: each takes as much memory as a skill is large.
+    upload: tokio::sync::Semaphore,
     /// Whether the daemon is ending; streams end with it.
     ending: watch::Receiver<bool>,
     counters: Counters,
@@ -51,16 +57,12 @@ struct Inner {
 }
 
 impl App {
-    pub fn new(drive: Drive, intake: Intake, hub: Hub, began_ms: i64, ending: watch::Receiver<bool>) -> App {
-        App(Arc::new(Inner {
-            drive,
-            intake,
-            hub,
-            began_ms,
-            ending,
-            counters: Counters::default(),
-            failures: Failures::default(),
-        }))
+    /// `secrets` are those of the environment; `ending` becomes true when the daemon ends.
+    pub fn new(drive: Drive, queue: &Queue, secrets: Secrets, began_ms: i64, ending: watch::Receiver<bool>) -> App {
+        let (intake, hub) = (queue.intake.clone(), queue.hub.clone());
+        let (counters, failures) = (Counters::default(), Failures::default());
+        let upload = tokio::sync::Semaphore::new(1);
+        App(Arc::new(Inner { drive, intake, hub, secrets, began_ms, upload, ending, counters, failures }))
     }
 
     /// Listens as `config.toml` says, on `port` instead where one is given.

@@ -21,6 +21,7 @@ pub mod limits;
 mod loader;
 pub mod manifest;
 pub mod pack;
+mod shown;
 mod values;
 mod wit;
 
@@ -32,7 +33,7 @@ pub use self::install::{Candidate, GrantChoice};
 pub use self::installed::{Installed, Place, Tool};
 pub use self::instance::{Answer, Ended};
 pub use self::limits::{Limit, LimitHit};
-pub use self::loader::Shape;
+pub use self::loader::{MAX_WASM_BYTES, Shape};
 
 /// What the sandbox of exec tasks has in common with that of skills.
 pub mod sandbox {

@@ -64,6 +64,11 @@ impl Tools {
         Self { builtins: Arc::new(Builtins::new(self.store.clone(), config.clone(), vault)), ..self.clone() }
     }
 
+    /// The skills that are installed.
+    pub fn skills(&self) -> &Skills {
+        &self.skills
+    }
+
     /// One card for each tool that can be called. A damaged skill has none.
     pub fn cards(&self) -> Vec<SkillCard> {
         let skills = self.skills.list().into_iter().flatten();

@@ -29,6 +29,7 @@ mod memory;
 mod model_server;
 mod models;
 mod modes;
+mod openapi;
 mod roles;
 mod rules;
 mod runs;

@@ -17,7 +17,7 @@ use crate::graph::report::size;
 use crate::home::SessionName;
 use crate::skill::Ended;
 use clap::Subcommand;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -68,6 +68,15 @@ fn open(shared: &Shared) -> Result<(Opened, Arc<Show>), Failure> {
     Ok((Opened::new(shared, show.clone())?, show))
 }
 
+/// An object of `--json`: its type, and what it is about.
+fn typed(kind: &str, about: Value) -> Value {
+    let mut object = json!({ "type": kind });
+    if let (Some(object), Value::Object(about)) = (object.as_object_mut(), about) {
+        object.extend(about);
+    }
+    object
+}
+
 /// Prints how a call ended: its text, or its error.
 fn print_ended(
     ended: Ended,
@@ -83,17 +92,8 @@ fn print_ended(
             show.line(&format!("{}: {}", line.level, printable(&line.message)));
         }
     }
-    let error = ended.result.as_ref().err();
     if json {
-        let answer = ended.result.as_ref().ok();
-        let files = answer.map(|a| &a.files).into_iter().flatten();
-        let files: Vec<_> = files.map(|f| json!({ "path": f.path, "host_path": work.join(&f.path), "media_type": f.media_type, "bytes": f.bytes, "title": f.title, "link": f.link })).collect();
-        let object = json!({
-            "type": "call", "tool": tool, "session": session.to_string(), "ok": error.is_none(),
-            "text": answer.map(|a| &a.text), "data": answer.and_then(|a| a.data.as_ref()), "files": files,
-            "error": error, "log": ended.log, "stdout": ended.stdout, "stderr": ended.stderr, "used": ended.used,
-        });
-        outln!("{object}");
+        outln!("{}", typed("call", ended.shown(tool, session, Some(work))));
     }
     match ended.result {
         Err(error) => {

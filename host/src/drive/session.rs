@@ -30,6 +30,11 @@ impl Drive {
         self.models.with_default(&self.config, model).map_err(|error| error.to_string())
     }
 
+    /// The secrets that a call in this session knows, with those of the environment.
+    pub async fn secrets_with(&self, session: &SessionName, environment: Secrets) -> Result<Secrets, DriveError> {
+        self.with_session(session, environment).await
+    }
+
     /// What must not be written down in clear in this session: what was found in its messages, and the keys of providers.
     pub async fn secrets_of(&self, session: &SessionName) -> Result<Secrets, DriveError> {
         self.with_session(session, Secrets::default()).await

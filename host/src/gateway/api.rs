@@ -1,11 +1,18 @@
 //! The routes, and what stands behind each. docs/api.md describes them; `GET /openapi.json` does so for programs.
 
+mod export;
 mod files;
+mod memory;
 mod messages;
+mod metrics;
 mod runs;
 mod schedules;
+mod search;
 mod sessions;
+mod settings;
+mod skills;
 mod state;
+mod upload;
 
 use axum::Router;
 use axum::extract::Request;
@@ -37,7 +44,11 @@ routes! {
     POST "/msg" Chat messages::send;
     GET "/messages/{id}" Chat messages::job;
     GET "/sessions" Chat sessions::list;
+    PATCH "/sessions/{session}" Chat sessions::change;
+    DELETE "/sessions/{session}" Admin sessions::delete;
     GET "/sessions/{session}/messages" Chat sessions::of_session;
+    GET "/sessions/{session}/export" Chat export::export;
+    GET "/search" Chat search::search;
     GET "/status/{session}" Chat sessions::status;
     GET "/runs" Chat runs::list;
     GET "/runs/{run}" Chat runs::show;
@@ -50,7 +61,20 @@ routes! {
     POST "/schedules/{name}/pause" Chat schedules::pause;
     POST "/schedules/{name}/resume" Chat schedules::resume;
     GET "/events" Chat events::follow;
-    GET "/metrics" Chat state::metrics;
+    GET "/skills" Chat skills::list;
+    POST "/skills" Admin skills::add;
+    GET "/skills/{name}" Chat skills::show;
+    DELETE "/skills/{name}" Admin skills::remove;
+    PUT "/skills/{name}/grants" Admin skills::grant;
+    POST "/skills/{name}/call" Chat skills::call;
+    GET "/memory" Admin memory::show;
+    DELETE "/memory/{id}" Admin memory::forget;
+    GET "/facts" Admin memory::facts;
+    DELETE "/facts/{id}" Admin memory::forget_fact;
+    GET "/models" Chat settings::models;
+    GET "/usage" Chat settings::usage;
+    GET "/config" Admin settings::config;
+    GET "/metrics" Chat metrics::metrics;
     GET "/health" Open state::health;
     GET "/health/live" Open state::live;
     GET "/openapi.json" Open state::openapi;

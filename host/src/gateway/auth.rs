@@ -92,7 +92,7 @@ async fn who(app: &App, headers: &HeaderMap, uri: &Uri, local: bool, peer: IpAdd
             }
             return Err(refused("the token is not valid").hint("`kiso token list` shows which there are"));
         };
-        let scope = scope_of(&app.0.drive.config.gateway.admins, &token);
+        let scope = scope_of(&app.0.drive.config_now().gateway.admins, &token);
         return Ok(Who { token: Some(token.name), handle: Some(token.handle), scope });
     }
     let needs =

@@ -44,7 +44,7 @@ impl ApiError {
     }
 
     /// A mistake or misfortune of the host. What it was is for the log, not for the client.
-    fn internal(error: &dyn std::fmt::Display) -> ApiError {
+    pub fn internal(error: &dyn std::fmt::Display) -> ApiError {
         tracing::error!("a request failed: {error}");
         ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the request failed on kiso's side")
             .hint("the daemon's log says why")

@@ -35,7 +35,8 @@ pub struct MessageIn {
     pub key: Option<String>,
 }
 
-fn default_session() -> String {
+/// The session of a request that names none.
+pub fn default_session() -> String {
     "default".to_owned()
 }
 

@@ -103,6 +103,28 @@ impl Grant {
         }
     }
 
+    /// Adds a host, one that the manifest covers. Says why where it does not.
+    pub fn add_host(&mut self, manifest: &Manifest, host: &str, private: bool) -> Result<(), String> {
+        check_host(host)?;
+        let Some(need) = manifest.needs.http.iter().find(|need| covers(&need.host, host)) else {
+            let asked: Vec<&str> = manifest.needs.http.iter().map(|n| n.host.as_str()).collect();
+            let asked = if asked.is_empty() { "no host".to_owned() } else { asked.join(", ") };
+            return Err(format!("{} asks for {asked}, so a grant of {host} would have no effect", manifest.name));
+        };
+        self.http.retain(|granted| granted.host != host);
+        self.http.push(HttpGrant::of(need, host, private));
+        Ok(())
+    }
+
+    /// Adds a secret, one that the manifest declares. Says why where it does not.
+    pub fn add_secret(&mut self, manifest: &Manifest, secret: &str) -> Result<(), String> {
+        if !manifest.secrets.iter().any(|declared| declared == secret) && !manifest.env.contains_key(secret) {
+            return Err(format!("{} declares no secret `{secret}`", manifest.name));
+        }
+        self.secrets.insert(secret.to_owned());
+        Ok(())
+    }
+
     /// The text of the grant's file.
     pub fn to_toml(&self) -> String {
         let head = "# What this skill may do. Written by `kiso skill add` and `kiso skill grant`; edit it or delete it at will.\n";

@@ -54,6 +54,21 @@ impl View<'_> {
         Ok(totals.optional()?.unwrap_or_default())
     }
 
+    /// The sums of the days before this one (none: of all) on which a model was called, the last first, at most `limit`. A
+    /// day is counted from 1970 (UTC).
+    pub fn usage_by_day(&self, before: Option<i64>, limit: u32) -> Result<Vec<(i64, Totals)>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT key, calls, input, output, cost_micros FROM usage_totals
+             WHERE scope = 'day' AND key < ?1 ORDER BY key DESC LIMIT ?2",
+        )?;
+        let rows = query.query_map((before.unwrap_or(i64::MAX), limit), |row| {
+            let count = |index| row.get::<_, i64>(index).map(i64::unsigned_abs);
+            let usage = Usage { input_tokens: count(2)?, output_tokens: count(3)?, cost_micros: count(4)? };
+            Ok((row.get(0)?, Totals { calls: count(1)?, usage }))
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// The calls of a run, in order.
     pub fn usage_of(&self, run: &RunId) -> Result<Vec<UsageLine>, StoreError> {
         let mut query = self.conn.prepare_cached(

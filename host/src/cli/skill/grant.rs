@@ -2,8 +2,7 @@
 
 use super::open;
 use crate::cli::{Exit, Failure, Shared};
-use crate::skill::grant::{Grant, HttpGrant, covers};
-use crate::skill::manifest::check_host;
+use crate::skill::grant::Grant;
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
@@ -39,21 +38,10 @@ impl GrantSkill {
             grant = Grant::default();
         }
         for host in &self.host {
-            check_host(host).map_err(|m| Failure::new(Exit::Usage, m))?;
-            let Some(need) = manifest.needs.http.iter().find(|need| covers(&need.host, host)) else {
-                let asked: Vec<&str> = manifest.needs.http.iter().map(|n| n.host.as_str()).collect();
-                let asked = if asked.is_empty() { "no host".to_owned() } else { asked.join(", ") };
-                let message = format!("{} asks for {asked}, so a grant of {host} would have no effect", manifest.name);
-                return Err(Failure::new(Exit::Usage, message));
-            };
-            grant.http.retain(|g| g.host != *host);
-            grant.http.push(HttpGrant::of(need, host, self.private));
+            grant.add_host(manifest, host, self.private).map_err(|why| Failure::new(Exit::Usage, why))?;
         }
         for secret in &self.secret {
-            if !manifest.secrets.contains(secret) && !manifest.env.contains_key(secret) {
-                return Err(Failure::new(Exit::Usage, format!("{} declares no secret `{secret}`", manifest.name)));
-            }
-            grant.secrets.insert(secret.clone());
+            grant.add_secret(manifest, secret).map_err(|why| Failure::new(Exit::Usage, why))?;
         }
         if self.all || self.none || !self.host.is_empty() || !self.secret.is_empty() {
             opened.skills.write_grant(skill.name(), &grant)?;

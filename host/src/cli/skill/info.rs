@@ -1,11 +1,10 @@
 //! `kiso skill info`.
 
-use super::open;
+use super::{open, typed};
 use crate::cli::show::printable;
 use crate::cli::{Exit, Failure, Shared};
-use crate::skill::grant::{Allowed, Asked};
-use crate::skill::{Installed, Tool};
-use serde_json::{Value, json};
+use crate::skill::Tool;
+use serde_json::Value;
 
 #[derive(Debug, clap::Args)]
 pub struct Info {
@@ -17,15 +16,15 @@ impl Info {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, _) = open(shared)?;
         let skill = opened.skills.find(&self.name)?;
-        let allowed = opened.skills.allowed(&skill)?;
-        let digest = opened.skills.digest(&skill);
         if shared.json {
-            outln!("{}", object(&skill, &allowed, &digest));
+            outln!("{}", typed("info", opened.skills.shown(&skill)?));
             return Ok(Exit::Done);
         }
+        let allowed = opened.skills.allowed(&skill)?;
+        let digest = opened.skills.digest(&skill);
         let manifest = &skill.manifest;
-        let origin = if skill.is_bundled() { "bundled" } else { "installed" };
-        outln!("{} {}  ({}, {origin})", manifest.name, manifest.version, skill.shape.describe());
+        let shape = skill.shape.describe();
+        outln!("{} {}  ({shape}, {})", manifest.name, manifest.version, skill.origin());
         outln!("{}", printable(&manifest.summary));
         outln!("sha256 {digest}");
         if let Some(sdk) = &skill.sdk {
@@ -51,9 +50,7 @@ impl Info {
             outln!("  secret: {secret}");
         }
         let grant = opened.skills.grant(&skill)?;
-        let missing = Asked::of(manifest, &opened.config.engine).beyond(&grant);
-        // What a bundled skill needs of memory and time it has without a grant.
-        let missing = if skill.is_bundled() { Asked { memory_mib: None, timeout_s: None, ..missing } } else { missing };
+        let missing = opened.skills.missing(&skill, &grant);
         if !missing.is_empty() {
             outln!("\nasks for, and was not granted (see `kiso skill grant --help`):\n{missing}");
         }
@@ -81,24 +78,4 @@ fn print_tool(tool: &Tool) {
         let description = property.get("description").and_then(Value::as_str).unwrap_or_default();
         outln!("  {name:14} {kind:8} {}{notes}", printable(description));
     }
-}
-
-fn object(skill: &Installed, allowed: &Allowed, digest: &str) -> Value {
-    let manifest = &skill.manifest;
-    let tools: Vec<_> = skill.tools.iter().map(|t| json!({ "name": t.name, "args": t.args.schema() })).collect();
-    let http: Vec<_> = allowed
-        .http
-        .iter()
-        .map(|(need, private)| json!({ "host": need.host, "methods": need.methods, "private": private }))
-        .collect();
-    json!({
-        "type": "info", "skill": manifest.name.as_str(), "version": manifest.version,
-        "origin": if skill.is_bundled() { "bundled" } else { "installed" },
-        "shape": skill.shape, "category": manifest.category, "summary": manifest.summary, "description": manifest.description,
-        "digest": digest, "sdk": skill.sdk, "examples": manifest.examples, "tools": tools, "needs": manifest.needs,
-        "allowed": {
-            "workspace": allowed.workspace, "memory_mib": allowed.memory_mib, "timeout_s": allowed.timeout_s,
-            "secrets": allowed.secrets, "http": http,
-        },
-    })
 }

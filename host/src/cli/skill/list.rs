@@ -30,7 +30,7 @@ impl List {
                 }
             };
             let manifest = &skill.manifest;
-            let origin = if skill.is_bundled() { "bundled" } else { "installed" };
+            let origin = skill.origin();
             if shared.json {
                 let tools: Vec<&str> = skill.tools.iter().map(|t| t.name.as_str()).collect();
                 let object = json!({

@@ -2,15 +2,20 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::messages::{open_message, session};
+use crate::drive::Drive;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::{MAX_PAGE, Made, Message, Page, Path, Query, Session, Status, page_size};
+use crate::gateway::wire::{Body, MAX_PAGE, Made, Message, Page, Path, Query, Session, Status, page_size};
 use crate::home::SessionName;
 use crate::llm::Role;
+use crate::session::removal::{self, NotRemoved};
+use crate::store::SessionLine;
 
 /// Which part of a listing.
 #[derive(Debug, Deserialize)]
@@ -41,14 +46,7 @@ pub async fn list(_: Who, State(app): State<App>, Query(part): Query<Sessions>) 
     let rows = app.0.drive.store.read(move |view| view.list_sessions(before, limit)).await?;
     let full = rows.len() == limit as usize;
     let next = rows.last().filter(|_| full).map(|row| format!("{}-{}", row.active_ms, row.id));
-    let items = rows.into_iter().map(|row| Session {
-        name: row.name,
-        title: row.title,
-        created_ms: row.created_ms,
-        active_ms: row.active_ms,
-        model: row.model,
-    });
-    Ok(Json(Page { items: items.collect(), next }))
+    Ok(Json(Page { items: rows.into_iter().map(shown).collect(), next }))
 }
 
 /// `GET /sessions/{session}/messages`, the newest page first, each page oldest first.
@@ -95,6 +93,59 @@ pub async fn status_of(app: &App, session: SessionName) -> Result<Status, ApiErr
     Ok(Status { session, title, model, segment_start, running, queued })
 }
 
-fn no_session(name: &str) -> ApiError {
+/// What can be changed of a session.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    title: String,
+}
+
+/// Characters of a title.
+const MAX_TITLE: usize = 200;
+
+/// `PATCH /sessions/{session}`: gives it another title.
+pub async fn change(
+    _: Who,
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Body(change): Body<Change>,
+) -> Made<Session> {
+    let session = session(&name)?;
+    let title = change.title.trim().to_owned();
+    if !(1..=MAX_TITLE).contains(&title.chars().count()) || title.chars().any(char::is_control) {
+        return Err(ApiError::bad_request(format!(
+            "a title has 1 to {MAX_TITLE} characters, and none that is invisible"
+        )));
+    }
+    let write = app.0.drive.store.write(move |tx| {
+        tx.set_title(&session, &title, true)?;
+        tx.session(&session)
+    });
+    Ok(Json(shown(write.await?.ok_or_else(|| no_session(&name))?)))
+}
+
+/// `DELETE /sessions/{session}`: the session with everything that is its own, for good.
+pub async fn delete(who: Who, State(app): State<App>, Path(name): Path<String>) -> Made<Value> {
+    let session = session(&name)?;
+    let Drive { home, store, .. } = &app.0.drive;
+    let gone = match removal::remove(home, store, &session).await {
+        Ok(gone) => gone,
+        Err(NotRemoved::Unknown { .. }) => return Err(no_session(&name)),
+        Err(error @ NotRemoved::AtWork { .. }) => {
+            return Err(ApiError::new(StatusCode::CONFLICT, "at_work", error.to_string()));
+        }
+        Err(NotRemoved::Store(error)) => return Err(error.into()),
+        Err(error) => return Err(ApiError::internal(&error)),
+    };
+    tracing::info!(%session, by = who.name(), "a session was deleted");
+    Ok(Json(json!({ "deleted": gone })))
+}
+
+pub(super) fn shown(line: SessionLine) -> Session {
+    let SessionLine { name, title, created_ms, active_ms, model, .. } = line;
+    Session { name, title, created_ms, active_ms, model }
+}
+
+pub(super) fn no_session(name: &str) -> ApiError {
     ApiError::not_found(format!("there is no session {name:?}")).hint("a session begins with its first message")
 }

@@ -1,0 +1,54 @@
+//! Messages by their words.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+
+use super::messages::{open_message, session};
+use crate::gateway::App;
+use crate::gateway::auth::Who;
+use crate::gateway::error::ApiError;
+use crate::gateway::wire::{Made, Message, Page, Query, page_size};
+
+/// Messages that one request looks through. There is no index over them, which would be written with every message and hold
+/// its words in clear; a page that is not full has a `next` all the same where there are more to look through.
+const LOOKED_THROUGH: u32 = 5_000;
+
+/// Characters of a question.
+const MAX_QUESTION: usize = 200;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// Words that a message must have, all of them, in any order and case.
+    q: String,
+    /// Only in this session; without it, in all.
+    session: Option<String>,
+    before: Option<i64>,
+    limit: Option<u32>,
+}
+
+/// `GET /search`, the newest first.
+pub async fn search(_: Who, State(app): State<App>, Query(asked): Query<Asked>) -> Made<Page<Message>> {
+    let words: Vec<String> = asked.q.split_whitespace().map(str::to_lowercase).collect();
+    if words.is_empty() || asked.q.chars().count() > MAX_QUESTION {
+        return Err(ApiError::bad_request(format!("`q` needs a word, and has at most {MAX_QUESTION} characters")));
+    }
+    let of = asked.session.as_deref().map(session).transpose()?;
+    let (limit, before) = (page_size(asked.limit)? as usize, asked.before);
+    let vault = app.0.drive.vault.clone();
+    let read = app.0.drive.store.read(move |view| {
+        let mut found = Vec::new();
+        let next = view.look_back(of.as_ref(), before, LOOKED_THROUGH, |session, message| {
+            let message = open_message(&vault, session, message);
+            let text = message.text.to_lowercase();
+            if words.iter().all(|word| text.contains(word)) {
+                found.push(message);
+            }
+            found.len() < limit
+        })?;
+        Ok((found, next))
+    });
+    let (items, next) = read.await?;
+    Ok(Json(Page { items, next: next.map(|id| id.to_string()) }))
+}

@@ -1,0 +1,69 @@
+//! What a skill is, needs and was granted, as the command line and the gateway show it.
+
+use super::grant::{Asked, Grant};
+use super::{Ended, Installed, SkillError, Skills};
+use crate::home::SessionName;
+use serde_json::{Value, json};
+use std::path::Path;
+
+impl Skills {
+    /// What the skill asks for and was not granted.
+    pub fn missing(&self, skill: &Installed, grant: &Grant) -> Asked {
+        let missing = Asked::of(&skill.manifest, &self.config().engine).beyond(grant);
+        // What a bundled skill needs of memory and time it has without a grant.
+        if skill.is_bundled() { Asked { memory_mib: None, timeout_s: None, ..missing } } else { missing }
+    }
+
+    /// Everything about the skill that is worth showing: docs/json.md, `kiso skill info`.
+    pub fn shown(&self, skill: &Installed) -> Result<Value, SkillError> {
+        let allowed = self.allowed(skill)?;
+        let manifest = &skill.manifest;
+        let tools: Vec<_> = skill.tools.iter().map(|t| json!({ "name": t.name, "args": t.args.schema() })).collect();
+        let http: Vec<_> = allowed
+            .http
+            .iter()
+            .map(|(need, private)| json!({ "host": need.host, "methods": need.methods, "private": private }))
+            .collect();
+        Ok(json!({
+            "skill": manifest.name.as_str(), "version": manifest.version, "origin": skill.origin(),
+            "shape": skill.shape, "category": manifest.category, "summary": manifest.summary,
+            "description": manifest.description, "digest": self.digest(skill), "sdk": skill.sdk,
+            "examples": manifest.examples, "tools": tools, "needs": manifest.needs,
+            "allowed": {
+                "workspace": allowed.workspace, "memory_mib": allowed.memory_mib, "timeout_s": allowed.timeout_s,
+                "secrets": allowed.secrets, "http": http,
+            },
+        }))
+    }
+}
+
+impl Installed {
+    /// "bundled" or "installed".
+    pub fn origin(&self) -> &'static str {
+        if self.is_bundled() { "bundled" } else { "installed" }
+    }
+}
+
+impl Ended {
+    /// How the call ended: docs/json.md, `kiso skill run`. With `work`, files are named as this machine does, too.
+    pub fn shown(&self, tool: &str, session: &SessionName, work: Option<&Path>) -> Value {
+        let (answer, error) = (self.result.as_ref().ok(), self.result.as_ref().err());
+        let files = answer.map(|a| &a.files).into_iter().flatten();
+        let files = files.map(|f| {
+            let mut file = json!({ "path": f.path });
+            if let Some(work) = work {
+                file["host_path"] = json!(work.join(&f.path));
+            }
+            file["media_type"] = json!(f.media_type);
+            file["bytes"] = json!(f.bytes);
+            file["title"] = json!(f.title);
+            file["link"] = json!(f.link);
+            file
+        });
+        json!({
+            "tool": tool, "session": session.to_string(), "ok": error.is_none(), "text": answer.map(|a| &a.text),
+            "data": answer.and_then(|a| a.data.as_ref()), "files": files.collect::<Vec<_>>(), "error": error,
+            "log": self.log, "stdout": self.stdout, "stderr": self.stderr, "used": self.used,
+        })
+    }
+}

@@ -1,0 +1,342 @@
+//! The OpenAPI document against the daemon that serves it: every operation is asked, and answers as it is described.
+
+use crate::harness::{Home, guest};
+use crate::served::{Answer, Served};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+
+const CONFIG: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
+
+const MANIFEST: &str = "[kiso]\ntype = \"skill\"\nname = \"echo\"\nversion = \"0.1.0\"\ndescription = \"Answers\"\n\
+    [kiso.skill]\nsecrets = [\"token\"]\n[kiso.skill.args]\ntext = { type = \"string\", required = true }\n\
+    [kiso.skill.needs]\nhttp = [{ host = \"api.example.org\", methods = [\"GET\"] }]\n";
+
+/// A daemon with a token of each scope, and the document that it serves.
+struct Api {
+    home: Home,
+    served: Served,
+    document: Value,
+    chat: String,
+    admin: String,
+    /// Method, path of the document and status that were seen.
+    seen: BTreeSet<(String, String, u16)>,
+}
+
+impl Api {
+    fn new(config: &str) -> Api {
+        let home = Home::new();
+        home.config(config);
+        let mut served = Served::start(&home);
+        let add = |args: &[&str]| home.kiso(&[&["token", "add"], args].concat()).ok().stdout.trim().to_owned();
+        let (chat, admin) = (add(&["phone"]), add(&["root", "--scope", "admin"]));
+        served.token = Some(chat.clone());
+        let document = served.get("/openapi.json");
+        Api { home, served, document, chat, admin, seen: BTreeSet::new() }
+    }
+
+    /// Asks, and holds the answer against the document. `path` is that of the document, with its parameters put in.
+    #[track_caller]
+    fn ask(&mut self, method: &str, path: &str, asked: &str, token: Option<&str>, body: &[u8]) -> Answer {
+        let operation = &self.document["paths"][path][method.to_lowercase()];
+        assert!(operation.is_object(), "{method} {path} is not in the document");
+        let kind = operation["requestBody"]["content"].as_object().and_then(|content| content.keys().next());
+        let kind = kind.map(|kind| format!("content-type: {kind}\r\n")).unwrap_or_default();
+        let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
+        let length = body.len();
+        let head = format!(
+            "{method} {asked} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{token}{kind}content-length: {length}\r\n\r\n"
+        );
+        let mut stream = self.served.connect();
+        stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
+        let mut bytes = Vec::new();
+        let mut reader = BufReader::new(stream);
+        if operation["responses"]["200"]["content"].get("text/event-stream").is_some() {
+            // It does not end; its head says what it is.
+            while !bytes.ends_with(b"\r\n\r\n") {
+                assert!(reader.read_until(b'\n', &mut bytes).unwrap() > 0);
+            }
+        }
+        if !bytes.starts_with(b"HTTP/1.1 200") {
+            reader.read_to_end(&mut bytes).unwrap();
+        }
+        let answer = Answer::parse(&bytes).unwrap_or_else(|| panic!("{method} {asked}: no answer"));
+        self.hold(method, path, &answer);
+        self.seen.insert((method.to_owned(), path.to_owned(), answer.status));
+        answer
+    }
+
+    /// Whether the answer is one that the document describes.
+    #[track_caller]
+    fn hold(&self, method: &str, path: &str, answer: &Answer) {
+        let what = format!("{method} {path}");
+        let responses = &self.document["paths"][path][method.to_lowercase()]["responses"];
+        let documented = &responses[answer.status.to_string()];
+        assert!(documented.is_object(), "{what} does not document {}: {answer:?}", answer.status);
+        let Some(content) = documented["content"].as_object() else { return };
+        let (kind, shape) = content.iter().next().unwrap();
+        assert!(answer.headers.contains(&format!("content-type: {kind}")), "{what}: {answer:?}");
+        if kind != "application/json" {
+            return;
+        }
+        let schema = json!({ "allOf": [shape["schema"]], "components": self.document["components"] });
+        let body: Value =
+            serde_json::from_str(&answer.body).unwrap_or_else(|error| panic!("{what}: {error}: {answer:?}"));
+        let validator = jsonschema::validator_for(&schema).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let wrong: Vec<_> =
+            validator.iter_errors(&body).map(|error| format!("{error} at {}", error.instance_path())).collect();
+        assert!(wrong.is_empty(), "{what}: {wrong:?}\n{body:#}");
+    }
+
+    /// Method, path and operation of everything that is documented.
+    fn operations(&self) -> Vec<(String, String, Value)> {
+        let mut all = Vec::new();
+        for (path, operations) in self.document["paths"].as_object().unwrap() {
+            for (method, operation) in operations.as_object().unwrap() {
+                all.push((method.to_uppercase(), path.clone(), operation.clone()));
+            }
+        }
+        all
+    }
+}
+
+/// A path with something in place of its parameters.
+fn filled(path: &str) -> String {
+    ["{id}", "{session}", "{run}", "{name}"].iter().fold(path.to_owned(), |path, name| path.replace(name, "1"))
+}
+
+#[test]
+fn every_operation_answers_as_it_is_documented() {
+    let mut api = Api::new(CONFIG);
+    let message = api.served.send("main", "$ echo hello");
+    api.served.reply(message);
+    let run = api.served.get("/runs")["items"][0]["id"].as_str().unwrap().to_owned();
+    api.home.kiso(&["fact", "add", "The house is blue"]).ok();
+    let db = rusqlite::Connection::open(api.home.path().join("store.db")).unwrap();
+    db.execute_batch(
+        "INSERT INTO memory_chunks (digest, source, at_ms, text, grams) VALUES (x'00', 'turn', 1, 'the garden is green', '');
+         INSERT INTO published SELECT 'abcdef', id, 'pub/a.txt', 'text/plain', NULL, 1 FROM sessions;
+         INSERT INTO usage_totals VALUES ('day', 20454, 1, 2, 3, 4)",
+    )
+    .unwrap();
+    std::fs::write(api.home.work("main").join("pub/a.txt"), "published").unwrap();
+    let packed = api.home.dir.path().join("packed.wasm");
+    let (manifest, echo) = (api.home.file("kiso.toml", MANIFEST), guest("echo"));
+    let [manifest, echo, out] = [&manifest, &echo, &packed].map(|path| path.to_str().unwrap());
+    api.home.kiso(&["skill", "pack", echo, "--manifest", manifest, "-o", out]).ok();
+    let packed = std::fs::read(&packed).unwrap();
+
+    let message_path = format!("/messages/{message}");
+    let [run_path, trace, cancel] = ["", "/trace?prompts=true", "/cancel"].map(|end| format!("/runs/{run}{end}"));
+    let (c, a) = (Some(api.chat.clone()), Some(api.admin.clone()));
+    // Method, path of the document, path as asked, token, body, status.
+    type Case<'a> = (&'a str, &'a str, &'a str, &'a Option<String>, &'a [u8], u16);
+    let cases: Vec<Case<'_>> = vec![
+        ("POST", "/msg", "/msg", &c, br#"{"text": "hello", "session": "fresh", "key": "k"}"#, 202),
+        ("POST", "/msg", "/msg", &c, br#"{"text": "/status"}"#, 200),
+        ("POST", "/msg", "/msg", &c, br#"{"text": ""}"#, 400),
+        ("GET", "/messages/{id}", &message_path, &c, b"", 200),
+        ("GET", "/messages/{id}", "/messages/4000", &c, b"", 404),
+        ("GET", "/sessions", "/sessions?limit=1", &c, b"", 200),
+        ("GET", "/sessions", "/sessions?limit=0", &c, b"", 400),
+        ("PATCH", "/sessions/{session}", "/sessions/main", &c, br#"{"title": "Of hellos"}"#, 200),
+        ("PATCH", "/sessions/{session}", "/sessions/main", &c, br#"{"title": " "}"#, 400),
+        ("PATCH", "/sessions/{session}", "/sessions/nowhere", &c, br#"{"title": "x"}"#, 404),
+        ("GET", "/sessions/{session}/messages", "/sessions/main/messages?limit=1", &c, b"", 200),
+        ("GET", "/sessions/{session}/messages", "/sessions/nowhere/messages", &c, b"", 404),
+        ("GET", "/sessions/{session}/export", "/sessions/main/export", &c, b"", 200),
+        ("GET", "/sessions/{session}/export", "/sessions/nowhere/export", &c, b"", 404),
+        ("GET", "/search", "/search?q=HELLO+echo&session=main", &c, b"", 200),
+        ("GET", "/search", "/search?q=+", &c, b"", 400),
+        ("GET", "/status/{session}", "/status/main", &c, b"", 200),
+        ("GET", "/status/{session}", "/status/nowhere", &c, b"", 404),
+        ("GET", "/runs", "/runs?session=main&limit=5", &c, b"", 200),
+        ("GET", "/runs", "/runs?limit=1000", &c, b"", 400),
+        ("GET", "/runs/{run}", &run_path, &c, b"", 200),
+        ("GET", "/runs/{run}", "/runs/zzz", &c, b"", 404),
+        ("GET", "/runs/{run}/trace", &trace, &c, b"", 200),
+        ("GET", "/runs/{run}/trace", "/runs/zzz/trace", &c, b"", 404),
+        ("POST", "/runs/{run}/cancel", &cancel, &c, b"", 409),
+        ("POST", "/runs/{run}/cancel", "/runs/zzz/cancel", &c, b"", 404),
+        ("GET", "/events", "/events?session=main&after=0", &c, b"", 200),
+        ("GET", "/events", "/events?after=x", &c, b"", 400),
+        ("GET", "/skills", "/skills?limit=2", &c, b"", 200),
+        ("GET", "/skills", "/skills?before=none", &c, b"", 400),
+        ("POST", "/skills", "/skills", &a, b"no component", 400),
+        ("POST", "/skills", "/skills", &a, b"", 400),
+        ("POST", "/skills", "/skills", &a, &packed, 409),
+        ("POST", "/skills", "/skills?grant=none", &a, &packed, 201),
+        ("POST", "/skills", "/skills?grant=all&name=chart", &a, &packed, 409),
+        ("GET", "/skills/{name}", "/skills/echo", &c, b"", 200),
+        ("GET", "/skills/{name}", "/skills/none", &c, b"", 404),
+        (
+            "PUT",
+            "/skills/{name}/grants",
+            "/skills/echo/grants",
+            &a,
+            br#"{"hosts": [{"host": "api.example.org"}], "secrets": ["token"]}"#,
+            200,
+        ),
+        ("PUT", "/skills/{name}/grants", "/skills/echo/grants", &a, br#"{"hosts": [{"host": "evil.example"}]}"#, 400),
+        ("PUT", "/skills/{name}/grants", "/skills/echo/grants", &a, br#"{"secrets": ["other"]}"#, 400),
+        ("PUT", "/skills/{name}/grants", "/skills/echo/grants", &a, br#"{}"#, 400),
+        ("PUT", "/skills/{name}/grants", "/skills/none/grants", &a, br#"{"grant": "all"}"#, 404),
+        (
+            "POST",
+            "/skills/{name}/call",
+            "/skills/echo/call",
+            &c,
+            br#"{"session": "main", "args": {"text": "hi"}}"#,
+            200,
+        ),
+        ("POST", "/skills/{name}/call", "/skills/echo/call", &c, br#"{"args": {"txet": "hi"}}"#, 400),
+        ("POST", "/skills/{name}/call", "/skills/none/call", &c, br#"{}"#, 404),
+        ("DELETE", "/skills/{name}", "/skills/echo", &a, b"", 200),
+        ("DELETE", "/skills/{name}", "/skills/echo", &a, b"", 404),
+        ("DELETE", "/skills/{name}", "/skills/chart", &a, b"", 409),
+        ("GET", "/memory", "/memory?limit=1", &a, b"", 200),
+        ("GET", "/memory", "/memory?q=garden&before=1", &a, b"", 400),
+        ("DELETE", "/memory/{id}", "/memory/1", &a, b"", 200),
+        ("DELETE", "/memory/{id}", "/memory/1", &a, b"", 404),
+        ("GET", "/facts", "/facts?q=house", &a, b"", 200),
+        ("GET", "/facts", "/facts?limit=-1", &a, b"", 400),
+        ("DELETE", "/facts/{id}", "/facts/1", &a, b"", 200),
+        ("DELETE", "/facts/{id}", "/facts/x", &a, b"", 404),
+        ("GET", "/models", "/models", &c, b"", 200),
+        ("GET", "/usage", "/usage?before=2030-01-01", &c, b"", 200),
+        ("GET", "/usage", "/usage?before=soon", &c, b"", 400),
+        ("GET", "/config", "/config", &a, b"", 200),
+        ("GET", "/pub/{id}", "/pub/abcdef", &None, b"", 200),
+        ("GET", "/pub/{id}", "/pub/zzz", &None, b"", 404),
+        ("GET", "/health", "/health", &None, b"", 200),
+        ("GET", "/health/live", "/health/live", &None, b"", 200),
+        ("GET", "/metrics", "/metrics", &c, b"", 200),
+        ("GET", "/openapi.json", "/openapi.json", &None, b"", 200),
+        ("DELETE", "/sessions/{session}", "/sessions/main", &a, b"", 200),
+        ("DELETE", "/sessions/{session}", "/sessions/main", &a, b"", 404),
+    ];
+    let (mut answers, mut wrong) = (Vec::new(), Vec::new());
+    for (method, path, asked, token, body, status) in cases {
+        let answer = api.ask(method, path, asked, token.as_deref(), body);
+        if answer.status != status {
+            wrong.push(format!("{method} {asked} should be {status}: {answer:?}"));
+        }
+        answers.push((asked.to_owned(), answer));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    // A run that is under way is cancelled.
+    let waiting = api.served.send("slow", "$ sleep 50");
+    let started = |api: &Api| api.served.get(&format!("/messages/{waiting}"))["run"].as_str().map(str::to_owned);
+    api.served.until(|| started(&api).is_some());
+    let slow = started(&api).unwrap();
+    let busy = api.ask("DELETE", "/sessions/{session}", "/sessions/slow", a.as_deref(), b"");
+    busy.refuses(409, "at_work");
+    api.ask("POST", "/skills/{name}/call", "/skills/chart/call", c.as_deref(), br#"{"session": "slow"}"#)
+        .refuses(409, "busy");
+    api.ask("POST", "/runs/{run}/cancel", &format!("/runs/{slow}/cancel"), c.as_deref(), b"").expect(200);
+
+    // What is open to nobody without a token, and to nobody but administrators.
+    for (method, path, operation) in api.operations() {
+        if operation["security"] == json!([]) {
+            continue;
+        }
+        api.ask(&method, &path, &filled(&path), None, b"").refuses(401, "unauthorized");
+        if operation["security"].is_array() {
+            api.ask(&method, &path, &filled(&path), c.as_deref(), b"{}").refuses(403, "forbidden");
+        }
+        if operation["requestBody"]["content"].get("application/json").is_some() {
+            api.ask(&method, &path, &filled(&path), a.as_deref(), b"[[[").refuses(400, "bad_request");
+        }
+    }
+    for (method, path, operation) in api.operations() {
+        let well = |status: &u16| api.seen.contains(&(method.clone(), path.clone(), *status));
+        let documented: Vec<u16> =
+            operation["responses"].as_object().unwrap().keys().map(|status| status.parse().unwrap()).collect();
+        for status in documented.iter().filter(|status| **status < 300) {
+            assert!(well(status), "{method} {path} was never seen to answer {status}");
+        }
+        for parameter in operation["parameters"].as_array().into_iter().flatten().filter(|p| p["in"] == "path") {
+            assert!(path.contains(&format!("{{{}}}", parameter["name"].as_str().unwrap())), "{method} {path}");
+        }
+    }
+
+    let answer = |asked: &str| answers.iter().find(|(path, _)| path == asked).map(|(_, answer)| answer).unwrap();
+    let json = |asked: &str| -> Value { serde_json::from_str(&answer(asked).body).unwrap() };
+    assert_eq!(json("/search?q=HELLO+echo&session=main")["items"][0]["text"], "$ echo hello");
+    assert_eq!(json("/memory?limit=1")["items"][0]["text"], "the garden is green");
+    assert_eq!(json("/facts?q=house")["items"][0]["text"], "The house is blue");
+    assert_eq!(json("/usage?before=2030-01-01")["items"].as_array().unwrap().last().unwrap()["day"], "2026-01-01");
+    let lines: Vec<Value> =
+        answer("/sessions/main/export").body.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let kinds: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["session", "message", "message", "run"], "{lines:?}");
+    assert!(!api.home.work("main").exists() && !api.home.path().join("sessions/.gone-main").exists());
+    assert!(!api.home.path().join("cache/upload").exists());
+    assert_eq!(api.served.terminate(), 0);
+}
+
+/// `gateway.admins` says which tokens are administrators; a name alone makes nobody one.
+#[test]
+fn administrators_are_those_that_the_configuration_names() {
+    let mut api = Api::new(&format!("{CONFIG}[gateway]\nadmins = [\"phone\", \"boss\"]\n"));
+    let boss = api.home.kiso(&["token", "add", "boss", "--scope", "admin"]).ok().stdout.trim().to_owned();
+    let (phone, root) = (api.chat.clone(), api.admin.clone());
+    api.ask("GET", "/config", "/config", Some(&boss), b"").expect(200);
+    api.ask("GET", "/config", "/config", Some(&root), b"").refuses(403, "forbidden");
+    api.ask("GET", "/config", "/config", Some(&phone), b"").refuses(403, "forbidden");
+    api.ask("GET", "/sessions", "/sessions", Some(&root), b"").expect(200);
+    api.home.kiso(&["token", "revoke", "boss"]).ok();
+    api.ask("GET", "/config", "/config", Some(&boss), b"").refuses(401, "unauthorized");
+}
+
+/// Where no token exists, a program of this machine may chat and no more.
+#[test]
+fn who_needs_no_token_is_no_administrator() {
+    let home = Home::new();
+    home.config(CONFIG);
+    let served = Served::start(&home);
+    for (method, path) in
+        [("GET", "/config"), ("GET", "/memory"), ("DELETE", "/skills/chart"), ("DELETE", "/sessions/main")]
+    {
+        served.request(method, path, None).refuses(403, "forbidden");
+    }
+    served.get("/skills");
+}
+
+/// The text format of Prometheus: every sample has its help and its type before it, and a number.
+#[test]
+fn metrics_have_the_form_that_prometheus_reads() {
+    let mut api = Api::new(CONFIG);
+    let message = api.served.send("main", "$ echo hello");
+    api.served.reply(message);
+    api.served.request("GET", "/nothing", None).refuses(404, "not_found");
+    let chat = api.chat.clone();
+    let text = api.ask("GET", "/metrics", "/metrics", Some(&chat), b"").body;
+    let (mut helped, mut typed, mut values) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, help) = rest.split_once(' ').unwrap();
+            assert!(helped.insert(name) && help.ends_with('.'), "{line}");
+        } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').unwrap();
+            assert!(helped.contains(name) && typed.insert(name), "{line}");
+            assert!(["counter", "gauge"].contains(&kind) && (kind == "counter") == name.ends_with("_total"), "{line}");
+        } else {
+            let (sample, value) = line.rsplit_once(' ').unwrap();
+            let name = sample.split('{').next().unwrap();
+            assert!(typed.contains(name), "{line} has no type");
+            if let Some(labels) = sample.strip_prefix(name).filter(|labels| !labels.is_empty()) {
+                let inner = labels.strip_prefix("{reason=\"").and_then(|rest| rest.strip_suffix("\"}")).unwrap();
+                assert!(inner.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{line}");
+            }
+            values.push((sample, value.parse::<u64>().unwrap_or_else(|_| panic!("{line}"))));
+        }
+    }
+    assert_eq!(helped, typed);
+    let value = |sample: &str| values.iter().find(|(name, _)| *name == sample).unwrap_or_else(|| panic!("{sample}")).1;
+    assert_eq!((value("kiso_messages_total"), value("kiso_runs_total"), value("kiso_sessions")), (2, 1, 1));
+    assert_eq!((value("kiso_queued_messages"), value("kiso_running_runs"), value("kiso_event_streams")), (0, 0, 0));
+    assert_eq!(value("kiso_refused_total{reason=\"not_found\"}"), 1);
+    assert_eq!(value("kiso_http_connections"), 1);
+    assert!(value("kiso_store_bytes") > 4_096 && value("kiso_http_requests_total") > 3);
+}
