@@ -68,7 +68,7 @@ impl Daemon {
         if died {
             tokio::spawn(upkeep::check_behind(drive.store.clone()));
         }
-        tokio::spawn(upkeep::look_after(drive.store.clone(), drive.config.retention.clone(), ended.clone()));
+        tokio::spawn(upkeep::look_after(drive.clone(), ended.clone()));
         let queue = Queue::start(drive.clone(), secrets.clone(), limits).await?;
         let app = App::new(drive.clone(), &queue, secrets, now_ms(), ended.clone());
         let bound = app.listen(port).await?;
@@ -87,8 +87,8 @@ impl Daemon {
 
     /// Reads `config.toml` again and has everything go by it that begins from now on; a run that is under way goes on as
     /// it began. Where something is wrong with the file, everything stays as it was. The log says what has changed.
-    pub fn reload(&self) -> Result<(), ReloadError> {
-        let changes = reload::reload(&self.drive, &self.queue.intake)?;
+    pub async fn reload(&self) -> Result<(), ReloadError> {
+        let changes = reload::reload(&self.drive, &self.queue.intake, &self.courier).await?;
         reload::log(&changes);
         Ok(())
     }

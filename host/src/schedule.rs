@@ -32,7 +32,7 @@ pub struct Ticking(JoinHandle<()>);
 impl Ticking {
     /// Begins, in the runtime of the caller. What was due while nobody looked comes at once, each schedule once.
     pub fn start(drive: &Drive) -> Ticking {
-        let schedules = Schedules::new(&drive.config, &drive.store, &drive.vault);
+        let drive = drive.clone();
         let mut bell = drive.store.bell();
         Ticking(tokio::spawn(async move {
             let mut tick = tokio::time::interval(LOOK);
@@ -41,9 +41,10 @@ impl Ticking {
             loop {
                 let rung = tokio::select! {
                     _ = tick.tick() => false,
-                    // The store lives as long as its handle in `schedules`.
+                    // The store lives as long as its handle in `drive`.
                     _ = bell.changed() => true,
                 };
+                let schedules = Schedules::new(&drive.config_now(), &drive.store, &drive.vault);
                 if !rung {
                     if looks % MEND == 0
                         && let Err(error) = schedules.mend(now_ms()).await

@@ -53,7 +53,7 @@ impl Serve {
                     _ = interrupt.recv() => break,
                     _ = hangup.recv() => {
                         systemd::reloading();
-                        self.reload(&daemon);
+                        self.reload(&daemon).await;
                         systemd::ready(&status);
                     }
                 }
@@ -76,8 +76,8 @@ impl Serve {
         })?
     }
 
-    fn reload(&self, daemon: &Daemon) {
-        match daemon.reload() {
+    async fn reload(&self, daemon: &Daemon) {
+        match daemon.reload().await {
             Ok(()) => self.configure_log(&daemon.config()),
             Err(error) => {
                 // A file may have several mistakes, each with its line.

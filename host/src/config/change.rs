@@ -27,11 +27,11 @@ pub struct Change {
 const FIXED: [(&str, &str); 3] = [("gateway", "bind"), ("gateway", "port"), ("gateway", "max_connections")];
 
 /// Tables that are read for each message, request or line.
-const LIVE: [&str; 3] = ["daemon", "gateway", "log"];
+const LIVE: [&str; 5] = ["daemon", "gateway", "log", "retention", "schedule"];
 
 /// Tables that belong to a run; the one without a name has the default model.
-const OF_A_RUN: [&str; 10] =
-    ["", "models", "fallbacks", "llm", "limits", "context", "routing", "engine", "exec", "http"];
+const OF_A_RUN: [&str; 12] =
+    ["", "models", "fallbacks", "llm", "limits", "context", "routing", "engine", "exec", "http", "memory", "subagents"];
 
 impl Key {
     /// When a change of this key is heeded.
@@ -68,6 +68,9 @@ impl Config {
         ];
         let changed = tables.into_iter().filter(|(_, same)| !same);
         changes.extend(changed.map(|(name, _)| Change { name: name.to_owned(), effect: Effect::NextRun }));
+        if self.webhooks != other.webhooks {
+            changes.push(Change { name: "[webhooks]".to_owned(), effect: Effect::AtOnce });
+        }
         changes
     }
 }

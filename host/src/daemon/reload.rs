@@ -2,9 +2,11 @@
 
 use crate::config::{Change, Config, ConfigError, Effect};
 use crate::drive::{Drive, ModelError};
+use crate::gateway::webhook::{Courier, Webhook, WebhookError};
 use crate::node::RoleError;
 use crate::session::intake::Intake;
 use crate::session::queue::Limits;
+use crate::store::StoreError;
 
 /// Why the configuration stays as it was.
 #[derive(Debug, thiserror::Error)]
@@ -17,10 +19,14 @@ pub enum ReloadError {
     Model(#[from] ModelError),
     #[error(transparent)]
     Role(#[from] RoleError),
+    #[error(transparent)]
+    Webhook(#[from] WebhookError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// Reads `config.toml` and has everything go by it that begins from now on. Returns what has changed.
-pub fn reload(drive: &Drive, intake: &Intake) -> Result<Vec<Change>, ReloadError> {
+pub async fn reload(drive: &Drive, intake: &Intake, courier: &Courier) -> Result<Vec<Change>, ReloadError> {
     let path = drive.home.config_path();
     // A fresh home gets a file with the defaults. Here that would undo what somebody set.
     if !path.exists() {
@@ -28,10 +34,12 @@ pub fn reload(drive: &Drive, intake: &Intake) -> Result<Vec<Change>, ReloadError
     }
     let config = Config::load(&drive.home)?;
     crate::node::role::check_prompts(&drive.home)?;
+    let webhooks = Webhook::open_all(&drive.home, &config, |variable| std::env::var(variable).ok())?;
     let changes = drive.config_now().changes(&config);
     let limits = Limits::of(&config);
     drive.adopt(config)?;
     intake.limit(limits);
+    courier.replace(webhooks).await?;
     Ok(changes)
 }
 

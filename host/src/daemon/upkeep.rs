@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use crate::clock::now_ms;
 use crate::config::Retention;
+use crate::drive::Drive;
 use crate::home::Home;
 use crate::store::{AT_ONCE, Store, StoreError, Tx, check_unopened};
 
@@ -54,12 +55,13 @@ pub(super) async fn check_behind(store: Store) {
 }
 
 /// Does the upkeep until the daemon ends.
-pub(super) async fn look_after(store: Store, keep: Retention, mut ending: watch::Receiver<bool>) {
+pub(super) async fn look_after(drive: Drive, mut ending: watch::Receiver<bool>) {
+    let store = drive.store.clone();
     let mut due_ms = now_ms();
     loop {
         let now = now_ms();
         let done = match is_time(&store, due_ms, now).await {
-            Ok(true) => upkeep(&store, &keep, now, &ending).await.map(Some),
+            Ok(true) => upkeep(&store, &drive.config_now().retention, now, &ending).await.map(Some),
             Ok(false) => Ok(None),
             Err(error) => Err(error),
         };

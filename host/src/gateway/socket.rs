@@ -89,8 +89,6 @@ impl Socket {
         let gateway = &app.0.drive.config.gateway;
         // As many as the port has, and apart from those: who fills the port must not lock the owner out.
         let places = Arc::new(Semaphore::new(usize::try_from(gateway.max_connections).unwrap_or(usize::MAX >> 4)));
-        let max_line = usize::try_from(gateway.max_body_kib << 10).unwrap_or(usize::MAX >> 1);
-        let stalled = Duration::from_secs(gateway.stalled_timeout_s);
         let mut connections = JoinSet::new();
         loop {
             let accepted = tokio::select! {
@@ -113,6 +111,9 @@ impl Socket {
             };
             app.0.counters.sockets.fetch_add(1, Ordering::Relaxed);
             let app = app.clone();
+            let now = &app.0.drive.config_now().gateway;
+            let max_line = usize::try_from(now.max_body_kib << 10).unwrap_or(usize::MAX >> 1);
+            let stalled = Duration::from_secs(now.stalled_timeout_s);
             connections.spawn(async move {
                 serve_one(&app, stream, max_line, stalled).await;
                 app.0.counters.sockets.fetch_sub(1, Ordering::Relaxed);

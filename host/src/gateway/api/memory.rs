@@ -10,6 +10,7 @@ use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
 use crate::gateway::wire::{Made, Page, Path, Query, page_size};
 use crate::home::SessionName;
+use crate::graph::limits::Usage;
 use crate::memory;
 use crate::store::{Chunk, Fact};
 
@@ -67,7 +68,11 @@ pub async fn show(_: Who, State(app): State<App>, Query(part): Query<Part>) -> M
     let store = &app.0.drive.store;
     let core = memory::core(store).await?;
     let page = match part.question()? {
-        Some(question) => page(memory::search(store, &question, limit).await?, None),
+        Some(question) => {
+            let drive = app.0.drive.now();
+            let meaning = drive.meaning(&question, &drive.keys_alone(), None, None, Usage::default()).await?;
+            page(memory::search(store, &question, meaning, limit).await?, None)
+        }
         None => page(store.read(move |view| view.chunks_before(before, limit)).await?, Some(limit)),
     };
     let Page { items, next } =

@@ -109,7 +109,7 @@ pub async fn resume(who: Who, State(app): State<App>, Path(name): Path<String>) 
 
 fn of(app: &App) -> Schedules {
     let drive = &app.0.drive;
-    Schedules::new(&drive.config, &drive.store, &drive.vault)
+    Schedules::new(&drive.config_now(), &drive.store, &drive.vault)
 }
 
 fn shown(schedules: &Schedules, schedule: store::Schedule) -> Schedule {
