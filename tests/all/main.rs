@@ -5,6 +5,7 @@ mod harness;
 mod bad_input;
 mod cache;
 mod cancel;
+mod chat;
 mod commands;
 mod config;
 mod crash;

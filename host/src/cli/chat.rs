@@ -56,7 +56,8 @@ struct Place<'a> {
 impl Chat {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         if shared.json {
-            let message = "the chat is for people; programs talk to kiso.sock (docs/socket.md) or use `kiso --json run`";
+            let message =
+                "the chat is for people; programs talk to kiso.sock (docs/socket.md) or use `kiso --json run`";
             return Err(Failure::new(Exit::Usage, message));
         }
         let session = session(self.session.as_deref())?;

@@ -6,7 +6,7 @@
 use super::talk::Busy;
 use crate::cli::show::{Paint, clip, columns};
 use rustyline::ExternalPrinter;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
