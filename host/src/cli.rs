@@ -143,7 +143,7 @@ pub fn main() -> ExitCode {
 /// `KISO_LOG=debug` shows what happens inside; without it only what somebody should know.
 fn log_to_stderr() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("KISO_LOG").unwrap_or_else(|_| "warn".into());
-    let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let ansi = show::Paint::new(std::io::IsTerminal::is_terminal(&std::io::stderr())).is_coloured();
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -36,16 +36,20 @@ impl History {
         if read.is_err() {
             return Vec::new();
         }
-        let lines: Vec<&str> = text.lines().collect();
-        let mut kept = &lines[lines.len().saturating_sub(LINES)..];
-        if text.len() > MAX_FILE {
-            kept = &kept[kept.len() / 2..];
-        }
-        if kept.len() < lines.len() {
-            let whole: String = kept.iter().flat_map(|line| [line, "\n"]).collect();
+        let mut room = if text.len() > MAX_FILE { MAX_FILE / 2 } else { MAX_FILE };
+        let fits = |line: &&str| {
+            let left = room.checked_sub(line.len() + 1);
+            room = left.unwrap_or(0);
+            left.is_some()
+        };
+        let mut kept: Vec<&str> = text.lines().rev().take(LINES).take_while(fits).collect();
+        kept.reverse();
+        let whole: String = kept.iter().flat_map(|line| [line, "\n"]).collect();
+        if whole.len() < text.len() {
+            // Without it the file is only larger than it need be.
             let _ = self.home.write_atomic(&self.path, whole.as_bytes());
         }
-        kept.iter().map(|line| unescaped(line)).collect()
+        kept.into_iter().map(unescaped).collect()
     }
 
     /// Whether the line was kept. It is on disk then.

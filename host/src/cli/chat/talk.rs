@@ -80,8 +80,15 @@ pub struct Talk {
 
 #[derive(Debug)]
 enum Asked {
-    Message { text: String, since_ms: i64 },
-    Command { name: String },
+    Message {
+        text: String,
+        since_ms: i64,
+    },
+    Command {
+        name: String,
+    },
+    /// Of the run, by Ctrl-C.
+    Stop,
 }
 
 /// A run that is under way.
@@ -207,7 +214,7 @@ impl Talk {
         let run = self.run.as_mut().filter(|run| !run.cancelled)?;
         run.cancelled = true;
         let reference = self.reference();
-        self.asked.insert(reference.clone(), Asked::Command { name: "cancel".to_owned() });
+        self.asked.insert(reference.clone(), Asked::Stop);
         Some(Say::Command { command: "cancel".to_owned(), args: String::new(), reference })
     }
 
@@ -238,7 +245,7 @@ impl Talk {
         }
         let asked = self.asked.values().filter_map(|asked| match asked {
             Asked::Message { since_ms, .. } => Some(*since_ms),
-            Asked::Command { .. } => None,
+            Asked::Command { .. } | Asked::Stop => None,
         });
         let since_ms = self.open.iter().map(|(_, since_ms)| *since_ms).chain(asked).min()?;
         Some(Busy { what: "waiting".to_owned(), since_ms })
@@ -255,6 +262,7 @@ impl Talk {
                 false
             }
             Asked::Message { .. } => true,
+            Asked::Stop => false,
         });
         shown.extend(unanswered.iter().map(|name| self.quiet(&format!("/{name} was not answered; say it again"))));
         shown
@@ -305,11 +313,10 @@ impl Talk {
     }
 
     fn outbound(&mut self, outbound: Outbound) -> Vec<Shown> {
-        if let Some(reference) = &outbound.reference {
-            self.asked.remove(reference);
-        }
+        let asked = outbound.reference.as_ref().and_then(|reference| self.asked.remove(reference));
         let mut shown = Vec::new();
-        if let Some(answer) = outbound.answer {
+        // What was stopped says so itself.
+        if let Some(answer) = outbound.answer.filter(|_| !matches!(asked, Some(Asked::Stop))) {
             shown.push(Shown::Text(Stream::new(self.form).end(None, &answer)));
         }
         if let Some(message) = outbound.message {
