@@ -190,13 +190,19 @@ impl Terminal {
     }
 
     /// Waits for the end; the exit code.
+    #[track_caller]
     fn code(&mut self) -> i32 {
-        let code = self.child.wait().expect("it was started here").code().unwrap_or(-1);
-        while let Ok(text) = self.output.recv_timeout(Duration::from_millis(1)) {
-            self.screen.feed(&text);
-            self.raw.push_str(&text);
-        }
-        code
+        let began = Instant::now();
+        let status = loop {
+            if let Ok(text) = self.output.recv_timeout(Duration::from_millis(10)) {
+                self.screen.feed(&text);
+                self.raw.push_str(&text);
+            } else if let Some(status) = self.child.try_wait().expect("it was started here") {
+                break status;
+            }
+            assert!(began.elapsed() < PATIENCE, "it does not end:\n{}", self.screen.text());
+        };
+        status.code().unwrap_or(-1)
     }
 
     fn signal(&self, signal: rustix::process::Signal) {
