@@ -6,6 +6,7 @@ mod backup;
 mod bad_input;
 mod cache;
 mod cancel;
+mod chat;
 mod commands;
 mod config;
 mod crash;

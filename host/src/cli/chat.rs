@@ -11,12 +11,16 @@ mod talk;
 mod terminal;
 mod wire;
 
+use self::wire::Heard;
 use super::show::{Paint, is_dumb};
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, session};
 use crate::daemon::{Daemon, StartError};
 use crate::home::{Home, HomeError, SessionName};
+use crate::secret::vault::is_sealed;
 use crate::skill::Quiet;
+use crate::store::RunId;
 use ring::rand::{SecureRandom, SystemRandom};
+use serde_json::Value;
 use std::io::{ErrorKind, IsTerminal};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -53,10 +57,33 @@ struct Place<'a> {
     session: &'a SessionName,
 }
 
+impl Place<'_> {
+    /// A line of the daemon with the step that it left out for its size: it stands in the home's store, too. What is sealed
+    /// stays so.
+    async fn whole(&self, mut heard: Heard) -> Heard {
+        if let Heard::Event(happened) = &mut heard
+            && happened.event == "event"
+            && happened.data["body"].is_null()
+            && let Some(body) = self.body(&happened.data).await
+        {
+            happened.data["body"] = body;
+        }
+        heard
+    }
+
+    async fn body(&self, step: &Value) -> Option<Value> {
+        let run: RunId = step["run"].as_str()?.parse().ok()?;
+        let seq = u32::try_from(step["seq"].as_u64()?).ok()?;
+        let event = self.opened.store.read(move |view| view.event(&run, seq)).await.ok()??;
+        if is_sealed(&event.body) { None } else { serde_json::from_str(&event.body).ok() }
+    }
+}
+
 impl Chat {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         if shared.json {
-            let message = "the chat is for people; programs talk to kiso.sock (docs/socket.md) or use `kiso --json run`";
+            let message =
+                "the chat is for people; programs talk to kiso.sock (docs/socket.md) or use `kiso --json run`";
             return Err(Failure::new(Exit::Usage, message));
         }
         let session = session(self.session.as_deref())?;

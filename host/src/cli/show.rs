@@ -34,7 +34,13 @@ pub struct Show {
 impl Show {
     pub fn new(quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal() && !quiet;
-        Self { quiet, terminal, paint: Paint::new(terminal), spinner: Mutex::new(None), unended: AtomicBool::new(false) }
+        Self {
+            quiet,
+            terminal,
+            paint: Paint::new(terminal),
+            spinner: Mutex::new(None),
+            unended: AtomicBool::new(false),
+        }
     }
 
     /// Paints what goes to standard output, and draws nothing.
@@ -105,10 +111,6 @@ impl Show {
     /// Dim text on a terminal.
     pub fn dim(&self, text: &str) -> String {
         self.paint.dim(text)
-    }
-
-    pub fn bold(&self, text: &str) -> String {
-        self.paint.bold(text)
     }
 
     pub fn green(&self, text: &str) -> String {

@@ -351,6 +351,8 @@ async fn behind_replies(drive: Drive, mut due: mpsc::UnboundedReceiver<()>) {
             match drive.now().background(None).await {
                 Ok(0) => break,
                 Ok(_) => {}
+                // The store was closed meanwhile; the next daemon finds what is due.
+                Err(_) if drive.pause.is_paused() => return,
                 Err(error) => {
                     tracing::warn!("what is due behind replies was put off: {error}");
                     break;

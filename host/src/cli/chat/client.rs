@@ -26,7 +26,9 @@ const AGAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 #[derive(Debug)]
 pub enum News {
     /// It stands; `again` if it stood before.
-    Connected { again: bool },
+    Connected {
+        again: bool,
+    },
     /// It broke. It is tried again.
     Lost,
     Heard(Heard),

@@ -36,16 +36,20 @@ impl History {
         if read.is_err() {
             return Vec::new();
         }
-        let lines: Vec<&str> = text.lines().collect();
-        let mut kept = &lines[lines.len().saturating_sub(LINES)..];
-        if text.len() > MAX_FILE {
-            kept = &kept[kept.len() / 2..];
-        }
-        if kept.len() < lines.len() {
-            let whole: String = kept.iter().flat_map(|line| [line, "\n"]).collect();
+        let mut room = if text.len() > MAX_FILE { MAX_FILE / 2 } else { MAX_FILE };
+        let fits = |line: &&str| {
+            let left = room.checked_sub(line.len() + 1);
+            room = left.unwrap_or(0);
+            left.is_some()
+        };
+        let mut kept: Vec<&str> = text.lines().rev().take(LINES).take_while(fits).collect();
+        kept.reverse();
+        let whole: String = kept.iter().flat_map(|line| [line, "\n"]).collect();
+        if whole.len() < text.len() {
+            // Without it the file is only larger than it need be.
             let _ = self.home.write_atomic(&self.path, whole.as_bytes());
         }
-        kept.iter().map(|line| unescaped(line)).collect()
+        kept.into_iter().map(unescaped).collect()
     }
 
     /// Whether the line was kept. It is on disk then.
@@ -92,7 +96,8 @@ mod tests {
     fn lines_are_kept_and_secrets_are_not() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(&dir.path().join("home")).unwrap();
-        let secrets = Secrets::from_environment([("KISO_SKILL_X_KEY".into(), "of-the-environment-1".into())].into_iter());
+        let secrets =
+            Secrets::from_environment([("KISO_SKILL_X_KEY".into(), "of-the-environment-1".into())].into_iter());
         let history = History::new(&home, secrets);
         assert_eq!(history.load(), [""; 0]);
         assert!(history.add("one\\n") && history.add("two\nlines"));

@@ -22,7 +22,7 @@ pub async fn run(place: &Place<'_>) -> Result<Exit, Failure> {
                 let shown = match news {
                     News::Connected { again } => talk.connected(again),
                     News::Lost => talk.lost(),
-                    News::Heard(heard) => talk.hear(heard, now_ms()),
+                    News::Heard(heard) => talk.hear(place.whole(heard).await, now_ms()),
                 };
                 shown.into_iter().for_each(print);
                 talk.asks().into_iter().for_each(|say| client.say(say));

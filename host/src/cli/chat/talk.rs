@@ -66,6 +66,8 @@ pub struct Talk {
     run: Option<Doing>,
     /// The last run that has ended: what it still says comes too late.
     over: String,
+    /// What the last runs made; told of after their reply.
+    files: Vec<FileNote>,
     reply: Stream,
     planner: Stream,
     /// Whether the daemon is away.
@@ -78,8 +80,15 @@ pub struct Talk {
 
 #[derive(Debug)]
 enum Asked {
-    Message { text: String, since_ms: i64 },
-    Command { name: String },
+    Message {
+        text: String,
+        since_ms: i64,
+    },
+    Command {
+        name: String,
+    },
+    /// Of the run, by Ctrl-C.
+    Stop,
 }
 
 /// A run that is under way.
@@ -92,7 +101,6 @@ struct Doing {
     /// What its last task ran into.
     last: Option<LastError>,
     limit: bool,
-    files: Vec<FileNote>,
 }
 
 /// A text while it is written.
@@ -167,6 +175,7 @@ impl Talk {
             answered: VecDeque::new(),
             run: None,
             over: String::new(),
+            files: Vec::new(),
             reply: Stream::new(form),
             planner: Stream::new(form),
             away: false,
@@ -205,7 +214,7 @@ impl Talk {
         let run = self.run.as_mut().filter(|run| !run.cancelled)?;
         run.cancelled = true;
         let reference = self.reference();
-        self.asked.insert(reference.clone(), Asked::Command { name: "cancel".to_owned() });
+        self.asked.insert(reference.clone(), Asked::Stop);
         Some(Say::Command { command: "cancel".to_owned(), args: String::new(), reference })
     }
 
@@ -236,7 +245,7 @@ impl Talk {
         }
         let asked = self.asked.values().filter_map(|asked| match asked {
             Asked::Message { since_ms, .. } => Some(*since_ms),
-            Asked::Command { .. } => None,
+            Asked::Command { .. } | Asked::Stop => None,
         });
         let since_ms = self.open.iter().map(|(_, since_ms)| *since_ms).chain(asked).min()?;
         Some(Busy { what: "waiting".to_owned(), since_ms })
@@ -253,6 +262,7 @@ impl Talk {
                 false
             }
             Asked::Message { .. } => true,
+            Asked::Stop => false,
         });
         shown.extend(unanswered.iter().map(|name| self.quiet(&format!("/{name} was not answered; say it again"))));
         shown
@@ -281,7 +291,8 @@ impl Talk {
                 if let Some(reference) = reference {
                     self.asked.remove(&reference);
                 }
-                self.exit = if matches!(code.as_str(), "queue_full" | "too_large") { Exit::Limit } else { Exit::Failed };
+                self.exit =
+                    if matches!(code.as_str(), "queue_full" | "too_large") { Exit::Limit } else { Exit::Failed };
                 let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
                 vec![Shown::Note(self.paint.red(&printable(&format!("{message}{hint}"))))]
             }
@@ -302,16 +313,16 @@ impl Talk {
     }
 
     fn outbound(&mut self, outbound: Outbound) -> Vec<Shown> {
-        if let Some(reference) = &outbound.reference {
-            self.asked.remove(reference);
-        }
+        let asked = outbound.reference.as_ref().and_then(|reference| self.asked.remove(reference));
         let mut shown = Vec::new();
-        if let Some(answer) = outbound.answer {
+        // What was stopped says so itself.
+        if let Some(answer) = outbound.answer.filter(|_| !matches!(asked, Some(Asked::Stop))) {
             shown.push(Shown::Text(Stream::new(self.form).end(None, &answer)));
         }
         if let Some(message) = outbound.message {
             shown.extend(text(self.planner.leave()));
             shown.extend(text(self.reply.end(message.run.as_deref(), &message.text)));
+            shown.extend(self.made());
         }
         self.open.retain(|(message, _)| !outbound.answers.contains(message));
         self.answered.extend(outbound.answers);
@@ -335,6 +346,13 @@ impl Talk {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// The files that were made since it was asked last.
+    fn made(&mut self) -> Vec<Shown> {
+        let files = std::mem::take(&mut self.files);
+        let place = |file: &FileNote| self.work.join(&file.path).display().to_string();
+        files.iter().map(|file| self.quiet(&format!("{} ({})", printable(&place(file)), size(file.bytes)))).collect()
     }
 
     /// A message that somebody else wrote, or the schedule.
@@ -362,21 +380,15 @@ impl Talk {
             "failed" => LastError::exit(run.last),
             _ => Exit::Failed,
         };
-        let mut shown: Vec<Shown> = text(self.planner.leave()).into_iter().collect();
-        shown.extend(text(self.reply.leave()));
-        shown.extend(run.files.iter().map(|file| {
-            let place = self.work.join(&file.path).display().to_string();
-            self.quiet(&format!("{} ({})", printable(&place), size(file.bytes)))
-        }));
-        shown
+        // The reply may come after its run has ended, and is compared with what was printed of it.
+        text(self.planner.leave()).into_iter().collect()
     }
 
     fn begin(&mut self, id: String, now_ms: i64) {
         if self.run.as_ref().is_none_or(|run| run.id != id) {
             let thought = "beginning".to_owned();
             let since_ms = now_ms;
-            let (last, limit, files) = (None, false, Vec::new());
-            self.run = Some(Doing { id, since_ms, thought, cancelled: false, last, limit, files });
+            self.run = Some(Doing { id, since_ms, thought, cancelled: false, last: None, limit: false });
         }
     }
 
@@ -384,6 +396,10 @@ impl Talk {
         let Some(event) = read::<Event>(step.body) else { return Vec::new() };
         if let Some(run) = self.run.as_mut().filter(|run| run.id == step.run) {
             run.note(&event);
+        }
+        for file in made_by(&event) {
+            self.files.retain(|known| known.path != file.path);
+            self.files.push(file);
         }
         let mut shown: Vec<Shown> = text(self.planner.leave()).into_iter().collect();
         shown.extend(told::lines(self.paint, &event, &self.skills).into_iter().map(Shown::Note));
@@ -441,20 +457,19 @@ impl Doing {
     fn note(&mut self, event: &Event) {
         self.limit |= matches!(event.result, StepResult::Stopped { .. })
             || event.moves.iter().any(|step| step.why == Why::LimitReached);
-        let files = match &event.result {
-            StepResult::Executed { report, .. } => {
-                if report.task.kind != TaskKind::Msg {
-                    self.last = LastError::of(report);
-                }
-                report.files.clone()
-            }
-            StepResult::Called { results } => results.iter().flat_map(|result| result.files.clone()).collect(),
-            _ => return,
-        };
-        for file in files {
-            self.files.retain(|known| known.path != file.path);
-            self.files.push(file);
+        if let StepResult::Executed { report, .. } = &event.result
+            && report.task.kind != TaskKind::Msg
+        {
+            self.last = LastError::of(report);
         }
+    }
+}
+
+fn made_by(event: &Event) -> Vec<FileNote> {
+    match &event.result {
+        StepResult::Executed { report, .. } => report.files.clone(),
+        StepResult::Called { results } => results.iter().flat_map(|result| result.files.clone()).collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -465,4 +480,156 @@ fn read<T: DeserializeOwned>(data: Value) -> Option<T> {
 
 fn text(text: String) -> Option<Shown> {
     (!text.is_empty()).then_some(Shown::Text(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::home::Home;
+    use crate::skill::Quiet;
+    use crate::store::Store;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    struct Scene {
+        talk: Talk,
+        _dir: tempfile::TempDir,
+    }
+
+    fn scene() -> Scene {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(&dir.path().join("home")).unwrap();
+        let config = Config::load(&home).unwrap();
+        let store = Store::open(&home.store_path()).unwrap();
+        let skills = Skills::new(home, config, store, Arc::new(Quiet));
+        let looks = Looks { paint: Paint::never(), width: 60 };
+        Scene { talk: Talk::new(Form::Rendered(looks), skills, PathBuf::from("/w")), _dir: dir }
+    }
+
+    impl Scene {
+        /// What a line of the daemon prints.
+        fn hear(&mut self, line: Value) -> String {
+            let shown = self.talk.hear(serde_json::from_value(line).unwrap(), 5_000);
+            shown.into_iter().map(|(Shown::Text(text) | Shown::Note(text))| format!("{}\n", text.trim_end())).collect()
+        }
+
+        fn event(&mut self, event: &str, data: Value) -> String {
+            self.hear(json!({ "type": "event", "id": 1, "event": event, "data": data }))
+        }
+
+        fn run(&mut self, status: &str) -> String {
+            self.event("run", json!({ "id": "r1", "status": status }))
+        }
+
+        fn live(&mut self, said: Value) -> String {
+            let mut data = json!({ "session": "default", "run": "r1" });
+            data.as_object_mut().unwrap().extend(said.as_object().unwrap().clone());
+            self.event("live", data)
+        }
+
+        fn reply(&mut self, text: &str) -> String {
+            let message = json!({ "id": 8, "role": "assistant", "text": text, "run": "r1" });
+            self.hear(json!({ "type": "outbound", "id": 9, "answers": [7], "message": message }))
+        }
+
+        fn ask(&mut self) {
+            let said = self.talk.say(" what is it? ", "k".to_owned(), 1_000);
+            let Say::Inbound { text, reference, .. } = said else { panic!("{said:?}") };
+            assert_eq!(text, "what is it?");
+            self.hear(json!({ "type": "accepted", "ref": reference, "message": 7, "status": "queued" }));
+        }
+    }
+
+    #[test]
+    fn a_reply_that_was_streamed_is_printed_once() {
+        for ended_first in [false, true] {
+            let mut scene = scene();
+            scene.ask();
+            assert_eq!(scene.talk.busy().unwrap(), Busy { what: "waiting".to_owned(), since_ms: 1_000 });
+            scene.run("running");
+            let token = |text: &str| json!({ "type": "token", "role": "worker", "text": text });
+            assert_eq!(scene.live(token("It is **one**.\n\nAnd ")), "\nIt is **one**.\n");
+            assert_eq!(scene.talk.busy().unwrap().what, "And");
+            scene.live(token("two"));
+            if ended_first {
+                scene.run("done");
+            }
+            assert_eq!(scene.reply("It is **one**.\n\nAnd two."), "\nAnd two.\n");
+            scene.run("done");
+            assert!(scene.talk.is_idle());
+            assert_eq!(scene.live(token("late")), "", "what comes too late revives nothing");
+            assert_eq!((scene.talk.busy(), scene.talk.exit()), (None, Exit::Done));
+        }
+    }
+
+    #[test]
+    fn an_answer_that_broke_off_is_void() {
+        let mut scene = scene();
+        scene.run("running");
+        scene.live(json!({ "type": "token", "role": "worker", "text": "Half of" }));
+        let said = scene.live(json!({ "type": "restart", "role": "worker" }));
+        assert_eq!(said, "\nHalf of\nthe answer broke off, and what there was of it does not count\n");
+        assert_eq!(scene.reply("All of it."), "\nAll of it.\n");
+    }
+
+    #[test]
+    fn what_others_write_is_told_and_what_was_written_here_is_not() {
+        let mut scene = scene();
+        scene.ask();
+        let message = |id: i64, text: &str| json!({ "id": id, "role": "user", "text": text, "run": null });
+        assert_eq!(scene.event("message", message(7, "what is it?")), "");
+        assert_eq!(scene.event("message", message(6, "and\n\x1b[2J this")), "» and \u{fffd}[2J this\n");
+    }
+
+    #[test]
+    fn a_message_outlives_the_connection_and_a_command_is_said_again() {
+        let mut scene = scene();
+        scene.talk.say("hello", "k".to_owned(), 1_000);
+        let said = scene.talk.say("/model  x ", "k".to_owned(), 1_000);
+        assert!(matches!(said, Say::Command { command, args, .. } if command == "model" && args == "x"));
+        let lost = scene.talk.lost();
+        assert!(matches!(&lost[..], [_, Shown::Note(note)] if note.starts_with("/model was not answered")), "{lost:?}");
+        assert!(!scene.talk.is_idle(), "the message waits");
+        assert_eq!((scene.talk.busy(), scene.talk.connected(true).len()), (None, 1));
+        // The reply overtakes the confirmation.
+        scene.reply("Hi");
+        scene.hear(json!({ "type": "accepted", "ref": "1", "message": 7, "status": "known" }));
+        assert!(scene.talk.is_idle());
+    }
+
+    #[test]
+    fn how_a_run_ended_is_how_the_chat_ends() {
+        let stopped =
+            json!({ "kind": "stopped", "limit": { "limit": "max_tasks", "value": 1, "setting": "limits.max_tasks" } });
+        for (body, status, exit) in [
+            (Value::Null, "done", Exit::Done),
+            (Value::Null, "failed", Exit::Failed),
+            (Value::Null, "cancelled", Exit::Failed),
+            (stopped, "failed", Exit::Limit),
+        ] {
+            let mut scene = scene();
+            scene.run("running");
+            scene.event("event", json!({ "run": "r1", "seq": 1, "kind": "x", "body": body }));
+            scene.run(status);
+            assert_eq!(scene.talk.exit(), exit, "{status}");
+        }
+        let mut scene = scene();
+        let said = scene.hear(json!({ "type": "error", "code": "queue_full", "message": "full", "hint": "later" }));
+        assert_eq!((said.as_str(), scene.talk.exit()), ("full; later\n", Exit::Limit));
+    }
+
+    #[test]
+    fn a_run_is_cancelled_once_and_a_gap_is_asked_about() {
+        let mut scene = scene();
+        assert_eq!(scene.talk.cancel(), None);
+        scene.run("running");
+        assert!(matches!(scene.talk.cancel(), Some(Say::Command { command, .. }) if command == "cancel"));
+        assert_eq!(scene.talk.cancel(), None);
+        scene.event("gap", json!({ "missed_from": 1, "to": 2 }));
+        assert!(matches!(scene.talk.asks()[..], [Say::Status { .. }]));
+        scene.hear(json!({ "type": "status", "running": null, "queued": 0 }));
+        assert_eq!(scene.talk.busy(), None);
+        assert_eq!(scene.hear(json!({ "type": "of a later version", "x": 1 })), "");
+    }
 }

@@ -34,6 +34,7 @@ pub async fn run(place: &Place<'_>, secrets: Secrets) -> Result<Exit, Failure> {
         started.map_err(|error| Failure::new(Exit::Failed, format!("the terminal cannot be read: {error}")))?;
     let form = Form::Rendered(Looks { paint, width: width() });
     let conversation = Conversation {
+        place,
         talk: Talk::new(form, place.opened.skills.clone(), place.opened.home.work_dir(place.session)),
         client: Client::start(place.opened.home.socket_path(), place.session, true),
         screen: Screen::new(printer, status, paint),
@@ -43,7 +44,8 @@ pub async fn run(place: &Place<'_>, secrets: Secrets) -> Result<Exit, Failure> {
     conversation.hold(&mut signals).await
 }
 
-struct Conversation {
+struct Conversation<'a> {
+    place: &'a Place<'a>,
     talk: Talk,
     client: Client,
     screen: Screen,
@@ -52,7 +54,7 @@ struct Conversation {
     left: bool,
 }
 
-impl Conversation {
+impl Conversation<'_> {
     async fn hold(mut self, signals: &mut Signals) -> Result<Exit, Failure> {
         let mut tick = tokio::time::interval(Duration::from_millis(FRAME_MS));
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -63,7 +65,7 @@ impl Conversation {
                 news = self.client.news() => match news {
                     News::Connected { again } => self.talk.connected(again),
                     News::Lost => self.talk.lost(),
-                    News::Heard(heard) => self.talk.hear(heard, now_ms()),
+                    News::Heard(heard) => self.talk.hear(self.place.whole(heard).await, now_ms()),
                 },
                 typed = self.reader.typed() => match self.take(typed)? {
                     Some(shown) => {

@@ -97,8 +97,8 @@ impl Page<'_> {
                     self.inline.end_line();
                 }
             }
-            Event::SoftBreak => self.inline.text(" "),
-            Event::HardBreak => self.inline.end_line(),
+            // The lines of the source are kept: what is not Markdown at all keeps its form.
+            Event::SoftBreak | Event::HardBreak => self.inline.end_line(),
             Event::Rule => {
                 self.block();
                 let rule = "─".repeat(RULE.min(self.looks.width));
