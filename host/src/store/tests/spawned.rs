@@ -148,7 +148,9 @@ fn a_time_that_is_due_is_fired_once_by_whoever_comes_first() {
         let threads: Vec<_> = stores
             .iter()
             .zip(firings)
-            .map(|(store, firing)| scope.spawn(move || store.write_blocking(move |tx| tx.fire_schedule(&firing)).unwrap()))
+            .map(|(store, firing)| {
+                scope.spawn(move || store.write_blocking(move |tx| tx.fire_schedule(&firing)).unwrap())
+            })
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
