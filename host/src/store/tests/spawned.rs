@@ -198,7 +198,6 @@ pub(super) fn touch_all(tx: &Tx<'_>) {
     tx.subagent(&sub).unwrap();
     tx.line_of(&sub).unwrap();
     tx.spawned_queued(5).unwrap();
-    tx.count_queued().unwrap();
     let run = tx.cancel_queued(&sub, "{}", "x", 5).unwrap().unwrap();
     tx.priority_of_run(&run).unwrap();
     tx.inject_reply(&run, "x", 5).unwrap();
