@@ -46,8 +46,12 @@ fn done(home: &Home, name: &str) -> usize {
 fn a_message_comes_by_itself_and_its_answer_is_told() {
     let home = home(OFTEN);
     let served = Served::start(&home);
-    let added = home.kiso(&["--json", "schedule", "add", "tick", "@every 1s", "$ echo tick", "--session", "main"]).ok().json();
-    assert_eq!((&added["when"], &added["role"], &added["paused"]), (&json!("@every 1s"), &json!("admin"), &json!(false)));
+    let added =
+        home.kiso(&["--json", "schedule", "add", "tick", "@every 1s", "$ echo tick", "--session", "main"]).ok().json();
+    assert_eq!(
+        (&added["when"], &added["role"], &added["paused"]),
+        (&json!("@every 1s"), &json!("admin"), &json!(false))
+    );
     until("two times", || done(&home, "tick") >= 2);
     let paused = home.kiso(&["--json", "schedule", "pause", "tick"]).ok().json();
     assert_eq!(paused["paused"], true);
@@ -61,7 +65,9 @@ fn a_message_comes_by_itself_and_its_answer_is_told() {
         assert!(receipt["fired_ms"].as_i64() >= receipt["due_ms"].as_i64() && receipt["by_hand"] == false);
     }
     home.kiso(&["schedule", "run", "tick"]).ok().prints(&["tick is sent as message"]);
-    until("the one by hand", || receipts(&home, "tick").last().is_some_and(|last| last["by_hand"] == true && last["state"] == "done"));
+    until("the one by hand", || {
+        receipts(&home, "tick").last().is_some_and(|last| last["by_hand"] == true && last["state"] == "done")
+    });
     home.kiso(&["schedule", "remove", "tick"]).ok().prints(&["tick is removed"]);
     assert_eq!(home.kiso(&["schedule", "list"]).ok().stdout, "");
     home.kiso(&["schedule", "receipts", "tick"]).exit(2).says(&["there is no schedule \"tick\""]);
@@ -109,7 +115,9 @@ fn a_killed_daemon_fires_each_time_once() {
 #[test]
 fn the_times_to_come_are_shown_in_their_zone() {
     let home = home("model = \"reflex\"\n[schedule]\ntime_zone = \"Asia/Tokyo\"\n");
-    home.kiso(&["schedule", "add", "a", "0 9 * * *", "hello"]).ok().prints(&["a  0 9 * * * (Asia/Tokyo): next ", "+09:00"]);
+    home.kiso(&["schedule", "add", "a", "0 9 * * *", "hello"])
+        .ok()
+        .prints(&["a  0 9 * * * (Asia/Tokyo): next ", "+09:00"]);
     home.kiso(&["schedule", "add", "b", "at 2099-01-31 08:00", "hello", "--zone", "Europe/Berlin"]).ok();
     let times = home.kiso(&["--json", "schedule", "next", "-n", "3"]).ok().json_lines();
     let names: Vec<_> = times.iter().map(|time| time["name"].as_str().unwrap()).collect();
@@ -123,7 +131,9 @@ fn the_times_to_come_are_shown_in_their_zone() {
 fn what_is_wrong_is_named() {
     let home = home("model = \"reflex\"\n");
     let add = |args: &[&str]| home.kiso(&[&["schedule", "add"], args].concat());
-    add(&["x", "61 * * * *", "m"]).exit(2).says(&["the minute field of the cron expression, \"61\", is wrong", "0 to 59"]);
+    add(&["x", "61 * * * *", "m"])
+        .exit(2)
+        .says(&["the minute field of the cron expression, \"61\", is wrong", "0 to 59"]);
     add(&["x", "0 9 * * FRY", "m"]).exit(2).says(&["the day of week field", "\"FRY\""]);
     add(&["x", "0 9 *", "m"]).exit(2).says(&["says no time", "5 fields"]);
     add(&["x", "@every 5 minutes", "m"]).exit(2).says(&["@every 10m"]);
@@ -151,7 +161,9 @@ fn over_http_a_schedule_has_the_rights_of_its_token() {
     let mut served = Served::start(&home);
     served.request("GET", "/schedules", None).refuses(401, "unauthorized");
     served.token = Some(user.clone());
-    let body = |name: &str| json!({ "name": name, "when": "@daily", "message": "$ echo hi", "zone": "UTC", "session": "main" }).to_string();
+    let body = |name: &str| {
+        json!({ "name": name, "when": "@daily", "message": "$ echo hi", "zone": "UTC", "session": "main" }).to_string()
+    };
     let mine = served.request("POST", "/schedules", Some(&body("mine"))).expect(201);
     assert_eq!((&mine["role"], &mine["zone"], &mine["paused"]), (&json!("user"), &json!("UTC"), &json!(false)));
     served.request("POST", "/schedules", Some(&body("mine"))).refuses(409, "taken");
@@ -167,7 +179,8 @@ fn over_http_a_schedule_has_the_rights_of_its_token() {
     assert_eq!(served.get("/sessions/main/messages")["items"].as_array().unwrap().len(), 1);
     assert_eq!(served.request("POST", "/schedules/mine/pause", None).expect(200)["paused"], true);
     assert_eq!(served.request("POST", "/schedules/mine/resume", None).expect(200)["paused"], false);
-    let names: Vec<_> = served.get("/schedules")["items"].as_array().unwrap().iter().map(|s| s["name"].clone()).collect();
+    let names: Vec<_> =
+        served.get("/schedules")["items"].as_array().unwrap().iter().map(|s| s["name"].clone()).collect();
     assert_eq!(names, ["mine", "roots"]);
     served.token = Some(admin);
     assert_eq!(served.request("DELETE", "/schedules/roots", None).status, 204);
@@ -187,7 +200,9 @@ fn the_agent_schedules_with_the_rights_of_its_conversation() {
         Reply { role: Some("actor".into()), calls, ..Reply::default() }
     };
     let expect = |part: &str, reply: Reply| Reply { expect_contains: Texts::One(part.into()), ..reply };
-    let add = |when: &str| call("schedule_add", json!({ "name": "tide", "when": when, "message": "what is a tide?", "zone": "UTC" }));
+    let add = |when: &str| {
+        call("schedule_add", json!({ "name": "tide", "when": when, "message": "what is a tide?", "zone": "UTC" }))
+    };
     let reply = vec![
         router(),
         add("* * * *"),

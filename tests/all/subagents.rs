@@ -17,7 +17,8 @@ fn text(role: &str, text: &str) -> Reply {
 }
 
 fn routed() -> Reply {
-    let routing = json!({ "effort": "medium", "categories": ["subagents"], "tool_need": 1, "goal": "ask", "durable": false });
+    let routing =
+        json!({ "effort": "medium", "categories": ["subagents"], "tool_need": 1, "goal": "ask", "durable": false });
     text("router", &routing.to_string())
 }
 
@@ -83,7 +84,12 @@ mod subagent_silent_logic {
     /// Whether the conversation is told this answer of a subagent.
     #[track_caller]
     fn is_told(answer: &str) -> bool {
-        let reply = vec![routed(), spawn(json!({ "inject_into": "self" })), text("actor", "It is asked."), text("worker", answer)];
+        let reply = vec![
+            routed(),
+            spawn(json!({ "inject_into": "self" })),
+            text("actor", "It is asked."),
+            text("worker", answer),
+        ];
         let server = ModelServer::start(Script { reply, ..Script::default() });
         let home = home(&server, QUICK);
         let served = Served::start(&home);
@@ -179,7 +185,10 @@ fn a_subagent_that_waits_or_works_is_cancelled_and_tells_nobody() {
         Reply { fault: Some(Fault::SlowFirstToken), ..text("worker", "never") },
         routed(),
         calls("subagent_status", json!({ "id": id })),
-        Reply { expect_contains: Texts::One(format!("{id} [working]")), ..calls("subagent_cancel", json!({ "id": id })) },
+        Reply {
+            expect_contains: Texts::One(format!("{id} [working]")),
+            ..calls("subagent_cancel", json!({ "id": id }))
+        },
         Reply { expect_contains: Texts::One(format!("{id} is stopped")), ..text("actor", "Stopped.") },
     ];
     let server = ModelServer::start(Script { reply, ..Script::default() });

@@ -121,7 +121,10 @@ impl ScheduleCommand {
                 if shared.json {
                     outln!("{}", of_receipt(&receipt));
                 } else {
-                    outln!("{name} is sent as message {}; `kiso serve` answers it", receipt.message.unwrap_or_default());
+                    outln!(
+                        "{name} is sent as message {}; `kiso serve` answers it",
+                        receipt.message.unwrap_or_default()
+                    );
                 }
             }
             Self::Pause { name } => tell(shared, &schedules.pause(name, true, by, now_ms()).await?, schedules)?,

@@ -66,7 +66,9 @@ pub enum TimingError {
          6 with seconds before them, @daily and the like, \"@every 10m\" or \"at 2030-01-31 08:00\""
     )]
     Unknown { text: String },
-    #[error("the {field} field of the cron expression, {value:?}, is wrong: {why}; it takes {takes}, or *, lists, ranges and steps of them")]
+    #[error(
+        "the {field} field of the cron expression, {value:?}, is wrong: {why}; it takes {takes}, or *, lists, ranges and steps of them"
+    )]
     Field { field: &'static str, value: String, why: String, takes: &'static str },
     #[error("{text:?} is no interval: write a number and s, m, h or d, such as \"@every 10m\", up to 366d")]
     Interval { text: String },
@@ -232,7 +234,10 @@ mod tests {
         );
         assert_eq!(times("@daily", "UTC", "2026-11-22T00:00:00Z", 1), ["2026-11-23 00:00:00 +00:00"]);
         assert_eq!(times("*/20 * * * * *", "UTC", "2026-11-22T00:00:05.5Z", 1), ["2026-11-22 00:00:20 +00:00"]);
-        assert_eq!(times("at 2027-01-31 08:00", "Europe/Berlin", "2026-11-22T00:00:00Z", 5), ["2027-01-31 08:00:00 +01:00"]);
+        assert_eq!(
+            times("at 2027-01-31 08:00", "Europe/Berlin", "2026-11-22T00:00:00Z", 5),
+            ["2027-01-31 08:00:00 +01:00"]
+        );
         assert_eq!(times("at 2027-01-31T08:00:00Z", "Asia/Tokyo", "2026-11-22T00:00:00Z", 5).len(), 1);
     }
 
@@ -298,7 +303,8 @@ mod tests {
         for text in ["", "* * * *", "* * * * * * *", "@sometimes", "every day", "٣ * * * *"] {
             assert!(wrong(text).contains("says no time"), "{text}: {}", wrong(text));
         }
-        for text in ["@every 0s", "@every 10", "@every -1m", "@every 400d", "@every 99999999999999999999d", "@every €"] {
+        for text in ["@every 0s", "@every 10", "@every -1m", "@every 400d", "@every 99999999999999999999d", "@every €"]
+        {
             assert!(wrong(text).contains("is no interval"), "{text}: {}", wrong(text));
         }
         assert!(wrong("at noon").contains("is no time"));

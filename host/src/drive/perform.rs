@@ -3,8 +3,8 @@
 use super::clean::clean;
 use super::log::Log;
 use super::prompt::as_text;
-use super::subagent;
 use super::spent::{Meter, Metered};
+use super::subagent;
 use super::voice::{Listener, Voice};
 use super::{Drive, DriveError, Earlier, boundary};
 use crate::clock::now_ms;

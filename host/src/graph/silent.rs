@@ -18,7 +18,9 @@ mod subagent_silent_logic_test {
 
     #[test]
     fn response_with_silent_true_not_sent_to_gateway() {
-        for reply in ["{\"silent\": true}", " {\"silent\":true, \"log\": \"42 checked\"}\n", "```json\n{\"silent\": true}\n```"] {
+        for reply in
+            ["{\"silent\": true}", " {\"silent\":true, \"log\": \"42 checked\"}\n", "```json\n{\"silent\": true}\n```"]
+        {
             assert!(is_silent(reply), "{reply}");
         }
     }
@@ -42,7 +44,13 @@ mod subagent_silent_logic_test {
 
     #[test]
     fn parse_failure_treated_as_not_silent() {
-        for reply in ["{\"silent\": true", "{'silent': true}", "{\"silent\": \"true\"}", "{\"silent\": 1}", "[{\"silent\": true}]"] {
+        for reply in [
+            "{\"silent\": true",
+            "{'silent': true}",
+            "{\"silent\": \"true\"}",
+            "{\"silent\": 1}",
+            "[{\"silent\": true}]",
+        ] {
             assert!(!is_silent(reply), "{reply}");
         }
     }

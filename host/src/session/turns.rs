@@ -157,8 +157,8 @@ impl Turns {
 
     /// Takes out who is next.
     fn next(&mut self) -> Option<Place> {
-        // Where there are few turns, a subagent may have the last.
-        let allowed = (self.max_runs - self.max_runs / RESERVED).max(1);
+        // Where there is one turn, a subagent may have it.
+        let allowed = (self.max_runs - self.max_runs.div_ceil(RESERVED)).max(1);
         let may_spawned = self.running_spawned < allowed && !self.spawned.is_empty();
         if self.persons.is_empty() || may_spawned && self.passed >= AGING {
             if !may_spawned {
@@ -283,7 +283,7 @@ mod debounce_test {
         turns.arrived(&names[4], Interactive, 1);
         assert_eq!(turns.begin(1), [names[4].clone(), names[0].clone()]);
         assert_eq!(turns.begin(1), []);
-        turns.ended(&names[4], None);
+        turns.ended(&names[0], None);
         assert_eq!(turns.begin(1), [names[1].clone()]);
         assert_eq!(turns.running(), 2);
     }

@@ -103,7 +103,8 @@ impl ReceiptState {
     }
 }
 
-const COLUMNS: &str = "id, name, timing, zone, message, session, model, caller, paused, next_ms, last_due_ms, created_ms
+const COLUMNS: &str =
+    "id, name, timing, zone, message, session, model, caller, paused, next_ms, last_due_ms, created_ms
      FROM schedules";
 
 impl View<'_> {
@@ -140,7 +141,8 @@ impl View<'_> {
     /// What came of a schedule, or of all; the latest first, at most `limit`.
     pub fn receipts(&self, schedule: Option<&str>, limit: u32) -> Result<Vec<Receipt>, StoreError> {
         // Two texts, because with an "or" SQLite would walk over the receipts of all others.
-        let of = if schedule.is_some() { "t.schedule = (SELECT id FROM schedules WHERE name = ?1)" } else { "?1 IS NULL" };
+        let of =
+            if schedule.is_some() { "t.schedule = (SELECT id FROM schedules WHERE name = ?1)" } else { "?1 IS NULL" };
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT t.id, s.name, t.due_ms, t.fired_ms, t.by_hand, t.message, j.state, r.id, r.status FROM receipts t
              JOIN schedules s ON s.id = t.schedule LEFT JOIN jobs j ON j.message = t.message
@@ -159,7 +161,10 @@ impl Tx<'_> {
             return Ok(false);
         }
         if count.unsigned_abs() >= max {
-            return Err(StoreError::Quota { what: "there are as many schedules as schedule.max_schedules allows", max });
+            return Err(StoreError::Quota {
+                what: "there are as many schedules as schedule.max_schedules allows",
+                max,
+            });
         }
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO schedules (name, timing, zone, message, session, model, caller, next_ms, created_ms)
@@ -203,7 +208,8 @@ impl Tx<'_> {
     /// removed it meanwhile. If the message of the time before still waits, this time is skipped, and the receipt says so.
     pub fn fire_schedule(&self, firing: &Firing) -> Result<Option<ReceiptState>, StoreError> {
         let Firing { schedule: read, session, due_ms, next_ms, by_hand, at_ms, keep } = firing;
-        let unchanged = |now: &Schedule| now.id == read.id && (*by_hand || (now.next_ms == read.next_ms && !now.paused));
+        let unchanged =
+            |now: &Schedule| now.id == read.id && (*by_hand || (now.next_ms == read.next_ms && !now.paused));
         let Some(now) = self.schedule(&read.name)?.filter(unchanged) else { return Ok(None) };
         let waits = !self.queued_jobs(session, 1)?.is_empty();
         let message = if waits { None } else { Some(self.admit_fired(&now, session, *at_ms)?) };

@@ -49,7 +49,9 @@ pub struct SpawnLimits {
 pub enum SpawnRefused {
     #[error("a subagent would be {depth} levels deep, and at most {max} are allowed (subagents.max_depth)")]
     TooDeep { depth: u64, max: u64 },
-    #[error("{max} subagents of this conversation are not finished, and no more are allowed (subagents.max_unfinished)")]
+    #[error(
+        "{max} subagents of this conversation are not finished, and no more are allowed (subagents.max_unfinished)"
+    )]
     TooManyHere { max: u64 },
     #[error("{max} subagents are not finished, and no more are allowed (subagents.max_unfinished_total)")]
     TooMany { max: u64 },
@@ -75,7 +77,8 @@ pub struct Subagent {
     pub reply: Option<String>,
 }
 
-const COLUMNS: &str = "s.name, s.title, p.name, s.model, j.message, m.at_ms, j.state, j.inject_into, r.id, r.status, a.text
+const COLUMNS: &str =
+    "s.name, s.title, p.name, s.model, j.message, m.at_ms, j.state, j.inject_into, r.id, r.status, a.text
      FROM sessions s JOIN sessions p ON p.id = s.parent
      JOIN jobs j ON j.message = (SELECT max(message) FROM (
          SELECT x.message FROM messages y JOIN jobs x ON x.message = y.id

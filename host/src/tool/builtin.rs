@@ -141,7 +141,13 @@ impl Builtins {
             subagents::tools(),
             schedule::tools(),
         ];
-        Builtins { store, config, vault, tools: families.into_iter().flatten().collect(), docs: docs::Library::default() }
+        Builtins {
+            store,
+            config,
+            vault,
+            tools: families.into_iter().flatten().collect(),
+            docs: docs::Library::default(),
+        }
     }
 
     /// Every tool as a model sees it, and its category: "scratchpad", "memory", "docs", "status", "subagents" or "schedule".

@@ -63,7 +63,9 @@ pub enum ScheduleError {
     Timing(#[from] TimingError),
     #[error("schedule.time_zone in config.toml: {0}")]
     ConfiguredZone(TimingError),
-    #[error("it would come every {found_s} seconds; at least {min_s} must lie between two times (schedule.min_interval_s)")]
+    #[error(
+        "it would come every {found_s} seconds; at least {min_s} must lie between two times (schedule.min_interval_s)"
+    )]
     TooOften { found_s: i64, min_s: u64 },
     #[error("{text:?} is over: nothing would come")]
     Past { text: String },

@@ -148,7 +148,9 @@ fn a_time_that_is_due_is_fired_once_by_whoever_comes_first() {
         let threads: Vec<_> = stores
             .iter()
             .zip(firings)
-            .map(|(store, firing)| scope.spawn(move || store.write_blocking(move |tx| tx.fire_schedule(&firing)).unwrap()))
+            .map(|(store, firing)| {
+                scope.spawn(move || store.write_blocking(move |tx| tx.fire_schedule(&firing)).unwrap())
+            })
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
@@ -196,7 +198,6 @@ pub(super) fn touch_all(tx: &Tx<'_>) {
     tx.subagent(&sub).unwrap();
     tx.line_of(&sub).unwrap();
     tx.spawned_queued(5).unwrap();
-    tx.count_queued().unwrap();
     let run = tx.cancel_queued(&sub, "{}", "x", 5).unwrap().unwrap();
     tx.priority_of_run(&run).unwrap();
     tx.inject_reply(&run, "x", 5).unwrap();

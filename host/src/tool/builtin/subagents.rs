@@ -70,7 +70,10 @@ async fn spawn(builtins: &Builtins, args: &Value, at: &At) -> Result<String, Too
     let run = at.run.as_ref().ok_or_else(|| ToolFault::new("there is no run under way here"))?;
     let (name, message) = (text(args, "name"), text(args, "message"));
     if message.len() > MAX_MESSAGE {
-        return Err(ToolFault::new(format!("the message has {} bytes; at most {MAX_MESSAGE} are taken", message.len())));
+        return Err(ToolFault::new(format!(
+            "the message has {} bytes; at most {MAX_MESSAGE} are taken",
+            message.len()
+        )));
     }
     let inject_into = match args.get("inject_into").and_then(Value::as_str) {
         Some(session) => Some(at.addressed(store, session).await?),
@@ -80,7 +83,8 @@ async fn spawn(builtins: &Builtins, args: &Value, at: &At) -> Result<String, Too
     if let Some(model) = &model {
         let known = config.model_strings();
         if !known.contains(&model.as_str()) {
-            return Err(ToolFault::new(format!("no model {model:?} is configured")).hint(format!("there are {}", known.join(", "))));
+            return Err(ToolFault::new(format!("no model {model:?} is configured"))
+                .hint(format!("there are {}", known.join(", "))));
         }
     }
     // The same call has the same identity, however often it is made: no crash spawns a second one.

@@ -190,3 +190,50 @@ async fn the_tasks_of_the_run_are_shown() {
     assert!(lines[0].starts_with("1. skill s0 [done] output: word word") && lines[0].ends_with('…'), "{shown}");
     assert_eq!(lines[1..], ["2. skill s1 [failed] error: no network", "3. skill s2 [planned]"]);
 }
+
+#[tokio::test]
+async fn a_call_spawns_one_subagent_and_only_its_tree_may_stop_it() {
+    let mut house = house();
+    let at = house.at.session.clone();
+    let run = house.tools.store.write(move |tx| tx.create_run(&at, "begin", 1)).await.unwrap();
+    house.at.run = Some(run);
+    let args = json!({ "name": "tide", "message": "what is a tide?", "inject_into": "self" });
+    let id = |said: &str| said.split(' ').nth(2).unwrap().to_owned();
+    let first = house.call("subagent_spawn", args.clone()).await.unwrap();
+    assert!(first.contains("waits for `kiso serve`"), "nobody attends to this store: {first}");
+    let again = house.call("subagent_spawn", args.clone()).await.unwrap();
+    assert!(again.contains("was begun before") && id(&again) == id(&first), "{again}");
+    house.at.call = (0, 1);
+    let other = id(&house.call("subagent_spawn", args.clone()).await.unwrap());
+    assert_ne!(other, id(&first));
+    let all = house.call("subagent_status", json!({})).await.unwrap();
+    assert_eq!(all, format!("{other} [waiting]\n{} [waiting]", id(&first)));
+
+    let stop = json!({ "id": other });
+    let here = std::mem::replace(&mut house.at.session, SessionName::parse("stranger").unwrap());
+    assert!(house.call("subagent_cancel", stop.clone()).await.unwrap_err().contains("there is no subagent"));
+    let told =
+        house.call("subagent_spawn", json!({ "name": "a", "message": "b", "inject_into": "s" })).await.unwrap_err();
+    assert!(told.contains("is not of this conversation"), "{told}");
+    house.at.session = here;
+    assert!(house.call("subagent_cancel", stop.clone()).await.unwrap().contains("is stopped"));
+    assert!(house.call("subagent_cancel", stop.clone()).await.unwrap().contains("had ended already"));
+    let shown = house.call("subagent_status", stop).await.unwrap();
+    assert!(shown.contains("[cancelled]: The run was cancelled"), "{shown}");
+    let told = house.tools.store.read(|view| view.last_messages(&SessionName::parse("s").unwrap(), 10)).await.unwrap();
+    assert_eq!(told.len(), 1, "nobody is told of what was cancelled");
+}
+
+#[tokio::test]
+async fn a_subagent_cannot_change_the_schedule() {
+    let mut house = house();
+    let add = json!({ "name": "tide", "when": "@daily", "message": "what is a tide?" });
+    house.at.subagent = true;
+    let fault = house.call("schedule_add", add.clone()).await.unwrap_err();
+    assert!(fault.contains("not for subagents"), "{fault}");
+    house.at.subagent = false;
+    assert!(house.call("schedule_add", add).await.unwrap().contains("It comes while `kiso serve` runs"));
+    house.at.subagent = true;
+    assert!(house.call("schedule_list", json!({})).await.unwrap().contains("tide  @daily"));
+    assert!(house.call("schedule_remove", json!({ "name": "tide" })).await.unwrap_err().contains("not for subagents"));
+}

@@ -103,7 +103,8 @@ async fn a_clock_that_is_put_back_brings_nothing_twice_and_holds_nothing_up() {
 async fn what_rests_misses_its_times_and_goes_on_with_the_next() {
     let house = house();
     house.add(wanted("sea", "0 * * * *")).await.unwrap();
-    let pause = async |paused, at| house.schedules.pause("sea", paused, Caller::User, at).await.unwrap().next_ms.unwrap();
+    let pause =
+        async |paused, at| house.schedules.pause("sea", paused, Caller::User, at).await.unwrap().next_ms.unwrap();
     pause(true, MIDNIGHT).await;
     assert_eq!(house.schedules.fire_due(MIDNIGHT + 5 * HOUR).await.unwrap(), None);
     assert_eq!(pause(false, MIDNIGHT + 5 * HOUR + 1).await, MIDNIGHT + 6 * HOUR);
