@@ -22,6 +22,7 @@ mod markers;
 mod model_server;
 mod models;
 mod modes;
+mod published;
 mod roles;
 mod rules;
 mod runs;

@@ -2,6 +2,7 @@
 
 mod files;
 mod messages;
+mod range;
 mod runs;
 mod sessions;
 mod state;
