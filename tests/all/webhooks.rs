@@ -224,7 +224,7 @@ fn a_receiver_may_ask_for_time_and_a_person_may_be_faster() {
     request.answer("503 Service Unavailable\r\nretry-after: 3600", "");
     let line = until(&home, "a", |line| line["next_ms"].as_i64().is_some_and(|next| next > at + 1_000));
     assert!(line["next_ms"].as_i64().unwrap() >= at + 3_600_000, "{line}");
-    home.kiso(&["webhook", "retry", "a"]).ok().prints(&["1 deliveries are due now"]);
+    home.kiso(&["webhook", "retry", "a"]).ok().prints(&["1 delivery is due now"]);
     let again = inbox.next();
     assert_eq!(again.attempt(), 2);
     again.answer("200 OK", "");
@@ -250,13 +250,13 @@ fn a_redirect_is_not_followed_and_what_is_given_up_can_be_brought_back() {
     assert_eq!((&object["type"], &object["attempts"], &object["message"]), (&json!("delivery"), &json!(2), &json!(2)));
     let metrics = served.request("GET", "/metrics", None).body;
     assert!(metrics.contains("kiso_webhook_failed_total{webhook=\"a\"} 1"), "{metrics}");
-    home.kiso(&["webhook", "retry"]).ok().prints(&["1 deliveries"]);
+    home.kiso(&["webhook", "retry"]).ok().prints(&["1 delivery is"]);
     let back = inbox.next();
     assert_eq!((back.attempt(), back.key()), (1, object["id"].as_str().unwrap().to_owned()));
     // Who says that it is gone for good is not asked again.
     back.answer("410 Gone", "moved away");
     until(&home, "a", |line| line["failed"] == 2 && line["pending"] == 0);
-    home.kiso(&["webhook", "failed"]).ok().prints(&["1 attempts: it answered 410: moved away"]);
+    home.kiso(&["webhook", "failed"]).ok().prints(&["1 attempt: it answered 410: moved away"]);
     inbox.is_empty();
 }
 

@@ -124,7 +124,8 @@ fn failed(opened: &Opened, limit: u32, as_json: bool) -> Result<Exit, Failure> {
                 (None, Some(run)) => format!("run {run}"),
                 (None, None) => "deleted".to_owned(),
             };
-            outln!("{ended}  {name}  {event}  {what}  {attempts} attempts: {}", printable(&error));
+            let attempts = counted(attempts.into(), "attempt", "attempts");
+            outln!("{ended}  {name}  {event}  {what}  {attempts}: {}", printable(&error));
         }
     }
     Ok(Exit::Done)
@@ -139,9 +140,14 @@ fn retry(opened: &Opened, name: Option<&str>, as_json: bool) -> Result<Exit, Fai
     if as_json {
         outln!("{}", json!({ "type": "retried", "webhook": name, "deliveries": count }));
     } else {
-        outln!("{count} deliveries are due now");
+        outln!("{} due now", counted(count, "delivery is", "deliveries are"));
     }
     Ok(Exit::Done)
+}
+
+/// "1 attempt", "2 attempts".
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 fn given<'a>(opened: &'a Opened, name: &str) -> Result<&'a config::Webhook, Failure> {

@@ -5,6 +5,7 @@ mod files;
 mod memory;
 mod messages;
 mod metrics;
+mod range;
 mod runs;
 mod schedules;
 mod search;
