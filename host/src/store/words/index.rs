@@ -129,16 +129,10 @@ impl Asking<'_> {
     }
 
     fn any(&mut self, words: &Words) -> rusqlite::Result<Asked> {
-        let mut rare = Vec::new();
-        for word in words.telling() {
-            let looked = self.look(&word)?;
-            if (1..MANY).contains(&looked.rows) {
-                rare.push(looked);
-            }
-        }
+        let looked = words.telling().iter().map(|word| self.look(word)).collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut rare: Vec<_> = looked.iter().filter(|looked| (1..MANY).contains(&looked.rows)).collect();
         if rare.is_empty() {
-            let terms = words.terms().map(|(word, _)| self.look(&word).map(|looked| looked.query));
-            let query = joined(terms.collect::<Result<Vec<_>, _>>()?, " OR ");
+            let query = joined(looked.into_iter().map(|looked| looked.query), " OR ");
             return Ok(Asked { query, order: NEWEST, after: i64::MIN });
         }
         rare.sort_by_key(|looked| looked.rows);
@@ -148,7 +142,7 @@ impl Asking<'_> {
             rows <= MANY
         });
         let fit = fit.count().max(1);
-        let query = joined(rare.into_iter().take(fit).map(|looked| looked.query), " OR ");
+        let query = joined(rare.into_iter().take(fit).map(|looked| looked.query.clone()), " OR ");
         Ok(Asked { query, order: BEST, after: i64::MIN })
     }
 
@@ -269,10 +263,11 @@ mod tests {
         assert_eq!(ask(&conn, "GRÜNWALD").all.unwrap().query, r#"("grünwald" OR "grunwalder")"#);
         assert_eq!(ask(&conn, "station nowhere").all, None);
         assert_eq!(ask(&conn, "nowhere weg").any.query, r#""weg"*"#);
+        assert_eq!(ask(&conn, "who is nowhere").any.query, r#""nowhere""#, "not those that stand everywhere");
     }
 
     #[test]
-    fn common_words_rank_nothing() {
+    fn words_of_many_rows_rank_nothing() {
         let conn = index(&[("rain and snow", 1_200), ("hail", 700), ("fog", 600), ("sleet", 3)]);
         let newest = Asked { query: r#""rain" AND "snow""#.to_owned(), order: NEWEST, after: 2_503 - NEWEST_ROWS };
         assert_eq!(ask(&conn, "rain snow").all, Some(newest));

@@ -19,6 +19,8 @@ const PAGES: &[(&str, &str)] = &[
     ("api.md", include_str!("../../../../docs/api.md")),
     ("how-it-works.md", include_str!("../../../../docs/how-it-works.md")),
     ("json.md", include_str!("../../../../docs/json.md")),
+    ("memory/how-memory-works.md", include_str!("../../../../docs/memory/how-memory-works.md")),
+    ("memory/recall-memory.md", include_str!("../../../../docs/memory/recall-memory.md")),
     ("models.md", include_str!("../../../../docs/models.md")),
     ("reflex.md", include_str!("../../../../docs/reflex.md")),
     ("shell.md", include_str!("../../../../docs/shell.md")),
@@ -165,8 +167,17 @@ mod tests {
     #[test]
     fn every_page_is_compiled_in() {
         let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
-        let files = std::fs::read_dir(dir).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
-        let mut files: Vec<String> = files.filter(|name| name.ends_with(".md")).collect();
+        let (mut files, mut dirs) = (Vec::new(), vec![dir.clone()]);
+        while let Some(next) = dirs.pop() {
+            for entry in std::fs::read_dir(next).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => dirs.push(path),
+                    false => files.push(path.strip_prefix(&dir).unwrap().to_str().unwrap().to_owned()),
+                }
+            }
+        }
+        files.retain(|name| name.ends_with(".md"));
         files.sort();
         assert_eq!(files, PAGES.iter().map(|(page, _)| *page).collect::<Vec<_>>());
     }
