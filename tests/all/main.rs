@@ -28,6 +28,7 @@ mod roles;
 mod rules;
 mod runs;
 mod scenarios;
+mod seed_context;
 mod served;
 mod shell;
 mod shell_docs;
