@@ -102,7 +102,7 @@ enum Command {
     /// List, add and remove facts
     #[command(subcommand)]
     Fact(fact::Fact),
-    /// List and show conversations, give them titles, segments and models
+    /// List, show and delete conversations, give them titles, segments and models
     #[command(subcommand)]
     Session(session::Session),
     /// Keep secrets of a session

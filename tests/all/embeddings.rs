@@ -125,10 +125,6 @@ text = '{"goal": "tell", "tasks": [{"type": "msg", "detail": "Say it", "notify":
 [[reply]]
 role = "worker"
 text = "At dawn, too."
-
-[[reply]]
-role = "titler"
-text = "Boats"
 "#;
     let server = ModelServer::toml(&format!("{script}{MEANINGS}"));
     let home = home(&server, &[SHIPS, "lunch is at noon"], "");
@@ -146,12 +142,15 @@ fn words_are_found_whatever_becomes_of_the_vectors() {
         "[[reply]]\nrole = \"embedder\"\nraw = '{\"data\": []}'\nheaders = { content-type = \"application/json\" }\n";
     // The server answers only when it is told to, and nobody tells it.
     let silent = "[[reply]]\nrole = \"embedder\"\nfault = \"slow_first_token\"\n";
-    for (trouble, more) in [(down, ""), (odd, ""), (silent, "query_timeout_ms = 1")] {
+    for (trouble, more) in [(down, ""), (odd, ""), (silent, "query_timeout_ms = 200")] {
         let server = ModelServer::toml(&format!("{trouble}{MEANINGS}"));
         let home = home(&server, &[SHIPS, "lunch is at noon"], more);
         // The question of a search takes the reply.
         assert_eq!(search(&home, "ships"), [SHIPS], "{trouble}");
-        server.finish();
+        // On a busy machine the time may be over before the server is asked.
+        if trouble != silent {
+            server.finish();
+        }
     }
     // Nobody there at all: the run is as good as any, and the passages wait.
     let server = ModelServer::toml(MEANINGS);
@@ -222,24 +221,28 @@ fn vectors_are_paid_for_and_capped() {
     let prices = "[model_settings.\"test:embed\"]\ninput_price = 1000\n";
     let home = home(&server, &[SHIPS, "lunch is at noon"], prices);
     run(&home);
-    let used = |home: &Home| {
+    let cost = |home: &Home| {
         let store = Store::open(&home.path().join("store.db")).unwrap();
         let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis();
         let total = store.read_blocking(|view| view.usage_total(Scope::Day(i64::try_from(now).unwrap()))).unwrap();
         store.close();
-        total
+        total.usage.cost_micros
     };
-    let total = used(&home);
-    // Ten tokens for a text, at 1,000 dollars for a million.
-    assert_eq!(total.usage.input_tokens, 10 * texts(&server).len() as u64);
-    assert_eq!(total.usage.cost_micros, 1_000 * total.usage.input_tokens);
+    // Ten tokens for a text, at 1,000 dollars for a million; the built-in model costs nothing.
+    assert_eq!(texts(&server).len(), 3);
+    assert_eq!(cost(&home), 3 * 10 * 1_000);
+    let conn = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
+    let of_run = "SELECT model, input FROM usage WHERE role = 'embedder' AND run IS NOT NULL";
+    let asked: (String, i64) = conn.query_row(of_run, (), |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    assert_eq!(asked, ("test:embed".to_owned(), 10), "the run's question");
+    drop(conn);
     let before = sent(&server).len();
     home.config(&config(&server, "embed", &format!("{prices}[limits]\nmax_cost_cents_per_day = 1\n")));
     import(
         &home,
         &(json!({ "type": "passage", "text": "more boats", "source": "note", "at_ms": 1 }).to_string() + "\n"),
     );
-    run(&home);
+    home.kiso_with(&["run", "$ echo done"], key).exit(5).prints(&["max_cost_cents_per_day"]);
     assert_eq!(sent(&server).len(), before, "the day's cap is reached");
     assert_eq!(search(&home, "more boats")[0], "more boats");
     server.finish();

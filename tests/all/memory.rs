@@ -1,6 +1,6 @@
 //! What is remembered, and sessions and secrets, from the command line: beside a running daemon and without one.
 
-use crate::harness::{Home, Ran};
+use crate::harness::{Home, Ran, root};
 use crate::served::Served;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -184,6 +184,25 @@ fn sessions_are_listed_shown_and_changed_beside_a_daemon() {
 }
 
 #[test]
+fn a_session_is_deleted_beside_a_daemon_that_goes_on() {
+    let home = Home::new();
+    home.config("model = \"reflex\"\n[daemon]\ndebounce_ms = 60000\n");
+    let served = Served::start(&home);
+    served.send("busy", "$ echo waits");
+    home.kiso(&["session", "delete", "busy", "--yes"]).exit(1).says(&["a message waits", "busy"]);
+    home.kiso(&["run", "--session", "other", "$ echo kept > file"]).ok();
+    assert!(home.work("other").join("file").exists());
+    home.kiso(&["session", "delete", "other"]).exit(2).says(&["for good", "--yes"]);
+    let deleted = home.kiso(&["--json", "session", "delete", "other", "--yes"]).ok().json();
+    assert_eq!(deleted, json!({ "type": "deleted", "session": "other" }));
+    assert!(!home.work("other").exists());
+    home.kiso(&["session", "show", "other"]).exit(2).says(&["there is no session"]);
+    served.request("GET", "/status/other", None).refuses(404, "not_found");
+    served.get("/status/busy");
+    assert_eq!(served.terminate(), 0);
+}
+
+#[test]
 fn secrets_go_in_and_never_come_out() {
     let home = Home::new();
     home.config(QUICK);
@@ -218,5 +237,39 @@ fn secrets_go_in_and_never_come_out() {
         for value in ["zebra-4711", "giraffe-0815"] {
             assert!(!bytes.windows(value.len()).any(|part| part == value.as_bytes()), "{value} stands in {file}");
         }
+    }
+}
+
+/// Every number that the pages about memory give is the one that is in force.
+#[test]
+fn the_pages_give_the_numbers_of_the_code() {
+    let page = |name: &str| std::fs::read_to_string(root().join("docs/memory").join(name)).unwrap();
+    let (works, recall) = (page("how-memory-works.md"), page("recall-memory.md"));
+    let mut checked = 0;
+    for key in kiso::config::KEYS {
+        let value = key.default_value().replace('_', ",");
+        // Four digits have a comma in a page, and none in the file.
+        let value = if value.len() == 4 { format!("{},{}", &value[..1], &value[1..]) } else { value };
+        for name in [format!("`{}` (", key.name), format!("`[{}] {}` (", key.section, key.name)] {
+            for text in [&works, &recall] {
+                for (at, _) in text.match_indices(&name) {
+                    let found: String = text[at..].chars().take(60).collect();
+                    assert!(found.starts_with(&format!("{name}{value})")), "{}: {found}", key.path());
+                    checked += 1;
+                }
+            }
+        }
+    }
+    assert!(checked >= 8, "{checked} numbers were found");
+    for said in [
+        format!("at most {} KiB", kiso::memory::MAX_CORE_BYTES >> 10),
+        format!("a text to save {} KiB", kiso::memory::MAX_TEXT >> 10),
+        format!("at most {},000", kiso::store::MAX_CHUNKS / 1_000),
+        format!("{},000 facts", kiso::store::MAX_FACTS / 1_000),
+        format!("1 / ({} + its place)", kiso::memory::RANKS),
+        format!("up to {},{:03} numbers", kiso::store::MAX_DIMENSIONS / 1_000, kiso::store::MAX_DIMENSIONS % 1_000),
+    ] {
+        let plain = works.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(plain.contains(&said), "{said} is not in how-memory-works.md");
     }
 }

@@ -146,6 +146,21 @@ mod context_builder_test {
         assert!(prompt.contains("what is a comet?") && !prompt.contains("what is a tide?"), "{prompt}");
     }
 
+    /// Every message of the schedule is a subagent's.
+    #[test]
+    fn subagent_uses_subagent_window_instead_of_sliding_window() {
+        let replies = [says("The sea."), says("A ball of ice."), says("A ball of fire.")];
+        let lab = Lab::start(&replies, "[context]\nsliding_window = 20\nsubagent_window = 2\n");
+        let schedule = json!({ "name": "sky", "when": "@yearly", "message": "what is that?" }).to_string();
+        lab.served.request("POST", "/schedules", Some(&schedule)).expect(201);
+        for _ in 0..replies.len() {
+            let fired = lab.served.request("POST", "/schedules/sky/run", None).expect(202);
+            lab.served.reply(fired["message"].as_i64().expect("it was sent"));
+        }
+        let prompt = lab.prompt("worker");
+        assert!(prompt.contains("A ball of ice.") && !prompt.contains("The sea."), "{prompt}");
+    }
+
     /// What is asked and what may be answered take nine tenths of the budget together, by kiso's own estimate.
     #[test]
     fn ten_percent_safety_margin_applied_to_context_budget() {

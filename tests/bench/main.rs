@@ -8,8 +8,9 @@
 //! - resident memory of a process that has called 20 skills and waits
 //! - a model's first token through `kiso run` against a copy from socket to pipe; the host's own work between two calls
 //!   of a model against one commit; building a context in a large store against a small one
+//! - a search of the memory when it is full against one with a thousand passages
 //!
-//! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `run`. `KISO_BENCH_MESSAGES` is the
+//! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `run`, `memory`. `KISO_BENCH_MESSAGES` is the
 //! size of the large store, 1,000,000 without.
 //!
 //! Each figure is the minimum and the median of many repetitions. Nothing here is a limit: the machine is shared.
@@ -31,6 +32,7 @@ use wasmtime::{Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 mod exec;
+mod memory;
 mod run;
 
 mod bare {
@@ -73,6 +75,9 @@ fn main() {
     }
     if wanted("run") {
         runtime.block_on(run::rows());
+    }
+    if wanted("memory") {
+        runtime.block_on(memory::rows());
     }
 }
 

@@ -1,12 +1,13 @@
 //! `kiso session`: conversations, and what they are about.
 
-use super::listing::{Page, minute, row};
+use super::listing::{Page, confirm, minute, row};
 use super::show::{Show, printable};
-use super::{Exit, Failure, Opened, Shared};
+use super::{Exit, Failure, Opened, Shared, block_on};
 use crate::clock::now_ms;
 use crate::drive::SEALED_RUN;
 use crate::home::SessionName;
 use crate::secret::Vault;
+use crate::session::removal::{NotRemoved, remove};
 use crate::skill::Quiet;
 use crate::store::{Message, MessageRole, SessionLine};
 use clap::Subcommand;
@@ -35,6 +36,13 @@ pub enum Session {
         #[arg(required = true)]
         title: Vec<String>,
     },
+    /// Delete a session for good: its messages, runs, files, secrets, and what was learned in it
+    Delete {
+        session: String,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
     /// Begin a new segment, as /new does: what was said so far is left out of prompts, and not forgotten
     New { session: String },
     /// Show a session's model, or give it another one
@@ -54,6 +62,7 @@ impl Session {
             Session::Rename { session, title } => {
                 rename(&opened, &existing(&opened, session)?.name, &title.join(" "), shared.json)
             }
+            Session::Delete { session, yes } => delete(&opened, &existing(&opened, session)?.name, *yes, shared.json),
             Session::New { session } => new(&opened, &existing(&opened, session)?.name, shared.json),
             Session::Model { session, model } => {
                 let session = existing(&opened, session)?;
@@ -183,6 +192,30 @@ fn rename(opened: &Opened, session: &SessionName, title: &str, json: bool) -> Re
         outln!("{session} is now titled {}", printable(&title));
     }
     Ok(Exit::Done)
+}
+
+fn delete(opened: &Opened, session: &SessionName, yes: bool, json: bool) -> Result<Exit, Failure> {
+    let work = opened.home.work_dir(session);
+    confirm(&format!("Delete the session {session} for good, with the files in {}?", work.display()), yes)?;
+    for gone in block_on(remove(&opened.home, &opened.store, session))?? {
+        if json {
+            outln!("{}", json!({ "type": "deleted", "session": gone.as_str() }));
+        } else {
+            outln!("{gone} is deleted");
+        }
+    }
+    Ok(Exit::Done)
+}
+
+impl From<NotRemoved> for Failure {
+    fn from(error: NotRemoved) -> Failure {
+        match error {
+            NotRemoved::Home(error) => error.into(),
+            NotRemoved::Store(error) => error.into(),
+            NotRemoved::Unknown { .. } => Failure::new(Exit::Usage, error.to_string()),
+            NotRemoved::AtWork { .. } => Failure::new(Exit::Failed, error.to_string()),
+        }
+    }
 }
 
 fn new(opened: &Opened, session: &SessionName, json: bool) -> Result<Exit, Failure> {

@@ -602,7 +602,7 @@ fn nothing_is_found_by_reading_whole_tables() {
                     ":M",
                     "(subquery",
                     "CONSTANT ROW",
-                    "_terms VIRTUAL TABLE INDEX 6",
+                    "_terms VIRTUAL TABLE INDEX 1537",
                     "memory_signs",
                 ]
                 .iter()

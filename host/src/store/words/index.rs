@@ -2,8 +2,8 @@
 //!
 //! - A word is looked for as it is and as the beginning of longer ones. Those are looked up in the index's own list of
 //!   terms; FTS5 would read every row of every one of them before it gives the first.
-//! - Rows are counted, and no further than [`MANY`]. To rank a row takes about a microsecond, so only rows of rare words are
-//!   ranked, the rarest words first; of common words the newest rows count.
+//! - Rows are counted, and no further than [`MANY`]. To rank a row takes some microseconds, so where a question has rare words,
+//!   only those are looked for, the rarest first; of common words the newest rows count.
 //! - Where every word is common, only the [`NEWEST_ROWS`] are looked through for rows that have all of them.
 
 use std::collections::HashMap;
@@ -13,8 +13,8 @@ use rusqlite::{Connection, OptionalExtension};
 use super::{MAX_WORDS, Word, Words, joined};
 
 /// Rows that a word stands in before it counts as common in its index: it says little about each of so many. As many rows
-/// are ranked for a question.
-const MANY: u32 = 1_000;
+/// are ranked for a question that needs any of its words.
+const MANY: u32 = 500;
 
 /// Longer words that a word is the beginning of, of which each is looked for.
 const EXPANSIONS: usize = 8;
@@ -80,8 +80,9 @@ pub(crate) struct Asked {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Question {
     /// For rows that have all of the words, each perhaps as the beginning of a longer one; none where a word stands nowhere.
+    /// Words that are common in the index count only where all of them are.
     pub all: Option<Asked>,
-    /// For rows that have any of them. What is common in the index counts only where all of the words are.
+    /// The same for rows that have any of them.
     pub any: Asked,
 }
 
@@ -112,33 +113,25 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     fn all(&mut self, words: &[Word]) -> rusqlite::Result<Option<Asked>> {
-        let (mut queries, mut common) = (Vec::new(), 0);
-        for word in words {
-            let Looked { query, rows } = self.look(word)?;
-            match rows {
-                0 => return Ok(None),
-                MANY.. => common += 1,
-                _ => {}
-            }
-            queries.push(query);
+        let looked = words.iter().map(|word| self.look(word)).collect::<rusqlite::Result<Vec<_>>>()?;
+        if looked.iter().any(|looked| looked.rows == 0) {
+            return Ok(None);
         }
-        let order = if common == 0 { BEST } else { NEWEST };
+        let queries =
+            |rare: bool| looked.iter().filter(move |looked| !rare || looked.rows < MANY).map(|l| l.query.clone());
+        if queries(true).next().is_some() {
+            return Ok(Some(Asked { query: joined(queries(true), " AND "), order: BEST, after: i64::MIN }));
+        }
         // One common word alone has its rows at the end of its list; several may be far apart.
-        let after = if common == words.len() && common > 1 { self.newest()? } else { i64::MIN };
-        Ok(Some(Asked { query: joined(queries, " AND "), order, after }))
+        let after = if looked.len() > 1 { self.newest()? } else { i64::MIN };
+        Ok(Some(Asked { query: joined(queries(false), " AND "), order: NEWEST, after }))
     }
 
     fn any(&mut self, words: &Words) -> rusqlite::Result<Asked> {
-        let mut rare = Vec::new();
-        for word in words.telling() {
-            let looked = self.look(&word)?;
-            if (1..MANY).contains(&looked.rows) {
-                rare.push(looked);
-            }
-        }
+        let looked = words.telling().iter().map(|word| self.look(word)).collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut rare: Vec<_> = looked.iter().filter(|looked| (1..MANY).contains(&looked.rows)).collect();
         if rare.is_empty() {
-            let terms = words.terms().map(|(word, _)| self.look(&word).map(|looked| looked.query));
-            let query = joined(terms.collect::<Result<Vec<_>, _>>()?, " OR ");
+            let query = joined(looked.into_iter().map(|looked| looked.query), " OR ");
             return Ok(Asked { query, order: NEWEST, after: i64::MIN });
         }
         rare.sort_by_key(|looked| looked.rows);
@@ -148,7 +141,7 @@ impl Asking<'_> {
             rows <= MANY
         });
         let fit = fit.count().max(1);
-        let query = joined(rare.into_iter().take(fit).map(|looked| looked.query), " OR ");
+        let query = joined(rare.into_iter().take(fit).map(|looked| looked.query.clone()), " OR ");
         Ok(Asked { query, order: BEST, after: i64::MIN })
     }
 
@@ -269,20 +262,18 @@ mod tests {
         assert_eq!(ask(&conn, "GRÜNWALD").all.unwrap().query, r#"("grünwald" OR "grunwalder")"#);
         assert_eq!(ask(&conn, "station nowhere").all, None);
         assert_eq!(ask(&conn, "nowhere weg").any.query, r#""weg"*"#);
+        assert_eq!(ask(&conn, "who is nowhere").any.query, r#""nowhere""#, "not those that stand everywhere");
     }
 
     #[test]
-    fn common_words_rank_nothing() {
-        let conn = index(&[("rain and snow", 1_200), ("hail", 700), ("fog", 600), ("sleet", 3)]);
-        let newest = Asked { query: r#""rain" AND "snow""#.to_owned(), order: NEWEST, after: 2_503 - NEWEST_ROWS };
+    fn words_of_many_rows_rank_nothing() {
+        let conn = index(&[("rain and snow", 600), ("hail", 350), ("fog", 300), ("sleet", 3)]);
+        let newest = Asked { query: r#""rain" AND "snow""#.to_owned(), order: NEWEST, after: 1_253 - NEWEST_ROWS };
         assert_eq!(ask(&conn, "rain snow").all, Some(newest));
         let one = ask(&conn, "rain").all.unwrap();
         assert_eq!((one.order, one.after), (NEWEST, i64::MIN));
-        assert_eq!(ask(&conn, "rain sleet").all.unwrap().order, NEWEST);
-        assert_eq!(
-            ask(&conn, "rain sleet").any,
-            Asked { query: r#""sleet""#.to_owned(), order: BEST, after: i64::MIN }
-        );
+        let rare = Asked { query: r#""sleet""#.to_owned(), order: BEST, after: i64::MIN };
+        assert_eq!(ask(&conn, "rain sleet"), Question { all: Some(rare.clone()), any: rare });
         // The rarest first, as many as may be ranked.
         assert_eq!(ask(&conn, "hail fog sleet rain").any.query, r#""sleet" OR "fog"*"#);
     }

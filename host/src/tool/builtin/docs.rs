@@ -25,6 +25,8 @@ const PAGES: &[(&str, &str)] = &[
     ("how-it-works.md", include_str!("../../../../docs/how-it-works.md")),
     ("index.md", include_str!("../../../../docs/index.md")),
     ("json.md", include_str!("../../../../docs/json.md")),
+    ("memory/how-memory-works.md", include_str!("../../../../docs/memory/how-memory-works.md")),
+    ("memory/recall-memory.md", include_str!("../../../../docs/memory/recall-memory.md")),
     ("models.md", include_str!("../../../../docs/models.md")),
     ("raspberry-pi.md", include_str!("../../../../docs/raspberry-pi.md")),
     ("reflex.md", include_str!("../../../../docs/reflex.md")),

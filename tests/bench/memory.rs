@@ -1,0 +1,101 @@
+//! What a search of the memory takes, in a small one and in one that is full: by words that are rare and by words that are
+//! everywhere, and by meaning.
+
+use super::{Times, row, summary};
+use kiso::memory::{Meaning, search};
+use kiso::store::{MAX_CHUNKS, Store, Vector};
+use std::time::Instant;
+use tempfile::TempDir;
+
+/// Passages in the large store; in the environment, so that a short run can do with fewer.
+const PASSAGES: &str = "KISO_BENCH_PASSAGES";
+
+/// Numbers of a vector, as of a common small model.
+const DIMENSIONS: usize = 384;
+
+/// How often a search is made.
+const SEARCHES: usize = 50;
+
+/// Passages that are written at once.
+const BATCH: u64 = 5_000;
+
+/// Questions: of words that are rare, of those that stand in every passage, and of one that begins others.
+const QUESTIONS: [(&str, &str); 3] = [
+    ("rare words", "the market closed at 777 and 778"),
+    ("words of every passage", "it rained on the market"),
+    ("beginnings of words", "what stati rai marke 77"),
+];
+
+/// Prints the rows.
+pub async fn rows() {
+    let many = std::env::var(PASSAGES).ok().and_then(|text| text.parse().ok()).unwrap_or(MAX_CHUNKS);
+    let (small, large) = (Filled::new(1_000).await, Filled::new(many).await);
+    for (what, question) in QUESTIONS {
+        pair(&format!("search {what}"), many, [&small, &large].map(|filled| (filled, question, false))).await;
+    }
+    pair("search by meaning, too", many, [&small, &large].map(|filled| (filled, QUESTIONS[0].1, true))).await;
+}
+
+async fn pair(what: &str, many: u64, of: [(&Filled, &str, bool); 2]) {
+    let mut times: [Vec<_>; 2] = Default::default();
+    // One warms up.
+    for turn in 0..=SEARCHES {
+        for (times, (filled, question, by_meaning)) in times.iter_mut().zip(of) {
+            let meaning = by_meaning.then(|| filled.meaning(turn as u64));
+            let started = Instant::now();
+            let found = search(&filled.store, question, meaning, 8).await.expect("it is searched");
+            if turn > 0 {
+                times.push(started.elapsed());
+            }
+            assert!(!found.is_empty(), "{question} finds nothing");
+        }
+    }
+    let [few, lots]: [Times; 2] = times.map(summary);
+    row(&format!("kiso: {what}, 1,000 passages"), few, None);
+    row(&format!("kiso: {what}, {many} passages"), lots, Some((few, "× with 1,000")));
+}
+
+/// A store with so many passages, each with a vector.
+struct Filled {
+    _dir: TempDir,
+    store: Store,
+}
+
+impl Filled {
+    async fn new(passages: u64) -> Filled {
+        let dir = TempDir::new().expect("there is room");
+        let store = Store::open(&dir.path().join("store.db")).expect("a store");
+        for from in (0..passages).step_by(BATCH as usize) {
+            let to = passages.min(from + BATCH);
+            let write = store.write(move |tx| {
+                let embedder = tx.add_embedder("bench")?;
+                for n in from..to {
+                    let text =
+                        format!("it rained on day {n} and the market closed at {} as station {n}", n * 7_919 % 1_000);
+                    tx.add_chunk(&text, "turn", None, 1)?;
+                    tx.set_vector(n as i64 + 1, embedder, Some(&vector(n)))?;
+                }
+                Ok(())
+            });
+            write.await.expect("there is room");
+        }
+        Filled { _dir: dir, store }
+    }
+
+    fn meaning(&self, seed: u64) -> Meaning {
+        Meaning { vector: vector(seed), embedder: "bench".to_owned(), least: 0.3 }
+    }
+}
+
+/// A direction that nobody chose, the same each time.
+fn vector(seed: u64) -> Vector {
+    let mut state = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1 << 24) as f32 - 0.5
+    };
+    let numbers: Vec<f32> = std::iter::repeat_with(next).take(DIMENSIONS).collect();
+    Vector::new(&numbers).expect("it has a direction")
+}
