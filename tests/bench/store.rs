@@ -17,6 +17,9 @@ use tempfile::TempDir;
 /// Seconds of steady load; in the environment, for the hour that the design asks for.
 const STEADY: &str = "KISO_BENCH_STEADY_S";
 
+/// Messages and sessions of the small store: a full page of each listing.
+const FEW: u32 = 200;
+
 /// Sessions of the large store.
 const SESSIONS: u32 = 10_000;
 
@@ -35,7 +38,7 @@ const AT_ONCE: u64 = 4;
 /// Rows of start-up, status and listings, by size of the store.
 pub fn flat_rows() {
     let many = std::env::var(MESSAGES).ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
-    let homes = [filled(10, 2), filled(many, SESSIONS)];
+    let homes = [filled(FEW, FEW), filled(many, SESSIONS)];
     let mut starts = [Vec::new(), Vec::new()];
     for turn in 0..=STARTS {
         for (home, times) in homes.iter().zip(&mut starts) {
