@@ -296,7 +296,7 @@ impl Drive {
             listener.event(log.seq, &event, &run);
         }
         let outcome = run.outcome().cloned().expect("a run that has ended has an outcome");
-        log.finish(&outcome, &run, &at_work.secrets).await?;
+        log.finish(&outcome, &run, &at_work.secrets, &self.config.context).await?;
         Ok((log.id, outcome))
     }
 

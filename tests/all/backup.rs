@@ -265,8 +265,8 @@ fn a_store_of_a_newer_kiso_is_refused() {
 
 #[test]
 fn the_daemon_forgets_what_is_old() {
-    let home = home("model = \"reflex\"\n[retention]\nprompts_days = 10\nsessions_days = 20\n");
-    for session in ["old", "young"] {
+    let home = home("model = \"reflex\"\n[retention]\nprompts_days = 10\ntraces_days = 15\nsessions_days = 20\n");
+    for session in ["old", "middle", "young"] {
         home.kiso(&["run", "--session", session, "$ echo rain"]).ok();
     }
     let conn = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
@@ -277,6 +277,7 @@ fn the_daemon_forgets_what_is_old() {
         conn.execute("UPDATE sessions SET active_ms = active_ms - ?2 WHERE name = ?1", (session, ms)).unwrap();
     };
     age("old", 21);
+    age("middle", 16);
     age("young", 11);
     drop(conn);
     let count = |sql: &str| -> i64 {
@@ -286,7 +287,7 @@ fn the_daemon_forgets_what_is_old() {
     assert!(count("SELECT count(*) FROM prompts") > 0);
     let served = Served::start(&home);
     let began = Instant::now();
-    while count("SELECT count(*) FROM prompts") > 0 || served.get("/sessions")["items"].as_array().unwrap().len() > 1 {
+    while count("SELECT count(*) FROM prompts") > 0 || served.get("/sessions")["items"].as_array().unwrap().len() > 2 {
         assert!(began.elapsed() < PATIENCE, "nothing is forgotten");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -294,8 +295,11 @@ fn the_daemon_forgets_what_is_old() {
     assert_eq!(sessions["items"][0]["name"], "young", "{sessions}");
     assert_eq!(served.get("/sessions/young/messages")["items"].as_array().unwrap().len(), 2);
     assert_eq!(served.get("/sessions/old/messages")["items"].as_array().unwrap().len(), 0);
-    let run = served.get("/runs")["items"][0]["id"].as_str().unwrap().to_owned();
-    assert!(!served.get(&format!("/runs/{run}/trace"))["items"].as_array().unwrap().is_empty(), "its steps are kept");
+    let run =
+        |session: &str| served.get(&format!("/runs?session={session}"))["items"][0]["id"].as_str().unwrap().to_owned();
+    let steps = served.get(&format!("/runs/{}/trace", run("young")));
+    assert!(!steps["items"].as_array().unwrap().is_empty(), "its steps are kept");
+    home.kiso(&["trace", &run("middle")]).ok().prints(&["$ echo rain", "its steps are not kept any more"]);
     assert_eq!(served.terminate(), 0);
     assert_eq!(count("SELECT count(*) FROM pragma_foreign_key_check"), 0);
     home.kiso(&["doctor", "--offline"]).ok();

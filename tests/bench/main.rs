@@ -10,8 +10,13 @@
 //!   of a model against one commit; building a context in a large store against a small one
 //! - a search of the memory when it is full against one with a thousand passages
 //!
-//! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `run`, `memory`. `KISO_BENCH_MESSAGES` is the
-//! size of the large store, 1,000,000 without.
+//! - the daemon's start, its status and its listings with a million messages and ten thousand sessions against a few; the bytes
+//!   written for a message against those that are stored; the daemon's resident memory at the end of steady load against the
+//!   beginning of it
+//!
+//! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `run`, `memory`, `flat`, `writes`, `steady`.
+//! `KISO_BENCH_MESSAGES` is the size of the large store, 1,000,000 without; `KISO_BENCH_STEADY_S` the seconds of steady load, 60
+//! without.
 //!
 //! Each figure is the minimum and the median of many repetitions. Nothing here is a limit: the machine is shared.
 
@@ -34,6 +39,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 mod exec;
 mod memory;
 mod run;
+mod store;
 
 mod bare {
     wasmtime::component::bindgen!({
@@ -78,6 +84,15 @@ fn main() {
     }
     if wanted("memory") {
         runtime.block_on(memory::rows());
+    }
+    if wanted("flat") {
+        store::flat_rows();
+    }
+    if wanted("writes") {
+        store::write_rows();
+    }
+    if wanted("steady") {
+        store::steady_rows();
     }
 }
 

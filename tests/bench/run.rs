@@ -35,7 +35,7 @@ use model_server::{Call, Fault, ModelServer, Reply, Script};
 pub const RELAY: &str = "KISO_BENCH_RELAY";
 
 /// Messages in the large store; in the environment, so that a short run can do with fewer.
-const MESSAGES: &str = "KISO_BENCH_MESSAGES";
+pub const MESSAGES: &str = "KISO_BENCH_MESSAGES";
 
 /// How often the first byte is waited for.
 const FIRST_BYTES: usize = 20;
@@ -311,7 +311,7 @@ async fn contexts() {
 }
 
 /// A count with a comma before every three digits.
-fn grouped(count: u32) -> String {
+pub fn grouped(count: u32) -> String {
     let digits = count.to_string();
     let commas =
         |(at, digit): (usize, char)| [(at > 0 && (digits.len() - at).is_multiple_of(3)).then_some(','), Some(digit)];

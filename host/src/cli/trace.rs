@@ -105,6 +105,9 @@ fn show(opened: &Opened, name: &str, prompts: bool, json: bool) -> Result<Exit, 
     let show = Show::stdout();
     outln!("run {}  {}  session {}  {}", run.id, time(run.started_ms), run.session, run.status.as_str());
     outln!("message: {}", printable(&run.message));
+    if events.is_empty() {
+        outln!("its steps are not kept any more (traces_days in [retention])");
+    }
     let mut last = run.started_ms;
     let mut usage = Usage::default();
     for event in events {

@@ -6,6 +6,7 @@
 
 use super::{DriveError, SPEC, subagent};
 use crate::clock::now_ms;
+use crate::config::Context;
 use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::run::{BoardTask, Run, RunSpec, TaskState};
 use crate::graph::step::{Event, StepResult};
@@ -17,7 +18,7 @@ use crate::secret::Secrets;
 use crate::secret::vault::{Vault, is_sealed};
 use crate::store::{
     self, Begun, DueKind, MAX_FACT_BYTES, MessageRole, NewFact, Prompt, RunId, RunStatus, Store, StoreError, TaskRow,
-    UsageLine,
+    Tx, UsageLine,
 };
 use std::collections::HashMap;
 
@@ -298,7 +299,13 @@ impl Log {
     }
 
     /// The outcome and the reply, and what is to be done in the background, in one transaction.
-    pub async fn finish(&self, outcome: &Outcome, run: &Run, secrets: &Secrets) -> Result<(), DriveError> {
+    pub async fn finish(
+        &self,
+        outcome: &Outcome,
+        run: &Run,
+        secrets: &Secrets,
+        context: &Context,
+    ) -> Result<(), DriveError> {
         let status = match outcome.ending {
             Ending::Done => RunStatus::Done,
             Ending::Failed { .. } | Ending::LimitHit(_) => RunStatus::Failed,
@@ -308,7 +315,7 @@ impl Log {
         let reply = secrets.redact(&output::reply(outcome));
         let (durable, subagent) = (run.durable(), run.spec().policy.subagent);
         let told = subagent::is_told(outcome);
-        let (id, session) = (self.id.clone(), self.session.clone());
+        let (id, session, context) = (self.id.clone(), self.session.clone(), context.clone());
         let write = self.store.write(move |tx| {
             let at = now_ms();
             tx.finish_run(&id, status, at, &body)?;
@@ -326,12 +333,33 @@ impl Log {
                 work.push(DueKind::Memory);
             }
             for kind in work {
+                if !is_needed(tx, kind, &session, &context)? {
+                    continue;
+                }
                 let of = matches!(kind, DueKind::Memory).then_some(&id);
                 tx.add_work(kind, &session, of, at)?;
             }
             Ok(())
         });
         Ok(write.await?)
+    }
+}
+
+/// Whether there is something to do. To write it down, take it and strike it out would be three commits for nothing, after
+/// nearly every message.
+fn is_needed(tx: &Tx<'_>, kind: DueKind, session: &SessionName, context: &Context) -> Result<bool, StoreError> {
+    let bounded = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+    match kind {
+        DueKind::Title => Ok(tx.title(session)?.is_none()),
+        DueKind::Summary => {
+            let most = bounded(context.summarize_threshold);
+            Ok(tx.count_unsummarized(session, most.saturating_add(1))? > most)
+        }
+        DueKind::Facts => {
+            let most = bounded(context.knowledge_max_facts);
+            Ok(tx.count_facts(most.saturating_add(1))? > most)
+        }
+        DueKind::Memory => Ok(true),
     }
 }
 

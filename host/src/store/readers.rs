@@ -34,6 +34,8 @@ impl Readers {
             None => {
                 let conn = connect(&self.path)?;
                 conn.pragma_update(None, "query_only", true)?;
+                // In KiB: a read takes a window or a page of a listing. Without this, each grows to 2 MB and stays there.
+                conn.pragma_update(None, "cache_size", -512)?;
                 conn
             }
         };
