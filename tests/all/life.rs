@@ -73,7 +73,9 @@ fn systemd_hears_of_beginning_reload_and_end() {
     assert!(time.trim().parse::<u64>().is_ok_and(|usec| usec > 0), "{reloading}");
     assert!(systemd.hear().starts_with("READY=1\n"));
     served.signal(Signal::TERM);
-    assert!(systemd.hear().starts_with("STOPPING=1\n"));
+    let stopping = systemd.hear();
+    // The 60 seconds of daemon.shutdown_timeout_s, and some for the store.
+    assert!(stopping.starts_with("STOPPING=1\n") && stopping.contains("EXTEND_TIMEOUT_USEC=75000000\n"), "{stopping}");
     assert_eq!(served.ended(), 0);
 }
 
@@ -397,6 +399,12 @@ fn what_stands_in_the_way_of_a_unit_is_told() {
     home.kiso_with(&["service", "install"], &fails)
         .exit(1)
         .says(&["`systemctl --user enable kiso.service` failed: Failed to connect to bus"]);
+    let silent = fake_systemctl(&home, 252, "*show-environment*");
+    std::fs::remove_file(home.dir.path().join("config/systemd/user/kiso.service")).unwrap();
+    home.kiso_with(&["service", "install"], &silent)
+        .exit(1)
+        .says(&["systemd does not answer (Failed to connect to bus)", "--system"]);
+    assert!(!home.dir.path().join("config/systemd/user/kiso.service").exists(), "nothing is half done");
     home.kiso(&["service", "install", "--system", "--user", "a b", "--print"]).exit(2).says(&["no name of a user"]);
     home.kiso(&["service", "install", "--user", "bob"]).exit(2);
     home.kiso(&["service", "install", "--system", "--home", "/srv/x", "--print"]).exit(2).says(&["--user"]);

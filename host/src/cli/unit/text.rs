@@ -88,7 +88,7 @@ impl Unit {
         let home = self.home.as_deref().unwrap_or(Path::new(STATE));
         let _ = writeln!(text, "ExecStart={} --home {} serve", quoted(&self.kiso), quoted(home));
         text += "Restart=on-failure\nRestartSec=2\nWatchdogSec=60\nTimeoutStartSec=120\n\
-                 # The end waits for what is under way, daemon.shutdown_timeout_s at most.\nTimeoutStopSec=90\n";
+                 # At its end kiso asks for daemon.shutdown_timeout_s besides.\nTimeoutStopSec=90\n";
         match &self.owner {
             Owner::Session { .. } => {}
             Owner::Dynamic => text += "DynamicUser=yes\nUser=kiso\n",
