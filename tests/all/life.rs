@@ -352,7 +352,7 @@ fn credentials_of_systemd_stand_in_for_variables_and_for_the_key() {
             command.env("CREDENTIALS_DIRECTORY", &dir);
         })
     };
-    let text = "$ echo it works; my password is Hunter-5530-x";
+    let text = "$ echo it works # my password is Hunter-5530-x";
     with(&["run", "--session", "a", text]).ok();
     assert!(!home.path().join("key").exists(), "it does not lie beside the store");
     with(&["run", "--session", "a", "$ echo again"]).ok().prints(&["again"]);
