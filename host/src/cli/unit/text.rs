@@ -116,7 +116,11 @@ impl Unit {
             Owner::Session { namespaces: false } => {
                 text += "# Users of this machine may not make namespaces, so ProtectSystem= and its like would keep kiso from starting.\n";
             }
-            Owner::Session { namespaces: true } => text += MOUNTED,
+            Owner::Session { namespaces: true } => {
+                // Older versions of systemd pass over the rest without it; newer ones imply it.
+                text += "PrivateUsers=yes\n";
+                text += MOUNTED;
+            }
             Owner::Dynamic | Owner::User(_) => {
                 text += MOUNTED;
                 text += OF_THE_MACHINE;
@@ -161,6 +165,7 @@ mod tests {
             "ExecStart=\"/usr/bin/kiso\" --home \"/home/a/.kiso\" serve",
             "ReadWritePaths=\"/home/a/.kiso\"",
             "ProtectSystem=strict",
+            "PrivateUsers=yes",
             "WantedBy=default.target",
             "WatchdogSec=60",
         ] {
