@@ -14,6 +14,7 @@
 //! Inside `sessions/ID/work` guests may have left anything, symbolic links included, so the host reaches that directory
 //! through [`Home::open_work`] and never by joining paths.
 
+mod credential;
 mod error;
 mod import;
 mod lock;
@@ -109,7 +110,7 @@ impl Home {
         for folder in FOLDERS {
             private_dir(&root.join(folder))?;
         }
-        let key = read_or_make_key(&root.join("key"))?;
+        let key = credential::key_or(&root, read_or_make_key)?;
         Ok(Home(Arc::new(Inner { root, key })))
     }
 
@@ -296,7 +297,7 @@ fn claim(root: &Path) -> Result<(), HomeError> {
     }
     rustix::fs::access(root, Access::WRITE_OK | Access::EXEC_OK)
         .map_err(|error| HomeError::from_io(root, "write", error.into()))?;
-    if !root.join("key").exists() {
+    if !root.join("key").exists() && !root.join(credential::MARK).exists() {
         // Somebody's documents must not become a home (and lose their permissions) through a slip in `--home`.
         let entries = fs::read_dir(root).map_err(|error| HomeError::from_io(root, "read", error))?;
         for entry in entries {

@@ -84,7 +84,7 @@ impl Secrets {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty())
             .map(|(name, value)| (name, SecretValue(value)))
-            .inspect(|(name, value)| hush::add(name, value))
+            .inspect(|(name, value)| hush::keep(name, value))
             .collect();
         Secrets { environment, ..Secrets::default() }
     }
@@ -121,7 +121,7 @@ impl Secrets {
 
     /// Adds the key of a model's provider, by the name of its variable. No skill can ask for it.
     pub fn add_key(&mut self, variable: String, value: SecretValue) {
-        hush::add(&variable, &value);
+        hush::keep(&variable, &value);
         self.keys.insert(variable, value);
     }
 

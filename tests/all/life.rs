@@ -73,7 +73,9 @@ fn systemd_hears_of_beginning_reload_and_end() {
     assert!(time.trim().parse::<u64>().is_ok_and(|usec| usec > 0), "{reloading}");
     assert!(systemd.hear().starts_with("READY=1\n"));
     served.signal(Signal::TERM);
-    assert!(systemd.hear().starts_with("STOPPING=1\n"));
+    let stopping = systemd.hear();
+    // The 60 seconds of daemon.shutdown_timeout_s, and some for the store.
+    assert!(stopping.starts_with("STOPPING=1\n") && stopping.contains("EXTEND_TIMEOUT_USEC=75000000\n"), "{stopping}");
     assert_eq!(served.ended(), 0);
 }
 
@@ -201,6 +203,9 @@ fn config_reload_says_what_is_in_the_way() {
     home.config("model = 3\n");
     home.kiso(&["config", "reload"]).exit(3).says(&["config.toml:1:9: model must be a string"]);
     assert!(!served.log().contains("config.toml"), "the daemon was not asked");
+    std::fs::remove_file(home.path().join("config.toml")).unwrap();
+    home.kiso(&["config", "reload"]).exit(3).says(&["config.toml is gone"]);
+    assert!(!home.path().join("config.toml").exists());
     let row = home.config(QUICK).kiso(&["--json", "config", "reload"]).json();
     assert_eq!((&row["type"], row["pid"].as_u64()), (&json!("reloading"), Some(served.pid().into())));
 }
@@ -335,6 +340,37 @@ fn a_full_disk_refuses_what_comes_and_loses_nothing() {
     assert_eq!(served.terminate(), 0);
 }
 
+/// Keys of providers, secrets of skills and the key of the home, as systemd hands them over.
+#[test]
+fn credentials_of_systemd_stand_in_for_variables_and_for_the_key() {
+    let home = Home::new();
+    let dir = home.dir.path().join("credentials");
+    home.file("credentials/kiso.key", [7; 32]);
+    home.file("credentials/LAB_KEY", "lab-key-5531\n");
+    let with = |args: &[&str]| {
+        home.kiso_with(args, |command| {
+            command.env("CREDENTIALS_DIRECTORY", &dir);
+        })
+    };
+    let text = "$ echo it works # my password is Hunter-5530-x";
+    with(&["run", "--session", "a", text]).ok();
+    assert!(!home.path().join("key").exists(), "it does not lie beside the store");
+    with(&["run", "--session", "a", "$ echo again"]).ok().prints(&["again"]);
+    // A command that was not given the key makes none of its own.
+    home.kiso(&["skill", "list"]).exit(3).says(&["has its key in a systemd credential"]);
+    assert!(!home.path().join("key").exists());
+    home.file("home/key", [8; 32]);
+    std::fs::set_permissions(home.path().join("key"), PermissionsExt::from_mode(0o600)).unwrap();
+    with(&["skill", "list"]).exit(3).says(&["are different keys"]);
+    std::fs::remove_file(home.path().join("key")).unwrap();
+    home.file("credentials/kiso.key", [7; 31]);
+    with(&["skill", "list"]).exit(3).says(&["has 31 bytes, not 32"]);
+    home.file("credentials/kiso.key", [7; 32]);
+    let config = "model = \"lab:x\"\n[providers.lab]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"\nkey_env = \"LAB_KEY\"\n";
+    std::fs::write(home.path().join("config.toml"), config).unwrap();
+    with(&["doctor", "--offline"]).ok().prints(&["ok   model lab:x: not called"]);
+}
+
 /// A `systemctl` that writes down what it is asked.
 fn fake_systemctl(home: &Home, version: u32, fails: &str) -> impl Fn(&mut Command) + use<> {
     let asked = home.dir.path().join("asked");
@@ -397,6 +433,12 @@ fn what_stands_in_the_way_of_a_unit_is_told() {
     home.kiso_with(&["service", "install"], &fails)
         .exit(1)
         .says(&["`systemctl --user enable kiso.service` failed: Failed to connect to bus"]);
+    let silent = fake_systemctl(&home, 252, "*show-environment*");
+    std::fs::remove_file(home.dir.path().join("config/systemd/user/kiso.service")).unwrap();
+    home.kiso_with(&["service", "install"], &silent)
+        .exit(1)
+        .says(&["systemd does not answer (Failed to connect to bus)", "--system"]);
+    assert!(!home.dir.path().join("config/systemd/user/kiso.service").exists(), "nothing is half done");
     home.kiso(&["service", "install", "--system", "--user", "a b", "--print"]).exit(2).says(&["no name of a user"]);
     home.kiso(&["service", "install", "--user", "bob"]).exit(2);
     home.kiso(&["service", "install", "--system", "--home", "/srv/x", "--print"]).exit(2).says(&["--user"]);

@@ -36,7 +36,7 @@ pub(super) fn begin() {
     let stderr = std::io::stderr();
     let look = if stderr.is_terminal() {
         Look::Terminal
-    } else if super::is_set("JOURNAL_STREAM") {
+    } else if is_journal(&stderr) {
         Look::Journal
     } else {
         Look::Plain
@@ -46,6 +46,13 @@ pub(super) fn begin() {
     if tracing_subscriber::registry().with(filter).with(lines).try_init().is_ok() {
         let _ = FILTER.set(handle);
     }
+}
+
+/// Whether standard error is the stream that the variable names; it is inherited by programs with streams of their own.
+fn is_journal(stderr: &std::io::Stderr) -> bool {
+    let named = super::environment("JOURNAL_STREAM");
+    let here = rustix::fs::fstat(stderr).ok().map(|stat| format!("{}:{}", stat.st_dev, stat.st_ino));
+    named.is_some() && named == here
 }
 
 /// Goes on as the daemon's configuration says. `KISO_LOG` and a format that the command line gave stand above it.

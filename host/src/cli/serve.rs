@@ -7,6 +7,7 @@ use crate::home::Home;
 use crate::skill::Quiet;
 use serde_json::json;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Debug, clap::Args)]
@@ -58,7 +59,7 @@ impl Serve {
                     }
                 }
             }
-            systemd::stopping();
+            systemd::stopping(Duration::from_secs(daemon.config().daemon.shutdown_timeout_s));
             tracing::info!("ending: what is under way may finish its step; a second signal ends at once");
             let stop = daemon.stop();
             let mut stop = std::pin::pin!(stop);

@@ -76,6 +76,7 @@ impl Install {
             return Ok(Exit::Done);
         }
         version()?;
+        self.place.answers()?;
         let path = self.place.path()?;
         let written = match std::fs::read_to_string(&path) {
             Ok(there) if there == text => "is there already",
@@ -125,6 +126,7 @@ fn uninstall(place: &Place, shared: &Shared) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     version()?;
+    place.answers()?;
     place.systemctl(shared, &["disable", "--now", NAME])?;
     std::fs::remove_file(&path).map_err(|e| Failure::new(Exit::Failed, format!("{}: {e}", path.display())))?;
     say(shared, &format!("{} removed", path.display()));
@@ -181,6 +183,21 @@ impl Place {
         }
         command.args(args).stdin(Stdio::null());
         command
+    }
+
+    /// Whether this systemd can be talked to. Asked first, so that nothing is half done where it cannot.
+    fn answers(&self) -> Result<(), Failure> {
+        let answer = self.command(&["show-environment"]).output();
+        let answer = answer.map_err(|e| Failure::new(Exit::Failed, format!("systemctl: {e}")))?;
+        if answer.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
+        let hint = match self.system {
+            true => "is this machine run by systemd?",
+            false => "log in as that user, not through su or sudo, or use --system",
+        };
+        Err(Failure::new(Exit::Failed, format!("systemd does not answer ({said}): {hint}")))
     }
 
     /// Runs systemctl and tells of it. What it says is its user's to read.

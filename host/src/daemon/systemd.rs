@@ -1,5 +1,7 @@
 //! What systemd, or whatever else stands behind `NOTIFY_SOCKET`, is told. Without such a socket nothing is said.
 
+use std::time::Duration;
+
 use sd_notify::NotifyState;
 use tokio::sync::watch;
 
@@ -20,10 +22,14 @@ pub fn reloading() {
     }
 }
 
-/// The end has begun.
-pub fn stopping() {
-    tell(&[NotifyState::Stopping, NotifyState::Status("ending")]);
+/// The end has begun, and waits at most `grace` for what is under way, whatever the unit allows.
+pub fn stopping(grace: Duration) {
+    let micros = u32::try_from((grace + CLOSING).as_micros()).unwrap_or(u32::MAX);
+    tell(&[NotifyState::Stopping, NotifyState::ExtendTimeoutUsec(micros), NotifyState::Status("ending")]);
 }
+
+/// For the store to move its log into the file, on a slow card.
+const CLOSING: Duration = Duration::from_secs(15);
 
 /// Says that the daemon is alive, as often as it is asked to and as long as it is true: the queue answers, and the
 /// store's writer gets through a transaction. One that is silent is killed and started again.

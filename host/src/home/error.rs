@@ -40,6 +40,18 @@ pub enum HomeError {
         path.display()
     )]
     KeyDamaged { path: PathBuf, bytes: u64 },
+    #[error(
+        "the home {} has its key in a systemd credential, kiso.key, and this process was given none: run it in the unit, or put the key back as {}/key",
+        path.display(),
+        path.display()
+    )]
+    KeyElsewhere { path: PathBuf },
+    #[error(
+        "{} and the credential {} are different keys: remove the one that this home was not made with",
+        path.display(),
+        credential.display()
+    )]
+    TwoKeys { path: PathBuf, credential: PathBuf },
     #[error("a session may not be named {session} here, because this file system takes it for {}", other.display())]
     SameName { session: SessionName, other: PathBuf },
     #[error("{what}{}: wait until it has finished, and try again", holder(*pid))]

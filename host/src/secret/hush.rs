@@ -6,12 +6,13 @@
 
 use std::collections::VecDeque;
 use std::fmt::Write;
+use std::ops::Range;
 use std::sync::{PoisonError, RwLock};
 
-use super::stream::Stream;
 use super::{SecretValue, forms_of, found};
 
-/// Values that are remembered: those of a busy day. Of more, the one that was noted first is forgotten.
+/// Values of sessions that are remembered: those of a busy day. Of more, the one that was noted first is forgotten; a run
+/// that begins notes those of its session again.
 const MAX_KNOWN: usize = 4_096;
 
 /// A value and the forms in which it may stand in a line.
@@ -19,13 +20,24 @@ struct Known {
     name: String,
     value: SecretValue,
     forms: Vec<SecretValue>,
+    /// Of the process, and not of a session.
+    kept: bool,
 }
 
 /// The log is one for the process, and so is this.
 static KNOWN: RwLock<VecDeque<Known>> = RwLock::new(VecDeque::new());
 
-/// Notes a value. One that is too short to be told from other words is not.
+/// Notes a value of a session. One that is too short to be told from other words is not.
 pub fn add(name: &str, value: &SecretValue) {
+    note(name, value, false);
+}
+
+/// Notes a value that is never forgotten: of the environment.
+pub fn keep(name: &str, value: &SecretValue) {
+    note(name, value, true);
+}
+
+fn note(name: &str, value: &SecretValue, kept: bool) {
     let is_known = |known: &VecDeque<Known>| known.iter().any(|known| known.value == *value);
     if is_known(&KNOWN.read().unwrap_or_else(PoisonError::into_inner)) {
         return;
@@ -44,47 +56,62 @@ pub fn add(name: &str, value: &SecretValue) {
         return;
     }
     if known.len() >= MAX_KNOWN {
-        known.pop_front();
+        // Nobody has thousands of variables; if somebody has, they stay.
+        if let Some(oldest) = known.iter().position(|known| !known.kept) {
+            known.remove(oldest);
+        }
     }
-    known.push_back(Known { name: name.to_owned(), value: value.clone(), forms });
+    known.push_back(Known { name: name.to_owned(), value: value.clone(), forms, kept });
 }
 
 /// The text with `[secret NAME]` in the place of every value that was noted, and of every credential by its form.
 pub fn hushed(text: &str) -> String {
-    let mut cut = Vec::new();
-    let mut clean = {
+    let mut spans = found::by_form(text);
+    spans.extend(bearer(text));
+    {
         let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-        let forms = known.iter().flat_map(|known| known.forms.iter().map(|form| (&known.name, form)));
-        let clean = {
-            let here: Vec<_> = forms.filter(|(_, form)| text.contains(form.expose())).collect();
-            if here.is_empty() {
-                text.to_owned()
-            } else {
-                let mut stream = Stream::new(here.into_iter().map(|(name, form)| (name.clone(), form.clone())));
-                let clean = stream.push(text);
-                clean + &stream.finish()
+        for known in known.iter() {
+            for form in &known.forms {
+                spans.extend(places(text, form.expose()).map(|range| (range, known.name.clone())));
             }
-        };
-        cut.extend(known.iter().filter_map(|known| beginning(&clean, known)));
-        clean
-    };
-    let mut spans = found::by_form(&clean);
-    spans.extend(cut);
-    spans.extend(bearer(&clean));
-    // From the end, so that the places of those before stay right.
-    spans.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
-    let mut from = usize::MAX;
-    for (range, name) in spans {
-        if range.end <= from {
-            from = range.start;
-            clean.replace_range(range, &format!("[secret {name}]"));
+            spans.extend(beginning(text, known));
         }
     }
-    clean
+    // Where two touch, all of both goes, under the name of the longer one: a value may stand inside a credential.
+    spans.sort_by_key(|(range, _)| range.start);
+    let mut merged: Vec<(Range<usize>, String, usize)> = Vec::new();
+    for (range, name) in spans {
+        match merged.last_mut() {
+            Some((last, last_name, longest)) if range.start < last.end => {
+                if range.len() > *longest {
+                    (*last_name, *longest) = (name, range.len());
+                }
+                last.end = last.end.max(range.end);
+            }
+            _ => merged.push((range.clone(), name, range.len())),
+        }
+    }
+    let mut clean = String::with_capacity(text.len());
+    let mut copied = 0;
+    for (range, name, _) in merged {
+        let _ = write!(clean, "{}[secret {name}]", &text[copied..range.start]);
+        copied = range.end;
+    }
+    clean + &text[copied..]
+}
+
+/// Where a value stands in a text, also where one place overlaps the next.
+fn places<'a>(text: &'a str, value: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let at = from + text[from..].find(value)?;
+        from = at + value.chars().next()?.len_utf8();
+        Some(at..at + value.len())
+    })
 }
 
 /// What stands there of a long value that was cut off: messages show the beginning of a text that is too long for them.
-fn beginning(text: &str, known: &Known) -> Option<(std::ops::Range<usize>, String)> {
+fn beginning(text: &str, known: &Known) -> Option<(Range<usize>, String)> {
     const TELLING: usize = 12;
     let value = known.value.expose();
     let at = text.find(value.get(..value.floor_char_boundary(TELLING)).filter(|start| start.len() >= TELLING)?)?;
@@ -112,7 +139,7 @@ fn encoded(value: &SecretValue) -> SecretValue {
 }
 
 /// What follows the word "Bearer" in a header, where it is long enough to be a token.
-fn bearer(text: &str) -> Option<(std::ops::Range<usize>, String)> {
+fn bearer(text: &str) -> Option<(Range<usize>, String)> {
     const LEAST: usize = 12;
     let at = text.find("Bearer ").or_else(|| text.find("bearer "))? + "Bearer ".len();
     let token = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
@@ -147,13 +174,22 @@ mod tests {
     }
 
     #[test]
+    fn a_value_inside_another_leaves_no_rest() {
+        add("hush_inner", &SecretValue::new("inner-5521".to_owned()));
+        add("hush_outer", &SecretValue::new("outer-inner-5521-outer".to_owned()));
+        add("hush_twice", &SecretValue::new("zqzqzq".to_owned()));
+        assert_eq!(hushed("a outer-inner-5521-outer inner-5521"), "a [secret hush_outer] [secret hush_inner]");
+        assert_eq!(hushed("xzqzqzqzqy"), "x[secret hush_twice]y");
+    }
+
+    #[test]
     fn credentials_are_known_by_their_form() {
         let token = format!("kiso_{}_{}", "0a1b2c3d4e5f", "0123456789abcdef".repeat(3));
         assert_eq!(hushed(&format!("by {token}.")), "by [secret kiso_token].");
         assert_eq!(hushed("Authorization: Bearer abcdefghijkl1 x"), "Authorization: Bearer [secret bearer] x");
         assert_eq!(hushed("Bearer token"), "Bearer token");
         assert_eq!(hushed("a ghp_a1b2c3d4 b ghp_e5f6g7h8"), "a [secret github_token] b [secret github_token]");
-        assert_eq!(hushed("https://me:hunter22@host/"), "https://me:[secret password]@host/");
+        assert_eq!(hushed("https://me:Zx81qqWv@lab.example/"), "https://me:[secret password]@lab.example/");
         assert_eq!(hushed("nothing of that kind"), "nothing of that kind");
     }
 }

@@ -12,7 +12,11 @@ pub struct Reload {}
 impl Reload {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
-        // What the daemon would refuse is told here, where somebody reads it.
+        // What the daemon would refuse is told here, where somebody reads it. A file that is gone is not made anew: the
+        // daemon would take the defaults for what somebody wanted.
+        if !home.config_path().exists() {
+            return Err(Failure::new(Exit::Config, format!("{} is gone", home.config_path().display())));
+        }
         Config::load(&home)?;
         crate::node::role::check_prompts(&home)?;
         let path = home.path().display();

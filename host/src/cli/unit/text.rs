@@ -88,7 +88,7 @@ impl Unit {
         let home = self.home.as_deref().unwrap_or(Path::new(STATE));
         let _ = writeln!(text, "ExecStart={} --home {} serve", quoted(&self.kiso), quoted(home));
         text += "Restart=on-failure\nRestartSec=2\nWatchdogSec=60\nTimeoutStartSec=120\n\
-                 # The end waits for what is under way, daemon.shutdown_timeout_s at most.\nTimeoutStopSec=90\n";
+                 # At its end kiso asks for daemon.shutdown_timeout_s besides.\nTimeoutStopSec=90\n";
         match &self.owner {
             Owner::Session { .. } => {}
             Owner::Dynamic => text += "DynamicUser=yes\nUser=kiso\n",
@@ -116,7 +116,11 @@ impl Unit {
             Owner::Session { namespaces: false } => {
                 text += "# Users of this machine may not make namespaces, so ProtectSystem= and its like would keep kiso from starting.\n";
             }
-            Owner::Session { namespaces: true } => text += MOUNTED,
+            Owner::Session { namespaces: true } => {
+                // Older versions of systemd pass over the rest without it; newer ones imply it.
+                text += "PrivateUsers=yes\n";
+                text += MOUNTED;
+            }
             Owner::Dynamic | Owner::User(_) => {
                 text += MOUNTED;
                 text += OF_THE_MACHINE;
@@ -161,6 +165,7 @@ mod tests {
             "ExecStart=\"/usr/bin/kiso\" --home \"/home/a/.kiso\" serve",
             "ReadWritePaths=\"/home/a/.kiso\"",
             "ProtectSystem=strict",
+            "PrivateUsers=yes",
             "WantedBy=default.target",
             "WatchdogSec=60",
         ] {

@@ -189,3 +189,27 @@ proptest! {
         prop_assert_eq!((slots.free(), slots.waiting()), (count, 0));
     }
 }
+
+/// Fewer slots: calls in flight go on, and theirs are not passed on until the number is right.
+#[test]
+fn the_number_follows_the_configuration() {
+    let slots = Slots::new(3);
+    let mut held: Vec<_> = (0..2).map(|_| wait(&slots, Priority::Interactive).ok().unwrap()).collect();
+    slots.resize(1);
+    assert_eq!(slots.free(), 0);
+    let mut waiting = wait(&slots, Priority::Interactive).err().unwrap();
+    held.pop();
+    assert!(poll(&mut waiting).is_none(), "one is held, and one is all there are");
+    slots.resize(2);
+    let second = poll(&mut waiting).expect("there is another one now");
+    drop(held);
+    drop(second);
+    assert_eq!(slots.free(), 2);
+    // Down and up again before anything is given back.
+    let held: Vec<_> = (0..2).map(|_| wait(&slots, Priority::Interactive).ok().unwrap()).collect();
+    slots.resize(1);
+    slots.resize(2);
+    assert_eq!(slots.free(), 0);
+    drop(held);
+    assert_eq!(slots.free(), 2);
+}
