@@ -262,7 +262,8 @@ fn every_operation_answers_as_it_is_documented() {
 
     let answer = |asked: &str| answers.iter().find(|(path, _)| path == asked).map(|(_, answer)| answer).unwrap();
     let json = |asked: &str| -> Value { serde_json::from_str(&answer(asked).body).unwrap() };
-    assert_eq!(json("/search?q=HELLO+echo&session=main")["items"][0]["text"], "$ echo hello");
+    let found = json("/search?q=HELLO+echo&session=main");
+    assert_eq!(found["items"].as_array().unwrap().last().unwrap()["text"], "$ echo hello", "{found}");
     assert_eq!(json("/memory?limit=1")["items"][0]["text"], "the garden is green");
     assert_eq!(json("/facts?q=house")["items"][0]["text"], "The house is blue");
     assert_eq!(json("/usage?before=2030-01-01")["items"].as_array().unwrap().last().unwrap()["day"], "2026-01-01");
