@@ -260,6 +260,7 @@ impl From<SkillError> for ApiError {
         let message = error.to_string();
         match (error.code.as_str(), error.blame) {
             ("unknown-skill", _) => ApiError::not_found(message),
+            ("busy", _) => busy(&message),
             ("name-taken" | "bundled", _) => ApiError::new(StatusCode::CONFLICT, "taken", message),
             (_, Blame::Caller) => ApiError::bad_request(message),
             (_, Blame::Skill) => ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_skill", message),
