@@ -30,7 +30,7 @@ pub use self::as_command::{BrokenPipe, CommandStreams};
 pub use self::ctx::{Observer, Quiet};
 pub use self::error::{Blame, SkillError};
 pub use self::install::{Candidate, GrantChoice};
-pub use self::installed::{Installed, Place, Tool};
+pub use self::installed::{Installed, Place, Tool, is_bundled};
 pub use self::instance::{Answer, Ended};
 pub use self::limits::{Limit, LimitHit};
 pub use self::loader::{MAX_WASM_BYTES, Shape};
@@ -97,11 +97,6 @@ pub struct Caller<'a> {
     pub locale: &'a str,
     /// The run's secrets; environment secrets are found through it too.
     pub secrets: &'a Secrets,
-}
-
-/// Whether a skill of this name is part of the binary.
-pub fn is_bundled(name: &SkillName) -> bool {
-    BUNDLED.iter().any(|bundled| bundled.name == name.as_str())
 }
 
 /// The state behind a mutex; a panic elsewhere does not spoil it.

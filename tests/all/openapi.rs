@@ -125,6 +125,7 @@ fn every_operation_answers_as_it_is_documented() {
     let [manifest, echo, out] = [&manifest, &echo, &packed].map(|path| path.to_str().unwrap());
     api.home.kiso(&["skill", "pack", echo, "--manifest", manifest, "-o", out]).ok();
     let packed = std::fs::read(&packed).unwrap();
+    let nameless = std::fs::read(guest("calc")).unwrap();
 
     let message_path = format!("/messages/{message}");
     let [run_path, trace, cancel] = ["", "/trace?prompts=true", "/cancel"].map(|end| format!("/runs/{run}{end}"));
@@ -164,6 +165,8 @@ fn every_operation_answers_as_it_is_documented() {
         ("GET", "/skills", "/skills?before=none", &c, b"", 400),
         ("POST", "/skills", "/skills", &a, b"no component", 400),
         ("POST", "/skills", "/skills", &a, b"", 400),
+        ("POST", "/skills", "/skills", &a, &nameless, 400),
+        ("POST", "/skills", "/skills?name=sums", &a, &nameless, 201),
         ("POST", "/skills", "/skills", &a, &packed, 409),
         ("POST", "/skills", "/skills?grant=none", &a, &packed, 201),
         ("POST", "/skills", "/skills?grant=all&name=chart", &a, &packed, 409),
@@ -262,12 +265,18 @@ fn every_operation_answers_as_it_is_documented() {
 
     let answer = |asked: &str| answers.iter().find(|(path, _)| path == asked).map(|(_, answer)| answer).unwrap();
     let json = |asked: &str| -> Value { serde_json::from_str(&answer(asked).body).unwrap() };
-    assert_eq!(json("/search?q=HELLO+echo&session=main")["items"][0]["text"], "$ echo hello");
+    let found = json("/search?q=HELLO+echo&session=main");
+    assert_eq!(found["items"].as_array().unwrap().last().unwrap()["text"], "$ echo hello", "{found}");
     assert_eq!(json("/memory?limit=1")["items"][0]["text"], "the garden is green");
     assert_eq!(json("/facts?q=house")["items"][0]["text"], "The house is blue");
     assert_eq!(json("/usage?before=2030-01-01")["items"].as_array().unwrap().last().unwrap()["day"], "2026-01-01");
-    let lines: Vec<Value> =
-        answer("/sessions/main/export").body.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    // The lines of chunks stand between.
+    let lines: Vec<Value> = answer("/sessions/main/export")
+        .body
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let kinds: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["session", "message", "message", "run"], "{lines:?}");
     assert!(!api.home.work("main").exists() && !api.home.path().join("sessions/.gone-main").exists());

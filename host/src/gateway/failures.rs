@@ -60,7 +60,7 @@ mod tests {
     fn an_address_that_tries_too_often_waits_for_the_next_minute() {
         let failures = Failures::default();
         let told = |at| failures.count(address(1), at);
-        assert!(!(0..20).any(|n| told(n)));
+        assert!(!(0..20).any(told));
         assert!(told(20) && told(59_999));
         assert!(!failures.count(address(2), 59_999), "others do not wait with it");
         assert!(!told(60_000));

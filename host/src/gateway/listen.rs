@@ -20,6 +20,7 @@ use super::auth::{Local, Peer};
 use super::patient::Patient;
 use super::places::{Place, Places, UnderWay};
 use super::{App, Patience, api, count, is_local};
+use crate::store::TokenScope;
 
 /// Bytes of a request's head.
 const MAX_HEAD: usize = 32 << 10;
@@ -64,8 +65,16 @@ impl Bound {
     pub(super) async fn bind(app: App, bind: &str, port: u16) -> Result<Bound, ListenError> {
         let ip = bind.parse().map_err(|_| ListenError::BadAddress { bind: bind.to_owned() })?;
         let address = SocketAddr::new(ip, port);
-        if !is_local(&address) && app.0.drive.store.read(|view| Ok(view.tokens()?.is_empty())).await? {
+        let tokens = app.0.drive.store.read(|view| view.tokens()).await?;
+        if !is_local(&address) && tokens.is_empty() {
             return Err(ListenError::NoToken { address });
+        }
+        for name in &app.0.drive.config.gateway.admins {
+            if !tokens.iter().any(|token| token.name == *name && token.scope == TokenScope::Admin) {
+                tracing::warn!(
+                    "gateway.admins names {name:?}, and there is no token of that name with the scope admin"
+                );
+            }
         }
         let failed = |error| ListenError::Io { address, error };
         let listener = TcpListener::bind(address).await.map_err(failed)?;

@@ -9,7 +9,7 @@ use super::instance::{self, Ended, Entry};
 use super::loader::{self, MAX_WASM_BYTES, Parsed, Shape};
 use super::manifest::Manifest;
 use super::{Caller, Skills};
-use crate::home::SkillName;
+use crate::home::{HomeError, SkillName};
 use rustix::fs::{CWD, RenameFlags};
 use serde_json::{Value, json};
 use std::fs;
@@ -112,7 +112,7 @@ impl Skills {
     pub async fn install(&self, candidate: Candidate, choice: GrantChoice) -> Result<Arc<Installed>, SkillError> {
         let name = candidate.manifest.name.clone();
         let host_error = |e: &dyn std::fmt::Display| SkillError::host(name.as_str(), e);
-        let _lock = self.home().lock_install().map_err(|e| host_error(&e))?;
+        let _lock = self.home().lock_install().map_err(|e| not_locked(&name, &e))?;
 
         self.observer().compiling(name.as_str());
         let (skills, wasm) = (self.clone(), candidate.parsed.wasm.clone());
@@ -196,7 +196,7 @@ impl Skills {
             let message = "it is a bundled skill; it is part of kiso and cannot be removed";
             return Err(SkillError::new(name.as_str(), Blame::Caller, "bundled", message));
         }
-        let _lock = self.home().lock_install().map_err(|e| SkillError::host(name.as_str(), e))?;
+        let _lock = self.home().lock_install().map_err(|e| not_locked(name, &e))?;
         let dir = self.home().skill_dir(name);
         if !dir.exists() {
             return Err(self.unknown(name.as_str()));
@@ -297,6 +297,13 @@ impl Skills {
         fs::rename(&new, &dir)?;
         Ok(fs::remove_dir_all(&old)?)
     }
+}
+
+/// The skills cannot be changed now: somebody else does so, which will pass, or the home cannot be written.
+fn not_locked(name: &SkillName, error: &HomeError) -> SkillError {
+    let busy = matches!(error, HomeError::Busy { .. });
+    let code = if busy { "busy" } else { "io" };
+    SkillError { retryable: busy, ..SkillError::new(name.as_str(), Blame::Host, code, error.to_string()) }
 }
 
 /// A directory of the home for a moment.

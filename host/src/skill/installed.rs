@@ -69,6 +69,11 @@ pub(super) const RECORD: &str = "installed.json";
 pub(super) const WASM: &str = "skill.wasm";
 pub(super) const MANIFEST: &str = "kiso.toml";
 
+/// Whether a skill of this name is part of the binary.
+pub fn is_bundled(name: &SkillName) -> bool {
+    BUNDLED.iter().any(|bundled| bundled.name == name.as_str())
+}
+
 impl Installed {
     pub fn name(&self) -> &SkillName {
         &self.manifest.name

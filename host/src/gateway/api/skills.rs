@@ -91,10 +91,16 @@ pub async fn add(
     let _one = app.0.upload.try_acquire().map_err(|_| busy("another skill is being uploaded"))?;
     let upload = Upload::receive(&app, request).await?;
     let skills = app.0.drive.now().tools.skills().clone();
+    let named = adding.name.is_some();
     let (examined, path, name) = (skills.clone(), upload.path().to_owned(), adding.name);
     let candidate =
         blocking(move || examined.examine(&path, None, name.as_deref()).map_err(|error| upload.name(error)));
     let candidate = candidate.await?;
+    if candidate.derived && !named {
+        return Err(
+            ApiError::bad_request("the file brings no kiso.toml, so it has no name").hint("`?name=NAME` gives it one")
+        );
+    }
     let choice = match adding.grant {
         Some(Choice::All) => GrantChoice::All,
         Some(Choice::None) => GrantChoice::None,
@@ -260,6 +266,7 @@ impl From<SkillError> for ApiError {
         let message = error.to_string();
         match (error.code.as_str(), error.blame) {
             ("unknown-skill", _) => ApiError::not_found(message),
+            ("busy", _) => busy(&message),
             ("name-taken" | "bundled", _) => ApiError::new(StatusCode::CONFLICT, "taken", message),
             (_, Blame::Caller) => ApiError::bad_request(message),
             (_, Blame::Skill) => ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_skill", message),
