@@ -289,7 +289,7 @@ impl Random {
     fn new(seed: u64) -> Random {
         // A seed of few bits gives near neighbours at first; zero gives nothing but zeros.
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        (0..8).for_each(|_| drop(random.next()));
+        (0..8).for_each(|_| _ = random.next());
         random
     }
 

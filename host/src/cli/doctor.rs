@@ -203,7 +203,7 @@ impl Report {
             Some(Finding::Warn(text)) if self.json => {
                 outln!("{}", json!({ "type": "check", "what": what, "ok": true, "warn": true, "detail": text }));
             }
-            Some(Finding::Warn(text)) => outln!("{} {what}: {}", self.show.bold("warn"), printable(&text)),
+            Some(Finding::Warn(text)) => outln!("{} {what}: {}", self.show.paint().bold("warn"), printable(&text)),
         }
     }
 

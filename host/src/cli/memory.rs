@@ -120,10 +120,10 @@ fn all(opened: &Opened, page: &Page, json: bool) -> Result<Exit, Failure> {
             outln!("{}", json!({ "type": "memory", "core": core, "facts": facts, "passages": passages }));
         } else {
             let show = Show::stdout();
-            outln!("{}", show.bold("Core memory"));
+            outln!("{}", show.paint().bold("Core memory"));
             let lines = memory::render_core(&core);
             outln!("{}", if lines.is_empty() { "(empty)".to_owned() } else { printable(&lines) });
-            outln!("\n{}", show.bold(&format!("{facts} facts, {passages} passages")));
+            outln!("\n{}", show.paint().bold(&format!("{facts} facts, {passages} passages")));
         }
     }
     chunks.iter().for_each(|chunk| print(chunk, json));

@@ -136,7 +136,7 @@ fn show(opened: &Opened, session: &SessionLine, page: &Page, json: bool) -> Resu
         if json {
             print(session, true);
         } else {
-            let paint = Show::stdout();
+            let paint = Show::stdout().paint();
             let title = session.title.as_deref().map(printable).unwrap_or_default();
             outln!("{}  {title}", paint.bold(name.as_str()));
             let model = session.model.as_deref().unwrap_or("the default");
