@@ -167,7 +167,8 @@ fn every_object_is_documented_with_all_its_members() {
                 pending.push(path);
                 continue;
             }
-            for (kind, members) in objects(&std::fs::read_to_string(&path).unwrap()) {
+            let text = std::fs::read_to_string(&path).unwrap();
+            for (kind, members) in objects(text.split("#[cfg(test)]").next().unwrap()) {
                 let rows: Vec<_> =
                     docs.lines().filter(|l| l.starts_with('|') && l.contains(&format!("| `{kind}`"))).collect();
                 for member in members {

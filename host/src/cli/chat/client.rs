@@ -46,8 +46,16 @@ impl Client {
     pub fn start(path: PathBuf, session: &SessionName, live: bool) -> Client {
         let (say, says) = mpsc::unbounded_channel();
         let (tell, news) = mpsc::channel(AHEAD);
-        let connection =
-            Connection { path, session: session.to_string(), live, says, tell, last: None, unaccepted: Vec::new() };
+        let connection = Connection {
+            path,
+            session: session.to_string(),
+            live,
+            says,
+            tell,
+            last: None,
+            unaccepted: Vec::new(),
+            refused: String::new(),
+        };
         tokio::spawn(connection.run());
         Client { say, news }
     }
@@ -77,6 +85,8 @@ struct Connection {
     last: Option<i64>,
     /// Messages that were sent and neither accepted nor refused.
     unaccepted: Vec<Say>,
+    /// Why it was refused last; that is told once.
+    refused: String,
 }
 
 /// The client was dropped.
@@ -122,10 +132,17 @@ impl Connection {
         match next(lines).await {
             Some(Heard::Registered { last }) => {
                 self.last.get_or_insert(last);
+                self.refused.clear();
                 Ok(true)
             }
+            Some(Heard::Error { message, .. }) if message == self.refused => Ok(false),
             // It says why; what is wrong may pass.
-            Some(heard) => self.tell.send(News::Heard(heard)).await.map(|()| false).map_err(|_| Left),
+            Some(heard) => {
+                if let Heard::Error { message, .. } = &heard {
+                    self.refused.clone_from(message);
+                }
+                self.tell.send(News::Heard(heard)).await.map(|()| false).map_err(|_| Left)
+            }
             None => Ok(false),
         }
     }

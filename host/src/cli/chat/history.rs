@@ -96,8 +96,7 @@ mod tests {
     fn lines_are_kept_and_secrets_are_not() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(&dir.path().join("home")).unwrap();
-        let secrets =
-            Secrets::from_environment([("KISO_SKILL_X_KEY".into(), "of-the-environment-1".into())].into_iter());
+        let secrets = Secrets::from_environment([("KISO_SKILL_X_KEY".into(), "of-the-environment-1".into())]);
         let history = History::new(&home, secrets);
         assert_eq!(history.load(), [""; 0]);
         assert!(history.add("one\\n") && history.add("two\nlines"));
