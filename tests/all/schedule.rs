@@ -37,6 +37,19 @@ fn receipts(home: &Home, name: &str) -> Vec<Value> {
     all
 }
 
+/// Those that were not skipped, as happens where the machine is slower than the schedule, once all of them are done.
+#[track_caller]
+fn ended(home: &Home, name: &str) -> Vec<Value> {
+    let mut all = Vec::new();
+    until("what was begun to end", || {
+        all = receipts(home, name);
+        all.retain(|receipt| receipt["state"] != "skipped");
+        // What a killed daemon was doing may fail; it is told like anything else.
+        all.iter().all(|receipt| receipt["state"] == "done" || receipt["state"] == "failed")
+    });
+    all
+}
+
 fn done(home: &Home, name: &str) -> usize {
     receipts(home, name).iter().filter(|receipt| receipt["state"] == "done").count()
 }
@@ -55,8 +68,7 @@ fn a_message_comes_by_itself_and_its_answer_is_told() {
     until("two times", || done(&home, "tick") >= 2);
     let paused = home.kiso(&["--json", "schedule", "pause", "tick"]).ok().json();
     assert_eq!(paused["paused"], true);
-    until("what was begun to end", || receipts(&home, "tick").iter().all(|receipt| receipt["state"] == "done"));
-    let (all, messages) = (receipts(&home, "tick"), served.get("/sessions/main/messages"));
+    let (all, messages) = (ended(&home, "tick"), served.get("/sessions/main/messages"));
     let told = messages["items"].as_array().unwrap();
     assert_eq!(told.len(), all.len(), "one answer for each receipt: {told:?}");
     for (receipt, message) in all.iter().zip(told) {
@@ -102,8 +114,7 @@ fn a_killed_daemon_fires_each_time_once() {
     }
     home.kiso(&["schedule", "pause", "tick"]).ok();
     let served = Served::start(&home);
-    until("all to be done", || receipts(&home, "tick").iter().all(|receipt| receipt["state"] == "done"));
-    let all = receipts(&home, "tick");
+    let all = ended(&home, "tick");
     let due: BTreeSet<i64> = all.iter().map(|receipt| receipt["due_ms"].as_i64().unwrap()).collect();
     let runs: BTreeSet<&str> = all.iter().map(|receipt| receipt["run"].as_str().unwrap()).collect();
     assert_eq!((due.len(), runs.len()), (all.len(), all.len()), "{all:?}");
