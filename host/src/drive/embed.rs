@@ -26,7 +26,11 @@ impl Drive {
     pub async fn embed_passages(&self) -> Result<usize, DriveError> {
         let Some(embedder) = self.models.embedder() else { return Ok(0) };
         let name = embedder.name().to_owned();
-        let num = self.store.write(move |tx| tx.add_embedder(&name)).await?;
+        let known = name.clone();
+        let num = match self.store.read(move |view| view.embedder(&known)).await? {
+            Some(num) => num,
+            None => self.store.write(move |tx| tx.add_embedder(&name)).await?,
+        };
         let most = u32::try_from(self.config.memory.embedding_batch).unwrap_or(u32::MAX);
         let mut done = 0;
         for _ in 0..BATCHES {

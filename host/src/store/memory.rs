@@ -11,7 +11,7 @@ use crate::home::SessionName;
 /// Longest chunk. What is longer is cut up before it gets here, so that a search gives passages and no documents.
 pub const MAX_CHUNK_BYTES: usize = 4_000;
 
-/// Passages that are kept, of all sessions: at most 400 MB with their index. Who saves something at every step does not fill
+/// Passages that are kept, of all sessions: at most 400 MB with their index, and 230 MB more for vectors of 1,024 numbers. Who saves something at every step does not fill
 /// the disk of a small machine.
 pub const MAX_CHUNKS: u64 = 200_000;
 

@@ -3,7 +3,7 @@
 use crate::cli::{Exit, Failure};
 use crate::secret::SecretValue;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-use std::io::{self, IsTerminal, Read, Stdin, Write};
+use std::io::{self, BufRead, IsTerminal, Read, Stdin, Write};
 
 /// Longest value in bytes, as the vault takes it.
 const MAX_VALUE: usize = 16 << 10;
@@ -42,7 +42,7 @@ fn typed(stdin: &Stdin, name: &str) -> Result<Vec<u8>, Failure> {
 }
 
 /// What was typed up to Enter; `None` after Ctrl-C, and at the end of the input.
-fn keys(input: impl Read) -> io::Result<Option<Vec<u8>>> {
+fn keys(input: impl BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     for byte in input.bytes() {
         match byte? {
