@@ -226,6 +226,25 @@ fn a_client_that_does_not_read_is_dropped() {
     assert_eq!(served.terminate(), 0);
 }
 
+/// One that follows what happens, and does not read it: what it is not told does not pile up, and its place is free again.
+#[test]
+fn a_stream_that_nobody_reads_is_dropped() {
+    let home = Home::new();
+    home.config(&CONFIG.replace("debounce_ms = 20", "debounce_ms = 60000"));
+    let served = Served::start(&home);
+    // More than the buffers between the two take.
+    for n in 0..150 {
+        served.send(&format!("s{n}"), &"0123456789".repeat(6_000));
+    }
+    let before = served.resident();
+    let deaf = served.follow("?after=0", None);
+    served.until(|| metric(&served, "kiso_event_streams") == 0);
+    assert!(served.resident() < 2 * before, "{before} KiB before, {} KiB now", served.resident());
+    drop(deaf);
+    served.follow("?after=0", None).next(&["message"]);
+    assert_eq!(served.terminate(), 0);
+}
+
 #[test]
 fn a_token_that_is_revoked_ends_its_streams_and_opens_nothing_again() {
     let home = Home::new();
@@ -259,7 +278,7 @@ fn who_guesses_tokens_is_told_to_stop_and_others_are_let_in() {
     let right = home.kiso(&["token", "add", "phone"]).ok().stdout.trim().to_owned();
     let guess = |n: u32| {
         // The handle is right in every second one.
-        let handle = if n % 2 == 0 { &right[..17] } else { "kiso_000000000000" };
+        let handle = if n.is_multiple_of(2) { &right[..17] } else { "kiso_000000000000" };
         let header = format!("authorization: Bearer {handle}_{n:048x}\r\n");
         let answer = raw(&served, format!("GET /sessions HTTP/1.1\r\nhost: localhost\r\n{header}\r\n").as_bytes());
         Answer::parse(answer.as_bytes()).unwrap()
@@ -312,7 +331,7 @@ fn idle_connections_lock_nobody_out_and_fill_no_memory() {
     let mut early = None;
     for n in 0..count {
         let mut connection = served.connect();
-        if n % 2 == 0 {
+        if n.is_multiple_of(2) {
             connection.write_all(b"GET /health HTTP/1.1\r\nhost: loc").unwrap();
         }
         idle.push(connection);
