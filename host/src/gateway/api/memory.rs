@@ -9,8 +9,8 @@ use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
 use crate::gateway::wire::{Made, Page, Path, Query, page_size};
-use crate::home::SessionName;
 use crate::graph::limits::Usage;
+use crate::home::SessionName;
 use crate::memory;
 use crate::store::{Chunk, Fact};
 
