@@ -8,6 +8,7 @@
 //! ```
 
 pub mod command;
+pub mod export;
 pub mod intake;
 pub mod live;
 pub mod queue;

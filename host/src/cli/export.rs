@@ -2,10 +2,10 @@
 
 use super::backup::absolute;
 use super::{Exit, Failure, Shared};
-use crate::drive::SEALED_RUN;
 use crate::home::{Home, SessionName};
 use crate::secret::vault::Vault;
-use crate::store::{BackupError, RunId, Store, View};
+use crate::session;
+use crate::store::{BackupError, Store, View};
 use serde_json::{Value, json};
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -23,9 +23,6 @@ pub struct Export {
     #[arg(long, requires = "output")]
     force: bool,
 }
-
-/// Rows that are in memory at once.
-const PAGE: u32 = 128;
 
 impl Export {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
@@ -80,62 +77,10 @@ fn finish(file: BufWriter<File>) -> std::io::Result<()> {
 
 type Print<'a> = &'a mut dyn FnMut(Value) -> Result<(), Failure>;
 
-/// The last line says how many there were, so that a file that was cut off can be told from a whole one.
 fn session_lines(view: &View<'_>, vault: &Vault, session: &SessionName, print: Print<'_>) -> Result<(), Failure> {
-    // What no model has looked at for secrets yet is sealed; here is the key.
-    let open =
-        |text: &str| vault.open_text(SEALED_RUN, text).map_or_else(|e| format!("[{e}]"), |text| text.into_owned());
-    let summary = view.summary(session)?.map(|summary| summary.text);
-    print(json!({
-        "type": "session", "session": session, "title": view.title(session)?, "model": view.session_model(session)?,
-        "summary": summary,
-    }))?;
-    let (mut messages, mut last) = (0_u64, 0);
-    loop {
-        let page = view.messages_after(session, last, PAGE)?;
-        let Some(end) = page.last().map(|message| message.id) else { break };
-        for message in page {
-            print(json!({
-                "type": "message", "id": message.id, "role": message.role.as_str(), "at_ms": message.at_ms,
-                "run": message.run.map(|run| run.to_string()), "tags": message.tags, "text": open(&message.text),
-            }))?;
-            messages += 1;
-        }
-        last = end;
-    }
-    let (mut runs, mut last) = (0_u64, None);
-    loop {
-        let page = view.runs_after(session, last.as_ref(), PAGE)?;
-        let Some(end) = page.last().map(|run| run.id.clone()) else { break };
-        for run in page {
-            let outcome: Option<Value> = run.outcome.and_then(|outcome| serde_json::from_str(&outcome).ok());
-            print(json!({
-                "type": "run", "run": run.id.to_string(), "session": session, "status": run.status.as_str(),
-                "started_ms": run.started_ms, "ended_ms": run.ended_ms, "message": open(&run.message), "outcome": outcome,
-            }))?;
-            run_lines(view, &run.id, print)?;
-            runs += 1;
-        }
-        last = Some(end);
-    }
-    print(json!({ "type": "end", "messages": messages, "runs": runs }))
-}
-
-fn run_lines(view: &View<'_>, run: &RunId, print: Print<'_>) -> Result<(), Failure> {
-    for task in view.tasks_of(run)? {
-        print(json!({
-            "type": "task", "run": run.to_string(), "id": task.id, "position": task.position, "kind": task.kind.name(),
-            "label": task.label, "task": serde_json::from_str::<Value>(&task.task).unwrap_or_default(),
-            "status": task.status.as_str(), "output": task.output, "error": task.error,
-            "started_ms": task.started_ms, "ended_ms": task.ended_ms,
-        }))?;
-    }
-    for line in view.usage_of(run)? {
-        print(json!({
-            "type": "usage", "run": run.to_string(), "at_ms": line.at_ms, "role": line.role, "model": line.model,
-            "input_tokens": line.usage.input_tokens, "output_tokens": line.usage.output_tokens,
-            "cost_micros": line.usage.cost_micros,
-        }))?;
+    let mut export = session::export::Export::new(session);
+    while let Some(lines) = export.next(view, vault)? {
+        lines.into_iter().try_for_each(&mut *print)?;
     }
     Ok(())
 }

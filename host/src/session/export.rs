@@ -1,0 +1,117 @@
+//! A session as objects, for other programs and for people who leave. docs/json.md describes them.
+
+use serde_json::{Value, json};
+
+use crate::drive::SEALED_RUN;
+use crate::home::SessionName;
+use crate::secret::vault::Vault;
+use crate::store::{RunId, StoreError, View};
+
+/// Messages that are in memory at once.
+const MESSAGES: u32 = 128;
+
+/// Runs that are in memory at once, each with its tasks and what these put out.
+const RUNS: u32 = 16;
+
+/// An export on its way through a session.
+#[derive(Debug, Clone)]
+pub struct Export {
+    session: SessionName,
+    at: At,
+    messages: u64,
+    runs: u64,
+}
+
+#[derive(Debug, Clone)]
+enum At {
+    Session,
+    Messages { after: i64 },
+    Runs { after: Option<RunId> },
+    End,
+    Over,
+}
+
+impl Export {
+    pub fn new(session: &SessionName) -> Export {
+        Export { session: session.clone(), at: At::Session, messages: 0, runs: 0 }
+    }
+
+    /// The next objects; `None` when all were given. The last one of all has the type "end" and says how many there were,
+    /// so that what was cut off can be told from what is whole.
+    pub fn next(&mut self, view: &View<'_>, vault: &Vault) -> Result<Option<Vec<Value>>, StoreError> {
+        let mut lines = Vec::new();
+        self.at = match &self.at {
+            At::Session => {
+                lines.push(self.head(view)?);
+                At::Messages { after: 0 }
+            }
+            At::Messages { after } => {
+                let page = view.messages_after(&self.session, *after, MESSAGES)?;
+                self.messages += page.len() as u64;
+                let next = page.last().map_or(At::Runs { after: None }, |last| At::Messages { after: last.id });
+                lines.extend(page.into_iter().map(|message| {
+                    json!({
+                        "type": "message", "id": message.id, "role": message.role.as_str(), "at_ms": message.at_ms,
+                        "run": message.run.map(|run| run.to_string()), "tags": message.tags,
+                        "text": open(vault, &message.text),
+                    })
+                }));
+                next
+            }
+            At::Runs { after } => {
+                let page = view.runs_after(&self.session, after.as_ref(), RUNS)?;
+                self.runs += page.len() as u64;
+                let next = page.last().map_or(At::End, |last| At::Runs { after: Some(last.id.clone()) });
+                for run in page {
+                    let outcome: Option<Value> = run.outcome.and_then(|outcome| serde_json::from_str(&outcome).ok());
+                    lines.push(json!({
+                        "type": "run", "run": run.id.to_string(), "session": self.session, "status": run.status.as_str(),
+                        "started_ms": run.started_ms, "ended_ms": run.ended_ms, "message": open(vault, &run.message),
+                        "outcome": outcome,
+                    }));
+                    of_run(view, &run.id, &mut lines)?;
+                }
+                next
+            }
+            At::End => {
+                lines.push(json!({ "type": "end", "messages": self.messages, "runs": self.runs }));
+                At::Over
+            }
+            At::Over => return Ok(None),
+        };
+        Ok(Some(lines))
+    }
+
+    fn head(&self, view: &View<'_>) -> Result<Value, StoreError> {
+        let session = &self.session;
+        let summary = view.summary(session)?.map(|summary| summary.text);
+        Ok(json!({
+            "type": "session", "session": session, "title": view.title(session)?, "model": view.session_model(session)?,
+            "summary": summary,
+        }))
+    }
+}
+
+/// What no model has looked at for secrets yet is sealed; here is the key.
+fn open(vault: &Vault, text: &str) -> String {
+    vault.open_text(SEALED_RUN, text).map_or_else(|error| format!("[{error}]"), |text| text.into_owned())
+}
+
+fn of_run(view: &View<'_>, run: &RunId, lines: &mut Vec<Value>) -> Result<(), StoreError> {
+    for task in view.tasks_of(run)? {
+        lines.push(json!({
+            "type": "task", "run": run.to_string(), "id": task.id, "position": task.position, "kind": task.kind.name(),
+            "label": task.label, "task": serde_json::from_str::<Value>(&task.task).unwrap_or_default(),
+            "status": task.status.as_str(), "output": task.output, "error": task.error,
+            "started_ms": task.started_ms, "ended_ms": task.ended_ms,
+        }));
+    }
+    for line in view.usage_of(run)? {
+        lines.push(json!({
+            "type": "usage", "run": run.to_string(), "at_ms": line.at_ms, "role": line.role, "model": line.model,
+            "input_tokens": line.usage.input_tokens, "output_tokens": line.usage.output_tokens,
+            "cost_micros": line.usage.cost_micros,
+        }));
+    }
+    Ok(())
+}
