@@ -17,6 +17,7 @@ mod house;
 mod http;
 mod install;
 mod lab;
+mod load;
 mod manifest;
 mod markers;
 mod model_server;

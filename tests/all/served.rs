@@ -73,19 +73,7 @@ impl Served {
 
     /// The same, for a daemon that may be gone.
     pub fn ask(&self, method: &str, path: &str, body: Option<&str>) -> std::io::Result<Answer> {
-        let mut stream = TcpStream::connect(&self.address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.address);
-        if let Some(token) = &self.token {
-            head += &format!("authorization: Bearer {token}\r\n");
-        }
-        if let Some(body) = body {
-            head += &format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
-        }
-        stream.write_all(format!("{head}\r\n{}", body.unwrap_or_default()).as_bytes())?;
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes)?;
-        Answer::parse(&bytes).ok_or_else(|| std::io::Error::other("it broke off"))
+        ask(&self.address, self.token.as_deref(), method, path, body)
     }
 
     #[track_caller]
@@ -134,6 +122,29 @@ impl Served {
         }
         Events(reader)
     }
+}
+
+/// One request, to a daemon that may be gone.
+pub fn ask(
+    address: &str,
+    token: Option<&str>,
+    method: &str,
+    path: &str,
+    body: Option<&str>,
+) -> std::io::Result<Answer> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", address);
+    if let Some(token) = token {
+        head += &format!("authorization: Bearer {token}\r\n");
+    }
+    if let Some(body) = body {
+        head += &format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
+    }
+    stream.write_all(format!("{head}\r\n{}", body.unwrap_or_default()).as_bytes())?;
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes)?;
+    Answer::parse(&bytes).ok_or_else(|| std::io::Error::other("it broke off"))
 }
 
 impl Drop for Served {

@@ -1,0 +1,320 @@
+//! Twenty clients, two hundred sessions, five thousand messages, and a daemon that is killed all the while: nothing that
+//! was accepted is lost, done twice or answered out of order.
+
+use crate::harness::Home;
+use crate::served::Served;
+use crate::socket::Talk;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+const CLIENTS: usize = 20;
+const SESSIONS: usize = 200;
+const MESSAGES: usize = 5_000;
+
+/// Times that the daemon must have been killed.
+const KILLS: usize = 50;
+
+/// Times that it is meant to be; one kill may come late and cost the place of another.
+const PLANNED: usize = 60;
+
+/// A guard against a daemon that does nothing any more; no part of the test waits for it to pass.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const SETTINGS: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 0\nmax_queued = 10000\n";
+
+#[test]
+fn nothing_accepted_is_lost_however_often_the_daemon_is_killed() {
+    let seed = std::env::var("KISO_LOAD_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0x6b69_736f);
+    println!("KISO_LOAD_SEED={seed} gives the same kills again");
+    let home = Home::new();
+    home.config(SETTINGS);
+    let token = home.kiso(&["token", "add", "load"]).ok().stdout.trim().to_owned();
+    let stage = Stage::default();
+    let (mut served, kills) = std::thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let (stage, home, token) = (&stage, &home, &token);
+            scope.spawn(move || send_all(client, seed, stage, home, token));
+        }
+        scope.spawn(|| watch(&stage, &home));
+        kill_all_the_while(seed, &stage, &home)
+    });
+    served.token = Some(token);
+    let seen = stage.lock();
+    assert!(kills >= KILLS, "it was killed {kills} times");
+    assert_eq!((seen.accepted.len(), seen.answered.len()), (MESSAGES, MESSAGES));
+    let outputs = replies_are_in_order(&served, &seen);
+    assert!(
+        outputs > MESSAGES / 2,
+        "the messages were worked on: {outputs} of {MESSAGES} commands show what they printed"
+    );
+    assert_eq!(served.terminate(), 0);
+    let store = Connection::open(home.path().join("store.db")).unwrap();
+    the_store_is_whole(&store);
+    println!("{kills} kills, {} runs, {outputs} commands done", count(&store, "SELECT count(*) FROM runs"));
+}
+
+/// What the threads know together.
+#[derive(Default)]
+struct Stage {
+    seen: Mutex<Seen>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// Which daemon of the row it is, and where it listens; 0 before the first.
+    generation: u64,
+    address: String,
+    /// Messages by their id: the session, and the how manieth of it.
+    accepted: HashMap<i64, (usize, usize)>,
+    /// The reply of a message.
+    answered: HashMap<i64, i64>,
+}
+
+impl Seen {
+    fn progress(&self) -> usize {
+        self.accepted.len() + self.answered.len()
+    }
+
+    fn is_over(&self) -> bool {
+        self.answered.len() >= MESSAGES
+    }
+}
+
+impl Stage {
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().expect("no thread has failed")
+    }
+
+    fn change(&self, what: impl FnOnce(&mut Seen)) {
+        what(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    /// Waits until this holds, as long as there is some progress.
+    #[track_caller]
+    fn wait(&self, until: impl Fn(&Seen) -> bool) -> MutexGuard<'_, Seen> {
+        let mut seen = self.lock();
+        let mut before = (seen.progress(), seen.generation, Instant::now());
+        while !until(&seen) {
+            seen = self.changed.wait_timeout(seen, PATIENCE).expect("no thread has failed").0;
+            if (seen.progress(), seen.generation) != (before.0, before.1) {
+                before = (seen.progress(), seen.generation, Instant::now());
+            }
+            if before.2.elapsed() >= PATIENCE {
+                let mut lost: Vec<_> = seen.accepted.keys().filter(|id| !seen.answered.contains_key(id)).collect();
+                lost.sort();
+                panic!("nothing happens any more; {} accepted, without an answer: {lost:?}", seen.accepted.len());
+            }
+        }
+        seen
+    }
+
+    /// The daemon that serves now, if it is another than this one.
+    fn daemon_after(&self, generation: u64) -> (u64, String) {
+        let seen = self.wait(|seen| seen.generation > generation);
+        (seen.generation, seen.address.clone())
+    }
+}
+
+/// The operator: kills the daemon whenever a random number of messages was accepted or answered.
+fn kill_all_the_while(seed: u64, stage: &Stage, home: &Home) -> (Served, usize) {
+    let mut random = Random::new(seed);
+    for kills in 0.. {
+        let served = Served::start(home);
+        stage.change(|seen| (seen.generation, seen.address) = (seen.generation + 1, served.address.clone()));
+        let now = stage.lock().progress();
+        let each = (2 * MESSAGES - now) / PLANNED.saturating_sub(kills).max(1);
+        let until = if kills < PLANNED { now + random.below(2 * each + 1) } else { usize::MAX };
+        if stage.wait(|seen| seen.progress() >= until || seen.is_over()).is_over() {
+            return (served, kills);
+        }
+        served.kill();
+    }
+    unreachable!("the loop has no other end")
+}
+
+/// One client: writes to sessions of its own, in an order of its own, over HTTP and the socket, and says again what was
+/// cut off.
+fn send_all(client: usize, seed: u64, stage: &Stage, home: &Home, token: &str) {
+    let mut random = Random::new(seed ^ (client as u64 + 1) << 32);
+    let own = SESSIONS / CLIENTS;
+    let mut turns: Vec<usize> = (0..MESSAGES / CLIENTS).map(|n| client * own + n % own).collect();
+    random.shuffle(&mut turns);
+    let mut sent: HashMap<usize, usize> = HashMap::new();
+    let mut daemon = stage.daemon_after(0);
+    let mut talk = None;
+    // Messages over HTTP are a user's, those over the socket an administrator's, and no run is for both.
+    let mut by_http: HashMap<usize, bool> = HashMap::new();
+    for session in turns {
+        let n = *sent.entry(session).and_modify(|n| *n += 1).or_insert(0);
+        if n == 0 || random.below(8) == 0 {
+            by_http.insert(session, random.below(2) == 0);
+        }
+        // Some belong to the turn that is under way.
+        let text = if random.below(40) == 0 { format!("also {n}") } else { format!("$ echo {n}") };
+        let body = json!({ "session": format!("s{session}"), "text": text, "key": format!("k{n}") });
+        let message = loop {
+            let accepted = match by_http[&session] {
+                true => over_http(&daemon.1, token, &body),
+                false => over_the_socket(&mut talk, home, &body),
+            };
+            match accepted {
+                Some(message) => break message,
+                None => {
+                    talk = None;
+                    daemon = stage.daemon_after(daemon.0);
+                }
+            }
+        };
+        stage.change(|seen| {
+            assert_eq!(seen.accepted.insert(message, (session, n)), None, "two messages have one id");
+        });
+    }
+}
+
+/// The message's id; `None` if the daemon went meanwhile.
+fn over_http(address: &str, token: &str, body: &Value) -> Option<i64> {
+    let answer = crate::served::ask(address, Some(token), "POST", "/msg", Some(&body.to_string())).ok()?;
+    // Where the daemon was, another test's may be by now.
+    if answer.status == 401 {
+        return None;
+    }
+    answer.expect(202)["message"].as_i64()
+}
+
+fn over_the_socket(talk: &mut Option<Talk>, home: &Home, body: &Value) -> Option<i64> {
+    if talk.is_none() {
+        let mut fresh = Talk::connect(home).ok()?;
+        fresh
+            .try_say(&json!({ "type": "register", "client": "load", "protocol": 1, "session": body["session"] }))
+            .ok()?;
+        *talk = Some(fresh);
+    }
+    let talk = talk.as_mut()?;
+    let mut line = body.clone();
+    (line["type"], line["ref"]) = ("inbound".into(), "mine".into());
+    talk.try_say(&line).ok()?;
+    loop {
+        let heard = talk.hear()?;
+        assert_ne!(heard["type"], "error", "{heard}");
+        if heard["ref"] == "mine" {
+            return heard["message"].as_i64();
+        }
+    }
+}
+
+/// Hears what is answered, across all the daemons: every reply once.
+fn watch(stage: &Stage, home: &Home) {
+    let (mut generation, mut last) = (0, 0);
+    while !stage.lock().is_over() {
+        generation = stage.daemon_after(generation).0;
+        let Ok(mut talk) = Talk::connect(home) else { continue };
+        let register = json!({ "type": "register", "client": "watch", "protocol": 1, "after": last });
+        if talk.try_say(&register).is_err() {
+            continue;
+        }
+        while let Some(line) = talk.hear() {
+            let Some(id) = line["id"].as_i64() else { continue };
+            assert!(id > last, "{line} after {last}");
+            last = id;
+            let (Some(answers), Some(reply)) = (line["answers"].as_array(), line["message"]["id"].as_i64()) else {
+                continue;
+            };
+            stage.change(|seen| {
+                for message in answers.iter().filter_map(Value::as_i64) {
+                    assert_eq!(seen.answered.insert(message, reply), None, "message {message} was answered twice");
+                }
+            });
+            if stage.lock().is_over() {
+                break;
+            }
+        }
+    }
+}
+
+/// In each session: the messages stand in the order in which they were sent, once each; their replies in the order of the
+/// messages; and what the commands of joined messages printed in theirs. Returns how many commands printed something.
+fn replies_are_in_order(served: &Served, seen: &Seen) -> usize {
+    let mut outputs = 0;
+    for session in 0..SESSIONS {
+        let page = served.get(&format!("/sessions/s{session}/messages?limit=500"));
+        let items = page["items"].as_array().unwrap();
+        assert_eq!(page["next"], Value::Null, "all of them");
+        let texts: BTreeMap<i64, &str> =
+            items.iter().map(|item| (item["id"].as_i64().unwrap(), item["text"].as_str().unwrap())).collect();
+        let users: Vec<_> = items.iter().filter(|item| item["role"] == "user").collect();
+        assert_eq!(users.len(), MESSAGES / SESSIONS, "s{session} has each of its messages once");
+        let (mut last_reply, mut shown) = (0, Vec::new());
+        for (n, user) in users.iter().enumerate() {
+            let (id, text) = (user["id"].as_i64().unwrap(), user["text"].as_str().unwrap());
+            assert_eq!(seen.accepted[&id], (session, n), "s{session}");
+            assert_eq!(text.rsplit(' ').next().unwrap(), n.to_string(), "s{session}: {text}");
+            let reply = seen.answered[&id];
+            assert!(reply > id && reply >= last_reply, "s{session}: {id} is answered by {reply}, after {last_reply}");
+            if reply != last_reply {
+                shown = texts[&reply].lines().filter_map(|line| line.parse::<usize>().ok()).collect();
+                assert!(shown.is_sorted(), "s{session}: {}", texts[&reply]);
+                last_reply = reply;
+            }
+            outputs += usize::from(shown.contains(&n));
+        }
+    }
+    outputs
+}
+
+fn the_store_is_whole(store: &Connection) {
+    let answer: String = store.query_row("PRAGMA integrity_check", (), |row| row.get(0)).unwrap();
+    assert_eq!(answer, "ok");
+    assert_eq!(count(store, "SELECT count(*) FROM messages WHERE role = 'user'"), MESSAGES);
+    assert_eq!(count(store, "SELECT count(*) FROM jobs WHERE state = 'done'"), MESSAGES);
+    assert_eq!(count(store, "SELECT count(*) FROM runs WHERE status = 'running'"), 0);
+    let doubly = "SELECT count(*) FROM (SELECT 1 FROM jobs GROUP BY run HAVING count(DISTINCT reply) > 1)";
+    assert_eq!(count(store, doubly), 0, "runs with two final replies");
+    // What a run says before its last message came is no final reply.
+    let more = "SELECT count(*) FROM (
+        SELECT 1 FROM jobs j JOIN runs r ON r.num = j.run JOIN messages m ON m.session = j.session AND m.run = r.id
+        WHERE m.role = 'assistant' AND m.id > j.reply)";
+    assert_eq!(count(store, more), 0, "runs that said something after their final reply");
+    let foreign = "SELECT count(*) FROM pragma_foreign_key_check";
+    assert_eq!(count(store, foreign), 0);
+}
+
+fn count(store: &Connection, query: &str) -> usize {
+    store.query_row(query, (), |row| row.get::<_, i64>(0)).map(|count| usize::try_from(count).unwrap()).unwrap()
+}
+
+/// Numbers that look random and are the same for the same seed (xorshift64*).
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64) -> Random {
+        // A seed of few bits gives near neighbours at first; zero gives nothing but zeros.
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        (0..8).for_each(|_| {
+            random.next();
+        });
+        random
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// Below `end`, or 0 where that is 0.
+    fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() >> 1).unwrap_or(0) % end.max(1)
+    }
+
+    fn shuffle<T>(&mut self, items: &mut [T]) {
+        for at in (1..items.len()).rev() {
+            items.swap(at, self.below(at + 1));
+        }
+    }
+}
