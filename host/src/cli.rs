@@ -19,6 +19,7 @@ mod show;
 mod skill;
 mod token;
 mod trace;
+mod webhook;
 
 pub use self::failure::{Exit, Failure};
 
@@ -71,6 +72,9 @@ enum Command {
     /// Make, list and revoke the tokens of the HTTP interface
     #[command(subcommand)]
     Token(token::Token),
+    /// List and test webhooks, and send again what did not arrive
+    #[command(subcommand)]
+    Webhook(webhook::WebhookCommand),
     /// Run command lines in the sandbox: one with -c or a script, or one after the other
     Shell(shell::Shell),
     /// Install, inspect, call and write skills
@@ -114,6 +118,7 @@ pub fn main() -> ExitCode {
         Command::Run(command) => command.execute(shared),
         Command::Serve(command) => command.execute(shared),
         Command::Token(command) => command.execute(shared),
+        Command::Webhook(command) => command.execute(shared),
         Command::Shell(command) => command.execute(shared),
         Command::Skill(command) => command.execute(shared),
         Command::Role(command) => command.execute(shared),

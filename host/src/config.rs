@@ -20,6 +20,7 @@ mod pill;
 mod preset;
 mod provider;
 mod show;
+mod webhook;
 
 pub use key::{KEYS, Key, Kind, SECTIONS, Section};
 pub use model::{DEFAULT_MAX_OUTPUT, ModelName, ModelSettings, roles};
@@ -28,6 +29,7 @@ pub use parse::{ConfigError, Problem};
 pub use pill::{Effort, Pill};
 pub use preset::{NotMerged, PRESETS, Preset};
 pub use provider::{Provider, ProviderKind, SchemaUse};
+pub use webhook::{WEBHOOK_EVENTS, Webhook, WebhookUrl, check_webhook_url};
 
 use crate::home::Home;
 use key::settings;
@@ -252,11 +254,12 @@ settings! {
 }
 
 /// What the commented file shows after a section: the tables whose names a user chooses.
-const EXAMPLES: [(&str, &str); 4] = [
+const EXAMPLES: [(&str, &str); 5] = [
     ("fallbacks", provider::EXAMPLE),
     ("fallbacks", model::EXAMPLE),
     ("routing", pill::EXAMPLE),
     ("exec", mount::EXAMPLE),
+    ("gateway", webhook::EXAMPLE),
 ];
 
 /// Defaults that may not exceed the value they stand in for.
@@ -341,13 +344,13 @@ mod tests {
         let file = Config::default_file();
         let is_toml = |line: &&str| line.starts_with(['[', '"']) || line.split(' ').nth(1) == Some("=");
         let mut shown = String::new();
-        for example in [provider::EXAMPLE, model::EXAMPLE, pill::EXAMPLE, mount::EXAMPLE] {
+        for example in [provider::EXAMPLE, model::EXAMPLE, pill::EXAMPLE, mount::EXAMPLE, webhook::EXAMPLE] {
             assert!(file.contains(example));
             shown.extend(example.lines().filter_map(|l| l.strip_prefix("# ")).filter(is_toml).flat_map(|l| [l, "\n"]));
         }
         let config = Config::parse(shown.as_bytes()).unwrap_or_else(|problems| panic!("{problems:?}\n{shown}"));
         let counts = [config.providers.len(), config.model_settings.len(), config.pills.len(), config.mounts.len()];
-        assert_eq!(counts, [1, 1, 1, 2]);
+        assert_eq!((counts, config.webhooks.len()), ([1, 1, 1, 2], 1));
     }
 
     #[test]
@@ -372,7 +375,7 @@ mod tests {
             problems("\n  modle = \"reflex\"\n"),
             "2:3: unknown key modle: did you mean model? Allowed here: model, [context], [daemon], \
              [engine], [exec], [fallbacks], [gateway], [http], [limits], [llm], [model_settings], [models], [pills], [providers], \
-             [routing]\n"
+             [routing], [webhooks]\n"
         );
         assert_eq!(
             problems("[http]\nmax_response_mb = 1"),

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use crate::clock::now_ms;
 use crate::drive::Drive;
+use crate::gateway::webhook::{Courier, Webhook, WebhookError};
 use crate::gateway::{App, ListenError};
 use crate::home::{HomeError, HomeLock};
 use crate::secret::Secrets;
@@ -24,6 +25,7 @@ pub struct Daemon {
     ending: watch::Sender<bool>,
     http: tokio::task::JoinHandle<()>,
     socket: tokio::task::JoinHandle<()>,
+    courier: Courier,
     address: SocketAddr,
     /// Held as long as the daemon lives: one for each home.
     lock: HomeLock,
@@ -36,6 +38,8 @@ pub enum StartError {
     Home(#[from] HomeError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Webhook(#[from] WebhookError),
     #[error(transparent)]
     Listen(#[from] ListenError),
 }
@@ -51,13 +55,16 @@ impl Daemon {
             max_queued: config.max_queued,
         };
         let (ending, ended) = watch::channel(false);
+        // Before anything is written that somebody is to be told of.
+        let webhooks = Webhook::open_all(&drive.home, &drive.config, |variable| std::env::var(variable).ok())?;
+        let courier = Courier::start(drive.store.clone(), drive.vault.clone(), webhooks, ended.clone()).await?;
         let queue = Queue::start(drive.clone(), secrets, limits).await?;
         let app = App::new(drive.clone(), queue.intake.clone(), queue.hub.clone(), now_ms(), ended.clone());
         let bound = app.listen(port).await?;
         let address = bound.address();
         let socket = tokio::spawn(app.socket()?.serve(ended.clone()));
         let http = tokio::spawn(bound.serve(ended));
-        Ok(Daemon { drive, queue, ending, http, socket, address, lock })
+        Ok(Daemon { drive, queue, ending, http, socket, courier, address, lock })
     }
 
     /// Where HTTP is served.
@@ -67,12 +74,14 @@ impl Daemon {
 
     /// Ends in good order.
     pub async fn stop(self) {
-        let Daemon { drive, queue, ending, http, socket, lock, .. } = self;
+        let Daemon { drive, queue, ending, http, socket, courier, lock, .. } = self;
         let grace = Duration::from_secs(drive.config.daemon.shutdown_timeout_s);
         queue.intake.close();
         ending.send_replace(true);
-        let served = async { (http.await, socket.await) };
-        let (_, served) = tokio::join!(queue.stop(grace), tokio::time::timeout(grace, served));
+        let served = tokio::time::timeout(grace, async { (http.await, socket.await) });
+        // A delivery that has no end by then is made again at the next start.
+        let delivered = tokio::time::timeout(grace, courier.ended());
+        let (_, served, _) = tokio::join!(queue.stop(grace), served, delivered);
         if served.is_err() {
             tracing::warn!("connections were still open at the end");
         }

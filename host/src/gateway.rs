@@ -11,6 +11,7 @@ mod follow;
 mod listen;
 mod patient;
 mod socket;
+pub mod webhook;
 mod wire;
 
 use std::net::SocketAddr;

@@ -19,6 +19,7 @@
 //! - [`scratchpad`] – texts that are too large for a prompt, and names for them.
 //! - [`secret`] – values that must never be written down.
 //! - [`store`] – SQLite, with one writer.
+//! - [`net`] – connections to other machines: which addresses may be reached, and TLS.
 //!
 //! Beside them, without any of the above:
 //!
@@ -39,6 +40,7 @@ pub mod graph;
 pub mod home;
 pub mod llm;
 pub mod memory;
+pub mod net;
 pub mod node;
 pub mod scratchpad;
 pub mod secret;

@@ -22,6 +22,7 @@ const ORDER: &[&[&str]] = &[
     &["scratchpad"],
     &["secret"],
     &["store"],
+    &["net"],
 ];
 
 /// Modules that stand beside the order: they use none of it.

@@ -33,3 +33,4 @@ mod shell_docs;
 mod socket;
 mod streaming;
 mod wats;
+mod webhooks;

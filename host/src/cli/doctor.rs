@@ -3,9 +3,10 @@
 use super::show::{Show, printable};
 use super::{Exit, Failure, Shared, block_on, role};
 use crate::clock::now_ms;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::drive::{Models, Opened};
 use crate::exec::Exec;
+use crate::gateway::webhook::Webhook;
 use crate::graph::report::size;
 use crate::home::Home;
 use crate::llm::probe::{Capability, probe};
@@ -71,6 +72,9 @@ impl Doctor {
             }
         }
         let (Some(config), Some(store)) = (config, store) else { return Ok(report.worst) };
+        for given in &config.webhooks {
+            report.check(&format!("webhook {}", given.name), webhook(&home, given, &store));
+        }
         let skills = Skills::new(home.clone(), config.clone(), store.clone(), Arc::new(Quiet));
         let exec = Exec::new(home, config, skills.clone()).check();
         report.check("exec", exec.map(|n| ((), format!("the shell and {n} commands load"))).map_err(Failure::from));
@@ -189,6 +193,21 @@ fn open_store(home: &Home) -> Result<(Store, String), Failure> {
             format!("{} is damaged ({}); restore a backup", home.store_path().display(), problems.join("; ")),
         )),
     }
+}
+
+/// Nothing is sent; `kiso webhook test` does that.
+fn webhook(home: &Home, given: &config::Webhook, store: &Store) -> Result<((), String), Failure> {
+    let host = Webhook::open(home, given, super::environment)?.host;
+    let line = store.read_blocking(|view| view.webhooks())?.into_iter().find(|line| line.webhook == given.name);
+    let told = match line {
+        None => "nothing was sent yet".to_owned(),
+        Some(line) if line.failed == 0 => format!("{} waiting, {} delivered", line.pending, line.delivered),
+        Some(line) => format!(
+            "{} waiting, {} delivered, {} given up (`kiso webhook failed` says why)",
+            line.pending, line.delivered, line.failed
+        ),
+    };
+    Ok(((), format!("{host}: {told}")))
 }
 
 fn disk(home: &Home) -> Result<u64, Failure> {

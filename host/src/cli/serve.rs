@@ -51,6 +51,7 @@ impl From<StartError> for Failure {
         match error {
             StartError::Home(error) => error.into(),
             StartError::Store(error) => error.into(),
+            StartError::Webhook(error) => error.into(),
             StartError::Listen(error) => Failure::new(Exit::Config, error.to_string()),
         }
     }

@@ -142,7 +142,7 @@ fn show(opened: &Opened, name: &str, prompts: bool, json: bool) -> Result<Exit, 
 }
 
 /// "2026-11-21 22:08:41" in local time.
-fn time(ms: i64) -> String {
+pub(super) fn time(ms: i64) -> String {
     let at = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();
     at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }

@@ -78,6 +78,15 @@ impl<'a> Fields<'a> {
         found
     }
 
+    pub fn bool(&mut self, key: &'static str) -> Option<bool> {
+        let value = self.get(key)?;
+        if let DeValue::Boolean(given) = value.get_ref() {
+            return Some(*given);
+        }
+        self.wrong(value.span(), key, &format!("must be true or false, and this is {}", article(value.get_ref())));
+        None
+    }
+
     pub fn int(&mut self, key: &'static str, min: u64, max: u64) -> Option<u64> {
         let value = self.get(key)?;
         let DeValue::Integer(integer) = value.get_ref() else {

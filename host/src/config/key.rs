@@ -121,6 +121,8 @@ macro_rules! settings {
             pub model_settings: Vec<$crate::config::ModelSettings>,
             /// Workflows, in the order of the file.
             pub pills: Vec<$crate::config::Pill>,
+            /// Who is told of replies, in the order of the file.
+            pub webhooks: Vec<$crate::config::Webhook>,
         }
 
         impl Default for Config {
@@ -132,6 +134,7 @@ macro_rules! settings {
                     providers: Vec::new(),
                     model_settings: Vec::new(),
                     pills: Vec::new(),
+                    webhooks: Vec::new(),
                 }
             }
         }

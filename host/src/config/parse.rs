@@ -10,7 +10,7 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use super::key::Slot;
 use super::model::{self, holds_models};
 use super::{Config, KEYS, Key, Kind, ORDERED, SECTIONS};
-use super::{mount, pill, provider};
+use super::{mount, pill, provider, webhook};
 use crate::home::HomeError;
 
 /// Why there is no configuration. Nothing starts then (exit code 3).
@@ -45,7 +45,7 @@ impl fmt::Display for Problem {
 pub(super) type Wrong = (Range<usize>, String);
 
 /// The tables in which a user names tables, at the top; `[exec.mounts]` is the one that is not.
-const NAMED: [&str; 3] = ["providers", "model_settings", "pills"];
+const NAMED: [&str; 4] = ["providers", "model_settings", "pills", "webhooks"];
 
 fn listing(path: &std::path::Path, problems: &[Problem]) -> String {
     let lines: Vec<_> = problems.iter().map(|problem| format!("{}:{problem}", path.display())).collect();
@@ -162,6 +162,7 @@ impl Reading<'_> {
             let read = match section {
                 "providers" => provider::read(name, value).map(|read| config.providers.push(read)),
                 "pills" => pill::read(name, value).map(|read| config.pills.push(read)),
+                "webhooks" => webhook::read(name, value, config.webhooks.len()).map(|read| config.webhooks.push(read)),
                 "model_settings" => {
                     self.models.push((section.to_owned(), name.span(), name.get_ref().to_string()));
                     model::read(name, value).map(|read| config.model_settings.push(read))

@@ -172,7 +172,7 @@ fn holds_key(parameter: &str) -> bool {
 }
 
 /// Why this cannot be the name of a variable, if it cannot.
-fn wrong_variable(text: &str) -> Option<&'static str> {
+pub(super) fn wrong_variable(text: &str) -> Option<&'static str> {
     const IS_KEY: &str = "looks like a key itself, and keys do not belong into this file: put it into the environment, \
                           give the variable's name here, and change the key if others could read this file";
     let starts = ["sk-", "sk_", "gsk_", "ghp_", "xai-", "AIza", "hf_", "r8_", "pk-", "Bearer "];

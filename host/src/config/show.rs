@@ -1,7 +1,7 @@
 //! The configuration that is in force, as TOML and as JSON.
 
 use super::key::group;
-use super::{Config, KEYS, SECTIONS, roles};
+use super::{Config, KEYS, SECTIONS, WebhookUrl, roles};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -66,6 +66,31 @@ impl Config {
                 let _ = writeln!(out, "description = {}", text(&pill.description));
             }
         }
+        for webhook in &self.webhooks {
+            let _ = write!(out, "\n[webhooks.{}]\n", webhook.name);
+            let note = |variable: &str| if is_set(variable) { "set" } else { "not set" };
+            let _ = match &webhook.url {
+                WebhookUrl::Here(url) => writeln!(out, "url = {}", text(url)),
+                WebhookUrl::Env(variable) => writeln!(out, "url_env = {variable:?} # {}", note(variable)),
+            };
+            if let Some(variable) = &webhook.secret_env {
+                let _ = writeln!(out, "secret_env = {variable:?} # {}", note(variable));
+            }
+            let list = |items: &[String]| items.iter().map(|item| text(item)).collect::<Vec<_>>().join(", ");
+            let _ = write!(
+                out,
+                "sessions = [{}]\nevents = [{}]\nallow_private = {}\ntimeout_s = {}\nmax_attempts = {}\nmax_age_h = {}\n\
+                 retry_base_ms = {}\nretry_max_s = {}\n",
+                list(&webhook.sessions),
+                list(&webhook.events),
+                webhook.allow_private,
+                webhook.timeout_s,
+                webhook.max_attempts,
+                webhook.max_age_h,
+                webhook.retry_base_ms,
+                webhook.retry_max_s,
+            );
+        }
         out
     }
 
@@ -121,6 +146,21 @@ impl Config {
             })
         });
         object.insert("pills".to_owned(), pills.collect());
+        let webhooks = self.webhooks.iter().map(|webhook| {
+            let (url, url_env) = match &webhook.url {
+                WebhookUrl::Here(url) => (Some(url), None),
+                WebhookUrl::Env(variable) => (None, Some(variable)),
+            };
+            json!({
+                "name": webhook.name, "url": url, "url_env": url_env,
+                "url_is_set": url_env.map(|variable| is_set(variable)),
+                "secret_env": webhook.secret_env, "secret_is_set": webhook.secret_env.as_deref().map(&is_set),
+                "sessions": webhook.sessions, "events": webhook.events, "allow_private": webhook.allow_private,
+                "timeout_s": webhook.timeout_s, "max_attempts": webhook.max_attempts, "max_age_h": webhook.max_age_h,
+                "retry_base_ms": webhook.retry_base_ms, "retry_max_s": webhook.retry_max_s,
+            })
+        });
+        object.insert("webhooks".to_owned(), webhooks.collect());
         object.into()
     }
 }
@@ -182,6 +222,15 @@ template = "one\n{input} \"two\""
 categories = ["web"]
 effort = "low"
 description = "d"
+[webhooks.a]
+url = "https://example.org/?a=b"
+sessions = ["x-*"]
+retry_max_s = 50_000
+[webhooks.b]
+url_env = "HOOK_URL"
+secret_env = "HOOK_KEY"
+events = ["run"]
+allow_private = true
 "#;
 
     #[test]

@@ -14,10 +14,10 @@ use tokio::time::{Instant, timeout_at};
 use super::endpoint::{Endpoint, Patience};
 use super::sse::{Event, Parser};
 use super::{LlmError, Role};
+use crate::net::retry_after;
 
 mod pool;
 mod refusal;
-mod retry_after;
 
 pub(super) use refusal::Refusal;
 

@@ -21,6 +21,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "prompts", sql: include_str!("migrations/0003_prompts.sql") },
     Migration { name: "sessions that live on", sql: include_str!("migrations/0004_sessions_that_live_on.sql") },
     Migration { name: "tokens", sql: include_str!("migrations/0005_tokens.sql") },
+    Migration { name: "outbox", sql: include_str!("migrations/0008_outbox.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

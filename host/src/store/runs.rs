@@ -192,7 +192,10 @@ impl Tx<'_> {
         )?;
         match update.execute((num, status, at_ms, outcome))? {
             0 => Err(StoreError::Ended { run: id.clone() }),
-            _ => self.tell_run(num),
+            _ => {
+                self.tell_webhooks_of_run(num, at_ms)?;
+                self.tell_run(num)
+            }
         }
     }
 }

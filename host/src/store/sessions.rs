@@ -133,6 +133,9 @@ impl Tx<'_> {
             .prepare_cached("INSERT INTO messages (session, role, text, at_ms, run) VALUES (?1, ?2, ?3, ?4, ?5)")?;
         let message = insert.insert((session, role, text, at_ms, run))?;
         self.tell_message(session, message, at_ms)?;
+        if role == MessageRole::Assistant {
+            self.tell_webhooks_of_reply(session, message, at_ms)?;
+        }
         Ok(message)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::cli::show::printable;
 use crate::cli::{Exit, Failure, Shared, is_set};
-use crate::config::{Config, ConfigError, ModelName, roles};
+use crate::config::{Config, ConfigError, ModelName, WebhookUrl, roles};
 use crate::home::Home;
 use serde_json::json;
 use std::path::Path;
@@ -54,6 +54,15 @@ fn notes(config: &Config) -> Vec<String> {
         }
         if sends_openly(&provider.base_url) {
             notes.push(format!("[providers.{name}] sends its key unencrypted to another machine; use https://"));
+        }
+    }
+    for webhook in &config.webhooks {
+        let url_env = match &webhook.url {
+            WebhookUrl::Env(variable) => Some(variable),
+            WebhookUrl::Here(_) => None,
+        };
+        for variable in url_env.into_iter().chain(&webhook.secret_env).filter(|variable| !is_set(variable)) {
+            notes.push(format!("{variable}, a variable of [webhooks.{}], is not set here", webhook.name));
         }
     }
     let strings = roles().flat_map(|role| {

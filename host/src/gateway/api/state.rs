@@ -13,7 +13,7 @@ use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
 use crate::gateway::wire::Made;
-use crate::store::Scope;
+use crate::store::{Scope, WebhookLine};
 
 /// What the API offers, for programs.
 const OPENAPI: &str = include_str!("../../../../docs/openapi.json");
@@ -31,12 +31,10 @@ pub async fn openapi() -> impl IntoResponse {
 
 /// `GET /metrics`, in the text format of Prometheus.
 pub async fn metrics(_: Who, State(app): State<App>) -> Result<impl IntoResponse, ApiError> {
-    let read = app
-        .0
-        .drive
-        .store
-        .read(|view| Ok((view.unfinished_runs(None)?.len() as u64, view.usage_total(Scope::Day(now_ms()))?)));
-    let (running, today) = read.await?;
+    let read = app.0.drive.store.read(|view| {
+        Ok((view.unfinished_runs(None)?.len() as u64, view.usage_total(Scope::Day(now_ms()))?, view.webhooks()?))
+    });
+    let (running, today, webhooks) = read.await?;
     let slots = app.0.drive.models.slots();
     let counters = &app.0.counters;
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -68,5 +66,22 @@ pub async fn metrics(_: Who, State(app): State<App>) -> Result<impl IntoResponse
         "Cost of this day (UTC) in millionths of a US dollar.",
         today.usage.cost_micros,
     );
+    webhook_metrics(&mut text, &webhooks);
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text))
+}
+
+/// Names of webhooks have no character that would have to be escaped.
+fn webhook_metrics(text: &mut String, webhooks: &[WebhookLine]) {
+    type Of = fn(&WebhookLine) -> u64;
+    let metrics: [(&str, &str, &str, Of); 3] = [
+        ("pending", "gauge", "Deliveries that wait.", |line| line.pending),
+        ("delivered_total", "counter", "Deliveries that arrived.", |line| line.delivered),
+        ("failed_total", "counter", "Deliveries that were given up.", |line| line.failed),
+    ];
+    for (name, kind, help, of) in metrics.into_iter().filter(|_| !webhooks.is_empty()) {
+        let _ = writeln!(text, "# HELP kiso_webhook_{name} {help}\n# TYPE kiso_webhook_{name} {kind}");
+        for line in webhooks {
+            let _ = writeln!(text, "kiso_webhook_{name}{{webhook=\"{}\"}} {}", line.webhook, of(line));
+        }
+    }
 }

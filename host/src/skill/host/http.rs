@@ -1,23 +1,19 @@
 //! `wasi:http/outgoing-handler`: only to granted hosts, never to this machine's own network unless that was granted too.
 //!
-//! The address that was checked is the one that is connected to: a name that resolves to something else a moment later
-//! (rebinding) gains nothing.
+//! Which addresses these are is the matter of [`net`].
 
+use crate::net::{self, NetError};
 use crate::secret::SecretValue;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response, Uri};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Frame};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Sleep, sleep, timeout};
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
 use wasmtime_wasi_http::io::TokioIo;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
@@ -165,17 +161,16 @@ async fn send(
     let connect_limit =
         options.and_then(|o| o.connect_timeout).map_or(rules.connect_timeout, |t| t.min(rules.connect_timeout));
     let first_byte_limit = options.and_then(|o| o.first_byte_timeout).unwrap_or(FIRST_BYTE_LIMIT).min(FIRST_BYTE_LIMIT);
-    let stream =
-        timeout(connect_limit, connect(&host, port, rule.private)).await.map_err(|_| Error::ConnectionTimeout)??;
+    let late = |_| Error::ConnectionTimeout;
+    let stream = timeout(connect_limit, net::connect(&host, port, rule.private)).await.map_err(late)?;
+    let stream = stream.map_err(unreached)?;
     // In clear over the open internet the secret would be anybody's; inside this machine's own network it may go so.
-    if !tls && rule.inject.is_some() && stream.peer_addr().map_or(true, |peer| is_public(peer.ip())) {
+    if !tls && rule.inject.is_some() && stream.peer_addr().map_or(true, |peer| net::is_public(peer.ip())) {
         return Err(Error::HttpRequestDenied);
     }
     let stream: Box<dyn Stream> = if tls {
-        let name =
-            ServerName::try_from(host.trim_matches(['[', ']']).to_owned()).map_err(|_| Error::HttpRequestUriInvalid)?;
-        let handshake = TlsConnector::from(tls_config()).connect(name, stream);
-        Box::new(timeout(connect_limit, handshake).await.map_err(|_| Error::ConnectionTimeout)?.map_err(Error::Tls)?)
+        let secured = timeout(connect_limit, net::secure(stream, &host)).await.map_err(late)?;
+        Box::new(secured.map_err(unreached)?)
     } else {
         Box::new(stream)
     };
@@ -244,80 +239,16 @@ impl<B: Body<Data = Bytes, Error = Error>> Body for Paced<B> {
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Resolves once, drops addresses that may not be reached, and connects to one of those that were checked.
-async fn connect(host: &str, port: u16, private: bool) -> Result<TcpStream, Error> {
-    let addresses: Vec<SocketAddr> = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
-        Ok(ip) => vec![SocketAddr::new(ip, port)],
-        Err(_) => match lookup_host((host, port)).await {
-            Ok(found) => found.collect(),
-            Err(error) => return Err(Error::DnsError { rcode: Some(error.to_string()), info_code: None }),
-        },
-    };
-    let mut last = Error::DestinationNotFound;
-    for address in addresses {
-        if !private && !is_public(address.ip()) {
-            last = Error::DestinationIpProhibited;
-            continue;
-        }
-        match TcpStream::connect(address).await {
-            Ok(stream) => {
-                let _ = stream.set_nodelay(true);
-                return Ok(stream);
-            }
-            Err(error) => last = Error::Connect(error),
-        }
+/// The same in the words of `wasi:http`.
+fn unreached(error: NetError) -> Error {
+    match error {
+        NetError::Dns(error) => Error::DnsError { rcode: Some(error.to_string()), info_code: None },
+        NetError::NoAddress => Error::DestinationNotFound,
+        NetError::Private => Error::DestinationIpProhibited,
+        NetError::Connect(error) => Error::Connect(error),
+        NetError::BadName => Error::HttpRequestUriInvalid,
+        NetError::Tls(error) => Error::Tls(error),
     }
-    Err(last)
-}
-
-/// Whether an address is on the open internet. Everything special is refused: loopback, private, link-local (where cloud
-/// machines keep their credentials), carrier-grade NAT, multicast, documentation, benchmarks, and the IPv6 forms that
-/// carry such an IPv4 address inside.
-fn is_public(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => is_public_v4(ip),
-        IpAddr::V6(ip) => is_public_v6(ip),
-    }
-}
-
-fn is_public_v4(ip: Ipv4Addr) -> bool {
-    let [a, b, c, _] = ip.octets();
-    !(a == 0
-        || a >= 224
-        || ip.is_loopback()
-        || ip.is_private()
-        || ip.is_link_local()
-        || ip.is_documentation()
-        || (a == 100 && (64..128).contains(&b))
-        || (a == 192 && b == 0 && c == 0)
-        || (a == 192 && b == 88 && c == 99)
-        || (a == 198 && (b == 18 || b == 19)))
-}
-
-fn is_public_v6(ip: Ipv6Addr) -> bool {
-    let s = ip.segments();
-    let embedded = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        is_public_v4(Ipv4Addr::new(a, b, c, d))
-    };
-    match s {
-        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
-        [0x2002, high, low, ..] => embedded(high, low),
-        [0x2001, 0xdb8, ..] | [0x3fff, ..] | [0x2001, 0..=0x1ff, ..] => false,
-        // Only 2000::/3 is handed out to networks.
-        _ => s[0] & 0xe000 == 0x2000,
-    }
-}
-
-/// Built on first use: most calls need no TLS.
-fn tls_config() -> Arc<ClientConfig> {
-    static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
-    CONFIG
-        .get_or_init(|| {
-            let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() };
-            Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
-        })
-        .clone()
 }
 
 /// The bodies that pass the gate carry bytes.
@@ -356,39 +287,5 @@ mod tests {
             assert_eq!(rule(allowed).allows(&get, host, port, 443), expected, "{allowed} against {host}:{port}");
         }
         assert!(!rule("example.org").allows(&http::Method::POST, "example.org", 443, 443));
-    }
-
-    #[test]
-    fn addresses_that_are_not_on_the_open_internet_are_refused() {
-        let refused = [
-            "127.0.0.1",
-            "10.1.2.3",
-            "172.16.0.1",
-            "192.168.1.1",
-            "169.254.169.254",
-            "100.64.0.1",
-            "0.0.0.0",
-            "224.0.0.1",
-            "255.255.255.255",
-            "198.18.0.1",
-            "192.0.2.1",
-            "::1",
-            "::",
-            "fe80::1",
-            "fc00::1",
-            "ff02::1",
-            "::ffff:127.0.0.1",
-            "::ffff:10.0.0.1",
-            "64:ff9b::7f00:1",
-            "2002:7f00:1::",
-            "2001:db8::1",
-            "2001::1",
-        ];
-        for ip in refused {
-            assert!(!is_public(ip.parse().unwrap()), "{ip}");
-        }
-        for ip in ["1.1.1.1", "93.184.216.34", "2606:2800:220:1::1", "64:ff9b::101:101", "::ffff:1.1.1.1"] {
-            assert!(is_public(ip.parse().unwrap()), "{ip}");
-        }
     }
 }

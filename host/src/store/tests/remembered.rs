@@ -584,7 +584,7 @@ fn nothing_is_found_by_reading_whole_tables() {
 }
 
 /// The statements that the connection has prepared and keeps, but for those of FTS5 itself.
-fn prepared(conn: &Connection) -> Vec<String> {
+pub(super) fn prepared(conn: &Connection) -> Vec<String> {
     let mut found = Vec::new();
     let mut statement = std::ptr::null_mut();
     loop {

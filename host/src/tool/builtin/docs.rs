@@ -24,6 +24,7 @@ const PAGES: &[(&str, &str)] = &[
     ("shell.md", include_str!("../../../../docs/shell.md")),
     ("skills.md", include_str!("../../../../docs/skills.md")),
     ("socket.md", include_str!("../../../../docs/socket.md")),
+    ("webhooks.md", include_str!("../../../../docs/webhooks.md")),
 ];
 
 /// Bytes of a section that a search shows; `docs_read` shows the rest.

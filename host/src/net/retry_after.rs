@@ -1,13 +1,11 @@
-//! How long a provider asks to wait.
+//! How long a server asks to wait.
 
 use std::time::{Duration, SystemTime};
 
 use http::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
 use jiff::fmt::rfc2822;
 
-use super::header;
-
-/// The longest wait that is believed. A provider that says more says that it is down; the next fallback is better.
+/// The longest wait that is believed. A server that says more says that it is down.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Milliseconds; sent by OpenAI and Azure beside the standard header, which only knows seconds.
@@ -15,7 +13,7 @@ const MILLISECONDS: HeaderName = HeaderName::from_static("retry-after-ms");
 
 /// The wait in `Retry-After`, given in seconds or as a date (RFC 9110, section 10.2.3). A date is compared with the
 /// answer's own `Date`, since the clock of a small computer may be wrong; without one, with `now`.
-pub(super) fn read(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+pub fn read(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let number = |name| header(headers, name)?.trim().parse::<f64>().ok().filter(|number| *number >= 0.0);
     let seconds = match number(&MILLISECONDS) {
         Some(milliseconds) => milliseconds / 1_000.0,
@@ -35,6 +33,10 @@ fn date(headers: &HeaderMap, name: &HeaderName) -> Option<f64> {
     // A wrong day of the week makes a date no less clear.
     let parser = rfc2822::DateTimeParser::new().relaxed_weekday(true);
     Some(parser.parse_timestamp(header(headers, name)?.trim()).ok()?.as_second() as f64)
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
 }
 
 fn seconds_since_1970(time: SystemTime) -> Option<f64> {

@@ -1,0 +1,252 @@
+//! `[webhooks.NAME]`: who is told of replies. The key that signs does not stand here, nor need the address, if it holds a
+//! secret: a variable of the environment can.
+//!
+//! ```toml
+//! [webhooks.phone]
+//! url = "https://hooks.example.org/kiso"
+//! sessions = ["home", "team-*"]
+//! ```
+
+use super::fields::{Fields, NAME_RULE, is_name};
+use super::parse::Wrong;
+use super::provider::wrong_variable;
+use std::borrow::Cow;
+use std::fmt;
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// One `[webhooks.NAME]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Webhook {
+    pub name: String,
+    pub url: WebhookUrl,
+    /// Patterns with `*` and `?`; none means every session.
+    pub sessions: Vec<String>,
+    /// Of [`WEBHOOK_EVENTS`].
+    pub events: Vec<String>,
+    /// The environment variable with the key that signs; `None` for the one that kiso derives.
+    pub secret_env: Option<String>,
+    /// Whether loopback, private and link-local addresses may be reached, and `http://` is allowed to reach them.
+    pub allow_private: bool,
+    /// Seconds for one attempt, from the connection to the answer.
+    pub timeout_s: u64,
+    /// Attempts before a delivery is given up.
+    pub max_attempts: u64,
+    /// Hours after which it is given up, however few attempts there were.
+    pub max_age_h: u64,
+    /// Milliseconds to wait after the first attempt that failed; twice as long after each further one.
+    pub retry_base_ms: u64,
+    /// Seconds to wait for the next attempt at most, also if the receiver asks for more.
+    pub retry_max_s: u64,
+}
+
+/// Where the address stands. Only the name of a variable is ever shown.
+#[derive(Clone, PartialEq, Eq)]
+pub enum WebhookUrl {
+    Here(String),
+    /// In this variable of the environment.
+    Env(String),
+}
+
+impl fmt::Debug for WebhookUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WebhookUrl::Here(_) => f.write_str("Here(…)"),
+            WebhookUrl::Env(variable) => write!(f, "Env({variable})"),
+        }
+    }
+}
+
+/// What a webhook can be told of; a test of the gateway compares them with what there is to tell.
+pub const WEBHOOK_EVENTS: [&str; 2] = ["reply", "run"];
+
+/// Every webhook is looked at for every reply.
+const MAX_WEBHOOKS: usize = 32;
+
+/// Characters of an address.
+const MAX_URL: usize = 2_000;
+
+/// How the commented file of a fresh home shows webhooks.
+pub(super) const EXAMPLE: &str = "
+# Who is told of replies; see docs/webhooks.md. `kiso webhook secret NAME` prints the key that signs.
+# [webhooks.phone]
+# url = \"https://hooks.example.org/kiso\"
+# sessions = [\"home\", \"team-*\"]
+";
+
+/// Reads one table. `others` are those that were read before it.
+pub(super) fn read<'a>(
+    name: &'a Spanned<Cow<'a, str>>,
+    value: &'a Spanned<DeValue<'a>>,
+    others: usize,
+) -> Result<Webhook, Vec<Wrong>> {
+    let text = name.get_ref().as_ref();
+    if !is_name(text) {
+        return Err(vec![(name.span(), format!("webhooks.{text:?}: a webhook's name has {NAME_RULE}"))]);
+    }
+    if others >= MAX_WEBHOOKS {
+        return Err(vec![(name.span(), format!("webhooks.{text}: there may be {MAX_WEBHOOKS} webhooks"))]);
+    }
+    let mut fields = Fields::new(format!("webhooks.{text}"), name.span(), value)?;
+    let allow_private = fields.bool("allow_private").unwrap_or(false);
+    let here = fields.text("url", MAX_URL);
+    let elsewhere = fields.text("url_env", 500);
+    if let Some((url, span)) = &here
+        && let Err(why) = check_webhook_url(url, allow_private)
+    {
+        fields.wrong(span.clone(), "url", why);
+    }
+    let variable = |found: Option<(String, std::ops::Range<usize>)>, key, fields: &mut Fields<'_>| {
+        let (variable, span) = found?;
+        // The value is not repeated: it may be a key.
+        match wrong_variable(&variable) {
+            None => Some(variable),
+            Some(why) => {
+                fields.wrong(span, key, why);
+                None
+            }
+        }
+    };
+    let elsewhere = variable(elsewhere, "url_env", &mut fields);
+    match (fields.has("url"), fields.has("url_env")) {
+        (false, false) => fields.missing("url", "such as \"https://hooks.example.org/kiso\", or url_env"),
+        (true, true) => fields.missing("only one address", "url or url_env"),
+        _ => {}
+    }
+    let secret = fields.text("secret_env", 500);
+    let secret_env = variable(secret, "secret_env", &mut fields);
+    let sessions = fields.list(
+        "sessions",
+        32,
+        "must be a list of names of sessions, in which * stands for any characters and ? for one",
+        |text| {
+            let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-*?".contains(&byte);
+            (1..=64).contains(&text.len()) && text.bytes().all(allowed)
+        },
+    );
+    let mut events =
+        fields.list("events", 8, "must be a list of \"reply\" and \"run\"", |text| WEBHOOK_EVENTS.contains(&text));
+    if events.is_empty() {
+        events.push(WEBHOOK_EVENTS[0].to_owned());
+    }
+    events.dedup();
+    let timeout_s = fields.int("timeout_s", 1, 300).unwrap_or(10);
+    let max_attempts = fields.int("max_attempts", 1, 100).unwrap_or(15);
+    let max_age_h = fields.int("max_age_h", 1, 720).unwrap_or(72);
+    let retry_base_ms = fields.int("retry_base_ms", 10, 3_600_000).unwrap_or(5_000);
+    let retry_max_s = fields.int("retry_max_s", 1, 86_400).unwrap_or(3_600);
+    fields.finish(|key| {
+        ["key", "token", "secret", "password"]
+            .iter()
+            .any(|word| key.to_ascii_lowercase().contains(word))
+            .then_some("keys do not belong into this file; name the environment variable with secret_env.")
+    })?;
+    let url = match (here, elsewhere) {
+        (Some((url, _)), None) => WebhookUrl::Here(url),
+        (None, Some(variable)) => WebhookUrl::Env(variable),
+        _ => return Err(Vec::new()),
+    };
+    Ok(Webhook {
+        name: text.to_owned(),
+        url,
+        sessions,
+        events,
+        secret_env,
+        allow_private,
+        timeout_s,
+        max_attempts,
+        max_age_h,
+        retry_base_ms,
+        retry_max_s,
+    })
+}
+
+/// What is wrong with the address of a webhook, if something is. The reason does not repeat it: it may hold a secret.
+pub fn check_webhook_url(url: &str, allow_private: bool) -> Result<(), &'static str> {
+    if url.contains(|c: char| c.is_whitespace() || c.is_control() || !c.is_ascii()) {
+        return Err("must have no spaces and only ASCII characters");
+    }
+    let Ok(uri) = url.parse::<http::Uri>() else { return Err("must be an address, such as \"https://example.org/x\"") };
+    match uri.scheme_str() {
+        Some("https") => {}
+        Some("http") if allow_private => {}
+        Some("http") => {
+            return Err("must begin with https://; http:// needs allow_private = true, and a private address");
+        }
+        _ => return Err("must begin with https://"),
+    }
+    let Some(authority) = uri.authority() else { return Err("must name a host") };
+    if authority.as_str().contains('@') {
+        return Err("must hold no user or password: the signature tells the receiver who it is");
+    }
+    if authority.host().is_empty() || authority.port().is_some_and(|port| port.as_u16() == 0) {
+        return Err("must name a host, and a port other than 0");
+    }
+    if authority.as_str().ends_with(':') || authority.port().is_none() && authority.as_str() != authority.host() {
+        return Err("must have a port of 1 to 65535, or none");
+    }
+    if url.contains('#') {
+        return Err("must end before any #");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn problems(text: &str) -> String {
+        let problems = Config::parse(text.as_bytes()).unwrap_err();
+        problems.iter().map(|problem| format!("{problem}\n")).collect()
+    }
+
+    #[test]
+    fn a_webhook_needs_an_address_and_nothing_more() {
+        let config = Config::parse(b"[webhooks.a]\nurl = \"https://example.org/x?y\"\n").unwrap();
+        let [webhook] = config.webhooks.as_slice() else { panic!("{config:?}") };
+        assert_eq!((webhook.events.as_slice(), webhook.allow_private), (["reply".to_owned()].as_slice(), false));
+        assert_eq!(webhook.url, WebhookUrl::Here("https://example.org/x?y".to_owned()));
+        assert!(!format!("{config:?}").contains("/x?y"), "an address may hold a secret");
+        let config = Config::parse(
+            b"[webhooks.a]\nurl_env = \"HOOK_URL\"\nsecret_env = \"HOOK_KEY\"\nsessions = [\"a\", \"b-*\"]\n\
+              events = [\"run\", \"reply\"]\nallow_private = true\n[webhooks.b]\nurl = \"http://10.0.0.1:8080\"\n\
+              allow_private = true\n",
+        );
+        let config = config.unwrap();
+        assert_eq!(config.webhooks[0].url, WebhookUrl::Env("HOOK_URL".to_owned()));
+        assert_eq!(config.webhooks[0].sessions, ["a", "b-*"]);
+        assert_eq!(config.webhooks.len(), 2);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_webhook_is_told_without_its_address() {
+        let url = |url: &str| format!("[webhooks.a]\nurl = \"{url}\"\n");
+        for (text, said) in [
+            ("[webhooks.a]\n".to_owned(), "[webhooks.a] needs url: such as"),
+            (url("ftp://example.org/hidden"), "2:7: webhooks.a.url must begin with https://"),
+            (url("http://example.org/hidden"), "http:// needs allow_private = true"),
+            (url("https://u:hidden@example.org/"), "must hold no user or password"),
+            (url("https:///hidden"), "must be an address"),
+            (url("https://example.org:0/hidden"), "a port other than 0"),
+            (url("https://example.org:99999/hidden"), "port of 1 to 65535"),
+            (url("https://exa mple.org/hidden"), "no spaces"),
+            (url("https://example.org/#hidden"), "before any #"),
+            ("[webhooks.a]\nurl = 1\n".to_owned(), "webhooks.a.url must be a string"),
+            ("[webhooks.a]\nurl = \"https://a.b\"\nurl_env = \"X\"\n".to_owned(), "needs only one address"),
+            ("[webhooks.a]\nurl_env = \"sk-hidden\"\n".to_owned(), "url_env looks like a key itself"),
+            ("[webhooks.a]\nurl = \"https://a.b\"\nsecret = \"hidden\"\n".to_owned(), "name the environment variable"),
+            ("[webhooks.a]\nurl = \"https://a.b\"\nsessions = [\"a b\"]\n".to_owned(), "names of sessions"),
+            ("[webhooks.a]\nurl = \"https://a.b\"\nevents = [\"all\"]\n".to_owned(), "\"reply\" and \"run\""),
+            ("[webhooks.a]\nurl = \"https://a.b\"\nallow_private = 1\n".to_owned(), "must be true or false"),
+            ("[webhooks.a]\nurl = \"https://a.b\"\ntimeout_s = 0\n".to_owned(), "out of range: 1 to 300"),
+            ("[webhooks.\"a b\"]\n".to_owned(), "a webhook's name has"),
+            ("webhooks = 1\n".to_owned(), "[webhooks] must be a table"),
+        ] {
+            let told = problems(&text);
+            assert!(told.contains(said) && !told.contains("hidden"), "{text}: {told}");
+        }
+        let many: String = (0..33).map(|n| format!("[webhooks.a{n}]\nurl = \"https://a.b\"\n")).collect();
+        assert_eq!(problems(&many), "65:11: webhooks.a32: there may be 32 webhooks\n");
+    }
+}

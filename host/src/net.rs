@@ -1,0 +1,158 @@
+//! Connections to other machines: which addresses may be reached, and TLS.
+//!
+//! The address that was checked is the one that is connected to: a name that resolves to something else a moment later
+//! (rebinding) gains nothing.
+
+pub mod retry_after;
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, OnceLock};
+
+use tokio::net::{TcpStream, lookup_host};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
+
+/// Why there is no connection. Says nothing of what was to be sent over it.
+#[derive(Debug, thiserror::Error)]
+pub enum NetError {
+    #[error("the name cannot be resolved: {0}")]
+    Dns(io::Error),
+    #[error("the name has no address")]
+    NoAddress,
+    /// Every address that there is, or the last of them, is none of the open internet.
+    #[error("its address is private")]
+    Private,
+    #[error("it cannot be reached: {0}")]
+    Connect(io::Error),
+    #[error("the host is no name that a certificate could be for")]
+    BadName,
+    #[error("no encrypted connection comes about: {0}")]
+    Tls(io::Error),
+}
+
+/// Resolves once, drops addresses that may not be reached, and connects to one of those that were checked. `host` may be
+/// an address, one of IPv6 in brackets. Without `private`, only the open internet is reached ([`is_public`]). Waits as
+/// long as the system does; the caller has the patience.
+pub async fn connect(host: &str, port: u16, private: bool) -> Result<TcpStream, NetError> {
+    let addresses: Vec<SocketAddr> = match bare(host).parse::<IpAddr>() {
+        Ok(ip) => vec![SocketAddr::new(ip, port)],
+        Err(_) => lookup_host((host, port)).await.map_err(NetError::Dns)?.collect(),
+    };
+    let mut last = NetError::NoAddress;
+    for address in addresses {
+        if !private && !is_public(address.ip()) {
+            last = NetError::Private;
+            continue;
+        }
+        match TcpStream::connect(address).await {
+            Ok(stream) => {
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Err(error) => last = NetError::Connect(error),
+        }
+    }
+    Err(last)
+}
+
+/// Encrypts a connection, and checks that the other side is `host`.
+pub async fn secure(stream: TcpStream, host: &str) -> Result<TlsStream<TcpStream>, NetError> {
+    let name = ServerName::try_from(bare(host).to_owned()).map_err(|_| NetError::BadName)?;
+    TlsConnector::from(tls_config()).connect(name, stream).await.map_err(NetError::Tls)
+}
+
+/// An address of IPv6 without its brackets.
+fn bare(host: &str) -> &str {
+    host.trim_matches(['[', ']'])
+}
+
+/// Whether an address is on the open internet. Everything special is refused: loopback, private, link-local (where cloud
+/// machines keep their credentials), carrier-grade NAT, multicast, documentation, benchmarks, and the IPv6 forms that
+/// carry such an IPv4 address inside.
+pub fn is_public(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => is_public_v4(ip),
+        IpAddr::V6(ip) => is_public_v6(ip),
+    }
+}
+
+fn is_public_v4(ip: Ipv4Addr) -> bool {
+    let [a, b, c, _] = ip.octets();
+    !(a == 0
+        || a >= 224
+        || ip.is_loopback()
+        || ip.is_private()
+        || ip.is_link_local()
+        || ip.is_documentation()
+        || (a == 100 && (64..128).contains(&b))
+        || (a == 192 && b == 0 && c == 0)
+        || (a == 192 && b == 88 && c == 99)
+        || (a == 198 && (b == 18 || b == 19)))
+}
+
+fn is_public_v6(ip: Ipv6Addr) -> bool {
+    let s = ip.segments();
+    let embedded = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        is_public_v4(Ipv4Addr::new(a, b, c, d))
+    };
+    match s {
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
+        [0x2002, high, low, ..] => embedded(high, low),
+        [0x2001, 0xdb8, ..] | [0x3fff, ..] | [0x2001, 0..=0x1ff, ..] => false,
+        // Only 2000::/3 is handed out to networks.
+        _ => s[0] & 0xe000 == 0x2000,
+    }
+}
+
+/// Built on first use: most programs need no TLS.
+fn tls_config() -> Arc<ClientConfig> {
+    static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
+    CONFIG
+        .get_or_init(|| {
+            let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() };
+            Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
+        })
+        .clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_are_not_on_the_open_internet_are_refused() {
+        let refused = [
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",
+            "224.0.0.1",
+            "255.255.255.255",
+            "198.18.0.1",
+            "192.0.2.1",
+            "::1",
+            "::",
+            "fe80::1",
+            "fc00::1",
+            "ff02::1",
+            "::ffff:127.0.0.1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::7f00:1",
+            "2002:7f00:1::",
+            "2001:db8::1",
+            "2001::1",
+        ];
+        for ip in refused {
+            assert!(!is_public(ip.parse().unwrap()), "{ip}");
+        }
+        for ip in ["1.1.1.1", "93.184.216.34", "2606:2800:220:1::1", "64:ff9b::101:101", "::ffff:1.1.1.1"] {
+            assert!(is_public(ip.parse().unwrap()), "{ip}");
+        }
+    }
+}
