@@ -143,7 +143,9 @@ fn nothing_is_called_by_a_word_that_says_nothing() {
                     continue;
                 }
                 let name: String = name.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-                if parts(&name).iter().any(|part| FORBIDDEN.contains(&part.as_str())) {
+                // The tests that seed 002 asks for have the names that it gives them.
+                let given = path.ends_with("seed_002.rs") && keyword == "mod";
+                if !given && parts(&name).iter().any(|part| FORBIDDEN.contains(&part.as_str())) {
                     found.push(format!("{}: {keyword} {name}", path.display()));
                 }
             }

@@ -1,12 +1,14 @@
 //! Twenty clients, two hundred sessions, five thousand messages, and a daemon that is killed all the while: nothing that
-//! was accepted is lost, done twice or answered out of order.
+//! was accepted is lost, done twice or answered out of order, and a receiver of webhooks hears of every reply.
 
 use crate::harness::Home;
 use crate::served::Served;
 use crate::socket::Talk;
+use crate::webhooks::Inbox;
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -23,14 +25,23 @@ const PLANNED: usize = 60;
 /// A guard against a daemon that does nothing any more; no part of the test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-const SETTINGS: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 0\nmax_queued = 10000\n";
+/// How often a thread that waits for something else looks whether all is over.
+const LOOK: Duration = Duration::from_millis(100);
+
+fn settings(webhook: &str) -> String {
+    format!(
+        "model = \"reflex\"\n[daemon]\ndebounce_ms = 0\nmax_queued = 10000\n[webhooks.load]\n\
+         url = \"http://{webhook}/\"\nallow_private = true\nmax_attempts = 100\nretry_base_ms = 10\nretry_max_s = 1\n"
+    )
+}
 
 #[test]
 fn nothing_accepted_is_lost_however_often_the_daemon_is_killed() {
     let seed = std::env::var("KISO_LOAD_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0x6b69_736f);
     println!("KISO_LOAD_SEED={seed} gives the same kills again");
     let home = Home::new();
-    home.config(SETTINGS);
+    let inbox = Inbox::open();
+    home.config(&settings(&inbox.address));
     let token = home.kiso(&["token", "add", "load"]).ok().stdout.trim().to_owned();
     let stage = Stage::default();
     let (mut served, kills) = std::thread::scope(|scope| {
@@ -38,13 +49,20 @@ fn nothing_accepted_is_lost_however_often_the_daemon_is_killed() {
             let (stage, home, token) = (&stage, &home, &token);
             scope.spawn(move || send_all(client, seed, stage, home, token));
         }
-        scope.spawn(|| watch(&stage, &home));
-        kill_all_the_while(seed, &stage, &home)
+        let (stage, home) = (&stage, &home);
+        scope.spawn(move || watch(stage, home));
+        scope.spawn(move || receive(seed, stage, &inbox));
+        kill_all_the_while(seed, stage, home)
     });
     served.token = Some(token);
     let seen = stage.lock();
     assert!(kills >= KILLS, "it was killed {kills} times");
     assert_eq!((seen.accepted.len(), seen.answered.len()), (MESSAGES, MESSAGES));
+    assert_eq!(
+        seen.replies,
+        seen.delivered.keys().copied().collect(),
+        "a webhook for each reply, and for nothing else"
+    );
     let outputs = replies_are_in_order(&served, &seen);
     assert!(
         outputs > MESSAGES / 2,
@@ -53,6 +71,7 @@ fn nothing_accepted_is_lost_however_often_the_daemon_is_killed() {
     assert_eq!(served.terminate(), 0);
     let store = Connection::open(home.path().join("store.db")).unwrap();
     the_store_is_whole(&store);
+    assert_eq!(count(&store, "SELECT count(*) FROM messages WHERE role = 'assistant'"), seen.replies.len());
     println!("{kills} kills, {} runs, {outputs} commands done", count(&store, "SELECT count(*) FROM runs"));
 }
 
@@ -72,6 +91,10 @@ struct Seen {
     accepted: HashMap<i64, (usize, usize)>,
     /// The reply of a message.
     answered: HashMap<i64, i64>,
+    /// All replies, also those behind which a run goes on.
+    replies: HashSet<i64>,
+    /// The idempotency key with which a reply came to the receiver of webhooks.
+    delivered: HashMap<i64, String>,
 }
 
 impl Seen {
@@ -79,8 +102,12 @@ impl Seen {
         self.accepted.len() + self.answered.len()
     }
 
-    fn is_over(&self) -> bool {
+    fn is_answered(&self) -> bool {
         self.answered.len() >= MESSAGES
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_answered() && self.delivered.len() >= self.replies.len()
     }
 }
 
@@ -98,16 +125,18 @@ impl Stage {
     #[track_caller]
     fn wait(&self, until: impl Fn(&Seen) -> bool) -> MutexGuard<'_, Seen> {
         let mut seen = self.lock();
-        let mut before = (seen.progress(), seen.generation, Instant::now());
+        let now = |seen: &Seen| (seen.progress(), seen.delivered.len(), seen.generation);
+        let (mut before, mut since) = (now(&seen), Instant::now());
         while !until(&seen) {
             seen = self.changed.wait_timeout(seen, PATIENCE).expect("no thread has failed").0;
-            if (seen.progress(), seen.generation) != (before.0, before.1) {
-                before = (seen.progress(), seen.generation, Instant::now());
+            if now(&seen) != before {
+                (before, since) = (now(&seen), Instant::now());
             }
-            if before.2.elapsed() >= PATIENCE {
+            if since.elapsed() >= PATIENCE {
                 let mut lost: Vec<_> = seen.accepted.keys().filter(|id| !seen.answered.contains_key(id)).collect();
                 lost.sort();
-                panic!("nothing happens any more; {} accepted, without an answer: {lost:?}", seen.accepted.len());
+                let (accepted, untold) = (seen.accepted.len(), seen.replies.len() - seen.delivered.len());
+                panic!("nothing happens any more; {accepted} accepted, {untold} not told, without an answer: {lost:?}");
             }
         }
         seen
@@ -137,8 +166,8 @@ fn kill_all_the_while(seed: u64, stage: &Stage, home: &Home) -> (Served, usize) 
     unreachable!("the loop has no other end")
 }
 
-/// One client: writes to sessions of its own, in an order of its own, over HTTP and the socket by turns, and says again
-/// what was cut off.
+/// One client: writes to sessions of its own, in an order of its own, over HTTP and the socket, and says again what was
+/// cut off.
 fn send_all(client: usize, seed: u64, stage: &Stage, home: &Home, token: &str) {
     let mut random = Random::new(seed ^ (client as u64 + 1) << 32);
     let own = SESSIONS / CLIENTS;
@@ -147,15 +176,20 @@ fn send_all(client: usize, seed: u64, stage: &Stage, home: &Home, token: &str) {
     let mut sent: HashMap<usize, usize> = HashMap::new();
     let mut daemon = stage.daemon_after(0);
     let mut talk = None;
+    // Messages over HTTP are a user's, those over the socket an administrator's, and no run is for both.
+    let mut by_http: HashMap<usize, bool> = HashMap::new();
     for session in turns {
         let n = *sent.entry(session).and_modify(|n| *n += 1).or_insert(0);
+        if n == 0 || random.below(8) == 0 {
+            by_http.insert(session, random.below(2) == 0);
+        }
         // Some belong to the turn that is under way.
-        let text = if random.below(10) == 0 { format!("also {n}") } else { format!("$ echo {n}") };
+        let text = if random.below(40) == 0 { format!("also {n}") } else { format!("$ echo {n}") };
         let body = json!({ "session": format!("s{session}"), "text": text, "key": format!("k{n}") });
         let message = loop {
-            let accepted = match random.below(2) {
-                0 => over_http(&daemon.1, token, &body),
-                _ => over_the_socket(&mut talk, home, &body),
+            let accepted = match by_http[&session] {
+                true => over_http(&daemon.1, token, &body),
+                false => over_the_socket(&mut talk, home, &body),
             };
             match accepted {
                 Some(message) => break message,
@@ -205,7 +239,7 @@ fn over_the_socket(talk: &mut Option<Talk>, home: &Home, body: &Value) -> Option
 /// Hears what is answered, across all the daemons: every reply once.
 fn watch(stage: &Stage, home: &Home) {
     let (mut generation, mut last) = (0, 0);
-    while !stage.lock().is_over() {
+    while !stage.lock().is_answered() {
         generation = stage.daemon_after(generation).0;
         let Ok(mut talk) = Talk::connect(home) else { continue };
         let register = json!({ "type": "register", "client": "watch", "protocol": 1, "after": last });
@@ -220,14 +254,40 @@ fn watch(stage: &Stage, home: &Home) {
                 continue;
             };
             stage.change(|seen| {
+                seen.replies.insert(reply);
                 for message in answers.iter().filter_map(Value::as_i64) {
                     assert_eq!(seen.answered.insert(message, reply), None, "message {message} was answered twice");
                 }
             });
-            if stage.lock().is_over() {
+            if stage.lock().is_answered() {
                 break;
             }
         }
+    }
+}
+
+/// The receiver of webhooks: takes most, refuses some, and breaks off others.
+fn receive(seed: u64, stage: &Stage, inbox: &Inbox) {
+    let mut random = Random::new(!seed);
+    let mut keys = HashMap::new();
+    while !stage.lock().is_over() {
+        let request = match inbox.requests.recv_timeout(LOOK) {
+            Ok(request) => request,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        let (key, reply) = (request.key(), request.json()["message"]["id"].as_i64().expect("it tells of a reply"));
+        assert_eq!(*keys.entry(key.clone()).or_insert(reply), reply, "one key for two replies");
+        match random.below(8) {
+            0 => request.answer("500 Internal Server Error", ""),
+            // Cut off, as if the receiver had died after it wrote the delivery down.
+            1 => drop(request),
+            _ => request.answer("204 No Content", ""),
+        }
+        stage.change(|seen| {
+            let known = seen.delivered.entry(reply).or_insert_with(|| key.clone());
+            assert_eq!(*known, key, "two keys for one reply");
+        });
     }
 }
 
@@ -289,7 +349,9 @@ impl Random {
     fn new(seed: u64) -> Random {
         // A seed of few bits gives near neighbours at first; zero gives nothing but zeros.
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        (0..8).for_each(|_| _ = random.next());
+        (0..8).for_each(|_| {
+            random.next();
+        });
         random
     }
 

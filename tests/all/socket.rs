@@ -271,6 +271,32 @@ fn who_does_not_read_or_is_one_too_many_is_dropped() {
     drop(stalled);
 }
 
+/// A user's message is not done with an administrator's rights because it came at the right time.
+#[test]
+fn messages_of_different_callers_are_answered_by_runs_of_their_own() {
+    let home = home("model = \"reflex\"\n[daemon]\ndebounce_ms = 500\n");
+    let mut served = Served::start(&home);
+    served.token = Some(home.kiso(&["token", "add", "phone"]).ok().stdout.trim().to_owned());
+    let (mut talk, _) = Talk::register(&home, json!({ "session": "main" }));
+    let run_of = |message: i64| {
+        served.reply(message);
+        served.get(&format!("/messages/{message}"))["run"].clone()
+    };
+    // Together in time: what the first run does not take gets its own without another message.
+    let admin = talk.ask(json!({ "type": "inbound", "text": "$ echo one", "ref": "a" }))["message"].as_i64().unwrap();
+    let user = served.send("main", "$ echo two");
+    assert_ne!(run_of(admin), run_of(user));
+    // While the other is under way, as something that adds to it.
+    let admin = talk.ask(json!({ "type": "inbound", "text": "$ sleep 2", "ref": "a" }))["message"].as_i64().unwrap();
+    talk.until(|line| line["event"] == "event" && line["data"]["kind"] == "planned");
+    let own = talk.ask(json!({ "type": "inbound", "text": "and 3", "ref": "a" }))["message"].as_i64().unwrap();
+    let user = served.send("main", "and 4");
+    assert_ne!(run_of(admin), run_of(user));
+    assert_eq!(run_of(admin), run_of(own), "it adds to the turn");
+    let metrics = served.request("GET", "/metrics", None).body;
+    assert!(metrics.contains("kiso_queued_messages 0\n"), "those of a turn are no longer waiting: {metrics}");
+}
+
 /// Whoever waits gets on while others do nothing.
 #[test]
 fn many_idle_clients_are_no_trouble() {

@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A receiver of webhooks.
-struct Inbox {
-    address: String,
-    requests: Receiver<Request>,
+pub struct Inbox {
+    pub address: String,
+    pub requests: Receiver<Request>,
 }
 
 /// What it was sent, and who waits for an answer.
-struct Request {
+pub struct Request {
     path: String,
     headers: String,
     body: Vec<u8>,
@@ -28,7 +28,7 @@ struct Request {
 }
 
 impl Inbox {
-    fn open() -> Inbox {
+    pub fn open() -> Inbox {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (sender, requests) = channel();
@@ -83,11 +83,11 @@ impl Request {
         header_of(&self.headers, name).unwrap_or_else(|| panic!("no {name}: {}", self.headers))
     }
 
-    fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).expect("the body is JSON")
     }
 
-    fn key(&self) -> String {
+    pub fn key(&self) -> String {
         self.header("idempotency-key")
     }
 
@@ -96,7 +96,7 @@ impl Request {
     }
 
     /// "200 OK", or with headers behind it.
-    fn answer(mut self, head: &str, body: &str) {
+    pub fn answer(mut self, head: &str, body: &str) {
         let head = format!("HTTP/1.1 {head}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
         // Whoever asked may be gone.
         let _ = self.stream.write_all(head.as_bytes());

@@ -3,6 +3,7 @@
 use super::perform::AtWork;
 use super::{DriveError, SEALED_RUN};
 use crate::graph::route;
+use crate::store::{Job, JobPriority};
 
 /// Messages that wait in a session and are looked at when a turn may go on.
 pub(super) const WAITING: u32 = 20;
@@ -16,8 +17,18 @@ impl AtWork<'_> {
         if self.subagent {
             return Ok(Vec::new());
         }
-        let session = self.session.clone();
-        let waiting = self.drive.store.read(move |view| view.waiting_messages(&session, WAITING)).await?;
+        let (session, caller) = (self.session.clone(), self.caller);
+        let waiting = self.drive.store.read(move |view| {
+            let mut waiting = view.waiting_messages(&session, WAITING)?;
+            let jobs = view.queued_jobs(&session, WAITING)?;
+            // What somebody else says is done with what they may do, and so by a run of its own.
+            let alike = |job: &Job| job.caller == caller && job.priority == JobPriority::Interactive;
+            let foreign = |id| jobs.iter().any(|job| job.message == id && !alike(job));
+            let own = waiting.iter().take_while(|message| !foreign(message.id)).count();
+            waiting.truncate(own);
+            Ok(waiting)
+        });
+        let waiting = waiting.await?;
         let mut arrived = Vec::new();
         for message in waiting {
             let text = self.drive.vault.open_text(SEALED_RUN, &message.text)?.into_owned();

@@ -14,7 +14,7 @@ mod wire;
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -51,13 +51,19 @@ pub enum SocketError {
     Io { path: PathBuf, error: io::Error },
 }
 
-/// Removes the file when it goes.
+/// Removes the file when it goes, unless a daemon that came after has put its own there.
 #[derive(Debug)]
-struct SocketFile(PathBuf);
+struct SocketFile {
+    path: PathBuf,
+    /// Device and number of the file.
+    made: (u64, u64),
+}
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        if fs::symlink_metadata(&self.path).is_ok_and(|found| (found.dev(), found.ino()) == self.made) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -77,7 +83,8 @@ impl Socket {
             Err(error) => return Err(failed(error)),
         }
         let listener = UnixListener::bind(path).map_err(failed)?;
-        let file = SocketFile(named());
+        let made = fs::symlink_metadata(path).map_err(failed)?;
+        let file = SocketFile { path: named(), made: (made.dev(), made.ino()) };
         // The home is closed to others, so nobody has come in before this.
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
         Ok(Socket { app, listener, file })

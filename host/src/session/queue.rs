@@ -16,7 +16,9 @@ use super::live::Hub;
 use super::turns::Turns;
 use crate::clock::now_ms;
 use crate::config::{Config, Daemon};
-use crate::drive::{Cancel, Drive, DriveError, Pause};
+use crate::drive::{Cancel, Drive, DriveError, Listener, Pause};
+use crate::graph::run::Run;
+use crate::graph::step::{Event, StepResult};
 use crate::home::{HomeError, SessionName};
 use crate::secret::Secrets;
 use crate::store::{JobPriority, RunId, Store, StoreError};
@@ -163,8 +165,8 @@ impl Clock {
 
 /// Why a session's turn ended without being over.
 enum Ended {
-    /// Nothing is left to do.
-    Over,
+    /// Nothing is left to do, or only what another kind of caller said, which has a run of its own.
+    Over { left: Option<JobPriority> },
     /// Somebody else works in the session.
     Busy,
     /// Something is in the way that may go.
@@ -205,7 +207,7 @@ async fn serve(works: Works, mut turns: Turns, clock: Clock, mut woken: mpsc::Un
                 let (session, ended) = ended.expect("a turn catches what goes wrong in it");
                 cancels.remove(&session);
                 let wait = match ended {
-                    Ended::Over | Ended::Paused => None,
+                    Ended::Over { .. } | Ended::Paused => None,
                     Ended::Busy => Some(AGAIN_MS),
                     Ended::Failed => {
                         let failed = failures.entry(session.clone()).or_default();
@@ -217,6 +219,9 @@ async fn serve(works: Works, mut turns: Turns, clock: Clock, mut woken: mpsc::Un
                     failures.remove(&session);
                 }
                 turns.ended(&session, wait.map(|wait| clock.now_ms() + wait));
+                if let Ended::Over { left: Some(priority) } = ended {
+                    turns.ready(&session, priority);
+                }
                 let _ = works.background.send(());
             }
             wake = woken.recv() => match wake {
@@ -282,7 +287,7 @@ async fn turn(works: &Works, session: &SessionName, cancel: &Cancel) -> Ended {
         }
     };
     let ended = match work(works, session, cancel).await {
-        Ok(()) => Ended::Over,
+        Ok(left) => Ended::Over { left },
         Err(DriveError::Paused) => Ended::Paused,
         Err(error) => {
             tracing::error!(%session, "the run could not go on: {error}");
@@ -293,11 +298,12 @@ async fn turn(works: &Works, session: &SessionName, cancel: &Cancel) -> Ended {
     ended
 }
 
-async fn work(works: &Works, session: &SessionName, cancel: &Cancel) -> Result<(), DriveError> {
+/// Returns the priority of the first message that the run did not take, if there is one.
+async fn work(works: &Works, session: &SessionName, cancel: &Cancel) -> Result<Option<JobPriority>, DriveError> {
     let Works { drive, hub, secrets, queued, .. } = works;
     let drive = drive.for_session(session).await?;
     for run in drive.unfinished(Some(session)).await? {
-        let mut teller = hub.listener(session);
+        let mut teller = Counting { teller: hub.listener(session), drive: &drive, queued, begins: false, left: None };
         match drive.resume(&run, secrets.clone(), cancel, &mut teller).await {
             Err(error) if error.is_final() => {
                 tracing::warn!(%session, %run, "{error}");
@@ -306,9 +312,9 @@ async fn work(works: &Works, session: &SessionName, cancel: &Cancel) -> Result<(
             resumed => drop(resumed?),
         }
     }
-    let mut teller = Counting { teller: hub.listener(session), drive: &drive, queued };
+    let mut teller = Counting { teller: hub.listener(session), drive: &drive, queued, begins: true, left: None };
     drive.run_queued(session, secrets.clone(), cancel, &mut teller).await?;
-    Ok(())
+    Ok(teller.left)
 }
 
 /// Counts the messages that a run takes out of the queue.
@@ -316,15 +322,36 @@ struct Counting<'a> {
     teller: super::live::Teller,
     drive: &'a Drive,
     queued: &'a AtomicU64,
+    /// Whether the run takes messages when it begins; one that is taken up again has done so before.
+    begins: bool,
+    /// The priority of the first message that still waited when the run had taken its own.
+    left: Option<JobPriority>,
 }
 
-impl crate::drive::Listener for Counting<'_> {
+impl Listener for Counting<'_> {
     fn begun(&mut self, run: &RunId) {
         self.teller.begun(run);
+        if !self.begins {
+            return;
+        }
         let run = run.clone();
         // One row of an index for each message; a store that cannot be read here fails the run at its next event.
-        let taken = self.drive.store.read_blocking(move |view| view.count_jobs_of(&run)).unwrap_or(1);
+        let read = self.drive.store.read_blocking(move |view| {
+            let session = view.run(&run)?.map(|run| run.session);
+            let left = session.map(|session| view.queued_jobs(&session, 1)).transpose()?.unwrap_or_default();
+            Ok((view.count_jobs_of(&run)?, left.first().map(|job| job.priority)))
+        });
+        let (taken, left) = read.unwrap_or((1, None));
         self.queued.fetch_sub(taken, Ordering::AcqRel);
+        self.left = left;
+    }
+
+    fn event(&mut self, seq: u32, event: &Event, run: &Run) {
+        // The turn goes on with what came meanwhile.
+        if let (true, StepResult::Finished { arrived, .. }) = (event.continues, &event.result) {
+            self.queued.fetch_sub(arrived.len() as u64, Ordering::AcqRel);
+        }
+        self.teller.event(seq, event, run);
     }
 
     fn thought(&mut self, thought: &crate::drive::Thought) {
