@@ -151,7 +151,7 @@ mod context_builder_test {
     fn subagent_uses_subagent_window_instead_of_sliding_window() {
         let replies = [says("The sea."), says("A ball of ice."), says("A ball of fire.")];
         let lab = Lab::start(&replies, "[context]\nsliding_window = 20\nsubagent_window = 2\n");
-        let schedule = json!({ "name": "sky", "when": "@yearly", "message": "what is that?" }).to_string();
+        let schedule = json!({ "name": "sky", "when": "@yearly", "message": "what is a tide?" }).to_string();
         lab.served.request("POST", "/schedules", Some(&schedule)).expect(201);
         for _ in 0..replies.len() {
             let fired = lab.served.request("POST", "/schedules/sky/run", None).expect(202);
