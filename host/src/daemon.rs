@@ -20,7 +20,7 @@ use crate::clock::now_ms;
 use crate::config::Config;
 use crate::drive::Drive;
 use crate::gateway::webhook::{Courier, Webhook, WebhookError};
-use crate::gateway::{App, ListenError};
+use crate::gateway::{App, Doors, ListenError};
 use crate::home::{HomeError, HomeLock};
 use crate::schedule::Ticking;
 use crate::secret::Secrets;
@@ -62,6 +62,9 @@ impl Daemon {
         let lock = drive.home.lock_daemon()?;
         let limits = Limits::of(&drive.config);
         let (ending, ended) = watch::channel(false);
+        // Before any run is taken up: one that is cut off again and again is given up in the end.
+        let Doors { http, socket } = Doors::open(&drive, port).await?;
+        let address = http.address();
         // Before anything is written that somebody is to be told of.
         let webhooks = Webhook::open_all(&drive.home, &drive.config, |variable| std::env::var(variable).ok())?;
         let courier = Courier::start(drive.store.clone(), drive.vault.clone(), webhooks, ended.clone()).await?;
@@ -71,10 +74,8 @@ impl Daemon {
         tokio::spawn(upkeep::look_after(drive.clone(), ended.clone()));
         let queue = Queue::start(drive.clone(), secrets.clone(), limits).await?;
         let app = App::new(drive.clone(), &queue, secrets, now_ms(), ended.clone());
-        let bound = app.listen(port).await?;
-        let address = bound.address();
-        let socket = tokio::spawn(app.socket()?.serve(ended.clone()));
-        let http = tokio::spawn(bound.serve(ended.clone()));
+        let socket = tokio::spawn(socket.serve(app.clone(), ended.clone()));
+        let http = tokio::spawn(http.serve(app, ended.clone()));
         let schedule = Ticking::start(&drive);
         tokio::spawn(systemd::watch(queue.intake.clone(), drive.store.clone(), ended));
         Ok(Daemon { drive, queue, schedule, ending, http, socket, courier, address, lock })

@@ -49,7 +49,7 @@ struct Inner {
     secrets: Secrets,
     began_ms: i64,
     /// An upload at a time: each takes as much memory as a skill is large.
-    upload: tokio::sync::Semaphore,
+    upload: Arc<tokio::sync::Semaphore>,
     /// Whether the daemon is ending; streams end with it.
     ending: watch::Receiver<bool>,
     counters: Counters,
@@ -61,20 +61,26 @@ impl App {
     pub fn new(drive: Drive, queue: &Queue, secrets: Secrets, began_ms: i64, ending: watch::Receiver<bool>) -> App {
         let (intake, hub) = (queue.intake.clone(), queue.hub.clone());
         let (counters, failures) = (Counters::default(), Failures::default());
-        let upload = tokio::sync::Semaphore::new(1);
+        let upload = Arc::new(tokio::sync::Semaphore::new(1));
         App(Arc::new(Inner { drive, intake, hub, secrets, began_ms, upload, ending, counters, failures }))
     }
+}
 
-    /// Listens as `config.toml` says, on `port` instead where one is given.
-    pub async fn listen(&self, port: Option<u16>) -> Result<Bound, ListenError> {
-        let gateway = &self.0.drive.config.gateway;
+/// The ways in, before anybody is served: what cannot be listened on is known before work begins.
+#[derive(Debug)]
+pub struct Doors {
+    pub http: Bound,
+    pub socket: Socket,
+}
+
+impl Doors {
+    /// Opens the port that `config.toml` names, or `port` instead, and the home's unix socket. The caller holds the lock of
+    /// the home's daemon.
+    pub async fn open(drive: &Drive, port: Option<u16>) -> Result<Doors, ListenError> {
+        let gateway = &drive.config.gateway;
         let port = port.unwrap_or(u16::try_from(gateway.port).unwrap_or(0));
-        Bound::bind(self.clone(), &gateway.bind, port).await
-    }
-
-    /// Makes the unix socket of the home; the caller holds the lock of its daemon.
-    pub fn socket(&self) -> Result<Socket, ListenError> {
-        Ok(Socket::bind(self.clone(), &self.0.drive.home.socket_path())?)
+        let http = Bound::bind(drive, &gateway.bind, port).await?;
+        Ok(Doors { http, socket: Socket::bind(&drive.home.socket_path())? })
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::harness::Home;
 use crate::served::Served;
 use serde_json::json;
+use std::collections::HashSet;
 use std::io::{Read, Write};
 
 const QUICK: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
@@ -34,24 +35,6 @@ fn a_message_is_accepted_and_answered() {
     assert!(served.request("GET", "/metrics", None).body.contains("kiso_running_runs 0"));
     assert_eq!(served.get("/sessions")["items"][0]["name"], "main");
     assert_eq!(served.terminate(), 0);
-}
-
-/// Seed 002: "multiple messages from same chatId merged", "messages processed in order".
-#[test]
-fn messages_that_come_together_are_answered_together() {
-    let home = home("model = \"reflex\"\n[daemon]\ndebounce_ms = 1000\n");
-    let served = Served::start(&home);
-    let first = served.send("main", "$ echo one");
-    let second = served.send("main", "two");
-    let other = served.send("other", "$ echo three");
-    let reply = served.reply(first);
-    assert_eq!(served.reply(second), reply);
-    assert_ne!(served.reply(other), reply);
-    let jobs = [first, second].map(|id| served.get(&format!("/messages/{id}"))["run"].clone());
-    assert_eq!(jobs[0], jobs[1], "one run");
-    let run = served.get(&format!("/runs/{}/trace?after=0", jobs[0].as_str().unwrap()));
-    assert_eq!(run["items"][0]["kind"], "admitted");
-    assert_eq!(run["items"][0]["body"]["message"], "$ echo one\n\ntwo", "in their order: {run}");
 }
 
 #[test]
@@ -208,6 +191,9 @@ fn a_killed_daemon_goes_on_where_it_was() {
         let run = served.get(&format!("/messages/{message}"))["run"].clone();
         let replies = items.iter().filter(|m| m["role"] == "assistant" && m["run"] == run).count();
         assert_eq!(replies, 1, "one final reply: {all}");
+        let seen = std::fs::read_to_string(home.work(session).join("seen")).unwrap_or_default();
+        let lines: Vec<_> = seen.lines().collect();
+        assert_eq!(lines.iter().collect::<HashSet<_>>().len(), lines.len(), "nothing was done twice: {seen}");
     }
     assert_eq!(served.terminate(), 0);
     let check = rusqlite::Connection::open(home.path().join("store.db")).unwrap();

@@ -77,7 +77,7 @@ fn bodies_without_end_are_refused() {
     chunked.write_all(&request("POST /msg HTTP/1.1", "transfer-encoding: chunked\r\n", b"")).unwrap();
     let chunk = format!("1000\r\n{}\r\n", " ".repeat(0x1000));
     // More than the socket holds, so that this ends only with the connection.
-    while chunked.write_all(chunk.as_bytes()).is_ok() {}
+    is_dropped(&mut chunked, chunk.as_bytes());
     let mut whole = served.connect();
     let _ = whole.write_all(&request("POST /msg HTTP/1.1", "content-length: 99999999\r\n", &[b' '; 1 << 20]));
     let answer = rest(&mut whole);
@@ -221,7 +221,7 @@ fn a_client_that_does_not_read_is_dropped() {
     let served = served(&home);
     let mut deaf = served.connect();
     let asked = "GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(100);
-    while deaf.write_all(asked.as_bytes()).is_ok() {}
+    is_dropped(&mut deaf, asked.as_bytes());
     served.get("/health");
     assert_eq!(served.terminate(), 0);
 }
@@ -327,6 +327,10 @@ fn idle_connections_lock_nobody_out_and_fill_no_memory() {
     if count < 10_000 {
         skipped("some of 10,000 idle connections", &format!("a process may have only {most} open files here"));
     }
+    if count < 1_000 {
+        eprintln!("!!! SKIPPED: 10,000 idle connections: a process may have only {count} more files open here");
+        return;
+    }
     let mut idle = Vec::with_capacity(count);
     let mut early = None;
     for n in 0..count {
@@ -349,4 +353,15 @@ fn idle_connections_lock_nobody_out_and_fill_no_memory() {
     assert!(served.reply(message).contains("hello"));
     drop(idle);
     assert_eq!(served.terminate(), 0);
+}
+
+/// Writes until the daemon closes the connection.
+#[track_caller]
+fn is_dropped(stream: &mut TcpStream, bytes: &[u8]) {
+    let error = loop {
+        if let Err(error) = stream.write_all(bytes) {
+            break error;
+        }
+    };
+    assert_ne!(error.kind(), std::io::ErrorKind::WouldBlock, "it is not dropped");
 }

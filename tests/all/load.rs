@@ -64,6 +64,11 @@ fn nothing_accepted_is_lost_however_often_the_daemon_is_killed() {
         "a webhook for each reply, and for nothing else"
     );
     let outputs = replies_are_in_order(&served, &seen);
+    for session in 0..SESSIONS {
+        let done = std::fs::read_to_string(home.work(&format!("s{session}")).join("done")).unwrap_or_default();
+        let lines: Vec<_> = done.lines().collect();
+        assert_eq!(lines.iter().collect::<HashSet<_>>().len(), lines.len(), "s{session} did something twice: {done}");
+    }
     assert!(
         outputs > MESSAGES / 2,
         "the messages were worked on: {outputs} of {MESSAGES} commands show what they printed"
@@ -184,7 +189,7 @@ fn send_all(client: usize, seed: u64, stage: &Stage, home: &Home, token: &str) {
             by_http.insert(session, random.below(2) == 0);
         }
         // Some belong to the turn that is under way.
-        let text = if random.below(40) == 0 { format!("also {n}") } else { format!("$ echo {n}") };
+        let text = if random.below(40) == 0 { format!("also {n}") } else { format!("$ echo {n} >> done; echo {n}") };
         let body = json!({ "session": format!("s{session}"), "text": text, "key": format!("k{n}") });
         let message = loop {
             let accepted = match by_http[&session] {

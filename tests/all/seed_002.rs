@@ -1,6 +1,6 @@
 //! What seed 002 asks its engine to show, test by test under the names that it gives them, over the real daemon and a
-//! server that stands in for the model. Its tests of debounce stand at `session::turns`, those of what subagents keep to
-//! themselves and of the order at the model's slots where subagents are tested.
+//! server that stands in for the model. What subagents keep to themselves and the order at the model's slots stand
+//! where subagents are tested.
 
 use crate::crash;
 use crate::harness::Home;
@@ -88,6 +88,42 @@ fn runs(lines: &[&str]) -> (&'static str, Value) {
 
 fn acted(text: &str) -> (&'static str, Value) {
     ("actor", json!({ "text": text }))
+}
+
+/// The other three stand where the time is given, at `session::turns`.
+mod debounce_test {
+    use super::*;
+
+    /// Two messages well within the time, and a third in another session.
+    fn talk() -> (Lab, [i64; 2], i64) {
+        let home = Home::new();
+        home.config("model = \"reflex\"\n[daemon]\ndebounce_ms = 4000\n");
+        let model = ModelServer::start(crate::model_server::Script::default());
+        let served = Served::start(&home);
+        let pair = ["$ echo one", "two"].map(|text| served.send("main", text));
+        let other = served.send("other", "$ echo three");
+        (Lab { home, model, served }, pair, other)
+    }
+
+    #[test]
+    fn multiple_messages_from_same_chat_id_merged() {
+        let (lab, [first, second], other) = talk();
+        let reply = lab.served.reply(first);
+        assert_eq!(lab.served.reply(second), reply);
+        assert_ne!(lab.served.reply(other), reply);
+        let runs = [first, second].map(|id| lab.served.get(&format!("/messages/{id}"))["run"].clone());
+        assert_eq!(runs[0], runs[1], "one run");
+    }
+
+    #[test]
+    fn messages_processed_in_order() {
+        let (lab, [first, _], _) = talk();
+        lab.served.reply(first);
+        let run = lab.served.get(&format!("/messages/{first}"))["run"].as_str().expect("it has a run").to_owned();
+        let trace = lab.served.get(&format!("/runs/{run}/trace?after=0"));
+        assert_eq!(trace["items"][0]["kind"], "admitted");
+        assert_eq!(trace["items"][0]["body"]["message"], "$ echo one\n\ntwo", "{trace}");
+    }
 }
 
 mod context_builder_test {

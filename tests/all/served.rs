@@ -113,6 +113,7 @@ impl Served {
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time is set");
+        stream.set_write_timeout(Some(PATIENCE)).expect("a time is set");
         stream
     }
 
@@ -232,6 +233,11 @@ impl Drop for Served {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if std::thread::panicking() {
+            let log = self.log.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let lines: Vec<&str> = log.lines().collect();
+            eprintln!("--- the end of the daemon's log\n{}", lines[lines.len().saturating_sub(100)..].join("\n"));
+        }
     }
 }
 

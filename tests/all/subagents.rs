@@ -178,7 +178,7 @@ fn a_subagent_that_waits_or_works_is_cancelled_and_tells_nobody() {
     served.reply(served.send("main", "run a subagent about tides"));
     until("the subagent to work", || server.held() == 1);
     let id = spawned(&server).remove(0);
-    served.terminate();
+    served.kill();
     drop(server);
     // Cancelled by its id in the next turn; models of the next daemon answer elsewhere.
     let reply = vec![

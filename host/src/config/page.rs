@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use super::{Config, model};
-use super::{KEYS, SECTIONS, mount, pill, provider};
+use super::{Config, Effect, model};
+use super::{KEYS, SECTIONS, mount, pill, provider, webhook};
 
 /// Tables whose names a user chooses.
-pub(super) const NAMED: [NamedTable; 4] = [provider::TABLE, model::TABLE, pill::TABLE, mount::TABLE];
+pub(super) const NAMED: [NamedTable; 5] = [provider::TABLE, model::TABLE, pill::TABLE, mount::TABLE, webhook::TABLE];
 
 /// A table whose names a user chooses.
 #[derive(Debug, Clone, Copy)]
@@ -74,8 +74,9 @@ impl Config {
         for table in NAMED {
             let _ = write!(page, "\n## `{}`\n\n{}\n\n", table.heading, table.doc);
             page += "| key | type | default | allowed | meaning | takes effect |\n|---|---|---|---|---|---|\n";
+            let effect = if table.heading == webhook::TABLE.heading { Effect::AtOnce } else { Effect::NextRun };
             for key in table.keys {
-                row(&mut page, key.name, [key.kind, key.default, key.range, key.doc, "next run"]);
+                row(&mut page, key.name, [key.kind, key.default, key.range, key.doc, &effect.to_string()]);
             }
         }
         page
@@ -117,6 +118,7 @@ mod tests {
             "[model_settings.reflex]\nzzz = 1\n",
             "[pills.a]\ntemplate = \"x\"\nzzz = 1\n",
             "[exec.mounts]\n\"/a\" = { path = \"/s\", zzz = 1 }\n",
+            "[webhooks.a]\nurl = \"https://x.example\"\nzzz = 1\n",
         ]) {
             let problems = Config::parse(text.as_bytes()).unwrap_err();
             let told = problems[0].message.to_lowercase();

@@ -8,6 +8,7 @@
 //! ```
 
 use super::fields::{Fields, NAME_RULE, is_name};
+use super::page::{NamedKey, NamedTable};
 use super::parse::Wrong;
 use super::provider::wrong_variable;
 use std::borrow::Cow;
@@ -59,6 +60,91 @@ impl fmt::Debug for WebhookUrl {
 
 /// What a webhook can be told of; a test of the gateway compares them with what there is to tell.
 pub const WEBHOOK_EVENTS: [&str; 2] = ["reply", "run"];
+
+/// What the documentation says about these tables.
+pub(super) const TABLE: NamedTable = NamedTable {
+    heading: "[webhooks.NAME]",
+    doc: "Addresses that are told of replies; docs/webhooks.md says how.",
+    keys: &[
+        NamedKey {
+            name: "url",
+            kind: "string",
+            default: "\"\"",
+            range: "at most 2_000 characters",
+            doc: "Address that is told, with https; it or `url_env` must be there.",
+        },
+        NamedKey {
+            name: "url_env",
+            kind: "string",
+            default: "\"\"",
+            range: "name of a variable",
+            doc: "Environment variable with the address, where the address itself is a secret.",
+        },
+        NamedKey {
+            name: "sessions",
+            kind: "list of strings",
+            default: "[]",
+            range: "at most 32",
+            doc: "Sessions that it is told of, with `*` and `?`; none for all.",
+        },
+        NamedKey {
+            name: "events",
+            kind: "list of strings",
+            default: "[\"reply\"]",
+            range: "reply, run",
+            doc: "What it is told of.",
+        },
+        NamedKey {
+            name: "secret_env",
+            kind: "string",
+            default: "\"\"",
+            range: "name of a variable",
+            doc: "Environment variable with the key of the signature, 16 characters or more; without it, `kiso webhook secret` prints the key.",
+        },
+        NamedKey {
+            name: "allow_private",
+            kind: "boolean",
+            default: "false",
+            range: "",
+            doc: "Whether it may be at a private address, and be reached without TLS there.",
+        },
+        NamedKey {
+            name: "timeout_s",
+            kind: "integer",
+            default: "10",
+            range: "1 to 300",
+            doc: "Seconds that an attempt may take.",
+        },
+        NamedKey {
+            name: "max_attempts",
+            kind: "integer",
+            default: "15",
+            range: "1 to 100",
+            doc: "Attempts until a delivery is given up.",
+        },
+        NamedKey {
+            name: "max_age_h",
+            kind: "integer",
+            default: "72",
+            range: "1 to 720",
+            doc: "Hours until a delivery is given up.",
+        },
+        NamedKey {
+            name: "retry_base_ms",
+            kind: "integer",
+            default: "5_000",
+            range: "10 to 3_600_000",
+            doc: "Milliseconds until the second attempt; doubled for each further one.",
+        },
+        NamedKey {
+            name: "retry_max_s",
+            kind: "integer",
+            default: "3_600",
+            range: "1 to 86_400",
+            doc: "Seconds between two attempts, at most, also where the receiver asks for more.",
+        },
+    ],
+};
 
 /// Every webhook is looked at for every reply.
 const MAX_WEBHOOKS: usize = 32;

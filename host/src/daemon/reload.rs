@@ -6,7 +6,6 @@ use crate::gateway::webhook::{Courier, Webhook, WebhookError};
 use crate::node::RoleError;
 use crate::session::intake::Intake;
 use crate::session::queue::Limits;
-use crate::store::StoreError;
 
 /// Why the configuration stays as it was.
 #[derive(Debug, thiserror::Error)]
@@ -21,8 +20,6 @@ pub enum ReloadError {
     Role(#[from] RoleError),
     #[error(transparent)]
     Webhook(#[from] WebhookError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
 }
 
 /// Reads `config.toml` and has everything go by it that begins from now on. Returns what has changed.
@@ -39,7 +36,9 @@ pub async fn reload(drive: &Drive, intake: &Intake, courier: &Courier) -> Result
     let limits = Limits::of(&config);
     drive.adopt(config)?;
     intake.limit(limits);
-    courier.replace(webhooks).await?;
+    if let Err(error) = courier.replace(webhooks).await {
+        tracing::error!("the webhooks stay as they were: {error}; reload again");
+    }
     Ok(changes)
 }
 

@@ -22,6 +22,11 @@ impl Cancel {
         self.0.send_replace(true);
     }
 
+    /// The run that was to be stopped has ended; what begins after it was not meant.
+    pub fn forget(&self) {
+        self.0.send_replace(false);
+    }
+
     /// Whether [`Self::cancel`] was called. A run that another process had stopped does not count.
     pub fn is_cancelled(&self) -> bool {
         *self.0.borrow()

@@ -35,13 +35,14 @@ impl Drive {
         let mut done = 0;
         for _ in 0..BATCHES {
             let mut waiting = self.store.read(move |view| view.unembedded(num, most)).await?;
-            // One session's at a time: it is the one that pays.
+            // One session's at a time: it is the one that pays. Its own cap does not count, or the passages of all others
+            // would wait behind it.
             let session = waiting.first().and_then(|first| first.session.clone());
             waiting.retain(|passage| passage.session == session);
             if waiting.is_empty() {
                 break;
             }
-            if let Some(limit) = self.over_limit(session.as_ref(), Usage::default()).await? {
+            if let Some(limit) = self.over_limit(None, Usage::default()).await? {
                 tracing::debug!(limit = limit.limit, "passages are embedded later");
                 break;
             }

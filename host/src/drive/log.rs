@@ -24,6 +24,9 @@ use std::collections::HashMap;
 
 pub use crate::secret::vault::SEALED_RUN;
 
+/// Stands for a message that cannot be read.
+const CLOSED: &str = "(a message that was sealed with another key)";
+
 /// Confidence of a fact that a reviewer learned, in per cent.
 const LEARNED: u8 = 70;
 
@@ -97,9 +100,12 @@ impl Log {
         let begun = store.write(move |tx| {
             let Some(begun) = tx.begin_queued(&name, now_ms())? else { return Ok(None) };
             let broken = |error: crate::secret::VaultError| StoreError::corrupt(error.to_string());
-            let texts =
-                begun.texts.iter().map(|text| Ok(sealer.open_text(SEALED_RUN, text).map_err(broken)?.into_owned()));
-            let spec = spec(&begun, texts.collect::<Result<_, StoreError>>()?);
+            // One that this key does not open must not keep all that come after it waiting for ever.
+            let open = |text: &String| match sealer.open_text(SEALED_RUN, text) {
+                Ok(text) => text.into_owned(),
+                Err(_) => CLOSED.to_owned(),
+            };
+            let spec = spec(&begun, begun.texts.iter().map(open).collect());
             let body = serde_json::to_string(&spec).expect("a spec has a JSON form");
             let kept = sealer.seal_text(SEALED_RUN, &body).map_err(broken)?;
             tx.append_event(&begun.run, 0, now_ms(), SPEC, &kept)?;
@@ -238,8 +244,8 @@ impl Log {
             }
             let of_run = if opens { tx.messages_of_run(&id)? } else { Vec::new() };
             for message in of_run.into_iter().filter(|message| is_sealed(&message.text)) {
-                let text = vault.open_text(SEALED_RUN, &message.text);
-                let text = text.map_err(|error| StoreError::corrupt(error.to_string()))?;
+                // What another key sealed stays sealed: somebody may find that key.
+                let Ok(text) = vault.open_text(SEALED_RUN, &message.text) else { continue };
                 tx.replace_message(message.id, &known.redact(&text))?;
             }
             for key in &archived {

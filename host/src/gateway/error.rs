@@ -44,6 +44,11 @@ impl ApiError {
     }
 
     /// A mistake or misfortune of the host. What it was is for the log, not for the client.
+    pub fn disk_full() -> ApiError {
+        let message = "kiso's disk is full, and nothing of this was kept";
+        ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", message).hint("send it again when there is room")
+    }
+
     pub fn internal(error: &dyn std::fmt::Display) -> ApiError {
         tracing::error!("a request failed: {error}");
         ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the request failed on kiso's side")
@@ -77,13 +82,9 @@ impl From<StoreError> for ApiError {
             StoreError::Quota { .. } => ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "quota", error.to_string()),
             StoreError::DiskFull { .. } => {
                 tracing::error!("a request failed: {error}");
-                ApiError::new(
-                    StatusCode::INSUFFICIENT_STORAGE,
-                    "disk_full",
-                    "kiso's disk is full, and nothing of this was kept",
-                )
-                .hint("send it again when there is room")
+                ApiError::disk_full()
             }
+            StoreError::Ended { .. } => ApiError::new(StatusCode::CONFLICT, "ended", error.to_string()),
             StoreError::Locked { .. } => {
                 tracing::error!("a request failed: {error}");
                 ApiError::new(

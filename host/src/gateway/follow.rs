@@ -100,7 +100,11 @@ impl Following {
         let last = wanted.after.unwrap_or(end).clamp(0, end);
         let mut ready = VecDeque::new();
         // What was forgotten meanwhile cannot be told; the client has to look for itself.
-        if last + 1 < start {
+        if wanted.after.is_some_and(|after| after > end) {
+            // An older store was put in the place of the one that the client knew.
+            let data = json!({ "missed_from": 0, "to": end });
+            ready.push_back(Told { name: "gap", id: Some(last), data, answers: Vec::new() });
+        } else if last + 1 < start {
             let data = json!({ "missed_from": last + 1, "to": start - 1 });
             ready.push_back(Told { name: "gap", id: Some(last), data, answers: Vec::new() });
         }
@@ -198,6 +202,8 @@ fn tell(view: &View<'_>, vault: &Vault, notice: Notice) -> Result<Option<(Told, 
     let told = match (kind, run, seq, message) {
         (NoticeKind::Message, _, _, Some(message)) => match view.message(message)? {
             None => None,
+            // Its number was used again.
+            Some((of, _)) if of != session => None,
             Some((_, message)) => {
                 if let (MessageRole::Assistant, Some(run)) = (message.role, &message.run) {
                     answers = view.answered_by(run, message.id)?;

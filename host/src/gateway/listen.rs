@@ -20,6 +20,7 @@ use super::auth::{Local, Peer};
 use super::patient::Patient;
 use super::places::{Place, Places, UnderWay};
 use super::{App, Patience, api, count, is_local};
+use crate::drive::Drive;
 use crate::store::TokenScope;
 
 /// Bytes of a request's head.
@@ -41,7 +42,6 @@ const NO_PLACE: &[u8] =
 /// A port that is listened on.
 #[derive(Debug)]
 pub struct Bound {
-    app: App,
     listener: TcpListener,
     address: SocketAddr,
 }
@@ -62,14 +62,14 @@ pub enum ListenError {
 }
 
 impl Bound {
-    pub(super) async fn bind(app: App, bind: &str, port: u16) -> Result<Bound, ListenError> {
+    pub(super) async fn bind(drive: &Drive, bind: &str, port: u16) -> Result<Bound, ListenError> {
         let ip = bind.parse().map_err(|_| ListenError::BadAddress { bind: bind.to_owned() })?;
         let address = SocketAddr::new(ip, port);
-        let tokens = app.0.drive.store.read(|view| view.tokens()).await?;
+        let tokens = drive.store.read(|view| view.tokens()).await?;
         if !is_local(&address) && tokens.is_empty() {
             return Err(ListenError::NoToken { address });
         }
-        for name in &app.0.drive.config.gateway.admins {
+        for name in &drive.config.gateway.admins {
             if !tokens.iter().any(|token| token.name == *name && token.scope == TokenScope::Admin) {
                 tracing::warn!(
                     "gateway.admins names {name:?}, and there is no token of that name with the scope admin"
@@ -79,7 +79,7 @@ impl Bound {
         let failed = |error| ListenError::Io { address, error };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Bound { app, listener, address })
+        Ok(Bound { listener, address })
     }
 
     /// Where it is, with the port that the system chose if 0 was asked for.
@@ -88,8 +88,8 @@ impl Bound {
     }
 
     /// Serves until `ending` is true; then lets each request that is under way come to its end.
-    pub async fn serve(self, mut ending: watch::Receiver<bool>) {
-        let Bound { app, listener, address } = self;
+    pub async fn serve(self, app: App, mut ending: watch::Receiver<bool>) {
+        let Bound { listener, address } = self;
         let places = Places::new(room_for(app.0.drive.config.gateway.max_connections));
         let router = api::router(app.clone()).layer(axum::Extension(Local(is_local(&address))));
         let mut connections = JoinSet::new();

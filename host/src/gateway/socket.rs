@@ -35,7 +35,6 @@ const BREATH: Duration = Duration::from_millis(100);
 /// A socket that is listened on. Its file goes with it.
 #[derive(Debug)]
 pub struct Socket {
-    app: App,
     listener: UnixListener,
     file: SocketFile,
 }
@@ -70,7 +69,7 @@ impl Drop for SocketFile {
 impl Socket {
     /// Makes the socket, for its owner alone, in place of one that a killed daemon left: the caller holds the lock of the
     /// home's daemon, so nobody listens on that.
-    pub(super) fn bind(app: App, path: &Path) -> Result<Socket, SocketError> {
+    pub(super) fn bind(path: &Path) -> Result<Socket, SocketError> {
         let named = || path.to_path_buf();
         if std::os::unix::net::SocketAddr::from_pathname(path).is_err() {
             return Err(SocketError::PathTooLong { path: named() });
@@ -87,12 +86,12 @@ impl Socket {
         let file = SocketFile { path: named(), made: (made.dev(), made.ino()) };
         // The home is closed to others, so nobody has come in before this.
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
-        Ok(Socket { app, listener, file })
+        Ok(Socket { listener, file })
     }
 
     /// Serves until `ending` is true, and then until every connection was told.
-    pub async fn serve(self, mut ending: watch::Receiver<bool>) {
-        let Socket { app, listener, file } = self;
+    pub async fn serve(self, app: App, mut ending: watch::Receiver<bool>) {
+        let Socket { listener, file } = self;
         let gateway = &app.0.drive.config.gateway;
         // As many as the port has, and apart from those: who fills the port must not lock the owner out.
         let places = Arc::new(Semaphore::new(usize::try_from(gateway.max_connections).unwrap_or(usize::MAX >> 4)));

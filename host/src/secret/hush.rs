@@ -139,12 +139,15 @@ fn encoded(value: &SecretValue) -> SecretValue {
 }
 
 /// What follows the word "Bearer" in a header, where it is long enough to be a token.
-fn bearer(text: &str) -> Option<(Range<usize>, String)> {
+fn bearer(text: &str) -> impl Iterator<Item = (Range<usize>, String)> {
     const LEAST: usize = 12;
-    let at = text.find("Bearer ").or_else(|| text.find("bearer "))? + "Bearer ".len();
     let token = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
-    let length = text[at..].find(|c| !token(c)).unwrap_or(text.len() - at);
-    (length >= LEAST).then(|| (at..at + length, "bearer".to_owned()))
+    let words = text.match_indices("earer ").filter(|(at, _)| text[..*at].ends_with(['B', 'b']));
+    words.filter_map(move |(at, word)| {
+        let at = at + word.len();
+        let length = text[at..].find(|c| !token(c)).unwrap_or(text.len() - at);
+        (length >= LEAST).then(|| (at..at + length, "bearer".to_owned()))
+    })
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::drive::{Drive, DriveError};
 use crate::home::SessionName;
 use crate::llm::Role;
 use crate::memory;
+use crate::skill::near_names;
 use crate::store::{RunLine, RunStatus, TaskRow, TaskState};
 
 /// A command as it was typed.
@@ -62,6 +63,10 @@ impl Command {
             "cancel" => Command::Cancel,
             "trace" => Command::Trace,
             "skills" => Command::Skills,
+            // "/tmp is full" is about a path, and "/modle x" a command that was mistyped.
+            word if !argument.is_empty() && near_names(word, COMMANDS.iter().map(|(name, ..)| *name)).is_empty() => {
+                return None;
+            }
             word => Command::Unknown(word.to_owned()),
         })
     }
@@ -251,7 +256,9 @@ mod tests {
         assert_eq!(Command::parse(" /new "), Some(Command::New));
         assert_eq!(Command::parse("/model"), Some(Command::Model(None)));
         assert_eq!(Command::parse("/model  openai:gpt "), Some(Command::Model(Some("openai:gpt".to_owned()))));
-        assert_eq!(Command::parse("/dance now"), Some(Command::Unknown("dance".to_owned())));
+        assert_eq!(Command::parse("/modle now"), Some(Command::Unknown("modle".to_owned())));
+        assert_eq!(Command::parse("/dance"), Some(Command::Unknown("dance".to_owned())));
+        assert_eq!(Command::parse("/tmp is full, why?"), None);
         for text in ["", "new", "/", "/work/a.csv is broken", "/etc/passwd", "/New", "// a comment", "/ new"] {
             assert_eq!(Command::parse(text), None, "{text}");
         }

@@ -115,7 +115,13 @@ impl Intake {
             };
             return Ok(Taken::Answered { text: asked.answer(command).await? });
         }
-        self.enqueue(&inbound, text).await
+        let (this, text) = (self.clone(), text.to_owned());
+        // In a task of its own: a client that hangs up while its message is written must not leave it without a turn.
+        match tokio::spawn(async move { this.enqueue(&inbound, &text).await }).await {
+            Ok(taken) => taken,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => Err(Refused::ShuttingDown),
+        }
     }
 
     async fn enqueue(&self, inbound: &Inbound, text: &str) -> Result<Taken, Refused> {
@@ -124,7 +130,7 @@ impl Intake {
         let drive = &inner.drive.now();
         let max = drive.config.daemon.max_queued;
         if inner.queued.fetch_add(1, Ordering::AcqRel) >= max {
-            inner.queued.fetch_sub(1, Ordering::AcqRel);
+            count_down(&inner.queued, 1);
             return Err(Refused::Full { max });
         }
         let place = Place(&inner.queued);
@@ -190,6 +196,11 @@ impl Place<'_> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        count_down(self.0, 1);
     }
+}
+
+/// Counts messages down that wait no more; never below none.
+pub(super) fn count_down(queued: &AtomicU64, by: u64) {
+    let _ = queued.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |queued| Some(queued.saturating_sub(by)));
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-use super::intake::Intake;
+use super::intake::{Intake, count_down};
 use super::live::Hub;
 use super::turns::Turns;
 use crate::clock::now_ms;
@@ -25,6 +25,9 @@ use crate::store::{JobPriority, RunId, Store, StoreError};
 
 /// Milliseconds until a session is tried again whose lock somebody else has.
 const AGAIN_MS: i64 = 1_000;
+
+/// How often it is seen whether something is due behind replies that was put off, while nothing else happens.
+const AGAIN_BEHIND: Duration = Duration::from_secs(60);
 
 /// How often the time doubles until a session is tried again that failed: to about a minute.
 const MAX_DOUBLINGS: u32 = 6;
@@ -311,6 +314,7 @@ async fn work(works: &Works, session: &SessionName, cancel: &Cancel) -> Result<O
             }
             resumed => drop(resumed?),
         }
+        cancel.forget();
     }
     let mut teller = Counting { teller: hub.listener(session), drive: &drive, queued, begins: true, left: None };
     drive.run_queued(session, secrets.clone(), cancel, &mut teller).await?;
@@ -342,14 +346,14 @@ impl Listener for Counting<'_> {
             Ok((view.count_jobs_of(&run)?, left.first().map(|job| job.priority)))
         });
         let (taken, left) = read.unwrap_or((1, None));
-        self.queued.fetch_sub(taken, Ordering::AcqRel);
+        count_down(self.queued, taken);
         self.left = left;
     }
 
     fn event(&mut self, seq: u32, event: &Event, run: &Run) {
         // The turn goes on with what came meanwhile.
         if let (true, StepResult::Finished { arrived, .. }) = (event.continues, &event.result) {
-            self.queued.fetch_sub(arrived.len() as u64, Ordering::AcqRel);
+            count_down(self.queued, arrived.len() as u64);
         }
         self.teller.event(seq, event, run);
     }
@@ -369,7 +373,8 @@ impl Listener for Counting<'_> {
 
 /// Titles, summaries, facts and memory, one piece after the other, whenever a run has ended.
 async fn behind_replies(drive: Drive, mut due: mpsc::UnboundedReceiver<()>) {
-    while due.recv().await.is_some() {
+    // What was put off is due again without a word from anybody.
+    while !matches!(tokio::time::timeout(AGAIN_BEHIND, due.recv()).await, Ok(None)) {
         while due.try_recv().is_ok() {}
         loop {
             if drive.pause.is_paused() {

@@ -35,12 +35,16 @@ pub async fn remove(home: &Home, store: &Store, session: &SessionName) -> Result
     match deleted {
         Ok(Deletion::Done(gone)) => {
             drop(locks);
-            for directory in aside {
-                // They are out of the way; the next deletion of that name tries again.
-                if let Err(error) = directory.remove() {
-                    tracing::warn!("files of a deleted session are left: {error}");
+            // A workspace may be large, and a card slow.
+            let removing = tokio::task::spawn_blocking(move || {
+                for directory in aside {
+                    // They are out of the way; the next deletion of that name tries again.
+                    if let Err(error) = directory.remove() {
+                        tracing::warn!("files of a deleted session are left: {error}");
+                    }
                 }
-            }
+            });
+            let _ = removing.await;
             Ok(gone)
         }
         kept => {

@@ -50,7 +50,7 @@ impl View<'_> {
     fn with_subagents(&self, session: i64) -> Result<Vec<(i64, SessionName)>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "WITH RECURSIVE tree (id, depth) AS (
-                 SELECT ?1, 0 UNION SELECT s.id, depth + 1 FROM sessions s JOIN tree ON s.parent = tree.id)
+                 SELECT ?1, 0 UNION SELECT s.id, depth + 1 FROM sessions s JOIN tree ON s.parent = tree.id WHERE depth < 64)
              SELECT s.id, s.name FROM tree JOIN sessions s ON s.id = tree.id ORDER BY depth, s.id",
         )?;
         let rows = query.query_map([session], |row| Ok((row.get(0)?, session_name(row, 1)?)))?;
@@ -69,7 +69,7 @@ impl View<'_> {
 
 impl Tx<'_> {
     /// Deletes a session with everything that is its own: messages, runs and their traces, usage, what it published, its
-    /// secrets, the facts and passages that were learned in it, and its subagents with theirs. What was consolidated from
+    /// secrets, the facts and passages that were learned in it, the schedules that report to it, and its subagents with theirs. What was consolidated from
     /// several sessions, core memory and the sums of days stay. The files in its workspace are the caller's to remove.
     pub fn delete_session(&self, session: &SessionName) -> Result<Deletion, StoreError> {
         let Some(id) = self.session_id(session)? else { return Ok(Deletion::Unknown) };
@@ -81,14 +81,22 @@ impl Tx<'_> {
         }
         // Subagents refer to who spawned them.
         tree.reverse();
-        for (id, _) in &tree {
+        // Numbers of rows are used again: what stands in the feed would tell of another session. The feed is short, and an
+        // index would cost a write for each thing that happens; so it is gone through once.
+        let ids = serde_json::Value::from_iter(tree.iter().map(|(id, _)| *id)).to_string();
+        self.conn
+            .prepare_cached("DELETE FROM feed WHERE session IN (SELECT value FROM json_each(?1))")?
+            .execute([ids])?;
+        for (id, name) in &tree {
+            // What reports to a session that is gone would make it anew, without the credentials that it had.
+            let of_name = "session = ?1 OR 'schedule.' || name = ?1";
+            let receipts = format!("DELETE FROM receipts WHERE schedule IN (SELECT id FROM schedules WHERE {of_name})");
+            self.conn.prepare_cached(&receipts)?.execute([name.as_str()])?;
+            self.conn.prepare_cached(&format!("DELETE FROM schedules WHERE {of_name}"))?.execute([name.as_str()])?;
             for (table, of_session) in OWNED {
                 self.conn.prepare_cached(&format!("DELETE FROM {table} WHERE {of_session}"))?.execute([id])?;
             }
             self.conn.prepare_cached("DELETE FROM usage_totals WHERE scope = 'session' AND key = ?1")?.execute([id])?;
-            // Numbers of rows are used again: what stands in the feed would tell of another session. The feed is short, and
-            // an index would cost a write for each thing that happens.
-            self.conn.prepare_cached("DELETE FROM feed WHERE session = ?1")?.execute([id])?;
             self.conn.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([id])?;
         }
         tree.reverse();

@@ -15,6 +15,9 @@ pub const MAX_CLIENT_KEY: usize = 128;
 /// Messages that one run takes up together.
 pub const MAX_JOINED: u32 = 50;
 
+/// Bytes of these, as they are kept: the message with which they have as many is the last. The others have a run after it.
+const MAX_JOINED_BYTES: usize = 1 << 20;
+
 /// What waits for a model first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobPriority {
@@ -98,8 +101,10 @@ impl View<'_> {
 
     /// The jobs of a session that wait, oldest first, at most `limit`.
     pub fn queued_jobs(&self, session: &SessionName, limit: u32) -> Result<Vec<Job>, StoreError> {
+        // There is an index over all jobs of a session, too.
+        let columns = COLUMNS.replace("FROM jobs j", "FROM jobs j INDEXED BY jobs_queued");
         let mut query = self.conn.prepare_cached(&format!(
-            "SELECT {COLUMNS} WHERE j.session = (SELECT id FROM sessions WHERE name = ?1) AND j.state = 'queued'
+            "SELECT {columns} WHERE j.session = (SELECT id FROM sessions WHERE name = ?1) AND j.state = 'queued'
              ORDER BY j.message LIMIT ?2"
         ))?;
         let rows = query.query_map((session.as_str(), limit), job)?;
@@ -111,7 +116,7 @@ impl View<'_> {
     pub fn sessions_queued(&self) -> Result<Vec<(SessionName, i64, JobPriority)>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT s.name, m.at_ms, j.priority FROM (
-                 SELECT session, min(message) AS first, max(message) AS last FROM jobs
+                 SELECT session, min(message) AS first, max(message) AS last FROM jobs INDEXED BY jobs_queued
                  WHERE state = 'queued' GROUP BY session) q
              JOIN sessions s ON s.id = q.session JOIN messages m ON m.id = q.last JOIN jobs j ON j.message = q.first
              ORDER BY q.first",
@@ -142,8 +147,9 @@ impl View<'_> {
 
     /// How many messages of persons wait, all sessions together. What was spawned has limits of its own.
     pub fn count_queued(&self) -> Result<u64, StoreError> {
-        let mut query =
-            self.conn.prepare_cached("SELECT count(*) FROM jobs WHERE state = 'queued' AND root IS NULL")?;
+        let mut query = self.conn.prepare_cached(
+            "SELECT count(*) FROM jobs INDEXED BY jobs_queued WHERE state = 'queued' AND root IS NULL",
+        )?;
         let count: i64 = query.query_row((), |row| row.get(0))?;
         Ok(count.unsigned_abs())
     }
@@ -188,10 +194,14 @@ impl Tx<'_> {
         )?;
         let num = insert.insert((&run, first.message, RunStatus::Running, at_ms))?;
         self.tell_run(num)?;
-        let mut texts = Vec::with_capacity(jobs.len());
+        let (mut texts, mut bytes): (Vec<String>, usize) = (Vec::with_capacity(jobs.len()), 0);
         for job in &jobs {
+            if bytes >= MAX_JOINED_BYTES {
+                break;
+            }
             let mut take = self.conn.prepare_cached("UPDATE messages SET run = ?1 WHERE id = ?2 RETURNING text")?;
             texts.push(take.query_row((&run, job.message), |row| row.get(0))?);
+            bytes += texts.last().map_or(0, String::len);
             self.job_runs(job.message, num)?;
         }
         Ok(Some(Begun { run, texts, caller: first.caller, priority: first.priority }))

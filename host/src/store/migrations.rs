@@ -27,6 +27,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "memory by meaning", sql: include_str!("migrations/0009_memory_by_meaning.sql") },
     Migration { name: "the store's own life", sql: include_str!("migrations/0010_the_stores_own_life.sql") },
     Migration { name: "deletion of sessions", sql: include_str!("migrations/0011_deletion.sql") },
+    Migration { name: "no statistics", sql: include_str!("migrations/0012_no_statistics.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

@@ -16,9 +16,15 @@ pub struct Prompt {
 impl View<'_> {
     /// All prompts of a run, in order.
     pub fn prompts(&self, run: &RunId) -> Result<Vec<Prompt>, StoreError> {
-        let mut query =
-            self.conn.prepare_cached("SELECT seq, nth, role, text FROM prompts WHERE run = ?1 ORDER BY seq, nth")?;
-        let rows = query.query_map([self.num(run)?], |row| {
+        self.prompts_between(run, 0, u32::MAX)
+    }
+
+    /// Those that belong to the events from `first` to `last`.
+    pub fn prompts_between(&self, run: &RunId, first: u32, last: u32) -> Result<Vec<Prompt>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT seq, nth, role, text FROM prompts WHERE run = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq, nth",
+        )?;
+        let rows = query.query_map((self.num(run)?, first, last), |row| {
             Ok(Prompt { seq: row.get(0)?, nth: row.get(1)?, role: row.get(2)?, text: row.get(3)? })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)

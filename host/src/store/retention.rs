@@ -109,6 +109,8 @@ impl Tx<'_> {
         let mut query = self.conn.prepare_cached(
             "SELECT s.id FROM sessions s WHERE (s.parent IS NOT NULL) = ?1 AND s.active_ms >= 0 AND s.active_ms < ?2
              AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.session = s.id AND j.state = 'queued')
+             AND NOT EXISTS (
+                 SELECT 1 FROM schedules c WHERE c.name = substr(s.name, 10) AND substr(s.name, 1, 9) = 'schedule.')
              AND s.id NOT IN (SELECT r.session FROM runs r INDEXED BY runs_unfinished WHERE r.status = 'running')
              ORDER BY s.active_ms, s.id LIMIT 1",
         )?;
@@ -175,12 +177,13 @@ impl Tx<'_> {
         }
         let mut rows = 0;
         for of_session in [
+            "DELETE FROM usage WHERE session = ?1",
             "DELETE FROM kv WHERE session = ?1",
             "DELETE FROM published WHERE session = ?1",
             "DELETE FROM segments WHERE session = ?1",
             "DELETE FROM secrets WHERE session = ?1",
             "DELETE FROM background WHERE kind IN ('title', 'summary', 'facts', 'memory') AND session = ?1",
-            "UPDATE sessions SET title = NULL, summary = NULL, model = NULL, active_ms = -1 WHERE id = ?1",
+            "UPDATE sessions SET title = NULL, summary = NULL, summarized_to = 0, model = NULL, active_ms = -1 WHERE id = ?1",
             "INSERT INTO feed (session, kind) VALUES (?1, 'session')",
         ] {
             rows += self.conn.prepare_cached(of_session)?.execute([session])?;

@@ -145,7 +145,8 @@ impl View<'_> {
             if schedule.is_some() { "t.schedule = (SELECT id FROM schedules WHERE name = ?1)" } else { "?1 IS NULL" };
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT t.id, s.name, t.due_ms, t.fired_ms, t.by_hand, t.message, j.state, r.id, r.status FROM receipts t
-             JOIN schedules s ON s.id = t.schedule LEFT JOIN jobs j ON j.message = t.message
+             JOIN schedules s ON s.id = t.schedule
+             LEFT JOIN messages m ON m.id = t.message AND m.at_ms = t.fired_ms LEFT JOIN jobs j ON j.message = m.id
              LEFT JOIN runs r ON r.num = j.run WHERE {of} ORDER BY t.id DESC LIMIT ?2"
         ))?;
         let rows = query.query_map((schedule, limit), receipt)?;
@@ -191,10 +192,19 @@ impl Tx<'_> {
         Ok(self.conn.prepare_cached("DELETE FROM schedules WHERE id = ?1")?.execute([id])? > 0)
     }
 
-    /// Pauses a schedule, or lets it go on with this next time; true if there is one.
-    pub fn pause_schedule(&self, id: i64, paused: bool, next_ms: Option<i64>) -> Result<bool, StoreError> {
-        let mut update = self.conn.prepare_cached("UPDATE schedules SET paused = ?2, next_ms = ?3 WHERE id = ?1")?;
-        Ok(update.execute((id, paused, next_ms))? > 0)
+    /// Pauses a schedule, or lets it go on: with `to_ms` as its next time, unless it has got another than `from_ms`
+    /// meanwhile. True if there is one.
+    pub fn pause_schedule(
+        &self,
+        id: i64,
+        paused: bool,
+        from_ms: Option<i64>,
+        to_ms: Option<i64>,
+    ) -> Result<bool, StoreError> {
+        let mut update = self.conn.prepare_cached(
+            "UPDATE schedules SET paused = ?2, next_ms = CASE WHEN next_ms IS ?3 THEN ?4 ELSE next_ms END WHERE id = ?1",
+        )?;
+        Ok(update.execute((id, paused, from_ms, to_ms))? > 0)
     }
 
     /// Gives a schedule another next time, unless it has got one meanwhile.
@@ -235,7 +245,11 @@ impl Tx<'_> {
     /// told the reply.
     fn admit_fired(&self, schedule: &Schedule, session: &SessionName, at_ms: i64) -> Result<i64, StoreError> {
         let id = self.ensure_session(session, at_ms)?;
-        let parent = schedule.session.as_ref().map(|parent| self.ensure_session(parent, at_ms)).transpose()?;
+        // One that is told what comes of this one's own reply is no parent: the line of parents must end.
+        let parent = match &schedule.session {
+            Some(told) if !self.line_of(told)?.contains(session) => Some(self.ensure_session(told, at_ms)?),
+            _ => None,
+        };
         let mut update =
             self.conn.prepare_cached("UPDATE sessions SET parent = ?2, title = ?3, model = ?4 WHERE id = ?1")?;
         update.execute((id, parent, &schedule.name, &schedule.model))?;

@@ -49,6 +49,9 @@ impl Tx<'_> {
              ON CONFLICT DO UPDATE SET sealed = excluded.sealed, at_ms = excluded.at_ms",
         )?;
         upsert.execute((session, name, sealed, at_ms))?;
+        // So that retention does not take a session for one that nobody uses.
+        let mut used = self.conn.prepare_cached("UPDATE sessions SET active_ms = max(active_ms, ?2) WHERE id = ?1")?;
+        used.execute((session, at_ms))?;
         let mut query = self.conn.prepare_cached("SELECT count(*) FROM secrets WHERE session = ?1")?;
         let count: i64 = query.query_row([session], |row| row.get(0))?;
         if count.unsigned_abs() > MAX_SECRETS {

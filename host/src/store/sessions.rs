@@ -39,6 +39,9 @@ pub enum MessageRole {
     Assistant,
 }
 
+/// Bytes of texts in a page of messages: the one with which it has them is its last.
+pub const PAGE_BYTES: usize = 4 << 20;
+
 impl View<'_> {
     /// The last `count` messages of the session, oldest first; none where there is no such session. Reads no more
     /// rows than that, however long the session is.
@@ -88,7 +91,8 @@ impl View<'_> {
         Ok(query.query_row([id], |row| Ok((session_name(row, 6)?, message(row)?))).optional()?)
     }
 
-    /// The last `count` messages before the one with this id (none: to the end), oldest first.
+    /// The last `count` messages before the one with this id (none: to the end), oldest first; fewer where they have
+    /// [`PAGE_BYTES`] together.
     pub fn messages_before(
         &self,
         session: &SessionName,
@@ -99,8 +103,8 @@ impl View<'_> {
             "SELECT id, role, text, at_ms, run, tags FROM messages
              WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND id < ?2 ORDER BY id DESC LIMIT ?3",
         )?;
-        let rows = query.query_map((session.as_str(), before.unwrap_or(i64::MAX), count), message)?;
-        let mut messages = rows.collect::<Result<Vec<_>, _>>()?;
+        let rows = query.query((session.as_str(), before.unwrap_or(i64::MAX), count))?;
+        let mut messages = page_of(rows)?;
         messages.reverse();
         Ok(messages)
     }
@@ -142,7 +146,9 @@ impl Tx<'_> {
     /// Gives the session a model of its own, or, without one, the configured default.
     pub fn set_session_model(&self, session: &SessionName, model: Option<&str>, at_ms: i64) -> Result<(), StoreError> {
         let id = self.ensure_session(session, at_ms)?;
-        self.conn.prepare_cached("UPDATE sessions SET model = ?2 WHERE id = ?1")?.execute((id, model))?;
+        let mut update =
+            self.conn.prepare_cached("UPDATE sessions SET model = ?2, active_ms = max(active_ms, ?3) WHERE id = ?1")?;
+        update.execute((id, model, at_ms))?;
         self.tell_session(session)
     }
 
@@ -151,7 +157,8 @@ impl Tx<'_> {
         if let Some(id) = self.session_id(session)? {
             return Ok(id);
         }
-        let mut insert = self.conn.prepare_cached("INSERT INTO sessions (name, created_ms) VALUES (?1, ?2)")?;
+        let mut insert =
+            self.conn.prepare_cached("INSERT INTO sessions (name, created_ms, active_ms) VALUES (?1, ?2, ?2)")?;
         Ok(insert.insert((session.as_str(), at_ms))?)
     }
 }
@@ -217,4 +224,22 @@ fn session_line(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionLine> {
 pub(super) fn session_name(row: &rusqlite::Row<'_>, index: usize) -> rusqlite::Result<SessionName> {
     SessionName::parse(row.get_ref(index)?.as_str()?)
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(index, rusqlite::types::Type::Text, error.into()))
+}
+
+/// Messages as long as they are few and short enough to be in memory together.
+pub(super) fn page_of(mut rows: rusqlite::Rows<'_>) -> Result<Vec<Message>, StoreError> {
+    let (mut messages, mut bytes) = (Vec::new(), 0);
+    while bytes < PAGE_BYTES
+        && let Some(row) = rows.next()?
+    {
+        let one = message(row)?;
+        bytes += one.text.len();
+        messages.push(one);
+    }
+    Ok(messages)
+}
+
+/// Whether a page that was asked for with this many messages may have been cut off.
+pub fn is_full(page: &[Message], count: u32) -> bool {
+    page.len() == count as usize || page.iter().map(|message| message.text.len()).sum::<usize>() >= PAGE_BYTES
 }

@@ -1,6 +1,6 @@
 //! Messages by their place in a session: those after a message, and those that wait for a run.
 
-use super::sessions::message;
+use super::sessions::{message, page_of};
 use super::{Message, MessageRole, RunId, StoreError, Tx, View};
 use crate::home::SessionName;
 
@@ -8,14 +8,14 @@ use crate::home::SessionName;
 pub const MAX_TAGS: usize = 32;
 
 impl View<'_> {
-    /// The messages after the one with this id (0: from the first), at most `limit`, oldest first.
+    /// The messages after the one with this id (0: from the first), at most `limit`, oldest first; fewer where they have
+    /// [`super::PAGE_BYTES`] together.
     pub fn messages_after(&self, session: &SessionName, id: i64, limit: u32) -> Result<Vec<Message>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT id, role, text, at_ms, run, tags FROM messages
              WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND id > ?2 ORDER BY id LIMIT ?3",
         )?;
-        let rows = query.query_map((session.as_str(), id, limit), message)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        page_of(query.query((session.as_str(), id, limit))?)
     }
 
     /// Messages of the user that no run has taken, oldest first, at most `limit`: what arrived while another run was

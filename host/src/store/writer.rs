@@ -62,7 +62,6 @@ pub(super) fn run(conn: Connection, mut jobs: mpsc::Receiver<Box<dyn Work>>, fee
         commit(&conn, group);
         tell(&conn, feed);
     }
-    let _ = conn.execute_batch("PRAGMA optimize");
     // Closing the last connection moves the log into the file.
     let _ = conn.close();
 }

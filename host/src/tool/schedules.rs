@@ -199,7 +199,8 @@ impl Schedules {
             Some(missed) if !paused && schedule.paused && missed <= at_ms => timing_of(&schedule)?.next(missed, at_ms),
             next => next,
         };
-        self.store.write(move |tx| tx.pause_schedule(schedule.id, paused, next)).await?;
+        // It may have fired since it was read, and then has another time by now.
+        self.store.write(move |tx| tx.pause_schedule(schedule.id, paused, schedule.next_ms, next)).await?;
         self.store.ring();
         self.one(name).await
     }
@@ -251,7 +252,7 @@ impl Schedules {
             Ok(timing) => timing,
             Err(error) => {
                 tracing::error!(schedule = %schedule.name, "it is paused: {error}");
-                self.store.write(move |tx| tx.pause_schedule(id, true, Some(due_ms))).await?;
+                self.store.write(move |tx| tx.pause_schedule(id, true, Some(due_ms), Some(due_ms))).await?;
                 return Ok(());
             }
         };

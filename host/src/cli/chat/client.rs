@@ -150,24 +150,32 @@ impl Connection {
     /// Talks until the connection breaks.
     async fn converse(&mut self, lines: &mut Lines, again: bool) -> Result<(), Left> {
         self.tell.send(News::Connected { again }).await.map_err(|_| Left)?;
+        // What the daemon said before it closed the connection is heard all the same.
+        let mut broken = false;
         for say in &self.unaccepted {
             if write(lines, say).await.is_err() {
-                return Ok(());
+                broken = true;
+                break;
             }
         }
         loop {
             tokio::select! {
-                say = self.says.recv() => {
+                say = self.says.recv(), if !broken => {
                     let say = say.ok_or(Left)?;
                     if matches!(say, Say::Inbound { .. }) {
                         self.unaccepted.push(say.clone());
                     }
-                    if write(lines, &say).await.is_err() {
-                        return Ok(());
-                    }
+                    broken = write(lines, &say).await.is_err();
                 }
                 heard = next(lines) => {
-                    let Some(heard) = heard else { return Ok(()) };
+                    let Some(mut heard) = heard else { return Ok(()) };
+                    // Lines are answered in order, so it is the first without an answer; it would be too large again.
+                    if let Heard::Error { reference: none @ None, code, .. } = &mut heard
+                        && code == "too_large"
+                        && let Some(Say::Inbound { reference, .. }) = self.unaccepted.first()
+                    {
+                        *none = Some(reference.clone());
+                    }
                     if let Heard::Error { code, .. } = &heard && code == "shutting_down" {
                         // The next daemon will take it.
                         continue;

@@ -254,6 +254,10 @@ impl Talk {
     /// The connection broke.
     pub fn lost(&mut self) -> Vec<Shown> {
         self.away = true;
+        // Whether it heard that the run is to be stopped is not known; it can be told again.
+        if let Some(run) = &mut self.run {
+            run.cancelled = false;
+        }
         let mut shown = vec![self.quiet("the daemon is away; it is looked for, and nothing is lost")];
         let mut unanswered = Vec::new();
         self.asked.retain(|_, asked| match asked {

@@ -84,7 +84,10 @@ pub async fn trace(
     let vault = app.0.drive.vault.clone();
     let read = app.0.drive.store.read(move |view| {
         let events = view.events_after(&id, part.after, limit)?;
-        let prompts = if part.prompts { view.prompts(&id)? } else { Vec::new() };
+        let prompts = match (events.first(), events.last()) {
+            (Some(first), Some(last)) if part.prompts => view.prompts_between(&id, first.seq, last.seq)?,
+            _ => Vec::new(),
+        };
         let open = |text: &str| match vault.open_text(SEALED_RUN, text) {
             Ok(text) => text.into_owned(),
             Err(_) => "null".to_owned(),
@@ -124,7 +127,6 @@ pub async fn cancel(who: Who, State(app): State<App>, Path(run): Path<String>) -
         let id = id.clone();
         app.0.drive.store.write(move |tx| tx.request_cancel(&id)).await?;
     }
-    app.0.intake.cancel(&row.session).await;
     Ok(Json(json!({ "run": id.to_string(), "status": "cancelling" })))
 }
 

@@ -9,6 +9,10 @@ use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
 use crate::gateway::wire::{Made, Message, Page, Query, page_size};
+use crate::store::PAGE_BYTES;
+
+/// Bytes of texts that one request reads; the next goes on behind them.
+const MAX_READ: usize = 64 << 20;
 
 /// Messages that one request looks through. There is no index over them, which would be written with every message and hold
 /// its words in clear; a page that is not full has a `next` all the same where there are more to look through.
@@ -39,13 +43,16 @@ pub async fn search(_: Who, State(app): State<App>, Query(asked): Query<Asked>) 
     let vault = app.0.drive.vault.clone();
     let read = app.0.drive.store.read(move |view| {
         let mut found = Vec::new();
+        let (mut read, mut kept) = (0, 0);
         let next = view.look_back(of.as_ref(), before, LOOKED_THROUGH, |session, message| {
             let message = open_message(&vault, session, message);
             let text = message.text.to_lowercase();
+            read += text.len();
             if words.iter().all(|word| text.contains(word)) {
+                kept += message.text.len();
                 found.push(message);
             }
-            found.len() < limit
+            found.len() < limit && kept < PAGE_BYTES && read < MAX_READ
         })?;
         Ok((found, next))
     });

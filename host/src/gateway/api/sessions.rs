@@ -15,7 +15,7 @@ use crate::gateway::wire::{Body, MAX_PAGE, Made, Message, Page, Path, Query, Ses
 use crate::home::SessionName;
 use crate::llm::Role;
 use crate::session::removal::{self, NotRemoved};
-use crate::store::SessionLine;
+use crate::store::{SessionLine, is_full};
 
 /// Which part of a listing.
 #[derive(Debug, Deserialize)]
@@ -64,10 +64,12 @@ pub async fn of_session(
             return Ok(None);
         }
         let messages = view.messages_before(&of, before, limit)?;
-        Ok(Some(messages.into_iter().map(|message| open_message(&vault, of.clone(), message)).collect::<Vec<_>>()))
+        let more = is_full(&messages, limit);
+        let open = |message| open_message(&vault, of.clone(), message);
+        Ok(Some((messages.into_iter().map(open).collect::<Vec<_>>(), more)))
     });
-    let items = read.await?.ok_or_else(|| no_session(&name))?;
-    let next = items.first().filter(|_| items.len() == limit as usize).map(|message| message.id.to_string());
+    let (items, more) = read.await?.ok_or_else(|| no_session(&name))?;
+    let next = items.first().filter(|_| more).map(|message| message.id.to_string());
     Ok(Json(Page { items, next }))
 }
 

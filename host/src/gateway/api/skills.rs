@@ -88,14 +88,17 @@ pub async fn add(
     Query(adding): Query<Adding>,
     request: Request,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
-    let _one = app.0.upload.try_acquire().map_err(|_| busy("another skill is being uploaded"))?;
-    let upload = Upload::receive(&app, request).await?;
+    let one = app.0.upload.clone().try_acquire_owned().map_err(|_| busy("another skill is being uploaded"))?;
+    let upload = Upload::receive(&app, request, one).await?;
     let skills = app.0.drive.now().tools.skills().clone();
     let named = adding.name.is_some();
     let (examined, path, name) = (skills.clone(), upload.path().to_owned(), adding.name);
-    let candidate =
-        blocking(move || examined.examine(&path, None, name.as_deref()).map_err(|error| upload.name(error)));
-    let candidate = candidate.await?;
+    let examining = blocking(move || match examined.examine(&path, None, name.as_deref()) {
+        Ok(candidate) => Ok((candidate, upload)),
+        Err(error) => Err(upload.name(error)),
+    });
+    // Kept to the end, and with it the right to upload: also where nobody waits for the answer any more.
+    let (candidate, _upload) = examining.await?;
     if candidate.derived && !named {
         return Err(
             ApiError::bad_request("the file brings no kiso.toml, so it has no name").hint("`?name=NAME` gives it one")
@@ -206,7 +209,7 @@ pub struct Calling {
 /// `POST /skills/{name}/call`: calls a skill, or SKILL.FUNCTION, and answers when it has ended, however it did.
 pub async fn call(_: Who, State(app): State<App>, Path(name): Path<String>, Body(given): Body<Calling>) -> Made<Value> {
     let session = session(&given.session)?;
-    let drive = &app.0.drive;
+    let drive = &app.0.drive.now();
     let skills = drive.tools.skills().clone();
     let wanted = name.clone();
     blocking(move || skills.find_tool(&wanted)).await?;

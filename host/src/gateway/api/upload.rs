@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::StatusCode;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use crate::gateway::App;
@@ -14,19 +15,22 @@ use crate::skill::{MAX_WASM_BYTES, SkillError};
 
 /// A directory of the home with the one file in it. There is one at a time.
 #[derive(Debug)]
-pub struct Upload(PathBuf);
+pub struct Upload {
+    dir: PathBuf,
+    _one: OwnedSemaphorePermit,
+}
 
 /// Seconds that a file may take as a whole.
 const WHOLE: Duration = Duration::from_secs(600);
 
 impl Upload {
     /// Receives the body of a request. Each piece of it must come within `gateway.request_timeout_s`.
-    pub async fn receive(app: &App, request: Request) -> Result<Upload, ApiError> {
+    pub async fn receive(app: &App, request: Request, one: OwnedSemaphorePermit) -> Result<Upload, ApiError> {
         let dir = app.0.drive.home.cache_dir().join("upload");
         // A crash may have left it.
         let _ = std::fs::remove_dir_all(&dir);
-        std::fs::create_dir(&dir).map_err(|error| ApiError::internal(&error))?;
-        let upload = Upload(dir);
+        std::fs::create_dir(&dir).map_err(failed)?;
+        let upload = Upload { dir, _one: one };
         let piece = Duration::from_secs(app.0.drive.config_now().gateway.request_timeout_s);
         let late = |_| {
             let message = "the file did not come in time";
@@ -37,7 +41,7 @@ impl Upload {
     }
 
     pub fn path(&self) -> PathBuf {
-        self.0.join("skill.wasm")
+        self.dir.join("skill.wasm")
     }
 
     /// What is said of the file, without where it stood for a moment.
@@ -53,12 +57,18 @@ impl Upload {
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn failed(error: std::io::Error) -> ApiError {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ApiError::disk_full(),
+        _ => ApiError::internal(&error),
     }
 }
 
 async fn write(request: Request, path: impl AsRef<Path>, piece: Duration) -> Result<(), ApiError> {
-    let failed = |error: std::io::Error| ApiError::internal(&error);
     let mut file = std::fs::File::create_new(path).map_err(failed)?;
     let (mut body, mut bytes) = (request.into_body(), 0_u64);
     loop {

@@ -183,7 +183,9 @@ fn a_time_is_skipped_while_the_one_before_waits_and_receipts_have_an_end() {
     assert_eq!((fire(), texts(&store, "main")), (Some(ReceiptState::Queued), vec!["tea is ready".to_owned()]));
     assert_eq!(states(), [(300, ReceiptState::Queued), (200, ReceiptState::Skipped)], "two are kept");
     let stale = firing(&store, "tea");
-    store.write_blocking(move |tx| tx.pause_schedule(stale.schedule.id, true, Some(400))).unwrap();
+    store
+        .write_blocking(move |tx| tx.pause_schedule(stale.schedule.id, true, stale.schedule.next_ms, Some(400)))
+        .unwrap();
     assert_eq!(fire(), None, "it was paused meanwhile");
     let id = store.read_blocking(|view| view.schedule("tea")).unwrap().unwrap().id;
     assert_eq!(store.write_blocking(move |tx| tx.remove_schedule(id)), Ok(true));
