@@ -18,7 +18,7 @@ pub enum Effect {
 /// A key, or a table whose names a user chose, that has another value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Such as "limits.max_tasks" or "[providers]".
+    /// Such as "limits.max_tasks" or `[providers]`.
     pub name: String,
     pub effect: Effect,
 }
