@@ -25,9 +25,14 @@ pub enum NotRemoved {
 pub async fn remove(home: &Home, store: &Store, session: &SessionName) -> Result<Vec<SessionName>, NotRemoved> {
     let unknown = || NotRemoved::Unknown { session: session.clone() };
     let wanted = session.clone();
-    let tree = store.read(move |view| view.session_tree(&wanted)).await?;
+    let (tree, busy) = store.read(move |view| Ok((view.session_tree(&wanted)?, view.at_work_below(&wanted)?))).await?;
     if tree.is_empty() {
         return Err(unknown());
+    }
+    // Before any file is moved: whoever takes up the message that waits would make the directory anew, and the files could
+    // not be put back. The transaction below asks again.
+    if let Some(session) = busy {
+        return Err(NotRemoved::AtWork { session });
     }
     let (locks, aside) = put_aside(home, &tree)?;
     let wanted = session.clone();

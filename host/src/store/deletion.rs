@@ -46,6 +46,17 @@ impl View<'_> {
         Ok(self.with_subagents(id)?.into_iter().map(|(_, name)| name).collect())
     }
 
+    /// A session of this tree in which a message waits or a run has not ended.
+    pub fn at_work_below(&self, session: &SessionName) -> Result<Option<SessionName>, StoreError> {
+        let Some(id) = self.session_id(session)? else { return Ok(None) };
+        for (id, name) in self.with_subagents(id)? {
+            if self.is_at_work(id)? {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+
     /// The session with the subagents that it spawned, and theirs, each before those that it spawned.
     fn with_subagents(&self, session: i64) -> Result<Vec<(i64, SessionName)>, StoreError> {
         let mut query = self.conn.prepare_cached(
@@ -73,12 +84,10 @@ impl Tx<'_> {
     /// several sessions, core memory and the sums of days stay. The files in its workspace are the caller's to remove.
     pub fn delete_session(&self, session: &SessionName) -> Result<Deletion, StoreError> {
         let Some(id) = self.session_id(session)? else { return Ok(Deletion::Unknown) };
-        let mut tree = self.with_subagents(id)?;
-        for (id, name) in &tree {
-            if self.is_at_work(*id)? {
-                return Ok(Deletion::AtWork(name.clone()));
-            }
+        if let Some(busy) = self.at_work_below(session)? {
+            return Ok(Deletion::AtWork(busy));
         }
+        let mut tree = self.with_subagents(id)?;
         // Subagents refer to who spawned them.
         tree.reverse();
         // Numbers of rows are used again: what stands in the feed would tell of another session. The feed is short, and an
