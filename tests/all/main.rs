@@ -31,6 +31,7 @@ mod model_server;
 mod models;
 mod modes;
 mod openapi;
+mod page;
 mod published;
 mod roles;
 mod rules;
