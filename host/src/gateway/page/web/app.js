@@ -62,7 +62,8 @@ function Frame() {
   const screen = SCREENS[place];
   const title = screen?.title ?? 'Chat';
   useEffect(() => {
-    document.title = `${waiting ? `(${waiting}) ` : ''}${place === 's' ? '' : `${title} · `}kiso`;
+    // A conversation says itself what it is called.
+    if (place !== 's') document.title = `${waiting ? `(${waiting}) ` : ''}${title} · kiso`;
   }, [title, place, waiting]);
   useEffect(() => {
     if (place !== 's' && !screen) location.replace(href('s', localStorage.getItem('kiso.session') || DEFAULT));
@@ -92,7 +93,7 @@ function Frame() {
       <span class="brand"><${Logo} /> kiso</span>
       ${waiting > 0 && html`<span class="unread" aria-label=${`${waiting} unread`}>${waiting}</span>`}
     </header>
-    <aside id="sidebar" class="sidebar" aria-label="Sessions and screens">
+    <aside id="sidebar" class="sidebar" aria-label="Sessions and screens" onClick=${(event) => event.target.closest('a') && setDrawer(false)}>
       <div class="brand"><${Logo} /> <strong>kiso</strong></div>
       <${Sidebar} current=${place === 's' ? name : null} />
       <nav class="places" aria-label="Screens">

@@ -81,6 +81,10 @@ export async function logIn(given) {
 
 export async function logOut() {
   await post('/logout');
+  // Who sits here next has no business with what was written; how the page looks is no secret.
+  for (const place of [localStorage, sessionStorage]) {
+    for (const key of Object.keys(place)) if (key.startsWith('kiso.') && key !== 'kiso.theme') place.removeItem(key);
+  }
   me.set(null);
 }
 

@@ -100,19 +100,26 @@ export async function copyText(text) {
   area.remove();
 }
 
+let dialogs = 0;
+
 /** A dialog in front of everything; Escape and a click beside it close it. `title` is its name. */
 export function Dialog({ title, onClose, wide, children }) {
   const dialog = useRef(null);
+  const id = useRef(`dialog-${dialogs += 1}`).current;
   useLayoutEffect(() => {
-    const before = document.activeElement;
-    dialog.current.showModal();
-    return () => before?.focus?.();
+    const [shown, before] = [dialog.current, document.activeElement];
+    shown.showModal();
+    return () => {
+      // As long as it is open, nothing behind it takes the focus.
+      shown.close();
+      before?.focus?.();
+    };
   }, []);
   const beside = (event) => event.target === dialog.current && onClose();
-  return html`<dialog ref=${dialog} class=${`dialog ${wide ? 'wide' : ''}`} aria-labelledby="dialog-title" onCancel=${(event) => { event.preventDefault(); onClose(); }}
+  return html`<dialog ref=${dialog} class=${`dialog ${wide ? 'wide' : ''}`} aria-labelledby=${id} onCancel=${(event) => { event.preventDefault(); onClose(); }}
     onMouseDown=${beside}>
     <div class="dialog-body">
-      <header><h2 id="dialog-title">${title}</h2><${Button} kind="quiet" icon="close" label="Close" onClick=${onClose} /></header>
+      <header><h2 id=${id}>${title}</h2><${Button} kind="quiet" icon="close" label="Close" onClick=${onClose} /></header>
       ${children}
     </div>
   </dialog>`;
