@@ -2,6 +2,7 @@
 
 mod export;
 mod files;
+mod login;
 mod memory;
 mod messages;
 mod metrics;
@@ -23,7 +24,7 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::auth::Access;
 use super::error::ApiError;
-use super::{App, auth, events, form};
+use super::{App, auth, events, form, page};
 
 pub(super) use self::messages::open_message;
 pub(super) use self::sessions::status_of;
@@ -42,6 +43,11 @@ macro_rules! routes {
 }
 
 routes! {
+    GET "/" Open page::index;
+    GET "/page/{digest}/{*file}" Open page::file;
+    POST "/login" Open login::log_in;
+    POST "/logout" Chat login::log_out;
+    GET "/me" Chat login::me;
     POST "/msg" Chat messages::send;
     GET "/messages/{id}" Chat messages::job;
     GET "/sessions" Chat sessions::list;
@@ -132,8 +138,10 @@ mod tests {
                 documented.push((method.to_uppercase(), path.clone(), access));
             }
         }
-        let mut served: Vec<_> =
-            ROUTES.iter().map(|(method, path, access)| (method.to_string(), path.to_string(), *access)).collect();
+        let mut served: Vec<_> = ROUTES
+            .iter()
+            .map(|(method, path, access)| (method.to_string(), path.replace("{*", "{"), *access))
+            .collect();
         documented.sort();
         served.sort();
         assert_eq!(documented, served);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 mod life;
+mod logins;
 mod outbox;
 mod remembered;
 mod spawned;
