@@ -7,6 +7,7 @@ mod life;
 mod outbox;
 mod remembered;
 mod spawned;
+mod unread;
 
 use super::*;
 use crate::home::{SessionName, SkillName};

@@ -20,8 +20,10 @@ pub struct History {
     tasks: Vec<TaskHistory>,
     /// Ids of those that were planned and not started, in the order in which they will be.
     waiting: VecDeque<u32>,
-    /// The id of the one that was started last.
-    current: Option<u32>,
+    /// Ids of those that were started, in that order; the last one is the one that results are about.
+    started: Vec<u32>,
+    /// Plans, and tasks without one, that there were.
+    rounds: u32,
 }
 
 /// A task, as its run's events tell of it.
@@ -29,6 +31,8 @@ pub struct History {
 pub struct TaskHistory {
     /// Number of its plan, from 1; 0 for the task of the medium route, which has none.
     pub plan: u32,
+    /// Its place among plans and tasks without one.
+    round: u32,
     /// 1 for a task that the planner wrote; one more than the task that it puts right for one of a reviewer's.
     pub attempt: u32,
     /// The reviewer's, with its reason.
@@ -46,12 +50,12 @@ impl History {
         let went = |why| event.moves.iter().any(|step| step.why == why);
         match &event.result {
             StepResult::Planned { plan, .. } if went(Why::Planned) => {
-                self.plans += 1;
+                (self.plans, self.rounds) = (self.plans + 1, self.rounds + 1);
                 self.goal.clone_from(&plan.goal);
                 self.waiting = plan.tasks.iter().map(|_| self.begin(self.plans, 1)).collect();
             }
             StepResult::Routed { routing, .. } if went(Why::Medium) => self.goal.clone_from(&routing.goal),
-            StepResult::Started { .. } => self.current = self.waiting.pop_front(),
+            StepResult::Started { .. } => self.started.extend(self.waiting.pop_front()),
             StepResult::Executed { report, .. } => {
                 if let Some(task) = self.current_task() {
                     task.exit_code = report.exit_code;
@@ -84,7 +88,9 @@ impl History {
             _ => {}
         }
         if went(Why::Medium) {
-            self.current = Some(self.begin(0, 1));
+            self.rounds += 1;
+            let id = self.begin(0, 1);
+            self.started.push(id);
         }
     }
 
@@ -97,13 +103,22 @@ impl History {
         self.tasks.get((id as usize).checked_sub(1)?)
     }
 
+    /// What tasks are to be sorted by: the first plan first, and of each plan those that were started in that order, then
+    /// those that wait in that order, then those that were dropped.
+    pub fn place(&self, id: u32) -> (u32, u8, usize) {
+        let round = self.task(id).map_or(u32::MAX, |task| task.round);
+        let started = self.started.iter().position(|known| *known == id).map(|at| (round, 0, at));
+        let waiting = || self.waiting.iter().position(|known| *known == id).map(|at| (round, 1, at));
+        started.or_else(waiting).unwrap_or((round, 2, id as usize))
+    }
+
     fn current_task(&mut self) -> Option<&mut TaskHistory> {
-        self.tasks.get_mut((self.current? as usize).checked_sub(1)?)
+        self.tasks.get_mut((*self.started.last()? as usize).checked_sub(1)?)
     }
 
     /// A task that was planned now; its id.
     fn begin(&mut self, plan: u32, attempt: u32) -> u32 {
-        self.tasks.push(TaskHistory { plan, attempt, ..TaskHistory::default() });
+        self.tasks.push(TaskHistory { plan, attempt, round: self.rounds, ..TaskHistory::default() });
         u32::try_from(self.tasks.len()).unwrap_or(u32::MAX)
     }
 
@@ -115,6 +130,6 @@ impl History {
 
     #[cfg(test)]
     pub(super) fn current(&self) -> Option<u32> {
-        self.current
+        self.started.last().copied()
     }
 }

@@ -76,6 +76,9 @@ fn plans_attempts_and_verdicts() {
     ];
     assert_eq!(told.collect::<Vec<_>>(), expected);
     assert_eq!((history.plans, history.goal.as_str()), (2, "draw"));
+    let mut ids: Vec<_> = (1..=5).collect();
+    ids.sort_by_key(|id| history.place(*id));
+    assert_eq!(ids, [1, 3, 2, 4, 5], "the fix ran before what was dropped, and the new plan comes behind all of it");
     let reason = history.task(3).unwrap().verdict.as_ref().unwrap().1.as_deref();
     assert_eq!(reason, Some("no such file"));
 }
