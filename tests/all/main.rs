@@ -47,5 +47,6 @@ mod socket;
 mod streaming;
 mod subagents;
 mod turns;
+mod watching;
 mod wats;
 mod webhooks;

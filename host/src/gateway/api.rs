@@ -1,7 +1,9 @@
 //! The routes, and what stands behind each. docs/api.md describes them; `GET /openapi.json` does so for programs.
 
+mod board;
 mod export;
 mod files;
+mod input;
 mod login;
 mod memory;
 mod messages;
@@ -53,12 +55,13 @@ routes! {
     GET "/sessions" Chat sessions::list;
     PATCH "/sessions/{session}" Chat sessions::change;
     DELETE "/sessions/{session}" Admin sessions::delete;
+    POST "/sessions/{session}/read" Chat sessions::read;
     GET "/sessions/{session}/messages" Chat sessions::of_session;
     GET "/sessions/{session}/export" Chat export::export;
     GET "/search" Chat search::search;
     GET "/status/{session}" Chat sessions::status;
     GET "/runs" Chat runs::list;
-    GET "/runs/{run}" Chat runs::show;
+    GET "/runs/{run}" Chat board::show;
     GET "/runs/{run}/trace" Chat runs::trace;
     POST "/runs/{run}/cancel" Chat runs::cancel;
     GET "/schedules" Chat schedules::list;
@@ -78,6 +81,7 @@ routes! {
     DELETE "/memory/{id}" Admin memory::forget;
     GET "/facts" Admin memory::facts;
     DELETE "/facts/{id}" Admin memory::forget_fact;
+    GET "/input" Chat input::show;
     GET "/models" Chat settings::models;
     GET "/usage" Chat settings::usage;
     GET "/config" Admin settings::config;

@@ -8,6 +8,7 @@ mod logins;
 mod outbox;
 mod remembered;
 mod spawned;
+mod unread;
 
 use super::*;
 use crate::home::{SessionName, SkillName};
