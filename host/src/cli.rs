@@ -18,6 +18,7 @@ mod failure;
 mod listing;
 mod log;
 mod memory;
+mod open;
 mod restore;
 mod role;
 mod run;
@@ -84,6 +85,8 @@ enum Command {
     Run(run::Run),
     /// Serve messages day and night: queue, HTTP, events
     Serve(serve::Serve),
+    /// Open the daemon's page in a browser, logged in by a link that works once
+    Open(open::Open),
     /// Messages that come by themselves: add, list, run, pause and remove schedules
     #[command(subcommand)]
     Schedule(schedule::ScheduleCommand),
@@ -157,6 +160,7 @@ pub fn main() -> ExitCode {
         Command::Chat(command) => command.execute(shared),
         Command::Run(command) => command.execute(shared),
         Command::Serve(command) => command.execute(shared),
+        Command::Open(command) => command.execute(shared),
         Command::Schedule(command) => command.execute(shared),
         Command::Service(command) => command.execute(shared),
         Command::Token(command) => command.execute(shared),

@@ -73,7 +73,7 @@ impl Daemon {
         }
         tokio::spawn(upkeep::look_after(drive.clone(), ended.clone()));
         let queue = Queue::start(drive.clone(), secrets.clone(), limits).await?;
-        let app = App::new(drive.clone(), &queue, secrets, now_ms(), ended.clone());
+        let app = App::new(drive.clone(), &queue, secrets, now_ms(), address, ended.clone());
         let socket = tokio::spawn(socket.serve(app.clone(), ended.clone()));
         let http = tokio::spawn(http.serve(app, ended.clone()));
         let schedule = Ticking::start(&drive);

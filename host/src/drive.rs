@@ -269,7 +269,7 @@ impl Drive {
                 self.store.write(move |tx| tx.uncount_resumed(&id)).await?;
                 return Err(DriveError::Paused);
             }
-            listener.step(&step);
+            listener.step(log.seq + 1, &step);
             voice::think(&step, listener);
             let delivers = matches!(step, Step::Finish(_));
             at_work.seq = log.seq;

@@ -12,6 +12,7 @@ mod failures;
 mod follow;
 mod form;
 mod listen;
+mod page;
 mod patient;
 mod places;
 mod socket;
@@ -48,6 +49,8 @@ struct Inner {
     /// Of the environment, for skills that are called by hand.
     secrets: Secrets,
     began_ms: i64,
+    /// Where HTTP is served.
+    address: SocketAddr,
     /// An upload at a time: each takes as much memory as a skill is large.
     upload: Arc<tokio::sync::Semaphore>,
     /// Whether the daemon is ending; streams end with it.
@@ -57,12 +60,19 @@ struct Inner {
 }
 
 impl App {
-    /// `secrets` are those of the environment; `ending` becomes true when the daemon ends.
-    pub fn new(drive: Drive, queue: &Queue, secrets: Secrets, began_ms: i64, ending: watch::Receiver<bool>) -> App {
+    /// `secrets` are those of the environment, `address` is where HTTP is served; `ending` becomes true when the daemon ends.
+    pub fn new(
+        drive: Drive,
+        queue: &Queue,
+        secrets: Secrets,
+        began_ms: i64,
+        address: SocketAddr,
+        ending: watch::Receiver<bool>,
+    ) -> App {
         let (intake, hub) = (queue.intake.clone(), queue.hub.clone());
         let (counters, failures) = (Counters::default(), Failures::default());
         let upload = Arc::new(tokio::sync::Semaphore::new(1));
-        App(Arc::new(Inner { drive, intake, hub, secrets, began_ms, upload, ending, counters, failures }))
+        App(Arc::new(Inner { drive, intake, hub, secrets, began_ms, address, upload, ending, counters, failures }))
     }
 }
 

@@ -35,14 +35,21 @@ impl Api {
         Api { home, served, document, chat, admin, seen: BTreeSet::new() }
     }
 
-    /// Asks, and holds the answer against the document. `path` is that of the document, with its parameters put in.
+    /// Asks, and holds the answer against the document. `path` is that of the document, with its parameters put in; `token`
+    /// may be a login cookie, too.
     #[track_caller]
     fn ask(&mut self, method: &str, path: &str, asked: &str, token: Option<&str>, body: &[u8]) -> Answer {
         let operation = &self.document["paths"][path][method.to_lowercase()];
         assert!(operation.is_object(), "{method} {path} is not in the document");
         let kind = operation["requestBody"]["content"].as_object().and_then(|content| content.keys().next());
         let kind = kind.map(|kind| format!("content-type: {kind}\r\n")).unwrap_or_default();
-        let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
+        let token = match token {
+            Some(cookie) if cookie.contains('=') => {
+                format!("cookie: {cookie}\r\nx-kiso-page: 1\r\nsec-fetch-site: same-origin\r\n")
+            }
+            Some(token) => format!("authorization: Bearer {token}\r\n"),
+            None => String::new(),
+        };
         let length = body.len();
         let head = format!(
             "{method} {asked} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{token}{kind}content-length: {length}\r\n\r\n"
@@ -130,9 +137,25 @@ fn every_operation_answers_as_it_is_documented() {
     let message_path = format!("/messages/{message}");
     let [run_path, trace, cancel] = ["", "/trace?prompts=true", "/cancel"].map(|end| format!("/runs/{run}{end}"));
     let (c, a) = (Some(api.chat.clone()), Some(api.admin.clone()));
+    let login = json!({ "token": api.chat }).to_string();
+    let login = login.as_bytes();
+    let in_browser = Some(api.ask("POST", "/login", "/login", None, login).cookie());
+    let index = api.ask("GET", "/", "/", None, b"").body;
+    let asset = index.split('"').find(|part| part.starts_with("/page/")).unwrap().to_owned();
     // Method, path of the document, path as asked, token, body, status.
     type Case<'a> = (&'a str, &'a str, &'a str, &'a Option<String>, &'a [u8], u16);
     let cases: Vec<Case<'_>> = vec![
+        ("GET", "/", "/", &None, b"", 200),
+        ("GET", "/page/{digest}/{file}", &asset, &None, b"", 200),
+        ("GET", "/page/{digest}/{file}", "/page/0/x", &None, b"", 404),
+        ("POST", "/login", "/login", &None, login, 200),
+        ("POST", "/login", "/login", &None, br#"{"token": "kiso_x"}"#, 401),
+        ("POST", "/login", "/login", &None, br#"{"token": "a", "code": "b"}"#, 400),
+        ("GET", "/me", "/me", &in_browser, b"", 200),
+        ("GET", "/me", "/me", &c, b"", 200),
+        ("POST", "/logout", "/logout", &c, b"", 400),
+        ("POST", "/logout", "/logout", &in_browser, b"", 204),
+        ("POST", "/logout", "/logout", &in_browser, b"", 401),
         ("POST", "/msg", "/msg", &c, br#"{"text": "hello", "session": "fresh", "key": "k"}"#, 202),
         ("POST", "/msg", "/msg", &c, br#"{"text": "/status"}"#, 200),
         ("POST", "/msg", "/msg", &c, br#"{"text": ""}"#, 400),
@@ -145,6 +168,9 @@ fn every_operation_answers_as_it_is_documented() {
         ("PATCH", "/sessions/{session}", "/sessions/nowhere", &c, br#"{"title": "x"}"#, 404),
         ("GET", "/sessions/{session}/messages", "/sessions/main/messages?limit=1", &c, b"", 200),
         ("GET", "/sessions/{session}/messages", "/sessions/nowhere/messages", &c, b"", 404),
+        ("POST", "/sessions/{session}/read", "/sessions/main/read", &c, br#"{"message": 1}"#, 204),
+        ("POST", "/sessions/{session}/read", "/sessions/main/read", &c, br#"{"massage": 1}"#, 400),
+        ("POST", "/sessions/{session}/read", "/sessions/nowhere/read", &c, br#"{"message": 1}"#, 404),
         ("GET", "/sessions/{session}/export", "/sessions/main/export", &c, b"", 200),
         ("GET", "/sessions/{session}/export", "/sessions/nowhere/export", &c, b"", 404),
         ("GET", "/search", "/search?q=HELLO+echo&session=main", &c, b"", 200),
@@ -220,6 +246,7 @@ fn every_operation_answers_as_it_is_documented() {
         ("GET", "/facts", "/facts?limit=-1", &a, b"", 400),
         ("DELETE", "/facts/{id}", "/facts/1", &a, b"", 200),
         ("DELETE", "/facts/{id}", "/facts/x", &a, b"", 404),
+        ("GET", "/input", "/input", &c, b"", 200),
         ("GET", "/models", "/models", &c, b"", 200),
         ("GET", "/usage", "/usage?before=2030-01-01", &c, b"", 200),
         ("GET", "/usage", "/usage?before=soon", &c, b"", 400),

@@ -192,10 +192,15 @@ impl Served {
 
     /// Follows `/events`.
     pub fn follow(&self, query: &str, last: Option<i64>) -> Events {
-        let mut stream = self.connect();
         let last = last.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
         let token = self.token.as_ref().map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
-        let head = format!("GET /events{query} HTTP/1.1\r\nhost: {}\r\n{token}{last}\r\n", self.address);
+        self.follow_with(query, &format!("{token}{last}"))
+    }
+
+    /// The same with these headers and no others.
+    pub fn follow_with(&self, query: &str, headers: &str) -> Events {
+        let mut stream = self.connect();
+        let head = format!("GET /events{query} HTTP/1.1\r\nhost: {}\r\n{headers}\r\n", self.address);
         stream.write_all(head.as_bytes()).expect("it listens");
         let mut reader = BufReader::new(stream);
         let mut line = String::new();
@@ -247,6 +252,14 @@ impl Answer {
         let (headers, body) = text.split_once("\r\n\r\n")?;
         let status = headers.split(' ').nth(1)?.parse().ok()?;
         Some(Answer { status, headers: headers.to_lowercase(), body: body.to_owned() })
+    }
+
+    /// The cookie that it sets, as a request shows it.
+    #[track_caller]
+    pub fn cookie(&self) -> String {
+        let line = self.headers.lines().find_map(|line| line.strip_prefix("set-cookie: "));
+        let line = line.unwrap_or_else(|| panic!("it sets no cookie: {self:?}"));
+        line.split(';').next().expect("there is a first part").to_owned()
     }
 
     /// The JSON of an answer with this status.

@@ -235,7 +235,7 @@ impl Listener for Told<'_> {
         self.json(&json!({ "type": "begun", "run": run.to_string(), "session": self.session.to_string() }));
     }
 
-    fn step(&mut self, step: &Step) {
+    fn step(&mut self, _seq: u32, step: &Step) {
         match step {
             Step::Execute { brief, .. } if brief.task.kind == TaskKind::Msg && brief.task.notify => self.written.part(),
             Step::Converse { .. } | Step::Act(_) => self.written.part(),

@@ -47,6 +47,7 @@ impl Serve {
                 env!("CARGO_PKG_VERSION"),
                 opened.home.path().display()
             );
+            tracing::info!("page: http://{address}/; `kiso open` logs a browser in");
             systemd::ready(&status);
             loop {
                 tokio::select! {

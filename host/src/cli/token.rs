@@ -32,16 +32,22 @@ pub enum Scope {
     Admin,
 }
 
+impl From<Scope> for TokenScope {
+    fn from(scope: Scope) -> TokenScope {
+        match scope {
+            Scope::Chat => TokenScope::Chat,
+            Scope::Admin => TokenScope::Admin,
+        }
+    }
+}
+
 impl Token {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         let store = &opened.store;
         match self {
             Token::Add { name, scope } => {
-                let scope = match scope {
-                    Scope::Chat => TokenScope::Chat,
-                    Scope::Admin => TokenScope::Admin,
-                };
+                let scope = TokenScope::from(*scope);
                 let wanted = name.clone();
                 let Some(text) = store.write_blocking(move |tx| tx.add_token(&wanted, scope, now_ms()))? else {
                     return Err(Failure::new(

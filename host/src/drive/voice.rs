@@ -12,8 +12,8 @@ pub trait Listener: Send {
     /// The run has an id; nothing else has happened.
     fn begun(&mut self, _run: &RunId) {}
 
-    /// A step is about to be performed.
-    fn step(&mut self, _step: &Step) {}
+    /// A step is about to be performed; its event will have the number `seq`.
+    fn step(&mut self, _seq: u32, _step: &Step) {}
 
     /// What the run is busy with, for a person.
     fn thought(&mut self, _thought: &Thought) {}

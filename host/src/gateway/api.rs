@@ -1,7 +1,10 @@
 //! The routes, and what stands behind each. docs/api.md describes them; `GET /openapi.json` does so for programs.
 
+mod board;
 mod export;
 mod files;
+mod input;
+mod login;
 mod memory;
 mod messages;
 mod metrics;
@@ -23,7 +26,7 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::auth::Access;
 use super::error::ApiError;
-use super::{App, auth, events, form};
+use super::{App, auth, events, form, page};
 
 pub(super) use self::messages::open_message;
 pub(super) use self::sessions::status_of;
@@ -42,17 +45,23 @@ macro_rules! routes {
 }
 
 routes! {
+    GET "/" Open page::index;
+    GET "/page/{digest}/{*file}" Open page::file;
+    POST "/login" Open login::log_in;
+    POST "/logout" Chat login::log_out;
+    GET "/me" Chat login::me;
     POST "/msg" Chat messages::send;
     GET "/messages/{id}" Chat messages::job;
     GET "/sessions" Chat sessions::list;
     PATCH "/sessions/{session}" Chat sessions::change;
     DELETE "/sessions/{session}" Admin sessions::delete;
+    POST "/sessions/{session}/read" Chat sessions::read;
     GET "/sessions/{session}/messages" Chat sessions::of_session;
     GET "/sessions/{session}/export" Chat export::export;
     GET "/search" Chat search::search;
     GET "/status/{session}" Chat sessions::status;
     GET "/runs" Chat runs::list;
-    GET "/runs/{run}" Chat runs::show;
+    GET "/runs/{run}" Chat board::show;
     GET "/runs/{run}/trace" Chat runs::trace;
     POST "/runs/{run}/cancel" Chat runs::cancel;
     GET "/schedules" Chat schedules::list;
@@ -72,6 +81,7 @@ routes! {
     DELETE "/memory/{id}" Admin memory::forget;
     GET "/facts" Admin memory::facts;
     DELETE "/facts/{id}" Admin memory::forget_fact;
+    GET "/input" Chat input::show;
     GET "/models" Chat settings::models;
     GET "/usage" Chat settings::usage;
     GET "/config" Admin settings::config;
@@ -132,8 +142,10 @@ mod tests {
                 documented.push((method.to_uppercase(), path.clone(), access));
             }
         }
-        let mut served: Vec<_> =
-            ROUTES.iter().map(|(method, path, access)| (method.to_string(), path.to_string(), *access)).collect();
+        let mut served: Vec<_> = ROUTES
+            .iter()
+            .map(|(method, path, access)| (method.to_string(), path.replace("{*", "{"), *access))
+            .collect();
         documented.sort();
         served.sort();
         assert_eq!(documented, served);

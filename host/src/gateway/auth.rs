@@ -1,18 +1,21 @@
 //! Who asks, and what they may.
 
+pub mod browser;
+
 use std::net::{IpAddr, Ipv4Addr};
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
+use self::browser::{Sender, Shown};
 use super::App;
 use super::error::ApiError;
 use crate::clock::now_ms;
 use crate::graph::plan::Caller;
-use crate::store::{StoreError, Token, TokenScope};
+use crate::store::{Login, LoginId, StoreError, Token, TokenScope};
 
 /// Who may ask for a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,20 +31,34 @@ pub enum Access {
 /// Who asks. Handlers get it as an argument.
 #[derive(Debug, Clone)]
 pub struct Who {
-    /// Name of the token; `None` for a program of this machine where no token exists.
+    /// Name of the token, also of the one that a browser is logged in with; `None` where there was none.
     pub token: Option<String>,
-    /// What tells the token from another one of that name.
-    pub handle: Option<String>,
+    pub via: Via,
     pub scope: TokenScope,
 }
 
-/// Whether the listener can only be reached from this machine.
-#[derive(Debug, Clone, Copy)]
-pub struct Local(pub bool);
+/// By what it is known who asks.
+#[derive(Debug, Clone)]
+pub enum Via {
+    /// A program of this machine, where no token exists.
+    Machine,
+    /// What tells the token from another one of that name.
+    Token { handle: String },
+    /// A browser that is logged in to the page.
+    Page { login: LoginId },
+}
 
 /// Where a request comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub IpAddr);
+
+/// What somebody showed who may not come in, and what to do about it.
+pub type Wrong = (&'static str, &'static str);
+
+pub const WRONG_TOKEN: Wrong = ("the token is not valid", "`kiso token list` shows which there are");
+
+/// How old the last use of a login may be before a new one is written down; it is not needed to the second.
+const TOUCH_MS: i64 = 60 * 60_000;
 
 impl Who {
     pub fn caller(&self) -> Caller {
@@ -53,64 +70,139 @@ impl Who {
 
     /// For the log.
     pub fn name(&self) -> &str {
-        self.token.as_deref().unwrap_or("this machine")
+        match (&self.token, &self.via) {
+            (Some(token), _) => token,
+            (None, Via::Page { .. }) => "the owner's browser",
+            (None, _) => "this machine",
+        }
     }
 }
 
-/// Lets a request through that has a valid token, or needs none: where no token exists, programs of this machine may
-/// chat. A page of another site is none of them, whatever browser it runs in.
+/// Lets a request through that has a valid token or comes from a browser that is logged in, or needs neither: where no token
+/// exists, programs of this machine may chat. A page of another site is none of them, whatever browser it runs in.
 pub async fn authenticate(
     State((app, access)): State<(App, Access)>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let local = request.extensions().get::<Local>().is_some_and(|local| local.0);
-    let peer = request.extensions().get::<Peer>().map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0);
-    let who = who(&app, request.headers(), request.uri(), local, peer).await?;
+    let (mut asked, body) = request.into_parts();
+    let (who, renewed) = who(&app, &asked).await?;
     if access == Access::Admin && who.scope != TokenScope::Admin {
         let message = "only administrators may do that";
         return Err(ApiError::new(StatusCode::FORBIDDEN, "forbidden", message)
             .hint("`kiso token add NAME --scope admin` makes a token that may; gateway.admins can say which count"));
     }
-    request.extensions_mut().insert(who);
-    Ok(next.run(request).await)
+    asked.extensions.insert(who);
+    let mut response = next.run(Request::from_parts(asked, body)).await;
+    if let Some(cookie) = renewed {
+        response.headers_mut().entry(header::SET_COOKIE).or_insert(cookie);
+    }
+    Ok(response)
 }
 
-async fn who(app: &App, headers: &HeaderMap, uri: &Uri, local: bool, peer: IpAddr) -> Result<Who, ApiError> {
-    let refused = |message: &str| ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message);
-    let store = &app.0.drive.store;
+/// Who asks, and the cookie that the browser is to keep from now on, if it has to hear of that.
+async fn who(app: &App, asked: &Parts) -> Result<(Who, Option<HeaderValue>), ApiError> {
+    let (headers, store) = (&asked.headers, &app.0.drive.store);
     if headers.contains_key(header::AUTHORIZATION) {
         // Read anew for each request, so that a token that was revoked is one no more.
         let token = match bearer(headers) {
             Some(given) => store.read(move |view| view.token_of(&given)).await?,
             None => None,
         };
-        let Some(token) = token else {
-            if app.0.failures.count(peer, now_ms()) {
-                let message = "too many wrong tokens came from this address";
-                return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_failures", message));
-            }
-            return Err(refused("the token is not valid").hint("`kiso token list` shows which there are"));
-        };
+        let token = token.ok_or_else(|| wrong(app, &asked.extensions, WRONG_TOKEN))?;
         let scope = scope_of(&app.0.drive.config_now().gateway.admins, &token);
-        return Ok(Who { token: Some(token.name), handle: Some(token.handle), scope });
+        return Ok((Who { token: Some(token.name), via: Via::Token { handle: token.handle }, scope }, None));
     }
-    let needs =
-        || refused("a token is needed").hint("`kiso token add NAME` prints one; send it as `Authorization: Bearer …`");
-    if !local || store.read(|view| view.has_tokens()).await? || is_of_a_page(headers, uri) {
+    match browser::shown(headers, app.0.address.port()) {
+        Shown::Value(value) => return of_browser(app, asked, value).await,
+        Shown::Unclear => {
+            return Err(refused("the browser sends several login cookies, or one that is none of kiso's")
+                .hint("delete the cookies of this address and log in again"));
+        }
+        Shown::Nothing => {}
+    }
+    let needs = || {
+        refused("a token is needed").hint(
+            "`kiso token add NAME` prints one; send it as `Authorization: Bearer …`. `kiso open` logs a browser in",
+        )
+    };
+    let is_local = super::is_local(&app.0.address);
+    if !is_local || store.read(|view| view.has_tokens()).await? || browser::is_of_a_page(headers, &asked.uri) {
         return Err(needs());
     }
-    Ok(Who { token: None, handle: None, scope: TokenScope::Chat })
+    Ok((Who { token: None, via: Via::Machine, scope: TokenScope::Chat }, None))
 }
 
-/// Whether who asked may still have what they asked for: the token was not revoked, or, where none was needed, none exists.
+/// Who is logged in at the browser that shows this cookie. What changes something must come from the page, and nothing may
+/// come from another one. A cookie that is none is no guess: browsers keep those of logins that have ended.
+async fn of_browser(app: &App, asked: &Parts, value: &str) -> Result<(Who, Option<HeaderValue>), ApiError> {
+    let (headers, now, id) = (&asked.headers, now_ms(), LoginId::of(value));
+    let sender = browser::sender(headers, &asked.uri);
+    let allowed = match asked.method {
+        Method::GET | Method::HEAD => sender != Sender::Foreign,
+        _ => sender == Sender::Own && browser::says_page(headers),
+    };
+    if !allowed {
+        return Err(foreign());
+    }
+    let Some(login) = app.0.drive.store.read(move |view| view.login(id, now)).await? else {
+        return Err(refused("this browser is not logged in any more").hint("log in again; `kiso open` prints a link"));
+    };
+    let renewed = match (0..TOUCH_MS).contains(&(now - login.used_ms)) {
+        true => None,
+        false => match app.0.drive.store.write(move |tx| tx.touch_login(id, now)).await {
+            Ok(()) => browser::keep(headers, app.0.address.port(), value),
+            Err(error) => {
+                // Whoever is logged in may read on a full disk, too.
+                tracing::warn!("that a login was used is not written down: {error}");
+                None
+            }
+        },
+    };
+    Ok((who_of(app, login), renewed))
+}
+
+/// Who is logged in.
+pub fn who_of(app: &App, login: Login) -> Who {
+    let Login { id, token, scope, .. } = login;
+    let scope = match &token {
+        Some(token) => scope.min(scope_of(&app.0.drive.config_now().gateway.admins, token)),
+        None => scope,
+    };
+    Who { token: token.map(|token| token.name), via: Via::Page { login: id }, scope }
+}
+
+/// Whether who asked may still have what they asked for: the token was not revoked, the browser not logged out, or, where
+/// nothing was needed, no token exists.
 pub async fn still_may(app: &App, who: &Who) -> Result<bool, StoreError> {
-    let handle = who.handle.clone();
-    let read = app.0.drive.store.read(move |view| match handle {
-        Some(handle) => view.has_token(&handle),
-        None => Ok(!view.has_tokens()?),
+    let via = who.via.clone();
+    let read = app.0.drive.store.read(move |view| match via {
+        Via::Token { handle } => view.has_token(&handle),
+        Via::Page { login } => Ok(view.login(login, now_ms())?.is_some()),
+        Via::Machine => Ok(!view.has_tokens()?),
     });
     read.await
+}
+
+/// Somebody showed what is not right, which is counted against their address.
+pub fn wrong(app: &App, of: &Extensions, (message, hint): Wrong) -> ApiError {
+    let peer = of.get::<Peer>().map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0);
+    if app.0.failures.count(peer, now_ms()) {
+        let message = "too many wrong tokens came from this address";
+        return ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_failures", message);
+    }
+    refused(message).hint(hint)
+}
+
+/// The request does not come from the page, or does not say so.
+pub fn foreign() -> ApiError {
+    let message = "the request does not come from kiso's own page";
+    ApiError::new(StatusCode::FORBIDDEN, "forbidden", message)
+        .hint("programs send a token; a proxy must pass Host, or Sec-Fetch-Site, and x-kiso-page on")
+}
+
+fn refused(message: &str) -> ApiError {
+    ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
 }
 
 /// The token of the one header that may have it.
@@ -125,25 +217,6 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
 fn scope_of(admins: &[String], token: &Token) -> TokenScope {
     let listed = admins.is_empty() || admins.contains(&token.name);
     if token.scope == TokenScope::Admin && listed { TokenScope::Admin } else { TokenScope::Chat }
-}
-
-/// Whether the request may have been made by a page that the user's browser shows: such a page reaches this machine's
-/// ports, also under names of its own.
-fn is_of_a_page(headers: &HeaderMap, uri: &Uri) -> bool {
-    let foreign = headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none");
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let named = is_own_name(host) && uri.authority().is_none_or(|authority| is_own_name(authority.as_str()));
-    headers.contains_key(header::ORIGIN) || foreign || !named
-}
-
-/// Whether this machine is called so, by itself: a name that somebody else's server may resolve is none of these.
-fn is_own_name(host: &str) -> bool {
-    let (name, port) = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => (name, port),
-        _ => (host, ""),
-    };
-    let name = name.to_ascii_lowercase();
-    port.len() <= 5 && matches!(name.as_str(), "localhost" | "127.0.0.1" | "[::1]")
 }
 
 impl<S: Sync> FromRequestParts<S> for Who {
@@ -161,26 +234,6 @@ impl<S: Sync> FromRequestParts<S> for Who {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_names_of_this_machine_are_its_own() {
-        for own in ["localhost", "LOCALHOST:8333", "127.0.0.1:1", "127.0.0.1", "[::1]", "[::1]:8333"] {
-            assert!(is_own_name(own), "{own}");
-        }
-        for other in [
-            "",
-            "evil.example",
-            "evil.example:8333",
-            "localhost.evil.example",
-            "127.0.0.1.evil.example:80",
-            "127.0.0.1:80@evil.example",
-            "0.0.0.0:8333",
-            "[::1",
-            "localhost:123456",
-        ] {
-            assert!(!is_own_name(other), "{other}");
-        }
-    }
 
     #[test]
     fn administrators_are_those_that_are_named() {

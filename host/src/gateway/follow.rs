@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 use super::App;
 use super::api::open_message;
-use super::wire::Run;
+use super::wire::{Run, Session};
 use crate::home::SessionName;
 use crate::secret::Vault;
 use crate::secret::vault::is_sealed;
@@ -68,7 +69,10 @@ pub struct Following {
     /// Whether the feed may hold something that was not read.
     behind: bool,
     feed: watch::Receiver<i64>,
-    live: broadcast::Receiver<Live>,
+    /// `None` before it is listened to, and where it is not wanted.
+    live: Option<broadcast::Receiver<Live>>,
+    /// Whether what was said so far in the steps that runs are at is to be told: behind what is in the feed.
+    so_far: bool,
     ending: watch::Receiver<bool>,
     over: bool,
     _counted: Counted,
@@ -95,7 +99,7 @@ impl Following {
     pub async fn new(app: App, wanted: Wanted) -> Result<Following, StoreError> {
         let store = &app.0.drive.store;
         // Before the feed is read, so that nothing falls between.
-        let (feed, live) = (store.feed_changes(), app.0.hub.subscribe());
+        let feed = store.feed_changes();
         let (start, end) = store.read(|view| Ok((view.feed_start()?, view.feed_end()?))).await?;
         let last = wanted.after.unwrap_or(end).clamp(0, end);
         let mut ready = VecDeque::new();
@@ -111,6 +115,7 @@ impl Following {
         Ok(Following {
             ending: app.0.ending.clone(),
             _counted: Counted::new(&app),
+            so_far: wanted.live,
             app,
             wanted,
             newest: end,
@@ -118,7 +123,7 @@ impl Following {
             ready,
             behind: true,
             feed,
-            live,
+            live: None,
             over: false,
         })
     }
@@ -147,24 +152,37 @@ impl Following {
                 }
                 continue;
             }
+            if std::mem::take(&mut self.so_far) {
+                self.begin_live();
+                continue;
+            }
             tokio::select! {
+                // What was said in a step comes before the notice that the step is over, where both wait.
+                biased;
                 _ = self.ending.wait_for(|ending| *ending) => {
                     self.over = true;
                     return Some(Told::now("shutdown", json!({})));
                 }
+                said = heard(&mut self.live) => match said {
+                    Ok(said) if self.wanted.session.as_ref().is_none_or(|session| *session == said.session) => {
+                        return Some(live(&said));
+                    }
+                    Ok(_) => {}
+                    // It begins anew with all of it; and what happened meanwhile has waited long enough.
+                    Err(RecvError::Lagged(_)) => (self.so_far, self.behind) = (true, true),
+                    Err(RecvError::Closed) => return None,
+                },
                 // The sender lives as long as the store.
                 _ = self.feed.changed() => self.behind = true,
-                said = self.live.recv(), if self.wanted.live => match said {
-                    Ok(said) if self.wanted.session.as_ref().is_none_or(|session| *session == said.session) => {
-                        // Everything that is said has a JSON form.
-                        return Some(Told::now("live", value(&said)));
-                    }
-                    // What was missed were pieces of texts that come whole later.
-                    Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
-                    Err(broadcast::error::RecvError::Closed) => return None,
-                },
             }
         }
+    }
+
+    /// Makes ready what runs have said so far, and listens from there on.
+    fn begin_live(&mut self) {
+        let (pieces, so_far) = self.app.0.hub.subscribe(self.wanted.session.as_ref());
+        self.live = Some(pieces);
+        self.ready.extend(so_far.iter().map(live));
     }
 
     /// Makes ready what is in the feed since the last notice; false if nothing is.
@@ -193,6 +211,18 @@ impl Following {
         self.ready.extend(told);
         Ok(true)
     }
+}
+
+/// The next piece; none ever comes where none is wanted.
+async fn heard(live: &mut Option<broadcast::Receiver<Live>>) -> Result<Live, RecvError> {
+    match live {
+        Some(live) => live.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn live(said: &Live) -> Told {
+    Told::now("live", value(said))
 }
 
 /// What is told of a notice, with the bytes of its text; `None` if what it is about has gone.
@@ -225,10 +255,7 @@ fn tell(view: &View<'_>, vault: &Vault, notice: Notice) -> Result<Option<(Told, 
             let run = Run::of(run);
             ("run", run.message.len(), value(&run))
         }),
-        (NoticeKind::Session, ..) => {
-            let (title, model) = (view.title(&session)?, view.session_model(&session)?);
-            Some(("session", 0, json!({ "name": session, "title": title, "model": model })))
-        }
+        (NoticeKind::Session, ..) => view.session(&session)?.map(|line| ("session", 0, value(&Session::of(line)))),
         _ => None,
     };
     Ok(told.map(|(name, size, data)| (Told { name, id: Some(id), data, answers }, size)))

@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::auth::{Local, Peer};
+use super::auth::Peer;
 use super::patient::Patient;
 use super::places::{Place, Places, UnderWay};
 use super::{App, Patience, api, count, is_local};
@@ -89,9 +89,9 @@ impl Bound {
 
     /// Serves until `ending` is true; then lets each request that is under way come to its end.
     pub async fn serve(self, app: App, mut ending: watch::Receiver<bool>) {
-        let Bound { listener, address } = self;
+        let Bound { listener, .. } = self;
         let places = Places::new(room_for(app.0.drive.config.gateway.max_connections));
-        let router = api::router(app.clone()).layer(axum::Extension(Local(is_local(&address))));
+        let router = api::router(app.clone());
         let mut connections = JoinSet::new();
         let mut out_of_breath = false;
         loop {

@@ -14,7 +14,7 @@ use super::App;
 use super::error::ApiError;
 use crate::home::SessionName;
 use crate::secret::vault::SEALED;
-use crate::store::{self, JobState, RunLine};
+use crate::store::{self, JobState, RunLine, SessionLine};
 
 /// Entries of a page, where the request does not say.
 pub const PAGE: u32 = 50;
@@ -103,6 +103,10 @@ pub struct Session {
     pub created_ms: i64,
     pub active_ms: i64,
     pub model: Option<String>,
+    /// Replies that were not read, at most 99.
+    pub unread: u32,
+    /// The run that is under way.
+    pub running: Option<String>,
 }
 
 /// `GET /status/{session}`
@@ -135,6 +139,14 @@ impl Run {
             message.clear();
         }
         Run { id: id.to_string(), session, message, status: status.as_str(), started_ms, ended_ms }
+    }
+}
+
+impl Session {
+    pub fn of(line: SessionLine) -> Session {
+        let SessionLine { id: _, name, title, created_ms, active_ms, model, unread, running } = line;
+        let running = running.map(|run| run.to_string());
+        Session { name, title, created_ms, active_ms, model, unread, running }
     }
 }
 

@@ -14,8 +14,10 @@ mod check;
 mod critic;
 mod enter;
 mod finish;
+mod history;
 
 pub use self::board::{BoardTask, TaskState};
+pub use self::history::{History, TaskHistory};
 
 use std::collections::VecDeque;
 

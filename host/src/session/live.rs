@@ -1,21 +1,34 @@
 //! What runs say while they work, for those who watch. Nobody has to: what matters is in the store's feed.
+//!
+//! Pieces are given to whoever listens when they come. What a run has said in the step that it is at is kept as long as the
+//! step lasts, so that who comes later, or was too slow, begins with all of it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 use tokio::sync::broadcast;
 
+use crate::clock::now_ms;
 use crate::drive::{Listener, Thought};
+use crate::graph::step::Step;
 use crate::home::SessionName;
 use crate::llm::Role;
 use crate::store::RunId;
 
-/// What is kept for a watcher that is slow. One that falls behind further misses pieces, and is told so.
+/// What is kept for a watcher that is slow. One that falls behind further misses pieces, and begins anew with all of them.
 const KEPT: usize = 1_024;
 
+/// Bytes of what a role has said in its step that are kept; of more, the end. A model's answer has seldom a tenth of it.
+const MAX_TEXT: usize = 256 << 10;
+
 /// Something that is not kept: it is worth nothing later.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Live {
     pub session: SessionName,
     pub run: RunId,
+    /// The number that the event of the step will have: when that event is told, what was said in the step is over.
+    pub seq: u32,
     #[serde(flatten)]
     pub what: Said,
 }
@@ -25,30 +38,129 @@ pub struct Live {
 pub enum Said {
     /// A piece of a text as its model writes it.
     Token { role: &'static str, text: String },
+    /// All that this role has said since its step began, in the place of the pieces.
+    Text {
+        role: &'static str,
+        text: String,
+        /// Whether its beginning is left out, because it is too long.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        cut: bool,
+    },
     /// The pieces of this role since its step began are void.
     Restart { role: &'static str },
     /// What the run is busy with.
-    Thought { kind: &'static str, text: String },
+    Thought(Busy),
+}
+
+/// What a run is busy with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Busy {
+    pub kind: &'static str,
+    pub text: String,
+    pub since_ms: i64,
 }
 
 /// Gives what runs say to everybody who listens. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Hub(broadcast::Sender<Live>);
+pub struct Hub(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    said: broadcast::Sender<Live>,
+    /// The runs that are under way. Held while something is told, so that a watcher that begins misses nothing and hears
+    /// nothing twice.
+    runs: Mutex<HashMap<RunId, Now>>,
+}
+
+/// Where a run is.
+#[derive(Debug)]
+struct Now {
+    session: SessionName,
+    seq: u32,
+    busy: Option<Busy>,
+    texts: Vec<(&'static str, Text)>,
+}
+
+/// The end of a text.
+#[derive(Debug, Default)]
+struct Text {
+    kept: String,
+    cut: bool,
+}
 
 impl Default for Hub {
     fn default() -> Hub {
-        Hub(broadcast::channel(KEPT).0)
+        Hub(Arc::new(Inner { said: broadcast::channel(KEPT).0, runs: Mutex::default() }))
     }
 }
 
 impl Hub {
-    pub fn subscribe(&self) -> broadcast::Receiver<Live> {
-        self.0.subscribe()
+    /// Listens from now on; what was said so far in the steps that runs are at comes beside it. Of one session, or of all.
+    pub fn subscribe(&self, session: Option<&SessionName>) -> (broadcast::Receiver<Live>, Vec<Live>) {
+        let runs = self.runs();
+        let wanted = runs.iter().filter(|(_, now)| session.is_none_or(|session| *session == now.session));
+        let so_far = wanted.flat_map(|(run, now)| now.so_far(run)).collect();
+        (self.0.said.subscribe(), so_far)
+    }
+
+    /// What a run is busy with; `None` of one that is not under way.
+    pub fn busy(&self, run: &RunId) -> Option<Busy> {
+        self.runs().get(run)?.busy.clone()
     }
 
     /// Listens to a run of this session.
     pub fn listener(&self, session: &SessionName) -> Teller {
         Teller { hub: self.clone(), session: session.clone(), run: None }
+    }
+
+    fn runs(&self) -> MutexGuard<'_, HashMap<RunId, Now>> {
+        self.0.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Now {
+    fn so_far(&self, run: &RunId) -> Vec<Live> {
+        let live = |what| Live { session: self.session.clone(), run: run.clone(), seq: self.seq, what };
+        let busy = self.busy.iter().map(|busy| Said::Thought(busy.clone()));
+        let texts = self.texts.iter().map(|(role, text)| text.said(role));
+        busy.chain(texts).map(live).collect()
+    }
+
+    fn keep(&mut self, what: &Said) {
+        let of = |role: &&str, texts: &mut Vec<(&'static str, Text)>| texts.iter().position(|(known, _)| known == role);
+        match what {
+            Said::Token { role, text } => {
+                let at = of(role, &mut self.texts).unwrap_or_else(|| {
+                    self.texts.push((role, Text::default()));
+                    self.texts.len() - 1
+                });
+                self.texts[at].1.push(text);
+            }
+            Said::Restart { role } => self.texts.retain(|(known, _)| known != role),
+            Said::Thought(busy) => self.busy = Some(busy.clone()),
+            Said::Text { .. } => {}
+        }
+    }
+}
+
+impl Text {
+    fn push(&mut self, piece: &str) {
+        self.kept.push_str(piece);
+        // Seldom, because each time moves what is kept.
+        if self.kept.len() > 2 * MAX_TEXT {
+            self.kept.drain(..self.beginning());
+            self.cut = true;
+        }
+    }
+
+    /// Where the part begins that is shown.
+    fn beginning(&self) -> usize {
+        self.kept.ceil_char_boundary(self.kept.len().saturating_sub(MAX_TEXT))
+    }
+
+    fn said(&self, role: &'static str) -> Said {
+        let from = self.beginning();
+        Said::Text { role, text: self.kept[from..].to_owned(), cut: self.cut || from > 0 }
     }
 }
 
@@ -61,30 +173,108 @@ pub struct Teller {
 }
 
 impl Teller {
-    fn tell(&self, what: impl FnOnce() -> Said) {
-        // Most of the time nobody watches.
-        if let Some(run) = &self.run
-            && self.hub.0.receiver_count() > 0
-        {
-            let _ = self.hub.0.send(Live { session: self.session.clone(), run: run.clone(), what: what() });
-        }
+    fn tell(&self, what: Said) {
+        let Some(run) = &self.run else { return };
+        let mut runs = self.hub.runs();
+        let Some(now) = runs.get_mut(run) else { return };
+        now.keep(&what);
+        let _ = self.hub.0.said.send(Live { session: self.session.clone(), run: run.clone(), seq: now.seq, what });
     }
 }
 
 impl Listener for Teller {
     fn begun(&mut self, run: &RunId) {
         self.run = Some(run.clone());
+        let now = Now { session: self.session.clone(), seq: 0, busy: None, texts: Vec::new() };
+        self.hub.runs().insert(run.clone(), now);
+    }
+
+    fn step(&mut self, seq: u32, _: &Step) {
+        let mut runs = self.hub.runs();
+        if let Some(now) = self.run.as_ref().and_then(|run| runs.get_mut(run)) {
+            now.seq = seq;
+            now.texts.clear();
+        }
     }
 
     fn thought(&mut self, thought: &Thought) {
-        self.tell(|| Said::Thought { kind: thought.kind(), text: thought.text() });
+        self.tell(Said::Thought(Busy { kind: thought.kind(), text: thought.text(), since_ms: now_ms() }));
     }
 
     fn token(&mut self, role: Role, text: &str) {
-        self.tell(|| Said::Token { role: role.name(), text: text.to_owned() });
+        self.tell(Said::Token { role: role.name(), text: text.to_owned() });
     }
 
     fn restart(&mut self, role: Role) {
-        self.tell(|| Said::Restart { role: role.name() });
+        self.tell(Said::Restart { role: role.name() });
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        if let Some(run) = &self.run {
+            self.hub.runs().remove(run);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn teller(hub: &Hub, session: &str) -> (Teller, RunId) {
+        let run: RunId = "00000000010000".parse().unwrap();
+        let mut teller = hub.listener(&SessionName::parse(session).unwrap());
+        teller.begun(&run);
+        teller.step(1, &Step::Ended);
+        (teller, run)
+    }
+
+    fn texts(said: &[Live]) -> Vec<(&str, bool)> {
+        let texts = said.iter().filter_map(|live| match &live.what {
+            Said::Text { text, cut, .. } => Some((text.as_str(), *cut)),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    #[test]
+    fn who_comes_later_begins_with_all_of_the_step() {
+        let hub = Hub::default();
+        let (mut teller, run) = teller(&hub, "main");
+        teller.thought(&Thought::Synthesizing);
+        teller.token(Role::Worker, "Half of ");
+        let (mut early, so_far) = hub.subscribe(None);
+        assert_eq!(texts(&so_far), [("Half of ", false)]);
+        teller.token(Role::Worker, "it");
+        teller.token(Role::Planner, "and");
+        let (_, so_far) = hub.subscribe(Some(&SessionName::parse("main").unwrap()));
+        assert_eq!(texts(&so_far), [("Half of it", false), ("and", false)]);
+        assert!(so_far.iter().all(|live| live.seq == 1 && live.run == run));
+        assert_eq!(early.try_recv().unwrap().what, Said::Token { role: "worker", text: "it".to_owned() });
+        assert!(hub.subscribe(Some(&SessionName::parse("other").unwrap())).1.is_empty());
+        // What is void is not told, and neither is what belongs to a step that is over.
+        teller.restart(Role::Worker);
+        assert_eq!(texts(&hub.subscribe(None).1), [("and", false)]);
+        teller.step(2, &Step::Ended);
+        let (_, so_far) = hub.subscribe(None);
+        assert!(matches!(&so_far[..], [Live { seq: 2, what: Said::Thought(busy), .. }] if busy.kind == "synthesizing"));
+        assert_eq!(hub.busy(&run).unwrap().kind, "synthesizing");
+        drop(teller);
+        assert!(hub.subscribe(None).1.is_empty() && hub.busy(&run).is_none(), "nothing is left of a run that ended");
+    }
+
+    #[test]
+    fn a_text_without_end_takes_no_memory_without_end() {
+        let hub = Hub::default();
+        let (mut teller, _) = teller(&hub, "main");
+        for n in 0..200_000 {
+            teller.token(Role::Worker, if n % 2 == 0 { "zwölf " } else { "ü" });
+        }
+        teller.token(Role::Worker, "the end");
+        let (_, so_far) = hub.subscribe(None);
+        let [(text, true)] = texts(&so_far)[..] else { panic!("it is cut") };
+        assert!(text.len() <= MAX_TEXT && text.len() > MAX_TEXT - 4 && text.ends_with("the end"));
+        assert!(hub.runs().values().all(|now| now.texts[0].1.kept.len() <= 2 * MAX_TEXT));
     }
 }

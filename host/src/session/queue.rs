@@ -18,7 +18,7 @@ use crate::clock::now_ms;
 use crate::config::{Config, Daemon};
 use crate::drive::{Cancel, Drive, DriveError, Listener, Pause};
 use crate::graph::run::Run;
-use crate::graph::step::{Event, StepResult};
+use crate::graph::step::{Event, Step, StepResult};
 use crate::home::{HomeError, SessionName};
 use crate::secret::Secrets;
 use crate::store::{JobPriority, RunId, Store, StoreError};
@@ -350,12 +350,15 @@ impl Listener for Counting<'_> {
         self.left = left;
     }
 
-    fn event(&mut self, seq: u32, event: &Event, run: &Run) {
+    fn event(&mut self, _: u32, event: &Event, _: &Run) {
         // The turn goes on with what came meanwhile.
         if let (true, StepResult::Finished { arrived, .. }) = (event.continues, &event.result) {
             count_down(self.queued, arrived.len() as u64);
         }
-        self.teller.event(seq, event, run);
+    }
+
+    fn step(&mut self, seq: u32, step: &Step) {
+        self.teller.step(seq, step);
     }
 
     fn thought(&mut self, thought: &crate::drive::Thought) {

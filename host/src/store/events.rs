@@ -33,6 +33,16 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    /// The events of a run that are of these kinds, in order.
+    pub fn events_of_kinds(&self, run: &RunId, kinds: &[&str]) -> Result<Vec<Event>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT seq, at_ms, kind, body FROM events
+             WHERE run = ?1 AND kind IN (SELECT value FROM json_each(?2)) ORDER BY seq",
+        )?;
+        let rows = query.query_map((self.num(run)?, serde_json::json!(kinds).to_string()), event)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// One event of a run.
     pub fn event(&self, run: &RunId, seq: u32) -> Result<Option<Event>, StoreError> {
         let mut query =

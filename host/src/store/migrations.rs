@@ -28,6 +28,8 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "the store's own life", sql: include_str!("migrations/0010_the_stores_own_life.sql") },
     Migration { name: "deletion of sessions", sql: include_str!("migrations/0011_deletion.sql") },
     Migration { name: "no statistics", sql: include_str!("migrations/0012_no_statistics.sql") },
+    Migration { name: "page", sql: include_str!("migrations/0013_page.sql") },
+    Migration { name: "what was read", sql: include_str!("migrations/0014_what_was_read.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

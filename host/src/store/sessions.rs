@@ -31,6 +31,10 @@ pub struct SessionLine {
     /// When its last message came.
     pub active_ms: i64,
     pub model: Option<String>,
+    /// Replies that were not read; counted up to 99, for more is told apart by nobody and would have to be read.
+    pub unread: u32,
+    /// The run that is under way.
+    pub running: Option<RunId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,20 +69,18 @@ impl View<'_> {
     /// Subagents and sessions that were forgotten are not among them.
     pub fn list_sessions(&self, before: Option<(i64, i64)>, limit: u32) -> Result<Vec<SessionLine>, StoreError> {
         let (at, id) = before.unwrap_or((i64::MAX, i64::MAX));
-        let mut query = self.conn.prepare_cached(
-            "SELECT id, name, title, created_ms, active_ms, model FROM sessions
+        let mut query = self.conn.prepare_cached(&format!(
+            "SELECT {LINE} FROM sessions s
              WHERE (parent IS NOT NULL) = 0 AND (active_ms, id) < (?1, ?2) AND active_ms >= 0
              ORDER BY active_ms DESC, id DESC LIMIT ?3",
-        )?;
+        ))?;
         let rows = query.query_map((at, id, limit), session_line)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
     /// The session of that name, as in a listing.
     pub fn session(&self, session: &SessionName) -> Result<Option<SessionLine>, StoreError> {
-        let mut query = self
-            .conn
-            .prepare_cached("SELECT id, name, title, created_ms, active_ms, model FROM sessions WHERE name = ?1")?;
+        let mut query = self.conn.prepare_cached(&format!("SELECT {LINE} FROM sessions s WHERE name = ?1"))?;
         Ok(query.query_row([session.as_str()], session_line).optional()?)
     }
 
@@ -152,6 +154,20 @@ impl Tx<'_> {
         self.tell_session(session)
     }
 
+    /// The owner has read the session up to this message. The mark moves forward only, and not beyond the last message.
+    pub fn mark_read(&self, session: &SessionName, message: i64) -> Result<(), StoreError> {
+        let mut update =
+            self.conn.prepare_cached("UPDATE sessions SET read_to = ?2 WHERE name = ?1 AND read_to < ?2")?;
+        let mut query = self.conn.prepare_cached(
+            "SELECT coalesce(max(id), 0) FROM messages WHERE session = (SELECT id FROM sessions WHERE name = ?1)",
+        )?;
+        let last: i64 = query.query_row([session.as_str()], |row| row.get(0))?;
+        match update.execute((session.as_str(), message.min(last)))? {
+            0 => Ok(()),
+            _ => self.tell_session(session),
+        }
+    }
+
     /// The session's row; made with this time where there is none.
     pub(super) fn ensure_session(&self, session: &SessionName, at_ms: i64) -> Result<i64, StoreError> {
         if let Some(id) = self.session_id(session)? {
@@ -208,7 +224,14 @@ pub(super) fn message(row: &rusqlite::Row<'_>) -> rusqlite::Result<Message> {
     Ok(Message { id: row.get(0)?, role: row.get(1)?, text: row.get(2)?, at_ms: row.get(3)?, run: row.get(4)?, tags })
 }
 
-/// A session out of a row of id, name, title, created_ms, active_ms and model.
+/// The columns of a [`SessionLine`], of sessions `s`: two indexes are read for each, and no text.
+pub(super) const LINE: &str = "s.id, s.name, s.title, s.created_ms, s.active_ms, s.model,
+     (SELECT count(*) FROM (SELECT 1 FROM messages m INDEXED BY replies_of_session
+          WHERE m.session = s.id AND m.role = 'assistant' AND m.id > s.read_to LIMIT 99)),
+     (SELECT r.id FROM runs r INDEXED BY runs_unfinished
+          WHERE r.status = 'running' AND r.session = s.id ORDER BY r.num DESC LIMIT 1)";
+
+/// A session out of a row of [`LINE`].
 fn session_line(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionLine> {
     Ok(SessionLine {
         id: row.get(0)?,
@@ -217,6 +240,8 @@ fn session_line(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionLine> {
         created_ms: row.get(3)?,
         active_ms: row.get(4)?,
         model: row.get(5)?,
+        unread: row.get(6)?,
+        running: row.get(7)?,
     })
 }
 

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 mod life;
+mod logins;
 mod outbox;
 mod remembered;
 mod spawned;
+mod unread;
 
 use super::*;
 use crate::home::{SessionName, SkillName};

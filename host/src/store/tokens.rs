@@ -116,7 +116,7 @@ fn token(row: &Row<'_>) -> rusqlite::Result<Token> {
     Ok(Token { name: row.get(0)?, handle: row.get(1)?, scope: row.get(2)?, created_ms: row.get(3)? })
 }
 
-fn random<const N: usize>() -> Result<String, StoreError> {
+pub(super) fn random<const N: usize>() -> Result<String, StoreError> {
     let mut bytes = [0; N];
     let filled = SystemRandom::new().fill(&mut bytes);
     filled.map_err(|_| StoreError::corrupt("the system gives no random numbers".to_owned()))?;

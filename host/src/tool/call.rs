@@ -13,6 +13,7 @@ use crate::skill::manifest::Workspace;
 use crate::skill::{Caller, near_names};
 use crate::store::StoreError;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// The tool that runs a command line.
 pub const EXEC: &str = "exec";
@@ -34,11 +35,16 @@ enum Touches {
 impl Tools {
     /// The categories that the router chooses from, each with its tools: "web: fetch, feed".
     pub fn category_lines(&self) -> Vec<String> {
-        let names = |category: &String| {
-            let tools = self.catalog().into_iter().filter(|(_, of)| of == category).map(|(spec, _)| spec.name);
-            format!("{category}: {}", tools.collect::<Vec<_>>().join(", "))
-        };
-        self.categories().iter().map(names).collect()
+        self.by_category().into_iter().map(|(category, names)| format!("{category}: {}", names.join(", "))).collect()
+    }
+
+    /// The categories, each with the names of its tools.
+    pub fn by_category(&self) -> Vec<(String, Vec<String>)> {
+        let mut categories: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (spec, category) in self.catalog() {
+            categories.entry(category).or_default().push(spec.name);
+        }
+        categories.into_iter().collect()
     }
 
     /// The names of the categories.

@@ -11,7 +11,7 @@ use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
 use crate::gateway::wire::{Made, Page, Path, Query, Run, page_size};
-use crate::store::{RunId, RunStatus, StoreError};
+use crate::store::{RunId, RunStatus};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,34 +42,6 @@ pub async fn list(_: Who, State(app): State<App>, Query(part): Query<Part>) -> M
     let lines = app.0.drive.store.read(move |view| view.list_runs(of.as_ref(), before.as_ref(), limit)).await?;
     let next = lines.last().filter(|_| lines.len() == limit as usize).map(|line| line.id.to_string());
     Ok(Json(Page { items: lines.into_iter().map(Run::of).collect(), next }))
-}
-
-/// `GET /runs/{run}`: the run with its tasks and what it used.
-pub async fn show(_: Who, State(app): State<App>, Path(run): Path<String>) -> Made<Value> {
-    let id = run_id(&run)?;
-    let read = app.0.drive.store.read(move |view| {
-        let line = view.run_line(&id)?.ok_or_else(|| StoreError::NoRun { text: id.to_string() })?;
-        let outcome = view.run(&id)?.and_then(|run| run.outcome);
-        Ok((line, outcome, view.tasks_of(&id)?, view.usage_total(crate::store::Scope::Run(&id))?))
-    });
-    let (line, outcome, tasks, usage) = read.await?;
-    let tasks: Vec<_> = tasks
-        .iter()
-        .map(|task| {
-            json!({
-                "id": task.id, "kind": task.kind.name(), "label": task.label, "status": task.status.as_str(),
-                "started_ms": task.started_ms, "ended_ms": task.ended_ms, "error": task.error, "output": task.output,
-            })
-        })
-        .collect();
-    let outcome: Option<Value> = outcome.and_then(|outcome| serde_json::from_str(&outcome).ok());
-    Ok(Json(json!({
-        "run": Run::of(line), "outcome": outcome, "tasks": tasks,
-        "usage": {
-            "calls": usage.calls, "input_tokens": usage.usage.input_tokens, "output_tokens": usage.usage.output_tokens,
-            "cost_micros": usage.usage.cost_micros,
-        },
-    })))
 }
 
 /// `GET /runs/{run}/trace`: its events in order, a part at a time.
@@ -130,7 +102,7 @@ pub async fn cancel(who: Who, State(app): State<App>, Path(run): Path<String>) -
     Ok(Json(json!({ "run": id.to_string(), "status": "cancelling" })))
 }
 
-fn run_id(text: &str) -> Result<RunId, ApiError> {
+pub(super) fn run_id(text: &str) -> Result<RunId, ApiError> {
     text.parse()
         .map_err(|_| ApiError::not_found(format!("{:?} is no run's id", text.chars().take(80).collect::<String>())))
 }

@@ -15,7 +15,7 @@ use crate::gateway::wire::{Body, MAX_PAGE, Made, Message, Page, Path, Query, Ses
 use crate::home::SessionName;
 use crate::llm::Role;
 use crate::session::removal::{self, NotRemoved};
-use crate::store::{SessionLine, is_full};
+use crate::store::is_full;
 
 /// Which part of a listing.
 #[derive(Debug, Deserialize)]
@@ -46,7 +46,7 @@ pub async fn list(_: Who, State(app): State<App>, Query(part): Query<Sessions>) 
     let rows = app.0.drive.store.read(move |view| view.list_sessions(before, limit)).await?;
     let full = rows.len() == limit as usize;
     let next = rows.last().filter(|_| full).map(|row| format!("{}-{}", row.active_ms, row.id));
-    Ok(Json(Page { items: rows.into_iter().map(shown).collect(), next }))
+    Ok(Json(Page { items: rows.into_iter().map(Session::of).collect(), next }))
 }
 
 /// `GET /sessions/{session}/messages`, the newest page first, each page oldest first.
@@ -123,7 +123,33 @@ pub async fn change(
         tx.set_title(&session, &title, true)?;
         tx.session(&session)
     });
-    Ok(Json(shown(write.await?.ok_or_else(|| no_session(&name))?)))
+    Ok(Json(Session::of(write.await?.ok_or_else(|| no_session(&name))?)))
+}
+
+/// How far a session was read.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reading {
+    /// Id of the last message that was read.
+    message: i64,
+}
+
+/// `POST /sessions/{session}/read`: the session was read up to a message. That another tab has read further stays so.
+pub async fn read(
+    _: Who,
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Body(reading): Body<Reading>,
+) -> Result<StatusCode, ApiError> {
+    let session = session(&name)?;
+    let write = app.0.drive.store.write(move |tx| {
+        tx.mark_read(&session, reading.message)?;
+        tx.has_session(&session)
+    });
+    match write.await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(no_session(&name)),
+    }
 }
 
 /// `DELETE /sessions/{session}`: the session with everything that is its own, for good.
@@ -141,11 +167,6 @@ pub async fn delete(who: Who, State(app): State<App>, Path(name): Path<String>) 
     };
     tracing::info!(%session, by = who.name(), "a session was deleted");
     Ok(Json(json!({ "deleted": gone })))
-}
-
-pub(super) fn shown(line: SessionLine) -> Session {
-    let SessionLine { name, title, created_ms, active_ms, model, .. } = line;
-    Session { name, title, created_ms, active_ms, model }
 }
 
 pub(super) fn no_session(name: &str) -> ApiError {

@@ -79,7 +79,8 @@ async fn register(app: &App, lines: &mut Lines) -> io::Result<Option<Registered>
         match registered {
             Ok(registered) => {
                 let (version, last) = (env!("CARGO_PKG_VERSION"), registered.following.newest);
-                let rest = json!({ "protocol": PROTOCOL, "version": version, "last": last });
+                let url = format!("http://{}", app.0.address);
+                let rest = json!({ "protocol": PROTOCOL, "version": version, "last": last, "url": url });
                 lines.write(&wire::answer("registered", reference.as_deref(), rest)).await?;
                 return Ok(Some(registered));
             }

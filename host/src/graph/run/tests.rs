@@ -10,6 +10,7 @@ mod dice;
 mod edges;
 mod ending;
 mod fits;
+mod history;
 mod lanes;
 mod planning;
 mod random;

@@ -1,0 +1,174 @@
+//! `kiso open`: a browser that is logged in to the page.
+
+use super::token::Scope;
+use super::{Exit, Failure, Opened, Shared};
+use crate::clock::now_ms;
+use crate::home::Home;
+use crate::skill::Quiet;
+use crate::store::{CODE_MS, TokenScope};
+use serde::Deserialize;
+use serde_json::json;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Open {
+    /// Print the link, and open nothing
+    #[arg(long)]
+    print: bool,
+    /// What the browser may do
+    #[arg(long, value_enum, default_value_t = Scope::Admin)]
+    scope: Scope,
+    /// Log every browser out, and void every link that was not used
+    #[arg(long, conflicts_with_all = ["print", "scope"])]
+    log_out: bool,
+}
+
+const AFTER: &str = "The link works once, within five minutes. A browser stays logged in until it was not used for 30 days, logs itself out in the page, or --log-out. Without a display, or over ssh, the link is only printed.";
+
+/// For a daemon that does not answer at its socket.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Bytes of its answer that are read.
+const MAX_ANSWER: u64 = 64 << 10;
+
+/// How long what opens a browser is watched for a failure. One that goes on after that is at work.
+const WATCH: Duration = Duration::from_secs(2);
+
+impl Open {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let opened = Opened::new(shared, Arc::new(Quiet))?;
+        if self.log_out {
+            let browsers = opened.store.write_blocking(|tx| tx.log_everybody_out())?;
+            match shared.json {
+                true => outln!("{}", json!({ "type": "logged_out", "browsers": browsers })),
+                false if browsers == 1 => outln!("1 browser was logged in, and is no more"),
+                false => outln!("{browsers} browsers were logged in, and none is any more"),
+            }
+            return Ok(Exit::Done);
+        }
+        let address = address(&opened.home)?;
+        let (scope, now) = (TokenScope::from(self.scope), now_ms());
+        let code = opened.store.write_blocking(move |tx| tx.add_login_code(scope, now))?;
+        let url = format!("http://{}/#code={code}", reachable(address));
+        let shown = !self.print && has_display() && show(&url);
+        if shared.json {
+            let expires_ms = now + CODE_MS;
+            outln!(
+                "{}",
+                json!({ "type": "link", "url": url, "scope": scope.as_str(), "expires_ms": expires_ms, "opened": shown })
+            );
+            return Ok(Exit::Done);
+        }
+        outln!("{url}");
+        let minutes = CODE_MS / 60_000;
+        match shown {
+            true => eprintln!("A browser opens it; the link works once, within {minutes} minutes."),
+            false => eprintln!("Open it in a browser; the link works once, within {minutes} minutes."),
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// What the daemon says when somebody registers at its socket, as far as it matters here.
+#[derive(Debug, Deserialize)]
+struct Registered {
+    url: Option<String>,
+}
+
+/// Where the daemon of this home serves HTTP. It is asked, since its port may be one that the system chose.
+fn address(home: &Home) -> Result<SocketAddr, Failure> {
+    let path = home.socket_path();
+    let stream = match UnixStream::connect(&path) {
+        Ok(stream) => stream,
+        // One that was killed leaves its socket behind.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+            let home = home.path().display();
+            let message =
+                format!("no daemon serves {home}; `kiso serve` starts one, and `kiso service install` a lasting one");
+            return Err(Failure::new(Exit::Failed, message));
+        }
+        Err(error) => {
+            let message = format!("the daemon's socket {} cannot be used: {error}", path.display());
+            return Err(Failure::new(Exit::Config, message));
+        }
+    };
+    let unclear = |why: String| {
+        Failure::new(
+            Exit::Failed,
+            format!("the daemon does not say where it serves the page: {why}; `kiso doctor` looks at it"),
+        )
+    };
+    let answer = ask(stream).map_err(|error| unclear(error.to_string()))?;
+    let registered: Registered = serde_json::from_str(&answer).map_err(|error| unclear(error.to_string()))?;
+    let url = registered.url.ok_or_else(|| unclear("it is another version of kiso, so restart it".to_owned()))?;
+    url.strip_prefix("http://").and_then(|at| at.parse().ok()).ok_or_else(|| unclear(format!("{url:?} is no address")))
+}
+
+/// Registers at the socket; the line that answers.
+fn ask(mut stream: UnixStream) -> std::io::Result<String> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.write_all(b"{\"type\":\"register\",\"client\":\"open\",\"protocol\":1}\n")?;
+    let mut line = String::new();
+    BufReader::new(stream.take(MAX_ANSWER)).read_line(&mut line)?;
+    Ok(line)
+}
+
+/// The address from this machine: one that stands for all of its addresses is none that a browser can go to.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// Whether a browser that is opened here is one that the person sees.
+fn has_display() -> bool {
+    let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
+    let remote = is_set("SSH_CONNECTION") || is_set("SSH_TTY");
+    !remote && (cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"))
+}
+
+/// Has the system open a link in its browser; whether that began well.
+fn show(url: &str) -> bool {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let mut command = Command::new(program);
+    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // The browser may be its child, and must not end with a Ctrl-C in this terminal.
+    let Ok(mut child) = command.process_group(0).spawn() else { return false };
+    let began = Instant::now();
+    while began.elapsed() < WATCH {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) => std::thread::sleep(Duration::from_millis(20)),
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_stands_for_all_is_reached_at_this_machine() {
+        for (listens, opened) in [
+            ("0.0.0.0:80", "127.0.0.1:80"),
+            ("[::]:80", "[::1]:80"),
+            ("127.0.0.1:8333", "127.0.0.1:8333"),
+            ("10.0.0.7:1", "10.0.0.7:1"),
+        ] {
+            assert_eq!(reachable(listens.parse().unwrap()).to_string(), opened);
+        }
+    }
+}

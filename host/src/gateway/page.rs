@@ -1,0 +1,119 @@
+//! The page: files for a browser, compiled in. `/` is the first of them; the others stand under an address that has the
+//! digest of all, so that a browser keeps them for good and never mixes those of two versions.
+//!
+//! Everybody may have these files. What they show is asked for with the cookie of [`super::auth`].
+
+mod files;
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use self::files::{File, Files};
+use super::error::ApiError;
+use super::wire::Path;
+
+/// What the page may load and run: its own files. Nothing that a model or a skill says can become a script, and no request
+/// leaves for another machine. `blob:` is for files that the user has chosen and for pictures that the page draws; the two
+/// policies of trusted types are the page's own and the one of what cleans Markdown.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; \
+    media-src 'self' blob:; connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; \
+    frame-ancestors 'none'; frame-src 'none'; object-src 'none'; require-trusted-types-for 'script'; \
+    trusted-types dompurify kiso";
+
+/// What the browser gives the page beyond that: nothing but the clipboard, for copying, and the whole screen, for videos;
+/// these two it gives by itself.
+const PERMISSIONS: &str = "accelerometer=(), autoplay=(), bluetooth=(), camera=(), display-capture=(), \
+    encrypted-media=(), geolocation=(), gyroscope=(), hid=(), idle-detection=(), local-fonts=(), magnetometer=(), \
+    microphone=(), midi=(), payment=(), picture-in-picture=(), publickey-credentials-get=(), screen-wake-lock=(), \
+    serial=(), usb=(), web-share=(), window-management=(), xr-spatial-tracking=()";
+
+/// Of every file. [`super::form`] adds those of every answer.
+const HEADERS: [(HeaderName, &str); 5] = [
+    (header::CONTENT_SECURITY_POLICY, POLICY),
+    (HeaderName::from_static("permissions-policy"), PERMISSIONS),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    // A cache between must not give one browser the form that another asked for.
+    (header::VARY, "accept-encoding"),
+];
+
+/// Asked for anew each time, so that an update is noticed.
+const LOOK_AGAIN: &str = "no-cache";
+
+/// Its address changes when it does.
+const FOR_GOOD: &str = "public, max-age=31536000, immutable";
+
+/// `GET /`
+pub async fn index(asked: HeaderMap) -> Result<Response, ApiError> {
+    let files = files()?;
+    send(files.index.clone(), LOOK_AGAIN, &asked).await
+}
+
+/// `GET /page/{digest}/{file}`
+pub async fn file(Path((digest, name)): Path<(String, String)>, asked: HeaderMap) -> Result<Response, ApiError> {
+    let files = files()?;
+    if digest != files.digest {
+        return Err(ApiError::not_found("that is of another version of the page").hint("load the page again"));
+    }
+    let file = files.get(&name).ok_or_else(|| ApiError::not_found(format!("the page has no file {name}")))?;
+    send(file, FOR_GOOD, &asked).await
+}
+
+fn files() -> Result<Arc<Files>, ApiError> {
+    Files::now().map_err(|error| ApiError::internal(&error))
+}
+
+async fn send(file: Arc<File>, keep: &'static str, asked: &HeaderMap) -> Result<Response, ApiError> {
+    let media_type = file.media_type;
+    let (body, zipped) = match takes_gzip(asked) {
+        // The first time takes a moment.
+        true => tokio::task::spawn_blocking(move || file.gzip()).await.map_err(|error| ApiError::internal(&error))?,
+        false => (file.bytes.clone(), false),
+    };
+    let mut response = (StatusCode::OK, Body::from(body)).into_response();
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(keep));
+    if zipped {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    Ok(response)
+}
+
+/// Whether the client names gzip among what it takes, and not with the weight 0 (RFC 9110, section 12.5.3).
+fn takes_gzip(asked: &HeaderMap) -> bool {
+    let lines = asked.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).any(|item| {
+        let (coding, weight) = item.split_once(';').unwrap_or((item, ""));
+        let weight = weight.trim().strip_prefix("q=").map_or(Some(1.0), |weight| weight.parse::<f32>().ok());
+        coding.trim().eq_ignore_ascii_case("gzip") && weight.is_some_and(|weight| weight > 0.0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_is_sent_to_who_takes_it() {
+        let takes = |lines: &[&str]| {
+            let mut headers = HeaderMap::new();
+            lines.iter().for_each(|line| {
+                headers.append(header::ACCEPT_ENCODING, line.parse().unwrap());
+            });
+            takes_gzip(&headers)
+        };
+        for yes in [&["gzip"][..], &["br, GZIP;q=0.5"], &["br", "deflate , gzip"], &["gzip; q=1.0"], &["gzip;x=1"]] {
+            assert!(takes(yes), "{yes:?}");
+        }
+        for no in [&[][..], &[""], &["br"], &["gzip;q=0"], &["gzip; q=0.000"], &["xgzip"], &["gzip;q=x"], &["*"]] {
+            assert!(!takes(no), "{no:?}");
+        }
+    }
+}

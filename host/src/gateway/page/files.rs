@@ -1,0 +1,266 @@
+//! The files of the page, as they were compiled in.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use ring::digest::{Context, SHA256};
+
+/// Names below `web/` with their contents.
+macro_rules! embedded {
+    ($( $name:literal, )*) => { &[$( ($name, include_bytes!(concat!("web/", $name))) ),*] };
+}
+
+/// Everything below `web/` but what is only for people; a test compares this with the folder.
+const EMBEDDED: &[(&str, &[u8])] = embedded![
+    "app.js",
+    "base.css",
+    "chat.css",
+    "composer.css",
+    "icon.svg",
+    "index.html",
+    "lib/api.js",
+    "lib/blocks.js",
+    "lib/chart.js",
+    "lib/code.js",
+    "lib/complete.js",
+    "lib/composer.js",
+    "lib/diff.js",
+    "lib/drafts.js",
+    "lib/events.js",
+    "lib/form.js",
+    "lib/format.js",
+    "lib/grants.js",
+    "lib/heal.js",
+    "lib/highlight-worker.js",
+    "lib/highlight.js",
+    "lib/inline.js",
+    "lib/install.js",
+    "lib/leaves.js",
+    "lib/lightbox.js",
+    "lib/log.js",
+    "lib/markdown.js",
+    "lib/math.js",
+    "lib/messages.js",
+    "lib/pages.js",
+    "lib/plain.js",
+    "lib/preact.js",
+    "lib/router.js",
+    "lib/run-data.js",
+    "lib/run-files.js",
+    "lib/run-live.js",
+    "lib/run-output.js",
+    "lib/run-task.js",
+    "lib/run-text.js",
+    "lib/run.js",
+    "lib/search.js",
+    "lib/sessions.js",
+    "lib/timeline.js",
+    "lib/trace-body.js",
+    "lib/trace-diff.js",
+    "lib/trace-load.js",
+    "lib/trace-parts.js",
+    "lib/trace-prompt.js",
+    "lib/trace-runs.js",
+    "lib/trace-step.js",
+    "lib/trace-words.js",
+    "lib/trace.js",
+    "lib/turn.js",
+    "lib/ui.js",
+    "lib/unsent.js",
+    "lib/uploads.js",
+    "lib/welcome.js",
+    "lib/when.js",
+    "lib/workspace.js",
+    "licenses.txt",
+    "markdown.css",
+    "screens/call.js",
+    "screens/chat.js",
+    "screens/lists.css",
+    "screens/login.js",
+    "screens/memory.js",
+    "screens/schedule.js",
+    "screens/sessions.js",
+    "screens/skills.css",
+    "screens/skills.js",
+    "screens/trace.css",
+    "screens/trace.js",
+    "screens/usage.js",
+    "sessions.css",
+    "vendor/highlight.js",
+    "vendor/marked.js",
+    "vendor/preact.js",
+    "vendor/purify.js",
+    "vendor/uplot.css",
+    "vendor/uplot.js",
+];
+
+/// The file that is served at `/`.
+const INDEX: &str = "index.html";
+
+/// What stands in [`INDEX`] for the address below which the other files are.
+const PLACE: &str = "{{page}}";
+
+/// Bytes of the digest that are in the address, in hex.
+const DIGEST: usize = 8;
+
+/// The page in one version: its files refer to each other.
+#[derive(Debug)]
+pub struct Files {
+    /// Of all names and contents.
+    pub digest: String,
+    pub index: Arc<File>,
+    rest: BTreeMap<String, Arc<File>>,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub struct File {
+    pub media_type: &'static str,
+    pub bytes: Bytes,
+    /// Made when it is first asked for; `None` inside where that makes it no smaller.
+    gzip: OnceLock<Option<Bytes>>,
+}
+
+impl Files {
+    /// What is served now: what was compiled in; in a debug build, what lies in the folder that `KISO_PAGE` names, if it
+    /// does, so that a change needs no build.
+    pub fn now() -> io::Result<Arc<Files>> {
+        #[cfg(debug_assertions)]
+        if let Some(folder) = std::env::var_os("KISO_PAGE").filter(|folder| !folder.is_empty()) {
+            return Ok(Arc::new(Files::new(read(folder.as_ref())?)));
+        }
+        static EMBEDDED_FILES: OnceLock<Arc<Files>> = OnceLock::new();
+        let own = || EMBEDDED.iter().map(|(name, bytes)| ((*name).to_owned(), Bytes::from_static(bytes)));
+        Ok(EMBEDDED_FILES.get_or_init(|| Arc::new(Files::new(own().collect()))).clone())
+    }
+
+    fn new(mut files: BTreeMap<String, Bytes>) -> Files {
+        let mut context = Context::new(&SHA256);
+        for (name, bytes) in &files {
+            // With their lengths, so that nothing can move from one to the next unnoticed.
+            for part in [name.as_bytes(), bytes] {
+                context.update(&(part.len() as u64).to_le_bytes());
+                context.update(part);
+            }
+        }
+        let digest = context.finish();
+        let digest: String = digest.as_ref()[..DIGEST].iter().map(|byte| format!("{byte:02x}")).collect();
+        let index = files.remove(INDEX).unwrap_or_default();
+        let index = String::from_utf8_lossy(&index).replace(PLACE, &format!("/page/{digest}"));
+        let index = Arc::new(File::new(INDEX, index.into()));
+        let rest = files.into_iter().map(|(name, bytes)| {
+            let file = Arc::new(File::new(&name, bytes));
+            (name, file)
+        });
+        Files { digest, index, rest: rest.collect() }
+    }
+
+    /// The file of that name; the one at `/` is none of them.
+    pub fn get(&self, name: &str) -> Option<Arc<File>> {
+        self.rest.get(name).cloned()
+    }
+}
+
+impl File {
+    fn new(name: &str, bytes: Bytes) -> File {
+        File { media_type: media_type(name).unwrap_or("application/octet-stream"), bytes, gzip: OnceLock::new() }
+    }
+
+    /// The file in its shortest form, and whether that is gzip. Takes a moment the first time.
+    pub fn gzip(&self) -> (Bytes, bool) {
+        let zipped = self.gzip.get_or_init(|| zip(&self.bytes).ok().filter(|zipped| zipped.len() < self.bytes.len()));
+        zipped.clone().map_or_else(|| (self.bytes.clone(), false), |zipped| (zipped, true))
+    }
+}
+
+fn zip(bytes: &[u8]) -> io::Result<Bytes> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes)?;
+    Ok(encoder.finish()?.into())
+}
+
+fn media_type(name: &str) -> Option<&'static str> {
+    Some(match name.rsplit_once('.')?.1 {
+        "html" => "text/html; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
+        "json" => "application/json",
+        "webmanifest" => "application/manifest+json",
+        "svg" => "image/svg+xml",
+        "txt" => "text/plain; charset=utf-8",
+        "png" => "image/png",
+        "ico" => "image/x-icon",
+        "woff2" => "font/woff2",
+        _ => return None,
+    })
+}
+
+/// Whether a file below `web/` is served: what tells people where the libraries are from is not.
+#[cfg(any(test, debug_assertions))]
+fn is_served(name: &str) -> bool {
+    name != "vendor/manifest.json" && media_type(name).is_some()
+}
+
+/// The files that are served of a folder, by their names below it.
+#[cfg(any(test, debug_assertions))]
+fn read(folder: &std::path::Path) -> io::Result<BTreeMap<String, Bytes>> {
+    let (mut found, mut folders) = (BTreeMap::new(), vec![folder.to_path_buf()]);
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
+            if is_served(&name) {
+                found.insert(name, std::fs::read(&path)?.into());
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_names_every_file_of_the_folder() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/gateway/page/web");
+        let in_folder: Vec<String> = read(&folder).unwrap().into_keys().collect();
+        let listed: Vec<&str> = EMBEDDED.iter().map(|(name, _)| *name).collect();
+        assert_eq!(in_folder, listed, "EMBEDDED in gateway/page/files.rs has a line for each, by name");
+    }
+
+    #[test]
+    fn every_change_changes_the_digest() {
+        let of = |files: &[(&str, &'static str)]| {
+            Files::new(files.iter().map(|(name, text)| (name.to_string(), Bytes::from(*text))).collect())
+        };
+        let one = of(&[("a.js", "bc"), ("index.html", "<{{page}}/a.js {{page}}>")]);
+        assert_eq!(one.index.bytes, format!("</page/{0}/a.js /page/{0}>", one.digest));
+        assert_eq!((one.digest.len(), one.get("a.js").unwrap().bytes.as_ref()), (16, &b"bc"[..]));
+        assert!(one.get(INDEX).is_none());
+        for other in [
+            &[("a.js", "bd"), ("index.html", "<{{page}}/a.js {{page}}>")][..],
+            &[("a.jsb", "c"), ("index.html", "<{{page}}/a.js {{page}}>")],
+            &[("a.js", "bc"), ("index.html", "")],
+            &[("a.js", "bc")],
+        ] {
+            assert_ne!(of(other).digest, one.digest, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_shrink_is_sent_as_it_is() {
+        let text = File::new("a.js", "0123456789".repeat(100).into());
+        assert!(text.gzip().1 && text.gzip().0.len() < 100);
+        let short = File::new("a.js", "x".into());
+        assert_eq!(short.gzip(), ("x".into(), false));
+    }
+}

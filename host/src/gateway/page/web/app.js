@@ -1,0 +1,196 @@
+// The page: who is logged in sees the frame with a screen in it, everybody else the log-in.
+
+import { html, render, useEffect, useLayoutEffect, useRef, useState, useStore, useErrorBoundary } from './lib/preact.js';
+import { isAdmin, logIn, logOut, me, whoAmI } from './lib/api.js';
+import { connection, follow, unfollow } from './lib/events.js';
+import { href, route } from './lib/router.js';
+import { Busy, Button, Icon, Overlay, Trouble, announce, style } from './lib/ui.js';
+import { Login, Logo } from './screens/login.js';
+import { Sidebar } from './screens/sessions.js';
+import { Chat } from './screens/chat.js';
+import { unread } from './lib/sessions.js';
+
+/** Screens that are fetched when they are first opened, each with its styles. */
+const SCREENS = {
+  run: { title: 'Trace', load: () => import('./screens/trace.js'), css: 'screens/trace.css' },
+  skills: { title: 'Skills', icon: 'skills', load: () => import('./screens/skills.js'), css: 'screens/skills.css' },
+  schedule: { title: 'Schedule', icon: 'clock', load: () => import('./screens/schedule.js'), css: 'screens/lists.css' },
+  memory: { title: 'Memory', icon: 'memory', load: () => import('./screens/memory.js'), css: 'screens/lists.css', admin: true },
+  usage: { title: 'Usage', icon: 'usage', load: () => import('./screens/usage.js'), css: 'screens/usage.css' },
+  health: { title: 'Health', icon: 'health', load: () => import('./screens/health.js'), css: 'screens/lists.css' },
+};
+
+/** The conversation of who opens the page without an address. */
+const DEFAULT = 'default';
+
+/** Seconds of a lost connection before it is said: a daemon that is started anew is back before that. */
+const PATIENCE = 1_000;
+
+let trouble = null;
+
+function App() {
+  const who = useStore(me);
+  const known = who != null;
+  useEffect(() => {
+    if (!known) return undefined;
+    follow();
+    return unfollow;
+  }, [known]);
+  if (who === undefined) return html`<main class="boot"><${Away} /></main>`;
+  return html`${who ? html`<${Frame} />` : html`<${Login} trouble=${trouble} />`}<${Overlay} />`;
+}
+
+/** Before anything is known, the daemon may be away. */
+function Away() {
+  const [error, set] = useState(null);
+  const ask = () => {
+    set(null);
+    return whoAmI().catch(set);
+  };
+  useEffect(() => {
+    ask();
+  }, []);
+  return error ? html`<${Trouble} error=${error} again=${ask} />` : html`<${Busy}>kiso is loading…<//>`;
+}
+
+function Frame() {
+  const [place, name] = useStore(route);
+  const [drawer, setDrawer] = useState(false);
+  const waiting = useStore(unread);
+  const main = useRef(null);
+  const first = useRef(true);
+  const screen = SCREENS[place];
+  const title = screen?.title ?? 'Chat';
+  useEffect(() => {
+    // A conversation says itself what it is called.
+    if (place !== 's') document.title = `${waiting ? `(${waiting}) ` : ''}${title} · kiso`;
+  }, [title, place, waiting]);
+  useEffect(() => {
+    if (place !== 's' && !screen) location.replace(href('s', localStorage.getItem('kiso.session') || DEFAULT));
+    setDrawer(false);
+  }, [place, name]);
+  useLayoutEffect(() => {
+    // Who changes the screen with the keyboard or by ear begins at its head; a conversation has its own field.
+    if (!first.current && screen) main.current?.focus();
+    first.current = false;
+  }, [place]);
+  useEffect(() => {
+    const keys = (event) => {
+      if (event.key === 'Escape') setDrawer(false);
+      if ((event.ctrlKey || event.metaKey) && event.key === 'k') {
+        event.preventDefault();
+        setDrawer(true);
+        setTimeout(() => document.getElementById('search')?.focus(), 0);
+      }
+    };
+    document.addEventListener('keydown', keys);
+    return () => document.removeEventListener('keydown', keys);
+  }, []);
+  return html`<div class=${`frame ${drawer ? 'drawn' : ''}`}>
+    <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); main.current.focus(); }}>Skip to the content</a>
+    <header class="topbar">
+      <${Button} kind="quiet" icon="menu" label=${drawer ? 'Close the menu' : 'Open the menu'} aria-expanded=${String(drawer)} aria-controls="sidebar" onClick=${() => setDrawer(!drawer)} />
+      <span class="brand"><${Logo} /> kiso</span>
+      ${waiting > 0 && html`<span class="unread" aria-label=${`${waiting} unread`}>${waiting}</span>`}
+    </header>
+    <aside id="sidebar" class="sidebar" aria-label="Sessions and screens" onClick=${(event) => event.target.closest('a') && setDrawer(false)}>
+      <div class="brand"><${Logo} /> <strong>kiso</strong></div>
+      <${Sidebar} current=${place === 's' ? name : null} />
+      <nav class="places" aria-label="Screens">
+        ${Object.entries(SCREENS).filter(([, one]) => one.icon && (!one.admin || isAdmin())).map(([key, one]) => html`<a key=${key} href=${href(key)} aria-current=${place === key ? 'page' : undefined}>
+          <${Icon} name=${one.icon} />${one.title}</a>`)}
+      </nav>
+      <${Account} />
+    </aside>
+    <div class="veil" onClick=${() => setDrawer(false)}></div>
+    <main id="main" ref=${main} tabindex="-1" aria-label=${title}>
+      <${Connection} />
+      ${screen ? html`<${Lazy} key=${place} ...${screen} />` : place === 's' && name ? html`<${Guarded} key=${name}><${Chat} session=${name} /><//>` : null}
+    </main>
+  </div>`;
+}
+
+/** A screen whose module is fetched when it is needed. */
+function Lazy({ load, css, title }) {
+  const [state, set] = useState({});
+  const fetch = () => {
+    set({});
+    Promise.all([load(), style(css)]).then(
+      ([module]) => set({ Screen: module.default }),
+      // Another version of kiso has other files.
+      () => set({ error: { message: `${title} could not be loaded`, hint: 'kiso was updated, or is away: reload the page' } }),
+    );
+  };
+  useEffect(fetch, []);
+  if (state.error) return html`<${Trouble} error=${state.error} again=${() => location.reload()} />`;
+  return state.Screen ? html`<${Guarded}><${state.Screen} /><//>` : html`<${Busy} />`;
+}
+
+/** A screen that stumbles leaves the others standing. */
+function Guarded({ children }) {
+  const [error, reset] = useErrorBoundary((caught) => console.error(caught));
+  if (!error) return children;
+  return html`<${Trouble} error=${{ message: 'This could not be shown.', hint: String(error.message ?? error) }} again=${reset} />`;
+}
+
+/** Says that the daemon is away, and when it is back. */
+function Connection() {
+  const { state, since } = useStore(connection);
+  const [shown, set] = useState(false);
+  useEffect(() => {
+    if (state !== 'lost') {
+      if (shown) announce('Connected again');
+      set(false);
+      return undefined;
+    }
+    const timer = setTimeout(set, Math.max(0, PATIENCE - (Date.now() - since)), true);
+    return () => clearTimeout(timer);
+  }, [state]);
+  return shown && html`<div class="away" role="status"><span class="spinner" aria-hidden="true"></span>The daemon is away. It is looked for; what you write is kept.</div>`;
+}
+
+const THEMES = [['', 'As the system'], ['light', 'Light'], ['dark', 'Dark']];
+
+function Account() {
+  const who = useStore(me);
+  const [theme, setTheme] = useState(localStorage.getItem('kiso.theme') ?? '');
+  const choose = (event) => {
+    localStorage.setItem('kiso.theme', event.target.value);
+    setTheme(event.target.value);
+    paint();
+  };
+  return html`<footer class="account">
+    <div><span class="strong">${who?.name ?? 'owner'}</span><span class="muted">${who?.scope === 'admin' ? 'administrator' : 'may chat'} · ${who?.version}</span></div>
+    <label class="theme"><span class="unseen">Theme</span><select value=${theme} onChange=${choose}>
+      ${THEMES.map(([value, label]) => html`<option key=${value} value=${value} selected=${value === theme}>${label}</option>`)}</select></label>
+    <${Button} kind="quiet" icon="logout" label="Log out" onClick=${logOut} />
+  </footer>`;
+}
+
+function paint() {
+  const theme = localStorage.getItem('kiso.theme');
+  if (theme) document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+}
+
+async function begin() {
+  paint();
+  const code = /^#code=([\w.-]+)$/.exec(location.hash)?.[1];
+  if (code) {
+    // Neither the history nor a link that is passed on keeps it.
+    history.replaceState(null, '', location.pathname);
+    route.set([]);
+    try {
+      await logIn({ code });
+    } catch (error) {
+      trouble = error;
+      // Who follows an old link may be logged in already.
+      await whoAmI().catch(() => me.set(null));
+    }
+  }
+  const root = document.getElementById('app');
+  root.textContent = '';
+  render(html`<${App} />`, root);
+}
+
+begin();

@@ -1,0 +1,102 @@
+// Requests to the daemon. The browser's cookie says who asks; the header shows that this page does.
+
+import { store } from './preact.js';
+
+/** Who is logged in: `undefined` until known, `null` for nobody, else what `GET /me` says. */
+export const me = store(undefined);
+
+/** Milliseconds by which the daemon's clock is ahead of the browser's. */
+let ahead = 0;
+
+/** The daemon's time. */
+export const now = () => Date.now() + ahead;
+
+/** Why a request failed, in the daemon's words. */
+export class ApiError extends Error {
+  constructor(status, { code, message, hint, ...more }) {
+    super(message);
+    Object.assign(this, { status, code, hint, more });
+  }
+}
+
+/**
+ * One request. `body` is sent as JSON, `raw` (a Blob or text) as it is; `query` leaves out what is null.
+ * Gives the JSON that came back, or null for an empty answer; throws an `ApiError`.
+ */
+export async function request(method, path, { body, raw, query, signal } = {}) {
+  const asked = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) if (value != null && value !== '') asked.set(name, value);
+  const headers = { accept: 'application/json', 'x-kiso-page': '1' };
+  if (body !== undefined) headers['content-type'] = 'application/json';
+  let answer;
+  try {
+    answer = await fetch(asked.size ? `${path}?${asked}` : path, {
+      method, headers, signal, cache: 'no-store', credentials: 'same-origin', redirect: 'error',
+      body: body === undefined ? raw : JSON.stringify(body),
+    });
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    throw new ApiError(0, { code: 'away', message: 'the daemon does not answer', hint: 'it is tried again by itself' });
+  }
+  const text = await answer.text();
+  let told = null;
+  try {
+    told = text ? JSON.parse(text) : null;
+  } catch {
+    // Not from kiso: a proxy in between, most likely.
+  }
+  if (answer.ok) return told;
+  const error = new ApiError(answer.status, told?.error ?? { code: 'unknown', message: `the answer was ${answer.status}` });
+  if (error.status === 401 && path !== '/login') me.set(null);
+  throw error;
+}
+
+export const get = (path, query, signal) => request('GET', path, { query, signal });
+export const post = (path, body = {}) => request('POST', path, { body });
+export const put = (path, body) => request('PUT', path, { body });
+export const patch = (path, body) => request('PATCH', path, { body });
+export const del = (path) => request('DELETE', path);
+
+/** A part of a path, whatever is in it. */
+export const part = (text) => encodeURIComponent(text);
+
+/** A workspace's file, below `/sessions/NAME/files`. */
+export const fileUrl = (session, path) => `/sessions/${part(session)}/files/${path.split('/').map(part).join('/')}`;
+
+/** Asks who is logged in. */
+export async function whoAmI() {
+  try {
+    greet(await get('/me'));
+  } catch (error) {
+    // A daemon that is away says nothing about who is logged in.
+    if (error.status === 401) me.set(null);
+    else throw error;
+  }
+}
+
+/** Logs in with a token, or with the code of a one-time link. */
+export async function logIn(given) {
+  greet(await post('/login', given));
+}
+
+export async function logOut() {
+  await post('/logout');
+  // Who sits here next has no business with what was written; how the page looks is no secret.
+  for (const place of [localStorage, sessionStorage]) {
+    for (const key of Object.keys(place)) if (key.startsWith('kiso.') && key !== 'kiso.theme') place.removeItem(key);
+  }
+  me.set(null);
+}
+
+export const isAdmin = () => me.get()?.scope === 'admin';
+
+function greet(who) {
+  ahead = who.now_ms - Date.now();
+  me.set(who);
+}
+
+/** A name that no other request has, so that one that is sent twice is done once. */
+export function freshKey() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return `page-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+}

@@ -1,0 +1,1 @@
+export function place() { throw Object.assign(new Error('Soon.'), { reader: true }); }

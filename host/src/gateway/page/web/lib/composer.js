@@ -1,0 +1,305 @@
+// Where a message is written: its field, pills, completions and files.
+
+import { html, store, useEffect, useLayoutEffect, useRef, useState, useStore } from './preact.js';
+import { bytes, plural } from './format.js';
+import { complete, input, loadInput, pillOf } from './complete.js';
+import { openDraft, rememberSent, sentIn } from './drafts.js';
+import { route } from './router.js';
+import { Button, Icon, announce } from './ui.js';
+import { again, drop, filesOf, filesPasted, take, upload, uploads } from './uploads.js';
+
+/** Characters from which on the length is shown, and bytes of a message that the daemon takes as long as nobody changed that. */
+const LONG = 50_000;
+const USUAL_LIMIT = 2_097_152;
+
+/** Characters up to which the browser is given text as if it were typed, which it can undo. */
+const TYPED = 100_000;
+
+/** A finger has no Shift key. */
+const finger = matchMedia('(pointer: coarse)');
+
+const filled = store(null);
+
+/** Puts a text into the field of a session, to be changed and sent. What stands there can be had back by undoing. */
+export const fillComposer = (session, text) => filled.set({ session, text });
+
+const NONE = [];
+
+/**
+ * `onSend(text)` takes what is written, `onStop()` ends what is under way (`running`). What is written while something is under way
+ * is sent as well.
+ */
+export function Composer({ session, running, onSend, onStop }) {
+  const field = useRef(null);
+  const draft = useRef(null);
+  const recalled = useRef({ at: -1, text: '' });
+  const closed = useRef(null);
+  const [written, setWritten] = useState({ empty: true, pill: null, length: 0 });
+  const [list, setList] = useState(null);
+  const [chosen, choose] = useState(0);
+  const files = useStore(uploads, (all) => all[session] ?? NONE);
+  const fill = useStore(filled);
+  const { pills } = useStore(input);
+  const uploading = files.some((one) => one.state === 'waiting' || one.state === 'sending');
+  const ready = !uploading && (!written.empty || files.some((one) => one.state === 'done'));
+
+  const look = () => {
+    const { value } = field.current;
+    const [empty, pill, length] = [!value.trim(), pillOf(value), value.length];
+    setWritten((old) => (old.empty === empty && old.pill === pill && (old.length === length || length < LONG) ? old : { empty, pill, length }));
+    grow(field.current);
+    suggest();
+  };
+  const suggest = () => {
+    const { value, selectionStart, selectionEnd } = field.current;
+    const here = document.activeElement === field.current && selectionStart === selectionEnd;
+    const found = here ? complete(value, selectionStart, input.get()) : null;
+    const place = found && `${found.label} ${found.from}`;
+    if (place !== closed.current) closed.current = null;
+    const shown = closed.current ? null : found;
+    if (shown && shown.label !== list?.label) announce(`${shown.label}: ${plural(shown.options.length, 'suggestion')}`);
+    if (shown?.options.map((one) => one.text).join() !== list?.options.map((one) => one.text).join()) choose(0);
+    setList(shown);
+  };
+  const close = () => {
+    closed.current = list && `${list.label} ${list.from}`;
+    setList(null);
+  };
+  const accept = (option) => {
+    const { from, to } = list;
+    const space = /^\s/.test(field.current.value.slice(to)) ? '' : ' ';
+    write(field.current, option.text + space, from, to);
+  };
+  const toggle = (name) => {
+    const { value } = field.current;
+    const old = written.pill ? /^!\S+\s?/.exec(value)[0].length : 0;
+    write(field.current, name === written.pill ? '' : `!${name} `, 0, old);
+    field.current.setSelectionRange(field.current.value.length, field.current.value.length);
+  };
+  const send = () => {
+    if (!ready) {
+      if (uploading) announce('The files are not there yet');
+      return;
+    }
+    const text = field.current.value.trim();
+    const command = /^\/[a-z]+(\s|$)/.test(text);
+    onSend(command ? text : withFiles(text, take(session)));
+    if (text) rememberSent(session, text);
+    field.current.value = '';
+    recalled.current = { at: -1, text: '' };
+    draft.current.clear();
+    look();
+    field.current.focus();
+  };
+
+  // Older messages of one's own, as a shell has them: as long as the field is empty, or has one that was not changed.
+  const recall = (step) => {
+    const { value, selectionStart } = field.current;
+    const { at, text } = recalled.current;
+    const untouched = at >= 0 && value === text && (selectionStart === value.length || selectionStart === 0);
+    if (value !== '' && !untouched) return false;
+    const all = sentIn(session);
+    const next = (untouched ? at : -1) + step;
+    if (next < -1 || next >= all.length || (next === -1 && !untouched)) return untouched;
+    recalled.current = { at: next, text: all[next] ?? '' };
+    closed.current = null;
+    write(field.current, recalled.current.text, 0, value.length);
+    setList(null);
+    return true;
+  };
+
+  const keys = (event) => {
+    // Enter and arrows belong to the input method as long as it composes.
+    if (event.isComposing || event.keyCode === 229) return;
+    const plain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey;
+    const option = list?.options[chosen];
+    const done = () => {
+      event.preventDefault();
+      event.stopPropagation();
+    };
+    if (list && plain && (event.key === 'ArrowDown' || event.key === 'ArrowUp')) {
+      const many = list.options.length;
+      choose((chosen + (event.key === 'ArrowDown' ? 1 : many - 1)) % many);
+      done();
+    } else if (list && plain && (event.key === 'Tab' || event.key === 'Enter') && (event.key === 'Tab' || !whole(field.current, list, option))) {
+      accept(option);
+      done();
+    } else if (list && event.key === 'Escape') {
+      close();
+      done();
+    } else if (event.key === 'Enter' && !event.shiftKey && !event.altKey && (!finger.matches || event.ctrlKey || event.metaKey)) {
+      send();
+      done();
+    } else if (plain && (event.key === 'ArrowUp' || event.key === 'ArrowDown') && recall(event.key === 'ArrowUp' ? 1 : -1)) {
+      done();
+    }
+  };
+
+  const paste = (event) => {
+    const pasted = filesPasted(event.clipboardData);
+    if (!pasted.length) return;
+    event.preventDefault();
+    upload(session, pasted);
+  };
+
+  useLayoutEffect(() => {
+    const put = (text) => {
+      field.current.value = text;
+      look();
+    };
+    draft.current = openDraft(session, () => field.current.value, put);
+    put(draft.current.text);
+    loadInput();
+    // Who came for a message is left at it; on a phone the keyboard would cover what is to be read.
+    if (!finger.matches && route.get()[2] !== 'm') field.current.focus({ preventScroll: true });
+    return draft.current.close;
+  }, [session]);
+
+  useEffect(() => {
+    if (fill?.session !== session) return;
+    filled.set(null);
+    write(field.current, fill.text, 0, field.current.value.length);
+    field.current.scrollTop = field.current.scrollHeight;
+  }, [fill]);
+
+  return html`<form class="composer" aria-label="New message" onSubmit=${(event) => { event.preventDefault(); send(); }}>
+    ${pills.length > 0 && html`<div class="composer-pills" role="group" aria-label="Pills">
+      ${pills.map((one) => html`<button key=${one.name} type="button" class="composer-pill" aria-pressed=${String(one.name === written.pill)}
+        title=${one.description} onClick=${() => toggle(one.name)}>${one.name}</button>`)}
+    </div>`}
+    <div class="composer-box">
+      ${list && html`<${Options} list=${list} chosen=${chosen} onChoose=${choose} onAccept=${accept} />`}
+      ${files.length > 0 && html`<ul class="composer-files" aria-label="Files to send">${files.map((one) => html`<${Chip} key=${one.id} file=${one} session=${session} />`)}</ul>`}
+      <textarea ref=${field} rows="1" aria-label="Message" placeholder=${running ? 'Add something, or ask the next thing' : 'Write a message'}
+        aria-autocomplete="list" aria-haspopup="listbox" aria-controls=${list ? 'composer-list' : undefined}
+        aria-activedescendant=${list ? `composer-option-${chosen}` : undefined} aria-describedby="composer-hint" autocomplete="off"
+        enterkeyhint=${finger.matches ? 'enter' : 'send'} onInput=${() => { draft.current.write(field.current.value); look(); }} onKeyDown=${keys}
+        onKeyUp=${(event) => MOVES.has(event.key) && suggest()} onClick=${suggest} onBlur=${() => setList(null)} onFocus=${loadInput} onPaste=${paste}></textarea>
+      <div class="composer-bar">
+        <${Attach} session=${session} />
+        <${Hint} length=${written.length} uploading=${uploading} />
+        ${running && onStop && html`<${Button} icon="stop" label="Stop" onClick=${onStop} />`}
+        <${Button} icon="send" kind="primary" label="Send" disabled=${!ready} onClick=${send} />
+      </div>
+    </div>
+    <${DropPlace} onFiles=${(dropped) => { upload(session, dropped); field.current.focus(); }} />
+  </form>`;
+}
+
+/** Keys that move the caret without writing. */
+const MOVES = new Set(['ArrowLeft', 'ArrowRight', 'Home', 'End', 'PageUp', 'PageDown']);
+
+/** Writes into a field as if it were typed, so that the browser can undo it. */
+function write(field, text, from, to) {
+  field.focus();
+  field.setSelectionRange(from, to);
+  if (!text && from === to) return;
+  const typed = text.length < TYPED && document.execCommand(text ? 'insertText' : 'delete', false, text);
+  if (typed) return;
+  field.setRangeText(text, from, to, 'end');
+  field.dispatchEvent(new Event('input', { bubbles: true }));
+}
+
+/** Grows with what is written, where the browser does not do it by itself. */
+function grow(field) {
+  if (CSS.supports('field-sizing', 'content')) return;
+  field.style.height = 'auto';
+  field.style.height = `${field.scrollHeight}px`;
+}
+
+/** Whether an option is there in full already, so that Enter may send. */
+const whole = (field, { from, to }, option) => field.value.slice(from, to) === option.text;
+
+/** A message says which files it is about; those that it names are not listed again. */
+function withFiles(text, names) {
+  const others = names.filter((name) => !text.includes(name));
+  return others.length ? `${text}\n\nFiles: ${others.join(', ')}`.trim() : text;
+}
+
+/** What may be meant, above what is written. The field keeps the focus; `aria-activedescendant` tells which one is chosen. */
+function Options({ list, chosen, onChoose, onAccept }) {
+  const box = useRef(null);
+  useLayoutEffect(() => box.current.children[chosen]?.scrollIntoView({ block: 'nearest' }), [chosen, list]);
+  return html`<div class="composer-options">
+    <p class="composer-options-label" aria-hidden="true">${list.label}</p>
+    <ul ref=${box} id="composer-list" role="listbox" aria-label=${list.label}>
+      ${list.options.map((one, at) => html`<li key=${one.text} id=${`composer-option-${at}`} role="option" aria-selected=${String(at === chosen)}
+        onMouseDown=${(event) => event.preventDefault()} onMouseMove=${() => onChoose(at)} onClick=${() => onAccept(one)}>
+        <bdi class="mono">${one.text.slice(0, one.at)}<mark>${one.text.slice(one.at, one.at + one.length)}</mark>${one.text.slice(one.at + one.length)}</bdi>
+        ${one.more && html`<span class="mono composer-args">${one.more}</span>`}
+        ${one.about && html`<span class="composer-about">${one.about}</span>`}
+      </li>`)}
+    </ul>
+  </div>`;
+}
+
+/** One file: how far it is, and what can be done about it. */
+function Chip({ file, session }) {
+  const { id, name, state, sent, error, preview } = file;
+  // What calls itself a picture may be none.
+  const [seen, see] = useState(true);
+  const under = state === 'waiting' || state === 'sending';
+  const about = error ? error.message : state === 'waiting' ? 'waits' : state === 'sending' ? `${Math.floor(sent * 100)} %` : bytes(file.bytes);
+  return html`<li class=${`composer-file ${state}`}>
+    ${preview && seen ? html`<img src=${preview} alt="" onError=${() => see(false)} />` : html`<${Icon} name=${error ? 'alert' : 'file'} />`}
+    <span class="composer-file-text"><bdi class="composer-file-name" title=${name}>${name}</bdi>
+      <span class="muted" role=${error ? 'alert' : undefined}>${about}${error?.hint ? ` (${error.hint})` : ''}</span></span>
+    ${under && html`<progress max="1" value=${sent} aria-label=${`Sending ${name}`}></progress>`}
+    ${state === 'failed' && html`<${Button} kind="quiet small" icon="retry" label=${`Send ${name} again`} onClick=${() => again(session, id)} />`}
+    <${Button} kind="quiet small" icon="close" label=${under ? `Cancel ${name}` : `Remove ${name}`} onClick=${() => drop(session, id)} />
+  </li>`;
+}
+
+function Attach({ session }) {
+  const chooser = useRef(null);
+  const picked = () => {
+    upload(session, chooser.current.files);
+    chooser.current.value = '';
+  };
+  return html`<${Button} kind="quiet" icon="attach" label="Attach files" onClick=${() => chooser.current.click()} />
+    <input ref=${chooser} type="file" multiple hidden aria-label="Files" onChange=${picked} />`;
+}
+
+function Hint({ length, uploading }) {
+  const text = uploading ? 'It can be sent when the files are there.'
+    : length >= LONG ? `${bytes(length)} of text. More than ${bytes(USUAL_LIMIT)} are refused, unless gateway.max_body_kib says otherwise.`
+      : finger.matches ? '' : 'Enter sends, Shift+Enter begins a new line';
+  return html`<p id="composer-hint" class=${`composer-hint ${length >= USUAL_LIMIT ? 'wrong' : ''}`}>${text}</p>`;
+}
+
+/** Files may be dropped anywhere on the conversation; beside it the browser would leave the page for them. */
+function DropPlace({ onFiles }) {
+  const [place, set] = useState(null);
+  useEffect(() => {
+    const main = document.getElementById('main');
+    let timer = 0;
+    const gone = () => set(null);
+    const over = (event) => {
+      if (event.defaultPrevented || !event.dataTransfer.types.includes('Files')) return;
+      event.preventDefault();
+      const here = main.contains(event.target) && !document.querySelector('dialog[open]');
+      event.dataTransfer.dropEffect = here ? 'copy' : 'none';
+      clearTimeout(timer);
+      // Not every browser tells when a file is carried out of the window; this event comes all the time as long as it is over it.
+      timer = setTimeout(gone, 500);
+      const { left, top, width, height } = main.getBoundingClientRect();
+      set((old) => (here ? old ?? { left, top, width, height } : null));
+    };
+    const dropped = (event) => {
+      if (event.defaultPrevented || !event.dataTransfer.types.includes('Files')) return;
+      event.preventDefault();
+      clearTimeout(timer);
+      gone();
+      if (main.contains(event.target)) onFiles(filesOf(event.dataTransfer));
+    };
+    document.addEventListener('dragover', over);
+    document.addEventListener('drop', dropped);
+    return () => {
+      clearTimeout(timer);
+      document.removeEventListener('dragover', over);
+      document.removeEventListener('drop', dropped);
+    };
+  }, [onFiles]);
+  const size = place && Object.fromEntries(Object.entries(place).map(([side, number]) => [side, `${number}px`]));
+  return place && html`<div class="composer-drop" style=${size}><p><${Icon} name="attach" size=${28} />Drop files to put them into this session</p></div>`;
+}

@@ -1,0 +1,125 @@
+// The one stream of what happens. Everything with an id is told exactly once, also across a lost connection and a daemon
+// that was started anew.
+
+import { store } from './preact.js';
+import { me, whoAmI } from './api.js';
+
+/** `{state: 'connecting' | 'open' | 'lost', since}`; `since` is when the connection was lost, in the browser's time. */
+export const connection = store({ state: 'connecting', since: Date.now() });
+
+const KINDS = ['message', 'run', 'event', 'session', 'live', 'gap'];
+
+/** Milliseconds before the stream is opened again: first and at most. */
+const FIRST_WAIT = 500;
+const LONGEST_WAIT = 10_000;
+
+/** Milliseconds after which a tab that nobody sees gives its connection back: a browser has six for all tabs. */
+const UNSEEN = 5 * 60_000;
+
+const listeners = new Map(KINDS.map((kind) => [kind, new Set()]));
+let stream = null;
+let last = null;
+let wait = FIRST_WAIT;
+let timer = 0;
+let unseen = 0;
+
+/** Calls `listener(data, id)` for each event of this kind; gives back what ends it. */
+export function on(kind, listener) {
+  listeners.get(kind).add(listener);
+  return () => listeners.get(kind).delete(listener);
+}
+
+/** Opens the stream, and keeps it open until `unfollow`. */
+export function follow() {
+  unfollow();
+  connect();
+  document.addEventListener('visibilitychange', visibility);
+  window.addEventListener('online', hurry);
+}
+
+export function unfollow() {
+  close();
+  document.removeEventListener('visibilitychange', visibility);
+  window.removeEventListener('online', hurry);
+  clearTimeout(unseen);
+}
+
+function connect() {
+  clearTimeout(timer);
+  timer = 0;
+  const opened = new EventSource(last === null ? '/events' : `/events?after=${last}`);
+  stream = opened;
+  opened.onopen = () => {
+    const again = connection.get().state === 'lost';
+    wait = FIRST_WAIT;
+    connection.set({ state: 'open', since: Date.now() });
+    // Before the first event there is no id to go on from: what happened meanwhile has to be looked up.
+    if (again && last === null) tell('gap', {});
+  };
+  for (const kind of KINDS) {
+    opened.addEventListener(kind, (event) => {
+      if (event.lastEventId) last = Number(event.lastEventId);
+      tell(kind, JSON.parse(event.data), last);
+    });
+  }
+  opened.addEventListener('shutdown', () => retry(opened));
+  opened.addEventListener('unauthorized', () => {
+    close();
+    me.set(null);
+  });
+  // The browser would try again by itself after some errors and not after others; so it is always done here.
+  opened.onerror = () => retry(opened);
+}
+
+function tell(kind, data, id) {
+  for (const listener of [...listeners.get(kind)]) {
+    try {
+      listener(data, id);
+    } catch (error) {
+      // One screen that stumbles must not keep the others from hearing.
+      console.error(error);
+    }
+  }
+}
+
+function retry(of) {
+  if (of !== stream) return;
+  close();
+  if (connection.get().state !== 'lost') connection.set({ state: 'lost', since: Date.now() });
+  timer = setTimeout(async () => {
+    try {
+      // Tells a daemon that is away from a log-in that is over.
+      await whoAmI();
+    } catch {
+      stream = null;
+    }
+    if (me.get() && timer) connect();
+  }, wait * (0.75 + Math.random() / 2));
+  wait = Math.min(wait * 2, LONGEST_WAIT);
+}
+
+function close() {
+  clearTimeout(timer);
+  timer = 0;
+  stream?.close();
+  stream = null;
+}
+
+/** The network is back, or somebody looks: no reason to wait longer. */
+function hurry() {
+  if (timer) {
+    wait = FIRST_WAIT;
+    connect();
+  }
+}
+
+function visibility() {
+  clearTimeout(unseen);
+  if (document.visibilityState === 'hidden') {
+    unseen = setTimeout(close, UNSEEN);
+  } else if (!stream && !timer) {
+    connect();
+  } else {
+    hurry();
+  }
+}

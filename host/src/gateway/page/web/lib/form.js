@@ -1,0 +1,253 @@
+// A form made from a JSON Schema: what is typed ("raw": texts, ticks, rows), and the JSON that it stands for.
+//
+// The raw value of an object has a member for each property; of a list it is a list; of a tick true, false or ''; of
+// everything else a text. What is empty is left out of the JSON, so that the skill's own default holds.
+
+import { html, useRef } from './preact.js';
+import { Button, Icon } from './ui.js';
+
+/** Characters from which on a text gets a field of several lines. */
+const LONG = 500;
+/** Values from which on a list of choices is no longer worth its place. */
+const MAX_CHOICES = 200;
+/** Bounds from which on they are those of the type, and tell nobody anything. */
+const NO_BOUND = 1e9;
+
+/** How a value is asked for: `{kind, schema, items?, choices?}`. `depth` is how many objects it lies in. */
+export function fieldOf(given, depth = 0) {
+  const schema = withoutNull(given ?? {});
+  const choices = Array.isArray(schema.enum) ? schema.enum.filter((one) => one !== null) : null;
+  if (choices && choices.length <= MAX_CHOICES && choices.every(isPlain)) return { kind: 'choice', schema, choices };
+  const composed = ['oneOf', 'anyOf', 'allOf', 'not', '$ref', 'if'].some((word) => word in schema);
+  if (composed) return { kind: 'json', schema };
+  switch (schema.type) {
+    case 'string': {
+      const long = !schema.format && !schema.pattern && (schema.maxLength ?? Infinity) > LONG;
+      return { kind: schema.format === 'file' ? 'file' : long ? 'long' : 'text', schema };
+    }
+    case 'integer': case 'number': return { kind: 'number', schema };
+    case 'boolean': return { kind: 'tick', schema };
+    case 'array': {
+      const items = schema.prefixItems ? null : fieldOf(schema.items, depth + 1);
+      if (items?.kind === 'choice' && schema.uniqueItems) return { kind: 'ticks', schema, choices: items.choices };
+      return ['text', 'long', 'file', 'number', 'choice'].includes(items?.kind) ? { kind: 'list', schema, items } : { kind: 'json', schema };
+    }
+    case 'object': return schema.properties && depth < 2 ? { kind: 'object', schema } : { kind: 'json', schema };
+    default: return { kind: 'json', schema };
+  }
+}
+
+const isPlain = (value) => ['string', 'number', 'boolean'].includes(typeof value);
+
+/** What may be left out need not be asked as "null". */
+function withoutNull(schema) {
+  const either = schema.anyOf ?? schema.oneOf;
+  const rest = either?.filter((one) => one.type !== 'null');
+  if (rest?.length === 1 && rest.length < either.length) return { ...rest[0], description: schema.description ?? rest[0].description, default: schema.default };
+  if (Array.isArray(schema.type)) {
+    const types = schema.type.filter((type) => type !== 'null');
+    return types.length === 1 ? { ...schema, type: types[0] } : { ...schema, type: undefined };
+  }
+  return schema;
+}
+
+/** The raw value of a form that nobody touched. */
+export function emptyOf(field, depth = 0) {
+  switch (field.kind) {
+    case 'object': return Object.fromEntries(properties(field).map(([name, schema]) => [name, emptyOf(fieldOf(schema, depth + 1), depth + 1)]));
+    case 'list': case 'ticks': return [];
+    case 'tick': return field.schema.default ?? '';
+    default: return '';
+  }
+}
+
+const properties = (field) => Object.entries(field.schema.properties ?? {});
+
+/** Whether anything was typed. */
+function isBlank(raw) {
+  if (raw && typeof raw === 'object') return Object.values(raw).every(isBlank);
+  return raw === '' || raw === undefined;
+}
+
+/** The JSON of what was typed, or `undefined` where it is left out. What is wrong is put into `errors`: path to words. */
+export function valueOf(field, raw, required, path, errors, depth = 0) {
+  const { kind, schema } = field;
+  const wrong = (words) => {
+    errors.set(path, words);
+    return undefined;
+  };
+  if (kind === 'object') {
+    if (isBlank(raw) && !required) return undefined;
+    const made = {};
+    for (const [name, of] of properties(field)) {
+      const value = valueOf(fieldOf(of, depth + 1), raw?.[name], (schema.required ?? []).includes(name), `${path}.${name}`, errors, depth + 1);
+      if (value !== undefined) made[name] = value;
+    }
+    return made;
+  }
+  if (kind === 'tick') {
+    if (raw === '' || raw === undefined) return required ? false : undefined;
+    return raw === schema.default ? undefined : raw;
+  }
+  if (kind === 'list' || kind === 'ticks') {
+    const all = kind === 'ticks' ? field.choices.filter((_, at) => raw.includes(at))
+      : raw.map((one, at) => valueOf(field.items, one, false, `${path}.${at}`, errors)).filter((one) => one !== undefined);
+    if (!all.length && !required && !(schema.minItems > 0 && raw.length)) return undefined;
+    if (all.length < (schema.minItems ?? 0)) return wrong(`needs at least ${schema.minItems}`);
+    if (!all.length && required && schema.minItems === undefined) return all;
+    if (all.length > (schema.maxItems ?? Infinity)) return wrong(`takes at most ${schema.maxItems}`);
+    if (schema.uniqueItems && new Set(all.map((one) => JSON.stringify(one))).size < all.length) return wrong('has something twice');
+    return all;
+  }
+  const text = String(raw ?? '');
+  if (kind === 'choice') return text === '' ? required ? wrong('choose one') : undefined : field.choices[Number(text)];
+  if (text === '' || (kind !== 'text' && kind !== 'long' && !text.trim())) return required ? wrong('is required') : undefined;
+  if (kind === 'json') {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      return wrong(`is no JSON: ${error.message}`);
+    }
+  }
+  const found = kind === 'number' ? wrongNumber(schema, text.trim()) : wrongText(schema, text);
+  if (found) return wrong(found);
+  return kind === 'number' ? Number(text) : text;
+}
+
+function wrongNumber(schema, text) {
+  const number = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : NaN;
+  if (!Number.isFinite(number)) return 'is no number';
+  if (schema.type === 'integer' && !Number.isInteger(number)) return 'must be a whole number';
+  if (schema.type === 'integer' && !Number.isSafeInteger(number)) return 'is too large for this form';
+  if (number < schema.minimum) return `must be at least ${schema.minimum}`;
+  if (number > schema.maximum) return `must be at most ${schema.maximum}`;
+  if (number <= schema.exclusiveMinimum) return `must be more than ${schema.exclusiveMinimum}`;
+  if (number >= schema.exclusiveMaximum) return `must be less than ${schema.exclusiveMaximum}`;
+  return null;
+}
+
+function wrongText(schema, text) {
+  const length = [...text].length;
+  if (length < (schema.minLength ?? 0)) return `must have at least ${schema.minLength} characters`;
+  if (length > (schema.maxLength ?? Infinity)) return `must have at most ${schema.maxLength} characters, and has ${length}`;
+  return schema.pattern && matches(schema.pattern, text) === false ? `must look like ${schema.pattern}` : null;
+}
+
+/** Whether a text fits; null where the pattern is in another dialect than the browser's. The daemon looks again. */
+function matches(pattern, text) {
+  try {
+    return new RegExp(pattern, 'u').test(text);
+  } catch {
+    return null;
+  }
+}
+
+/** The fields of an object. `onChange` takes its new raw value; `files` are names that a file's field offers. */
+export function Fields({ field, raw, onChange, errors, path, files, depth = 0 }) {
+  const required = new Set(field.schema.required ?? []);
+  // What has to be given comes first.
+  const all = properties(field).sort(([a], [b]) => required.has(b) - required.has(a));
+  return all.map(([name, schema]) => html`<${Field} key=${name} name=${name} field=${fieldOf(schema, depth + 1)} required=${required.has(name)} raw=${raw?.[name] ?? ''}
+    path=${`${path}.${name}`} errors=${errors} files=${files} depth=${depth + 1} onChange=${(value) => onChange({ ...raw, [name]: value })} />`);
+}
+
+function Field(props) {
+  const { name, field, required, path, errors, depth, raw, onChange, files } = props;
+  const help = words(field);
+  const about = html`${help && html`<p class="muted" id=${`${path}-help`}><bdi>${help}</bdi></p>`}<${Wrong} path=${path} errors=${errors} />`;
+  const need = required && html`<span class="form-need">required</span>`;
+  if (field.kind === 'object') {
+    return html`<fieldset class="form-group"><legend><bdi>${name}</bdi>${need}</legend>${about}
+      <${Fields} field=${field} raw=${raw} onChange=${onChange} errors=${errors} path=${path} files=${files} depth=${depth} /></fieldset>`;
+  }
+  if (field.kind === 'ticks') return html`<${Ticks} ...${props} need=${need} about=${about} />`;
+  if (field.kind === 'list') return html`<${List} ...${props} need=${need} about=${about} />`;
+  if (field.kind === 'tick' && (required || field.schema.default !== undefined)) {
+    return html`<div class="field"><label class="checked"><input type="checkbox" id=${path} checked=${raw === true} aria-describedby=${help ? `${path}-help` : undefined}
+      onChange=${(event) => onChange(event.target.checked)} /><bdi>${name}</bdi></label>${about}</div>`;
+  }
+  return html`<div class="field"><span class="form-name"><label for=${path}><bdi>${name}</bdi></label>${need}</span>
+    <${Control} ...${props} id=${path} />${about}</div>`;
+}
+
+const Wrong = ({ path, errors }) => errors.get(path) && html`<p class="wrong" id=${`${path}-wrong`}><${Icon} name="alert" size=${16} /><bdi>${errors.get(path)}</bdi></p>`;
+
+/** Description and bounds, as people say them. */
+function words({ kind, schema }) {
+  const bounds = [];
+  if (kind === 'number') {
+    const [least, most] = [schema.minimum, schema.maximum].map((bound) => (Math.abs(bound) < NO_BOUND ? bound : null));
+    if (least != null && most != null) bounds.push(`${least} to ${most}`);
+    else if (least != null) bounds.push(`at least ${least}`);
+    else if (most != null) bounds.push(`at most ${most}`);
+  }
+  if ((kind === 'list' || kind === 'ticks') && schema.maxItems) bounds.push(`at most ${schema.maxItems}`);
+  if (kind === 'json') bounds.push('as JSON');
+  return [schema.description, ...bounds].filter(Boolean).join(' · ');
+}
+
+const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** One control. `label` names it where no label element does. */
+function Control({ id, field, required, raw, onChange, path, errors, files, label, onKeyDown }) {
+  const { kind, schema } = field;
+  const described = [words(field) && !label && `${path}-help`, errors.get(path) && `${path}-wrong`].filter(Boolean).join(' ');
+  const common = {
+    id, 'aria-label': label, 'aria-required': required ? 'true' : undefined, 'aria-invalid': errors.get(path) ? 'true' : undefined,
+    'aria-describedby': described || undefined, onInput: (event) => onChange(event.target.value), onKeyDown,
+  };
+  const left = schema.default !== undefined ? `${shown(schema.default)} when left empty` : '';
+  if (kind === 'choice' || kind === 'tick') {
+    const choices = kind === 'tick' ? [[true, 'yes'], [false, 'no']] : field.choices.map((one, at) => [at, shown(one)]);
+    const set = (event) => onChange(kind === 'choice' ? event.target.value : event.target.value === '' ? '' : event.target.value === 'true');
+    return html`<select ...${common} onInput=${set} value=${String(raw)}>
+      <option value="" selected=${raw === ''}>${schema.default !== undefined ? `${shown(schema.default)} (the default)` : required ? 'Choose…' : 'not given'}</option>
+      ${choices.map(([value, text]) => html`<option key=${value} value=${String(value)} selected=${String(raw) === String(value)}>${text}</option>`)}</select>`;
+  }
+  if (kind === 'long' || kind === 'json') {
+    return html`<textarea ...${common} class=${`form-long ${kind === 'json' ? 'mono' : ''}`} rows=${kind === 'json' ? 3 : 1} spellcheck=${kind === 'long'} placeholder=${left} value=${raw}></textarea>`;
+  }
+  return html`<input ...${common} type="text" inputmode=${kind === 'number' ? 'decimal' : schema.format === 'url' ? 'url' : undefined} autocomplete="off" spellcheck=${kind === 'text' && !schema.format}
+    placeholder=${left} list=${kind === 'file' && files.length ? 'form-files' : undefined} value=${raw} />`;
+}
+
+/** Choices of which any may hold. */
+function Ticks({ name, field, raw, path, errors, onChange, need, about }) {
+  const toggle = (at, yes) => onChange(yes ? [...raw, at] : raw.filter((one) => one !== at));
+  return html`<fieldset class="form-list" aria-describedby=${errors.get(path) ? `${path}-wrong` : undefined}><legend><bdi>${name}</bdi>${need}</legend>
+    <div class="form-ticks">${field.choices.map((one, at) => html`<label key=${at} class="checked">
+      <input type="checkbox" checked=${raw.includes(at)} aria-invalid=${errors.get(path) ? 'true' : undefined}
+        onChange=${(event) => toggle(at, event.target.checked)} /><bdi>${shown(one)}</bdi></label>`)}</div>${about}</fieldset>`;
+}
+
+/** Rows that are added and taken away. */
+function List({ name, field, raw, path, errors, files, onChange, need, about }) {
+  const root = useRef(null);
+  // One row is always there to be typed into; an empty one is left out.
+  const rows = raw.length ? raw : [''];
+  const full = rows.length >= (field.schema.maxItems ?? Infinity);
+  const look = (at) => setTimeout(() => root.current?.querySelectorAll('.form-row > :first-child')[at]?.focus(), 0);
+  const set = (at, value) => onChange(rows.map((old, of) => (of === at ? value : old)));
+  const add = () => {
+    onChange([...rows, '']);
+    look(rows.length);
+  };
+  const remove = (at) => {
+    onChange(rows.filter((_, one) => one !== at));
+    look(Math.max(0, at - 1));
+  };
+  const keys = (event) => {
+    // Enter asks for the next row instead of sending half a list.
+    if (event.key === 'Enter' && field.items.kind !== 'long') {
+      event.preventDefault();
+      if (!full) add();
+    }
+  };
+  return html`<fieldset class="form-list" ref=${root} aria-describedby=${errors.get(path) ? `${path}-wrong` : undefined}><legend><bdi>${name}</bdi>${need}</legend>
+    ${rows.map((one, at) => html`<div key=${at}><div class="form-row">
+      <${Control} id=${`${path}.${at}`} label=${`${name} ${at + 1}`} field=${field.items} raw=${one} path=${`${path}.${at}`}
+        errors=${errors} files=${files} onKeyDown=${keys} onChange=${(value) => set(at, value)} />
+      ${rows.length > 1 && html`<${Button} kind="quiet" icon="close" label=${`Remove ${name} ${at + 1}`} onClick=${() => remove(at)} />`}
+      ${at === rows.length - 1 && html`<${Button} kind="quiet" icon="plus" label=${`Add to ${name}`} disabled=${full} onClick=${add} />`}</div>
+      <${Wrong} path=${`${path}.${at}`} errors=${errors} /></div>`)}${about}</fieldset>`;
+}

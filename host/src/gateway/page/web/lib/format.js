@@ -1,0 +1,58 @@
+// Numbers, times and sizes as people read them.
+
+const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const DAY = new Intl.DateTimeFormat('en', { weekday: 'short', day: 'numeric', month: 'short' });
+const FULL = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
+const CLOCK = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const COUNT = new Intl.NumberFormat('en');
+const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+
+export const count = (number) => COUNT.format(number);
+export const short = (number) => SHORT.format(number);
+export const fullTime = (ms) => FULL.format(ms);
+export const clock = (ms) => CLOCK.format(ms);
+export const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
+
+/** "just now", "5 minutes ago", "Tue, 3 Mar". */
+export function ago(ms, now) {
+  const seconds = Math.round((ms - now) / 1000);
+  if (Math.abs(seconds) < 45) return 'just now';
+  if (Math.abs(seconds) < 3_600) return RELATIVE.format(Math.round(seconds / 60), 'minute');
+  if (Math.abs(seconds) < 86_400) return RELATIVE.format(Math.round(seconds / 3_600), 'hour');
+  if (Math.abs(seconds) < 6 * 86_400) return RELATIVE.format(Math.round(seconds / 86_400), 'day');
+  return DAY.format(ms);
+}
+
+/** "0.3 s", "12.4 s", "2 min 05 s": with tenths as long as they matter. */
+export function duration(ms) {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${String(Math.floor((ms % 60_000) / 1_000)).padStart(2, '0')} s`;
+  return `${Math.floor(ms / 3_600_000)} h ${String(Math.floor((ms % 3_600_000) / 60_000)).padStart(2, '0')} min`;
+}
+
+/** The running timer: "0.0 s" to "59.9 s", then "1:00.0". */
+export function elapsed(ms) {
+  const tenths = Math.max(0, Math.floor(ms / 100));
+  const minutes = Math.floor(tenths / 600);
+  const seconds = ((tenths % 600) / 10).toFixed(1);
+  return minutes ? `${minutes}:${seconds.padStart(4, '0')}` : `${seconds} s`;
+}
+
+const UNITS = ['bytes', 'kB', 'MB', 'GB', 'TB'];
+
+export function bytes(number) {
+  let unit = 0;
+  while (number >= 1_000 && unit < UNITS.length - 1) {
+    number /= 1_000;
+    unit += 1;
+  }
+  return `${unit && number < 10 ? number.toFixed(1) : Math.round(number)} ${UNITS[unit]}`;
+}
+
+/** Millionths of a dollar as "$0.0123". */
+export function cost(micros) {
+  const dollars = micros / 1e6;
+  if (!micros) return '$0';
+  return dollars < 0.01 ? `$${dollars.toPrecision(2)}` : `$${dollars.toFixed(2)}`;
+}

@@ -1,0 +1,192 @@
+// What a skill asks for and what it was granted: shown, ticked, and told in words before it changes.
+
+import { html, useState } from './preact.js';
+import { part, put } from './api.js';
+import { Badge, Button, Dialog, Icon, Trouble } from './ui.js';
+
+const DEFAULT_METHODS = ['GET'];
+
+/** Needs, or a grant, in one form: `{http: [{host, methods, inject, private}], secrets: [NAME], memory, seconds, workspace}`. */
+export function permissions(given) {
+  const http = (given?.http ?? []).map(({ host, methods, inject, private: near }) => (
+    { host, methods: methods ?? DEFAULT_METHODS, inject: inject ?? null, private: near === true }));
+  const injected = new Set(http.map((one) => one.inject?.secret));
+  // A secret that kiso puts into requests stands with its host: the skill itself never has it.
+  const secrets = (given?.secrets ?? []).map((one) => one.name ?? one).filter((name) => !injected.has(name));
+  return {
+    http, secrets, workspace: given?.workspace ?? null,
+    memory: given?.memory_mib ?? null,
+    seconds: given?.time_ms != null ? given.time_ms / 1_000 : given?.timeout_s ?? null,
+  };
+}
+
+/** What is ticked where `granted` is in force. */
+export const choiceOf = (granted) => ({
+  hosts: granted.http.map(({ host, private: near }) => ({ host, private: near })),
+  secrets: [...granted.secrets],
+  limits: granted.memory != null || granted.seconds != null,
+});
+
+/** What is ticked where everything is. */
+export const everything = (needs) => ({
+  hosts: needs.http.map(({ host }) => ({ host, private: false })), secrets: [...needs.secrets], limits: asksLimits(needs),
+});
+
+export const NOTHING = { hosts: [], secrets: [], limits: false };
+
+const asksLimits = (needs) => needs.memory != null || needs.seconds != null;
+
+/** Whether it asks for anything that is granted or not. */
+export const asksAnything = (needs) => needs.http.length > 0 || needs.secrets.length > 0 || asksLimits(needs);
+
+/** Whether every host that `narrow` names is also named by `wide`. */
+const covers = (wide, narrow) => wide === narrow || wide === '*' || (wide.startsWith('*.') && narrow.endsWith(wide.slice(1)));
+
+const needOf = (needs, host) => needs.http.find((need) => covers(need.host, host));
+
+export const hostWords = (host) => (host === '*' ? 'every public host' : host);
+
+export function limitWords({ memory, seconds }) {
+  return [memory != null && `${memory} MiB of memory`, seconds != null && `${seconds} s of time`].filter(Boolean).join(' and ');
+}
+
+/**
+ * The requests, one after the other, that put `choice` in force; null where there is none: more memory and time are given
+ * with everything, and stay as they are while single hosts and secrets change.
+ */
+function requests(needs, granted, choice) {
+  const single = choice.hosts.length > 0 || choice.secrets.length > 0;
+  const whole = needs.http.length === choice.hosts.length && needs.secrets.length === choice.secrets.length
+    && needs.http.every((need) => choice.hosts.some((one) => one.host === need.host && !one.private))
+    && needs.secrets.every((name) => choice.secrets.includes(name));
+  if (!single && !choice.limits) return [{ grant: 'none' }];
+  if (whole && choice.limits === asksLimits(needs)) return [{ grant: 'all' }];
+  const kept = choiceOf(granted).limits;
+  const part = { hosts: choice.hosts, secrets: choice.secrets };
+  if (single && choice.limits === kept) return [part];
+  // Less for a moment, never more.
+  if (single && kept) return [{ grant: 'none' }, part];
+  return null;
+}
+
+/** Whether the daemon can put this in force. */
+export const canGrant = (needs, granted, choice) => requests(needs, granted, choice) !== null;
+
+/** Puts `choice` in force. */
+export async function saveGrant(name, needs, granted, choice) {
+  for (const body of requests(needs, granted, choice)) await put(`/skills/${part(name)}/grants`, body);
+}
+
+/** What changes for the skill, in words: `[{more, text}]`. */
+export function difference(needs, granted, choice) {
+  const told = [];
+  const now = new Map(choice.hosts.map((one) => [one.host, one.private]));
+  for (const [host, near] of now) {
+    const before = granted.http.find((one) => one.host === host);
+    const need = needOf(needs, host);
+    const extra = `${need?.inject ? `, with the secret ${need.inject.secret} in the header ${need.inject.header}` : ''}${near ? ', also at private addresses' : ''}`;
+    if (!before) told.push({ more: true, text: `may now reach ${hostWords(host)} (${(need?.methods ?? DEFAULT_METHODS).join(', ')})${extra}` });
+    else if (near !== before.private) told.push({ more: near, text: `may ${near ? 'now' : 'no longer'} reach ${hostWords(host)} at private addresses` });
+  }
+  for (const { host } of granted.http) if (!now.has(host)) told.push({ more: false, text: `may no longer reach ${hostWords(host)}` });
+  for (const name of choice.secrets) if (!granted.secrets.includes(name)) told.push({ more: true, text: `may now use the secret ${name}` });
+  for (const name of granted.secrets) if (!choice.secrets.includes(name)) told.push({ more: false, text: `may no longer use the secret ${name}` });
+  const limits = choiceOf(granted).limits;
+  if (choice.limits && !limits) told.push({ more: true, text: `may now use ${limitWords(needs)}` });
+  if (limits && !choice.limits) told.push({ more: false, text: `may no longer use ${limitWords(granted)}` });
+  return told;
+}
+
+/**
+ * What is asked for, each with what was granted of it. With `onChange`, each can be ticked; without, it is only told.
+ * `fresh`: nothing was granted yet, so nothing is said about that.
+ */
+export function Asked({ needs, granted, choice, onChange, fresh }) {
+  const tick = { needs, granted, choice, onChange, fresh };
+  const stray = granted.http.filter((one) => !needOf(needs, one.host));
+  return html`<div class="asked">
+    ${needs.http.length > 0 && html`<fieldset><legend>Hosts</legend><ul>${needs.http.map((need) => html`<${HostAsked} key=${need.host} need=${need} ...${tick} />`)}</ul></fieldset>`}
+    ${stray.length > 0 && html`<fieldset><legend>Hosts that it does not ask for any more</legend><ul>${stray.map((one) => html`<${HostRow} key=${one.host} host=${one.host} about="without effect" ...${tick} />`)}</ul></fieldset>`}
+    ${needs.secrets.length > 0 && html`<fieldset><legend>Secrets</legend><ul>${needs.secrets.map((name) => html`<${SecretRow} key=${name} name=${name} ...${tick} />`)}</ul></fieldset>`}
+    ${asksLimits(needs) && html`<fieldset><legend>Memory and time</legend><ul><${LimitRow} ...${tick} /></ul></fieldset>`}
+  </div>`;
+}
+
+/** A line that can be ticked, or says whether it is granted. `name` is the control's name. */
+function Row({ on, was, fresh, name, about, onToggle, children }) {
+  const state = fresh ? null : was ? html`<${Badge} kind="good">granted<//>` : html`<${Badge} kind="warn">not granted<//>`;
+  const words = html`<span class="asked-what">${children}${about && html`<span class="muted">${about}</span>`}</span>`;
+  return onToggle
+    ? html`<label class="checked"><input type="checkbox" aria-label=${name} checked=${on} onChange=${(event) => onToggle(event.target.checked)} />${words}${state}</label>`
+    : html`<div class="checked"><span class="asked-mark"><${Icon} name=${was ? 'check' : 'lock'} size=${16} /></span>${words}${state}</div>`;
+}
+
+function HostRow({ host, about, granted, choice, onChange, fresh }) {
+  const chosen = choice.hosts.find((one) => one.host === host);
+  const others = choice.hosts.filter((one) => one.host !== host);
+  const held = granted.http.find((one) => one.host === host);
+  const set = (hosts) => onChange({ ...choice, hosts });
+  const near = `Reach ${host} also at private addresses`;
+  return html`<li>
+    <${Row} name=${`Reach ${hostWords(host)}`} on=${chosen !== undefined} was=${held !== undefined} fresh=${fresh} about=${about}
+      onToggle=${onChange && ((yes) => set(yes ? [...others, { host, private: false }] : others))}>
+      <bdi class=${host === '*' ? 'strong' : 'mono'}>${hostWords(host)}</bdi><//>
+    ${onChange && chosen && html`<label class="checked asked-under"><input type="checkbox" aria-label=${near} checked=${chosen.private}
+      onChange=${(event) => set([...others, { host, private: event.target.checked }])} /><span class="muted">also where its address is private (this machine, the local network)</span></label>`}
+    ${!onChange && held?.private && html`<p class="muted asked-under">also where its address is private</p>`}
+  </li>`;
+}
+
+/** A host, or a pattern of hosts, of which single ones may be granted instead. */
+function HostAsked({ need, ...tick }) {
+  const { choice, granted, onChange } = tick;
+  const [name, setName] = useState('');
+  const about = `${need.methods.join(', ')}${need.inject ? ` · kiso adds the header ${need.inject.header} with the secret ${need.inject.secret}; the skill never sees it` : ''}`;
+  const wide = need.host.startsWith('*');
+  const below = (one) => one.host !== need.host && covers(need.host, one.host);
+  const narrow = wide ? [...new Set([...granted.http, ...choice.hosts].filter(below).map((one) => one.host))] : [];
+  const host = name.trim().toLowerCase();
+  const fits = /^[a-z0-9._:[\]-]+$/.test(host) && covers(need.host, host);
+  const add = () => {
+    setName('');
+    onChange({ ...choice, hosts: [...choice.hosts.filter((one) => one.host !== host && one.host !== need.host), { host, private: false }] });
+  };
+  const id = `host-${need.host}`;
+  return html`<${HostRow} host=${need.host} about=${about} ...${tick} />
+    ${narrow.map((one) => html`<${HostRow} key=${one} host=${one} about=${`of ${hostWords(need.host)}`} ...${tick} />`)}
+    ${wide && onChange && html`<li class="asked-under asked-one">
+      <label for=${id}>Or only this host</label>
+      <div><input id=${id} value=${name} placeholder=${need.host === '*' ? 'example.org' : need.host.replace('*', 'name')} spellcheck=${false} autocapitalize="none" aria-invalid=${name && !fits ? 'true' : undefined}
+        onInput=${(event) => setName(event.target.value)} onKeyDown=${(event) => { if (event.key === 'Enter') { event.preventDefault(); if (fits) add(); } }} />
+      <${Button} icon="plus" disabled=${!fits} onClick=${add}>Add host<//></div></li>`}`;
+}
+
+function SecretRow({ name, granted, choice, onChange, fresh }) {
+  const others = choice.secrets.filter((one) => one !== name);
+  return html`<li><${Row} name=${`Use the secret ${name}`} on=${choice.secrets.includes(name)} was=${granted.secrets.includes(name)} fresh=${fresh}
+    about="the skill itself may read it" onToggle=${onChange && ((yes) => onChange({ ...choice, secrets: yes ? [...others, name] : others }))}>
+    <bdi class="mono">${name}</bdi><//></li>`;
+}
+
+function LimitRow({ needs, granted, choice, onChange, fresh }) {
+  return html`<li><${Row} name=${`Use ${limitWords(needs)}`} on=${choice.limits} was=${choiceOf(granted).limits} fresh=${fresh}
+    about="more than the default" onToggle=${onChange && ((limits) => onChange({ ...choice, limits }))}>${limitWords(needs)}<//></li>`;
+}
+
+/** Said where what is ticked cannot be put in force. */
+export const Unable = () => html`<p class="wrong" role="status"><${Icon} name="info" />More memory and time are given together with everything that it asks for, and kept when you untick some of it later.</p>`;
+
+/** Shows the difference before it is made; `onDone` when it is. */
+export function GrantQuestion({ name, needs, granted, choice, onClose, onDone }) {
+  const told = difference(needs, granted, choice);
+  const less = told.every((one) => !one.more);
+  const [error, setError] = useState(null);
+  const change = () => saveGrant(name, needs, granted, choice).then(onDone, setError);
+  return html`<${Dialog} title=${`Change what ${name} may do?`} onClose=${onClose}>
+    <ul class="asked-difference" aria-label="What changes">${told.map((one) => html`<li key=${one.text} class=${one.more ? 'more' : 'less'}>
+      <${Icon} name=${one.more ? 'plus' : 'close'} size=${16} /><span><bdi>${name}</bdi> <bdi>${one.text}</bdi></span></li>`)}</ul>
+    <p class="muted">It holds from the next call on.</p>
+    ${error && html`<${Trouble} error=${error} />`}
+    <footer><${Button} onClick=${onClose}>Cancel<//><${Button} kind=${less ? 'danger' : 'primary'} onClick=${change}>${less ? 'Revoke' : 'Change'}<//></footer>
+  <//>`;
+}

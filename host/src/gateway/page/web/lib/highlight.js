@@ -1,0 +1,129 @@
+// Colours for code. highlight.js works in a worker: it is large, and some code takes it long; neither may be felt in the page.
+// What it finds comes back as words and their kinds, and becomes elements here, a part at a time, when the browser is idle.
+
+import { visible } from './inline.js';
+
+/** Characters of a block that is coloured; longer ones stay plain. */
+const LONGEST = 40_000;
+
+/** Milliseconds that the worker has for a block, and the page for a piece of work. */
+const PATIENCE = 4_000;
+const SLICE = 6;
+
+/** Milliseconds until a block in which something is selected is looked at again. */
+const LATER = 1_500;
+
+const WORKER = new URL('highlight-worker.js', import.meta.url).href;
+
+const waiting = new Map();
+const asked = new Map();
+let script = null;
+let worker = null;
+let number = 0;
+let over = 0;
+
+/** Colours `code`, an element whose children are parts of `source`, when it comes into view. */
+export function paint(code, source, language) {
+  if (!source || source.length > LONGEST) return;
+  waiting.set(code, { source: visible(source), language });
+  views.observe(code);
+}
+
+/** The page does not show these blocks any more. */
+export function forget(root) {
+  for (const code of root.querySelectorAll('.md-code code')) {
+    waiting.delete(code);
+    views.unobserve(code);
+  }
+}
+
+const views = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    if (!isIntersecting) continue;
+    views.unobserve(target);
+    const one = waiting.get(target);
+    waiting.delete(target);
+    if (one) ask({ code: target, ...one });
+  }
+}, { rootMargin: '600px' });
+
+function ask(one) {
+  worker ??= start();
+  number += 1;
+  asked.set(number, one);
+  worker.postMessage({ id: number, source: one.source, language: one.language });
+  if (asked.size === 1) watch();
+}
+
+/** Code on which highlight.js does not come to an end stays plain, and does not keep others from their colours. */
+function watch() {
+  clearTimeout(over);
+  if (!asked.size) return;
+  over = setTimeout(() => {
+    worker.terminate();
+    worker = null;
+    const [, ...others] = asked.values();
+    asked.clear();
+    others.forEach(ask);
+  }, PATIENCE);
+}
+
+function start() {
+  // The one script that the page may start; nothing that a model writes comes near it.
+  script ??= globalThis.trustedTypes?.createPolicy('kiso', { createScriptURL: () => WORKER }).createScriptURL('') ?? WORKER;
+  const started = new Worker(script, { type: 'module' });
+  started.onmessage = ({ data }) => {
+    const one = asked.get(data.id);
+    asked.delete(data.id);
+    watch();
+    if (one && data.words) idle(() => colour(one, data.words));
+  };
+  return started;
+}
+
+const idle = (work) => (globalThis.requestIdleCallback ? requestIdleCallback(work, { timeout: 500 }) : setTimeout(work, 30));
+
+/** `words`: text and kind by turns. */
+function colour(one, words, from = { part: 0, word: 0, inside: 0, at: 0 }) {
+  const { code, source } = one;
+  if (!code.isConnected) return;
+  const chosen = getSelection();
+  if (!chosen.isCollapsed && chosen.containsNode(code, true)) {
+    // Who marks something in it keeps it.
+    setTimeout(colour, LATER, one, words, from);
+    return;
+  }
+  const deadline = performance.now() + SLICE;
+  let { part, word, inside, at } = from;
+  for (; part < code.children.length; part += 1) {
+    if (performance.now() > deadline) {
+      idle(() => colour(one, words, { part, word, inside, at }));
+      return;
+    }
+    const span = code.children[part];
+    let left = span.textContent.length;
+    const coloured = document.createDocumentFragment();
+    while (left > 0 && word < words.length) {
+      const piece = words[word].slice(inside, inside + left);
+      coloured.append(piece && words[word + 1] ? kind(piece, words[word + 1]) : piece);
+      left -= piece.length;
+      at += piece.length;
+      inside += piece.length;
+      if (inside >= words[word].length) [word, inside] = [word + 2, 0];
+    }
+    if (coloured.textContent === span.textContent) span.replaceChildren(coloured);
+    // Between two parts stands the end of a line.
+    if (source[at] === '\n') {
+      at += 1;
+      inside += 1;
+      if (words[word] !== undefined && inside >= words[word].length) [word, inside] = [word + 2, 0];
+    }
+  }
+}
+
+function kind(piece, name) {
+  const span = document.createElement('span');
+  span.className = `hl-${name}`;
+  span.textContent = piece;
+  return span;
+}

@@ -1,0 +1,260 @@
+// What stands within a block of Markdown: words, emphasis, code, links, pictures and formulas.
+//
+// marked reads it; what it read is built as elements, one by one, in a document that shows nothing. HTML is never parsed:
+// a tag that a model writes is text. DOMPurify looks over what was built as if it had been, and only then it joins the page.
+
+import { Lexer, Marked } from '../vendor/marked.js';
+import '../vendor/purify.js';
+import { fileUrl } from './api.js';
+import { formula } from './math.js';
+
+/** Characters that are read as Markdown at once; the time that marked takes for hostile ones grows with the square. */
+const LONGEST = 6_000;
+
+/** Signs with a meaning in so much text; more of them are noise, and shown as they are. */
+const MOST_SIGNS = 1_500;
+
+/** Emphasis in emphasis; what is deeper is shown flat. */
+const DEEPEST = 12;
+
+/** A picture within the text itself. */
+const DATA_PICTURE = /^data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/;
+
+/** Text without any of these is text. */
+const SIGN = /[\\`*_~[\]!<&$\n]|:\/\/|@|www\./;
+
+const inert = document.implementation.createHTMLDocument('');
+const purify = globalThis.DOMPurify;
+const CLASSES = new Set(['md-math', 'md-host', 'md-control', 'md-word']);
+
+purify.setConfig({
+  IN_PLACE: true,
+  ALLOWED_TAGS: ['span', 'bdi', 'strong', 'em', 'del', 'code', 'br', 'sup', 'sub', 'a', 'img', '#text'],
+  ALLOWED_ATTR: ['href', 'src', 'alt', 'class', 'target', 'rel', 'title', 'dir', 'loading', 'decoding'],
+  ALLOW_DATA_ATTR: false,
+  ALLOW_ARIA_ATTR: false,
+  ALLOWED_URI_REGEXP: /^(?:https?:\/\/|mailto:|\/pub\/|\/sessions\/|#\/)/i,
+});
+purify.addHook('uponSanitizeAttribute', (node, attribute) => {
+  if (attribute.attrName === 'class') attribute.keepAttr = CLASSES.has(attribute.attrValue);
+  if (attribute.attrName === 'src') attribute.keepAttr = /^\/(?:pub|sessions)\//.test(attribute.attrValue) || DATA_PICTURE.test(attribute.attrValue);
+});
+
+const BREAK = /^<br ?\/?>/i;
+const DOLLARS = /^\$\$([^$]+?)\$\$|^\$(?![\s$])((?:\\.|[^$\\\n])*?[^\s\\])\$(?![\p{L}\p{N}])/u;
+const BRACKETS = /^\\\(([^]+?)\\\)|^\\\[([^]+?)\\\]/;
+
+/** Something in a formula that a price or a sentence has not. */
+const MATHS = /[\\^_={}<>+*/()|]|^.{0,3}$|^-?\d+$/;
+
+const marked = new Marked({
+  gfm: true,
+  breaks: true,
+  tokenizer: {
+    // Tags are text, but for the one that models put into the cells of tables.
+    tag(source) {
+      const found = BREAK.exec(source);
+      return found ? { type: 'br', raw: found[0] } : undefined;
+    },
+  },
+  extensions: [{
+    name: 'formula',
+    level: 'inline',
+    start(source) {
+      const at = source.search(/\$|\\[([]/);
+      return at < 0 ? undefined : at;
+    },
+    tokenizer(source) {
+      const found = source[0] === '$' ? DOLLARS.exec(source) : source[0] === '\\' ? BRACKETS.exec(source) : null;
+      const text = found && (found[1] ?? found[2]);
+      if (!text || (found[0][1] !== '$' && source[0] === '$' && !MATHS.test(text))) return undefined;
+      return { type: 'formula', raw: found[0], text };
+    },
+  }],
+});
+
+/**
+ * A fragment with what `text` says. `context`: `session` (whose workspace relative links lead to), `base` (a folder in it)
+ * and `definitions` (addresses that the text names elsewhere).
+ */
+export function inline(text, context) {
+  const safe = visible(text);
+  const fragment = document.createDocumentFragment();
+  if (!SIGN.test(safe)) {
+    fragment.append(safe);
+    return fragment;
+  }
+  const box = inert.createElement('span');
+  build(box, read(safe, context), context, 0);
+  purify.sanitize(box);
+  for (const picture of box.querySelectorAll('img')) frame(picture);
+  fragment.append(...box.childNodes);
+  return fragment;
+}
+
+function read(text, context) {
+  const plain = [{ type: 'plain', text }];
+  const pictures = text.includes('](data:image/');
+  if ((text.length > LONGEST && !pictures) || signs(text) > MOST_SIGNS) return plain;
+  try {
+    const lexer = new Lexer(marked.defaults);
+    if (context.definitions) lexer.tokens.links = context.definitions;
+    return lexer.inlineTokens(text);
+  } catch {
+    // marked gives up on a text that it does not understand; its author still wants to read it.
+    return plain;
+  }
+}
+
+function signs(text) {
+  let found = 0;
+  for (let at = 0; at < text.length; at += 1) if ('*_~[]<`$\\&'.includes(text[at])) found += 1;
+  return found;
+}
+
+const WRAPS = { strong: 'strong', em: 'em', del: 'del' };
+
+function build(parent, tokens, context, depth) {
+  for (const token of tokens) {
+    if (token.type === 'text' || token.type === 'escape') parent.append(entities(token.text));
+    else if (token.type === 'plain') parent.append(token.text);
+    else if (token.type === 'br') parent.append(inert.createElement('br'));
+    else if (token.type === 'codespan') parent.append(element('code', token.text));
+    else if (token.type === 'formula') parent.append(mathematics(token.text));
+    else if (token.type === 'link') link(parent, token, context, depth);
+    else if (token.type === 'image') picture(parent, token, context);
+    else if (WRAPS[token.type] && depth < DEEPEST) build(parent.appendChild(inert.createElement(WRAPS[token.type])), token.tokens, context, depth + 1);
+    else parent.append(token.raw);
+  }
+}
+
+function element(name, text, kind) {
+  const made = inert.createElement(name);
+  made.textContent = text;
+  if (kind) made.className = kind;
+  return made;
+}
+
+/** A formula, with its source where the pointer rests. */
+export function mathematics(tex) {
+  const span = element('span', '', 'md-math');
+  span.title = tex.trim();
+  span.append(...formula(inert, tex));
+  return span;
+}
+
+function link(parent, token, context, depth) {
+  const to = address(token.href, context);
+  if (!to) {
+    // Where this leads the page does not go: it says so instead.
+    build(parent, token.tokens, context, depth + 1);
+    if (token.text !== token.href) parent.append(' (', element('code', token.href), ')');
+    return;
+  }
+  const anchor = inert.createElement('a');
+  anchor.setAttribute('href', to.href);
+  if (!to.href.startsWith('#')) {
+    anchor.setAttribute('target', '_blank');
+    anchor.setAttribute('rel', 'noopener noreferrer nofollow ugc');
+  }
+  const text = anchor.appendChild(inert.createElement('bdi'));
+  build(text, token.tokens.some(({ type }) => type === 'link') ? [{ type: 'plain', text: token.text }] : token.tokens, context, depth + 1);
+  if (!text.textContent.trim() && !text.querySelector('img')) text.append(to.host ?? to.href);
+  parent.append(anchor);
+  if (to.host && pretends(text.textContent, to)) parent.append(' ', element('span', `(${to.host})`, 'md-host'));
+}
+
+/** Does a text look like an address, but of another place than the link leads to? */
+function pretends(text, to) {
+  const said = text.normalize('NFKC').replace(/[\p{Cf}\s]/gu, '');
+  const names = /^mailto:/.test(to.href) ? said.match(/[^@\s]+@[^@\s]+/)?.[0] : said.match(/(?:[\p{L}\p{N}-]+[.。．])+[\p{L}][\p{L}\p{N}-]+/u)?.[0];
+  if (!names) return to.odd && /:\/\//.test(said);
+  if (to.odd) return true;
+  return names.toLowerCase() !== to.host.toLowerCase() && `www.${names.toLowerCase()}` !== to.host.toLowerCase();
+}
+
+/**
+ * Where a link of a model leads: `{href, host}` for the world outside, `{href, path}` for what the daemon serves, or null for
+ * what the page does not follow (`javascript:` and everything else that is not known to be harmless).
+ */
+export function address(given, { session, base = '' }) {
+  const href = given.trim().replace(/[\u0000-\u0020\u007f-\u00a0\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]+/g, (found) => (/^ +$/.test(found) ? '%20' : ''));
+  if (!href) return null;
+  if (href.startsWith('#')) return href.startsWith('#/') ? { href } : null;
+  if (/^mailto:[^?]/i.test(href)) return { href, host: decode(href.slice(7).split('?')[0]) };
+  if (/^(?:https?:)?\/\//i.test(href)) {
+    try {
+      const url = new URL(href, 'https://x');
+      const odd = Boolean(url.username || url.password) || /(^|\.)xn--/.test(url.host);
+      return { href: url.href, host: url.host, odd };
+    } catch {
+      return null;
+    }
+  }
+  if (/^[a-z][a-z0-9+.-]*:/i.test(href) || href.includes('\\')) return null;
+  if (/^\/pub\/\w+$/.test(href)) return { href, path: href };
+  if (/^\/sessions\/[^/]+\/files\/[^?#]+$/.test(href) && !/(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i.test(href)) return { href, path: decode(href) };
+  return session ? workspace(href, session, base) : null;
+}
+
+/** `pub/x.png`, `./x.png` and `/work/pub/x.png` are files of the session's workspace. */
+function workspace(href, session, base) {
+  const path = decode(href.split(/[?#]/)[0]);
+  if (path.startsWith('/') && !path.startsWith('/work/')) return null;
+  const parts = [];
+  for (const part of (path.startsWith('/work/') ? path.slice(6) : `${base}/${path}`).split('/')) {
+    if (part === '..' && !parts.length) return null;
+    if (part === '..') parts.pop();
+    else if (part && part !== '.') parts.push(part);
+  }
+  return parts.length ? { href: fileUrl(session, parts.join('/')), path: parts.join('/') } : null;
+}
+
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function picture(parent, token, context) {
+  const alt = entities(token.text ?? '').trim();
+  const data = DATA_PICTURE.test(token.href);
+  const to = data ? { href: token.href, path: '' } : address(token.href, context);
+  if (!to) {
+    parent.append(alt || 'picture', ' (', element('code', token.href.slice(0, 200)), ')');
+  } else if (to.path === undefined) {
+    // The page asks no other machine for anything; the reader may.
+    link(parent, { href: token.href, text: '', tokens: [{ type: 'plain', text: alt ? `${alt} (picture at ${to.host})` : `Picture at ${to.host}` }] }, context, 0);
+  } else {
+    const image = inert.createElement('img');
+    image.setAttribute('alt', alt || to.path.split('/').pop() || 'Picture');
+    image.setAttribute('loading', 'lazy');
+    image.setAttribute('decoding', 'async');
+    image.setAttribute('src', to.href);
+    parent.append(image);
+  }
+}
+
+/** A picture opens in the lightbox by pointer and by key; within a link it is the link's. */
+function frame(image) {
+  if (image.closest('a')) return;
+  const button = inert.createElement('button');
+  button.type = 'button';
+  button.className = 'md-picture';
+  button.setAttribute('aria-label', `Open picture: ${image.alt}`);
+  image.replaceWith(button);
+  button.append(image);
+}
+
+/** Characters that turn the order of what stands around them are shown instead of obeyed. */
+export const visible = (text) => text.replace(/[\u202a-\u202e\u2066-\u2069]/g, (sign) => `⟦U+${sign.charCodeAt(0).toString(16).toUpperCase()}⟧`);
+
+const NAMED = {
+  amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0', copy: '©', reg: '®', trade: '™', mdash: '—', ndash: '–', hellip: '…', laquo: '«', raquo: '»',
+  ldquo: '“', rdquo: '”', lsquo: '‘', rsquo: '’', bull: '•', middot: '·', times: '×', divide: '÷', deg: '°', plusmn: '±', rarr: '→', larr: '←', le: '≤', ge: '≥', ne: '≠', euro: '€', pound: '£', sect: '§', para: '¶', shy: '',
+};
+
+/** `&amp;` and the like; marked has decoded the numbered ones. */
+const entities = (text) => visible(text.includes('&') ? text.replace(/&(\w+);/g, (whole, name) => (Object.hasOwn(NAMED, name) ? NAMED[name] : whole)) : text);

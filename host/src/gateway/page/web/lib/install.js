@@ -1,0 +1,163 @@
+// A skill comes in: a file is dropped or chosen, what it asks for is shown, and nothing is granted that was not ticked.
+
+import { html, useEffect, useRef, useState } from './preact.js';
+import { ApiError, get, me, part } from './api.js';
+import { bytes } from './format.js';
+import { Asked, NOTHING, Unable, asksAnything, canGrant, choiceOf, everything, permissions, saveGrant } from './grants.js';
+import { Busy, Button, Dialog, Icon, Trouble, toast } from './ui.js';
+
+/** Sends a file; `onProgress` is told how much of it is there, from 0 to 1. Gives a promise with `abort`. */
+function upload(file, query, onProgress) {
+  const asking = new XMLHttpRequest();
+  const sent = new Promise((done, failed) => {
+    asking.open('POST', `/skills?${new URLSearchParams(query)}`);
+    asking.setRequestHeader('x-kiso-page', '1');
+    asking.setRequestHeader('accept', 'application/json');
+    asking.upload.onprogress = (event) => event.lengthComputable && onProgress(event.loaded / event.total);
+    asking.onload = () => {
+      let told = null;
+      try {
+        told = JSON.parse(asking.responseText);
+      } catch {
+        // Not from kiso: a proxy in between, most likely.
+      }
+      if (asking.status === 201) return done(told);
+      if (asking.status === 401) me.set(null);
+      return failed(new ApiError(asking.status, told?.error ?? { code: 'unknown', message: `the answer was ${asking.status}` }));
+    };
+    asking.onerror = () => failed(new ApiError(0, { code: 'away', message: 'the file could not be sent', hint: 'is the daemon there?' }));
+    asking.onabort = () => failed(new DOMException('', 'AbortError'));
+    asking.send(file);
+  });
+  return { sent, abort: () => asking.abort() };
+}
+
+/** A button that chooses a file, and an overlay for one that is dropped anywhere on the page. `known` has the names of skills. */
+export function Installer({ known, onInstalled }) {
+  const [file, setFile] = useState(null);
+  const [over, setOver] = useState(false);
+  const chooser = useRef(null);
+  useEffect(() => {
+    let depth = 0;
+    const carries = (event) => event.dataTransfer?.types.includes('Files');
+    const enter = (event) => {
+      if (!carries(event)) return;
+      event.preventDefault();
+      depth += event.type === 'dragenter' ? 1 : 0;
+      setOver(true);
+    };
+    const leave = () => {
+      depth = Math.max(0, depth - 1);
+      if (depth === 0) setOver(false);
+    };
+    const drop = (event) => {
+      if (!carries(event)) return;
+      event.preventDefault();
+      depth = 0;
+      setOver(false);
+      take(event.dataTransfer.files);
+    };
+    const listeners = { dragenter: enter, dragover: enter, dragleave: leave, drop };
+    for (const [name, listener] of Object.entries(listeners)) document.addEventListener(name, listener);
+    return () => {
+      for (const [name, listener] of Object.entries(listeners)) document.removeEventListener(name, listener);
+    };
+  }, []);
+  const take = (files) => {
+    if (files.length > 1) toast('One skill at a time, please', 'bad', 'nothing was installed');
+    else if (files.length) setFile(files[0]);
+  };
+  return html`<${Button} kind="primary" icon="plus" onClick=${() => chooser.current.click()}>Install a skill<//>
+    <input ref=${chooser} class="unseen" type="file" accept=".wasm,application/wasm" tabindex="-1" aria-label="File of the skill"
+      onChange=${(event) => { take(event.target.files); event.target.value = ''; }} />
+    ${over && html`<div class="install-over"><p><${Icon} name="skills" size=${40} /><span class="strong">Drop a .wasm file to install it</span>
+      <span>It is shown what it asks for before anything is granted.</span></p></div>`}
+    ${file && html`<${Install} key=${`${file.name} ${file.lastModified}`} file=${file} known=${known} onClose=${() => setFile(null)} onInstalled=${onInstalled} />`}`;
+}
+
+/** Sends the file, and asks what has to be asked: a name, and what it may do. */
+function Install({ file, known, onClose, onInstalled }) {
+  const [state, set] = useState({ at: 'sending' });
+  const [progress, setProgress] = useState(0);
+  const [name, setName] = useState('');
+  const running = useRef(null);
+  const send = async (query, then) => {
+    set({ at: 'sending' });
+    setProgress(0);
+    try {
+      running.current = upload(file, query, setProgress);
+      const skill = await running.current.sent;
+      const undone = await then?.(skill.skill).then(() => null, (error) => error);
+      if (undone) toast(`${skill.skill} is installed, but was not granted what you ticked`, 'bad', undone.message);
+      else toast(`${skill.skill} ${skill.version} is installed`, 'good');
+      onClose();
+      onInstalled(skill);
+    } catch (error) {
+      await refused(error, query);
+    }
+  };
+  const refused = async (error, query) => {
+    if (error.name === 'AbortError') return;
+    if (error.code === 'grant_needed' && error.more.asks) {
+      // An update asks for what is beyond; what it has already, it keeps.
+      const has = known.has(error.more.skill) ? permissions((await get(`/skills/${part(error.more.skill)}`)).grant) : permissions();
+      set({ at: 'asks', query, skill: error.more.skill, beyond: permissions(error.more.asks), has });
+    } else if (error.code === 'bad_request' && !query.name && /kiso\.toml/.test(error.message)) {
+      set({ at: 'name', error });
+    } else {
+      set({ at: 'error', error, query });
+    }
+  };
+  useEffect(() => {
+    send({});
+    return () => running.current?.abort();
+  }, []);
+  const title = { asks: `Install ${state.skill}?`, name: 'What is it called?', error: 'It was not installed' }[state.at] ?? 'Installing a skill';
+  return html`<${Dialog} title=${title} onClose=${onClose}>
+    <p class="muted install-file"><${Icon} name="file" /><bdi>${file.name}</bdi> · ${bytes(file.size)}</p>
+    ${state.at === 'sending' && html`<${Sending} progress=${progress} onClose=${onClose} />`}
+    ${state.at === 'asks' && html`<${Asks} ...${state} send=${send} onClose=${onClose} />`}
+    ${state.at === 'name' && html`<form class="cards" onSubmit=${(event) => { event.preventDefault(); send({ name }); }}>
+      <p>The file brings no <code>kiso.toml</code>, so it has no name of its own. It is granted nothing.</p>
+      <div class="field"><label for="install-name">Name</label>
+        <input id="install-name" value=${name} autofocus required pattern="[a-z][a-z0-9\\-]{0,63}" maxlength="64" spellcheck=${false} autocapitalize="none"
+          aria-describedby="install-name-help" onInput=${(event) => setName(event.target.value)} />
+        <p class="muted" id="install-name-help">Lower-case letters, digits and “-”, beginning with a letter.</p></div>
+      <footer><${Button} onClick=${onClose}>Cancel<//><button class="button primary" disabled=${!name}><span>Install</span></button></footer></form>`}
+    ${state.at === 'error' && html`<${Trouble} error=${state.error} />
+      <footer><${Button} onClick=${onClose}>Close<//><${Button} icon="retry" onClick=${() => send(state.query)}>Try again<//></footer>`}
+  <//>`;
+}
+
+function Sending({ progress, onClose }) {
+  const percent = Math.round(progress * 100);
+  return html`${progress < 1 ? html`<p class="install-progress"><label for="install-progress">Sending</label><progress id="install-progress" max="100" value=${percent}></progress><span>${percent} %</span></p>`
+    : html`<${Busy}>It is checked and compiled…<//>`}
+    <footer><${Button} onClick=${onClose}>Cancel<//></footer>`;
+}
+
+/** What it asks for: nothing is ticked at first, because nothing is granted that nobody allowed. */
+function Asks({ skill, beyond, has, query, send, onClose }) {
+  const [choice, set] = useState(NOTHING);
+  const nothing = !choice.hosts.length && !choice.secrets.length && !choice.limits;
+  const old = choiceOf(has);
+  const update = asksAnything(has);
+  const both = { ...beyond, http: [...has.http, ...beyond.http], secrets: [...has.secrets, ...beyond.secrets] };
+  const wanted = {
+    hosts: [...old.hosts.filter((one) => !choice.hosts.some((other) => other.host === one.host)), ...choice.hosts],
+    secrets: [...new Set([...old.secrets, ...choice.secrets])], limits: choice.limits,
+  };
+  const whole = JSON.stringify([choice.hosts.length, choice.secrets.length, choice.limits])
+    === JSON.stringify([beyond.http.length, beyond.secrets.length, everything(beyond).limits])
+    && choice.hosts.every((one) => !one.private && beyond.http.some((need) => need.host === one.host)) && !old.hosts.some((one) => one.private);
+  const possible = whole || canGrant(both, permissions(), wanted);
+  const keep = (kept) => (kept.hosts.length || kept.secrets.length ? (name) => saveGrant(name, both, permissions(), { ...kept, limits: false }) : undefined);
+  const install = (grant, then) => send({ ...query, grant }, then);
+  return html`<p><bdi class="strong">${skill}</bdi> asks ${update ? 'for more than it was granted' : 'for this'}. ${update
+      ? 'What it was granted stays, more memory and time excepted.' : 'It is granted nothing that you do not tick, and can be granted more later.'}</p>
+    <${Asked} needs=${beyond} granted=${permissions()} choice=${choice} onChange=${set} fresh=${true} />
+    ${!possible && html`<${Unable} />`}
+    <footer><${Button} kind="quiet" onClick=${() => set(everything(beyond))}>Tick everything<//><span class="install-gap"></span>
+      <${Button} kind=${nothing ? 'primary' : ''} onClick=${() => install('none', keep(old))}>Install without<//>
+      <${Button} kind=${nothing ? '' : 'primary'} disabled=${nothing || !possible} onClick=${() => (whole ? install('all') : install('none', keep(wanted)))}>Install and grant selected<//></footer>`;
+}

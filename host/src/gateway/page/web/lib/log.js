@@ -1,0 +1,124 @@
+// The box in which messages scroll. It stays at the end while somebody reads there, and where they are when they do not;
+// what is read moves only when its reader does.
+
+import { Component, html } from './preact.js';
+
+/** Pixels from the end that count as the end, and from either edge at which more is fetched. */
+const AT_END = 32;
+const NEAR = 1_200;
+
+/** Milliseconds after a click in which what grows was unfolded by it, and is not followed. */
+const UNFOLDING = 400;
+
+/**
+ * `onNear("older" | "newer")` is called near an edge, `onEnd(bool)` when the end comes into view or goes out of it. `hold` keeps
+ * the log from following: the end of the session is not in it. `api.toEnd()` and `api.show(id)` move it.
+ */
+export class Log extends Component {
+  box = null;
+
+  list = null;
+
+  stuck = true;
+
+  top = 0;
+
+  pressed = 0;
+
+  componentDidMount() {
+    const { api } = this.props;
+    api.current = { toEnd: this.toEnd, show: this.show, focus: () => this.box.focus() };
+    this.observer = new ResizeObserver(this.grown);
+    this.observer.observe(this.list);
+    this.observer.observe(this.box);
+    this.follow();
+  }
+
+  componentWillUnmount() {
+    this.observer.disconnect();
+    this.props.api.current = null;
+  }
+
+  /** What is at the upper edge before anything is drawn anew. */
+  getSnapshotBeforeUpdate() {
+    if (this.stuck) return null;
+    const edge = this.box.getBoundingClientRect().top;
+    for (const child of this.list.children) {
+      const { top, bottom } = child.getBoundingClientRect();
+      if (bottom > edge) return { child, top };
+    }
+    return null;
+  }
+
+  componentDidUpdate(before, state, anchor) {
+    if (this.stuck) this.follow();
+    else if (anchor?.child.isConnected) {
+      const moved = anchor.child.getBoundingClientRect().top - anchor.top;
+      if (Math.abs(moved) >= 1) this.box.scrollTop += moved;
+    }
+    this.look();
+  }
+
+  follow() {
+    if (this.props.hold) return;
+    this.box.scrollTop = this.box.scrollHeight;
+    this.top = this.box.scrollTop;
+  }
+
+  grown = () => {
+    if (this.stuck && performance.now() - this.pressed > UNFOLDING) this.follow();
+    else if (this.stuck) this.stick(this.distance() < AT_END);
+    this.look();
+  };
+
+  distance() {
+    return this.box.scrollHeight - this.box.clientHeight - this.box.scrollTop;
+  }
+
+  scrolled = () => {
+    const { scrollTop } = this.box;
+    const distance = this.distance();
+    // Text that grows below does not scroll; only who reads does.
+    if (scrollTop < this.top - 1 && distance > 1) this.stick(false);
+    else if (distance < AT_END && !this.props.hold) this.stick(true);
+    this.top = scrollTop;
+    this.look();
+  };
+
+  stick(stuck) {
+    if (stuck === this.stuck) return;
+    this.stuck = stuck;
+    this.props.onEnd(stuck);
+  }
+
+  look() {
+    const { onNear } = this.props;
+    if (this.box.scrollTop < NEAR) onNear('older');
+    if (this.distance() < NEAR) onNear('newer');
+  }
+
+  toEnd = () => {
+    this.stick(true);
+    this.follow();
+  };
+
+  /** Brings a message into view. */
+  show = (id) => {
+    const article = this.list.querySelector(`[data-message="${Number(id)}"]`);
+    if (!article) return;
+    this.stick(false);
+    article.scrollIntoView({ block: 'center' });
+    this.top = this.box.scrollTop;
+    article.focus({ preventScroll: true });
+    // What is around it gets its size only now that it is in view.
+    requestAnimationFrame(() => article.scrollIntoView({ block: 'center' }));
+  };
+
+  press = () => { this.pressed = performance.now(); };
+
+  render({ label, children }) {
+    return html`<div class="chat-log" ref=${(box) => { this.box = box; }} role="log" aria-live="off" aria-label=${label} tabindex="0" onScroll=${this.scrolled} onClick=${this.press}>
+      <div class="chat-list" ref=${(list) => { this.list = list; }}>${children}</div>
+    </div>`;
+  }
+}

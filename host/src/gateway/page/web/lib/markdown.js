@@ -1,0 +1,152 @@
+// Markdown as a component. The text may grow while it is shown: what is finished stays as it is.
+
+import { html, useEffect, useLayoutEffect, useRef, useState } from './preact.js';
+import { Blocks } from './blocks.js';
+import { pressed } from './code.js';
+import { bytes } from './format.js';
+import { forget } from './highlight.js';
+import { pour } from './plain.js';
+import { CopyButton } from './ui.js';
+
+/** Characters that are read as Markdown; what follows can be shown as it is. */
+const LONGEST = 100_000;
+
+/** Milliseconds of work: in a frame for all texts, and at once for those that are new, so that most messages stand there at once. */
+const SLICE = 6;
+const FIRST = 24;
+
+/** Milliseconds between two looks at a text in a tab that nobody sees, where there are no frames. */
+const UNSEEN = 300;
+
+/**
+ * `text` as Markdown. `streaming`: more will come; `session`: whose workspace relative links and pictures lead to, from the
+ * folder `base`. While it streams, `text` should begin with what it was before; another text begins anew.
+ */
+export function Markdown({ text = '', streaming = false, session, base }) {
+  const root = useRef(null);
+  const flow = useRef(null);
+  useLayoutEffect(() => {
+    flow.current ??= new Flow(root.current, { session, base });
+    flow.current.write(beginning(text), !streaming || text.length > LONGEST);
+  }, [text, streaming, session, base]);
+  useLayoutEffect(() => () => {
+    flow.current?.stop();
+    flow.current = null;
+  }, [session, base]);
+  const press = (event) => {
+    const picture = event.target.closest('.md-picture');
+    if (picture) open(root.current, picture);
+    else pressed(event.target);
+  };
+  return html`<div class="md-whole"><div class="md" ref=${root} onClick=${press}></div>
+    ${text.length > LONGEST && html`<${Rest} text=${text} />`}</div>`;
+}
+
+/** What is read of a text that is too long: whole lines, when it has some. */
+function beginning(text) {
+  if (text.length <= LONGEST) return text;
+  const line = text.lastIndexOf('\n', LONGEST);
+  return text.slice(0, line > LONGEST / 2 ? line : LONGEST);
+}
+
+/** The rest of a very long text, when it is asked for. */
+function Rest({ text }) {
+  const [shown, show] = useState(false);
+  const box = useRef(null);
+  const whole = text.length;
+  const from = beginning(text).length;
+  useEffect(() => {
+    if (!shown) return undefined;
+    box.current.textContent = '';
+    return pour(box.current, text.slice(from));
+  }, [shown, text]);
+  return html`<div class="md-rest">
+    ${shown ? html`<div class="md-plain" ref=${box}></div>`
+      : html`<button type="button" class="button" onClick=${() => show(true)}>Show all (${bytes(whole)}) as plain text</button>`}
+  </div>`;
+}
+
+/** All pictures of a message, beginning with the one that was pressed. */
+async function open(root, pressedOne) {
+  const { openImage } = await import('./lightbox.js');
+  const all = [...root.querySelectorAll('.md-picture')];
+  openImage(all.map((one) => ({ src: one.firstChild.src, alt: one.firstChild.alt })), all.indexOf(pressedOne));
+}
+
+/** Copies a message as it was written. */
+export const CopyMessage = ({ text, label = 'Copy message' }) => html`<${CopyButton} text=${text} label=${label} />`;
+
+/** Texts that have more to show, and the frame in which they go on. */
+const unfinished = new Set();
+let frame = 0;
+let timer = 0;
+let spent = 0;
+
+function plan(flow) {
+  unfinished.add(flow);
+  if (document.hidden) timer ||= setTimeout(go, UNSEEN);
+  else frame ||= requestAnimationFrame(go);
+}
+
+/** The newest texts first: those are read. */
+function go() {
+  clearTimeout(timer);
+  cancelAnimationFrame(frame);
+  frame = timer = spent = 0;
+  const deadline = performance.now() + SLICE;
+  for (const flow of [...unfinished].reverse()) {
+    if (performance.now() > deadline) break;
+    if (flow.blocks.work(deadline)) unfinished.delete(flow);
+  }
+  for (const flow of unfinished) plan(flow);
+}
+
+/** Leads a text into the page: at most once a frame, and never for long. */
+class Flow {
+  constructor(root, context) {
+    Object.assign(this, { root, context, text: '' });
+    this.blocks = new Blocks(root, context);
+  }
+
+  write(text, complete) {
+    const first = this.text === '';
+    if (!text.startsWith(this.text) || (this.blocks.ended && text !== this.text)) this.anew();
+    this.text = text;
+    this.blocks.write(text);
+    if (complete) this.blocks.end();
+    if (!first || spent > FIRST) {
+      plan(this);
+      return;
+    }
+    const began = performance.now();
+    if (!this.blocks.work(began + FIRST - spent)) plan(this);
+    spent += performance.now() - began;
+    // What was spent counts until the next frame.
+    frame ||= requestAnimationFrame(go);
+  }
+
+  anew() {
+    forget(this.root);
+    this.root.replaceChildren();
+    this.blocks = new Blocks(this.root, this.context);
+  }
+
+  stop() {
+    unfinished.delete(this);
+    forget(this.root);
+  }
+}
+
+/** A text without its marks, in one line: for titles and what is read aloud. */
+export function plainText(text, most = 200) {
+  const plain = text.slice(0, most * 8)
+    .replace(/^ {0,3}(`{3,}|~{3,}).*$/gm, '')
+    .replace(/^ {0,3}\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/gm, '')
+    .replace(/^[ \t]*(?:#{1,6} |> ?|[-*+] (?:\[[ xX]\] )?|\d{1,9}[.)] )+/gm, '')
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/(\*\*|__|~~|`+)(?=\S)([^]*?\S)\1/g, '$2')
+    .replace(/(^|[^\w*])\*(?=\S)([^*\n]*\S)\*/g, '$1$2')
+    .replace(/\s+/g, ' ')
+    .trim();
+  return plain.length > most ? `${plain.slice(0, most - 1).trimEnd()}…` : plain;
+}

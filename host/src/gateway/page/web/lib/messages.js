@@ -1,0 +1,318 @@
+// The messages of one session. A part of them is held, in order and without a hole; it grows at the end that is read, and
+// what is far from there is forgotten and fetched again. What happens meanwhile comes by the event stream.
+
+import { store } from './preact.js';
+import { get, part } from './api.js';
+import { connection, on } from './events.js';
+import { sessions } from './sessions.js';
+import { unsent } from './unsent.js';
+
+/** Messages of a page, and those that are held at most. */
+const PAGE = 50;
+const MOST = 300;
+
+/** Of a page that leads towards the end: the listing only leads back. */
+const FORWARD = 100;
+
+/**
+ * `state` is a store of
+ * - `phase`: "loading", "new" (nobody wrote here yet), "ready", or "failed" (with `error`)
+ * - `items`: messages as the daemon tells of them; `older` and `newer`: whether there are some before and behind them
+ * - `newest`: the id of the session's last message
+ * - `status`: title, model, beginning of the segment
+ * - `runs`: those that began or were under way while the page looked, by id; `drafts`: ids of those without a reply yet
+ * - `queued`: ids of messages that wait for a run
+ * - `notes`: answers of commands, `{key, asked, text, after, at_ms}`
+ * `unsent` is what the daemon does not have yet (lib/unsent.js). `onMessage(message)` hears of each that arrives.
+ */
+export function conversation(session, { onMessage } = {}) {
+  const state = store({
+    phase: 'loading', error: null, items: [], older: false, newer: false, newest: 0, status: null, runs: {}, drafts: [], queued: [], notes: [],
+  });
+  /** Message -> the key under which it was in view before it had an id, so that it stays what it is on the screen. */
+  const keys = new Map();
+  const [listing, standing] = [`/sessions/${part(session)}/messages`, `/status/${part(session)}`];
+  let load = 0;
+  /** What arrives while a part is being loaded, which may be older than that. */
+  let arrived = null;
+  let ended = false;
+
+  const now = state.get;
+  const update = (what) => ended || state.set((old) => ({ ...old, ...(typeof what === 'function' ? what(old) : what) }));
+
+  const outbox = unsent(session, {
+    onSent({ key, id }) {
+      if (now().items.some((one) => one.id === id)) settle(id, key);
+      else if (now().phase !== 'ready') toEnd();
+    },
+    onAnswer({ key, text: asked }, text) {
+      const after = now().newest;
+      update(({ notes }) => ({ notes: [...notes, { key, asked, text, after, at_ms: Date.now() }] }));
+      lookAtStatus();
+    },
+  });
+
+  /** The message stands in the place of what was sent. */
+  function settle(id, key) {
+    keys.set(id, key);
+    outbox.remove(key);
+  }
+
+  // Loading.
+
+  /** Replaces what is held by what `fetch` gives: a page, the id of the last message, the status. The last one to begin wins. */
+  async function replace(fetch) {
+    const mine = (load += 1);
+    arrived = [];
+    try {
+      const [{ items, next }, newest, status] = await fetch();
+      if (mine !== load) return;
+      const late = arrived;
+      arrived = null;
+      update({ phase: 'ready', error: null, items, older: Boolean(next), newer: (items.at(-1)?.id ?? 0) < newest, newest, ...stand(status) });
+      for (const message of late) receive(message);
+      prune();
+    } catch (error) {
+      if (mine !== load) return;
+      arrived = null;
+      if (error.status === 404) update({ phase: 'new', items: [], older: false, newer: false, drafts: [], queued: [] });
+      else if (now().phase !== 'ready') update({ phase: 'failed', error });
+      else throw error;
+    }
+  }
+
+  /** The end of the session. */
+  const toEnd = () => replace(async () => {
+    const [page, status] = await Promise.all([get(listing, { limit: PAGE }), get(standing)]);
+    return [page, page.items.at(-1)?.id ?? 0, status];
+  });
+
+  /** The part of the session around a message; false if it is not there. */
+  async function show(id) {
+    if (now().items.some((one) => one.id === id)) return true;
+    await replace(async () => {
+      const [page, end, status] = await Promise.all([get(listing, { limit: PAGE, before: id + PAGE / 2 }), get(listing, { limit: 1 }), get(standing)]);
+      return [page, end.items.at(-1)?.id ?? 0, status];
+    });
+    return now().items.some((one) => one.id === id);
+  }
+
+  const once = (work) => {
+    let under = null;
+    return () => (under ??= work().finally(() => { under = null; }));
+  };
+
+  const more = once(async () => {
+    const [mine, { items, older }] = [load, now()];
+    if (!older || !items.length) return;
+    const page = await get(listing, { limit: PAGE, before: items[0].id });
+    if (mine !== load) return;
+    update((old) => {
+      const all = merge(old.items, page.items);
+      const kept = all.slice(0, MOST);
+      return { items: kept, older: Boolean(page.next), newer: old.newer || kept.length < all.length };
+    });
+  });
+
+  const onward = once(async () => {
+    const [mine, { items, newer }] = [load, now()];
+    if (!newer || !items.length) return;
+    const fresh = await behind(items.at(-1).id);
+    if (mine !== load) return;
+    update((old) => {
+      const all = merge(old.items, fresh);
+      const kept = all.slice(-MOST);
+      return { items: kept, older: old.older || kept.length < all.length, newer: fresh.length > 0 && all.at(-1).id < old.newest };
+    });
+  });
+
+  /** The next messages after this one. Ids have gaps, so how far to look ahead is found by trying. */
+  async function behind(id) {
+    let [none, tooFar, ahead] = [0, Infinity, FORWARD - 1];
+    for (;;) {
+      const { items, next } = await get(listing, { limit: FORWARD, before: id + 1 + ahead });
+      const fresh = items.filter((one) => one.id > id);
+      if (fresh.length === items.length && next) tooFar = ahead;
+      else if (fresh.length || id + ahead >= now().newest) return fresh;
+      else none = ahead;
+      ahead = tooFar === Infinity ? none * 4 : Math.floor((none + tooFar) / 2);
+    }
+  }
+
+  /** Looks again at what is in view, after something may have been missed. */
+  async function again() {
+    const { phase, newer } = now();
+    if (phase !== 'ready') return toEnd();
+    const [mine, [page, status]] = [load, await Promise.all([get(listing, { limit: PAGE }), get(standing)])];
+    if (mine !== load) return undefined;
+    const newest = page.items.at(-1)?.id ?? 0;
+    update((old) => {
+      const whole = !page.next || page.items[0].id <= (old.items.at(-1)?.id ?? 0);
+      // So much was missed that there would be a hole.
+      if (!newer && !whole) return { items: page.items, older: Boolean(page.next), newest, ...stand(status) };
+      const items = merge(old.items, newer ? page.items.filter((one) => one.id <= old.items.at(-1).id) : page.items);
+      return { items, newest: Math.max(newest, old.newest), ...stand(status) };
+    });
+    return prune();
+  }
+
+  const quietly = (work) => () => work().catch(() => {});
+
+  // What is told by the way: without it, the next event or look brings the same.
+  const lookAgain = quietly(again);
+  const lookAtStatus = quietly(async () => update(stand(await get(standing))));
+
+  function stand(status) {
+    const { runs, drafts, queued, items } = now();
+    const running = status.running;
+    const known = { status, drafts: drafts.filter((id) => id === running || runs[id]?.status !== 'running') };
+    if (running && !drafts.includes(running)) {
+      known.drafts = [...known.drafts, running];
+      known.runs = { ...runs, [running]: runs[running] ?? { id: running, session, status: 'running', started_ms: null, ended_ms: null } };
+    }
+    if (!status.queued) known.queued = [];
+    else if (!queued.length) known.queued = items.filter((one) => one.role === 'user' && !one.run).slice(-status.queued).map((one) => one.id);
+    return known;
+  }
+
+  // What happens.
+
+  function receive(message) {
+    const { phase, newer, items, newest } = now();
+    arrived?.push(message);
+    if (phase !== 'ready') return arrived || toEnd();
+    const known = items.some((one) => one.id === message.id);
+    if (message.role === 'user' && !known) {
+      // It may be heard of before the daemon has said which id it gave.
+      const sent = outbox.list.get().find((one) => one.id === message.id || (one.state === 'sending' && one.text.trim() === message.text.trim()));
+      if (sent) settle(message.id, sent.key);
+    }
+    if (message.role === 'assistant' && now().drafts.includes(message.run)) keys.set(message.id, message.run);
+    update((old) => {
+      const all = newer ? old.items : merge(old.items, [message]);
+      const kept = all.slice(-MOST);
+      return {
+        items: kept, older: old.older || kept.length < all.length, newest: Math.max(newest, message.id),
+        queued: message.role === 'user' && !message.run && !known ? [...old.queued, message.id] : old.queued,
+      };
+    });
+    return prune();
+  }
+
+  /** A draft goes when its reply is there, and who has a run waits no longer. */
+  function prune() {
+    update(({ items, drafts, queued, newer }) => {
+      const replied = new Set(items.filter((one) => one.role === 'assistant').map((one) => one.run));
+      const begun = new Set(items.filter((one) => one.run).map((one) => one.id));
+      return {
+        drafts: newer ? drafts : drafts.filter((id) => !replied.has(id)),
+        queued: queued.filter((id) => !begun.has(id)),
+      };
+    });
+    for (const { id, key } of outbox.list.get()) if (id && now().items.some((one) => one.id === id)) settle(id, key);
+  }
+
+  const listen = () => [
+    on('message', (message) => {
+      if (message.session !== session) return;
+      const known = now().items.some((one) => one.id === message.id);
+      receive(message);
+      if (!known) onMessage?.(message);
+    }),
+    on('run', (run) => {
+      if (run.session !== session) return;
+      const begins = run.status === 'running' && !now().drafts.includes(run.id);
+      update(({ runs, drafts }) => ({ runs: { ...runs, [run.id]: run }, drafts: begins ? [...drafts, run.id] : drafts }));
+      // Only the listing says which messages it answers.
+      if (begins) lookAgain();
+    }),
+    on('session', (data) => data.name === session && lookAtStatus()),
+    on('gap', lookAgain),
+    connection.watch(({ state: at }) => at === 'open' && lookAgain()),
+  ];
+
+  let ends = [];
+  return {
+    session, state, keys, toEnd, show, more, onward, unsent: outbox,
+    /** Loads the end, or the part around a message. */
+    async begin(id) {
+      ends = ends.length ? ends : listen();
+      update({ phase: 'loading', error: null });
+      outbox.begin();
+      if (await isNew(session)) update(({ phase }) => (phase === 'loading' ? { phase: 'new' } : {}));
+      else await (id ? show(id) : toEnd());
+    },
+    dismiss: (key) => update(({ notes }) => ({ notes: notes.filter((one) => one.key !== key) })),
+    /** The messages that a run answers. */
+    async askedBy(run) {
+      const asked = () => now().items.filter((one) => one.role === 'user' && one.run === run).map((one) => one.text);
+      if (!asked().length) await more();
+      return asked();
+    },
+    end() {
+      ended = true;
+      load += 1;
+      outbox.end();
+      for (const end of ends) end();
+    },
+  };
+}
+
+/** Whether the daemon does not know the session: what the listing says already is not asked for. */
+async function isNew(session) {
+  if (!sessions.get().loaded && !sessions.get().error) {
+    await new Promise((done) => {
+      const unwatch = sessions.watch(() => {
+        unwatch();
+        done();
+      });
+    });
+  }
+  const { loaded, next, items } = sessions.get();
+  return loaded && !next && !items.some((one) => one.name === session);
+}
+
+/** Both lists by id, each message once. One that did not change stays the same object, so that it is not drawn again. */
+export function merge(held, fetched) {
+  const all = new Map(held.map((one) => [one.id, one]));
+  for (const one of fetched) {
+    const known = all.get(one.id);
+    // An event tells a message before it has a run.
+    if (!known || known.text !== one.text || known.run !== (one.run ?? known.run)) all.set(one.id, one);
+  }
+  return [...all.values()].sort((a, b) => a.id - b.id);
+}
+
+/**
+ * What stands on the screen, from top to bottom: `{type, key, …}` with the types "day", "segment", "message", "draft" (a run
+ * without a reply yet), "soon" (a run that begins in a moment), "note" and "unsent". A reply stands behind the messages that it answers, also when others came meanwhile.
+ */
+export function rows({ items, newer, drafts, queued, notes, status }, waiting, keys) {
+  const asked = new Map();
+  for (const one of items) if (one.role === 'user' && one.run) asked.set(one.run, one.id);
+  const before = (one) => (one.role === 'assistant' && asked.get(one.run) < one.id ? asked.get(one.run) : one.id);
+  const list = items.map((one) => ({ type: 'message', key: keys.get(one.id) ?? `m${one.id}`, place: [before(one), 1, one.id], at_ms: one.at_ms, message: one }));
+  if (!newer) {
+    for (const run of drafts) list.push({ type: 'draft', key: run, place: [asked.get(run) ?? Infinity, 2, 0], run });
+    // Messages that come together are answered together, so a run begins a moment later.
+    if (!drafts.length && queued.length) list.push({ type: 'soon', key: 'soon', place: [queued.at(-1), 2, 0] });
+    for (const note of notes) list.push({ type: 'note', key: note.key, place: [note.after, 3, note.at_ms], at_ms: note.at_ms, note });
+  }
+  const segment = status?.segment_start;
+  if (segment && items.some((one) => one.id <= segment) && (items.at(-1).id > segment || !newer)) {
+    list.push({ type: 'segment', key: 'segment', place: [segment, 4, 0] });
+  }
+  list.sort((a, b) => a.place[0] - b.place[0] || a.place[1] - b.place[1] || a.place[2] - b.place[2]);
+  if (!newer) for (const one of waiting) list.push({ type: 'unsent', key: one.key, at_ms: one.at_ms, one });
+  const shown = [];
+  let day = null;
+  for (const row of list) {
+    const date = row.at_ms && new Date(row.at_ms).toDateString();
+    if (date && date !== day) {
+      day = date;
+      shown.push({ type: 'day', key: `d${row.key}`, at_ms: row.at_ms });
+    }
+    shown.push(row);
+  }
+  return shown;
+}

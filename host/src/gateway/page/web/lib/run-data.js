@@ -1,0 +1,56 @@
+// The board of a run: its tasks and how they stand, as the daemon tells it. Nothing of a run is worked out here.
+
+import { useEffect, useRef, useState } from './preact.js';
+import { get, part } from './api.js';
+import { connection, on } from './events.js';
+
+/** Milliseconds between two looks at a run that is under way. */
+const PACE = 250;
+
+/**
+ * What `GET /runs/{run}` says: `{board, error, again}`. It is asked when it is `wanted`, and again when something happened
+ * to the run; a run that has ended stays as it is.
+ */
+export function useBoard(run, wanted) {
+  const [state, set] = useState({ board: null, error: null });
+  const look = useRef(null);
+  useEffect(() => {
+    if (!wanted) return undefined;
+    let [timer, under, more, over] = [0, false, false, false];
+    const ask = async () => {
+      timer = 0;
+      if (under) {
+        more = true;
+        return;
+      }
+      under = true;
+      try {
+        const board = await get(`/runs/${part(run)}`);
+        if (!over) set({ board, error: null });
+      } catch (error) {
+        // One that is away is asked again when it is back.
+        if (!over && error.status) set((old) => ({ ...old, error }));
+      }
+      under = false;
+      if (more) soon();
+    };
+    const soon = () => {
+      more = false;
+      if (!over) timer ||= setTimeout(ask, PACE);
+    };
+    look.current = ask;
+    ask();
+    const ends = [
+      on('event', (event) => event.run === run && soon()),
+      on('run', (event) => event.id === run && soon()),
+      on('gap', soon),
+      connection.watch(({ state: now }) => now === 'open' && soon()),
+    ];
+    return () => {
+      over = true;
+      clearTimeout(timer);
+      for (const end of ends) end();
+    };
+  }, [run, wanted]);
+  return { ...state, again: () => look.current?.() };
+}

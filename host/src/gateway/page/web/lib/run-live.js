@@ -1,0 +1,92 @@
+// What runs say while they work: thoughts, and texts piece by piece. Heard for all sessions from the beginning, so that
+// who opens a conversation in the middle of a reply sees what was said of it before.
+
+import { store } from './preact.js';
+import { now } from './api.js';
+import { connection, on } from './events.js';
+
+/** Milliseconds for which the words of a run that ended are kept: until its reply stands in their place. */
+const KEPT = 30_000;
+
+/** Thoughts of which the beginning is forgotten. */
+const MOST_THOUGHTS = 200;
+
+/** Runs that are kept in mind; the end of one can be missed while the daemon is away. */
+const MOST_RUNS = 50;
+
+/** Run -> what it said: `thoughts`, and `parts`, texts of one role in one step each. */
+const runs = new Map();
+
+/** A store of `{thoughts: [{kind, text, at_ms}], said, reply}`: `reply` is becoming the answer, `said` was on the way there. */
+export const liveOf = (run) => of(run).shown;
+
+function of(run) {
+  let live = runs.get(run);
+  if (!live) {
+    live = { thoughts: [], parts: [], drawn: false, shown: store({ thoughts: [], said: [], reply: '' }) };
+    runs.set(run, live);
+    if (runs.size > MOST_RUNS) runs.delete(runs.keys().next().value);
+  }
+  return live;
+}
+
+on('live', ({ run, type, role, kind, text, since_ms }) => {
+  const live = of(run);
+  if (type === 'thought') think(live, kind, text, since_ms);
+  else hear(live, type, role, text);
+  draw(live);
+});
+
+on('run', ({ id, status }) => {
+  if (status !== 'running') setTimeout(() => runs.delete(id), KEPT);
+});
+
+connection.watch(({ state }) => {
+  if (state !== 'lost') return;
+  // Pieces may be missed: the texts stay in view until they are told whole, or the step that said them begins anew.
+  for (const live of runs.values()) for (const part of live.parts) part.stale = part.open;
+});
+
+/** A step begins with its thought, so the texts of the step before are complete. */
+function think(live, kind, text, since_ms) {
+  const last = live.thoughts.at(-1);
+  if (since_ms !== undefined && last && Math.abs(last.at_ms - since_ms) < 1_000 && last.text === text) return;
+  live.thoughts = [...live.thoughts.slice(-MOST_THOUGHTS), { kind, text, at_ms: since_ms ?? now() }];
+  for (const part of live.parts) {
+    part.open = part.stale && part.open;
+    // What the actor says before it calls tools, or within a task, is not the answer.
+    if (kind === 'working' || kind === 'thinking') part.answer = part.answer && part.role !== 'actor';
+  }
+}
+
+function hear(live, type, role, text) {
+  let part = live.parts.findLast((one) => one.role === role && one.open);
+  if (part?.stale) {
+    if (type === 'token') part.text = '';
+    part.stale = false;
+  }
+  if (type === 'restart') {
+    if (part) part.text = '';
+    return;
+  }
+  if (!part) {
+    part = { role, text: '', open: true, stale: false, answer: role !== 'planner' };
+    live.parts.push(part);
+  }
+  part.text = type === 'text' ? text : part.text + text;
+}
+
+/** At most once per frame, however fast the pieces come. */
+function draw(live) {
+  if (live.drawn) return;
+  live.drawn = true;
+  requestAnimationFrame(() => {
+    live.drawn = false;
+    const answer = live.parts.filter((part) => part.answer && part.text);
+    live.shown.set({
+      thoughts: live.thoughts,
+      said: live.parts.filter((part) => !part.answer && part.text.trim()).map((part) => part.text.trim()),
+      reply: answer.length === 1 ? answer[0].text : answer.map((part) => part.text).join('\n\n'),
+    });
+  });
+}

@@ -1,0 +1,50 @@
+// Long text in pieces: its beginning at once, the rest when it is asked for, and never so much in one go that the page halts.
+
+import { html, useEffect, useState } from './preact.js';
+import { bytes } from './format.js';
+import { plain } from './run-text.js';
+import { Button } from './ui.js';
+
+/** What is shown at first. */
+const CHARACTERS = 3_000;
+const LINES = 24;
+
+/** Characters of a piece, which the browser leaves out of the layout while it is out of sight, and pieces of a frame. */
+const PIECE = 20_000;
+const AT_ONCE = 8;
+
+/** Text as it is. `label` is the name of the box in which a program's output scrolls. */
+export function Long({ text, label }) {
+  const [pieces, set] = useState(0);
+  const beginning = cut(text);
+  const whole = beginning.length === text.length;
+  const all = Math.ceil(text.length / PIECE);
+  useEffect(() => {
+    if (!pieces || pieces >= all) return undefined;
+    const frame = requestAnimationFrame(() => set((count) => count + AT_ONCE));
+    return () => cancelAnimationFrame(frame);
+  }, [pieces, all]);
+  const shown = pieces && !whole
+    ? Array.from({ length: Math.min(pieces, all) }, (_, index) => html`<${Piece} key=${index} text=${text.slice(index * PIECE, (index + 1) * PIECE)} />`)
+    : plain(beginning);
+  const inside = html`${shown}${!whole && !pieces && '…'}`;
+  return html`
+    ${label ? html`<pre class="run-output" tabindex="0" role="region" aria-label=${label}>${inside}</pre>` : html`<div class="run-text">${inside}</div>`}
+    ${!whole && html`<${Button} kind="small" onClick=${() => set(pieces ? 0 : AT_ONCE)}>${pieces ? 'Show less' : `Show all (${bytes(text.length)})`}<//>`}`;
+}
+
+function Piece({ text }) {
+  const [shown] = useState(() => plain(text));
+  return html`<span class=${text.length === PIECE ? 'run-piece' : ''}>${shown}</span>`;
+}
+
+function cut(text) {
+  let end = -1;
+  for (let line = 0; line < LINES; line += 1) {
+    end = text.indexOf('\n', end + 1);
+    if (end < 0 || end > CHARACTERS) break;
+  }
+  // What is a little longer is shown whole.
+  const at = end < 0 ? CHARACTERS : Math.min(end, CHARACTERS);
+  return text.length <= at * 1.2 ? text : text.slice(0, at);
+}

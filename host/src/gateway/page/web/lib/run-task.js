@@ -1,0 +1,86 @@
+// A task of a plan: how it stands, and what it led to.
+
+import { html, useEffect, useState } from './preact.js';
+import { now } from './api.js';
+import { duration, elapsed } from './format.js';
+import { Files } from './run-files.js';
+import { Long } from './run-output.js';
+import { plain } from './run-text.js';
+import { Badge, Icon } from './ui.js';
+
+/** Milliseconds between two ticks of a timer that shows tenths. */
+const TICK = 100;
+
+const STATES = {
+  waiting: { words: 'waiting' },
+  running: { words: 'under way' },
+  done: { words: 'done', icon: 'check' },
+  failed: { words: 'failed', icon: 'close' },
+  interrupted: { words: 'interrupted', icon: 'alert' },
+  dropped: { words: 'dropped' },
+};
+
+const KINDS = { exec: 'command', skill: 'skill', msg: 'answer', act: 'step' };
+
+const VERDICTS = { ok: 'accepted', needs_fix: 'asks for a fix', replan: 'asks for another plan' };
+
+export function Task({ task, session }) {
+  const status = STATES[task.status] ? task.status : 'waiting';
+  const { words } = STATES[status];
+  const head = html`<${Mark} status=${status} />
+    <span class="run-kind">${KINDS[task.kind] ?? task.kind}</span>
+    <span class=${`run-label ${task.kind === 'exec' ? 'mono' : ''}`}><bdi>${plain(titleOf(task))}</bdi></span>
+    ${task.attempt > 1 && html`<span class="muted">attempt ${task.attempt}</span>`}
+    ${['failed', 'interrupted'].includes(status) ? html`<${Badge} kind="bad">${words}<//>` : html`<span class=${status === 'dropped' ? 'muted' : 'unseen'}>${words}</span>`}
+    ${task.started_ms && html`<${Elapsed} since=${task.started_ms} until=${task.ended_ms} />`}`;
+  const verdict = task.verdict && task.verdict.status !== 'ok' && html`<${Verdict} of=${task.verdict} />`;
+  const body = hasBody(task);
+  return html`<li class=${`run-task ${status}`}>
+    ${body ? html`<details><summary>${head}</summary><${Body} task=${task} session=${session} /></details>` : html`<div class="run-row">${head}</div>`}
+    ${verdict}
+  </li>`;
+}
+
+/** What is to be done, in the plan's words; the label is a shortened form of it. */
+function titleOf({ kind, label, detail }) {
+  if (kind === 'exec') return detail ?? label.replace(/^\$ /, '');
+  if (kind === 'skill') return label.replace(/^skill /, '');
+  return detail || (kind === 'msg' && label === 'msg' ? 'Writes the answer' : label);
+}
+
+const hasBody = (task) => Boolean(task.output || task.stderr || task.error || task.files?.length || task.verdict || task.exit_code);
+
+function Body({ task, session }) {
+  const { output, stderr, error, files, verdict, exit_code, label } = task;
+  const of = plain(label);
+  return html`<div class="run-body">
+    ${task.kind === 'exec' && html`<pre class="run-output command" tabindex="0" role="region" aria-label=${`Command of ${of}`}>${plain(titleOf(task))}</pre>`}
+    ${error && html`<p class="wrong"><${Icon} name="alert" /><bdi>${plain(error)}</bdi></p>`}
+    ${exit_code != null && exit_code !== 0 && html`<p class="wrong">Exit code ${exit_code}</p>`}
+    ${output && html`<${Long} text=${output} label=${`Output of ${of}`} />`}
+    ${stderr && html`<p class="muted">Error output</p><${Long} text=${stderr} label=${`Error output of ${of}`} />`}
+    ${verdict?.status === 'ok' && html`<${Verdict} of=${verdict} />`}
+    ${files?.length > 0 && html`<${Files} files=${files} session=${session} />`}
+  </div>`;
+}
+
+const Verdict = ({ of }) => html`<p class=${`run-verdict ${of.status}`}><${Icon} name=${of.status === 'ok' ? 'check' : 'retry'} size=${15} />
+  <span>The reviewer ${VERDICTS[of.status] ?? of.status}${of.reason ? ': ' : ''}<bdi>${plain(of.reason ?? '')}</bdi></span></p>`;
+
+/** A state as a sign; the words stand beside it. */
+export function Mark({ status }) {
+  if (status === 'running') return html`<span class="spinner" aria-hidden="true"></span>`;
+  const icon = STATES[status]?.icon;
+  return icon ? html`<span class=${`run-mark ${status}`}><${Icon} name=${icon} size=${15} /></span>` : html`<span class=${`run-mark ${status}`} aria-hidden="true"></span>`;
+}
+
+/** How long something takes, with tenths while it does. Nobody is told of each tick. */
+export function Elapsed({ since, until }) {
+  const [, tick] = useState(0);
+  useEffect(() => {
+    if (until) return undefined;
+    const timer = setInterval(() => document.visibilityState === 'visible' && tick((count) => count + 1), TICK);
+    return () => clearInterval(timer);
+  }, [until]);
+  return html`<span class="run-time" role=${until ? undefined : 'timer'}>${until ? duration(until - since) : elapsed(now() - since)}</span>`;
+}

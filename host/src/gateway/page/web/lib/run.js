@@ -1,0 +1,65 @@
+// The card of a run: what it does now, its plan with the tasks, and what it used.
+
+import { html, useStore } from './preact.js';
+import { cost, duration, plural, short } from './format.js';
+import { href } from './router.js';
+import { useBoard } from './run-data.js';
+import { plain } from './run-text.js';
+import { Elapsed, Mark, Task } from './run-task.js';
+import { Busy, Icon, Trouble } from './ui.js';
+
+const ENDINGS = { done: 'Done in', failed: 'Failed after', cancelled: 'Stopped after' };
+
+/** `live` is what the run says (lib/run-live.js), `known` what events told of it, `stopping` whether it was asked to end. */
+export function RunCard({ run, session, live, known, stopping }) {
+  const { board, error, again } = useBoard(run, true);
+  const { thoughts, said } = useStore(live);
+  const line = known && known.status !== 'running' ? known : board?.run ?? known;
+  const running = !line || line.status === 'running';
+  if (!board && !running) return error ? html`<${Trouble} error=${error} again=${again} />` : html`<div class="run"><${Busy} /></div>`;
+  const thought = thoughts.at(-1) ?? board?.thought;
+  const tasks = board?.tasks ?? [];
+  return html`<section class=${`run ${tasks.length ? '' : 'slim'}`} aria-label="What was done">
+    <div class="run-now">
+      <${Mark} status=${running ? 'running' : line.status === 'cancelled' ? 'interrupted' : line.status} />
+      ${running
+        ? html`<span class="run-thought" role="status"><bdi>${stopping ? 'stopping' : plain(thought?.text ?? 'begins')}</bdi></span>
+          ${line?.started_ms && html`<${Elapsed} since=${line.started_ms} />`}`
+        : html`<span>${ENDINGS[line.status] ?? line.status} ${duration(line.ended_ms - line.started_ms)}</span>`}
+    </div>
+    ${error && html`<${Trouble} error=${error} again=${again} />`}
+    ${said.map((text, index) => html`<p key=${index} class="run-said"><bdi>${plain(text)}</bdi></p>`)}
+    ${tasks.length > 0 && html`<${Plans} goal=${board.goal} tasks=${tasks} session=${session} />`}
+    ${thoughts.length > 1 && (tasks.length > 0 || !running) && html`<${Thoughts} all=${thoughts} ended_ms=${running ? null : line.ended_ms} />`}
+    ${board && (tasks.length > 0 || !running) && html`<${Used} run=${run} usage=${board.usage} running=${running} />`}
+  </section>`;
+}
+
+/** The plan that counts is open; those that it replaced are folded. */
+function Plans({ goal, tasks, session }) {
+  const numbers = [...new Set(tasks.map((task) => task.plan ?? 1))].sort((a, b) => a - b);
+  const last = numbers.at(-1);
+  const of = (number) => tasks.filter((task) => (task.plan ?? 1) === number);
+  const why = (number) => of(number).findLast((task) => task.verdict?.status === 'replan')?.verdict.reason;
+  const counted = of(last).filter((task) => task.status !== 'dropped');
+  const done = counted.filter((task) => task.status === 'done').length;
+  const list = (number) => html`<ol class="run-tasks">${of(number).map((task) => html`<${Task} key=${task.id} task=${task} session=${session} />`)}</ol>`;
+  return html`
+    <div class="run-goal">${goal ? html`<p><bdi>${plain(goal)}</bdi></p>` : html`<p>Plan</p>`}<span class="muted">${done} of ${plural(counted.length, 'task')} done</span></div>
+    ${numbers.slice(0, -1).map((number, index) => html`<details key=${number} class="run-earlier">
+      <summary>Plan ${number} was replaced${why(number) ? ': ' : ''}<bdi>${plain(why(number) ?? '')}</bdi></summary>${list(numbers[index])}</details>`)}
+    ${last > 1 && html`<p class="run-replan">Plan ${last}${why(numbers.at(-2)) && html`: because <bdi>${plain(why(numbers.at(-2)))}</bdi>`}</p>`}
+    ${list(last)}`;
+}
+
+/** What it was busy with before, folded. */
+const Thoughts = ({ all, ended_ms }) => html`<details class="run-thoughts"><summary>${plural(all.length, 'thought')}</summary>
+  <ol>${all.map((one, index) => {
+    const until = all[index + 1]?.at_ms ?? ended_ms;
+    return html`<li key=${index}><span><bdi>${plain(one.text)}</bdi></span>${until && html`<span class="run-time">${duration(Math.max(0, until - one.at_ms))}</span>`}</li>`;
+  })}</ol></details>`;
+
+const Used = ({ run, usage, running }) => html`<footer class="run-used">
+  <span class="muted">${plural(usage.calls, 'call')} · ${short(usage.input_tokens)} tokens in, ${short(usage.output_tokens)} out${usage.cost_micros > 0 ? ` · ${cost(usage.cost_micros)}` : ''}</span>
+  ${!running && html`<a href=${href('run', run)}><${Icon} name="trace" size=${15} />Trace</a>`}
+</footer>`;

@@ -1,0 +1,202 @@
+// The sessions that there are, kept true by the event stream, and what can be done with one.
+
+import { html, store, useState, useStore } from './preact.js';
+import { del, get, isAdmin, me, part, patch } from './api.js';
+import { on } from './events.js';
+import { go, href, route } from './router.js';
+import { forgetSession } from './drafts.js';
+import { Button, Dialog, Menu, announce, confirm, copyText, toast } from './ui.js';
+
+/** Sessions of a page, and the most that are asked for at once. */
+const PAGE = 100;
+const MAX_PAGE = 500;
+
+/** Replies that are counted at most. */
+export const MOST_UNREAD = 99;
+
+/** `{items, next, loaded, error}`; `items` are sessions as the daemon tells of them, the one that was active last first. */
+export const sessions = store({ items: [], next: null, loaded: false, error: null });
+
+/** Replies that nobody has read, in all sessions but the one that is in view. */
+export const unread = store(0);
+
+let [listed, byName] = [null, new Map()];
+
+/** The session with this name, if it is known. */
+export function sessionOf(name) {
+  const { items } = sessions.get();
+  if (items !== listed) [listed, byName] = [items, new Map(items.map((one) => [one.name, one]))];
+  return byName.get(name);
+}
+
+/** What a session is called: its title, and its name as long as it has none. Takes the session, or its name. */
+export function titleOf(session) {
+  const known = typeof session === 'string' ? sessionOf(session) : session;
+  return known?.title || known?.name || session;
+}
+
+/** The name of the session in view, or null. */
+export const shown = () => (route.get()[0] === 's' ? route.get()[1] : null);
+
+/** Loads the first page; what was loaded behind it is loaded again, so that nobody is scrolled away from. */
+export async function loadSessions() {
+  const limit = Math.min(MAX_PAGE, Math.max(PAGE, sessions.get().items.length));
+  try {
+    const { items, next } = await get('/sessions', { limit });
+    sessions.set({ items, next: next ?? null, loaded: true, error: null });
+  } catch (error) {
+    sessions.set((old) => ({ ...old, error }));
+  }
+}
+
+let more = null;
+
+/** Loads the next page, if there is one. One at a time: who asks meanwhile waits for the same. */
+export function moreSessions(limit = PAGE) {
+  const { next } = sessions.get();
+  if (!next) return Promise.resolve();
+  more ??= get('/sessions', { before: next, limit })
+    .then((page) => sessions.set((old) => ({ ...old, items: sorted([...page.items, ...old.items]), next: page.next ?? null })))
+    .finally(() => { more = null; });
+  return more;
+}
+
+/** By activity, each once; of two that have the same name the later one is the newer. */
+function sorted(items) {
+  const all = new Map(items.map((one) => [one.name, one]));
+  return [...all.values()].sort((a, b) => b.active_ms - a.active_ms || (a.name < b.name ? -1 : 1));
+}
+
+/** Changes one session, or adds it; `change` gets what is known of it. */
+function put(name, change) {
+  sessions.set((old) => {
+    const before = sessionOf(name);
+    const after = change(before ?? { name, title: null, created_ms: 0, active_ms: 0, model: null, unread: 0, running: null });
+    if (!after || after === before) return old;
+    return { ...old, items: sorted([...old.items.filter((one) => one !== before), after]) };
+  });
+}
+
+on('session', (data) => put(data.name, (old) => ({ ...old, ...data })));
+
+on('message', (message) => put(message.session, (old) => {
+  // What a listing told already is not counted twice.
+  if (message.at_ms <= old.active_ms) return old;
+  const begun = { ...old, created_ms: old.created_ms || message.at_ms, active_ms: message.at_ms };
+  if (message.role !== 'assistant' || inView(message.session)) return begun;
+  return { ...begun, unread: Math.min(MOST_UNREAD, (old.unread ?? 0) + 1) };
+}));
+
+on('run', (run) => put(run.session, (old) => {
+  if (run.status === 'running') return { ...old, running: run.id, active_ms: Math.max(old.active_ms, run.started_ms) };
+  return old.running === run.id ? { ...old, running: null } : old;
+}));
+
+on('gap', loadSessions);
+
+/** Whether somebody looks at this session. */
+const inView = (name) => name === shown() && document.visibilityState === 'visible';
+
+function count() {
+  unread.set(sessions.get().items.reduce((sum, one) => sum + (inView(one.name) ? 0 : one.unread ?? 0), 0));
+}
+
+sessions.watch(count);
+route.watch(count);
+document.addEventListener('visibilitychange', count);
+
+// Somebody else may log in, who sees what is there then.
+me.watch((who) => who || sessions.set({ items: [], next: null, loaded: false, error: null }));
+
+/** Gives a session another title. */
+export async function rename(name, title) {
+  const changed = await patch(`/sessions/${part(name)}`, { title });
+  put(name, (old) => ({ ...old, ...changed }));
+  announce('Renamed');
+}
+
+/** The name of a session that is begun now, such as `chat-2026-11-22-1503`. */
+export function freshName(at = new Date()) {
+  const two = (number) => String(number).padStart(2, '0');
+  const name = `chat-${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}-${two(at.getHours())}${two(at.getMinutes())}`;
+  let [free, number] = [name, 1];
+  while (sessionOf(free)) free = `${name}-${number += 1}`;
+  return free;
+}
+
+/** Deletes a session for good, after asking; who is in it goes to the next one. */
+async function remove(name) {
+  const text = 'Its messages, runs, files and what was learned in it are deleted for good. This cannot be undone.';
+  if (!await confirm({ title: `Delete “${titleOf(name)}”?`, text, action: 'Delete' })) return;
+  const busy = () => toast('It is at work and cannot be deleted now.', 'bad', 'Stop what it does, or wait until it has answered.');
+  if (sessionOf(name)?.running) return void busy();
+  try {
+    await del(`/sessions/${part(name)}`);
+  } catch (error) {
+    if (error.code === 'at_work') return void busy();
+    // Another tab was faster.
+    if (error.status !== 404) throw error;
+  }
+  forgetSession(name);
+  const { items } = sessions.get();
+  const at = items.findIndex((one) => one.name === name);
+  const rest = items.filter((one) => one.name !== name);
+  sessions.set((old) => ({ ...old, items: rest }));
+  toast('Deleted', 'good');
+  if (shown() === name) go('s', (rest[at] ?? rest[at - 1])?.name ?? freshName());
+}
+
+/** The dialog that is open for a session: `{name, Dialog}`, or null. */
+const opened = store(null);
+
+/** What can be done with a session. `onRename` is where the title can be written in place; without it, a dialog asks. */
+export function SessionMenu({ session, onRename, label }) {
+  const name = session?.name ?? session;
+  // One that has no message yet is not there.
+  const born = useStore(sessions, ({ next }) => Boolean(next || sessionOf(name)));
+  const title = useStore(sessions, () => titleOf(name));
+  const files = async () => {
+    const { Workspace } = await import('./workspace.js');
+    opened.set({ name, Dialog: Workspace });
+  };
+  const copy = async () => {
+    await copyText(new URL(href('s', name), location.href).href);
+    toast('The link is copied', 'good');
+  };
+  const items = [
+    born && { label: 'Rename', icon: 'edit', run: onRename ?? (() => opened.set({ name, Dialog: Rename })) },
+    { label: 'Files', icon: 'file', run: files },
+    { label: 'Copy link', icon: 'link', run: copy },
+    born && { label: 'Export', icon: 'download', href: `/sessions/${part(name)}/export`, download: `${name}.jsonl` },
+    born && isAdmin() && { label: 'Delete', icon: 'trash', danger: true, run: () => remove(name) },
+  ].filter(Boolean);
+  return html`<${Menu} label=${label ?? `Actions for ${title}`} items=${items} />`;
+}
+
+/** The dialog of a menu; stands once in the page, so that it outlives the row that it was opened from. */
+export function SessionDialog() {
+  const one = useStore(opened);
+  return one && html`<${one.Dialog} session=${one.name} onClose=${() => opened.set(null)} />`;
+}
+
+function Rename({ session, onClose }) {
+  const [title, set] = useState(titleOf(session));
+  const [error, fail] = useState(null);
+  const submit = async (event) => {
+    event.preventDefault();
+    try {
+      await rename(session, title.trim());
+      onClose();
+    } catch (refused) {
+      fail(refused);
+    }
+  };
+  return html`<${Dialog} title="Rename the session" onClose=${onClose}>
+    <form class="sessions-rename" onSubmit=${submit}>
+      <label class="field">Title
+        <input autofocus value=${title} onInput=${(event) => set(event.target.value)} aria-invalid=${error ? 'true' : undefined} /></label>
+      ${error && html`<p class="wrong" role="alert">${error.message}${error.hint ? ` (${error.hint})` : ''}</p>`}
+      <footer><${Button} onClick=${onClose}>Cancel<//><button class="button primary" disabled=${!title.trim()}>Save</button></footer>
+    </form>
+  <//>`;
+}

@@ -1,0 +1,139 @@
+// What the bodies of steps are made of: texts, limits, components and their grants, calls of models.
+
+import { html, useLayoutEffect, useRef, useState } from './preact.js';
+import { fileUrl } from './api.js';
+import { bytes, cost, count, duration, plural } from './format.js';
+import { Badge, Button, CopyButton, Icon } from './ui.js';
+import { statusWords } from './trace-words.js';
+
+/** Characters of a text that are drawn at once. */
+const PIECE = 20_000;
+
+const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** A text in which nothing turns the direction of what stands around it: such characters are written out. */
+export const visible = (text) => String(text ?? '').replace(BIDI, (char) => `⟨U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`);
+
+/** A text of somebody else within a line. */
+export const Said = ({ children }) => html`<bdi>${visible(children)}</bdi>`;
+
+/** A longer text as it is, with its name above it unless that is `hidden`; what is very long comes in pieces. */
+export function Text({ label, text, kind = '', hidden }) {
+  const whole = String(text ?? '');
+  const [shown, show] = useState(PIECE);
+  const [scrolls, setScrolls] = useState(false);
+  const box = useRef(null);
+  // Who has no mouse scrolls what has the focus.
+  useLayoutEffect(() => setScrolls(box.current && box.current.scrollHeight > box.current.clientHeight + 1), [whole, shown]);
+  const pieces = [];
+  for (let at = 0; at < Math.min(shown, whole.length); at += PIECE) pieces.push(whole.slice(at, at + PIECE));
+  return html`<section class=${`trace-text ${hidden ? 'unnamed' : ''}`}>
+    <header>${!hidden && html`<h3>${visible(label)}</h3>`}${whole && html`<${CopyButton} label=${`Copy: ${visible(label)}`} text=${whole} />`}</header>
+    ${whole ? html`<pre ref=${box} class=${kind} tabindex=${scrolls ? 0 : undefined} role=${scrolls ? 'group' : undefined} aria-label=${scrolls ? visible(label) : undefined}>
+      ${pieces.map((piece, at) => html`<span key=${at}>${visible(piece)}</span>`)}</pre>` : html`<p class="muted">nothing</p>`}
+    ${shown < whole.length && html`<${Button} kind="quiet small" onClick=${() => show(shown + PIECE * 10)}>Show more of ${plural(whole.length, 'character')}<//>`}
+  </section>`;
+}
+
+/** JSON as people read it; a text that is none stays as it is. */
+export function pretty(value) {
+  if (typeof value !== 'string') return JSON.stringify(value, null, 2) ?? '';
+  try {
+    return JSON.stringify(JSON.parse(value), null, 2);
+  } catch {
+    return value;
+  }
+}
+
+/** Names and what they stand for: `[[name, value], …]`; what is empty is left out. */
+export function Facts({ of }) {
+  const rows = of.filter(([, value]) => value !== null && value !== undefined && value !== '' && value !== false);
+  return rows.length > 0 && html`<dl class="trace-facts">
+    ${rows.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${typeof value === 'string' ? html`<${Said}>${value}<//>` : value}</dd></div>`)}</dl>`;
+}
+
+/** A list of sentences. */
+export const Sentences = ({ label, of }) => of?.length > 0 && html`<section class="trace-text"><header><h3>${label}</h3></header>
+  <ul class="trace-sentences">${of.map((one, at) => html`<li key=${at}><${Said}>${one}<//></li>`)}</ul></section>`;
+
+export const StatusBadge = ({ of }) => {
+  const [words, kind] = statusWords(of);
+  return html`<${Badge} kind=${kind}>${words}<//>`;
+};
+
+/** Tokens in and out, and the cost where there is one. */
+export const spentWords = ({ input, output, cost: micros }) => `${count(input)} + ${count(output)} tokens${micros ? `, ${cost(micros)}` : ''}`;
+
+/** The calls of models that a step paid for. */
+export function Calls({ step }) {
+  return step.calls.length > 0 && html`<ul class="trace-calls" aria-label="Calls of models">${step.calls.map((call, at) => html`<li key=${at}>
+    <span class="mono"><${Said}>${call.model}<//></span>
+    <span>${count(call.usage?.input_tokens ?? 0)} tokens in, ${count(call.usage?.output_tokens ?? 0)} out</span>
+    ${call.usage?.cost_micros > 0 && html`<span>${cost(call.usage.cost_micros)}</span>`}
+    ${call === step.body.lost && html`<${Badge} kind="warn">came to nothing<//>`}</li>`)}</ul>`;
+}
+
+const MIB = 1 << 20;
+
+/** Memory comes in MiB; what is less than a tenth of one is said in smaller units. */
+const mib = (number) => (number && number < MIB / 10 ? bytes(number) : `${(number / MIB).toFixed(number < 10 * MIB ? 1 : 0).replace(/\.0$/, '')} MiB`);
+
+/** "12 of 64 MiB", "4.1 kB of 64 MiB". */
+const ofMib = (used, limit) => `${mib(used).replace(/ MiB$/, '')} of ${mib(limit)}`;
+
+/** What is limited: its name, and how an amount of it is said, alone and out of a limit. */
+const MEASURES = {
+  millis: ['Time', duration, (used, limit) => `${duration(used)} of ${duration(limit)}`],
+  memory_bytes: ['Memory', mib, ofMib],
+  written_bytes: ['Written', bytes, ofMib],
+  output_bytes: ['Output', bytes, ofMib],
+  host_calls: ['Host calls', count, (used, limit) => `${count(used)} of ${count(limit)}`],
+  processes: ['Processes', count, (used, limit) => `${count(used)} of ${count(limit)}`],
+  processes_at_once: ['At once', count, (used, limit) => `${count(used)} of ${count(limit)}`],
+};
+
+/** What was used of what was allowed. */
+export function Limits({ used, limits }) {
+  if (!used) return null;
+  const known = Object.entries(MEASURES).filter(([name]) => used[name] !== undefined || (limits?.[name] && used.millis !== undefined));
+  return html`<section class="trace-text"><header><h3>Limits used</h3></header><div class="trace-limits">
+    ${known.map(([name, [label, alone, outOf]]) => {
+      const [amount, limit] = [used[name] ?? 0, limits?.[name]];
+      const words = limit ? outOf(amount, limit) : alone(amount);
+      const share = limit ? Math.min(1, amount / limit) : 0;
+      return html`<div key=${name} class="trace-limit"><span class="muted">${label}</span><span class="number">${words}</span>
+        ${limit > 0 && html`<span class=${`trace-meter ${share > 0.9 ? 'near' : ''}`} role="meter" aria-label=${label} aria-valuemin="0" aria-valuemax=${limit} aria-valuenow=${Math.min(amount, limit)} aria-valuetext=${words}>
+          <span style=${{ width: `${Math.max(share * 100, amount ? 1 : 0)}%` }}></span></span>`}</div>`;
+    })}</div></section>`;
+}
+
+/** The exact code that ran, and what it was granted then. */
+export function Component({ digest, grant }) {
+  if (!digest && !grant) return null;
+  return html`<section class="trace-text"><header><h3>Component</h3></header><dl class="trace-facts">
+    ${digest && html`<div><dt>SHA-256</dt><dd class="trace-digest"><code title=${digest}>${digest.slice(0, 12)}…</code><${CopyButton} label="Copy the digest" text=${digest} /></dd></div>`}
+    ${grant && html`<div><dt>Grant</dt><dd><${Grant} of=${grant} /></dd></div>`}</dl></section>`;
+}
+
+function Grant({ of }) {
+  const rights = grantWords(of);
+  return rights.length ? html`<ul class="trace-chips">${rights.map((right) => html`<li key=${right} class="badge"><${Said}>${right}<//></li>`)}</ul>`
+    : html`<span class="muted">nothing but its sandbox</span>`;
+}
+
+/** What a grant allows, each right in a few words. */
+export function grantWords(of) {
+  const hosts = (of.http ?? of.hosts ?? []).map((one) => (typeof one === 'string' ? one
+    : `${one.methods?.length ? `${one.methods.join(', ')} ` : ''}${one.host}${one.private ? ' (private network)' : ''}`));
+  const secrets = (of.secrets ?? []).map((one) => `secret ${one.name ?? one}`);
+  return [
+    ...hosts, ...secrets, of.memory_mib && `${count(of.memory_mib)} MiB of memory`, of.time_ms && `${duration(of.time_ms)} of time`,
+    of.timeout_s && `${duration(of.timeout_s * 1_000)} of time`, of.workspace && `workspace: ${of.workspace}`,
+  ].filter(Boolean);
+}
+
+/** Files that something left. */
+export const Files = ({ of, session }) => of?.length > 0 && html`<section class="trace-text"><header><h3>Files</h3></header>
+  <ul class="trace-files">${of.map((file) => html`<li key=${file.path}><${Icon} name="file" size=${15} />
+    <a href=${/^\/pub\/[\w.-]+$/.test(file.link ?? '') ? file.link : fileUrl(session, file.path)} target="_blank" rel="noopener"><${Said}>${file.title || file.path}<//></a>
+    <span class="muted"><${Said}>${file.path}<//>, ${bytes(file.bytes ?? 0)}</span></li>`)}</ul></section>`;

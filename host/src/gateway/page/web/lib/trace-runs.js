@@ -1,0 +1,74 @@
+// Runs in a list: to open one, or to choose what another one is compared with.
+
+import { html, useEffect, useState } from './preact.js';
+import { get } from './api.js';
+import { on } from './events.js';
+import { duration } from './format.js';
+import { go, href } from './router.js';
+import { Badge, Busy, Button, Dialog, Empty, Icon, ScreenHead, Time, Trouble } from './ui.js';
+import { Said, StatusBadge } from './trace-parts.js';
+
+const PAGE = 50;
+
+/** Runs, the latest first, a page at a time. `next()` fetches the next one. */
+function useRuns(session) {
+  const [state, set] = useState({ items: [], next: undefined, loading: true, error: null });
+  const fetch = async (before) => {
+    set((old) => ({ ...old, loading: true, error: null }));
+    try {
+      const page = await get('/runs', { session, before, limit: PAGE });
+      set((old) => ({ items: before ? [...old.items, ...page.items] : page.items, next: page.next, loading: false, error: null }));
+    } catch (error) {
+      set((old) => ({ ...old, loading: false, error }));
+    }
+  };
+  useEffect(() => {
+    fetch();
+  }, [session]);
+  return { ...state, more: () => fetch(state.next), again: () => fetch() };
+}
+
+const Took = ({ run }) => (run.ended_ms ? duration(run.ended_ms - run.started_ms) : '');
+
+const Message = ({ run }) => (run.message ? html`<${Said}>${run.message.split('\n')[0]}<//>` : html`<span class="muted">sealed message</span>`);
+
+const Rest = ({ runs }) => html`${runs.error && html`<${Trouble} error=${runs.error} again=${runs.again} />`}
+  ${runs.loading && html`<${Busy} />`}${runs.next && !runs.loading && html`<div class="trace-more"><${Button} onClick=${runs.more}>Show more runs<//></div>`}`;
+
+/** All runs, of all sessions. */
+export function Runs() {
+  const runs = useRuns();
+  useEffect(() => on('run', runs.again), []);
+  return html`<div class="screen trace">
+    <${ScreenHead} title="Runs" about="What was done for each message, the latest first. Each one opens as a trace." />
+    ${runs.items.length > 0 && html`<ul class="card trace-runs" aria-label="Runs">${runs.items.map((run) => html`<li key=${run.id}><a href=${href('run', run.id)}>
+      <${StatusBadge} of=${run.status} /><span class="trace-of"><${Message} run=${run} /></span><span class="muted"><bdi>${run.session}</bdi></span>
+      <span class="muted number"><${Took} run=${run} /></span><span class="muted"><${Time} ms=${run.started_ms} /></span></a></li>`)}</ul>`}
+    ${!runs.loading && !runs.error && runs.items.length === 0 && html`<${Empty} icon="trace" title="No runs yet">A message makes one.<//>`}
+    <${Rest} runs=${runs} />
+  </div>`;
+}
+
+/** Which run another one is compared with: those of the same message first, any other by its id. */
+export function Compare({ run, onClose }) {
+  const runs = useRuns(run.session);
+  const [id, setId] = useState('');
+  const others = runs.items.filter((one) => one.id !== run.id);
+  const same = (one) => Boolean(run.message) && one.message === run.message;
+  const sorted = [...others.filter(same), ...others.filter((one) => !same(one))];
+  const submit = (event) => {
+    event.preventDefault();
+    go('run', run.id, 'diff', id.trim());
+  };
+  return html`<${Dialog} title="Compare with another run" onClose=${onClose}>
+    <p class="muted">Runs of the same message stand first; after a retry, there are two.</p>
+    ${sorted.length > 0 && html`<ul class="trace-choice" aria-label="Runs of the session">${sorted.map((one) => html`<li key=${one.id}><a href=${href('run', run.id, 'diff', one.id)}>
+      <span class="trace-of"><${Message} run=${one} /></span>${same(one) && html`<${Badge} kind="good">same message<//>`}<${StatusBadge} of=${one.status} />
+      <span class="muted"><${Time} ms=${one.started_ms} />, <${Took} run=${one} /></span></a></li>`)}</ul>`}
+    ${!runs.loading && !runs.error && sorted.length === 0 && html`<p class="muted">The session has no other run.</p>`}
+    <${Rest} runs=${runs} />
+    <form class="trace-by-id" onSubmit=${submit}><label class="field"><span>Any other run, by its id</span>
+      <input value=${id} onInput=${(event) => setId(event.target.value)} placeholder="01m8…" spellcheck=${false} autocomplete="off" /></label>
+      <button class="button" disabled=${!id.trim()}><${Icon} name="diff" /><span>Compare</span></button></form>
+  <//>`;
+}

@@ -1,0 +1,122 @@
+// What stands in a conversation: messages of the user, replies that are there or under way, notes, and what is not sent yet.
+
+import { Component, html, store, useRef, useState, useStore } from './preact.js';
+import { clock, fullTime } from './format.js';
+import { Markdown } from './markdown.js';
+import { href } from './router.js';
+import { RunCard } from './run.js';
+import { Files, withFiles } from './run-files.js';
+import { liveOf } from './run-live.js';
+import { Long } from './run-output.js';
+import { plain } from './run-text.js';
+import { Button, CopyButton, Icon, Menu, copyText, toast } from './ui.js';
+
+const SILENT = store({ thoughts: [], said: [], reply: '' });
+
+/** One row of `rows` (lib/messages.js). It is drawn again only when something of it changed, however many there are. */
+export class Row extends Component {
+  shouldComponentUpdate(next) {
+    const { row, ...rest } = this.props;
+    const { row: nextRow, ...nextRest } = next;
+    return Object.keys(nextRest).some((name) => nextRest[name] !== rest[name])
+      || ['type', 'message', 'run', 'note', 'one', 'at_ms'].some((name) => nextRow[name] !== row[name]);
+  }
+
+  render({ row, acts, ...rest }) {
+    if (row.type === 'day') return html`<h2 class="chat-day"><time dateTime=${new Date(row.at_ms).toISOString()}>${day(row.at_ms)}</time></h2>`;
+    if (row.type === 'segment') return html`<p class="chat-segment">A new segment begins: what stands above is left out of prompts.</p>`;
+    if (row.type === 'soon') return html`<p class="chat-soon"><span class="spinner" aria-hidden="true"></span>kiso begins in a moment</p>`;
+    if (row.type === 'note') return html`<${Note} note=${row.note} session=${rest.session} acts=${acts} />`;
+    if (row.type === 'unsent') return html`<${Unsent} one=${row.one} acts=${acts} />`;
+    if (row.message?.role === 'user') return html`<${Asked} message=${row.message} acts=${acts} ...${rest} />`;
+    // A reply under way and the one that is there are the same component, so that nothing flickers when one becomes the other.
+    return html`<${Reply} run=${row.run ?? row.message.run} message=${row.message} acts=${acts} ...${rest} />`;
+  }
+}
+
+const DAY = new Intl.DateTimeFormat('en', { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' });
+
+function day(ms) {
+  const midnight = new Date().setHours(0, 0, 0, 0);
+  if (ms >= midnight) return 'Today';
+  return ms >= midnight - 86_400_000 ? 'Yesterday' : DAY.format(ms);
+}
+
+const When = ({ ms }) => html`<time class="chat-time" dateTime=${new Date(ms).toISOString()} title=${fullTime(ms)}>${clock(ms)}</time>`;
+
+/** What a user wrote, as text. */
+function Asked({ message, session, marked, queued, acts }) {
+  const { id, text, at_ms } = message;
+  return html`<article class=${`chat-asked ${marked ? 'marked' : ''}`} data-message=${id} tabindex="-1" aria-label=${`You, ${clock(at_ms)}`}>
+    <div class="chat-bubble" dir="auto"><${Long} text=${text} /></div>
+    <footer class="chat-foot">
+      ${queued && html`<span class="chat-state">waits for its turn</span>`}
+      <div class="chat-acts"><${CopyButton} text=${text} label="Copy message" />
+        <${Menu} label="Actions for this message" kind="quiet small" items=${[
+          { label: 'Edit', icon: 'edit', run: () => acts.edit(text) },
+          { label: 'Send again', icon: 'retry', run: () => acts.send(text) },
+          linkTo(session, id),
+        ]} /></div>
+      <${When} ms=${at_ms} />
+    </footer>
+  </article>`;
+}
+
+const linkTo = (session, id) => ({
+  label: 'Copy link',
+  icon: 'link',
+  run: async () => {
+    await copyText(new URL(href('s', session, 'm', String(id)), location.href).href);
+    toast('The link is copied', 'good');
+  },
+});
+
+/** A reply, with the run that led to it; without `message` it is under way. */
+function Reply({ run, message, session, marked, known, stopping, acts }) {
+  const [open, set] = useState(!message);
+  const live = useRef(null);
+  live.current ??= message ? SILENT : liveOf(run);
+  const { reply } = useStore(live.current);
+  const { text, files } = withFiles(message?.text ?? reply);
+  const at_ms = message?.at_ms;
+  const failed = message && known && ['failed', 'cancelled'].includes(known.status);
+  const again = () => acts.again(run);
+  return html`<article class=${`chat-reply ${marked ? 'marked' : ''}`} data-message=${message?.id} tabindex="-1" aria-busy=${message ? undefined : 'true'}
+    aria-label=${message ? `kiso, ${clock(at_ms)}` : 'kiso, at work'}>
+    <header class="chat-from"><span class="strong">kiso</span>${message && html`<${When} ms=${at_ms} />`}
+      ${message && run && html`<button type="button" class="chat-done" aria-expanded=${String(open)} onClick=${() => set(!open)}>
+        <${Icon} name="chevron" size=${14} />${open ? 'Hide what was done' : 'Show what was done'}</button>`}</header>
+    ${open && run && html`<${RunCard} run=${run} session=${session} live=${live.current} known=${known} stopping=${stopping} />`}
+    ${text && html`<div class="chat-text"><${Markdown} text=${text} streaming=${!message} session=${session} /></div>`}
+    ${files.length > 0 && html`<${Files} files=${files} session=${session} />`}
+    ${message && html`<footer class="chat-foot">
+      ${failed && html`<${Button} kind="small" icon="retry" onClick=${again}>Try again<//>`}
+      <div class="chat-acts"><${CopyButton} text=${message.text} label="Copy reply" />
+        <${Menu} label="Actions for this reply" kind="quiet small" items=${[
+          run && { label: 'Try again', icon: 'retry', run: again },
+          linkTo(session, message.id),
+          run && { label: 'Trace', icon: 'trace', href: href('run', run) },
+        ].filter(Boolean)} /></div></footer>`}
+  </article>`;
+}
+
+/** The answer of a command, which nobody keeps. */
+const Note = ({ note, session, acts }) => html`<article class="chat-note" aria-label=${`Answer to ${plain(note.asked)}`}>
+  <header><code><bdi>${plain(note.asked)}</bdi></code><${Button} kind="quiet small" icon="close" label="Dismiss the answer" onClick=${() => acts.dismiss(note.key)} /></header>
+  <div class="chat-text"><${Markdown} text=${note.text} session=${session} /></div>
+</article>`;
+
+function Unsent({ one, acts }) {
+  const { key, text, state, error } = one;
+  return html`<article class=${`chat-asked unsent ${state}`} aria-label=${state === 'refused' ? 'You, not sent' : 'You, on its way'}>
+    <div class="chat-bubble" dir="auto"><${Long} text=${text} /></div>
+    <footer class="chat-foot">
+      ${state === 'sending' && html`<span class="chat-state sending">sending…</span>`}
+      ${state === 'waiting' && html`<span class="chat-state">waiting for the daemon; it is kept and sent by itself</span>`}
+      ${state === 'refused' && html`<div class="chat-refused" role="alert"><${Icon} name="alert" size=${16} /><span>${error.message}${error.hint ? ` (${error.hint})` : ''}</span></div>
+        <${Button} kind="small" icon="retry" onClick=${() => acts.sendAgain(key)}>Try again<//>
+        <${Button} kind="small" icon="edit" onClick=${() => { acts.drop(key); acts.edit(text); }}>Edit<//>
+        <${Button} kind="small quiet" icon="trash" label="Discard the message" onClick=${() => acts.drop(key)} />`}
+    </footer>
+  </article>`;
+}

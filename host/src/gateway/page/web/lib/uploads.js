@@ -1,0 +1,175 @@
+// Files that are put into a session's workspace while a message is written. They go on while another session is in view.
+
+import { store } from './preact.js';
+import { ApiError, del, fileUrl, get, me, part } from './api.js';
+import { sessionOf } from './sessions.js';
+import { toast } from './ui.js';
+
+/** Names that are tried when one is taken. */
+const TRIES = 100;
+
+/** Bytes of a picture that is shown small before it is sent. */
+const LARGEST_PREVIEW = 20_000_000;
+
+/**
+ * The files of each session, by its name: `{id, name, bytes, state, sent, error, preview}`. `state` is "waiting", "sending",
+ * "done" or "failed"; `sent` the part that is there, from 0 to 1.
+ */
+export const uploads = store({});
+
+let number = 0;
+let current = null;
+
+const of = (session) => uploads.get()[session] ?? [];
+const setOf = (session, change) => uploads.set((all) => ({ ...all, [session]: change(all[session] ?? []) }));
+const change = (session, id, what) => setOf(session, (files) => files.map((one) => (one.id === id ? { ...one, ...what } : one)));
+
+me.watch((who) => {
+  if (who) return;
+  current?.xhr?.abort();
+  Object.values(uploads.get()).forEach(forget);
+  uploads.set({});
+});
+
+/** Takes in files; they go one after the other. */
+export function upload(session, files) {
+  const added = [...files].map((file) => ({
+    id: number += 1, file, name: safeName(file), bytes: file.size, state: 'waiting', sent: 0, error: null,
+    preview: /^image\/(png|jpeg|gif|webp|avif)$/.test(file.type) && file.size <= LARGEST_PREVIEW ? URL.createObjectURL(file) : null,
+  }));
+  setOf(session, (old) => [...old, ...added]);
+  next();
+}
+
+/** Tries one again that failed. */
+export function again(session, id) {
+  change(session, id, { state: 'waiting', sent: 0, error: null });
+  next();
+}
+
+/** Takes one away: it is not sent any further, and what is there is deleted. */
+export function drop(session, id) {
+  const one = of(session).find((file) => file.id === id);
+  if (current?.id === id) current.xhr?.abort();
+  if (one.state === 'done') del(fileUrl(session, one.name)).catch(() => {});
+  forget([one]);
+  setOf(session, (old) => old.filter((file) => file.id !== id));
+  next();
+}
+
+/** The message is sent: names of the files that are there, which are not shown any more. */
+export function take(session) {
+  const done = of(session).filter((one) => one.state === 'done');
+  forget(done);
+  setOf(session, (old) => old.filter((one) => one.state !== 'done'));
+  return done.map((one) => one.name);
+}
+
+function forget(files) {
+  for (const one of files) if (one.preview) URL.revokeObjectURL(one.preview);
+}
+
+async function next() {
+  if (current) return;
+  for (const [session, files] of Object.entries(uploads.get())) {
+    const one = files.find((file) => file.state === 'waiting');
+    if (!one) continue;
+    current = { id: one.id, xhr: null };
+    change(session, one.id, { state: 'sending' });
+    try {
+      const name = await send(session, one);
+      change(session, one.id, { state: 'done', sent: 1, name });
+    } catch (error) {
+      change(session, one.id, { state: 'failed', error });
+    }
+    current = null;
+    return void next();
+  }
+}
+
+/** Sends one under the first name that is free; gives the name. */
+async function send(session, { id, file, name }) {
+  const taken = await namesIn(session);
+  for (let turn = 1; turn <= TRIES; turn += 1) {
+    const free = turn === 1 ? name : name.replace(/(\.[^.]*)?$/, `-${turn}$1`);
+    if (taken.has(free)) continue;
+    if (!of(session).some((one) => one.id === id)) throw new ApiError(0, { code: 'dropped', message: 'it was taken away' });
+    change(session, id, { name: free, sent: 0 });
+    try {
+      await sendAs(session, id, file, free);
+      return free;
+    } catch (error) {
+      if (error.code !== 'taken') throw error;
+    }
+  }
+  throw new ApiError(409, { code: 'taken', message: `there are ${TRIES} files with such a name` });
+}
+
+/** Names that are taken, as far as one page tells, so that most files are sent once. */
+async function namesIn(session) {
+  if (!sessionOf(session)) return new Set();
+  try {
+    const { items } = await get(`/sessions/${part(session)}/files`, { limit: 500 });
+    return new Set(items.map((one) => one.path));
+  } catch {
+    return new Set();
+  }
+}
+
+/** `fetch` does not tell how far it is. */
+function sendAs(session, id, file, name) {
+  return new Promise((done, fail) => {
+    const xhr = new XMLHttpRequest();
+    if (current?.id === id) current.xhr = xhr;
+    xhr.open('PUT', fileUrl(session, name));
+    xhr.setRequestHeader('x-kiso-page', '1');
+    xhr.setRequestHeader('content-type', 'application/octet-stream');
+    xhr.upload.onprogress = ({ loaded, total }) => total && change(session, id, { sent: loaded / total });
+    xhr.onabort = () => fail(new ApiError(0, { code: 'dropped', message: 'it was taken away' }));
+    xhr.onerror = () => fail(new ApiError(0, { code: 'away', message: 'the daemon does not answer', hint: 'try again when it is back' }));
+    xhr.onload = () => {
+      if (xhr.status < 300) return done();
+      if (xhr.status === 401) me.set(null);
+      let told = null;
+      try {
+        told = JSON.parse(xhr.responseText).error;
+      } catch {
+        // Not from kiso: a proxy in between, most likely.
+      }
+      return fail(new ApiError(xhr.status, told ?? { code: 'unknown', message: `the answer was ${xhr.status}` }));
+    };
+    xhr.send(file);
+  });
+}
+
+/** A name that a command line, a skill's argument and a list of files can have as it is. */
+function safeName(file) {
+  const name = file.name.normalize('NFC').replace(/[\p{C}\p{Z}\s/\\:*?"'<>|`$;&,]+/gu, '-').replace(/^[.-]+/, '');
+  return shortened(name) || 'file';
+}
+
+/** At most 120 characters, with what comes behind the last dot. */
+function shortened(name) {
+  const ending = /\.[^.]{1,16}$/.exec(name)?.[0] ?? '';
+  return name.length > 120 ? name.slice(0, 120 - ending.length) + ending : name;
+}
+
+/** What is dropped, without folders. Must be called while the event is handled. */
+export function filesOf(transfer) {
+  const items = [...transfer.items].filter((item) => item.kind === 'file');
+  const folders = items.map((item) => item.webkitGetAsEntry?.()).filter((entry) => entry?.isDirectory);
+  if (folders.length) toast(`Folders are not taken: ${folders.map((one) => one.name).join(', ')}`, 'bad', 'Drop the files in them, or an archive.');
+  return items.filter((item) => !item.webkitGetAsEntry?.()?.isDirectory).map((item) => item.getAsFile()).filter(Boolean);
+}
+
+/** What is pasted. Text that a picture of itself comes with, as out of a table, is text. */
+export function filesPasted(transfer, at = new Date()) {
+  if (!transfer.files.length || (transfer.getData('text/plain') && transfer.getData('text/html'))) return [];
+  const two = (part) => String(part).padStart(2, '0');
+  const stamp = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}-${two(at.getHours())}${two(at.getMinutes())}`;
+  return [...transfer.files].map((file) => {
+    // Browsers call every picture of the clipboard the same.
+    if (!/^image\.\w+$/.test(file.name)) return file;
+    return new File([file], `pasted-${stamp}.${file.name.split('.').pop()}`, { type: file.type });
+  });
+}

@@ -1,0 +1,79 @@
+// When a schedule comes, in words, and the expressions of those that can be chosen.
+
+const DAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
+const DAY_NAMES = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
+const NICKNAMES = { '@hourly': 'every hour', '@daily': 'each day at 00:00', '@weekly': 'each Sunday at 00:00', '@monthly': 'on the first of each month at 00:00', '@yearly': 'on 1 January at 00:00' };
+const UNITS = { s: 'second', m: 'minute', h: 'hour', d: 'day' };
+
+export const WEEKDAYS = DAY_NAMES.map((name, at) => [DAYS[at], name]);
+
+/** What can be chosen: `[value, words, fields that belong to it]`. */
+export const PRESETS = [
+  ['hourly', 'Every hour', ['minute']],
+  ['daily', 'Each day', ['time']],
+  ['workdays', 'Monday to Friday', ['time']],
+  ['weekly', 'Each week', ['weekday', 'time']],
+  ['monthly', 'Each month', ['day', 'time']],
+  ['every', 'At an interval', ['every']],
+  ['once', 'Once', ['at']],
+  ['cron', 'As a cron expression', ['cron']],
+];
+
+const two = (number) => String(number).padStart(2, '0');
+
+/** The expression of a preset; empty where something is missing. */
+export function expression(preset, { minute, time, weekday, day, every, unit, at, cron }) {
+  const [hours, minutes] = (time || ':').split(':');
+  const clock = `${Number(minutes)} ${Number(hours)}`;
+  if (['daily', 'workdays', 'weekly', 'monthly'].includes(preset) && !time) return '';
+  switch (preset) {
+    case 'hourly': return minute === '' ? '' : `${Number(minute)} * * * *`;
+    case 'daily': return `${clock} * * *`;
+    case 'workdays': return `${clock} * * MON-FRI`;
+    case 'weekly': return `${clock} * * ${weekday}`;
+    case 'monthly': return `${clock} ${day} * *`;
+    case 'every': return every === '' ? '' : `@every ${Number(every)}${unit}`;
+    case 'once': return at ? `at ${at.replace('T', ' ')}` : '';
+    default: return cron.trim();
+  }
+}
+
+/** An expression in words; null where only the expression itself tells it. */
+export function inWords(when) {
+  const text = when.trim();
+  if (NICKNAMES[text.toLowerCase()]) return NICKNAMES[text.toLowerCase()];
+  const interval = /^@every\s+(\d+)([smhd])$/.exec(text);
+  if (interval) return `every ${interval[1] === '1' ? UNITS[interval[2]] : `${interval[1]} ${UNITS[interval[2]]}s`}`;
+  const once = /^at\s+(.+)$/.exec(text);
+  if (once) return `once, at ${once[1]}`;
+  const fields = text.split(/\s+/);
+  return fields.length === 5 ? cronInWords(fields) : null;
+}
+
+function cronInWords([minute, hour, day, month, weekday]) {
+  const steps = /^\*\/(\d+)$/.exec(minute);
+  const days = dayWords(day, month, weekday);
+  if (!days) return null;
+  const each = days === 'each day' ? '' : `, ${days}`;
+  if (steps && hour === '*') return `every ${steps[1]} minutes${each}`;
+  if (!/^\d+$/.test(minute)) return minute === '*' && hour === '*' ? `every minute${each}` : null;
+  if (hour === '*') return `every hour${Number(minute) ? ` at minute ${Number(minute)}` : ''}${each}`;
+  const eachHours = /^\*\/(\d+)$/.exec(hour);
+  if (eachHours) return `every ${eachHours[1]} hours at minute ${Number(minute)}${each}`;
+  if (!/^\d+(,\d+)*$/.test(hour)) return null;
+  return `${days} at ${hour.split(',').map((one) => `${two(one)}:${two(minute)}`).join(', ')}`;
+}
+
+function dayWords(day, month, weekday) {
+  if (month !== '*') return null;
+  if (day === '*' && weekday === '*') return 'each day';
+  if (day === '*') {
+    const week = weekday.toUpperCase();
+    if (week === 'MON-FRI' || week === '1-5') return 'Monday to Friday';
+    const names = week.split(',').map((one) => (/^[0-7]$/.test(one) ? DAY_NAMES[Number(one) % 7] : DAY_NAMES[DAYS.indexOf(one)]));
+    return names.every(Boolean) ? `each ${names.join(' and ')}` : null;
+  }
+  if (weekday !== '*') return null;
+  if (day === 'L') return 'on the last day of each month';
+  return /^\d+$/.test(day) ? `on day ${day} of each month` : null;
+}

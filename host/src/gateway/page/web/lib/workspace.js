@@ -1,0 +1,46 @@
+// The files of a session's workspace; loaded when somebody wants to see them.
+
+import { html, useEffect, useState } from './preact.js';
+import { del, fileUrl, get, part } from './api.js';
+import { bytes } from './format.js';
+import { titleOf } from './sessions.js';
+import { Busy, Button, Dialog, Empty, Icon, Time, Trouble, confirm, toast } from './ui.js';
+
+const PAGE = 100;
+
+export function Workspace({ session, onClose }) {
+  const [state, set] = useState({ items: null, next: null, error: null });
+  const load = async (before) => {
+    set((old) => ({ ...old, error: null }));
+    try {
+      const { items, next } = await get(`/sessions/${part(session)}/files`, { before, limit: PAGE });
+      set((old) => ({ items: before ? [...old.items, ...items] : items, next: next ?? null, error: null }));
+    } catch (error) {
+      // A session without a message has no files either.
+      if (error.status === 404) set({ items: [], next: null, error: null });
+      else set((old) => ({ ...old, error }));
+    }
+  };
+  useEffect(() => { load(); }, [session]);
+  const remove = async (path) => {
+    if (!await confirm({ title: `Delete “${path}”?`, text: 'It is deleted from the workspace for good.', action: 'Delete' })) return;
+    await del(fileUrl(session, path));
+    set((old) => ({ ...old, items: old.items.filter((one) => one.path !== path) }));
+    toast('Deleted', 'good');
+  };
+  const { items, next, error } = state;
+  return html`<${Dialog} wide title=${html`Files of <bdi>${titleOf(session)}</bdi>`} onClose=${onClose}>
+    ${error && html`<${Trouble} error=${error} again=${() => load()} />`}
+    ${!items && !error && html`<${Busy} />`}
+    ${items?.length === 0 && html`<${Empty} icon="file" title="No files yet">What you attach to a message, and what kiso makes, is here.<//>`}
+    ${items?.length > 0 && html`<ul class="rows workspace" aria-label="Files">${items.map((one) => html`<li key=${one.path}>
+      <${Icon} name="file" />
+      <div><a href=${fileUrl(session, one.path)} target="_blank" rel="noopener"><bdi>${one.path}</bdi></a>
+        <span class="muted">${bytes(one.bytes)} · <${Time} ms=${one.modified_ms} /></span></div>
+      <a class="button quiet bare" href=${fileUrl(session, one.path)} download=${one.path.split('/').pop()} aria-label=${`Download ${one.path}`} title="Download">
+        <${Icon} name="download" /></a>
+      <${Button} kind="quiet" icon="trash" label=${`Delete ${one.path}`} onClick=${() => remove(one.path)} />
+    </li>`)}</ul>`}
+    ${next && html`<${Button} onClick=${() => load(next)}>Show more<//>`}
+  <//>`;
+}

@@ -1,0 +1,162 @@
+// A conversation: its messages, what is done for them, and where the next one is written.
+
+import { html, useEffect, useMemo, useRef, useState, useStore } from '../lib/preact.js';
+import { part, post } from '../lib/api.js';
+import { Composer, fillComposer } from '../lib/composer.js';
+import { count, plural } from '../lib/format.js';
+import { Log } from '../lib/log.js';
+import { conversation, rows } from '../lib/messages.js';
+import { route } from '../lib/router.js';
+import { plain } from '../lib/run-text.js';
+import { SessionMenu, sessionOf, titleOf, unread } from '../lib/sessions.js';
+import { Row } from '../lib/turn.js';
+import { Busy, Button, Trouble, announce, report, toast } from '../lib/ui.js';
+import { Welcome } from '../lib/welcome.js';
+
+/** Milliseconds for which the end is in view before it counts as read. */
+const READING = 500;
+
+/** Characters of a reply that are read out when it arrives. */
+const HEARD = 200;
+
+export function Chat({ session }) {
+  const log = useRef(null);
+  const [atEnd, setAtEnd] = useState(true);
+  const [fresh, setFresh] = useState(0);
+  const end = useRef(atEnd);
+  end.current = atEnd;
+  const talk = useMemo(() => conversation(session, {
+    onMessage(message) {
+      if (!end.current) setFresh((number) => number + 1);
+      if (message.role === 'assistant') announce(`kiso replied: ${plain(message.text).replace(/\s+/g, ' ').slice(0, HEARD)}`);
+    },
+  }), [session]);
+  const state = useStore(talk.state);
+  const waiting = useStore(talk.unsent.list);
+  const asked = useStore(route, ([place, name, kind, id]) => (place === 's' && name === session && kind === 'm' ? Number(id) : 0));
+  const [stopping, setStopping] = useState(null);
+
+  useEffect(() => {
+    localStorage.setItem('kiso.session', session);
+    talk.begin(asked);
+    return talk.end;
+  }, [talk]);
+
+  // A link to a message.
+  useEffect(() => {
+    if (!asked || state.phase !== 'ready') return;
+    talk.show(asked).then((found) => {
+      if (found) setTimeout(() => log.current?.show(asked), 0);
+      else toast('This message is not there any more', 'bad');
+    }, report);
+  }, [asked, state.phase]);
+
+  const title = state.status?.title || titleOf(session);
+  const elsewhere = useStore(unread);
+  useEffect(() => {
+    document.title = `${elsewhere ? `(${elsewhere}) ` : ''}${title} · kiso`;
+  }, [title, elsewhere]);
+
+  useRead(talk, state, atEnd);
+
+  const running = state.drafts.find((run) => state.runs[run]?.status === 'running') ?? null;
+  const stop = async () => {
+    if (!running) return;
+    setStopping(running);
+    try {
+      await post(`/runs/${part(running)}/cancel`);
+    } catch (error) {
+      // It was faster than who wanted to stop it.
+      if (error.code === 'ended') return;
+      setStopping(null);
+      throw error;
+    }
+  };
+  useEffect(() => {
+    const keys = (event) => {
+      if (event.key !== '.' || !(event.ctrlKey || event.metaKey) || !running) return;
+      event.preventDefault();
+      stop().catch(report);
+    };
+    document.addEventListener('keydown', keys);
+    return () => document.removeEventListener('keydown', keys);
+  }, [running]);
+
+  const toEnd = async () => {
+    if (state.newer) await talk.toEnd();
+    setFresh(0);
+    setTimeout(() => {
+      log.current?.toEnd();
+      log.current?.focus();
+    }, 0);
+  };
+  const send = (text) => {
+    talk.unsent.send(text);
+    if (state.newer) talk.toEnd().catch(report);
+    setTimeout(() => log.current?.toEnd(), 0);
+  };
+  const acts = useMemo(() => ({
+    send,
+    edit: (text) => fillComposer(session, text),
+    sendAgain: talk.unsent.again,
+    drop: talk.unsent.remove,
+    dismiss: talk.dismiss,
+    async again(run) {
+      const texts = await talk.askedBy(run);
+      if (!texts.length) toast('The message that it answers is not there any more', 'bad');
+      for (const text of texts) send(text);
+    },
+  }), [talk]);
+  const near = (edge) => {
+    const more = edge === 'older' ? state.older && talk.more : state.newer && talk.onward;
+    if (more) more().catch(report);
+  };
+
+  const list = useMemo(() => rows(state, waiting, talk.keys), [state, waiting]);
+  const empty = state.phase === 'new' && !waiting.length && !state.notes.length;
+  return html`<section class="chat" aria-label="Conversation">
+    <header class="chat-head">
+      <div><h1><bdi>${title}</bdi></h1>${state.status && html`<p class="muted"><span class="unseen">Model: </span><bdi>${state.status.model}</bdi></p>`}</div>
+      <${SessionMenu} session=${session} />
+    </header>
+    ${state.phase === 'loading' && html`<div class="chat-wait"><${Busy} /></div>`}
+    ${state.phase === 'failed' && html`<div class="chat-wait"><${Trouble} error=${state.error} again=${() => talk.begin(asked)} /></div>`}
+    ${empty && html`<div class="chat-log" tabindex="0" role="region" aria-label="Welcome"><${Welcome} session=${session} /></div>`}
+    ${!empty && (state.phase === 'ready' || state.phase === 'new') && html`<${Log} label="Messages" api=${log} hold=${state.newer} onNear=${near}
+      onEnd=${(there) => { setAtEnd(there); if (there) setFresh(0); }}>
+      ${state.older && html`<p key="older" class="chat-more"><span class="spinner" aria-hidden="true"></span><span class="unseen">Older messages are fetched</span></p>`}
+      ${list.map((row) => html`<${Row} key=${row.key} row=${row} session=${session} acts=${acts} marked=${row.message?.id === asked && asked > 0}
+        queued=${state.drafts.length > 0 && state.queued.includes(row.message?.id)} known=${state.runs[row.run ?? row.message?.run]}
+        stopping=${stopping !== null && stopping === (row.run ?? row.message?.run)} />`)}
+      ${state.newer && html`<p key="newer" class="chat-more"><span class="spinner" aria-hidden="true"></span><span class="unseen">Newer messages are fetched</span></p>`}
+    <//>`}
+    <div class="chat-foot-area">
+      ${!empty && state.phase === 'ready' && (!atEnd || state.newer) && html`<${Button} kind="small" icon="down" class="button small chat-jump" onClick=${toEnd}>
+        ${fresh ? `${count(fresh)} new` : 'To the newest'}<span class="unseen">${fresh ? ` ${plural(fresh, 'message')}: jump to the newest` : ' message'}</span><//>`}
+      <${Composer} session=${session} running=${running !== null} onSend=${send} onStop=${stop} />
+    </div>
+  </section>`;
+}
+
+/** Says that the session is read when its end was in view for a moment. */
+function useRead(talk, { items, newer }, atEnd) {
+  const last = newer || !atEnd ? 0 : items.findLast((one) => one.role === 'assistant')?.id ?? 0;
+  const [seen, look] = useState(document.visibilityState === 'visible');
+  const done = useRef(0);
+  useEffect(() => {
+    const change = () => look(document.visibilityState === 'visible');
+    document.addEventListener('visibilitychange', change);
+    return () => document.removeEventListener('visibilitychange', change);
+  }, []);
+  useEffect(() => {
+    if (!last || !seen || done.current >= last) return undefined;
+    const timer = setTimeout(() => {
+      const first = done.current === 0;
+      done.current = last;
+      // Who opens what was read before has nothing to say.
+      if (first && sessionOf(talk.session)?.unread === 0) return;
+      post(`/sessions/${part(talk.session)}/read`, { message: last }).catch(() => { done.current = 0; });
+    }, READING);
+    return () => clearTimeout(timer);
+  }, [last, seen]);
+}

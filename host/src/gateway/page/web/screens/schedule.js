@@ -1,0 +1,195 @@
+// The schedule: messages that kiso sends by itself.
+
+import { html, useEffect, useRef, useState, useLoaded, useStore } from '../lib/preact.js';
+import { ApiError, del, get, isAdmin, me, now, part, post } from '../lib/api.js';
+import { on } from '../lib/events.js';
+import { fullTime, plural } from '../lib/format.js';
+import { href } from '../lib/router.js';
+import { PRESETS, WEEKDAYS, expression, inWords } from '../lib/when.js';
+import { Badge, Button, Dialog, Empty, Icon, Loaded, Menu, ScreenHead, Time, Trouble, confirm, toast } from '../lib/ui.js';
+
+/** The session in which a schedule is answered. */
+const sessionOf = (name) => `schedule.${name}`;
+
+/** Milliseconds in which several events are one reason to look again. */
+const SETTLE = 400;
+
+export default function Screen() {
+  useStore(me);
+  const schedules = useLoaded((signal) => get('/schedules', null, signal));
+  const [adding, setAdding] = useState(false);
+  const [turn, setTurn] = useState(0);
+  const again = useRef(schedules.again);
+  again.current = schedules.again;
+  useEffect(() => {
+    let timer = 0;
+    const soon = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        again.current();
+        setTurn((count) => count + 1);
+      }, SETTLE);
+    };
+    // A schedule that came has a run of its own, and another next time.
+    const ends = [on('run', (run) => run.session?.startsWith(sessionOf('')) && soon()), on('gap', soon)];
+    return () => {
+      clearTimeout(timer);
+      for (const end of ends) end();
+    };
+  }, []);
+  const added = (schedule) => {
+    setAdding(false);
+    toast(`${schedule.name} is scheduled`, 'good');
+    schedules.again();
+  };
+  return html`<div class="screen">
+    <${ScreenHead} title="Schedule" about="Messages that kiso sends by itself when their time has come.">
+      <${Button} kind="primary" icon="plus" onClick=${() => setAdding(true)}>Add a schedule<//><//>
+    <${Loaded} of=${schedules}>${({ items }) => (items.length
+      ? html`<ul class="lists-cards" aria-label="Schedules">${items.map((one) => html`<${Line} key=${one.name} of=${one} turn=${turn} again=${schedules.again} />`)}</ul>`
+      : html`<${Empty} icon="clock" title="Nothing is scheduled">Add a schedule, or ask for one in a conversation: “remind me of the tea each day at four”.<//>`)}<//>
+    ${adding && html`<${Add} onClose=${() => setAdding(false)} onAdded=${added} />`}
+  </div>`;
+}
+
+function Line({ of, turn, again }) {
+  const may = isAdmin() || of.role !== 'admin';
+  const words = inWords(of.when);
+  const path = `/schedules/${part(of.name)}`;
+  const run = async () => {
+    await post(`${path}/run`);
+    toast(`${of.name} was sent`, 'good');
+    again();
+  };
+  const pause = async () => {
+    await post(`${path}/${of.paused ? 'resume' : 'pause'}`);
+    again();
+  };
+  const remove = async () => {
+    if (!await confirm({ title: `Delete the schedule ${of.name}?`, text: 'It does not come any more. What it was answered stays in its session.', action: 'Delete' })) return;
+    await del(path);
+    toast(`${of.name} was deleted`, 'good');
+    again();
+  };
+  return html`<li class=${`card lists-card ${of.paused ? 'lists-paused' : ''}`}>
+    <div class="lists-head"><h2><bdi>${of.name}</bdi></h2>${of.paused && html`<${Badge} kind="warn">paused<//>`}${of.role === 'admin' && html`<${Badge}>administrator’s<//>`}
+      <div class="actions">${may ? html`<${Button} class="button small" icon="play" aria-label=${`Run now: ${of.name}`} onClick=${run}>Run now<//>
+        <${Button} class="button small" icon=${of.paused ? 'play' : 'pause'} aria-label=${`${of.paused ? 'Resume' : 'Pause'} ${of.name}`} onClick=${pause}>${of.paused ? 'Resume' : 'Pause'}<//>
+        <${Menu} label=${`Actions for ${of.name}`} items=${[{ label: 'Open its session', icon: 'chat', href: href('s', sessionOf(of.name)) }, { label: 'Delete…', icon: 'trash', danger: true, run: remove }]} />`
+      : html`<span class="muted"><${Icon} name="lock" size=${14} /> Only an administrator changes it.</span>`}</div></div>
+    <p class="lists-message"><bdi>${of.message}</bdi></p>
+    <dl class="lists-facts">
+      <div><dt>When</dt><dd>${words && html`<span>${words}</span> `}<code><bdi>${of.when}</bdi></code> <span class="muted"><bdi>${of.zone}</bdi></span></dd></div>
+      <div><dt>Next</dt><dd>${of.paused ? html`<span class="muted">paused</span>` : of.next_ms ? html`<${Next} ms=${of.next_ms} />` : html`<span class="muted">not again</span>`}</dd></div>
+      <div><dt>Last</dt><dd><${Last} name=${of.name} turn=${turn} /></dd></div>
+      ${of.session && html`<div><dt>Told to</dt><dd><a href=${href('s', of.session)}><bdi>${of.session}</bdi></a></dd></div>`}
+      ${of.model && html`<div><dt>Model</dt><dd><bdi>${of.model}</bdi></dd></div>`}
+    </dl></li>`;
+}
+
+/** A time that comes: how long until then, and the time itself. */
+function Next({ ms }) {
+  const [, draw] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(draw, 10_000, (count) => count + 1);
+    return () => clearInterval(timer);
+  }, []);
+  return html`<time dateTime=${new Date(ms).toISOString()}>${fullTime(ms)}</time> <span class="muted">${until(ms - now())}</span>`;
+}
+
+function until(ms) {
+  const minutes = Math.round(ms / 60_000);
+  if (minutes < 1) return 'in a moment';
+  if (minutes < 60) return `in ${plural(minutes, 'minute')}`;
+  if (minutes < 48 * 60) return `in ${plural(Math.round(minutes / 60), 'hour')}`;
+  return `in ${plural(Math.round(minutes / 1_440), 'day')}`;
+}
+
+const STATES = { running: ['busy', 'running'], done: ['good', 'done'], failed: ['bad', 'failed'], cancelled: ['', 'cancelled'] };
+
+/** What came of the last time: the latest run of its session. */
+function Last({ name, turn }) {
+  const last = useLoaded((signal) => get('/runs', { session: sessionOf(name), limit: 1 }, signal), [name, turn]);
+  if (last.value === undefined) return html`<span class="muted">${last.error ? last.error.message : '…'}</span>`;
+  const run = last.value.items[0];
+  if (!run) return html`<span class="muted">not yet</span>`;
+  const [kind, words] = STATES[run.status] ?? ['', run.status];
+  return html`<${Badge} kind=${kind}>${words}<//> <a href=${href('run', run.id)}><${Time} ms=${run.started_ms} /></a>`;
+}
+
+/** The daemon names what is wrong; it is shown at the field that it is about. */
+const BLAMED = [
+  ['name', /name of a schedule|there is a schedule/], ['zone', /time zone/], ['model', /no model/],
+  ['session', /name of a session|own session/], ['message', /message (is empty|has)/],
+  ['when', /says no time|cron expression|no interval|is no time|would come|a timing has/],
+];
+
+function Add({ onClose, onAdded }) {
+  const [value, set] = useState({
+    name: '', preset: 'daily', minute: '0', time: '08:00', weekday: 'MON', day: '1', every: '30', unit: 'm', at: '', cron: '',
+    message: '', session: localStorage.getItem('kiso.session') || 'default', model: '', zone: Intl.DateTimeFormat().resolvedOptions().timeZone ?? '',
+  });
+  const [errors, setErrors] = useState({});
+  const [under, setUnder] = useState(false);
+  const form = useRef(null);
+  const sessions = useLoaded((signal) => get('/sessions', { limit: 100 }, signal));
+  const models = useLoaded((signal) => get('/models', null, signal));
+  const [, , fields] = PRESETS.find(([preset]) => preset === value.preset);
+  const when = expression(value.preset, value);
+  const refuse = (found) => {
+    setErrors(found);
+    setTimeout(() => form.current?.querySelector('[aria-invalid=true]')?.focus(), 0);
+  };
+  const send = async (event) => {
+    event.preventDefault();
+    const missing = {};
+    if (!value.name.trim()) missing.name = 'give it a name';
+    if (!when) missing.when = 'say when it comes';
+    if (!value.message.trim()) missing.message = 'say what is sent';
+    if (Object.keys(missing).length) return refuse(missing);
+    setErrors({});
+    setUnder(true);
+    try {
+      const { name, message, session, model, zone } = value;
+      return onAdded(await post('/schedules', { name: name.trim(), when, message, session: session.trim() || undefined, model: model || undefined, zone: zone.trim() || undefined }));
+    } catch (error) {
+      setUnder(false);
+      const field = error instanceof ApiError && BLAMED.find(([, words]) => words.test(error.message))?.[0];
+      return refuse(field ? { [field]: error.message } : { whole: error });
+    }
+  };
+  // One control: its name in `value`, which is also the key of its error, unless that belongs to the whole time.
+  const put = (key) => (event) => set({ ...value, [key]: event.target.value });
+  const told = (key, ...also) => ({ id: `schedule-${key}`, value: value[key], onInput: put(key), 'aria-invalid': errors[key] ? 'true' : undefined,
+    'aria-describedby': [...also, errors[key] && `schedule-${key}-wrong`].filter(Boolean).join(' ') || undefined });
+  const timed = (key) => ({ ...told(key), 'aria-invalid': errors.when ? 'true' : undefined, 'aria-describedby': 'schedule-when' });
+  return html`<${Dialog} title="Add a schedule" onClose=${onClose}><form ref=${form} class="lists-form" onSubmit=${send} novalidate>
+    <${Labelled} name="name" label="Name" wrong=${errors.name}><input ...${told('name', 'schedule-name-help')} spellcheck=${false} autocapitalize="none" autocomplete="off" maxlength="40" />
+      <p class="muted" id="schedule-name-help">Lower-case letters, digits, “-” and “_”.</p><//>
+    <${Labelled} name="message" label="Message" wrong=${errors.message}><textarea ...${told('message')} rows="3" placeholder="What is sent, as you would write it"></textarea><//>
+    <fieldset class="lists-when"><legend>When</legend>
+      <${Labelled} name="preset" label="How often"><select id="schedule-preset" value=${value.preset} onChange=${put('preset')}>${PRESETS.map(([preset, words]) => html`<option key=${preset} value=${preset} selected=${preset === value.preset}>${words}</option>`)}</select><//>
+      ${fields.includes('weekday') && html`<${Labelled} name="weekday" label="Day"><select ...${timed('weekday')}>${WEEKDAYS.map(([day, words]) => html`<option key=${day} value=${day} selected=${day === value.weekday}>${words}</option>`)}</select><//>`}
+      ${fields.includes('day') && html`<${Labelled} name="day" label="Day of the month"><select ...${timed('day')}>${[...Array(31).keys()].map((at) => html`<option key=${at} selected=${String(at + 1) === value.day}>${at + 1}</option>`)}<option value="L" selected=${value.day === 'L'}>the last</option></select><//>`}
+      ${fields.includes('time') && html`<${Labelled} name="time" label="Time"><input type="time" ...${timed('time')} /><//>`}
+      ${fields.includes('minute') && html`<${Labelled} name="minute" label="Minute"><input type="number" min="0" max="59" ...${timed('minute')} /><//>`}
+      ${fields.includes('every') && html`<${Labelled} name="every" label="Every"><input type="number" min="1" ...${timed('every')} /><//>
+        <${Labelled} name="unit" label="Unit"><select ...${timed('unit')}>${[['m', 'minutes'], ['h', 'hours'], ['d', 'days']].map(([unit, words]) => html`<option key=${unit} value=${unit} selected=${unit === value.unit}>${words}</option>`)}</select><//>`}
+      ${fields.includes('at') && html`<${Labelled} name="at" label="Date and time"><input type="datetime-local" ...${timed('at')} /><//>`}
+      ${fields.includes('cron') && html`<${Labelled} name="cron" label="Cron expression"><input class="mono" placeholder="30 8 * * MON-FRI" spellcheck=${false} autocomplete="off" ...${timed('cron')} /><//>`}
+      <p class="lists-preview" id="schedule-when">${when && html`<code>${when}</code> <span class="muted">${inWords(when) ?? ''}</span>`}
+        ${value.preset === 'cron' && html`<span class="muted">Minute, hour, day of month, month, day of week.</span>`}
+        ${errors.when && html`<span class="wrong"><${Icon} name="alert" size=${16} />${errors.when}</span>`}</p></fieldset>
+    <${Labelled} name="zone" label="Time zone" wrong=${errors.zone}><input ...${told('zone')} list="schedule-zones" spellcheck=${false} autocomplete="off" />
+      <datalist id="schedule-zones">${Intl.supportedValuesOf?.('timeZone').map((zone) => html`<option key=${zone} value=${zone} />`)}</datalist><//>
+    <${Labelled} name="session" label="Session that is told the answer" wrong=${errors.session}><input ...${told('session')} list="schedule-sessions" spellcheck=${false} autocapitalize="none" autocomplete="off" />
+      <datalist id="schedule-sessions">${sessions.value?.items.map((one) => html`<option key=${one.name} value=${one.name}>${one.title}</option>`)}</datalist><//>
+    <${Labelled} name="model" label="Model" wrong=${errors.model}><select ...${told('model')}><option value="">the session’s</option>
+      ${models.value?.items.map(({ model }) => html`<option key=${model} value=${model} selected=${model === value.model}>${model}</option>`)}</select><//>
+    ${errors.whole && html`<${Trouble} error=${errors.whole} />`}
+    <footer><${Button} onClick=${onClose}>Cancel<//><button class="button primary" disabled=${under} aria-busy=${under ? 'true' : undefined}><span>Add schedule</span></button></footer>
+  </form><//>`;
+}
+
+const Labelled = ({ name, label, wrong, children }) => html`<div class="field"><label for=${`schedule-${name}`}>${label}</label>${children}
+  ${wrong && html`<p class="wrong" id=${`schedule-${name}-wrong`}><${Icon} name="alert" size=${16} />${wrong}</p>`}</div>`;

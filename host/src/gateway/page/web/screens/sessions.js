@@ -1,0 +1,217 @@
+// The sidebar: all sessions by when they were active, and a search in what was said in them.
+
+import { html, Component, useEffect, useLayoutEffect, useMemo, useRef, useState, useStore } from '../lib/preact.js';
+import { now } from '../lib/api.js';
+import { clock, fullTime, plural } from '../lib/format.js';
+import { go, href } from '../lib/router.js';
+import { marked, snippet, useSearch, wordsOf } from '../lib/search.js';
+import { MOST_UNREAD, SessionDialog, SessionMenu, freshName, loadSessions, moreSessions, rename, sessionOf, sessions, titleOf } from '../lib/sessions.js';
+import { Busy, Button, Icon, Trouble, report } from '../lib/ui.js';
+
+/** Sessions whose title fits that are shown before somebody asks for more. */
+const TITLES = 8;
+
+/** Sessions that are drawn at first, and more of them at a time. */
+const DRAWN = 100;
+
+const MAC = /^Mac|^iP/.test(navigator.platform);
+
+/** `current` is the name of the session in view, or null. */
+export function Sidebar({ current }) {
+  const [q, search] = useState('');
+  const field = useRef(null);
+  useEffect(() => {
+    loadSessions();
+  }, []);
+  const begin = () => {
+    search('');
+    // One that has no message yet is new enough.
+    if (current === null || sessionOf(current)) go('s', freshName());
+    else document.querySelector('.composer textarea')?.focus();
+  };
+  const keys = (event) => {
+    if (event.key === 'Escape' && q) {
+      event.stopPropagation();
+      search('');
+    } else if (event.key === 'ArrowDown') {
+      event.preventDefault();
+      document.querySelector('.sessions a')?.focus();
+    }
+  };
+  return html`<div class="sessions-head">
+      <${Button} icon="plus" onClick=${begin}>New session<//>
+      <div class="sessions-search" role="search">
+        <${Icon} name="search" size=${16} />
+        <input id="search" ref=${field} type="search" aria-label="Search sessions and messages" placeholder="Search" autocomplete="off" spellcheck=${false}
+          value=${q} onInput=${(event) => search(event.target.value)} onKeyDown=${keys} />
+        ${!q && html`<kbd aria-hidden="true">${MAC ? '⌘K' : 'Ctrl K'}</kbd>`}
+      </div>
+    </div>
+    <nav class="sessions" aria-label="Sessions" onKeyDown=${(event) => walk(event, field.current)}>
+      ${q.trim() ? html`<${Found} q=${q} current=${current} />` : html`<${All} current=${current} />`}
+    </nav>
+    <${SessionDialog} />`;
+}
+
+/** Arrow keys move between the links of the list, from the first one back to the field. */
+function walk(event, field) {
+  if (!['ArrowDown', 'ArrowUp', 'Home', 'End'].includes(event.key) || !event.target.matches('a') || event.target.closest('.menu')) return;
+  const links = [...event.currentTarget.querySelectorAll('a:not(.menu a)')];
+  const at = links.indexOf(event.target);
+  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: links.length - 1 }[event.key];
+  event.preventDefault();
+  (to < 0 ? field : links[Math.min(to, links.length - 1)]).focus();
+}
+
+/** All sessions in groups. Further ones are loaded, and drawn, when the end comes into view. */
+function All({ current }) {
+  const { items: known, next, loaded, error } = useStore(sessions);
+  const [drawn, draw] = useState(DRAWN);
+  const [renaming, setRenaming] = useState(null);
+  const end = useRef(null);
+  const items = known.slice(0, drawn);
+  const more = next || known.length > drawn;
+  useEffect(() => {
+    if (!more) return undefined;
+    // Begun anew with each page: a short one may leave the end in view.
+    const watch = new IntersectionObserver(([entry]) => {
+      if (!entry.isIntersecting) return;
+      draw(drawn + DRAWN);
+      if (known.length < drawn + DRAWN) moreSessions().catch(report);
+    }, { rootMargin: '400px' });
+    watch.observe(end.current);
+    return () => watch.disconnect();
+  }, [more, known.length, drawn]);
+  if (!loaded) return error ? html`<${Trouble} error=${error} again=${loadSessions} />` : html`<${Busy} />`;
+  const stranger = current && !items.some((one) => one.name === current) && (sessionOf(current) ?? { name: current, title: null, active_ms: now() });
+  const groups = grouped(stranger ? [stranger, ...items] : items);
+  if (!groups.length) return html`<p class="sessions-none muted">No sessions yet. The first message begins one.</p>`;
+  const first = stranger || items.some((one) => one.name === current) ? current : items[0].name;
+  return html`
+    ${groups.map(([label, members]) => html`<section key=${label} class="sessions-group" aria-label=${label}>
+      <h2>${label}</h2>
+      <ul>${members.map((one) => html`<${Row} key=${one.name} session=${one} current=${one.name === current} reached=${one.name === first}
+        renaming=${one.name === renaming} onRename=${setRenaming} />`)}</ul>
+    </section>`)}
+    ${more && html`<div ref=${end}><${Busy}>Loading more…<//></div>`}`;
+}
+
+const DAY = 86_400_000;
+
+/** `[[label, sessions]]` of sessions that stand in order. */
+function grouped(items) {
+  const today = new Date(now()).setHours(0, 0, 0, 0);
+  const groups = new Map();
+  for (const one of items) {
+    const label = one.active_ms >= today ? 'Today' : one.active_ms >= today - DAY ? 'Yesterday' : one.active_ms >= today - 7 * DAY ? 'Previous 7 days' : 'Older';
+    if (!groups.has(label)) groups.set(label, []);
+    groups.get(label).push(one);
+  }
+  return [...groups];
+}
+
+/** One session. Drawn again only when something of it changed, as there may be thousands. */
+class Row extends Component {
+  shouldComponentUpdate(next) {
+    return ['session', 'current', 'reached', 'renaming'].some((name) => next[name] !== this.props[name]);
+  }
+
+  render({ session, current, reached, renaming, onRename }) {
+    const { name, active_ms: at, running, unread } = session;
+    const many = unread < MOST_UNREAD ? unread : `${MOST_UNREAD}+`;
+    if (renaming) return html`<li><${Title} session=${session} onDone=${() => onRename(null)} /></li>`;
+    const keys = (event) => {
+      if (event.key === 'F2') onRename(name);
+      else if (event.key === 'ArrowRight') event.currentTarget.parentElement.querySelector('.menu button').focus();
+    };
+    // A list that scrolls would cut the menu off; near the lower edge it opens upwards.
+    const aim = (event) => {
+      const row = event.currentTarget;
+      row.classList.toggle('up', row.getBoundingClientRect().bottom > innerHeight - 240);
+    };
+    return html`<li class=${current ? 'current' : ''} onPointerDown=${aim} onKeyDown=${aim}>
+      <a href=${href('s', name)} aria-current=${current ? 'page' : undefined} tabindex=${reached ? 0 : -1} title=${titleOf(session)} onKeyDown=${keys}>
+        <bdi class="sessions-title">${titleOf(session)}</bdi>
+        ${running && html`<span class="spinner" aria-hidden="true"></span><span class="unseen">, at work</span>`}
+        ${unread > 0 && !current && html`<span class="unread" aria-hidden="true">${many}</span><span class="unseen">, ${many} unread</span>`}
+        ${!running && !(unread > 0 && !current) && html`<${When} ms=${at} />`}
+      </a>
+      <${SessionMenu} session=${name} onRename=${() => onRename(name)} />
+    </li>`;
+  }
+}
+
+const WEEKDAY = new Intl.DateTimeFormat('en', { weekday: 'short' });
+const DATE = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short' });
+const YEAR = new Intl.DateTimeFormat('en', { month: 'short', year: 'numeric' });
+
+/** When something was, as short as its group allows. */
+function When({ ms }) {
+  const today = new Date(now()).setHours(0, 0, 0, 0);
+  const text = ms >= today ? clock(ms) : ms >= today - 6 * DAY ? WEEKDAY.format(ms) : ms >= today - 300 * DAY ? DATE.format(ms) : YEAR.format(ms);
+  return html`<time class="sessions-when" dateTime=${new Date(ms).toISOString()} title=${fullTime(ms)}>${text}</time>`;
+}
+
+/** A title where it stands: Enter and leaving keep it, Escape does not. */
+function Title({ session, onDone }) {
+  const field = useRef(null);
+  const done = useRef(false);
+  useLayoutEffect(() => field.current.select(), []);
+  const end = async (keep) => {
+    if (done.current) return;
+    done.current = true;
+    const title = field.current.value.trim();
+    const focused = document.activeElement === field.current;
+    const row = field.current.closest('li');
+    try {
+      if (keep && title && title !== titleOf(session)) await rename(session.name, title);
+    } catch (error) {
+      report(error);
+    }
+    onDone();
+    if (focused) setTimeout(() => row.querySelector('a')?.focus(), 0);
+  };
+  const keys = (event) => {
+    event.stopPropagation();
+    if (event.key === 'Enter' && !event.isComposing) end(true);
+    if (event.key === 'Escape') end(false);
+  };
+  return html`<input ref=${field} class="sessions-field" aria-label=${`Title of ${session.name}`} value=${titleOf(session)} onKeyDown=${keys} onBlur=${() => end(true)} />`;
+}
+
+const Marked = ({ pieces }) => pieces.map((one) => (one.marked ? html`<mark>${one.text}</mark>` : one.text));
+
+/** Sessions whose title fits at once, and messages as soon as the daemon has looked. */
+function Found({ q, current }) {
+  const { items: all, next: unloaded } = useStore(sessions);
+  const { items, next, busy, error, more } = useSearch(q);
+  const [whole, showAll] = useState(false);
+  const words = wordsOf(q);
+  const titles = useMemo(() => {
+    const small = words.map((word) => word.toLowerCase());
+    return all.filter((one) => small.every((word) => `${one.title ?? ''} ${one.name}`.toLowerCase().includes(word)));
+  }, [all, q]);
+  useEffect(() => {
+    // Titles are looked for in all sessions, so all have to be here.
+    if (unloaded) moreSessions(500).catch(report);
+  }, [unloaded]);
+  const said = `${plural(titles.length, 'session')} and ${plural(items?.length ?? 0, 'message')}${next ? ' or more' : ''} found`;
+  return html`
+    <p class="unseen" role="status">${busy ? '' : said}</p>
+    ${titles.length > 0 && html`<section class="sessions-group" aria-label="Sessions found"><h2>Sessions</h2>
+      <ul>${titles.slice(0, whole ? 200 : TITLES).map((one) => html`<li key=${one.name} class=${one.name === current ? 'current' : ''}>
+        <a href=${href('s', one.name)} aria-current=${one.name === current ? 'page' : undefined} title=${one.name}>
+          <bdi class="sessions-title"><${Marked} pieces=${marked(titleOf(one), words)} /></bdi><${When} ms=${one.active_ms} /></a></li>`)}</ul>
+      ${!whole && titles.length > TITLES && html`<${Button} kind="quiet small" onClick=${() => showAll(true)}>Show all ${titles.length}<//>`}
+    </section>`}
+    ${items?.length > 0 && html`<section class="sessions-group" aria-label="Messages found"><h2>Messages</h2>
+      <ul>${items.map((one) => html`<li key=${one.id}><a class="sessions-hit" href=${href('s', one.session, 'm', String(one.id))}>
+        <span class="sessions-of"><bdi>${titleOf(one.session)}</bdi><${When} ms=${one.at_ms} /></span>
+        <span class="sessions-snippet"><span class="unseen">${one.role === 'user' ? 'You' : 'kiso'}: </span><bdi><${Marked} pieces=${snippet(one.text, words)} /></bdi></span>
+      </a></li>`)}</ul>
+    </section>`}
+    ${error && html`<${Trouble} error=${error} />`}
+    ${busy && html`<${Busy}>Looking through messages…<//>`}
+    ${!busy && next && html`<${Button} kind="quiet small" onClick=${more}>Search older messages<//>`}
+    ${!busy && !error && !titles.length && !items?.length && html`<p class="sessions-none muted">Nothing found${items ? '' : ' so far; two letters or more search messages too'}.</p>`}`;
+}

@@ -1,0 +1,155 @@
+// A run after the fact, or while it goes on: what took how long and cost how much, and every step to be opened.
+
+import { html, useEffect, useMemo, useRef, useState, useStore, store } from '../lib/preact.js';
+import { now } from '../lib/api.js';
+import { cost, count, duration, elapsed, plural } from '../lib/format.js';
+import { href, route } from '../lib/router.js';
+import { Busy, Button, CopyButton, Empty, Icon, Time, Trouble, announce } from '../lib/ui.js';
+import { FILTERS, matches, measure } from '../lib/trace.js';
+import { openTrace } from '../lib/trace-load.js';
+import { Timeline } from '../lib/timeline.js';
+import { Step, toggle } from '../lib/trace-step.js';
+import { Said, StatusBadge } from '../lib/trace-parts.js';
+import { Compare, Runs } from '../lib/trace-runs.js';
+import { Difference } from '../lib/trace-diff.js';
+
+export default function Trace() {
+  const [, run, what, other] = useStore(route);
+  if (!run) return html`<${Runs} />`;
+  if (what === 'diff' && other) return html`<${Difference} key=${`${run} ${other}`} runs=${[run, other]} />`;
+  return html`<${Viewer} key=${run} run=${run} linked=${what === 'step' ? Number(other) || 0 : 0} />`;
+}
+
+function Viewer({ run, linked }) {
+  const trace = useMemo(() => openTrace(run), [run]);
+  const opened = useMemo(() => store(new Set()), [run]);
+  const state = useStore(trace.state);
+  const [filter, setFilter] = useState('all');
+  const [search, setSearch] = useState('');
+  const [current, setCurrent] = useState(0);
+  const [comparing, compare] = useState(false);
+  const { board, events, more, loading, error } = state;
+  const started = board?.run.started_ms ?? 0;
+  const steps = useMemo(() => (board ? measure(events, started) : []), [events, started]);
+  useEffect(() => trace.begin(linked), [trace]);
+
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  const passes = FILTERS.find(([name]) => name === filter)[2];
+  const shown = useMemo(() => steps.filter((step) => passes(step) && matches(step, words)), [steps, filter, search]);
+  const inList = useMemo(() => new Set(shown), [shown]);
+
+  /** Opens a step, wherever it stands, and goes there. */
+  const choose = (seq) => {
+    if (!shown.some((step) => step.seq === seq)) {
+      setFilter('all');
+      setSearch('');
+    }
+    toggle(opened, seq, true);
+    setCurrent(seq);
+    history.replaceState(null, '', href('run', run, 'step', seq));
+    requestAnimationFrame(() => {
+      const step = document.getElementById(`step-${seq}`);
+      step?.scrollIntoView({ block: 'start' });
+      step?.querySelector('button').focus({ preventScroll: true });
+    });
+  };
+  // A link to a step may lead to one that is not fetched yet.
+  const came = useRef(0);
+  useEffect(() => {
+    if (!linked || came.current === linked) return;
+    if (steps.some((step) => step.seq === linked)) {
+      came.current = linked;
+      choose(linked);
+    } else if (more && !loading) {
+      trace.reach(linked);
+    }
+  }, [linked, steps, more, loading]);
+
+  if (!board) return html`<div class="screen trace">${error ? html`<${Trouble} error=${error} again=${trace.again} />` : html`<${Busy}>The trace is loading…<//>`}</div>`;
+  const running = board.run.status === 'running';
+  const longest = Math.max(1, ...steps.map((step) => step.ms));
+  return html`<div class="screen trace">
+    <${Head} board=${board} steps=${steps} more=${more} onCompare=${() => compare(true)} />
+    ${error && html`<${Trouble} error=${error} again=${trace.again} />`}
+    ${steps.length > 0 && html`<${Timeline} steps=${steps} shown=${(step) => inList.has(step)} current=${current} onChoose=${choose} running=${running} thought=${state.thought} />`}
+    ${steps.length > 0 && html`<${Narrow} ...${{ filter, setFilter, search, setSearch, shown: shown.length, all: steps.length, more }} />`}
+    ${steps.length === 0 && !loading && !running && html`<${Empty} icon="trace" title="No steps">They are not kept any more: traces_days in [retention] of config.toml says how long they are.<//>`}
+    ${shown.length > 0 && html`<div class="trace-list"><h2 class="unseen">Steps</h2>
+      <p class="trace-columns" aria-hidden="true"><span>Step</span><span>Node</span><span>What happened</span><span></span><span>At</span><span>Took</span><span>Tokens</span><span>Cost</span></p>
+      <ol aria-label="Steps">
+        ${shown.map((step) => html`<${Step} key=${step.seq} ...${{ step, run, session: board.run.session, started, longest, opened }} marked=${step.seq === current} />`)}
+      </ol></div>`}
+    ${steps.length > 0 && shown.length === 0 && html`<${Empty} icon="search" title="No step fits">${more ? 'Steps that are not loaded yet may.' : 'Other words, or another filter, may.'}<//>`}
+    ${running && !more && html`<${Going} thought=${state.thought} />`}
+    ${more && steps.length > 0 && html`<${More} load=${trace.more} loading=${loading} failed=${Boolean(error)} />`}
+    ${comparing && html`<${Compare} run=${board.run} onClose=${() => compare(false)} />`}
+  </div>`;
+}
+
+function Head({ board: { run, usage, goal, outcome }, steps, more, onCompare }) {
+  const models = [...new Set(steps.flatMap((step) => step.calls.map((call) => call.model)))];
+  const running = run.status === 'running';
+  const link = () => location.href.replace(/#.*$/, '') + href('run', run.id);
+  const reason = outcome?.ending === 'failed' ? outcome.reason : outcome?.ending === 'limit_hit' ? `stopped by the limit ${outcome.limit} of ${outcome.value}` : '';
+  return html`<header class="trace-head">
+    <nav class="muted" aria-label="Where this is"><a href=${href('run')}>Runs</a> <span aria-hidden="true">›</span> <a href=${href('s', run.session)}><bdi>${run.session}</bdi></a> <span aria-hidden="true">›</span> <span class="mono">${run.id}</span></nav>
+    <div class="screen-head"><div>
+      <h1 tabindex="-1" class="trace-message">${run.message ? html`<${Said}>${run.message}<//>` : html`<span class="muted">A message that is sealed until it was looked at for secrets</span>`}</h1>
+      ${goal && goal !== run.message && html`<p class="muted">Goal: <${Said}>${goal}<//></p>`}
+      ${reason && html`<p class="wrong"><${Icon} name="alert" size=${15} /><${Said}>${reason}<//></p>`}
+      <p class="trace-when"><${StatusBadge} of=${run.status} /><span class="muted">began <${Time} ms=${run.started_ms} /></span>${models.length > 0 && html`<span class="muted mono"><${Said}>${models.join(', ')}<//></span>`}</p>
+    </div><div class="actions">
+      <${Button} icon="diff" onClick=${onCompare}>Compare with…<//><${CopyButton} label="Copy link to this trace" text=${link} kind="" />
+      <a class="button" href=${href('s', run.session)}><${Icon} name="chat" /><span>Session</span></a>
+    </div></div>
+    <dl class="trace-figures">
+      <div><dt>Duration</dt><dd>${running ? html`<${Elapsed} since=${run.started_ms} />` : duration((run.ended_ms ?? run.started_ms) - run.started_ms)}</dd></div>
+      <div><dt>Steps</dt><dd>${count(steps.length)}${more ? '+' : ''}</dd></div>
+      <div><dt>Calls of models</dt><dd>${count(usage?.calls ?? 0)}</dd></div>
+      <div><dt>Tokens in</dt><dd>${count(usage?.input_tokens ?? 0)}</dd></div>
+      <div><dt>Tokens out</dt><dd>${count(usage?.output_tokens ?? 0)}</dd></div>
+      <div><dt>Cost</dt><dd>${cost(usage?.cost_micros ?? 0)}</dd></div>
+    </dl>
+  </header>`;
+}
+
+/** The time since then, with tenths. */
+function Elapsed({ since }) {
+  const [at, set] = useState(now());
+  useEffect(() => {
+    const timer = setInterval(() => set(now()), 100);
+    return () => clearInterval(timer);
+  }, []);
+  return elapsed(at - since);
+}
+
+/** Which steps the list shows. */
+function Narrow({ filter, setFilter, search, setSearch, shown, all, more }) {
+  const said = shown === all ? `${plural(all, 'step')}${more ? ' so far' : ''}` : `${count(shown)} of ${plural(all, 'step')}`;
+  const choose = (event) => {
+    setFilter(event.target.value);
+    announce(`Showing: ${event.target.value}`);
+  };
+  return html`<div class="trace-narrow">
+    <fieldset class="trace-filter"><legend class="unseen">Show</legend>
+      ${FILTERS.map(([name, label]) => html`<label key=${name}><input type="radio" name="trace-filter" value=${name} checked=${filter === name} onChange=${choose} /><span>${label}</span></label>`)}</fieldset>
+    <label class="trace-search"><span class="unseen">Search in the steps</span><input type="search" value=${search} placeholder="Search in the steps" onInput=${(event) => setSearch(event.target.value)} /></label>
+    <span class="muted" role="status">${said}</span>
+  </div>`;
+}
+
+/** What is done at the moment. */
+const Going = ({ thought }) => html`<p class="trace-going"><span class="spinner" aria-hidden="true"></span><span>${thought?.text ? html`<${Said}>${thought.text}<//>` : 'The run is under way'}</span>
+  ${thought?.since_ms && html`<span class="number"><${Elapsed} since=${thought.since_ms} /></span>`}</p>`;
+
+/** The next page: by itself when its place comes into view, or by hand. */
+function More({ load, loading, failed }) {
+  const place = useRef(null);
+  useEffect(() => {
+    if (failed) return undefined;
+    const watch = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && !loading && load(), { rootMargin: '600px' });
+    watch.observe(place.current);
+    return () => watch.disconnect();
+  }, [loading, failed]);
+  return html`<div ref=${place} class="trace-more"><${Button} busy=${loading} onClick=${load}>Show more steps<//></div>`;
+}

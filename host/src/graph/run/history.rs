@@ -1,0 +1,135 @@
+//! What a run's events say about its tasks beside what becomes of them: the plan each stood in, which attempt it was,
+//! what the reviewer said of it, and what it left behind. Read from the log, so that none of it is stored twice, and also
+//! from logs of versions whose runs cannot be replayed any more.
+
+use std::collections::VecDeque;
+
+use super::super::Why;
+use super::super::report::FileNote;
+use super::super::step::{Event, StepResult};
+use super::super::verdict;
+
+/// The tasks of a run, as its events tell of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct History {
+    /// Plans that were made.
+    pub plans: u32,
+    /// The goal of the last plan, or of the task of the medium route; empty before there is one.
+    pub goal: String,
+    /// In the order of their ids, which begin with 1.
+    tasks: Vec<TaskHistory>,
+    /// Ids of those that were planned and not started, in the order in which they will be.
+    waiting: VecDeque<u32>,
+    /// Ids of those that were started, in that order; the last one is the one that results are about.
+    started: Vec<u32>,
+    /// Plans, and tasks without one, that there were.
+    rounds: u32,
+}
+
+/// A task, as its run's events tell of it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TaskHistory {
+    /// Number of its plan, from 1; 0 for the task of the medium route, which has none.
+    pub plan: u32,
+    /// Its place among plans and tasks without one.
+    round: u32,
+    /// 1 for a task that the planner wrote; one more than the task that it puts right for one of a reviewer's.
+    pub attempt: u32,
+    /// The reviewer's, with its reason.
+    pub verdict: Option<(verdict::Status, Option<String>)>,
+    pub exit_code: Option<i32>,
+    /// What it wrote to standard error.
+    pub stderr: String,
+    /// Files that it made; a path that was written twice stands once, as it was last.
+    pub files: Vec<FileNote>,
+}
+
+impl History {
+    /// Takes up the next event. Those of kinds that say nothing about tasks may be left out: see [`History::KINDS`].
+    pub fn add(&mut self, event: &Event) {
+        let went = |why| event.moves.iter().any(|step| step.why == why);
+        match &event.result {
+            StepResult::Planned { plan, .. } if went(Why::Planned) => {
+                (self.plans, self.rounds) = (self.plans + 1, self.rounds + 1);
+                self.goal.clone_from(&plan.goal);
+                self.waiting = plan.tasks.iter().map(|_| self.begin(self.plans, 1)).collect();
+            }
+            StepResult::Routed { routing, .. } if went(Why::Medium) => self.goal.clone_from(&routing.goal),
+            StepResult::Started { .. } => self.started.extend(self.waiting.pop_front()),
+            StepResult::Executed { report, .. } => {
+                if let Some(task) = self.current_task() {
+                    task.exit_code = report.exit_code;
+                    task.stderr.clone_from(&report.stderr);
+                    task.files.clone_from(&report.files);
+                }
+            }
+            StepResult::Called { results } => {
+                if let Some(task) = self.current_task() {
+                    for file in results.iter().flat_map(|result| &result.files) {
+                        task.files.retain(|known| known.path != file.path);
+                        task.files.push(file.clone());
+                    }
+                }
+            }
+            StepResult::Reviewed { verdict, .. } => {
+                let Some(task) = self.current_task() else { return };
+                task.verdict = Some((verdict.status, verdict.reason.clone()));
+                let (plan, attempt) = (task.plan, task.attempt + 1);
+                if went(Why::NeedsFix) {
+                    let ids: Vec<_> = verdict.inject.iter().map(|_| self.begin(plan, attempt)).collect();
+                    ids.into_iter().rev().for_each(|id| self.waiting.push_front(id));
+                }
+            }
+            // What comes next is another message, with a goal of its own.
+            StepResult::Finished { .. } if event.continues => {
+                self.waiting.clear();
+                self.goal.clear();
+            }
+            _ => {}
+        }
+        if went(Why::Medium) {
+            self.rounds += 1;
+            let id = self.begin(0, 1);
+            self.started.push(id);
+        }
+    }
+
+    /// Kinds of the events that matter here.
+    pub const KINDS: [&str; 8] =
+        ["retrieved", "routed", "planned", "started", "executed", "called", "reviewed", "finished"];
+
+    /// The task of that id; `None` where no event tells of it.
+    pub fn task(&self, id: u32) -> Option<&TaskHistory> {
+        self.tasks.get((id as usize).checked_sub(1)?)
+    }
+
+    /// What tasks are to be sorted by: the first plan first, and of each plan those that were started in that order, then
+    /// those that wait in that order, then those that were dropped.
+    pub fn place(&self, id: u32) -> (u32, u8, usize) {
+        let round = self.task(id).map_or(u32::MAX, |task| task.round);
+        let started = self.started.iter().position(|known| *known == id).map(|at| (round, 0, at));
+        let waiting = || self.waiting.iter().position(|known| *known == id).map(|at| (round, 1, at));
+        started.or_else(waiting).unwrap_or((round, 2, id as usize))
+    }
+
+    fn current_task(&mut self) -> Option<&mut TaskHistory> {
+        self.tasks.get_mut((*self.started.last()? as usize).checked_sub(1)?)
+    }
+
+    /// A task that was planned now; its id.
+    fn begin(&mut self, plan: u32, attempt: u32) -> u32 {
+        self.tasks.push(TaskHistory { plan, attempt, round: self.rounds, ..TaskHistory::default() });
+        u32::try_from(self.tasks.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Ids of the tasks that wait, in the order in which they will be started.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> Vec<u32> {
+        self.waiting.iter().copied().collect()
+    }
+
+    #[cfg(test)]
+    pub(super) fn current(&self) -> Option<u32> {
+        self.started.last().copied()
+    }
+}

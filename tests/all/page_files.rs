@@ -1,0 +1,304 @@
+//! The files of the page, as a browser gets them.
+
+use crate::harness::{Home, root};
+use crate::served::Served;
+use flate2::read::GzDecoder;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::path::Path;
+
+const WEB: &str = "host/src/gateway/page/web";
+
+/// What a first visit may transfer, in bytes of bodies.
+const FIRST_LOAD: usize = 150_000;
+
+/// An answer with the bytes of its body.
+struct Got {
+    status: u16,
+    head: String,
+    body: Vec<u8>,
+}
+
+impl Got {
+    #[track_caller]
+    fn has(&self, lines: &[&str]) {
+        for line in lines {
+            assert!(self.head.lines().any(|known| known.eq_ignore_ascii_case(line)), "no {line:?}: {}", self.head);
+        }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).unwrap()
+    }
+
+    fn unzipped(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        GzDecoder::new(self.body.as_slice()).read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+}
+
+#[track_caller]
+fn ask(served: &Served, method: &str, path: &str, more: &str) -> Got {
+    let mut stream = served.connect();
+    let head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n{more}\r\n", served.address);
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    let end = bytes.windows(4).position(|part| part == b"\r\n\r\n").expect("an answer has a head");
+    let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    Got { status, head, body: bytes[end + 4..].to_vec() }
+}
+
+fn get(served: &Served, path: &str) -> Got {
+    ask(served, "GET", path, "")
+}
+
+/// The addresses below `/page/` that an HTML file names.
+fn references(html: &str) -> Vec<String> {
+    let quoted = html.split(['"', '\'']).filter(|part| part.starts_with("/page/"));
+    quoted.map(str::to_owned).collect()
+}
+
+fn home() -> Home {
+    let home = Home::new();
+    home.config("model = \"reflex\"\n");
+    home
+}
+
+#[test]
+fn everybody_gets_the_page_and_nothing_else_can_run_in_it() {
+    let home = home();
+    home.kiso(&["token", "add", "phone"]).ok();
+    let served = Served::start(&home);
+    let index = get(&served, "/");
+    assert_eq!(index.status, 200);
+    let policy = "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; \
+        media-src 'self' blob:; connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; \
+        frame-ancestors 'none'; frame-src 'none'; object-src 'none'; require-trusted-types-for 'script'; \
+        trusted-types dompurify kiso";
+    let always = [
+        policy,
+        "x-content-type-options: nosniff",
+        "referrer-policy: no-referrer",
+        "cross-origin-opener-policy: same-origin",
+        "cross-origin-resource-policy: same-origin",
+        "vary: accept-encoding",
+    ];
+    index.has(&always);
+    index.has(&["content-type: text/html; charset=utf-8", "cache-control: no-cache"]);
+    assert!(index.head.to_lowercase().contains("permissions-policy: ") && index.head.contains("camera=()"));
+    let html = index.text();
+    assert!(!html.contains("{{"), "{html}");
+    for inline in ["<style", " style=", " onload=", " onclick=", "javascript:"] {
+        assert!(!html.contains(inline), "the policy would refuse {inline:?}:\n{html}");
+    }
+    let scripts: Vec<&str> = html.split("<script").skip(1).collect();
+    assert!(scripts.iter().all(|rest| rest.split('>').next().unwrap().contains("src=")), "{html}");
+    let found = references(&html);
+    assert!(found.iter().any(|path| path.ends_with(".js")), "{html}");
+    for path in &found {
+        let file = get(&served, path);
+        assert_eq!(file.status, 200, "{path}");
+        file.has(&always);
+        file.has(&["cache-control: public, max-age=31536000, immutable"]);
+        let name = path.splitn(4, '/').nth(3).unwrap();
+        assert_eq!(file.body, std::fs::read(root().join(WEB).join(name)).unwrap(), "{path}");
+    }
+}
+
+#[test]
+fn a_file_of_another_version_is_none() {
+    let home = home();
+    let served = Served::start(&home);
+    let path = references(&get(&served, "/").text()).remove(0);
+    let (place, name) = path.rsplit_once('/').unwrap();
+    let digest = place.split('/').nth(2).unwrap();
+    assert!(digest.len() == 16 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()), "{digest}");
+    for wrong in [
+        format!("/page/0000000000000000/{name}"),
+        format!("{place}/none.js"),
+        format!("{place}/"),
+        format!("{place}/index.html"),
+        format!("{place}/vendor/manifest.json"),
+        format!("{place}/../{name}"),
+        format!("{place}/%2e%2e/files.rs"),
+        format!("{place}/..%2ffiles.rs"),
+        "/page/".to_owned(),
+        format!("/page/{digest}"),
+    ] {
+        let got = get(&served, &wrong);
+        assert_eq!(got.status, 404, "{wrong}: {}", got.head);
+        got.has(&["cache-control: no-store", "content-type: application/json"]);
+        let error: Value = serde_json::from_slice(&got.body).unwrap();
+        assert_eq!(error["error"]["code"], "not_found", "{wrong}");
+    }
+    assert_eq!(ask(&served, "POST", &path, "content-length: 0\r\n").status, 405);
+}
+
+#[test]
+fn a_file_is_the_same_with_gzip_and_without() {
+    let home = home();
+    let served = Served::start(&home);
+    let html = get(&served, "/").text();
+    for path in references(&html).into_iter().chain(["/".to_owned()]) {
+        let plain = get(&served, &path);
+        assert!(!plain.head.to_lowercase().contains("content-encoding"), "{path}");
+        let zipped = ask(&served, "GET", &path, "accept-encoding: br, gzip;q=0.8\r\n");
+        let head = ask(&served, "HEAD", &path, "accept-encoding: gzip\r\n");
+        if zipped.head.to_lowercase().contains("content-encoding") {
+            zipped.has(&["content-encoding: gzip"]);
+            head.has(&["content-encoding: gzip"]);
+            assert!(zipped.body.len() < plain.body.len(), "{path}");
+            assert_eq!(zipped.unzipped(), plain.body, "{path}");
+        } else {
+            assert_eq!(zipped.body, plain.body, "{path}");
+        }
+        head.has(&[&format!("content-length: {}", zipped.body.len())]);
+        assert!(head.status == 200 && head.body.is_empty(), "{path}");
+        let refused = ask(&served, "GET", &path, "accept-encoding: gzip;q=0\r\n");
+        assert_eq!(refused.body, plain.body, "{path}");
+    }
+}
+
+/// What a module imports when it is loaded, as addresses; what it imports later, with `import(…)`, is not among them.
+fn imports(path: &str, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for word in ["from", "import"] {
+        for (at, _) in text.match_indices(word) {
+            let before = text[..at].chars().next_back();
+            let mut rest = text[at + word.len()..].trim_start().chars();
+            let (Some(quote @ ('"' | '\'')), None | Some('\n' | ' ' | '}' | ';' | '*')) = (rest.next(), before) else {
+                continue;
+            };
+            let name = rest.as_str().split(quote).next().unwrap();
+            if name.starts_with('.') && name.ends_with(".js") {
+                found.push(beside(path, name));
+            }
+        }
+    }
+    found
+}
+
+/// `name` as it is meant in the file at `path`.
+fn beside(path: &str, name: &str) -> String {
+    let mut parts: Vec<&str> = path.split('/').collect();
+    parts.pop();
+    for part in name.split('/') {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[test]
+fn a_first_visit_transfers_little() {
+    let home = home();
+    let served = Served::start(&home);
+    let zipped = |path: &str| ask(&served, "GET", path, "accept-encoding: gzip\r\n");
+    let index = zipped("/");
+    let mut total = index.body.len();
+    let mut waiting = references(&get(&served, "/").text());
+    let mut seen = BTreeSet::new();
+    while let Some(path) = waiting.pop() {
+        if !seen.insert(path.clone()) {
+            continue;
+        }
+        let got = zipped(&path);
+        assert_eq!(got.status, 200, "{path}");
+        println!("{:7} {path}", got.body.len());
+        total += got.body.len();
+        if path.ends_with(".js") {
+            waiting.extend(imports(&path, &get(&served, &path).text()));
+        }
+    }
+    assert!(seen.len() > 1, "{seen:?}");
+    assert!(total < FIRST_LOAD, "{total} bytes, of {seen:#?}");
+    // That imports are found at all.
+    let text = "import { a } from './lib/a.js';\nexport {b} from\"../b.js\";import'./c.js';\nawait import('./d.js'); 'from ./e.js'";
+    let found: BTreeSet<String> = imports("/page/0/x/y.js", text).into_iter().collect();
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), ["/page/0/b.js", "/page/0/x/c.js", "/page/0/x/lib/a.js"]);
+}
+
+/// In a debug build, a folder can stand in for what was compiled in.
+#[test]
+fn a_folder_is_served_while_the_page_is_written() {
+    if !cfg!(debug_assertions) {
+        return;
+    }
+    let home = home();
+    let file = home.file("web/lib/a.js", "one");
+    home.file("web/index.html", "<script src=\"{{page}}/lib/a.js\"></script>");
+    let folder = home.dir.path().join("web");
+    let served = Served::start_with(&home, &[], |command| {
+        command.env("KISO_PAGE", &folder);
+    });
+    let path = references(&get(&served, "/").text()).remove(0);
+    assert_eq!(get(&served, &path).text(), "one");
+    std::fs::write(file, "two").unwrap();
+    assert_eq!(get(&served, &path).status, 404, "it is another version now");
+    let path = references(&get(&served, "/").text()).remove(0);
+    assert_eq!(get(&served, &path).text(), "two");
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(get(&served, "/").status, 500);
+}
+
+/// Every library that the page brings is known by name, version, license and source, and is what was fetched from there.
+#[test]
+fn what_is_vendored_is_what_its_manifest_says() {
+    let folder = root().join(WEB).join("vendor");
+    let wrong = wrong_in(&folder);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    // A change that the manifest does not know is found.
+    let home = home();
+    let sum = digest(b"code");
+    let entry = |file: &str, sum: &str, version: &str| serde_json::json!({ "file": file, "name": "n", "version": version, "license": "MIT", "source": "s", "sha256": sum });
+    let manifest = serde_json::json!([entry("a.js", &sum, "1"), entry("b.js", &sum, "1"), entry("c.js", &sum, "")]);
+    home.file("vendor/manifest.json", manifest.to_string());
+    for (name, text) in [("a.js", "evil"), ("c.js", "code"), ("d.js", "code")] {
+        home.file(&format!("vendor/{name}"), text);
+    }
+    let found = wrong_in(&home.dir.path().join("vendor"));
+    assert_eq!(found.len(), 4, "{found:#?}");
+}
+
+fn wrong_in(folder: &Path) -> Vec<String> {
+    let manifest = std::fs::read(folder.join("manifest.json")).expect("there is a manifest");
+    let manifest: Vec<Value> = serde_json::from_slice(&manifest).expect("it is a list");
+    let mut wrong = Vec::new();
+    let mut listed = BTreeSet::new();
+    for entry in &manifest {
+        let of = |member: &str| entry[member].as_str().unwrap_or_default().trim().to_owned();
+        let file = of("file");
+        for member in ["file", "name", "version", "license", "source", "sha256"] {
+            if of(member).is_empty() {
+                wrong.push(format!("{file} has no {member}"));
+            }
+        }
+        match std::fs::read(folder.join(&file)) {
+            Ok(bytes) if digest(&bytes) == of("sha256") => {}
+            Ok(_) => wrong.push(format!("{file} is not what its digest says")),
+            Err(error) => wrong.push(format!("{file}: {error}")),
+        }
+        if !listed.insert(file.clone()) {
+            wrong.push(format!("{file} is listed twice"));
+        }
+    }
+    for entry in std::fs::read_dir(folder).expect("it is a folder").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name != "manifest.json" && !listed.contains(&name) {
+            wrong.push(format!("{name} is not in the manifest"));
+        }
+    }
+    wrong
+}
+
+fn digest(bytes: &[u8]) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}

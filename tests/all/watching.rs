@@ -1,0 +1,236 @@
+//! What a client needs that shows sessions, and a run while it works: over HTTP, as docs/api.md has it.
+
+use crate::harness::Home;
+use crate::model_server::ModelServer;
+use crate::served::{Events, Served};
+use serde_json::{Value, json};
+
+/// What the router says of a message that wants an answer and no tools.
+const TALK: &str = r#"{"effort": "low", "categories": [], "tool_need": 0, "goal": "an answer", "durable": false}"#;
+
+/// What the router says of a message that wants a plan.
+const PLAN: &str = r#"{"effort": "high", "categories": [], "tool_need": 1, "goal": "an answer", "durable": false}"#;
+
+/// What the router says of a message that wants tools and no plan.
+const TOOLS: &str = r#"{"effort": "medium", "categories": [], "tool_need": 1, "goal": "the sum", "durable": false}"#;
+
+/// A home whose models are all the server's.
+fn home(server: &ModelServer) -> Home {
+    let home = Home::new();
+    home.config(&format!(
+        "model = \"test:m\"\n[providers.test]\nkind = \"openai\"\nbase_url = \"{}\"\n[routing]\nfast_path = false\n\
+         [daemon]\ndebounce_ms = 20\n[llm]\nmax_retry_wait_s = 1\n",
+        server.base_url()
+    ));
+    home
+}
+
+fn reply(role: &str, text: &str, more: &str) -> String {
+    format!("[[reply]]\nrole = \"{role}\"\ntext = {text:?}\n{more}\n")
+}
+
+/// The text of a role, out of the pieces that one stream tells, until it is at least this long.
+fn heard(events: &mut Events, role: &str, least: usize) -> String {
+    let mut text = String::new();
+    while text.len() < least {
+        let live = events.next(&["live"]).data;
+        assert!(live["seq"].as_u64().is_some(), "{live}");
+        match live["type"].as_str().unwrap() {
+            "token" if live["role"] == role => text += live["text"].as_str().unwrap(),
+            "text" if live["role"] == role => live["text"].as_str().unwrap().clone_into(&mut text),
+            "restart" => text.clear(),
+            _ => {}
+        }
+    }
+    text
+}
+
+#[test]
+fn who_begins_to_watch_in_the_middle_hears_all_of_the_answer() {
+    const ANSWER: &str = "The first half, and the second half.";
+    let stalls = "pieces = 8\nfault = \"stall_mid_stream\"";
+    let script = [reply("router", TALK, ""), reply("worker", ANSWER, stalls), reply("titler", "Halves", "")];
+    let server = ModelServer::toml(&script.concat());
+    let home = home(&server);
+    let served = Served::start(&home);
+    let mut early = served.follow("?session=main", None);
+    let message = served.send("main", "tell me of both halves");
+    let first = heard(&mut early, "worker", 1);
+    // The model is silent now; what it said before is told to whoever comes.
+    let mut late = served.follow("", None);
+    let thought = late.next(&["live"]).data;
+    assert_eq!((&thought["type"], &thought["kind"]), (&json!("thought"), &json!("synthesizing")), "{thought}");
+    let since = thought["since_ms"].as_i64().unwrap();
+    let mut elsewhere = served.follow("?session=other", None);
+    let run = thought["run"].as_str().unwrap().to_owned();
+    let board = served.get(&format!("/runs/{run}"));
+    assert_eq!(board["thought"], json!({ "kind": "synthesizing", "text": thought["text"], "since_ms": since }));
+    assert_eq!((&board["plans"], &board["tasks"]), (&json!(0), &json!([])));
+    assert_eq!(served.get("/sessions")["items"][0]["running"], json!(run));
+    let text = late.next(&["live"]).data;
+    assert_eq!((&text["type"], &text["role"], text.get("cut")), (&json!("text"), &json!("worker"), None), "{text}");
+    assert!(text["text"].as_str().unwrap().starts_with(&first) && ANSWER.starts_with(text["text"].as_str().unwrap()));
+    server.release();
+    // With what comes after it, it is whole: no piece is lost, and none comes twice.
+    let mut whole = text["text"].as_str().unwrap().to_owned();
+    while whole.len() < ANSWER.len() {
+        let live = late.next(&["live"]).data;
+        assert_eq!((&live["type"], &live["seq"]), (&json!("token"), &text["seq"]), "{live}");
+        whole += live["text"].as_str().unwrap();
+    }
+    assert_eq!(whole, ANSWER);
+    // The event of the step has the number that its pieces had.
+    let said = std::iter::repeat_with(|| late.next(&["event"]).data).find(|event| event["kind"] == "conversed");
+    assert_eq!(said.unwrap()["seq"], text["seq"]);
+    assert_eq!(served.reply(message), ANSWER);
+    let board = served.get(&format!("/runs/{run}"));
+    assert_eq!((&board["thought"], &board["run"]["status"]), (&Value::Null, &json!("done")));
+    // Another session hears nothing of it: the first that it is told of is its own.
+    assert_eq!(served.command("other", "/model default"), "The model of this session is now test:m.");
+    assert_eq!(elsewhere.next(&["live", "session", "message"]).name, "session");
+    assert_eq!(served.terminate(), 0);
+    server.finish();
+}
+
+#[test]
+fn a_run_shows_its_plans_with_what_became_of_each_task() {
+    let exec = |line: &str| json!({ "type": "exec", "detail": line, "expect": "a list of names", "review": true });
+    let tell = json!({ "type": "msg", "detail": "tell", "notify": true });
+    let first = json!({ "goal": "find the names", "tasks": [exec("echo x"), tell] }).to_string();
+    let fix =
+        json!({ "status": "needs_fix", "reason": "no names", "inject": [exec("cat names >&2; exit 3")] }).to_string();
+    let give_up = json!({ "status": "replan", "reason": "there is no such file" }).to_string();
+    let second =
+        json!({ "goal": "make up names", "tasks": [exec("echo ann > pub/names.txt; cat pub/names.txt"), tell] });
+    let script = [
+        reply("router", PLAN, ""),
+        reply("planner", &first, ""),
+        reply("reviewer", &fix, ""),
+        reply("reviewer", &give_up, ""),
+        reply("planner", &second.to_string(), ""),
+        reply("reviewer", r#"{"status": "ok"}"#, ""),
+        reply("worker", "It is Ann.", ""),
+        reply("titler", "Names", ""),
+    ];
+    let server = ModelServer::toml(&script.concat());
+    let home = home(&server);
+    let served = Served::start(&home);
+    assert!(served.reply(served.send("main", "which names are there?")).contains("It is Ann."));
+    let run = served.get("/runs")["items"][0]["id"].as_str().unwrap().to_owned();
+    let board = served.get(&format!("/runs/{run}"));
+    assert_eq!((&board["goal"], &board["plans"]), (&json!("make up names"), &json!(2)), "{board:#}");
+    let tasks = board["tasks"].as_array().unwrap();
+    let shown: Vec<_> = tasks
+        .iter()
+        .map(|task| {
+            let verdict = task["verdict"]["status"].as_str().unwrap_or("none");
+            json!([task["id"], task["plan"], task["attempt"], task["status"], verdict, task["exit_code"]])
+        })
+        .collect();
+    let expected = [
+        json!([1, 1, 1, "failed", "needs_fix", 0]),
+        json!([3, 1, 2, "failed", "replan", 3]),
+        json!([2, 1, 1, "dropped", "none", null]),
+        json!([4, 2, 1, "done", "ok", 0]),
+        json!([5, 2, 1, "done", "none", null]),
+    ];
+    assert_eq!(shown, expected, "{board:#}");
+    assert_eq!(tasks[0]["verdict"]["reason"], "no names");
+    assert!(tasks[1]["stderr"].as_str().unwrap().contains("names"), "{board:#}");
+    assert_eq!(tasks[1]["detail"], "cat names >&2; exit 3");
+    assert_eq!((&tasks[3]["output"], &tasks[4]["output"]), (&json!("ann\n"), &json!("It is Ann.")));
+    assert!(tasks.iter().all(|task| task["ended_ms"].is_i64()), "{board:#}");
+    server.finish();
+}
+
+/// The medium route has one task, and no plan; as long as nobody has looked at the message for secrets, the board does not
+/// show its words.
+#[test]
+fn a_task_without_a_plan_is_shown_when_it_was_looked_at() {
+    let call = "calls = [{ name = \"exec\", args = { command = \"echo $((2 + 3))\" } }]\nfault = \"stall_mid_stream\"";
+    let script = [
+        reply("router", TOOLS, ""),
+        reply("actor", "I add them up", &format!("pieces = 4\n{call}")),
+        reply("actor", "The sum is 5.", ""),
+        reply("titler", "A sum", ""),
+    ];
+    let server = ModelServer::toml(&script.concat());
+    let home = home(&server);
+    home.config(&format!(
+        "{}[pills.sum]\ntemplate = \"Add up {{input}}\"\neffort = \"medium\"\n",
+        std::fs::read_to_string(home.path().join("config.toml")).unwrap()
+    ));
+    let served = Served::start(&home);
+    let mut events = served.follow("", None);
+    let message = served.send("main", "!sum 2 and 3, my words");
+    heard(&mut events, "actor", 1);
+    let run = served.get("/runs")["items"][0]["id"].as_str().unwrap().to_owned();
+    let board = served.get(&format!("/runs/{run}"));
+    assert_eq!((&board["tasks"][0]["status"], &board["tasks"][0]["plan"]), (&json!("running"), &json!(0)), "{board:#}");
+    assert!(!board.to_string().contains("my words"), "{board:#}");
+    server.release();
+    assert!(served.reply(message).contains("The sum is 5."));
+    let board = served.get(&format!("/runs/{run}"));
+    assert_eq!((&board["tasks"][0]["status"], &board["plans"]), (&json!("done"), &json!(0)), "{board:#}");
+    assert!(board["tasks"][0]["detail"].as_str().unwrap().contains("2 and 3, my words"), "{board:#}");
+}
+
+#[test]
+fn replies_are_unread_until_somebody_reads_them() {
+    let home = Home::new();
+    home.config("model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n");
+    let served = Served::start(&home);
+    let unread = |session: &str| {
+        let all = served.get("/sessions")["items"].as_array().unwrap().clone();
+        all.into_iter().find(|line| line["name"] == session).unwrap()["unread"].as_u64().unwrap()
+    };
+    let read = |session: &str, message: i64| {
+        let body = json!({ "message": message }).to_string();
+        assert_eq!(served.request("POST", &format!("/sessions/{session}/read"), Some(&body)).status, 204);
+    };
+    let ids = |session: &str| -> Vec<i64> {
+        let all = served.get(&format!("/sessions/{session}/messages"));
+        all["items"].as_array().unwrap().iter().map(|message| message["id"].as_i64().unwrap()).collect()
+    };
+    for text in ["$ echo one", "$ echo two"] {
+        served.reply(served.send("main", text));
+    }
+    served.reply(served.send("other", "$ echo three"));
+    assert_eq!((unread("main"), unread("other")), (2, 1));
+    let mut events = served.follow("?session=main", None);
+    let main = ids("main");
+    read("main", main[1]);
+    let told = events.next(&["session"]).data;
+    assert_eq!((&told["name"], &told["unread"], &told["running"]), (&json!("main"), &json!(1), &Value::Null), "{told}");
+    assert!(told["created_ms"].is_i64() && told["title"].is_string(), "{told}");
+    // The mark never goes back, and never beyond what there is.
+    read("main", main[0]);
+    assert_eq!(unread("main"), 1);
+    read("main", i64::MAX);
+    assert_eq!((unread("main"), unread("other")), (0, 1));
+    served.reply(served.send("main", "$ echo four"));
+    assert_eq!(unread("main"), 1);
+    assert_eq!(served.request("PATCH", "/sessions/main", Some(r#"{"title": "Numbers"}"#)).expect(200)["unread"], 1);
+}
+
+#[test]
+fn what_can_be_typed_is_told() {
+    let home = Home::new();
+    home.config(
+        "model = \"reflex\"\n[pills.digest]\ntemplate = \"Read {input}\"\neffort = \"low\"\ndescription = \"Sums up\"\n",
+    );
+    let served = Served::start(&home);
+    let input = served.get("/input");
+    assert_eq!(input["pills"], json!([{ "name": "digest", "description": "Sums up", "effort": "low" }]));
+    let find = |list: &str, name: &str| {
+        let entry = input[list].as_array().unwrap().iter().find(|entry| entry["name"] == name);
+        entry.unwrap_or_else(|| panic!("{list} {name}: {input:#}")).clone()
+    };
+    assert_eq!(find("tags", "shell")["skills"], json!(["exec"]));
+    assert!(find("tags", "data")["skills"].as_array().unwrap().contains(&json!("data")));
+    assert_eq!(find("commands", "model")["args"], "[MODEL]");
+    assert_eq!(input["models"], json!(["reflex"]));
+    let data = find("skills", "data");
+    assert_eq!(data["skill"], "data");
+    assert!(data["args"].as_array().unwrap().contains(&json!("file")), "{data}");
+}
