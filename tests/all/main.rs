@@ -48,3 +48,4 @@ mod turns;
 mod watching;
 mod wats;
 mod webhooks;
+mod workspace;
