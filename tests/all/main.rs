@@ -50,3 +50,4 @@ mod turns;
 mod watching;
 mod wats;
 mod webhooks;
+mod workspace;
