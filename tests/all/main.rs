@@ -32,6 +32,7 @@ mod model_server;
 mod models;
 mod modes;
 mod openapi;
+mod page;
 mod page_files;
 mod published;
 mod roles;

@@ -140,6 +140,8 @@ pub enum Fault {
     SlowFirstToken,
     /// Half of the answer comes, and the rest when the server is told to go on.
     StallMidStream,
+    /// Each piece of the text comes when the server is told to go on.
+    Stepped,
     /// Half of the answer comes, and the connection is cut.
     CutConnection,
     /// The connection is closed without a byte, as servers do that were just about to close it.
@@ -322,7 +324,12 @@ impl ModelServer {
 
     /// Lets one answer that waits go on, or the next that comes to wait.
     pub fn release(&self) {
-        self.shared.released.add_permits(1);
+        self.release_many(1);
+    }
+
+    /// The same, so many times.
+    pub fn release_many(&self, times: usize) {
+        self.shared.released.add_permits(times);
     }
 
     /// What did not go as the script says, replies that nobody took included.

@@ -123,6 +123,13 @@ fn faulty(fault: Option<Fault>, mut events: Vec<String>, format: Format) -> Vec<
     match fault {
         Some(Fault::SlowFirstToken) => parts.insert(0, Part::Hold),
         Some(Fault::StallMidStream) => parts.insert(half, Part::Hold),
+        Some(Fault::Stepped) => {
+            let waits = |part: &Part| matches!(part, Part::Bytes(event) if is_text(event));
+            parts = parts
+                .into_iter()
+                .flat_map(|part| waits(&part).then_some(Part::Hold).into_iter().chain([part]))
+                .collect();
+        }
         Some(Fault::CutConnection) => {
             parts.truncate(half);
             parts.push(Part::Cut);
@@ -139,6 +146,12 @@ fn faulty(fault: Option<Fault>, mut events: Vec<String>, format: Format) -> Vec<
         _ => {}
     }
     parts
+}
+
+/// Whether an event is a piece of text, in either format.
+fn is_text(event: &[u8]) -> bool {
+    let event = String::from_utf8_lossy(event);
+    event.contains(r#""delta":{"content":"#) || event.contains(r#""type":"text_delta""#)
 }
 
 fn cut(parts: Vec<Part>, size: Option<usize>) -> Vec<Part> {

@@ -1,0 +1,131 @@
+//! A real Chromium, driven as a person drives it: by what the accessibility tree says and by input events.
+//!
+//! All tests of a process share one browser; each has a profile of its own in it. [`Tab`] fails a test that ends with an
+//! error on the console, an exception, a breach of the content security policy, a dialog or a new window that the test
+//! did not expect.
+//!
+//! Nothing leaves the machine: every name but the loopback's is unknown, and the proxy for all others does not exist.
+
+#![allow(dead_code, reason = "the tests and the bench each use a part")]
+
+// With their paths, so that the bench can include this file by a path of its own.
+#[path = "browser/audit.rs"]
+mod audit;
+#[path = "browser/find.rs"]
+mod find;
+#[path = "browser/input.rs"]
+mod input;
+#[path = "browser/record.rs"]
+mod record;
+#[path = "browser/tab.rs"]
+mod tab;
+#[path = "browser/wire.rs"]
+mod wire;
+
+pub use find::{css, role};
+pub use tab::Tab;
+
+use serde_json::json;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, OnceLock};
+use wire::Wire;
+
+/// Names that Chromium is installed by; Debian's first.
+const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+const MISSING: &str = "there is no Chromium here (on Debian: apt install chromium)";
+
+/// Says which browser is to be used, in place of those on the PATH.
+const CHOICE: &str = "KISO_CHROMIUM";
+
+const FLAGS: [&str; 21] = [
+    "--headless=new",
+    "--remote-debugging-pipe",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--mute-audio",
+    "--lang=en-US",
+    "--force-color-profile=srgb",
+    // What is not looked at is drawn and timed as if it were.
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
+    // Machines that build have a small /dev/shm.
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-domain-reliability",
+    "--disable-sync",
+    "--disable-extensions",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+    "--proxy-server=127.0.0.1:9",
+    "--proxy-bypass-list=127.0.0.1;localhost",
+];
+
+/// Runs the browser with its pipe where it expects it, descriptors 3 and 4, and removes the profile when it has ended.
+/// It ends by itself when the other end of the pipe is closed, however this process ended.
+const RUN: &str = r#"dir=$1; shift
+"$@" --user-data-dir="$dir" 3<&0 4>&1 </dev/null >"$dir/said" 2>&1
+for _ in 1 2 3 4 5; do rm -rf "$dir" && exit 0; sleep 1; done"#;
+
+/// The one browser of the process.
+pub struct Browser {
+    wire: Arc<Wire>,
+}
+
+impl Browser {
+    /// `None` where there is none; then it is said loudly, once.
+    pub fn get() -> Option<&'static Browser> {
+        static BROWSER: OnceLock<Option<Browser>> = OnceLock::new();
+        BROWSER
+            .get_or_init(|| {
+                let found = installed();
+                if found.is_none() {
+                    // Past what a test prints, which nobody sees when it passes.
+                    let _ = writeln!(std::io::stderr(), "\n!!! SKIPPED the page in a browser: {MISSING}\n");
+                }
+                found.map(Browser::start)
+            })
+            .as_ref()
+    }
+
+    fn start(program: PathBuf) -> Browser {
+        let profile = tempfile::TempDir::with_prefix("kiso-chromium-").expect("there is room for a profile").keep();
+        let mut command = Command::new("sh");
+        command.args(["-c", RUN, "sh"]).arg(&profile).arg(&program).args(FLAGS);
+        if rustix::process::geteuid().is_root() {
+            command.arg("--no-sandbox");
+        }
+        // A group of its own, so that Ctrl-C ends the tests, and the end of the tests ends it.
+        let group = std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let child =
+            group.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("sh starts");
+        Browser { wire: Wire::new(child, profile.join("said")) }
+    }
+
+    /// A tab in a profile of its own: no cookies, nothing cached.
+    #[track_caller]
+    pub fn tab(&self) -> Tab {
+        Tab::in_a_new_profile(&self.wire)
+    }
+
+    /// As in "Chrome/156.0.0.0".
+    pub fn version(&self) -> String {
+        self.wire.call(None, "Browser.getVersion", &json!({})).expect("it says so")["product"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    }
+}
+
+fn installed() -> Option<PathBuf> {
+    if let Some(choice) = std::env::var_os(CHOICE) {
+        return Some(choice.into());
+    }
+    let path = std::env::var_os("PATH")?;
+    NAMES.iter().find_map(|name| std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file()))
+}

@@ -1,0 +1,46 @@
+//! Whether those can use a screen who cannot see it, or use no mouse: the rules of axe-core.
+
+use super::tab::Tab;
+use serde_json::{Value, json};
+
+impl Tab {
+    /// Asserts that axe-core finds nothing against the screen as it is. `screen` is its name in the report.
+    #[track_caller]
+    pub fn audit(&self, screen: &str) {
+        // In a world beside the page's, where the page's policy does not hold and nothing of it can be in the way.
+        let frame = self.call("Page.getFrameTree", json!({}))["frameTree"]["frame"]["id"].take();
+        let world = self.call("Page.createIsolatedWorld", json!({ "frameId": frame, "worldName": "audit" }));
+        let world = &world["executionContextId"];
+        let axe = std::fs::read_to_string(kiso_tests::root().join("tests/vendor/axe.min.js")).expect("it is vendored");
+        self.in_world(world, &axe);
+        let found = self.in_world(
+            world,
+            "axe.run(document, { resultTypes: ['violations'] }).then(({ violations, passes }) => JSON.stringify({
+              rules: passes.length,
+              found: violations.map(({ id, help, impact, nodes }) => ({ id, help, impact,
+                nodes: nodes.map(({ target, html, failureSummary }) => ({ target, html: html.slice(0, 300), failureSummary })) })) }))",
+        );
+        let found: Value = serde_json::from_str(found.as_str().expect("it answers")).expect("it is JSON");
+        assert!(found["rules"].as_u64() > Some(0), "{screen}: nothing was looked at: {found}");
+        let violations = found["found"].as_array().expect("it is a list");
+        assert!(
+            violations.is_empty(),
+            "{screen}: axe-core finds {}: {}\n{}",
+            violations.len(),
+            json!(violations).to_string().replace("},{", "},\n{"),
+            self.describe()
+        );
+    }
+
+    #[track_caller]
+    fn in_world(&self, world: &Value, expression: &str) -> Value {
+        let asked = json!({
+            "expression": expression, "contextId": world, "awaitPromise": true, "returnByValue": true,
+        });
+        let mut answer = self.call("Runtime.evaluate", asked);
+        if let Some(details) = answer.get("exceptionDetails") {
+            panic!("{}", super::record::thrown(details));
+        }
+        answer["result"]["value"].take()
+    }
+}

@@ -1,0 +1,209 @@
+//! What a person does: clicks, keys, files.
+
+use super::find::{Element, Find};
+use super::tab::Tab;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Where an element can be hit, once it is in view: the middle of its first box. Null while it cannot: no box, disabled,
+/// or under something else.
+const POINT: &str = "function () {
+  this.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' });
+  if (this.matches(':disabled') || this.getAttribute('aria-disabled') === 'true') return null;
+  const box = this.getClientRects()[0];
+  if (!box || box.width < 1 || box.height < 1) return null;
+  const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+  const top = document.elementFromPoint(x, y);
+  return top && (this.contains(top) || top.contains(this) || [...(this.labels ?? [])].some((l) => l.contains(top))) ? [x, y] : null;
+}";
+
+impl Tab {
+    /// Waits until it can be clicked, and clicks it.
+    #[track_caller]
+    pub fn click(&self, find: Find<'_>) {
+        let (x, y) = self.point(find);
+        self.mouse("mouseMoved", x, y, 0);
+        self.mouse("mousePressed", x, y, 1);
+        self.mouse("mouseReleased", x, y, 1);
+    }
+
+    /// Waits until it can be reached, and moves the pointer there.
+    #[track_caller]
+    pub fn hover(&self, find: Find<'_>) {
+        let (x, y) = self.point(find);
+        self.mouse("mouseMoved", x, y, 0);
+    }
+
+    fn mouse(&self, kind: &str, x: f64, y: f64, clicks: u8) {
+        let button = if clicks > 0 { "left" } else { "none" };
+        let event = json!({ "type": kind, "x": x, "y": y, "button": button, "clickCount": clicks });
+        self.call("Input.dispatchMouseEvent", event);
+    }
+
+    #[track_caller]
+    fn point(&self, find: Find<'_>) -> (f64, f64) {
+        let found = std::cell::Cell::new(None);
+        self.wait(&format!("{find} can be clicked"), || {
+            let elements = self.elements(find).unwrap_or_default();
+            // Twice at the same place: what still moves is not where it was looked for.
+            let at = |element: &Element| self.on(element, POINT, &[]).ok().filter(Value::is_array);
+            found.set(elements.iter().find_map(|element| {
+                let first = at(element)?;
+                (at(element)? == first).then(|| (first[0].as_f64(), first[1].as_f64()))
+            }));
+            found.get().is_some()
+        });
+        match found.get() {
+            Some((Some(x), Some(y))) => (x, y),
+            other => panic!("{find}: {other:?}"),
+        }
+    }
+
+    /// Turns the wheel over it, down by so many pixels.
+    #[track_caller]
+    pub fn scroll(&self, find: Find<'_>, down: i32) {
+        let (x, y) = self.point(find);
+        let event = json!({ "type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": down });
+        self.call("Input.dispatchMouseEvent", event);
+    }
+
+    #[track_caller]
+    pub fn focus(&self, find: Find<'_>) {
+        self.of(find, "it.focus()");
+    }
+
+    /// Types into what has the focus, key by key.
+    pub fn type_text(&self, text: &str) {
+        for c in text.chars() {
+            if c == '\n' {
+                self.press("Shift+Enter");
+                continue;
+            }
+            let text = c.to_string();
+            let key = json!({ "type": "keyDown", "key": text, "text": text, "unmodifiedText": text });
+            self.call("Input.dispatchKeyEvent", key);
+            self.call("Input.dispatchKeyEvent", json!({ "type": "keyUp", "key": text }));
+        }
+    }
+
+    /// Puts a text in at once where the focus is, as an input method does.
+    pub fn insert_text(&self, text: &str) {
+        self.call("Input.insertText", json!({ "text": text }));
+    }
+
+    /// A key with its modifiers, as in "Control+Enter", "Shift+Tab", "Escape", "k".
+    #[track_caller]
+    pub fn press(&self, keys: &str) {
+        let mut parts: Vec<&str> = keys.split('+').collect();
+        let key = parts.pop().expect("split gives one");
+        let modifiers: u8 = parts.iter().map(|part| modifier(part)).sum();
+        let (code, number, text) = known(key);
+        // Chromium makes text of a key only where it is told which, and shortcuts make none.
+        let text = if modifiers & !modifier("Shift") == 0 { text } else { String::new() };
+        for kind in [if text.is_empty() { "rawKeyDown" } else { "keyDown" }, "keyUp"] {
+            let key = if key == "Space" { " " } else { key };
+            let mut event = json!({
+                "type": kind, "key": key, "code": code, "modifiers": modifiers,
+                "windowsVirtualKeyCode": number, "nativeVirtualKeyCode": number,
+            });
+            if kind == "keyDown" {
+                event["text"] = json!(text);
+            }
+            self.call("Input.dispatchKeyEvent", event);
+        }
+    }
+
+    /// Drops a file of the disk on an element, as from the desktop.
+    #[track_caller]
+    pub fn drop_file(&self, find: Find<'_>, file: &Path) {
+        let (x, y) = self.point(find);
+        let data = json!({ "items": [], "files": [file], "dragOperationsMask": 1 });
+        for kind in ["dragEnter", "dragOver", "drop"] {
+            self.call("Input.dispatchDragEvent", json!({ "type": kind, "x": x, "y": y, "data": data }));
+        }
+    }
+
+    /// Chooses a file of the disk in an input for files.
+    #[track_caller]
+    pub fn choose_file(&self, find: Find<'_>, file: &Path) {
+        let element = self.wait_for(find);
+        self.call("DOM.setFileInputFiles", json!({ "files": [file], "objectId": element.object }));
+    }
+
+    /// Pastes a file where the focus is, as a picture that was copied.
+    #[track_caller]
+    pub fn paste_file(&self, find: Find<'_>, name: &str, media_type: &str, bytes: &[u8]) {
+        let element = self.wait_for(find);
+        let paste = "function (name, type, bytes) {
+          const data = new DataTransfer();
+          data.items.add(new File([new Uint8Array(bytes)], name, { type }));
+          this.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
+        }";
+        self.on(&element, paste, &[json!(name), json!(media_type), json!(bytes)])
+            .unwrap_or_else(|error| panic!("{find}: {error}"));
+    }
+}
+
+/// The bit that the protocol has for it.
+#[track_caller]
+fn modifier(name: &str) -> u8 {
+    match name {
+        "Alt" => 1,
+        "Control" => 2,
+        "Meta" => 4,
+        "Shift" => 8,
+        _ => panic!("{name} is no modifier"),
+    }
+}
+
+/// Code, number and text of a key.
+#[track_caller]
+fn known(key: &str) -> (String, u32, String) {
+    let (code, number, text) = match key {
+        "Enter" => ("Enter", 13, "\r"),
+        "Tab" => ("Tab", 9, ""),
+        "Escape" => ("Escape", 27, ""),
+        "Backspace" => ("Backspace", 8, ""),
+        "Delete" => ("Delete", 46, ""),
+        "Space" => ("Space", 32, " "),
+        "ArrowLeft" => ("ArrowLeft", 37, ""),
+        "ArrowUp" => ("ArrowUp", 38, ""),
+        "ArrowRight" => ("ArrowRight", 39, ""),
+        "ArrowDown" => ("ArrowDown", 40, ""),
+        "Home" => ("Home", 36, ""),
+        "End" => ("End", 35, ""),
+        "PageUp" => ("PageUp", 33, ""),
+        "PageDown" => ("PageDown", 34, ""),
+        "/" => ("Slash", 191, "/"),
+        "?" => ("Slash", 191, "?"),
+        _ => {
+            let upper = key.to_ascii_uppercase();
+            let byte = match upper.as_bytes() {
+                [byte] if byte.is_ascii_alphanumeric() => *byte,
+                _ => panic!("{key} is no key that is known here"),
+            };
+            let kind = if byte.is_ascii_digit() { "Digit" } else { "Key" };
+            return (format!("{kind}{upper}"), u32::from(byte), key.to_owned());
+        }
+    };
+    (code.to_owned(), number, text.to_owned())
+}
+
+/// The bytes that the protocol sends as text.
+pub fn from_base64(text: &str) -> Vec<u8> {
+    let value = |byte: u8| match byte {
+        b'A'..=b'Z' => Some(u32::from(byte - b'A')),
+        b'a'..=b'z' => Some(u32::from(byte - b'a') + 26),
+        b'0'..=b'9' => Some(u32::from(byte - b'0') + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    };
+    let digits: Vec<u32> = text.bytes().filter_map(value).collect();
+    let mut bytes = Vec::with_capacity(digits.len() * 3 / 4);
+    for group in digits.chunks(4) {
+        let bits = group.iter().fold(0, |bits, digit| bits << 6 | digit) << (6 * (4 - group.len()));
+        bytes.extend_from_slice(&bits.to_be_bytes()[1..group.len()]);
+    }
+    bytes
+}
