@@ -196,7 +196,6 @@ fn media_type(name: &str) -> Option<&'static str> {
         "json" => "application/json",
         "webmanifest" => "application/manifest+json",
         "svg" => "image/svg+xml",
-        "txt" => "text/plain; charset=utf-8",
         "png" => "image/png",
         "ico" => "image/x-icon",
         "woff2" => "font/woff2",
