@@ -288,6 +288,8 @@ settings! {
         port: Int(8_333, 0, 65_535),
         /// Size in KiB of a request's body.
         max_body_kib: Int(2_048, 1, 1_048_576),
+        /// Size in MiB of a file that is uploaded into a workspace.
+        max_upload_mib: Int(64, 1, 65_536),
         /// Connections at once. One more takes the place of one without a request under way.
         max_connections: Int(512, 1, 65_536),
         /// Event streams at once; more are refused, so that places are left for requests.

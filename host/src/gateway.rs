@@ -53,11 +53,16 @@ struct Inner {
     address: SocketAddr,
     /// An upload at a time: each takes as much memory as a skill is large.
     upload: Arc<tokio::sync::Semaphore>,
+    /// Places for files that are uploaded into workspaces.
+    uploads: Arc<tokio::sync::Semaphore>,
     /// Whether the daemon is ending; streams end with it.
     ending: watch::Receiver<bool>,
     counters: Counters,
     failures: Failures,
 }
+
+/// Files that are uploaded into workspaces at once; more wait. Each has a thread while a piece of it is written.
+const MAX_UPLOADS: usize = 8;
 
 impl App {
     /// `secrets` are those of the environment, `address` is where HTTP is served; `ending` becomes true when the daemon ends.
@@ -72,7 +77,9 @@ impl App {
         let (intake, hub) = (queue.intake.clone(), queue.hub.clone());
         let (counters, failures) = (Counters::default(), Failures::default());
         let upload = Arc::new(tokio::sync::Semaphore::new(1));
-        App(Arc::new(Inner { drive, intake, hub, secrets, began_ms, address, upload, ending, counters, failures }))
+        let uploads = Arc::new(tokio::sync::Semaphore::new(MAX_UPLOADS));
+        let inner = Inner { drive, intake, hub, secrets, began_ms, address, upload, uploads, ending, counters, failures };
+        App(Arc::new(inner))
     }
 }
 

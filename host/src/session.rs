@@ -14,3 +14,4 @@ pub mod live;
 pub mod queue;
 pub mod removal;
 pub mod turns;
+pub mod workspace;

@@ -29,6 +29,7 @@ pub use self::args::{ArgsSchema, from_words, near_names};
 pub use self::as_command::{BrokenPipe, CommandStreams};
 pub use self::ctx::{Observer, Quiet};
 pub use self::error::{Blame, SkillError};
+pub use self::host::media_type;
 pub use self::install::{Candidate, GrantChoice};
 pub use self::installed::{Installed, Place, Tool, is_bundled};
 pub use self::instance::{Answer, Ended};
@@ -237,7 +238,7 @@ impl Skills {
         as_command::call(sandbox, &entry, given, streams, waits).await
     }
 
-    /// The quota of an exec task in a session's workspace.
+    /// The quota of an exec task, or an upload, in a session's workspace.
     pub fn exec_quota(&self, session: &SessionName, budget: &Budget, hit: HitCell) -> Arc<Quota> {
         let usage = self.usage(session, &self.home().work_dir(session));
         Arc::new(Quota::new(budget.clone(), hit, usage))

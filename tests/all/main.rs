@@ -51,3 +51,4 @@ mod turns;
 mod watching;
 mod wats;
 mod webhooks;
+mod workspace;

@@ -109,7 +109,9 @@ impl Api {
 
 /// A path with something in place of its parameters.
 fn filled(path: &str) -> String {
-    ["{id}", "{session}", "{run}", "{name}"].iter().fold(path.to_owned(), |path, name| path.replace(name, "1"))
+    ["{id}", "{session}", "{run}", "{name}", "{path}"]
+        .iter()
+        .fold(path.to_owned(), |path, name| path.replace(name, "1"))
 }
 
 #[test]
@@ -134,6 +136,7 @@ fn every_operation_answers_as_it_is_documented() {
     let packed = std::fs::read(&packed).unwrap();
     let nameless = std::fs::read(guest("calc")).unwrap();
 
+    let files = "/sessions/{session}/files/{path}";
     let message_path = format!("/messages/{message}");
     let [run_path, trace, cancel] = ["", "/trace?prompts=true", "/cancel"].map(|end| format!("/runs/{run}{end}"));
     let (c, a) = (Some(api.chat.clone()), Some(api.admin.clone()));
@@ -171,6 +174,15 @@ fn every_operation_answers_as_it_is_documented() {
         ("POST", "/sessions/{session}/read", "/sessions/main/read", &c, br#"{"message": 1}"#, 204),
         ("POST", "/sessions/{session}/read", "/sessions/main/read", &c, br#"{"massage": 1}"#, 400),
         ("POST", "/sessions/{session}/read", "/sessions/nowhere/read", &c, br#"{"message": 1}"#, 404),
+        ("PUT", files, "/sessions/main/files/in/a.bin", &c, b"\x00\xff", 201),
+        ("PUT", files, "/sessions/main/files/in/a.bin", &c, b"", 409),
+        ("PUT", files, "/sessions/main/files/in%2F..%2Fa.bin", &c, b"", 400),
+        ("GET", "/sessions/{session}/files", "/sessions/main/files?limit=1", &c, b"", 200),
+        ("GET", "/sessions/{session}/files", "/sessions/nowhere/files", &c, b"", 404),
+        ("GET", files, "/sessions/main/files/in/a.bin", &c, b"", 200),
+        ("GET", files, "/sessions/main/files/none", &c, b"", 404),
+        ("DELETE", files, "/sessions/main/files/in/a.bin", &c, b"", 204),
+        ("DELETE", files, "/sessions/main/files/in/a.bin", &c, b"", 404),
         ("GET", "/sessions/{session}/export", "/sessions/main/export", &c, b"", 200),
         ("GET", "/sessions/{session}/export", "/sessions/nowhere/export", &c, b"", 404),
         ("GET", "/search", "/search?q=HELLO+echo&session=main", &c, b"", 200),

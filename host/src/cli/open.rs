@@ -30,7 +30,7 @@ pub struct Open {
     log_out: bool,
 }
 
-const AFTER: &str = "The link works once, within five minutes. A browser stays logged in until it was not used for 30 days, logs itself out in the page, or --log-out. Without a display, or over ssh, the link is only printed.";
+const AFTER: &str = "The link works once, within five minutes. A browser stays logged in until it logs out in the page, until it was not used for 30 days, or until --log-out. Without a display, and over ssh, the link is only printed. docs/page.md tells more.";
 
 /// For a daemon that does not answer at its socket.
 const PATIENCE: Duration = Duration::from_secs(10);

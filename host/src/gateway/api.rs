@@ -17,6 +17,7 @@ mod settings;
 mod skills;
 mod state;
 mod upload;
+mod workspace;
 
 use axum::Router;
 use axum::extract::Request;
@@ -58,6 +59,10 @@ routes! {
     POST "/sessions/{session}/read" Chat sessions::read;
     GET "/sessions/{session}/messages" Chat sessions::of_session;
     GET "/sessions/{session}/export" Chat export::export;
+    GET "/sessions/{session}/files" Chat workspace::list;
+    GET "/sessions/{session}/files/{*path}" Chat workspace::show;
+    PUT "/sessions/{session}/files/{*path}" Chat workspace::put;
+    DELETE "/sessions/{session}/files/{*path}" Chat workspace::remove;
     GET "/search" Chat search::search;
     GET "/status/{session}" Chat sessions::status;
     GET "/runs" Chat runs::list;
@@ -142,6 +147,7 @@ mod tests {
                 documented.push((method.to_uppercase(), path.clone(), access));
             }
         }
+        // What is the rest of a path has a mark in the table that the document does not know.
         let mut served: Vec<_> = ROUTES
             .iter()
             .map(|(method, path, access)| (method.to_string(), path.replace("{*", "{"), *access))

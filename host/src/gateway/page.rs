@@ -25,10 +25,10 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 /// What the browser gives the page beyond that: nothing but the clipboard, for copying, and the whole screen, for videos;
 /// these two it gives by itself.
-const PERMISSIONS: &str = "accelerometer=(), autoplay=(), bluetooth=(), camera=(), display-capture=(), \
+const PERMISSIONS: &str = "accelerometer=(), autoplay=(), camera=(), display-capture=(), \
     encrypted-media=(), geolocation=(), gyroscope=(), hid=(), idle-detection=(), local-fonts=(), magnetometer=(), \
     microphone=(), midi=(), payment=(), picture-in-picture=(), publickey-credentials-get=(), screen-wake-lock=(), \
-    serial=(), usb=(), web-share=(), window-management=(), xr-spatial-tracking=()";
+    serial=(), usb=(), window-management=(), xr-spatial-tracking=()";
 
 /// Of every file. [`super::form`] adds those of every answer.
 const HEADERS: [(HeaderName, &str); 5] = [

@@ -189,6 +189,11 @@ impl Budget {
         }
     }
 
+    /// The limits of a file that is uploaded: those of the workspace. How large one may be is the gateway's to say.
+    pub fn upload(engine: &EngineConfig) -> Self {
+        Self { write_mib: engine.workspace_mib, ..Self::new(engine, 0, 0) }
+    }
+
     /// The hit of a limit of this budget, with its value and setting.
     pub fn hit(&self, limit: Limit) -> LimitHit {
         let seconds = self.timeout.as_secs_f64();

@@ -168,6 +168,15 @@ impl Tx<'_> {
         }
     }
 
+    /// Makes the session where there is none of that name.
+    pub fn open_session(&self, session: &SessionName, at_ms: i64) -> Result<(), StoreError> {
+        if self.session_id(session)?.is_some() {
+            return Ok(());
+        }
+        self.ensure_session(session, at_ms)?;
+        self.tell_session(session)
+    }
+
     /// The session's row; made with this time where there is none.
     pub(super) fn ensure_session(&self, session: &SessionName, at_ms: i64) -> Result<i64, StoreError> {
         if let Some(id) = self.session_id(session)? {

@@ -1,4 +1,4 @@
-//! Published files, under ids that nobody can guess.
+//! Files that are sent, whole or in part: published ones, under ids that nobody can guess, and those of workspaces.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -54,8 +54,23 @@ pub async fn published(
         meta.is_file().then_some((file, meta))
     });
     let (file, meta) = opened.await.ok().flatten().ok_or_else(missing)?;
+    Ok(answer(Opened { file, meta, path: found.path, media_type: found.media_type }, &asked))
+}
+
+/// A file that is sent.
+pub(super) struct Opened {
+    pub file: std::fs::File,
+    pub meta: std::fs::Metadata,
+    /// Its last name is the one that a download has.
+    pub path: String,
+    pub media_type: String,
+}
+
+/// The file, whole or in part, as the headers of the request ask. What a browser shows of it can do nothing.
+pub(super) fn answer(opened: Opened, asked: &axum::http::HeaderMap) -> Response {
+    let Opened { file, meta, path, media_type } = opened;
     let tag = range::tag(&meta);
-    let (status, first, length) = match range::wanted(&asked, &tag, meta.len()) {
+    let (status, first, length) = match range::wanted(asked, &tag, meta.len()) {
         Wanted::Whole => (StatusCode::OK, 0, meta.len()),
         Wanted::Part { first, last } => (StatusCode::PARTIAL_CONTENT, first, last - first + 1),
         Wanted::Nothing => (StatusCode::NOT_MODIFIED, 0, 0),
@@ -64,7 +79,7 @@ pub async fn published(
     let mut response = Body::from_stream(stream(file, first, length)).into_response();
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    let media_type = found.media_type.as_str();
+    let media_type = media_type.as_str();
     let shown = SHOWN.contains(&media_type) || PLAYED.contains(&media_type);
     let text = |text: &str, otherwise| HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(otherwise));
     headers.insert(header::ETAG, text(&tag, "\"\""));
@@ -72,7 +87,7 @@ pub async fn published(
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     if status == StatusCode::NOT_MODIFIED {
-        return Ok(response);
+        return response;
     }
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     match status {
@@ -82,10 +97,11 @@ pub async fn published(
         }
         StatusCode::RANGE_NOT_SATISFIABLE => {
             headers.insert(header::CONTENT_RANGE, text(&format!("bytes */{}", meta.len()), ""));
-            return Ok(response);
+            return response;
         }
         _ => {}
     }
+    let played = PLAYED.contains(&media_type);
     let is_text = media_type.starts_with("text/");
     let media_type = match (shown, is_text) {
         (false, _) => "application/octet-stream".to_owned(),
@@ -93,12 +109,12 @@ pub async fn published(
         (true, false) => media_type.to_owned(),
     };
     headers.insert(header::CONTENT_TYPE, text(&media_type, "application/octet-stream"));
-    let disposition = disposition(&found.path, shown);
+    let disposition = disposition(&path, shown);
     headers.insert(header::CONTENT_DISPOSITION, text(&disposition, "attachment"));
-    let policy = if PLAYED.contains(&found.media_type.as_str()) { PLAYED_POLICY } else { POLICY };
+    let policy = if played { PLAYED_POLICY } else { POLICY };
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
-    Ok(response)
+    response
 }
 
 /// `length` bytes of a file from the byte `first` on.

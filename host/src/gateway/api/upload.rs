@@ -1,6 +1,6 @@
 //! A file that a client sends: written to disk as it comes, and gone again when it was looked at.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use axum::body::HttpBody;
@@ -31,13 +31,14 @@ impl Upload {
         let _ = std::fs::remove_dir_all(&dir);
         std::fs::create_dir(&dir).map_err(failed)?;
         let upload = Upload { dir, _one: one };
-        let piece = Duration::from_secs(app.0.drive.config_now().gateway.request_timeout_s);
-        let late = |_| {
-            let message = "the file did not come in time";
-            ApiError::new(StatusCode::REQUEST_TIMEOUT, "timeout", message)
-        };
-        timeout(WHOLE, write(request, upload.path(), piece)).await.map_err(late)??;
-        Ok(upload)
+        let file = std::fs::File::create_new(upload.path()).map_err(failed)?;
+        let write = |file: &mut std::fs::File, piece: &[u8]| std::io::Write::write_all(file, piece).map_err(failed);
+        let message = format!("a skill has at most {} MiB", MAX_WASM_BYTES >> 20);
+        let too_large = ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message);
+        match pour(app, request, file, write, (MAX_WASM_BYTES, too_large)).await? {
+            (_, 0) => Err(ApiError::bad_request("the body is empty; it must be a .wasm file")),
+            _ => Ok(upload),
+        }
     }
 
     pub fn path(&self) -> PathBuf {
@@ -61,35 +62,45 @@ impl Drop for Upload {
     }
 }
 
-fn failed(error: std::io::Error) -> ApiError {
+pub(super) fn failed(error: std::io::Error) -> ApiError {
     match error.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ApiError::disk_full(),
         _ => ApiError::internal(&error),
     }
 }
 
-async fn write(request: Request, path: impl AsRef<Path>, piece: Duration) -> Result<(), ApiError> {
-    let mut file = std::fs::File::create_new(path).map_err(failed)?;
-    let (mut body, mut bytes) = (request.into_body(), 0_u64);
-    loop {
-        let next = std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_frame(cx));
-        let late = |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the file did not come in time");
-        let Some(frame) = timeout(piece, next).await.map_err(late)? else { break };
-        let frame = frame.map_err(|_| ApiError::bad_request("the body broke off"))?;
-        let Ok(data) = frame.into_data() else { continue };
-        bytes += data.len() as u64;
-        if bytes > MAX_WASM_BYTES {
-            let message = format!("a skill has at most {} MiB", MAX_WASM_BYTES >> 20);
-            return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message));
+/// Gives a body to `sink`, piece by piece, each on a thread where writing may take its time; returns the sink and how many
+/// bytes came. Each piece must come within `gateway.request_timeout_s`, and all of them within ten minutes.
+pub(super) async fn pour<S: Send + 'static>(
+    app: &App,
+    request: Request,
+    mut sink: S,
+    write: fn(&mut S, &[u8]) -> Result<(), ApiError>,
+    most: (u64, ApiError),
+) -> Result<(S, u64), ApiError> {
+    let piece = Duration::from_secs(app.0.drive.config_now().gateway.request_timeout_s);
+    let late = |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the file did not come in time");
+    let poured = async {
+        let (mut body, mut bytes) = (request.into_body(), 0_u64);
+        // What says itself that it is too large need not come first.
+        if body.size_hint().lower() > most.0 {
+            return Err(most.1);
         }
-        // A piece is what the connection had; the next is not asked for before this one stands.
-        file = tokio::task::spawn_blocking(move || std::io::Write::write_all(&mut file, &data).map(|()| file))
-            .await
-            .map_err(|panic| ApiError::internal(&panic))?
-            .map_err(failed)?;
-    }
-    match bytes {
-        0 => Err(ApiError::bad_request("the body is empty; it must be a .wasm file")),
-        _ => Ok(()),
-    }
+        loop {
+            let next = std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_frame(cx));
+            let Some(frame) = timeout(piece, next).await.map_err(late)? else { break };
+            let frame = frame.map_err(|_| ApiError::bad_request("the body broke off"))?;
+            let Ok(data) = frame.into_data() else { continue };
+            bytes += data.len() as u64;
+            if bytes > most.0 {
+                return Err(most.1);
+            }
+            // A piece is what the connection had; the next is not asked for before this one stands.
+            sink = tokio::task::spawn_blocking(move || write(&mut sink, &data).map(|()| sink))
+                .await
+                .map_err(|panic| ApiError::internal(&panic))??;
+        }
+        Ok((sink, bytes))
+    };
+    timeout(WHOLE, poured).await.map_err(late)?
 }

@@ -310,7 +310,7 @@ pub fn note(work: &Path, named: &str) -> Result<FileNote, NoteError> {
 }
 
 /// The media type that a file's name tells.
-fn media_type(path: &str) -> &'static str {
+pub fn media_type(path: &str) -> &'static str {
     let extension = Path::new(path).extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
     match extension.as_str() {
         "csv" => "text/csv",

@@ -28,6 +28,7 @@ const PAGES: &[(&str, &str)] = &[
     ("memory/how-memory-works.md", include_str!("../../../../docs/memory/how-memory-works.md")),
     ("memory/recall-memory.md", include_str!("../../../../docs/memory/recall-memory.md")),
     ("models.md", include_str!("../../../../docs/models.md")),
+    ("page.md", include_str!("../../../../docs/page.md")),
     ("raspberry-pi.md", include_str!("../../../../docs/raspberry-pi.md")),
     ("reflex.md", include_str!("../../../../docs/reflex.md")),
     ("schedule.md", include_str!("../../../../docs/schedule.md")),

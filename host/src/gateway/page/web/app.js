@@ -4,7 +4,7 @@ import { html, render, useEffect, useLayoutEffect, useRef, useState, useStore, u
 import { isAdmin, logIn, logOut, me, whoAmI } from './lib/api.js';
 import { connection, follow, unfollow } from './lib/events.js';
 import { href, route } from './lib/router.js';
-import { Busy, Button, Icon, Overlay, Trouble, announce, style } from './lib/ui.js';
+import { Busy, Button, Icon, Menu, Overlay, Trouble, announce, style } from './lib/ui.js';
 import { Login, Logo } from './screens/login.js';
 import { Sidebar } from './screens/sessions.js';
 import { Chat } from './screens/chat.js';
@@ -17,7 +17,7 @@ const SCREENS = {
   schedule: { title: 'Schedule', icon: 'clock', load: () => import('./screens/schedule.js'), css: 'screens/lists.css' },
   memory: { title: 'Memory', icon: 'memory', load: () => import('./screens/memory.js'), css: 'screens/lists.css', admin: true },
   usage: { title: 'Usage', icon: 'usage', load: () => import('./screens/usage.js'), css: 'screens/usage.css' },
-  health: { title: 'Health', icon: 'health', load: () => import('./screens/health.js'), css: 'screens/lists.css' },
+  health: { title: 'Health', icon: 'health', load: () => import('./screens/health.js'), css: 'screens/usage.css' },
 };
 
 /** The conversation of who opens the page without an address. */
@@ -95,7 +95,7 @@ function Frame() {
     </header>
     <aside id="sidebar" class="sidebar" aria-label="Sessions and screens" onClick=${(event) => event.target.closest('a') && setDrawer(false)}>
       <div class="brand"><${Logo} /> <strong>kiso</strong></div>
-      <${Sidebar} current=${place === 's' ? name : null} />
+      <${Sidebar} current=${place === 's' ? name : null} onLeave=${() => setDrawer(false)} />
       <nav class="places" aria-label="Screens">
         ${Object.entries(SCREENS).filter(([, one]) => one.icon && (!one.admin || isAdmin())).map(([key, one]) => html`<a key=${key} href=${href(key)} aria-current=${place === key ? 'page' : undefined}>
           <${Icon} name=${one.icon} />${one.title}</a>`)}
@@ -149,21 +149,25 @@ function Connection() {
   return shown && html`<div class="away" role="status"><span class="spinner" aria-hidden="true"></span>The daemon is away. It is looked for; what you write is kept.</div>`;
 }
 
-const THEMES = [['', 'As the system'], ['light', 'Light'], ['dark', 'Dark']];
+const THEMES = [['', 'As the system', 'screen'], ['light', 'Light', 'sun'], ['dark', 'Dark', 'moon']];
 
 function Account() {
   const who = useStore(me);
   const [theme, setTheme] = useState(localStorage.getItem('kiso.theme') ?? '');
-  const choose = (event) => {
-    localStorage.setItem('kiso.theme', event.target.value);
-    setTheme(event.target.value);
+  const choose = (value) => () => {
+    localStorage.setItem('kiso.theme', value);
+    setTheme(value);
     paint();
   };
+  const themes = THEMES.map(([value, label, icon]) => ({ label, icon, checked: theme === value, run: choose(value) }));
+  const items = [
+    ...themes,
+    { label: 'Licences', icon: 'file', href: new URL('licenses.txt', import.meta.url).href },
+    { label: 'Log out', icon: 'logout', run: logOut },
+  ];
   return html`<footer class="account">
-    <div><span class="strong">${who?.name ?? 'owner'}</span><span class="muted">${who?.scope === 'admin' ? 'administrator' : 'may chat'} · ${who?.version}</span></div>
-    <label class="theme"><span class="unseen">Theme</span><select value=${theme} onChange=${choose}>
-      ${THEMES.map(([value, label]) => html`<option key=${value} value=${value} selected=${value === theme}>${label}</option>`)}</select></label>
-    <${Button} kind="quiet" icon="logout" label="Log out" onClick=${logOut} />
+    <div><bdi class="strong">${who?.name ?? 'owner'}</bdi><span class="muted">${who?.scope === 'admin' ? 'administrator' : 'may chat'} · kiso ${who?.version}</span></div>
+    <${Menu} label="Account and theme" items=${items} up />
   </footer>`;
 }
 

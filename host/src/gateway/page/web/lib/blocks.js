@@ -10,6 +10,10 @@ import { Formula, Table, Words, cells } from './leaves.js';
 /** Containers within containers. */
 const DEEPEST = 12;
 
+/** Blocks, and items of a list, that stand together; the browser leaves out those parts that are out of view. */
+const MOST_BLOCKS = 24;
+const MOST_ITEMS = 100;
+
 /** Characters of a line that are looked at in one go. */
 const PIECE = 2_000;
 
@@ -31,9 +35,13 @@ const OPEN_CODE = /^\s*(?:`*|~*)\s*$/;
 const LONGEST_OPEN = 400;
 
 export class Blocks {
-  /** Builds into `root`. `context`: see `inline`. */
-  constructor(root, context) {
-    this.context = { ...context, definitions: Object.create(null), waiting: [] };
+  /**
+   * Builds into `root`. `context`: see `inline`. `growing`: the text is read while it is written, so that each part of it was
+   * in view and the browser knows how large it is.
+   */
+  constructor(root, context, growing) {
+    this.part = growing ? 'md-part md-away' : 'md-part';
+    this.context = { ...context, part: this.part, definitions: Object.create(null), waiting: [], endings: [] };
     this.stack = [{ kind: 'root', element: root }];
     this.leaf = null;
     this.source = '';
@@ -208,9 +216,10 @@ export class Blocks {
     const display = DISPLAY.exec(rest);
     if (display) {
       this.closeTo(this.base(depth));
-      const kept = this.open(new Formula(display[1], this.context)).take(rest.slice(display[0].length));
-      if (kept === null) this.close();
-      return kept;
+      const after = rest.slice(display[0].length).trim();
+      const kept = this.open(new Formula(display[1], this.context)).take(after) ?? after;
+      if (this.leaf.closed) this.close();
+      return this.leaf ? kept : null;
     }
     const definition = this.leaf ? null : DEFINITION.exec(rest);
     if (!definition) return undefined;
@@ -230,12 +239,16 @@ export class Blocks {
     if (words && depth === this.stack.length && (empty || (number !== undefined && number !== '1'))) return null;
     const sign = marker.at(-1);
     const list = this.stack[depth]?.kind === 'item' ? this.stack[depth - 1] : null;
-    if (list?.sign === sign) {
+    if (list?.sign === sign && list.items < MOST_ITEMS) {
       this.closeTo(depth);
+      list.items += 1;
     } else {
       this.closeTo(this.base(depth));
-      const { element } = this.push('list', number === undefined ? 'ul' : 'ol', { sign });
-      if (number !== undefined && number !== '1') element.start = Number(number);
+      const goesOn = list?.sign === sign;
+      const start = goesOn ? list.start + list.items : Number(number ?? 1);
+      const { element } = this.push('list', number === undefined ? 'ul' : 'ol', { sign, start, items: 1 });
+      if (start !== 1 && number !== undefined) element.start = start;
+      if (goesOn) element.className = `md-more ${this.part}`;
     }
     const width = before.length + marker.length;
     this.push('item', 'li', { indent: width + (space?.length ?? 1), mark: before.length });
@@ -266,8 +279,16 @@ export class Blocks {
     return true;
   }
 
+  /** Where the next block goes. */
   get inside() {
-    return this.stack.at(-1).element;
+    const [root] = this.stack;
+    if (this.stack.length > 1) return this.stack.at(-1).element;
+    if (!root.part || root.part.childElementCount >= MOST_BLOCKS) {
+      root.part = document.createElement('div');
+      root.part.className = this.part;
+      root.element.append(root.part);
+    }
+    return root.part;
   }
 
   push(kind, name, more) {
@@ -292,6 +313,11 @@ export class Blocks {
   closeTo(depth) {
     this.close();
     this.stack.length = Math.max(1, depth);
+  }
+
+  /** The page does not show it any more. */
+  leave() {
+    for (const ending of this.context.endings) ending();
   }
 
   finish() {

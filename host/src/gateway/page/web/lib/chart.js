@@ -1,1 +1,124 @@
-export function place() { throw Object.assign(new Error('Soon.'), { reader: true }); }
+// Charts that answer to the pointer and to keys, with the same as a table behind them. The shape of the data: chart-data.js.
+
+import { html, render, useEffect, useLayoutEffect, useMemo, useRef, useState } from './preact.js';
+import { Button, style } from './ui.js';
+import { count } from './format.js';
+import { visible } from './inline.js';
+import { check, csv, parse, value } from './chart-data.js';
+
+/** Colours of the theme for series; those after them are drawn with dashes. */
+const COLOURS = 6;
+
+/** Rows of the table at first, and more of them at a time. */
+const ROWS = 200;
+
+/** Puts the chart that `source` (JSON) says into `element`; gives what takes it away. Throws what `parse` throws. */
+export function place(element, source) {
+  const chart = parse(source);
+  element.replaceChildren();
+  render(html`<${Figure} chart=${chart} />`, element);
+  return () => render(null, element);
+}
+
+/** A chart of `data`, in the same shape as in a block `chart`. */
+export function Chart({ data }) {
+  const chart = useMemo(() => {
+    try {
+      return check(data);
+    } catch (error) {
+      return error;
+    }
+  }, [data]);
+  return chart instanceof Error ? html`<p class="md-wrong">This chart cannot be drawn. ${chart.message}</p>` : html`<${Figure} chart=${chart} />`;
+}
+
+function Figure({ chart }) {
+  const [asTable, setTable] = useState(false);
+  const [hidden, hide] = useState(() => new Set());
+  const [point, setPoint] = useState(null);
+  const title = visible(chart.title) || 'Chart';
+  const toggle = (at) => hide((old) => {
+    const next = new Set(old);
+    if (!next.delete(at)) next.add(at);
+    return next;
+  });
+  return html`<figure class="chart" aria-label=${title}>
+    <figcaption><div><p class="strong"><bdi>${title}</bdi></p>
+      <p class="muted"><bdi>${point === null ? visible([chart.yLabel, chart.unit && `in ${chart.unit}`].filter(Boolean).join(', ')) : visible(chart.labels[point])}</bdi></p></div>
+      <${Button} kind="quiet small" icon="table" aria-pressed=${String(asTable)} onClick=${() => setTable(!asTable)}>Table<//>
+      <${Button} kind="quiet small" icon="download" onClick=${() => save(chart, title)}>CSV<//>
+    </figcaption>
+    ${asTable ? html`<${Rows} chart=${chart} title=${title} />` : html`
+      <${Plot} chart=${chart} title=${title} hidden=${hidden} point=${point} onPoint=${setPoint} />
+      <div class="chart-keys" role="group" aria-label="Series">
+        ${chart.series.map(({ name, values }, at) => html`<button key=${at} type="button" class="chart-key" aria-pressed=${String(!hidden.has(at))} onClick=${() => toggle(at)}>
+          <span class=${`chart-swatch ${at >= COLOURS ? 'dashed' : ''}`} style=${{ '--key': `var(--series-${(at % COLOURS) + 1})` }} aria-hidden="true"></span>
+          <bdi>${visible(name)}</bdi>${point !== null && !hidden.has(at) && html`<span class="chart-value">${value(values[point], chart.unit)}</span>`}</button>`)}
+      </div>`}
+  </figure>`;
+}
+
+/** What a point says, for those who hear it. */
+const spoken = (chart, hidden, at) => `${chart.labels[at]}: ${chart.series.map(({ name, values }, one) => (hidden.has(one) ? null : `${name} ${value(values[at], chart.unit)}`)).filter(Boolean).join(', ')}`;
+
+/** The drawing. Its points are gone through with the arrow keys, as on a slider. */
+function Plot({ chart, title, hidden, point, onPoint }) {
+  const host = useRef(null);
+  const plot = useRef(null);
+  const [error, setError] = useState(null);
+  useLayoutEffect(() => {
+    let gone = false;
+    let ends = () => {};
+    Promise.all([import('../vendor/uplot.js'), import('./plot.js'), style('vendor/uplot.css')]).then(([uplot, { draw }]) => {
+      if (gone) return;
+      [plot.current, ends] = draw(uplot.default, host.current, chart, onPoint);
+      hidden.forEach((at) => plot.current.setSeries(at + 1, { show: false }));
+    }).catch((caught) => setError(caught));
+    return () => {
+      gone = true;
+      ends();
+      plot.current = null;
+      onPoint(null);
+    };
+  }, [chart]);
+  useEffect(() => {
+    chart.series.forEach((_, at) => {
+      const one = plot.current?.series[at + 1];
+      if (one && one.show === hidden.has(at)) plot.current.setSeries(at + 1, { show: !hidden.has(at) });
+    });
+  }, [hidden]);
+  const last = chart.xs.length - 1;
+  const keys = (event) => {
+    const at = point ?? -1;
+    const page = Math.max(1, Math.round(last / 10));
+    const next = { ArrowRight: at + 1, ArrowUp: at + 1, ArrowLeft: at - 1, ArrowDown: at - 1, PageUp: at + page, PageDown: at - page, Home: 0, End: last }[event.key];
+    if (next === undefined || !plot.current) return;
+    event.preventDefault();
+    look(Math.min(last, Math.max(0, next)));
+  };
+  const look = (at) => {
+    const u = plot.current;
+    u?.setCursor(at === null ? { left: -10, top: -10 } : { left: u.valToPos(u.data[0][at], 'x'), top: u.over.clientHeight / 2 });
+  };
+  if (error) return html`<p class="md-wrong">The chart could not be loaded. Its table can be shown.</p>`;
+  return html`<div class="chart-plot" ref=${host} role="slider" tabindex="0" aria-label=${`Points of ${title}`} aria-valuemin="1" aria-valuemax=${last + 1}
+    aria-valuenow=${(point ?? 0) + 1} aria-valuetext=${spoken(chart, hidden, point ?? 0)} onKeyDown=${keys} onBlur=${() => look(null)}></div>`;
+}
+
+function Rows({ chart, title }) {
+  const [shown, show] = useState(ROWS);
+  const rest = chart.xs.length - shown;
+  return html`<div class="chart-rows" role="region" tabindex="0" aria-label=${`Table of ${title}`}><table class="table">
+      <thead><tr><th scope="col"><bdi>${visible(chart.xLabel) || 'Point'}</bdi></th>${chart.series.map(({ name }, at) => html`<th key=${at} scope="col" class="number"><bdi>${visible(name)}</bdi></th>`)}</tr></thead>
+      <tbody>${chart.labels.slice(0, shown).map((label, at) => html`<tr key=${at}><th scope="row"><bdi>${visible(label)}</bdi></th>
+        ${chart.series.map(({ values }, one) => html`<td key=${one} class="number">${value(values[at], chart.unit)}</td>`)}</tr>`)}</tbody>
+    </table></div>
+    ${rest > 0 && html`<${Button} kind="quiet small" onClick=${() => show(shown + ROWS)}>Show more of ${count(chart.xs.length)} points<//>`}`;
+}
+
+function save(chart, title) {
+  const url = URL.createObjectURL(new Blob([csv(chart)], { type: 'text/csv' }));
+  const name = title.normalize('NFKD').replace(/[^\p{L}\p{N}]+/gu, '-').replace(/^-+|-+$/g, '').slice(0, 60).toLowerCase();
+  Object.assign(document.createElement('a'), { href: url, download: `${name || 'chart'}.csv` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

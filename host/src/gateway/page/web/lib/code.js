@@ -105,6 +105,8 @@ export class Code {
       return;
     }
     this.flush();
+    // Empty lines belong to indented code only when more of it follows.
+    if (final && !this.fence) this.current.data = this.current.data.trimEnd();
     if (final && this.language) paint(this.code, this.source, this.language);
   }
 
@@ -113,7 +115,7 @@ export class Code {
     const { element, source } = this;
     try {
       const { place } = await import('./chart.js');
-      place(element, source);
+      this.context.endings.push(place(element, source));
     } catch (error) {
       this.chart = false;
       element.className = 'md-code';

@@ -1,5 +1,5 @@
 // What can be completed while a message is written: `!pill` and `/command` at its start, models after `/model`, `#tag` and
-// `@skill` at the start of a word.
+// `@skill` at the start of a word, and a skill's arguments behind it.
 
 import { store } from './preact.js';
 import { get, me } from './api.js';
@@ -33,7 +33,10 @@ me.watch((who) => {
   input.set(NOTHING);
 });
 
-/** Kinds of words: what marks one, the name of their list, and what an entry of it is shown and written as. */
+/**
+ * Kinds of words: what marks one, what stands before the caret (its last part is what was typed of the word), and the words that there
+ * are. Arguments are offered without one being chosen: what follows a skill may as well be a sentence.
+ */
 const KINDS = [
   { label: 'Pills', sign: '!', before: /^!([\w-]*)$/, of: ({ pills }) => pills.map((one) => ({ name: one.name, about: one.description })) },
   {
@@ -47,7 +50,12 @@ const KINDS = [
   },
   {
     label: 'Skills', sign: '@', before: /(?:^|\s)@([\w.-]*)$/,
-    of: ({ skills }) => skills.map((one) => ({ name: one.name, more: one.args.map((arg) => `${arg}=`).join(' '), about: one.summary })),
+    of: ({ skills }) => skills.map((one) => ({ name: one.name, about: one.summary })),
+  },
+  {
+    label: 'Arguments', sign: '', open: true, before: /(?:^|\s)@([\w.-]+)((?: +[\w-]+=[^\s]*)*) +([\w-]*)$/,
+    of: ({ skills }, [, skill, given]) => (skills.find((one) => one.name === skill)?.args ?? [])
+      .filter((arg) => !given.includes(` ${arg}=`)).map((arg) => ({ name: `${arg}=` })),
   },
 ];
 
@@ -55,25 +63,25 @@ const KINDS = [
 const LOOK = 200;
 
 /**
- * What fits what stands before the caret, or null: `{label, from, to, options: [{text, name, more, about, at, length}]}`. `text` takes
- * the place of what is between `from` and `to`; `at` and `length` tell which part of `text` was typed.
+ * What fits what stands before the caret, or null: `{label, from, to, open, options: [{text, more, about, at, length}]}`. `text` takes
+ * the place of what is between `from` and `to`; `at` and `length` tell which part of `text` was typed. `open`: none is meant yet.
  */
 export function complete(text, caret, known) {
   const start = Math.max(0, caret - LOOK);
   // Where the beginning is out of sight, a word at the start of what is left stands at no start.
   const before = (start ? '\u0000' : '') + text.slice(start, caret);
-  for (const { label, sign, before: pattern, of } of KINDS) {
+  for (const { label, sign, open, before: pattern, of } of KINDS) {
     const found = pattern.exec(before);
     if (!found) continue;
-    const typed = found[1].toLowerCase();
-    const options = of(known).map((one) => ({ ...one, text: sign + one.name, at: one.name.toLowerCase().indexOf(typed) }))
+    const typed = found.at(-1).toLowerCase();
+    const options = of(known, found).map((one) => ({ ...one, text: sign + one.name, at: one.name.toLowerCase().indexOf(typed) }))
       .filter((one) => one.at >= 0)
       .sort((a, b) => rank(a, typed) - rank(b, typed))
       .map((one) => ({ ...one, at: one.at + sign.length, length: typed.length }));
     if (!options.length) return null;
     // A word is replaced as a whole, also what stands behind the caret.
     const rest = /^[\w.:/-]*/.exec(text.slice(caret, caret + LOOK))[0].length;
-    return { label, from: caret - found[1].length - sign.length, to: caret + rest, options };
+    return { label, from: caret - typed.length - sign.length, to: caret + rest, open: Boolean(open && !typed), options };
   }
   return null;
 }

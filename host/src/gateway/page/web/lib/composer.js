@@ -58,7 +58,7 @@ export function Composer({ session, running, onSend, onStop }) {
     if (place !== closed.current) closed.current = null;
     const shown = closed.current ? null : found;
     if (shown && shown.label !== list?.label) announce(`${shown.label}: ${plural(shown.options.length, 'suggestion')}`);
-    if (shown?.options.map((one) => one.text).join() !== list?.options.map((one) => one.text).join()) choose(0);
+    if (shown?.options.map((one) => one.text).join() !== list?.options.map((one) => one.text).join()) choose(shown?.open ? -1 : 0);
     setList(shown);
   };
   const close = () => {
@@ -67,7 +67,7 @@ export function Composer({ session, running, onSend, onStop }) {
   };
   const accept = (option) => {
     const { from, to } = list;
-    const space = /^\s/.test(field.current.value.slice(to)) ? '' : ' ';
+    const space = option.text.endsWith('=') || /^\s/.test(field.current.value.slice(to, to + 1)) ? '' : ' ';
     write(field.current, option.text + space, from, to);
   };
   const toggle = (name) => {
@@ -119,27 +119,23 @@ export function Composer({ session, running, onSend, onStop }) {
     };
     if (list && plain && (event.key === 'ArrowDown' || event.key === 'ArrowUp')) {
       const many = list.options.length;
-      choose((chosen + (event.key === 'ArrowDown' ? 1 : many - 1)) % many);
+      choose(event.key === 'ArrowDown' ? (chosen + 1) % many : (Math.max(chosen, 0) + many - 1) % many);
       done();
-    } else if (list && plain && (event.key === 'Tab' || event.key === 'Enter') && (event.key === 'Tab' || !whole(field.current, list, option))) {
-      accept(option);
+    } else if (list && plain && (event.key === 'Tab' || (event.key === 'Enter' && option && !whole(field.current, list, option)))) {
+      accept(option ?? list.options[0]);
       done();
     } else if (list && event.key === 'Escape') {
       close();
       done();
+    } else if (event.key === 'Tab') {
+      // The list scrolls, and so has a place in the order; it is gone before that is entered.
+      setList(null);
     } else if (event.key === 'Enter' && !event.shiftKey && !event.altKey && (!finger.matches || event.ctrlKey || event.metaKey)) {
       send();
       done();
     } else if (plain && (event.key === 'ArrowUp' || event.key === 'ArrowDown') && recall(event.key === 'ArrowUp' ? 1 : -1)) {
       done();
     }
-  };
-
-  const paste = (event) => {
-    const pasted = filesPasted(event.clipboardData);
-    if (!pasted.length) return;
-    event.preventDefault();
-    upload(session, pasted);
   };
 
   useLayoutEffect(() => {
@@ -169,12 +165,13 @@ export function Composer({ session, running, onSend, onStop }) {
     </div>`}
     <div class="composer-box">
       ${list && html`<${Options} list=${list} chosen=${chosen} onChoose=${choose} onAccept=${accept} />`}
-      ${files.length > 0 && html`<ul class="composer-files" aria-label="Files to send">${files.map((one) => html`<${Chip} key=${one.id} file=${one} session=${session} />`)}</ul>`}
+      ${files.length > 0 && html`<ul class="composer-files" aria-label="Files to send">
+        ${files.map((one) => html`<${Chip} key=${one.id} file=${one} session=${session} />`)}</ul>`}
       <textarea ref=${field} rows="1" aria-label="Message" placeholder=${running ? 'Add something, or ask the next thing' : 'Write a message'}
         aria-autocomplete="list" aria-haspopup="listbox" aria-controls=${list ? 'composer-list' : undefined}
-        aria-activedescendant=${list ? `composer-option-${chosen}` : undefined} aria-describedby="composer-hint" autocomplete="off"
+        aria-activedescendant=${list && chosen >= 0 ? `composer-option-${chosen}` : undefined} aria-describedby="composer-hint" autocomplete="off"
         enterkeyhint=${finger.matches ? 'enter' : 'send'} onInput=${() => { draft.current.write(field.current.value); look(); }} onKeyDown=${keys}
-        onKeyUp=${(event) => MOVES.has(event.key) && suggest()} onClick=${suggest} onBlur=${() => setList(null)} onFocus=${loadInput} onPaste=${paste}></textarea>
+        onKeyUp=${(event) => MOVES.has(event.key) && suggest()} onClick=${suggest} onBlur=${() => setList(null)} onFocus=${loadInput}></textarea>
       <div class="composer-bar">
         <${Attach} session=${session} />
         <${Hint} length=${written.length} uploading=${uploading} />
@@ -182,7 +179,7 @@ export function Composer({ session, running, onSend, onStop }) {
         <${Button} icon="send" kind="primary" label="Send" disabled=${!ready} onClick=${send} />
       </div>
     </div>
-    <${DropPlace} onFiles=${(dropped) => { upload(session, dropped); field.current.focus(); }} />
+    <${Incoming} session=${session} onFiles=${() => field.current.focus()} />
   </form>`;
 }
 
@@ -220,14 +217,14 @@ function withFiles(text, names) {
 function Options({ list, chosen, onChoose, onAccept }) {
   const box = useRef(null);
   useLayoutEffect(() => box.current.children[chosen]?.scrollIntoView({ block: 'nearest' }), [chosen, list]);
-  return html`<div class="composer-options">
+  return html`<div class="composer-options" onMouseDown=${(event) => event.preventDefault()}>
     <p class="composer-options-label" aria-hidden="true">${list.label}</p>
-    <ul ref=${box} id="composer-list" role="listbox" aria-label=${list.label}>
+    <ul ref=${box} id="composer-list" role="listbox" tabindex="0" aria-label=${list.label}>
       ${list.options.map((one, at) => html`<li key=${one.text} id=${`composer-option-${at}`} role="option" aria-selected=${String(at === chosen)}
-        onMouseDown=${(event) => event.preventDefault()} onMouseMove=${() => onChoose(at)} onClick=${() => onAccept(one)}>
-        <bdi class="mono">${one.text.slice(0, one.at)}<mark>${one.text.slice(one.at, one.at + one.length)}</mark>${one.text.slice(one.at + one.length)}</bdi>
-        ${one.more && html`<span class="mono composer-args">${one.more}</span>`}
-        ${one.about && html`<span class="composer-about">${one.about}</span>`}
+        onMouseMove=${() => onChoose(at)} onClick=${() => onAccept(one)}>
+        <span class="mono composer-option"><bdi>${one.text.slice(0, one.at)}<mark>${one.text.slice(one.at, one.at + one.length)}</mark>${''
+          }${one.text.slice(one.at + one.length)}</bdi>${one.more && html` <span class="composer-args">${one.more}</span>`}</span>
+        ${one.about && html`<bdi class="composer-about">${one.about}</bdi>`}
       </li>`)}
     </ul>
   </div>`;
@@ -267,39 +264,50 @@ function Hint({ length, uploading }) {
   return html`<p id="composer-hint" class=${`composer-hint ${length >= USUAL_LIMIT ? 'wrong' : ''}`}>${text}</p>`;
 }
 
-/** Files may be dropped anywhere on the conversation; beside it the browser would leave the page for them. */
-function DropPlace({ onFiles }) {
+/** Files may be dropped anywhere on the conversation, and pasted; beside it the browser would leave the page for them. */
+function Incoming({ session, onFiles }) {
   const [place, set] = useState(null);
   useEffect(() => {
     const main = document.getElementById('main');
     let timer = 0;
     const gone = () => set(null);
+    const here = (event) => main.contains(event.target) && !document.querySelector('dialog[open]');
+    const carried = (event) => !event.defaultPrevented && event.dataTransfer.types.includes('Files');
     const over = (event) => {
-      if (event.defaultPrevented || !event.dataTransfer.types.includes('Files')) return;
+      if (!carried(event)) return;
       event.preventDefault();
-      const here = main.contains(event.target) && !document.querySelector('dialog[open]');
-      event.dataTransfer.dropEffect = here ? 'copy' : 'none';
+      event.dataTransfer.dropEffect = here(event) ? 'copy' : 'none';
       clearTimeout(timer);
       // Not every browser tells when a file is carried out of the window; this event comes all the time as long as it is over it.
       timer = setTimeout(gone, 500);
       const { left, top, width, height } = main.getBoundingClientRect();
-      set((old) => (here ? old ?? { left, top, width, height } : null));
+      set((old) => (here(event) ? old ?? { left, top, width, height } : null));
+    };
+    const accept = (event, files) => {
+      event.preventDefault();
+      if (!files.length) return;
+      upload(session, files);
+      onFiles();
     };
     const dropped = (event) => {
-      if (event.defaultPrevented || !event.dataTransfer.types.includes('Files')) return;
-      event.preventDefault();
+      if (!carried(event)) return;
       clearTimeout(timer);
       gone();
-      if (main.contains(event.target)) onFiles(filesOf(event.dataTransfer));
+      accept(event, here(event) ? filesOf(event.dataTransfer) : []);
     };
-    document.addEventListener('dragover', over);
-    document.addEventListener('drop', dropped);
+    const pasted = (event) => {
+      const files = filesPasted(event.clipboardData);
+      const other = event.target.closest?.('input, textarea:not(.composer textarea)');
+      if (files.length && !other && !document.querySelector('dialog[open]')) accept(event, files);
+    };
+    const heard = { dragover: over, drop: dropped, paste: pasted };
+    for (const [name, listener] of Object.entries(heard)) document.addEventListener(name, listener);
     return () => {
       clearTimeout(timer);
-      document.removeEventListener('dragover', over);
-      document.removeEventListener('drop', dropped);
+      for (const [name, listener] of Object.entries(heard)) document.removeEventListener(name, listener);
     };
-  }, [onFiles]);
+  }, [session]);
   const size = place && Object.fromEntries(Object.entries(place).map(([side, number]) => [side, `${number}px`]));
-  return place && html`<div class="composer-drop" style=${size}><p><${Icon} name="attach" size=${28} />Drop files to put them into this session</p></div>`;
+  return place && html`<div class="composer-drop" style=${size}>
+    <p><${Icon} name="attach" size=${28} />Drop files to put them into this session</p></div>`;
 }

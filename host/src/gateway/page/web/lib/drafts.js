@@ -15,12 +15,12 @@ const REST = 250;
 /** Characters of a draft that are kept: the browser's store has 5 MB for everything. */
 const LONGEST_DRAFT = 500_000;
 
-/** Words that tell of a secret, and words that look like one: long, without a space, of letters and digits. */
+/** Words that tell of a secret, and those that may be one: long, of letters and digits. */
 const TELLING = /passw|passphrase|secret|api[-_ ]?key|private key|bearer |\btoken\b/i;
-const RANDOM = /(?=[^\s/]*[a-z])(?=[^\s/]*\d)[\w+=~.:-]{24,}/i;
+const LONG_WORD = /[\w+=~.:-]{24,}/g;
 
 /** Whether something should not be kept for longer than it is needed. */
-export const looksSecret = (text) => TELLING.test(text) || RANDOM.test(text);
+export const looksSecret = (text) => TELLING.test(text) || (text.match(LONG_WORD) ?? []).some((word) => /[a-z]/i.test(word) && /\d/.test(word));
 
 // A browser without a store, or with a full one, forgets; writing must go on.
 function keep(place, key, value) {

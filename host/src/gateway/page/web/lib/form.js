@@ -4,7 +4,7 @@
 // everything else a text. What is empty is left out of the JSON, so that the skill's own default holds.
 
 import { html, useRef } from './preact.js';
-import { Button, Icon } from './ui.js';
+import { Button, Icon, Said } from './ui.js';
 
 /** Characters from which on a text gets a field of several lines. */
 const LONG = 500;
@@ -12,6 +12,8 @@ const LONG = 500;
 const MAX_CHOICES = 200;
 /** Bounds from which on they are those of the type, and tell nobody anything. */
 const NO_BOUND = 1e9;
+/** Rows that somebody types at most; a limit beyond need not be told before it is met. */
+const MANY = 20;
 
 /** How a value is asked for: `{kind, schema, items?, choices?}`. `depth` is how many objects it lies in. */
 export function fieldOf(given, depth = 0) {
@@ -43,7 +45,9 @@ const isPlain = (value) => ['string', 'number', 'boolean'].includes(typeof value
 function withoutNull(schema) {
   const either = schema.anyOf ?? schema.oneOf;
   const rest = either?.filter((one) => one.type !== 'null');
-  if (rest?.length === 1 && rest.length < either.length) return { ...rest[0], description: schema.description ?? rest[0].description, default: schema.default };
+  if (rest?.length === 1 && rest.length < either.length) {
+    return { ...rest[0], description: schema.description ?? rest[0].description, default: schema.default };
+  }
   if (Array.isArray(schema.type)) {
     const types = schema.type.filter((type) => type !== 'null');
     return types.length === 1 ? { ...schema, type: types[0] } : { ...schema, type: undefined };
@@ -130,16 +134,43 @@ function wrongText(schema, text) {
   const length = [...text].length;
   if (length < (schema.minLength ?? 0)) return `must have at least ${schema.minLength} characters`;
   if (length > (schema.maxLength ?? Infinity)) return `must have at most ${schema.maxLength} characters, and has ${length}`;
-  return schema.pattern && matches(schema.pattern, text) === false ? `must look like ${schema.pattern}` : null;
+  // Patterns are left to the daemon: they are of another dialect, and one of a stranger may keep the browser busy for ever.
+  return null;
 }
 
-/** Whether a text fits; null where the pattern is in another dialect than the browser's. The daemon looks again. */
-function matches(pattern, text) {
-  try {
-    return new RegExp(pattern, 'u').test(text);
-  } catch {
-    return null;
+/**
+ * What the daemon found wrong with the arguments, "NAME VERSION: a: …; b[0]: …", as path to words; null where that cannot
+ * be told of a field.
+ */
+export function wrongBy(message, root, path) {
+  const errors = new Map();
+  let last = null;
+  for (const piece of message.replace(/^\S+ \S+: /, '').split('; ')) {
+    const [, where, words] = /^([\w-]+(?:\.[\w-]+|\[\d+\])*): ([^]*)$/.exec(piece) ?? [];
+    const at = where && placeOf(where, root, path);
+    if (at) {
+      errors.set(at, words);
+      last = at;
+    } else if (last) {
+      errors.set(last, `${errors.get(last)}; ${piece}`);
+    } else {
+      return null;
+    }
   }
+  return errors;
+}
+
+/** The path of the field that "a.b[0]" lies in. */
+function placeOf(where, root, path) {
+  let [field, at, depth] = [root, path, 0];
+  for (const step of where.match(/[\w-]+/g)) {
+    depth += 1;
+    if (field.kind === 'object' && Object.hasOwn(field.schema.properties, step)) field = fieldOf(field.schema.properties[step], depth);
+    else if (field.kind === 'list' && /^\d+$/.test(step)) field = field.items;
+    else break;
+    at = `${at}.${step}`;
+  }
+  return at === path ? null : at;
 }
 
 /** The fields of an object. `onChange` takes its new raw value; `files` are names that a file's field offers. */
@@ -147,30 +178,32 @@ export function Fields({ field, raw, onChange, errors, path, files, depth = 0 })
   const required = new Set(field.schema.required ?? []);
   // What has to be given comes first.
   const all = properties(field).sort(([a], [b]) => required.has(b) - required.has(a));
-  return all.map(([name, schema]) => html`<${Field} key=${name} name=${name} field=${fieldOf(schema, depth + 1)} required=${required.has(name)} raw=${raw?.[name] ?? ''}
+  return all.map(([name, schema]) => html`<${Field} key=${name} name=${name} field=${fieldOf(schema, depth + 1)} required=${required.has(name)}
+    raw=${raw?.[name] ?? ''}
     path=${`${path}.${name}`} errors=${errors} files=${files} depth=${depth + 1} onChange=${(value) => onChange({ ...raw, [name]: value })} />`);
 }
 
 function Field(props) {
   const { name, field, required, path, errors, depth, raw, onChange, files } = props;
   const help = words(field);
-  const about = html`${help && html`<p class="muted" id=${`${path}-help`}><bdi>${help}</bdi></p>`}<${Wrong} path=${path} errors=${errors} />`;
+  const about = html`${help && html`<p class="muted" id=${`${path}-help`}><${Said}>${help}<//></p>`}<${Wrong} path=${path} errors=${errors} />`;
   const need = required && html`<span class="form-need">required</span>`;
   if (field.kind === 'object') {
-    return html`<fieldset class="form-group"><legend><bdi>${name}</bdi>${need}</legend>${about}
+    return html`<fieldset class="form-group"><legend><${Said}>${name}<//>${need}</legend>${about}
       <${Fields} field=${field} raw=${raw} onChange=${onChange} errors=${errors} path=${path} files=${files} depth=${depth} /></fieldset>`;
   }
   if (field.kind === 'ticks') return html`<${Ticks} ...${props} need=${need} about=${about} />`;
   if (field.kind === 'list') return html`<${List} ...${props} need=${need} about=${about} />`;
   if (field.kind === 'tick' && (required || field.schema.default !== undefined)) {
-    return html`<div class="field"><label class="checked"><input type="checkbox" id=${path} checked=${raw === true} aria-describedby=${help ? `${path}-help` : undefined}
-      onChange=${(event) => onChange(event.target.checked)} /><bdi>${name}</bdi></label>${about}</div>`;
+    return html`<div class="field"><label class="checked"><input type="checkbox" id=${path} checked=${raw === true}
+      aria-describedby=${described(field, path, errors)} onChange=${(event) => onChange(event.target.checked)} /><${Said}>${name}<//></label>${about}</div>`;
   }
-  return html`<div class="field"><span class="form-name"><label for=${path}><bdi>${name}</bdi></label>${need}</span>
+  return html`<div class="field"><span class="form-name"><label for=${path}><${Said}>${name}<//></label>${need}</span>
     <${Control} ...${props} id=${path} />${about}</div>`;
 }
 
-const Wrong = ({ path, errors }) => errors.get(path) && html`<p class="wrong" id=${`${path}-wrong`}><${Icon} name="alert" size=${16} /><bdi>${errors.get(path)}</bdi></p>`;
+const Wrong = ({ path, errors }) => errors.get(path) && html`<p class="wrong" id=${`${path}-wrong`}><${Icon} name="alert" size=${16} />
+  <${Said}>${errors.get(path)}<//></p>`;
 
 /** Description and bounds, as people say them. */
 function words({ kind, schema }) {
@@ -181,43 +214,52 @@ function words({ kind, schema }) {
     else if (least != null) bounds.push(`at least ${least}`);
     else if (most != null) bounds.push(`at most ${most}`);
   }
-  if ((kind === 'list' || kind === 'ticks') && schema.maxItems) bounds.push(`at most ${schema.maxItems}`);
+  if ((kind === 'list' || kind === 'ticks') && schema.maxItems <= MANY) bounds.push(`at most ${schema.maxItems}`);
   if (kind === 'json') bounds.push('as JSON');
   return [schema.description, ...bounds].filter(Boolean).join(' · ');
 }
 
 const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
 
+/** The ids of what is said about a field: its help, and what is wrong. A row of a list has no help of its own. */
+function described(field, path, errors) {
+  return [field && words(field) && `${path}-help`, errors.get(path) && `${path}-wrong`].filter(Boolean).join(' ') || undefined;
+}
+
 /** One control. `label` names it where no label element does. */
 function Control({ id, field, required, raw, onChange, path, errors, files, label, onKeyDown }) {
   const { kind, schema } = field;
-  const described = [words(field) && !label && `${path}-help`, errors.get(path) && `${path}-wrong`].filter(Boolean).join(' ');
   const common = {
     id, 'aria-label': label, 'aria-required': required ? 'true' : undefined, 'aria-invalid': errors.get(path) ? 'true' : undefined,
-    'aria-describedby': described || undefined, onInput: (event) => onChange(event.target.value), onKeyDown,
+    'aria-describedby': described(label ? null : field, path, errors), onInput: (event) => onChange(event.target.value), onKeyDown,
   };
   const left = schema.default !== undefined ? `${shown(schema.default)} when left empty` : '';
   if (kind === 'choice' || kind === 'tick') {
     const choices = kind === 'tick' ? [[true, 'yes'], [false, 'no']] : field.choices.map((one, at) => [at, shown(one)]);
+    const none = schema.default !== undefined ? `${shown(schema.default)} (the default)` : required ? 'Choose…' : 'not given';
     const set = (event) => onChange(kind === 'choice' ? event.target.value : event.target.value === '' ? '' : event.target.value === 'true');
     return html`<select ...${common} onInput=${set} value=${String(raw)}>
-      <option value="" selected=${raw === ''}>${schema.default !== undefined ? `${shown(schema.default)} (the default)` : required ? 'Choose…' : 'not given'}</option>
-      ${choices.map(([value, text]) => html`<option key=${value} value=${String(value)} selected=${String(raw) === String(value)}>${text}</option>`)}</select>`;
+      <option value="" selected=${raw === ''}>${none}</option>
+      ${choices.map(([value, text]) => html`<option key=${value} value=${String(value)} selected=${String(raw) === String(value)}>${text}
+        </option>`)}</select>`;
   }
   if (kind === 'long' || kind === 'json') {
-    return html`<textarea ...${common} class=${`form-long ${kind === 'json' ? 'mono' : ''}`} rows=${kind === 'json' ? 3 : 1} spellcheck=${kind === 'long'} placeholder=${left} value=${raw}></textarea>`;
+    return html`<textarea ...${common} class=${`form-long ${kind === 'json' ? 'mono' : ''}`} rows=${kind === 'json' ? 3 : 1}
+      spellcheck=${kind === 'long'} placeholder=${left} value=${raw}></textarea>`;
   }
-  return html`<input ...${common} type="text" inputmode=${kind === 'number' ? 'decimal' : schema.format === 'url' ? 'url' : undefined} autocomplete="off" spellcheck=${kind === 'text' && !schema.format}
-    placeholder=${left} list=${kind === 'file' && files.length ? 'form-files' : undefined} value=${raw} />`;
+  return html`<input ...${common} type="text" inputmode=${kind === 'number' ? 'decimal' : schema.format === 'url' ? 'url' : undefined}
+    autocomplete="off" spellcheck=${kind === 'text' && !schema.format} placeholder=${left}
+    list=${kind === 'file' && files.length ? 'form-files' : undefined} value=${raw} />`;
 }
 
 /** Choices of which any may hold. */
 function Ticks({ name, field, raw, path, errors, onChange, need, about }) {
   const toggle = (at, yes) => onChange(yes ? [...raw, at] : raw.filter((one) => one !== at));
-  return html`<fieldset class="form-list" aria-describedby=${errors.get(path) ? `${path}-wrong` : undefined}><legend><bdi>${name}</bdi>${need}</legend>
+  return html`<fieldset class="form-list" aria-describedby=${described(field, path, errors)}>
+    <legend><${Said}>${name}<//>${need}</legend>
     <div class="form-ticks">${field.choices.map((one, at) => html`<label key=${at} class="checked">
       <input type="checkbox" checked=${raw.includes(at)} aria-invalid=${errors.get(path) ? 'true' : undefined}
-        onChange=${(event) => toggle(at, event.target.checked)} /><bdi>${shown(one)}</bdi></label>`)}</div>${about}</fieldset>`;
+        onChange=${(event) => toggle(at, event.target.checked)} /><${Said}>${shown(one)}<//></label>`)}</div>${about}</fieldset>`;
 }
 
 /** Rows that are added and taken away. */
@@ -243,7 +285,8 @@ function List({ name, field, raw, path, errors, files, onChange, need, about }) 
       if (!full) add();
     }
   };
-  return html`<fieldset class="form-list" ref=${root} aria-describedby=${errors.get(path) ? `${path}-wrong` : undefined}><legend><bdi>${name}</bdi>${need}</legend>
+  return html`<fieldset class="form-list" ref=${root} aria-describedby=${described(field, path, errors)}>
+    <legend><${Said}>${name}<//>${need}</legend>
     ${rows.map((one, at) => html`<div key=${at}><div class="form-row">
       <${Control} id=${`${path}.${at}`} label=${`${name} ${at + 1}`} field=${field.items} raw=${one} path=${`${path}.${at}`}
         errors=${errors} files=${files} onKeyDown=${keys} onChange=${(value) => set(at, value)} />

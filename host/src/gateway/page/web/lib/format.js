@@ -56,3 +56,15 @@ export function cost(micros) {
   if (!micros) return '$0';
   return dollars < 0.01 ? `$${dollars.toPrecision(2)}` : `$${dollars.toFixed(2)}`;
 }
+
+/** Characters that turn the order of the text around them. */
+const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** A text of somebody else, in which such characters are shown instead of obeyed. */
+export const visible = (text) => String(text ?? '').replace(TURNING, (sign) => `⟦U+${sign.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}⟧`);
+
+/** This minute as a part of a name: "2026-11-22-1503". */
+export function stamp(at = new Date()) {
+  const two = (number) => String(number).padStart(2, '0');
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}-${two(at.getHours())}${two(at.getMinutes())}`;
+}

@@ -2,7 +2,7 @@
 
 import { html, useState } from './preact.js';
 import { part, put } from './api.js';
-import { Badge, Button, Dialog, Icon, Trouble } from './ui.js';
+import { Badge, Button, Dialog, Icon, Said, Trouble } from './ui.js';
 
 const DEFAULT_METHODS = ['GET'];
 
@@ -84,7 +84,8 @@ export function difference(needs, granted, choice) {
   for (const [host, near] of now) {
     const before = granted.http.find((one) => one.host === host);
     const need = needOf(needs, host);
-    const extra = `${need?.inject ? `, with the secret ${need.inject.secret} in the header ${need.inject.header}` : ''}${near ? ', also at private addresses' : ''}`;
+    const secret = need?.inject ? `, with the secret ${need.inject.secret} in the header ${need.inject.header}` : '';
+    const extra = `${secret}${near ? ', also at private addresses' : ''}`;
     if (!before) told.push({ more: true, text: `may now reach ${hostWords(host)} (${(need?.methods ?? DEFAULT_METHODS).join(', ')})${extra}` });
     else if (near !== before.private) told.push({ more: near, text: `may ${near ? 'now' : 'no longer'} reach ${hostWords(host)} at private addresses` });
   }
@@ -105,9 +106,12 @@ export function Asked({ needs, granted, choice, onChange, fresh }) {
   const tick = { needs, granted, choice, onChange, fresh };
   const stray = granted.http.filter((one) => !needOf(needs, one.host));
   return html`<div class="asked">
-    ${needs.http.length > 0 && html`<fieldset><legend>Hosts</legend><ul>${needs.http.map((need) => html`<${HostAsked} key=${need.host} need=${need} ...${tick} />`)}</ul></fieldset>`}
-    ${stray.length > 0 && html`<fieldset><legend>Hosts that it does not ask for any more</legend><ul>${stray.map((one) => html`<${HostRow} key=${one.host} host=${one.host} about="without effect" ...${tick} />`)}</ul></fieldset>`}
-    ${needs.secrets.length > 0 && html`<fieldset><legend>Secrets</legend><ul>${needs.secrets.map((name) => html`<${SecretRow} key=${name} name=${name} ...${tick} />`)}</ul></fieldset>`}
+    ${needs.http.length > 0 && html`<fieldset><legend>Hosts</legend>
+      <ul>${needs.http.map((need) => html`<${HostAsked} key=${need.host} need=${need} ...${tick} />`)}</ul></fieldset>`}
+    ${stray.length > 0 && html`<fieldset><legend>Hosts that it does not ask for any more</legend>
+      <ul>${stray.map((one) => html`<${HostRow} key=${one.host} host=${one.host} about="without effect" ...${tick} />`)}</ul></fieldset>`}
+    ${needs.secrets.length > 0 && html`<fieldset><legend>Secrets</legend>
+      <ul>${needs.secrets.map((name) => html`<${SecretRow} key=${name} name=${name} ...${tick} />`)}</ul></fieldset>`}
     ${asksLimits(needs) && html`<fieldset><legend>Memory and time</legend><ul><${LimitRow} ...${tick} /></ul></fieldset>`}
   </div>`;
 }
@@ -117,7 +121,8 @@ function Row({ on, was, fresh, name, about, onToggle, children }) {
   const state = fresh ? null : was ? html`<${Badge} kind="good">granted<//>` : html`<${Badge} kind="warn">not granted<//>`;
   const words = html`<span class="asked-what">${children}${about && html`<span class="muted">${about}</span>`}</span>`;
   return onToggle
-    ? html`<label class="checked"><input type="checkbox" aria-label=${name} checked=${on} onChange=${(event) => onToggle(event.target.checked)} />${words}${state}</label>`
+    ? html`<label class="checked"><input type="checkbox" aria-label=${name} checked=${on}
+      onChange=${(event) => onToggle(event.target.checked)} />${words}${state}</label>`
     : html`<div class="checked"><span class="asked-mark"><${Icon} name=${was ? 'check' : 'lock'} size=${16} /></span>${words}${state}</div>`;
 }
 
@@ -132,7 +137,8 @@ function HostRow({ host, about, granted, choice, onChange, fresh }) {
       onToggle=${onChange && ((yes) => set(yes ? [...others, { host, private: false }] : others))}>
       <bdi class=${host === '*' ? 'strong' : 'mono'}>${hostWords(host)}</bdi><//>
     ${onChange && chosen && html`<label class="checked asked-under"><input type="checkbox" aria-label=${near} checked=${chosen.private}
-      onChange=${(event) => set([...others, { host, private: event.target.checked }])} /><span class="muted">also where its address is private (this machine, the local network)</span></label>`}
+      onChange=${(event) => set([...others, { host, private: event.target.checked }])} />
+      <span class="muted">also where its address is private (this machine, the local network)</span></label>`}
     ${!onChange && held?.private && html`<p class="muted asked-under">also where its address is private</p>`}
   </li>`;
 }
@@ -141,7 +147,9 @@ function HostRow({ host, about, granted, choice, onChange, fresh }) {
 function HostAsked({ need, ...tick }) {
   const { choice, granted, onChange } = tick;
   const [name, setName] = useState('');
-  const about = `${need.methods.join(', ')}${need.inject ? ` · kiso adds the header ${need.inject.header} with the secret ${need.inject.secret}; the skill never sees it` : ''}`;
+  const { inject } = need;
+  const about = need.methods.join(', ')
+    + (inject ? ` · kiso adds the header ${inject.header} with the secret ${inject.secret}; the skill never sees it` : '');
   const wide = need.host.startsWith('*');
   const below = (one) => one.host !== need.host && covers(need.host, one.host);
   const narrow = wide ? [...new Set([...granted.http, ...choice.hosts].filter(below).map((one) => one.host))] : [];
@@ -151,13 +159,19 @@ function HostAsked({ need, ...tick }) {
     setName('');
     onChange({ ...choice, hosts: [...choice.hosts.filter((one) => one.host !== host && one.host !== need.host), { host, private: false }] });
   };
+  const enter = (event) => {
+    if (event.key !== 'Enter') return;
+    event.preventDefault();
+    if (fits) add();
+  };
   const id = `host-${need.host}`;
   return html`<${HostRow} host=${need.host} about=${about} ...${tick} />
     ${narrow.map((one) => html`<${HostRow} key=${one} host=${one} about=${`of ${hostWords(need.host)}`} ...${tick} />`)}
     ${wide && onChange && html`<li class="asked-under asked-one">
       <label for=${id}>Or only this host</label>
-      <div><input id=${id} value=${name} placeholder=${need.host === '*' ? 'example.org' : need.host.replace('*', 'name')} spellcheck=${false} autocapitalize="none" aria-invalid=${name && !fits ? 'true' : undefined}
-        onInput=${(event) => setName(event.target.value)} onKeyDown=${(event) => { if (event.key === 'Enter') { event.preventDefault(); if (fits) add(); } }} />
+      <div><input id=${id} value=${name} placeholder=${need.host === '*' ? 'example.org' : need.host.replace('*', 'name')} spellcheck=${false}
+        autocapitalize="none" aria-invalid=${name && !fits ? 'true' : undefined}
+        onInput=${(event) => setName(event.target.value)} onKeyDown=${enter} />
       <${Button} icon="plus" disabled=${!fits} onClick=${add}>Add host<//></div></li>`}`;
 }
 
@@ -174,7 +188,8 @@ function LimitRow({ needs, granted, choice, onChange, fresh }) {
 }
 
 /** Said where what is ticked cannot be put in force. */
-export const Unable = () => html`<p class="wrong" role="status"><${Icon} name="info" />More memory and time are given together with everything that it asks for, and kept when you untick some of it later.</p>`;
+export const Unable = () => html`<p class="wrong" role="status"><${Icon} name="info" />
+  More memory and time are given together with everything that it asks for, and kept when you untick some of it later.</p>`;
 
 /** Shows the difference before it is made; `onDone` when it is. */
 export function GrantQuestion({ name, needs, granted, choice, onClose, onDone }) {
@@ -184,9 +199,10 @@ export function GrantQuestion({ name, needs, granted, choice, onClose, onDone })
   const change = () => saveGrant(name, needs, granted, choice).then(onDone, setError);
   return html`<${Dialog} title=${`Change what ${name} may do?`} onClose=${onClose}>
     <ul class="asked-difference" aria-label="What changes">${told.map((one) => html`<li key=${one.text} class=${one.more ? 'more' : 'less'}>
-      <${Icon} name=${one.more ? 'plus' : 'close'} size=${16} /><span><bdi>${name}</bdi> <bdi>${one.text}</bdi></span></li>`)}</ul>
+      <${Icon} name=${one.more ? 'plus' : 'close'} size=${16} /><span><${Said}>${name}<//> <${Said}>${one.text}<//></span></li>`)}</ul>
     <p class="muted">It holds from the next call on.</p>
     ${error && html`<${Trouble} error=${error} />`}
-    <footer><${Button} onClick=${onClose}>Cancel<//><${Button} kind=${less ? 'danger' : 'primary'} onClick=${change}>${less ? 'Revoke' : 'Change'}<//></footer>
+    <footer><${Button} onClick=${onClose}>Cancel<//>
+      <${Button} kind=${less ? 'danger' : 'primary'} onClick=${change}>${less ? 'Revoke' : 'Change'}<//></footer>
   <//>`;
 }

@@ -31,6 +31,7 @@ purify.setConfig({
   IN_PLACE: true,
   ALLOWED_TAGS: ['span', 'bdi', 'strong', 'em', 'del', 'code', 'br', 'sup', 'sub', 'a', 'img', '#text'],
   ALLOWED_ATTR: ['href', 'src', 'alt', 'class', 'target', 'rel', 'title', 'dir', 'loading', 'decoding'],
+  ADD_URI_SAFE_ATTR: ['target', 'rel', 'dir', 'loading', 'decoding'],
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
   ALLOWED_URI_REGEXP: /^(?:https?:\/\/|mailto:|\/pub\/|\/sessions\/|#\/)/i,
@@ -166,11 +167,14 @@ function link(parent, token, context, depth) {
 
 /** Does a text look like an address, but of another place than the link leads to? */
 function pretends(text, to) {
-  const said = text.normalize('NFKC').replace(/[\p{Cf}\s]/gu, '');
-  const names = /^mailto:/.test(to.href) ? said.match(/[^@\s]+@[^@\s]+/)?.[0] : said.match(/(?:[\p{L}\p{N}-]+[.。．])+[\p{L}][\p{L}\p{N}-]+/u)?.[0];
-  if (!names) return to.odd && /:\/\//.test(said);
-  if (to.odd) return true;
-  return names.toLowerCase() !== to.host.toLowerCase() && `www.${names.toLowerCase()}` !== to.host.toLowerCase();
+  const said = text.normalize('NFKC').replace(/\p{Cf}/gu, '').toLowerCase();
+  if (/^mailto:/i.test(to.href)) return (said.match(/[^@\s]+@[^@\s]+/g) ?? []).some((name) => name !== to.host.toLowerCase());
+  const hosts = [to.host, to.host.replace(/^www\./, ''), to.host.replace(/:\d+$/, '')];
+  const named = (said.match(/(?:[\p{L}\p{N}-]+\.)+[\p{L}][\p{L}\p{N}-]+/gu) ?? []);
+  // Of an address that is written out, only the host speaks; a path may name what it likes.
+  const [first] = named;
+  if (/^\s*[a-z]+:\/\/|^\s*www\./.test(said)) return to.odd || !hosts.includes(first);
+  return named.some((name) => !hosts.includes(name));
 }
 
 /**

@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from './preact.js';
 import { ApiError, get, me, part } from './api.js';
 import { bytes } from './format.js';
 import { Asked, NOTHING, Unable, asksAnything, canGrant, choiceOf, everything, permissions, saveGrant } from './grants.js';
-import { Busy, Button, Dialog, Icon, Trouble, toast } from './ui.js';
+import { Busy, Button, Dialog, Icon, Said, Trouble, toast } from './ui.js';
 
 /** Sends a file; `onProgress` is told how much of it is there, from 0 to 1. Gives a promise with `abort`. */
 function upload(file, query, onProgress) {
@@ -71,8 +71,9 @@ export function Installer({ known, onInstalled }) {
     <input ref=${chooser} class="unseen" type="file" accept=".wasm,application/wasm" tabindex="-1" aria-label="File of the skill"
       onChange=${(event) => { take(event.target.files); event.target.value = ''; }} />
     ${over && html`<div class="install-over"><p><${Icon} name="skills" size=${40} /><span class="strong">Drop a .wasm file to install it</span>
-      <span>It is shown what it asks for before anything is granted.</span></p></div>`}
-    ${file && html`<${Install} key=${`${file.name} ${file.lastModified}`} file=${file} known=${known} onClose=${() => setFile(null)} onInstalled=${onInstalled} />`}`;
+      <span>You are shown what it asks for before anything is granted.</span></p></div>`}
+    ${file && html`<${Install} key=${`${file.name} ${file.lastModified}`} file=${file} known=${known} onClose=${() => setFile(null)}
+      onInstalled=${onInstalled} />`}`;
 }
 
 /** Sends the file, and asks what has to be asked: a name, and what it may do. */
@@ -100,9 +101,13 @@ function Install({ file, known, onClose, onInstalled }) {
     if (error.name === 'AbortError') return;
     if (error.code === 'grant_needed' && error.more.asks) {
       // An update asks for what is beyond; what it has already, it keeps.
-      const has = known.has(error.more.skill) ? permissions((await get(`/skills/${part(error.more.skill)}`)).grant) : permissions();
+      const before = known.has(error.more.skill) && await get(`/skills/${part(error.more.skill)}`).catch(() => null);
+      const has = permissions(before ? before.grant : null);
       set({ at: 'asks', query, skill: error.more.skill, beyond: permissions(error.more.asks), has });
     } else if (error.code === 'bad_request' && !query.name && /kiso\.toml/.test(error.message)) {
+      set({ at: 'name' });
+    } else if (query.name && error.status >= 400 && error.status < 500) {
+      // Taken, or no name for a skill: another one may do.
       set({ at: 'name', error });
     } else {
       set({ at: 'error', error, query });
@@ -114,24 +119,38 @@ function Install({ file, known, onClose, onInstalled }) {
   }, []);
   const title = { asks: `Install ${state.skill}?`, name: 'What is it called?', error: 'It was not installed' }[state.at] ?? 'Installing a skill';
   return html`<${Dialog} title=${title} onClose=${onClose}>
-    <p class="muted install-file"><${Icon} name="file" /><bdi>${file.name}</bdi> · ${bytes(file.size)}</p>
+    <p class="muted install-file"><${Icon} name="file" /><${Said}>${file.name}<//> · ${bytes(file.size)}</p>
     ${state.at === 'sending' && html`<${Sending} progress=${progress} onClose=${onClose} />`}
     ${state.at === 'asks' && html`<${Asks} ...${state} send=${send} onClose=${onClose} />`}
-    ${state.at === 'name' && html`<form class="cards" onSubmit=${(event) => { event.preventDefault(); send({ name }); }}>
-      <p>The file brings no <code>kiso.toml</code>, so it has no name of its own. It is granted nothing.</p>
-      <div class="field"><label for="install-name">Name</label>
-        <input id="install-name" value=${name} autofocus required pattern="[a-z][a-z0-9\\-]{0,63}" maxlength="64" spellcheck=${false} autocapitalize="none"
-          aria-describedby="install-name-help" onInput=${(event) => setName(event.target.value)} />
-        <p class="muted" id="install-name-help">Lower-case letters, digits and “-”, beginning with a letter.</p></div>
-      <footer><${Button} onClick=${onClose}>Cancel<//><button class="button primary" disabled=${!name}><span>Install</span></button></footer></form>`}
+    ${state.at === 'name' && html`<${Name} error=${state.error} name=${name} setName=${setName} send=${send} onClose=${onClose} />`}
     ${state.at === 'error' && html`<${Trouble} error=${state.error} />
-      <footer><${Button} onClick=${onClose}>Close<//><${Button} icon="retry" onClick=${() => send(state.query)}>Try again<//></footer>`}
+      <footer><${Button} onClick=${onClose}>Close<//>
+        ${mayWork(state.error) && html`<${Button} icon="retry" onClick=${() => send(state.query)}>Try again<//>`}</footer>`}
   <//>`;
+}
+
+/** Whether the same file may be taken later. */
+const mayWork = ({ status, code }) => status === 0 || status >= 500 || [408, 429].includes(status) || code === 'busy';
+
+/** A file without a manifest has no name of its own. */
+function Name({ error, name, setName, send, onClose }) {
+  const field = useRef(null);
+  useEffect(() => field.current.focus(), []);
+  return html`<form class="install-name" onSubmit=${(event) => { event.preventDefault(); send({ name: name.trim() }); }} novalidate>
+    <p>The file brings no <code>kiso.toml</code>, so it has no name of its own. It is granted nothing.</p>
+    <div class="field"><label for="install-name">Name</label>
+      <input id="install-name" ref=${field} value=${name} maxlength="64" spellcheck=${false} autocapitalize="none" autocomplete="off"
+        aria-invalid=${error ? 'true' : undefined} aria-describedby=${error ? 'install-name-help install-name-wrong' : 'install-name-help'}
+        onInput=${(event) => setName(event.target.value)} />
+      <p class="muted" id="install-name-help">Lower-case letters, digits and “-”, beginning with a letter.</p>
+      ${error && html`<p class="wrong" id="install-name-wrong"><${Icon} name="alert" size=${16} />${error.message}</p>`}</div>
+    <footer><${Button} onClick=${onClose}>Cancel<//><button class="button primary" disabled=${!name.trim()}><span>Install</span></button></footer></form>`;
 }
 
 function Sending({ progress, onClose }) {
   const percent = Math.round(progress * 100);
-  return html`${progress < 1 ? html`<p class="install-progress"><label for="install-progress">Sending</label><progress id="install-progress" max="100" value=${percent}></progress><span>${percent} %</span></p>`
+  return html`${progress < 1 ? html`<p class="install-progress"><label for="install-progress">Sending</label>
+    <progress id="install-progress" max="100" value=${percent}></progress><span>${percent} %</span></p>`
     : html`<${Busy}>It is checked and compiled…<//>`}
     <footer><${Button} onClick=${onClose}>Cancel<//></footer>`;
 }
@@ -151,13 +170,17 @@ function Asks({ skill, beyond, has, query, send, onClose }) {
     === JSON.stringify([beyond.http.length, beyond.secrets.length, everything(beyond).limits])
     && choice.hosts.every((one) => !one.private && beyond.http.some((need) => need.host === one.host)) && !old.hosts.some((one) => one.private);
   const possible = whole || canGrant(both, permissions(), wanted);
-  const keep = (kept) => (kept.hosts.length || kept.secrets.length ? (name) => saveGrant(name, both, permissions(), { ...kept, limits: false }) : undefined);
+  const keep = (kept) => {
+    if (!kept.hosts.length && !kept.secrets.length) return undefined;
+    return (name) => saveGrant(name, both, permissions(), { ...kept, limits: false });
+  };
   const install = (grant, then) => send({ ...query, grant }, then);
   return html`<p><bdi class="strong">${skill}</bdi> asks ${update ? 'for more than it was granted' : 'for this'}. ${update
-      ? 'What it was granted stays, more memory and time excepted.' : 'It is granted nothing that you do not tick, and can be granted more later.'}</p>
+      ? 'What it was granted stays, more memory and time excepted.' : 'It is granted nothing that you do not tick, and can be granted more later.'}
+      ${' '}<button type="button" class="asked-all" onClick=${() => set(everything(beyond))}>Tick everything</button></p>
     <${Asked} needs=${beyond} granted=${permissions()} choice=${choice} onChange=${set} fresh=${true} />
     ${!possible && html`<${Unable} />`}
-    <footer><${Button} kind="quiet" onClick=${() => set(everything(beyond))}>Tick everything<//><span class="install-gap"></span>
-      <${Button} kind=${nothing ? 'primary' : ''} onClick=${() => install('none', keep(old))}>Install without<//>
-      <${Button} kind=${nothing ? '' : 'primary'} disabled=${nothing || !possible} onClick=${() => (whole ? install('all') : install('none', keep(wanted)))}>Install and grant selected<//></footer>`;
+    <footer><${Button} kind=${nothing ? 'primary' : ''} onClick=${() => install('none', keep(old))}>Install without<//>
+      <${Button} kind=${nothing ? '' : 'primary'} disabled=${nothing || !possible}
+        onClick=${() => (whole ? install('all') : install('none', keep(wanted)))}>Install and grant selected<//></footer>`;
 }

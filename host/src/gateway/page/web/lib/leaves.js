@@ -178,12 +178,15 @@ export class Table {
     this.body = table.createTBody();
     this.fill(head.insertRow(), this.head, 'th');
     if (this.element.firstChild) this.goOn(table, head);
-    this.element.append(table);
+    const part = document.createElement('div');
+    part.className = this.context.part;
+    part.append(table);
+    this.element.append(part);
   }
 
   /** The columns of what follows are as wide as those above; its head is only heard. */
   goOn(table, head) {
-    const above = this.element.lastChild;
+    const above = this.element.lastChild.firstChild;
     const widths = [...above.rows[0].cells].map((cell) => cell.getBoundingClientRect().width);
     for (const one of [above, table]) {
       if (one.querySelector('colgroup')) continue;

@@ -66,6 +66,7 @@ export class Log extends Component {
   }
 
   grown = () => {
+    if (!this.box) return;
     if (this.stuck && performance.now() - this.pressed > UNFOLDING) this.follow();
     else if (this.stuck) this.stick(this.distance() < AT_END);
     this.look();
@@ -76,6 +77,7 @@ export class Log extends Component {
   }
 
   scrolled = () => {
+    if (!this.box) return;
     const { scrollTop } = this.box;
     const distance = this.distance();
     // Text that grows below does not scroll; only who reads does.

@@ -27,7 +27,7 @@ export function Markdown({ text = '', streaming = false, session, base }) {
   const flow = useRef(null);
   useLayoutEffect(() => {
     flow.current ??= new Flow(root.current, { session, base });
-    flow.current.write(beginning(text), !streaming || text.length > LONGEST);
+    flow.current.write(beginning(text), streaming && text.length <= LONGEST);
   }, [text, streaming, session, base]);
   useLayoutEffect(() => () => {
     flow.current?.stop();
@@ -104,16 +104,16 @@ function go() {
 /** Leads a text into the page: at most once a frame, and never for long. */
 class Flow {
   constructor(root, context) {
-    Object.assign(this, { root, context, text: '' });
-    this.blocks = new Blocks(root, context);
+    Object.assign(this, { root, context, text: '', blocks: null });
   }
 
-  write(text, complete) {
+  write(text, growing) {
     const first = this.text === '';
-    if (!text.startsWith(this.text) || (this.blocks.ended && text !== this.text)) this.anew();
+    if (this.blocks && (!text.startsWith(this.text) || (this.blocks.ended && text !== this.text))) this.stop();
+    this.blocks ??= new Blocks(this.root, this.context, growing);
     this.text = text;
     this.blocks.write(text);
-    if (complete) this.blocks.end();
+    if (!growing) this.blocks.end();
     if (!first || spent > FIRST) {
       plan(this);
       return;
@@ -125,15 +125,13 @@ class Flow {
     frame ||= requestAnimationFrame(go);
   }
 
-  anew() {
-    forget(this.root);
-    this.root.replaceChildren();
-    this.blocks = new Blocks(this.root, this.context);
-  }
-
+  /** Takes away what stands there. */
   stop() {
     unfinished.delete(this);
     forget(this.root);
+    this.blocks?.leave();
+    this.blocks = null;
+    this.root.replaceChildren();
   }
 }
 

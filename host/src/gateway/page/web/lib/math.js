@@ -10,11 +10,14 @@ const SIGNS = {
   wedge: ' ∧ ', vee: ' ∨ ', to: ' → ', rightarrow: ' → ', leftarrow: ' ← ', Rightarrow: ' ⇒ ', Leftarrow: ' ⇐ ', leftrightarrow: ' ↔ ', Leftrightarrow: ' ⇔ ', implies: ' ⇒ ', iff: ' ⇔ ', mapsto: ' ↦ ',
   sum: '∑', prod: '∏', int: '∫', oint: '∮', infty: '∞', partial: '∂', nabla: '∇', sqrt: '√', prime: '′', degree: '°', angle: '∠', perp: ' ⊥ ', parallel: ' ∥ ', mid: ' | ', hbar: 'ℏ', ell: 'ℓ',
   dots: '…', ldots: '…', cdots: '⋯', vdots: '⋮', langle: '⟨', rangle: '⟩', lfloor: '⌊', rfloor: '⌋', lceil: '⌈', rceil: '⌉', vert: '|', Vert: '‖', lbrace: '{', rbrace: '}',
-  quad: '  ', qquad: '    ', ',': ' ', ';': ' ', ':': ' ', ' ': ' ', '!': '', '%': '%', '$': '$', '&': '&', '#': '#', '_': '_', '{': '{', '}': '}', '|': '‖', '\\': '\n',
+  quad: '  ', qquad: '    ', ',': '\u2009', ';': ' ', ':': ' ', ' ': ' ', '!': '', '%': '%', '$': '$', '&': '&', '#': '#', '_': '_', '{': '{', '}': '}', '|': '‖', '\\': '\n',
 };
 
 /** Commands that only say how their argument looks. */
-const LOOKS = new Set(['text', 'mathrm', 'mathbf', 'mathit', 'mathsf', 'mathtt', 'mathcal', 'mathbb', 'operatorname', 'textbf', 'textit', 'boldsymbol', 'mathfrak', 'boxed', 'overline', 'underline']);
+const LOOKS = new Set(['mathbf', 'mathit', 'mathsf', 'mathtt', 'mathcal', 'boldsymbol', 'mathfrak', 'boxed', 'overline', 'underline']);
+
+/** Commands whose argument is words. */
+const TEXTS = new Set(['text', 'textbf', 'textit', 'mathrm', 'operatorname', 'mbox']);
 
 /** Commands that say nothing to a reader of text. */
 const SILENT = new Set(['left', 'right', 'big', 'Big', 'bigg', 'Bigg', 'displaystyle', 'textstyle', 'limits', 'nolimits', 'bigl', 'bigr', 'Bigl', 'Bigr', 'nonumber']);
@@ -42,11 +45,15 @@ export function formula(page, tex) {
 const TOO_DEEP = new Error('a formula is nested too deep');
 
 class Reader {
+  /** What was written last, but for spaces: a sign after another one is that of a number. */
+  last = '';
+
   constructor(page, source) {
     Object.assign(this, { page, source, at: 0 });
   }
 
   text(text) {
+    this.last = text.trim().at(-1) ?? this.last;
     return this.page.createTextNode(text);
   }
 
@@ -70,23 +77,29 @@ class Reader {
     return nodes;
   }
 
-  /** One letter, group or command. */
+  /** One letter, group or command. TeX reads over spaces, and makes its own. */
   one(depth) {
     const sign = this.source[this.at];
     this.at += 1;
     if (sign === '{') return this.until('}', depth + 1);
-    if (sign === '}' || sign === '~') return [this.text(sign === '~' ? ' ' : '')];
+    if (/[\s}]/.test(sign)) return [];
     if (sign === '^' || sign === '_') {
-      const inside = tidy(this.argument(depth));
+      const inside = this.argument(depth);
       const text = inside.map((node) => node.textContent).join('');
       if (sign === '^' && /^[°′]+$/.test(text)) return [this.text(text)];
-      return [this.raised(sign === '^' ? 'sup' : 'sub', inside)];
+      for (const node of inside) if (node.nodeType === 3) node.data = node.data.replace(/ /g, '');
+      return [this.raised(sign === '^' ? 'sup' : 'sub', tidy(inside))];
     }
-    if (sign === '&') return [this.text(' ')];
-    if (sign === "'") return [this.text('′')];
-    if (sign === '-') return [this.text('−')];
     if (sign === '\\') return this.command(depth);
-    return [this.text(/\s/.test(sign) ? ' ' : sign)];
+    if (sign === '~' || sign === '&') return [this.text(' ')];
+    if (sign === "'") return [this.text('′')];
+    if (sign === ',' || sign === ';') return [this.text(`${sign} `)];
+    if (sign === '=' || sign === '<' || sign === '>') return [this.text(` ${sign} `)];
+    if (sign === '+' || sign === '-' || sign === '*') {
+      const shown = { '+': '+', '-': '−', '*': '∗' }[sign];
+      return [this.text(/[\p{L}\p{N})\]′°]/u.test(this.last) ? ` ${shown} ` : shown)];
+    }
+    return [this.text(sign)];
   }
 
   argument(depth) {
@@ -115,13 +128,19 @@ class Reader {
       return [this.text(BLACKBOARD[inside] ?? inside)];
     }
     if (MARKS[name]) return [...this.argument(depth), this.text(MARKS[name])];
+    if (TEXTS.has(name) && this.source[this.at] === '{') {
+      const end = this.source.indexOf('}', this.at);
+      const inside = this.source.slice(this.at + 1, end < 0 ? undefined : end);
+      this.at = end < 0 ? this.source.length : end + 1;
+      return [this.text(inside)];
+    }
     if (LOOKS.has(name)) return this.argument(depth);
     if (SILENT.has(name)) {
       if (this.source[this.at] === '.') this.at += 1;
       return [];
     }
     // A command that is not known keeps its name: sin, log, max and the like read well so.
-    return [this.text(Object.hasOwn(SIGNS, name) ? SIGNS[name] : /^[A-Za-z]+$/.test(name) ? `${name}\u2009` : name)];
+    return [this.text(Object.hasOwn(SIGNS, name) ? SIGNS[name] : /^[A-Za-z]+$/.test(name) ? ` ${name} ` : name)];
   }
 }
 

@@ -7,12 +7,16 @@ import { connection, on } from './events.js';
 import { sessions } from './sessions.js';
 import { unsent } from './unsent.js';
 
-/** Messages of a page, and those that are held at most. */
+/** Messages of the first page, of the others, which are drawn while somebody scrolls, and those that are held at most. */
 const PAGE = 50;
+const STRETCH = 30;
 const MOST = 300;
 
 /** Of a page that leads towards the end: the listing only leads back. */
-const FORWARD = 100;
+const FORWARD = 60;
+
+/** Milliseconds in which the event of a message that was taken should have come. */
+const UNHEARD = 3_000;
 
 /**
  * `state` is a store of
@@ -44,6 +48,8 @@ export function conversation(session, { onMessage } = {}) {
     onSent({ key, id }) {
       if (now().items.some((one) => one.id === id)) settle(id, key);
       else if (now().phase !== 'ready') toEnd();
+      // A stream that is dead without a word tells nothing; the listing does.
+      setTimeout(() => outbox.list.get().some((one) => one.key === key) && lookAgain(), UNHEARD);
     },
     onAnswer({ key, text: asked }, text) {
       const after = now().newest;
@@ -105,7 +111,7 @@ export function conversation(session, { onMessage } = {}) {
   const more = once(async () => {
     const [mine, { items, older }] = [load, now()];
     if (!older || !items.length) return;
-    const page = await get(listing, { limit: PAGE, before: items[0].id });
+    const page = await get(listing, { limit: STRETCH, before: items[0].id });
     if (mine !== load) return;
     update((old) => {
       const all = merge(old.items, page.items);
@@ -159,7 +165,7 @@ export function conversation(session, { onMessage } = {}) {
   const quietly = (work) => () => work().catch(() => {});
 
   // What is told by the way: without it, the next event or look brings the same.
-  const lookAgain = quietly(again);
+  const lookAgain = quietly(async () => ended || again());
   const lookAtStatus = quietly(async () => update(stand(await get(standing))));
 
   function stand(status) {
@@ -260,9 +266,11 @@ export function conversation(session, { onMessage } = {}) {
 
 /** Whether the daemon does not know the session: what the listing says already is not asked for. */
 async function isNew(session) {
-  if (!sessions.get().loaded && !sessions.get().error) {
+  const told = () => sessions.get().loaded || sessions.get().error;
+  if (!told()) {
     await new Promise((done) => {
       const unwatch = sessions.watch(() => {
+        if (!told()) return;
         unwatch();
         done();
       });

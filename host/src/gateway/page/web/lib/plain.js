@@ -20,7 +20,7 @@ export function pour(element, text) {
       if (end < text.length && cut) end = line;
       else if (/[\ud800-\udbff]/.test(text[end - 1])) end -= 1;
       const part = document.createElement('span');
-      part.className = 'md-part';
+      part.className = 'md-plain-part';
       part.textContent = visible(text.slice(at, end));
       element.append(part);
       at = cut && text[end] === '\n' ? end + 1 : end;

@@ -83,10 +83,13 @@ function draw(live) {
   requestAnimationFrame(() => {
     live.drawn = false;
     const answer = live.parts.filter((part) => part.answer && part.text);
-    live.shown.set({
+    const said = live.parts.filter((part) => !part.answer && part.text.trim()).map((part) => part.text.trim())
+      .filter((text, index, all) => text !== all[index - 1]);
+    live.shown.set((old) => ({
       thoughts: live.thoughts,
-      said: live.parts.filter((part) => !part.answer && part.text.trim()).map((part) => part.text.trim()),
+      // What did not change is not drawn again with each piece of the reply.
+      said: said.length === old.said.length && said.every((text, index) => text === old.said[index]) ? old.said : said,
       reply: answer.length === 1 ? answer[0].text : answer.map((part) => part.text).join('\n\n'),
-    });
+    }));
   });
 }

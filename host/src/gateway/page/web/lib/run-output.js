@@ -29,7 +29,7 @@ export function Long({ text, label }) {
     : plain(beginning);
   const inside = html`${shown}${!whole && !pieces && '…'}`;
   return html`
-    ${label ? html`<pre class="run-output" tabindex="0" role="region" aria-label=${label}>${inside}</pre>` : html`<div class="run-text">${inside}</div>`}
+    ${label ? html`<pre class="run-output" tabindex="0" role="group" aria-label=${label}>${inside}</pre>` : html`<div class="run-text">${inside}</div>`}
     ${!whole && html`<${Button} kind="small" onClick=${() => set(pieces ? 0 : AT_ONCE)}>${pieces ? 'Show less' : `Show all (${bytes(text.length)})`}<//>`}`;
 }
 

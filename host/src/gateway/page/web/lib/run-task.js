@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from './preact.js';
 import { now } from './api.js';
 import { duration, elapsed } from './format.js';
-import { Files } from './run-files.js';
+import { Gallery } from './lightbox.js';
 import { Long } from './run-output.js';
 import { plain } from './run-text.js';
 import { Badge, Icon } from './ui.js';
@@ -29,7 +29,7 @@ export function Task({ task, session }) {
   const { words } = STATES[status];
   const head = html`<${Mark} status=${status} />
     <span class="run-kind">${KINDS[task.kind] ?? task.kind}</span>
-    <span class=${`run-label ${task.kind === 'exec' ? 'mono' : ''}`}><bdi>${plain(titleOf(task))}</bdi></span>
+    <span class=${`run-label ${task.kind === 'exec' ? 'mono' : ''}`}><bdi>${plain(titleOf(task))}</bdi>${task.kind === 'skill' && html`<span class="run-args"><bdi>${plain(shortArgs(task))}</bdi></span>`}</span>
     ${task.attempt > 1 && html`<span class="muted">attempt ${task.attempt}</span>`}
     ${['failed', 'interrupted'].includes(status) ? html`<${Badge} kind="bad">${words}<//>` : html`<span class=${status === 'dropped' ? 'muted' : 'unseen'}>${words}</span>`}
     ${task.started_ms && html`<${Elapsed} since=${task.started_ms} until=${task.ended_ms} />`}`;
@@ -48,19 +48,31 @@ function titleOf({ kind, label, detail }) {
   return detail || (kind === 'msg' && label === 'msg' ? 'Writes the answer' : label);
 }
 
-const hasBody = (task) => Boolean(task.output || task.stderr || task.error || task.files?.length || task.verdict || task.exit_code);
+/** Of a skill, `detail` is what it was called with, as JSON. */
+function argsOf({ detail }) {
+  try {
+    return JSON.parse(detail);
+  } catch {
+    return null;
+  }
+}
+
+const shortArgs = (task) => Object.entries(argsOf(task) ?? {}).map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join(', ');
+
+const hasBody = (task) => Boolean((task.detail && ['exec', 'skill'].includes(task.kind)) || task.output || task.stderr || task.error || task.files?.length || task.verdict || task.exit_code);
 
 function Body({ task, session }) {
   const { output, stderr, error, files, verdict, exit_code, label } = task;
   const of = plain(label);
   return html`<div class="run-body">
-    ${task.kind === 'exec' && html`<pre class="run-output command" tabindex="0" role="region" aria-label=${`Command of ${of}`}>${plain(titleOf(task))}</pre>`}
-    ${error && html`<p class="wrong"><${Icon} name="alert" /><bdi>${plain(error)}</bdi></p>`}
-    ${exit_code != null && exit_code !== 0 && html`<p class="wrong">Exit code ${exit_code}</p>`}
+    ${task.kind === 'exec' && html`<pre class="run-output command" tabindex="0" role="group" aria-label=${`Command of ${of}`}>${plain(titleOf(task))}</pre>`}
+    ${task.kind === 'skill' && argsOf(task) && html`<pre class="run-output args" tabindex="0" role="group" aria-label=${`Arguments of ${of}`}>${plain(JSON.stringify(argsOf(task), null, 2))}</pre>`}
     ${output && html`<${Long} text=${output} label=${`Output of ${of}`} />`}
+    ${error && error !== verdict?.reason && html`<p class="wrong"><${Icon} name="alert" /><bdi>${plain(error)}</bdi></p>`}
+    ${exit_code != null && exit_code !== 0 && html`<p class="wrong">Exit code ${exit_code}</p>`}
     ${stderr && html`<p class="muted">Error output</p><${Long} text=${stderr} label=${`Error output of ${of}`} />`}
     ${verdict?.status === 'ok' && html`<${Verdict} of=${verdict} />`}
-    ${files?.length > 0 && html`<${Files} files=${files} session=${session} />`}
+    ${files?.length > 0 && html`<${Gallery} files=${files} session=${session} />`}
   </div>`;
 }
 

@@ -13,13 +13,14 @@ const ENDINGS = { done: 'Done in', failed: 'Failed after', cancelled: 'Stopped a
 /** `live` is what the run says (lib/run-live.js), `known` what events told of it, `stopping` whether it was asked to end. */
 export function RunCard({ run, session, live, known, stopping }) {
   const { board, error, again } = useBoard(run, true);
-  const { thoughts, said } = useStore(live);
+  const thoughts = useStore(live, (heard) => heard.thoughts);
+  const said = useStore(live, (heard) => heard.said);
   const line = known && known.status !== 'running' ? known : board?.run ?? known;
   const running = !line || line.status === 'running';
   if (!board && !running) return error ? html`<${Trouble} error=${error} again=${again} />` : html`<div class="run"><${Busy} /></div>`;
   const thought = thoughts.at(-1) ?? board?.thought;
   const tasks = board?.tasks ?? [];
-  return html`<section class=${`run ${tasks.length ? '' : 'slim'}`} aria-label="What was done">
+  return html`<section role="group" class=${`run ${tasks.length ? '' : 'slim'}`} aria-label="What was done">
     <div class="run-now">
       <${Mark} status=${running ? 'running' : line.status === 'cancelled' ? 'interrupted' : line.status} />
       ${running
@@ -46,9 +47,9 @@ function Plans({ goal, tasks, session }) {
   const list = (number) => html`<ol class="run-tasks">${of(number).map((task) => html`<${Task} key=${task.id} task=${task} session=${session} />`)}</ol>`;
   return html`
     <div class="run-goal">${goal ? html`<p><bdi>${plain(goal)}</bdi></p>` : html`<p>Plan</p>`}<span class="muted">${done} of ${plural(counted.length, 'task')} done</span></div>
-    ${numbers.slice(0, -1).map((number, index) => html`<details key=${number} class="run-earlier">
-      <summary>Plan ${number} was replaced${why(number) ? ': ' : ''}<bdi>${plain(why(number) ?? '')}</bdi></summary>${list(numbers[index])}</details>`)}
-    ${last > 1 && html`<p class="run-replan">Plan ${last}${why(numbers.at(-2)) && html`: because <bdi>${plain(why(numbers.at(-2)))}</bdi>`}</p>`}
+    ${numbers.slice(0, -1).map((number) => html`<details key=${number} class="run-earlier">
+      <summary>Plan ${number}, replaced</summary>${list(number)}</details>`)}
+    ${last > 1 && html`<p class="run-replan">Plan ${last}${why(numbers.at(-2)) && html`, because: <bdi>${plain(why(numbers.at(-2)))}</bdi>`}</p>`}
     ${list(last)}`;
 }
 

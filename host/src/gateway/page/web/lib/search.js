@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from './preact.js';
 import { get } from './api.js';
+import { plain } from './run-text.js';
 
 /** Messages of a page, characters of a question, and milliseconds without a key before it is asked. */
 const PAGE = 30;
@@ -51,13 +52,13 @@ export function snippet(text, words) {
   if (from) from += Math.max(0, text.slice(from, at).search(/\s/));
   if (/[\ud800-\udbff]/.test(text[to - 1] ?? '')) to -= 1;
   const looked = words.some((word) => word.search(SIGNS) >= 0) ? text.slice(from, to) : text.slice(from, to).replace(SIGNS, ' ');
-  const part = looked.replace(/\s+/g, ' ').trim();
+  const part = plain(looked).replace(/\s+/g, ' ').trim();
   return marked(`${from ? '… ' : ''}${part}${to < text.length ? ' …' : ''}`, words);
 }
 
 /**
- * What was found for `q`, asked when nobody writes for a moment: `{items, next, busy, error, more}`. `items` is null as long as
- * nothing was asked; `more()` looks further back.
+ * What was found for `q`, asked when nobody writes for a moment: `{items, next, busy, error, more, again}`. `items` is null as
+ * long as nothing was asked; `more()` looks further back, `again()` once more.
  */
 export function useSearch(q) {
   const asked = q.trim().slice(0, LONGEST);
@@ -91,5 +92,5 @@ export function useSearch(q) {
       ended.abort();
     };
   }, [asked, turn]);
-  return { ...state, more: () => again({ before: state.next }) };
+  return { ...state, more: () => again({ before: state.next }), again: () => again({ ...turn }) };
 }

@@ -2,14 +2,19 @@
 
 import { html, store, useState, useStore } from './preact.js';
 import { del, get, isAdmin, me, part, patch } from './api.js';
-import { on } from './events.js';
+import { connection, on } from './events.js';
+import { stamp } from './format.js';
 import { go, href, route } from './router.js';
 import { forgetSession } from './drafts.js';
+import { plain } from './run-text.js';
 import { Button, Dialog, Menu, announce, confirm, copyText, toast } from './ui.js';
 
 /** Sessions of a page, and the most that are asked for at once. */
 const PAGE = 100;
 const MAX_PAGE = 500;
+
+/** Milliseconds after which somebody who comes back to the page gets a new listing. */
+const STALE = 60_000;
 
 /** Replies that are counted at most. */
 export const MOST_UNREAD = 99;
@@ -20,6 +25,7 @@ export const sessions = store({ items: [], next: null, loaded: false, error: nul
 /** Replies that nobody has read, in all sessions but the one that is in view. */
 export const unread = store(0);
 
+let asked = 0;
 let [listed, byName] = [null, new Map()];
 
 /** The session with this name, if it is known. */
@@ -29,21 +35,28 @@ export function sessionOf(name) {
   return byName.get(name);
 }
 
-/** What a session is called: its title, and its name as long as it has none. Takes the session, or its name. */
-export function titleOf(session) {
+/** The title of a session as it was given, and its name as long as it has none. Takes the session, or its name. */
+export function givenTitle(session) {
   const known = typeof session === 'string' ? sessionOf(session) : session;
   return known?.title || known?.name || session;
 }
+
+/** What a session is called where people read it: nothing in a title turns the text around it. */
+export const titleOf = (session) => plain(givenTitle(session));
 
 /** The name of the session in view, or null. */
 export const shown = () => (route.get()[0] === 's' ? route.get()[1] : null);
 
 /** Loads the first page; what was loaded behind it is loaded again, so that nobody is scrolled away from. */
 export async function loadSessions() {
-  const limit = Math.min(MAX_PAGE, Math.max(PAGE, sessions.get().items.length));
+  asked = Date.now();
+  const before = new Set(sessions.get().items);
+  const limit = Math.min(MAX_PAGE, Math.max(PAGE, before.size));
   try {
     const { items, next } = await get('/sessions', { limit });
-    sessions.set({ items, next: next ?? null, loaded: true, error: null });
+    // What was told while the answer was on its way is newer.
+    const told = sessions.get().items.filter((one) => !before.has(one));
+    sessions.set({ items: sorted([...items, ...told]), next: next ?? null, loaded: true, error: null });
   } catch (error) {
     sessions.set((old) => ({ ...old, error }));
   }
@@ -93,6 +106,7 @@ on('run', (run) => put(run.session, (old) => {
 }));
 
 on('gap', loadSessions);
+connection.watch(({ state }) => state === 'open' && sessions.get().error && loadSessions());
 
 /** Whether somebody looks at this session. */
 const inView = (name) => name === shown() && document.visibilityState === 'visible';
@@ -103,7 +117,11 @@ function count() {
 
 sessions.watch(count);
 route.watch(count);
-document.addEventListener('visibilitychange', count);
+document.addEventListener('visibilitychange', () => {
+  count();
+  // Not all that happens to a session is told, such as that it was deleted.
+  if (document.visibilityState === 'visible' && Date.now() - asked > STALE && me.get()) loadSessions();
+});
 
 // Somebody else may log in, who sees what is there then.
 me.watch((who) => who || sessions.set({ items: [], next: null, loaded: false, error: null }));
@@ -115,10 +133,9 @@ export async function rename(name, title) {
   announce('Renamed');
 }
 
-/** The name of a session that is begun now, such as `chat-2026-11-22-1503`. */
-export function freshName(at = new Date()) {
-  const two = (number) => String(number).padStart(2, '0');
-  const name = `chat-${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}-${two(at.getHours())}${two(at.getMinutes())}`;
+/** The name of a session that is begun now. */
+export function freshName() {
+  const name = `chat-${stamp()}`;
   let [free, number] = [name, 1];
   while (sessionOf(free)) free = `${name}-${number += 1}`;
   return free;
@@ -150,7 +167,7 @@ async function remove(name) {
 const opened = store(null);
 
 /** What can be done with a session. `onRename` is where the title can be written in place; without it, a dialog asks. */
-export function SessionMenu({ session, onRename, label }) {
+export function SessionMenu({ session, onRename, ...rest }) {
   const name = session?.name ?? session;
   // One that has no message yet is not there.
   const born = useStore(sessions, ({ next }) => Boolean(next || sessionOf(name)));
@@ -170,7 +187,7 @@ export function SessionMenu({ session, onRename, label }) {
     born && { label: 'Export', icon: 'download', href: `/sessions/${part(name)}/export`, download: `${name}.jsonl` },
     born && isAdmin() && { label: 'Delete', icon: 'trash', danger: true, run: () => remove(name) },
   ].filter(Boolean);
-  return html`<${Menu} label=${label ?? `Actions for ${title}`} items=${items} />`;
+  return html`<${Menu} label=${`Actions for ${title}`} items=${items} ...${rest} />`;
 }
 
 /** The dialog of a menu; stands once in the page, so that it outlives the row that it was opened from. */
@@ -180,7 +197,7 @@ export function SessionDialog() {
 }
 
 function Rename({ session, onClose }) {
-  const [title, set] = useState(titleOf(session));
+  const [title, set] = useState(givenTitle(session));
   const [error, fail] = useState(null);
   const submit = async (event) => {
     event.preventDefault();

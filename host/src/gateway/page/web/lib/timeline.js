@@ -3,10 +3,9 @@
 
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from './preact.js';
 import { now } from './api.js';
-import { duration } from './format.js';
+import { duration, visible } from './format.js';
 import { LANES } from './trace.js';
 import { headline } from './trace-words.js';
-import { visible } from './trace-parts.js';
 
 /** Pixels: of a step at least, on average at least, of a row, of the names at the left; between two times of the axis. */
 const LEAST = 9;
@@ -50,6 +49,9 @@ function layout(steps, room, until) {
   });
   return { begin, total, width, scale, edges, bars };
 }
+
+/** A time of the axis: short, as many stand beside each other. */
+const mark = (ms) => (ms < 60_000 ? (ms ? duration(ms).replace('.0 s', ' s') : '0') : `${Math.floor(ms / 60_000)}:${String(Math.floor((ms % 60_000) / 1_000)).padStart(2, '0')} min`);
 
 /** Times of the axis and where they stand. */
 function axis({ begin, total, width, edges }) {
@@ -123,7 +125,7 @@ export function Timeline({ steps, shown, current, onChoose, running, thought }) 
     <p class="unseen" id="timeline-help">Arrow keys left and right go from step to step, up and down within a node; Enter opens the step.</p>
     <div class="timeline-scroll" ref=${box} onScroll=${(event) => setView({ left: event.target.scrollLeft, width: event.target.clientWidth })}>
       <div class="timeline-canvas" style=${{ width: `${placed.width + NAMES}px` }}>
-        <div class="timeline-axis" aria-hidden="true">${ticks.map(({ ms, x }) => html`<span key=${ms} style=${{ left: `${x + NAMES}px` }}>${ms ? duration(ms) : '0'}</span>`)}</div>
+        <div class="timeline-axis" aria-hidden="true"><b></b>${ticks.map(({ ms, x }) => html`<span key=${ms} style=${{ left: `${x + NAMES}px` }}>${mark(ms)}</span>`)}</div>
         <div class="timeline-lanes" style=${{ height: `${lanes.length * ROW}px` }} role="group" aria-label="Steps along the time" aria-describedby="timeline-help" onKeyDown=${keys}>
           ${ticks.slice(1).map(({ ms, x }) => html`<span key=${`t${ms}`} class="timeline-grid" aria-hidden="true" style=${{ left: `${x + NAMES}px` }}></span>`)}
           ${lanes.map(([lane, name]) => html`<div key=${lane} class="timeline-lane" aria-hidden="true"><span>${name}</span></div>`)}

@@ -1,14 +1,14 @@
 // Two runs beside each other: what came of them, what they cost, where their tasks and steps part.
 
 import { html, useLoaded, useMemo, useState } from './preact.js';
-import { cost, count, duration, plural } from './format.js';
+import { cost, count, duration, plural, visible } from './format.js';
 import { href } from './router.js';
 import { Badge, Icon, Loaded, ScreenHead, Time } from './ui.js';
 import { LANES, measure, taskLabel } from './trace.js';
 import { align, lines } from './diff.js';
 import { wholeTrace } from './trace-load.js';
 import { headline, statusOf } from './trace-words.js';
-import { Said, StatusBadge, grantWords, pretty, visible } from './trace-parts.js';
+import { Said, StatusBadge, grantWords, pretty } from './trace-parts.js';
 
 /** Events of a run that are compared, and lines of a difference that are drawn. */
 const EVENTS = 2_000;
@@ -66,7 +66,7 @@ function Figures({ sides }) {
         const [a, b] = sides.map(of);
         const known = a !== null && b !== null;
         return html`<tr key=${name}><th scope="row">${name}</th><td class="number">${a === null ? 'under way' : words(a)}</td><td class="number">${b === null ? 'under way' : words(b)}</td>
-          <td class="number muted">${!known ? '' : a === b ? '=' : `${b > a ? '+' : '−'}${words(Math.abs(b - a))}${a ? ` (${b > a ? '+' : '−'}${Math.round((Math.abs(b - a) / a) * 100)} %)` : ''}`}</td></tr>`;
+          <td class="number muted">${!known ? '' : a === b ? '=' : `${b > a ? '+' : '−'}${words(Math.abs(b - a))}${a ? ` (${b > a ? '+' : '−'}${Math.round((Math.abs(b - a) / a) * 100)}\u00a0%)` : ''}`}</td></tr>`;
       })}</tbody></table></div>`;
 }
 
@@ -93,7 +93,7 @@ function Pairs({ title, pairs, runs, name, about, texts, empty }) {
   return html`<section class="trace-part"><h2>${title} <${Badge} kind=${differ ? 'warn' : ''}>${differ ? `${count(differ)} of ${count(rows.length)} differ` : 'same'}<//></h2>
     ${rows.length === 0 && html`<p class="muted">${empty}</p>`}
     ${differ > 0 && differ < rows.length && html`<label class="checked"><input type="checkbox" checked=${!all} onChange=${() => setAll(!all)} /><span>Only what differs, of the ${title.toLowerCase()}</span></label>`}
-    <ul class="trace-pairs" aria-label=${title}>${rows.map((row, at) => (all || !row.a || !row.b || row.parts.length > 0) && html`<${Pair} key=${at} ...${row} ...${{ name, about, runs }} />`)}</ul></section>`;
+    <ul class="trace-pairs" aria-label=${title}>${rows.length > 0 && html`<li class="trace-ab" aria-hidden="true"><span></span><div class="trace-halves">${SIDES.map((side, at) => html`<span key=${side}><span class=${`trace-side side-${at}`}>${side}</span></span>`)}</div></li>`}${rows.map((row, at) => (all || !row.a || !row.b || row.parts.length > 0) && html`<${Pair} key=${at} ...${row} ...${{ name, about, runs }} />`)}</ul></section>`;
 }
 
 const differing = (a, b) => a.map(([name, text], at) => [name, text, b[at][1]]).filter(([, left, right]) => left !== right);
@@ -103,7 +103,7 @@ function Pair({ a, b, parts, name, about, runs }) {
   const only = !a ? 'B' : !b ? 'A' : null;
   const one = a ?? b;
   const line = html`<span class="trace-of">${about && html`<span class="muted">${about(one)}</span> `}<${Said}>${name(one)}<//></span>
-    ${only ? html`<${Badge} kind="warn">only in ${only}<//>` : parts.length ? html`<${Badge} kind="warn">${parts.map(([part]) => part.toLowerCase()).join(', ')}<//>` : html`<${Badge}>same<//>`}`;
+    ${only ? html`<${Badge} kind="warn">only in ${only}<//>` : parts.length ? html`<${Badge} kind="warn">${parts.map(([part]) => part.toLowerCase()).join(', ')}<//>` : html`<span class="muted">same</span>`}`;
   return html`<li class=${only ? `only side-${only === 'A' ? 0 : 1}` : ''}>
     ${parts.length ? html`<button type="button" class="trace-pair" aria-expanded=${String(open)} onClick=${() => setOpen(!open)}><${Icon} name="chevron" size=${14} />${line}</button>`
       : html`<p class="trace-pair">${line}</p>`}

@@ -2,10 +2,13 @@
 
 import { store } from './preact.js';
 import { get, part } from './api.js';
-import { on } from './events.js';
+import { connection, on } from './events.js';
 
 /** Steps of a page. */
-const PAGE = 200;
+const PAGE = 100;
+
+/** Steps that are fetched without being asked for: with fewer of them, the timeline would end in the middle of most runs. */
+const BY_ITSELF = 600;
 
 /** Milliseconds in which events are taken together. */
 const TOGETHER = 200;
@@ -72,20 +75,28 @@ export function openTrace(run) {
     }, TOGETHER);
   }
 
+  const again = () => inTurn(async (signal) => {
+    await board(signal);
+    await page(signal);
+  });
+
   return {
     state,
+    again,
     /** Fetches the first page, and follows the run; gives back what ends it. */
     begin(upTo) {
       ended = new AbortController();
       inTurn(async (signal) => {
         await board(signal);
         await page(signal);
-        await reach(upTo, signal);
+        await reach(Math.max(upTo, BY_ITSELF), signal);
       });
       const off = [
         on('event', (event) => event.run === run && soon()),
         on('run', (line) => (line.id ?? line.run) === run && soon()),
         on('gap', soon),
+        // What failed while the daemon was away is asked again when it is back.
+        connection.watch(() => connection.get().state === 'open' && state.get().error && again()),
         on('live', (live) => live.run === run && live.type === 'thought' && merge({ thought: live })),
       ];
       return () => {
@@ -97,10 +108,6 @@ export function openTrace(run) {
     },
     more: () => inTurn((signal) => page(signal)),
     reach: (seq) => inTurn((signal) => reach(seq, signal)),
-    again: () => inTurn(async (signal) => {
-      await board(signal);
-      await page(signal);
-    }),
   };
 }
 

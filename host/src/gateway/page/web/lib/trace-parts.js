@@ -2,17 +2,13 @@
 
 import { html, useLayoutEffect, useRef, useState } from './preact.js';
 import { fileUrl } from './api.js';
-import { bytes, cost, count, duration, plural } from './format.js';
+import { bytes, cost, count, duration, plural, visible } from './format.js';
+import { plain } from './run-text.js';
 import { Badge, Button, CopyButton, Icon } from './ui.js';
 import { statusWords } from './trace-words.js';
 
 /** Characters of a text that are drawn at once. */
 const PIECE = 20_000;
-
-const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-
-/** A text in which nothing turns the direction of what stands around it: such characters are written out. */
-export const visible = (text) => String(text ?? '').replace(BIDI, (char) => `⟨U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`);
 
 /** A text of somebody else within a line. */
 export const Said = ({ children }) => html`<bdi>${visible(children)}</bdi>`;
@@ -30,9 +26,15 @@ export function Text({ label, text, kind = '', hidden }) {
   return html`<section class=${`trace-text ${hidden ? 'unnamed' : ''}`}>
     <header>${!hidden && html`<h3>${visible(label)}</h3>`}${whole && html`<${CopyButton} label=${`Copy: ${visible(label)}`} text=${whole} />`}</header>
     ${whole ? html`<pre ref=${box} class=${kind} tabindex=${scrolls ? 0 : undefined} role=${scrolls ? 'group' : undefined} aria-label=${scrolls ? visible(label) : undefined}>
-      ${pieces.map((piece, at) => html`<span key=${at}>${visible(piece)}</span>`)}</pre>` : html`<p class="muted">nothing</p>`}
+      ${pieces.map((piece, at) => html`<span key=${at}>${plain(piece)}</span>`)}</pre>` : html`<p class="muted">nothing</p>`}
     ${shown < whole.length && html`<${Button} kind="quiet small" onClick=${() => show(shown + PIECE * 10)}>Show more of ${plural(whole.length, 'character')}<//>`}
   </section>`;
+}
+
+/** What is drawn when it is opened, and not before. */
+export function Folded({ label, kind, begins, children }) {
+  const [open, set] = useState(Boolean(begins));
+  return html`<details class=${kind} open=${open} onToggle=${(event) => set(event.currentTarget.open)}><summary>${label}</summary>${open && children}</details>`;
 }
 
 /** JSON as people read it; a text that is none stays as it is. */
@@ -60,9 +62,6 @@ export const StatusBadge = ({ of }) => {
   const [words, kind] = statusWords(of);
   return html`<${Badge} kind=${kind}>${words}<//>`;
 };
-
-/** Tokens in and out, and the cost where there is one. */
-export const spentWords = ({ input, output, cost: micros }) => `${count(input)} + ${count(output)} tokens${micros ? `, ${cost(micros)}` : ''}`;
 
 /** The calls of models that a step paid for. */
 export function Calls({ step }) {

@@ -2,11 +2,12 @@
 
 import { html, useState } from './preact.js';
 import { get, part } from './api.js';
+import { visible } from './format.js';
 import { Button, CopyButton, Trouble } from './ui.js';
-import { Text, pretty, visible } from './trace-parts.js';
+import { Folded, Text, pretty } from './trace-parts.js';
 
 /** What came of the answer, which is what kiso keeps of it. */
-const ANSWER = ['text', 'chatter', 'plan', 'brief', 'verdict', 'routing', 'summary', 'correction', 'calls'];
+const ANSWER = ['text', 'chatter', 'plan', 'brief', 'verdict', 'routing', 'summary'];
 
 export function Prompt({ run, step }) {
   const [state, set] = useState(null);
@@ -26,13 +27,18 @@ export function Prompt({ run, step }) {
     ${state.prompts.length === 0 && html`<p class="muted">The prompt is not kept any more.</p>`}
     ${state.prompts.map((prompt, at) => html`<div key=${at} class="trace-asked">
       <header><h3>Asked of the ${visible(prompt.role)}</h3><${CopyButton} label=${`Copy the prompt of the ${visible(prompt.role)}`} text=${prompt.text} /></header>
-      ${sections(prompt.text).map((one, nth) => html`<details key=${nth} open=${nth > 0 || undefined}>
-        <summary>[${visible(one.name)}]</summary><${Text} hidden label=${`[${one.name}]`} text=${one.text} kind="code" /></details>`)}</div>`)}
+      ${sections(prompt.text).map((one, nth) => html`<${Folded} key=${nth} label=${`[${visible(one.name)}]`} begins=${nth > 0}>
+        <${Text} hidden label=${`[${one.name}]`} text=${one.text} kind="code" /><//>`)}</div>`)}
     ${answerOf(step).map(([name, text]) => html`<${Text} key=${name} label=${`[answer] ${name}`} text=${text} kind="code" />`)}
   </section>`;
 }
 
-const answerOf = ({ body }) => ANSWER.filter((name) => body[name]?.length ?? body[name]).map((name) => [name, pretty(body[name])]);
+const answerOf = ({ kind, body }) => [
+  ...ANSWER.filter((name) => body[name]?.length ?? body[name]).map((name) => [name, pretty(body[name])]),
+  ...(kind === 'acted' && body.calls?.length ? [['calls', pretty(body.calls)]] : []),
+  ...(kind === 'executed' && body.report ? [['text', body.report.text]] : []),
+  ...(body.correction ? [['not usable', body.correction.broken]] : []),
+];
 
 const HEAD = /^\[(system|user|assistant|tool [^\]]*|note|tools)\](.*)$/;
 

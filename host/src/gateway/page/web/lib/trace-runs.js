@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from './preact.js';
 import { get } from './api.js';
-import { on } from './events.js';
+import { connection, on } from './events.js';
 import { duration } from './format.js';
 import { go, href } from './router.js';
 import { Badge, Busy, Button, Dialog, Empty, Icon, ScreenHead, Time, Trouble } from './ui.js';
@@ -10,20 +10,40 @@ import { Said, StatusBadge } from './trace-parts.js';
 
 const PAGE = 50;
 
-/** Runs, the latest first, a page at a time. `next()` fetches the next one. */
+/** Milliseconds in which events are taken together. */
+const TOGETHER = 300;
+
+/** Runs, the latest first, a page at a time; new ones and what becomes of the others are added by themselves. */
 function useRuns(session) {
   const [state, set] = useState({ items: [], next: undefined, loading: true, error: null });
-  const fetch = async (before) => {
-    set((old) => ({ ...old, loading: true, error: null }));
+  const fetch = async (before, quiet) => {
+    if (!quiet) set((old) => ({ ...old, loading: true, error: null }));
     try {
       const page = await get('/runs', { session, before, limit: PAGE });
-      set((old) => ({ items: before ? [...old.items, ...page.items] : page.items, next: page.next, loading: false, error: null }));
+      set((old) => {
+        const fresh = new Map(page.items.map((run) => [run.id, run]));
+        const rest = old.items.filter((run) => !fresh.has(run.id));
+        const older = before || !old.items.length;
+        return { items: before ? [...rest, ...page.items] : [...page.items, ...rest], next: older ? page.next : old.next, loading: false, error: null };
+      });
     } catch (error) {
-      set((old) => ({ ...old, loading: false, error }));
+      if (!quiet) set((old) => ({ ...old, loading: false, error }));
     }
   };
   useEffect(() => {
+    let timer = 0;
+    const soon = () => {
+      timer ||= setTimeout(() => {
+        timer = 0;
+        fetch(undefined, true);
+      }, TOGETHER);
+    };
     fetch();
+    const off = [on('run', soon), on('gap', soon), connection.watch(() => connection.get().state === 'open' && soon())];
+    return () => {
+      off.forEach((stop) => stop());
+      clearTimeout(timer);
+    };
   }, [session]);
   return { ...state, more: () => fetch(state.next), again: () => fetch() };
 }
@@ -38,7 +58,6 @@ const Rest = ({ runs }) => html`${runs.error && html`<${Trouble} error=${runs.er
 /** All runs, of all sessions. */
 export function Runs() {
   const runs = useRuns();
-  useEffect(() => on('run', runs.again), []);
   return html`<div class="screen trace">
     <${ScreenHead} title="Runs" about="What was done for each message, the latest first. Each one opens as a trace." />
     ${runs.items.length > 0 && html`<ul class="card trace-runs" aria-label="Runs">${runs.items.map((run) => html`<li key=${run.id}><a href=${href('run', run.id)}>

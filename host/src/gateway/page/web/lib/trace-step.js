@@ -8,7 +8,10 @@ import { LANES } from './trace.js';
 import { headline, statusOf, why } from './trace-words.js';
 import { Body } from './trace-body.js';
 import { Prompt } from './trace-prompt.js';
-import { Calls, Said, StatusBadge, Text, pretty, spentWords } from './trace-parts.js';
+import { Calls, Folded, Said, StatusBadge, Text, pretty } from './trace-parts.js';
+
+/** What is only written down before something is done. */
+const QUIET = new Set(['started', 'calls_started']);
 
 const LANE_NAME = Object.fromEntries(LANES);
 
@@ -23,7 +26,7 @@ export class Step extends Component {
     const [what, of] = headline(step);
     const status = statusOf(step);
     const tokens = step.input + step.output;
-    return html`<li id=${`step-${step.seq}`} class=${`trace-step lane-${step.lane} ${step.tone} ${marked ? 'marked' : ''}`}>
+    return html`<li id=${`step-${step.seq}`} class=${`trace-step lane-${step.lane} ${step.tone} ${QUIET.has(step.kind) ? 'quiet' : ''} ${step.body.moves?.length ? 'moves' : ''} ${marked ? 'marked' : ''}`}>
       <${Line} seq=${step.seq} opened=${opened}>
         <span class="trace-seq"><span class="unseen">Step </span>${step.seq}</span>
         <span class="trace-lane"><span class="trace-dot" aria-hidden="true"></span>${LANE_NAME[step.lane]}</span>
@@ -51,12 +54,11 @@ function Open({ step, run, session, opened }) {
   if (!useStore(opened, (all) => all.has(step.seq))) return null;
   const link = () => location.href.replace(/#.*$/, '') + href('run', run, 'step', step.seq);
   return html`<div id=${`step-${step.seq}-body`} class="trace-body">
-    ${step.calls.length > 0 && html`<p class="trace-paid"><span>${duration(step.ms)}</span><span>${spentWords(step)}</span></p>`}
     <${Calls} step=${step} />
     <${Body} step=${step} session=${session} />
     <div class="trace-foot">
       ${step.calls.length > 0 && html`<${Prompt} run=${run} step=${step} />`}
-      <details class="trace-raw"><summary>Raw JSON</summary><${Raw} of=${step.event} /></details>
+      <${Folded} kind="trace-raw" label="Raw JSON"><${Raw} of=${step.event} /><//>
       <${CopyButton} label=${`Copy link to step ${step.seq}`} text=${link} icon="link" />
     </div>
   </div>`;

@@ -2,10 +2,11 @@
 
 import { Component, html, store, useRef, useState, useStore } from './preact.js';
 import { clock, fullTime } from './format.js';
+import { Gallery } from './lightbox.js';
 import { Markdown } from './markdown.js';
 import { href } from './router.js';
 import { RunCard } from './run.js';
-import { Files, withFiles } from './run-files.js';
+import { withFiles } from './run-files.js';
 import { liveOf } from './run-live.js';
 import { Long } from './run-output.js';
 import { plain } from './run-text.js';
@@ -76,8 +77,8 @@ function Reply({ run, message, session, marked, known, stopping, acts }) {
   const [open, set] = useState(!message);
   const live = useRef(null);
   live.current ??= message ? SILENT : liveOf(run);
-  const { reply } = useStore(live.current);
-  const { text, files } = withFiles(message?.text ?? reply);
+  const reply = useStore(live.current, (heard) => heard.reply);
+  const { text, files } = message ? withFiles(message.text) : { text: reply, files: [] };
   const at_ms = message?.at_ms;
   const failed = message && known && ['failed', 'cancelled'].includes(known.status);
   const again = () => acts.again(run);
@@ -88,7 +89,7 @@ function Reply({ run, message, session, marked, known, stopping, acts }) {
         <${Icon} name="chevron" size=${14} />${open ? 'Hide what was done' : 'Show what was done'}</button>`}</header>
     ${open && run && html`<${RunCard} run=${run} session=${session} live=${live.current} known=${known} stopping=${stopping} />`}
     ${text && html`<div class="chat-text"><${Markdown} text=${text} streaming=${!message} session=${session} /></div>`}
-    ${files.length > 0 && html`<${Files} files=${files} session=${session} />`}
+    ${files.length > 0 && html`<${Gallery} files=${files} session=${session} />`}
     ${message && html`<footer class="chat-foot">
       ${failed && html`<${Button} kind="small" icon="retry" onClick=${again}>Try again<//>`}
       <div class="chat-acts"><${CopyButton} text=${message.text} label="Copy reply" />
@@ -112,7 +113,7 @@ function Unsent({ one, acts }) {
     <div class="chat-bubble" dir="auto"><${Long} text=${text} /></div>
     <footer class="chat-foot">
       ${state === 'sending' && html`<span class="chat-state sending">sending…</span>`}
-      ${state === 'waiting' && html`<span class="chat-state">waiting for the daemon; it is kept and sent by itself</span>`}
+      ${state === 'waiting' && html`<span class="chat-state">waiting for the daemon, kept until it is back</span>`}
       ${state === 'refused' && html`<div class="chat-refused" role="alert"><${Icon} name="alert" size=${16} /><span>${error.message}${error.hint ? ` (${error.hint})` : ''}</span></div>
         <${Button} kind="small" icon="retry" onClick=${() => acts.sendAgain(key)}>Try again<//>
         <${Button} kind="small" icon="edit" onClick=${() => { acts.drop(key); acts.edit(text); }}>Edit<//>

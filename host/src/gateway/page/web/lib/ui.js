@@ -2,7 +2,7 @@
 
 import { html, store, useEffect, useLayoutEffect, useRef, useState, useStore } from './preact.js';
 import { now } from './api.js';
-import { ago, fullTime } from './format.js';
+import { ago, fullTime, visible } from './format.js';
 
 /** Outlines in a box of 24 by 24. */
 const ICONS = {
@@ -37,6 +37,9 @@ const ICONS = {
   pause: 'M8 5v14M16 5v14',
   logout: 'M14 4h5v16h-5M10 8l-4 4l4 4M6 12h9',
   lock: 'M6 11h12v9H6zM9 11V8a3 3 0 0 1 6 0v3',
+  sun: 'M12 8a4 4 0 1 1 0 8a4 4 0 0 1 0-8M12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.400 1.400M17.600 17.600L19 19M5 19l1.400-1.400M17.600 6.400L19 5',
+  moon: 'M20 14.500A8.500 8.500 0 1 1 9.500 4a7 7 0 0 0 10.500 10.500',
+  screen: 'M3 5h18v11H3zM9 20h6M12 16v4',
   diff: 'M8 4v12M5 7l3-3l3 3M16 20V8M13 17l3 3l3-3',
   table: 'M4 5h16v14H4zM4 10h16M10 10v9',
 };
@@ -182,15 +185,18 @@ export function Overlay() {
     <//>`}`;
 }
 
+const ITEMS = '[role=menuitem], [role=menuitemradio]';
+
 /**
- * A button that opens a list of actions: `[{label, icon, danger, run}]`, or `{label, href}`. Arrow keys move, Escape closes.
+ * A button that opens a list of actions: `[{label, icon, danger, run}]`, or `{label, href}`; one with `checked` is a choice. Arrow keys
+ * move, Escape closes. `up`: the list stands above the button.
  */
-export function Menu({ label, icon = 'dots', items, kind = 'quiet' }) {
+export function Menu({ label, icon = 'dots', items, kind = 'quiet', up = false, ...rest }) {
   const [open, set] = useState(false);
   const root = useRef(null);
   useEffect(() => {
     if (!open) return undefined;
-    root.current.querySelector('[role=menuitem]')?.focus();
+    root.current.querySelector(ITEMS)?.focus();
     const away = (event) => root.current?.contains(event.target) || set(false);
     document.addEventListener('pointerdown', away);
     return () => document.removeEventListener('pointerdown', away);
@@ -200,7 +206,7 @@ export function Menu({ label, icon = 'dots', items, kind = 'quiet' }) {
     root.current.querySelector('button').focus();
   };
   const keys = (event) => {
-    const all = [...root.current.querySelectorAll('[role=menuitem]')];
+    const all = [...root.current.querySelectorAll(ITEMS)];
     const at = all.indexOf(document.activeElement);
     const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
     if (event.key === 'Escape' && open) {
@@ -222,11 +228,12 @@ export function Menu({ label, icon = 'dots', items, kind = 'quiet' }) {
     }
   };
   return html`<div class="menu" ref=${root} onKeyDown=${keys}>
-    <${Button} kind=${kind} icon=${icon} label=${label} aria-haspopup="menu" aria-expanded=${String(open)} onClick=${() => set(!open)} />
-    ${open && html`<div class="menu-items" role="menu" aria-label=${label}>
+    <${Button} kind=${kind} icon=${icon} label=${label} aria-haspopup="menu" aria-expanded=${String(open)} onClick=${() => set(!open)} ...${rest} />
+    ${open && html`<div class=${`menu-items ${up ? 'up' : ''}`} role="menu" aria-label=${label}>
       ${items.map((item) => item.href
         ? html`<a key=${item.label} role="menuitem" tabindex="-1" href=${item.href} download=${item.download} onClick=${close}><${Icon} name=${item.icon} />${item.label}</a>`
-        : html`<button key=${item.label} type="button" role="menuitem" tabindex="-1" class=${item.danger ? 'danger' : ''} onClick=${run(item)}>
+        : html`<button key=${item.label} type="button" role=${item.checked === undefined ? 'menuitem' : 'menuitemradio'} tabindex="-1"
+          aria-checked=${item.checked === undefined ? undefined : String(item.checked)} class=${item.danger ? 'danger' : ''} onClick=${run(item)}>
           <${Icon} name=${item.icon} />${item.label}</button>`)}
     </div>`}
   </div>`;
@@ -241,6 +248,9 @@ export function Time({ ms }) {
   }, []);
   return html`<time dateTime=${new Date(ms).toISOString()} title=${fullTime(ms)}>${ago(ms, now())}</time>`;
 }
+
+/** A text of somebody else: it stays what it is, and turns nothing beside it. */
+export const Said = ({ children }) => html`<bdi>${visible(children)}</bdi>`;
 
 /** A state in a word. `kind`: "good", "bad", "busy", "warn" or nothing. */
 export const Badge = ({ kind = '', children }) => html`<span class=${`badge ${kind}`}>${children}</span>`;

@@ -67,7 +67,7 @@ export function unsent(session, { onSent, onAnswer }) {
         // Who logs in again finds it in the storage.
         if (error.status === 401) break;
         if (AWAY.includes(error.status)) {
-          change(one.key, { state: 'waiting' });
+          list.set((all) => all.map((other) => (other.state === 'sending' ? { ...other, state: 'waiting' } : other)));
           await pause(wait);
           wait = Math.min(wait * 2, LONGEST_WAIT);
         } else {

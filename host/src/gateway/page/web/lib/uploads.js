@@ -2,11 +2,18 @@
 
 import { store } from './preact.js';
 import { ApiError, del, fileUrl, get, me, part } from './api.js';
-import { sessionOf } from './sessions.js';
-import { toast } from './ui.js';
+import { stamp } from './format.js';
+import { loadSessions, sessionOf } from './sessions.js';
+import { announce, toast } from './ui.js';
 
 /** Names that are tried when one is taken. */
 const TRIES = 100;
+
+/** Bytes from which on a file may be too large. */
+const LARGE = 16_000_000;
+
+/** Bytes of a name: file systems have 255, and a number may come behind it. */
+const LONGEST_NAME = 200;
 
 /** Bytes of a picture that is shown small before it is sent. */
 const LARGEST_PREVIEW = 20_000_000;
@@ -79,6 +86,9 @@ async function next() {
     try {
       const name = await send(session, one);
       change(session, one.id, { state: 'done', sent: 1, name });
+      announce(`${name} is there`);
+      // The first file may be what a session begins with.
+      if (!sessionOf(session)) loadSessions();
     } catch (error) {
       change(session, one.id, { state: 'failed', error });
     }
@@ -126,7 +136,9 @@ function sendAs(session, id, file, name) {
     xhr.setRequestHeader('content-type', 'application/octet-stream');
     xhr.upload.onprogress = ({ loaded, total }) => total && change(session, id, { sent: loaded / total });
     xhr.onabort = () => fail(new ApiError(0, { code: 'dropped', message: 'it was taken away' }));
-    xhr.onerror = () => fail(new ApiError(0, { code: 'away', message: 'the daemon does not answer', hint: 'try again when it is back' }));
+    // A daemon that refuses a file by its size need not wait for it, and a browser may not wait for the answer then.
+    const hint = file.size > LARGE ? 'the file may be larger than gateway.max_upload_mib allows' : 'try again when it is back';
+    xhr.onerror = () => fail(new ApiError(0, { code: 'away', message: 'the daemon does not answer', hint }));
     xhr.onload = () => {
       if (xhr.status < 300) return done();
       if (xhr.status === 401) me.set(null);
@@ -148,10 +160,13 @@ function safeName(file) {
   return shortened(name) || 'file';
 }
 
-/** At most 120 characters, with what comes behind the last dot. */
+/** Cut off, but for what comes behind the last dot. */
 function shortened(name) {
+  const size = (text) => new TextEncoder().encode(text).length;
   const ending = /\.[^.]{1,16}$/.exec(name)?.[0] ?? '';
-  return name.length > 120 ? name.slice(0, 120 - ending.length) + ending : name;
+  let room = LONGEST_NAME - size(ending);
+  const letters = [...name.slice(0, name.length - ending.length)];
+  return letters.filter((letter) => (room -= size(letter)) >= 0).join('') + ending;
 }
 
 /** What is dropped, without folders. Must be called while the event is handled. */
@@ -163,13 +178,9 @@ export function filesOf(transfer) {
 }
 
 /** What is pasted. Text that a picture of itself comes with, as out of a table, is text. */
-export function filesPasted(transfer, at = new Date()) {
+export function filesPasted(transfer) {
   if (!transfer.files.length || (transfer.getData('text/plain') && transfer.getData('text/html'))) return [];
-  const two = (part) => String(part).padStart(2, '0');
-  const stamp = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}-${two(at.getHours())}${two(at.getMinutes())}`;
-  return [...transfer.files].map((file) => {
-    // Browsers call every picture of the clipboard the same.
-    if (!/^image\.\w+$/.test(file.name)) return file;
-    return new File([file], `pasted-${stamp}.${file.name.split('.').pop()}`, { type: file.type });
-  });
+  // Browsers call every picture of the clipboard the same.
+  const named = (file) => new File([file], `pasted-${stamp()}.${file.name.split('.').pop()}`, { type: file.type });
+  return [...transfer.files].map((file) => (/^image\.\w+$/.test(file.name) ? named(file) : file));
 }

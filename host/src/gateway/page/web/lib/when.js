@@ -2,9 +2,15 @@
 
 const DAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
 const DAY_NAMES = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
-const NICKNAMES = { '@hourly': 'every hour', '@daily': 'each day at 00:00', '@weekly': 'each Sunday at 00:00', '@monthly': 'on the first of each month at 00:00', '@yearly': 'on 1 January at 00:00' };
-const UNITS = { s: 'second', m: 'minute', h: 'hour', d: 'day' };
+const NICKNAMES = {
+  '@hourly': 'every hour', '@daily': 'each day at 00:00', '@weekly': 'each Sunday at 00:00',
+  '@monthly': 'on the first of each month at 00:00', '@yearly': 'on 1 January at 00:00',
+};
+const UNIT_NAMES = { s: 'second', m: 'minute', h: 'hour', d: 'day' };
 
+/** Units of an interval, and days, as they can be chosen. */
+export const UNITS = [['m', 'minutes'], ['h', 'hours'], ['d', 'days']];
+export const MONTH_DAYS = [...Array.from({ length: 31 }, (_, at) => [String(at + 1), String(at + 1)]), ['L', 'the last']];
 export const WEEKDAYS = DAY_NAMES.map((name, at) => [DAYS[at], name]);
 
 /** What can be chosen: `[value, words, fields that belong to it]`. */
@@ -43,7 +49,7 @@ export function inWords(when) {
   const text = when.trim();
   if (NICKNAMES[text.toLowerCase()]) return NICKNAMES[text.toLowerCase()];
   const interval = /^@every\s+(\d+)([smhd])$/.exec(text);
-  if (interval) return `every ${interval[1] === '1' ? UNITS[interval[2]] : `${interval[1]} ${UNITS[interval[2]]}s`}`;
+  if (interval) return `every ${interval[1] === '1' ? UNIT_NAMES[interval[2]] : `${interval[1]} ${UNIT_NAMES[interval[2]]}s`}`;
   const once = /^at\s+(.+)$/.exec(text);
   if (once) return `once, at ${once[1]}`;
   const fields = text.split(/\s+/);

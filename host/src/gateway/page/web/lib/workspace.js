@@ -3,7 +3,8 @@
 import { html, useEffect, useState } from './preact.js';
 import { del, fileUrl, get, part } from './api.js';
 import { bytes } from './format.js';
-import { titleOf } from './sessions.js';
+import { plain } from './run-text.js';
+import { sessionOf, sessions, titleOf } from './sessions.js';
 import { Busy, Button, Dialog, Empty, Icon, Time, Trouble, confirm, toast } from './ui.js';
 
 const PAGE = 100;
@@ -11,14 +12,14 @@ const PAGE = 100;
 export function Workspace({ session, onClose }) {
   const [state, set] = useState({ items: null, next: null, error: null });
   const load = async (before) => {
+    // A session without a message has no files either.
+    if (!sessionOf(session) && !sessions.get().next) return set({ items: [], next: null, error: null });
     set((old) => ({ ...old, error: null }));
     try {
       const { items, next } = await get(`/sessions/${part(session)}/files`, { before, limit: PAGE });
-      set((old) => ({ items: before ? [...old.items, ...items] : items, next: next ?? null, error: null }));
+      return set((old) => ({ items: before ? [...old.items, ...items] : items, next: next ?? null, error: null }));
     } catch (error) {
-      // A session without a message has no files either.
-      if (error.status === 404) set({ items: [], next: null, error: null });
-      else set((old) => ({ ...old, error }));
+      return set((old) => ({ ...old, error }));
     }
   };
   useEffect(() => { load(); }, [session]);
@@ -35,10 +36,10 @@ export function Workspace({ session, onClose }) {
     ${items?.length === 0 && html`<${Empty} icon="file" title="No files yet">What you attach to a message, and what kiso makes, is here.<//>`}
     ${items?.length > 0 && html`<ul class="rows workspace" aria-label="Files">${items.map((one) => html`<li key=${one.path}>
       <${Icon} name="file" />
-      <div><a href=${fileUrl(session, one.path)} target="_blank" rel="noopener"><bdi>${one.path}</bdi></a>
+      <div><a href=${fileUrl(session, one.path)} target="_blank" rel="noopener"><bdi>${plain(one.path)}</bdi></a>
         <span class="muted">${bytes(one.bytes)} · <${Time} ms=${one.modified_ms} /></span></div>
-      <a class="button quiet bare" href=${fileUrl(session, one.path)} download=${one.path.split('/').pop()} aria-label=${`Download ${one.path}`} title="Download">
-        <${Icon} name="download" /></a>
+      <a class="button quiet bare" href=${fileUrl(session, one.path)} download=${one.path.split('/').pop()}
+        aria-label=${`Download ${one.path}`} title="Download"><${Icon} name="download" /></a>
       <${Button} kind="quiet" icon="trash" label=${`Delete ${one.path}`} onClick=${() => remove(one.path)} />
     </li>`)}</ul>`}
     ${next && html`<${Button} onClick=${() => load(next)}>Show more<//>`}

@@ -2,13 +2,18 @@
 
 import { html, useEffect, useMemo, useRef, useState, useLoaded } from '../lib/preact.js';
 import { fileUrl, get, part, post } from '../lib/api.js';
-import { bytes, clock, count, duration } from '../lib/format.js';
-import { Fields, emptyOf, fieldOf, valueOf } from '../lib/form.js';
-import { Badge, Button, CopyButton, Icon, Trouble, announce } from '../lib/ui.js';
+import { bytes, clock, count, duration, visible } from '../lib/format.js';
+import { Fields, emptyOf, fieldOf, valueOf, wrongBy } from '../lib/form.js';
+import { Badge, Button, CopyButton, Icon, Said, Trouble, announce } from '../lib/ui.js';
 
 /** Calls that are remembered for as long as the page is open, the last one first. */
 const MAX_CALLS = 20;
 const calls = new Map();
+let number = 0;
+
+/** A skill that says nothing about its arguments takes any. */
+const FREE = { type: 'object', properties: { arguments: { type: 'object', description: 'an object, handed over as it is' } } };
+const isFree = (schema) => !Object.keys(schema?.properties ?? {}).length && schema?.additionalProperties !== false;
 
 /** Characters of an answer that are shown; the rest is copied. */
 const MAX_SHOWN = 100_000;
@@ -16,7 +21,9 @@ const MAX_SHOWN = 100_000;
 /** `tool`: which of the skill's tools is chosen. `allowed`: how much memory and time a call may use. */
 export function Call({ skill, tools, tool, setTool, allowed }) {
   const chosen = tools.find((one) => one.name === tool) ?? tools[0];
-  const field = useMemo(() => fieldOf(chosen.args), [chosen]);
+  // Arguments that nobody declared are one field.
+  const free = isFree(chosen.args);
+  const field = useMemo(() => fieldOf(free ? FREE : chosen.args), [chosen]);
   const [raws, setRaws] = useState({});
   const [session, setSession] = useState(localStorage.getItem('kiso.session') || 'default');
   const [errors, setErrors] = useState(new Map());
@@ -28,7 +35,8 @@ export function Call({ skill, tools, tool, setTool, allowed }) {
   const raw = raws[chosen.name] ?? emptyOf(field);
   const args = () => {
     const found = new Map();
-    return [valueOf(field, raw, true, 'arg', found) ?? {}, found];
+    const made = valueOf(field, raw, true, 'arg', found);
+    return [free ? made.arguments ?? {} : made, found];
   };
   const change = (value) => {
     setRaws({ ...raws, [chosen.name]: value });
@@ -39,67 +47,89 @@ export function Call({ skill, tools, tool, setTool, allowed }) {
       setErrors(new Map([...found].filter(([path]) => errors.has(path))));
     }
   };
+  const blame = (found) => {
+    setErrors(found);
+    announce(`${found.size === 1 ? 'One field is' : `${found.size} fields are`} wrong`);
+    setTimeout(() => form.current?.querySelector('[aria-invalid=true]')?.focus(), 0);
+  };
   const send = async (event) => {
     event.preventDefault();
     const [given, found] = args();
-    setErrors(found);
     setTrouble(null);
     if (found.size) {
-      announce(`${found.size === 1 ? 'One field is' : `${found.size} fields are`} wrong`);
-      setTimeout(() => form.current?.querySelector('[aria-invalid=true]')?.focus(), 0);
+      blame(found);
       return;
     }
+    setErrors(found);
     setUnder(true);
     setResult(null);
     try {
       const ended = await post(`/skills/${part(chosen.name)}/call`, { session, args: given });
       setResult({ ...ended, session });
-      const one = { id: crypto.getRandomValues(new Uint32Array(1))[0], at: Date.now(), tool: chosen.name, session, raw, args: given, ok: ended.ok };
+      const one = { id: number += 1, at: Date.now(), tool: chosen.name, session, raw, args: given, ok: ended.ok };
       calls.set(skill, [one, ...(calls.get(skill) ?? [])].slice(0, MAX_CALLS));
       setPast(calls.get(skill));
       announce(ended.ok ? 'The call has ended' : 'The call has failed');
     } catch (error) {
-      setTrouble(error);
+      const wrong = error.status === 400 && !free ? wrongBy(error.message, field, 'arg') : null;
+      if (wrong) blame(wrong);
+      else setTrouble(error);
     } finally {
       setUnder(false);
     }
+  };
+  const choose = (name) => {
+    setTool(name);
+    setErrors(new Map());
+    setTrouble(null);
+    setResult(null);
+  };
+  const clear = () => {
+    setRaws({ ...raws, [chosen.name]: emptyOf(field) });
+    setErrors(new Map());
+    setTrouble(null);
   };
   const again = (one) => {
     setTool(one.tool);
     setRaws({ ...raws, [one.tool]: one.raw });
     setSession(one.session);
     setErrors(new Map());
+    setResult(null);
     form.current.scrollIntoView({ block: 'nearest' });
     form.current.querySelector('input, textarea, select')?.focus();
   };
   return html`<form ref=${form} class="call" onSubmit=${send} novalidate aria-label=${`Call ${chosen.name}`}>
     <div class="call-where">
-      ${tools.length > 1 && html`<div class="field"><label for="call-tool">Function</label><select id="call-tool" value=${chosen.name} onChange=${(event) => { setTool(event.target.value); setErrors(new Map()); }}>
-        ${tools.map((one) => html`<option key=${one.name} value=${one.name} selected=${one.name === chosen.name}>${one.name}</option>`)}</select></div>`}
+      ${tools.length > 1 && html`<div class="field"><label for="call-tool">Function</label><select id="call-tool" value=${chosen.name}
+        onChange=${(event) => choose(event.target.value)}>
+        ${tools.map((one) => html`<option key=${one.name} value=${one.name} selected=${one.name === chosen.name}>${one.name}</option>`)}
+      </select></div>`}
       <${SessionField} session=${session} onChange=${setSession} />
     </div>
     <${WithFiles} session=${session} wanted=${JSON.stringify(chosen.args ?? {}).includes('"format":"file"')}>
       ${(files) => html`<${Fields} key=${chosen.name} field=${field} raw=${raw} onChange=${change} errors=${errors} path="arg" files=${files} />`}<//>
-    ${!Object.keys(chosen.args?.properties ?? {}).length && html`<p class="muted">It takes no arguments.</p>`}
+    ${!free && !Object.keys(chosen.args.properties).length && html`<p class="muted">It takes no arguments.</p>`}
     ${trouble && html`<${Trouble} error=${trouble} />`}
     <div class="actions"><button class="button primary" disabled=${under} aria-busy=${under ? 'true' : undefined}>
         ${under ? html`<span class="spinner" aria-hidden="true"></span>` : html`<${Icon} name="play" />`}<span>${under ? 'Calling…' : 'Call'}</span></button>
-      <${Button} kind="quiet" onClick=${() => { setRaws({ ...raws, [chosen.name]: emptyOf(field) }); setErrors(new Map()); setTrouble(null); }}>Clear<//>
-      <${CopyButton} label="Copy the call as JSON" class="button quiet" text=${() => JSON.stringify({ session, args: args()[0] }, null, 2)}>As JSON<//></div>
+      <${Button} kind="quiet" onClick=${clear}>Clear<//>
+      <${CopyButton} class="button quiet" text=${() => JSON.stringify({ session, args: args()[0] }, null, 2)}>As JSON<//></div>
   </form>
   ${result && html`<${Result} of=${result} allowed=${allowed} />`}
-  ${past.length > 0 && html`<section class="call-past" aria-labelledby="call-past"><h3 id="call-past">Calls before</h3><ul class="rows">${past.map((one) => html`<li key=${one.id}>
+  ${past.length > 0 && html`<section class="call-past" aria-labelledby="call-past"><h3 id="call-past">Calls before</h3>
+    <ul class="rows">${past.map((one) => html`<li key=${one.id}>
     <${Badge} kind=${one.ok ? 'good' : 'bad'}>${one.ok ? 'done' : 'failed'}<//><span class="muted">${clock(one.at)}</span>
-    <code class="call-args"><bdi>${one.tool} ${JSON.stringify(one.args)}</bdi></code>
-    <${Button} class="button small" icon="retry" onClick=${() => again(one)} aria-label=${`Use again: ${one.tool} of ${clock(one.at)}`}>Use again<//></li>`)}</ul></section>`}`;
+    <code class="call-args"><${Said}>${`${one.tool} ${JSON.stringify(one.args)}`}<//></code>
+    <${Button} class="button small" icon="retry" onClick=${() => again(one)}
+      aria-label=${`Use again: ${one.tool} of ${clock(one.at)}`}>Use again<//></li>`)}</ul></section>`}`;
 }
 
 /** Which workspace: any session, also one that is new. */
 function SessionField({ session, onChange }) {
   const sessions = useLoaded((signal) => get('/sessions', { limit: 100 }, signal));
   return html`<div class="field"><label for="call-session">Session</label>
-    <input id="call-session" list="call-sessions" value=${session} required spellcheck=${false} autocomplete="off" autocapitalize="none" aria-describedby="call-session-help"
-      onInput=${(event) => onChange(event.target.value)} />
+    <input id="call-session" list="call-sessions" value=${session} required spellcheck=${false} autocomplete="off" autocapitalize="none"
+      aria-describedby="call-session-help" onInput=${(event) => onChange(event.target.value)} />
     <datalist id="call-sessions">${sessions.value?.items.map((one) => html`<option key=${one.name} value=${one.name}>${one.title}</option>`)}</datalist>
     <p class="muted" id="call-session-help">Whose workspace it sees.</p></div>`;
 }
@@ -125,44 +155,58 @@ function WithFiles({ session, wanted, children }) {
       ended.abort();
     };
   }, [session, wanted]);
-  return html`${children(files)}${files.length > 0 && html`<datalist id="form-files">${files.map((path) => html`<option key=${path} value=${path} />`)}</datalist>`}`;
+  return html`${children(files)}
+    ${files.length > 0 && html`<datalist id="form-files">${files.map((path) => html`<option key=${path} value=${path} />`)}</datalist>`}`;
 }
 
 const BLAME = { caller: 'the call', skill: 'the skill', policy: 'not granted', host: 'this machine' };
 
 function Result({ of, allowed }) {
-  const head = useRef(null);
-  useEffect(() => head.current.scrollIntoView({ block: 'nearest' }), [of]);
+  const root = useRef(null);
+  useEffect(() => root.current.scrollIntoView({ block: 'nearest' }), [of]);
   const text = of.text ?? '';
-  return html`<section class="call-result" aria-labelledby="call-result">
-    <header ref=${head}><h3 id="call-result">What came of it</h3><${Badge} kind=${of.ok ? 'good' : 'bad'}>${of.ok ? 'done' : 'failed'}<//>
+  return html`<section ref=${root} class="call-result" aria-labelledby="call-result">
+    <header><h3 id="call-result">What came of it</h3><${Badge} kind=${of.ok ? 'good' : 'bad'}>${of.ok ? 'done' : 'failed'}<//>
       ${text && html`<${CopyButton} text=${text} label="Copy the answer" />`}</header>
-    ${of.error && html`<div class="trouble"><${Icon} name="alert" /><div><p><bdi>${of.error.message}</bdi></p>
-      <p class="muted"><code>${of.error.code}</code> · ${BLAME[of.error.blame] ?? of.error.blame}${of.error.retryable ? ' · the same call may work later' : ''}
-        ${of.error.limit ? html` · the limit is ${of.error.limit.value}; <code>${of.error.limit.setting}</code> raises it` : ''}</p></div></div>`}
+    ${of.error && html`<div class="trouble"><${Icon} name="alert" /><div><p><${Said}>${of.error.message}<//></p>
+      <p class="muted"><code>${of.error.code}</code> · ${BLAME[of.error.blame] ?? of.error.blame}
+        ${of.error.retryable && ' · the same call may work later'}
+        ${of.error.limit && html` · the limit is ${of.error.limit.value}; <code>${of.error.limit.setting}</code> raises it`}</p></div></div>`}
     ${text && html`<${Output} name="Answer">${text}<//>`}
-    ${of.files?.length > 0 && html`<ul class="call-files" aria-label="Files">${of.files.map((file) => html`<${File} key=${file.path} session=${of.session} file=${file} />`)}</ul>`}
+    ${of.files?.length > 0 && html`<ul class="call-files" aria-label="Files">
+      ${of.files.map((file) => html`<${File} key=${file.path} session=${of.session} file=${file} />`)}</ul>`}
     ${of.data != null && html`<${Folded} name="Data" text=${JSON.stringify(of.data, null, 2)} />`}
-    ${of.log?.length > 0 && html`<ul class="call-log" aria-label="Log">${of.log.map((line, at) => html`<li key=${at}><${Badge} kind=${{ error: 'bad', warn: 'warn' }[line.level] ?? ''}>${line.level}<//><code><bdi>${line.message}</bdi></code></li>`)}</ul>`}
+    ${of.log?.length > 0 && html`<ul class="call-log" aria-label="Log">${of.log.map((line, at) => html`<li key=${at}>
+      <${Badge} kind=${{ error: 'bad', warn: 'warn' }[line.level] ?? ''}>${line.level}<//><code><${Said}>${line.message}<//></code></li>`)}</ul>`}
     ${of.stdout && html`<${Folded} name="Standard output" text=${of.stdout} />`}
     ${of.stderr && html`<${Folded} name="Standard error" text=${of.stderr} />`}
     ${of.used && html`<${Used} used=${of.used} limits=${of.limits} allowed=${allowed} />`}
   </section>`;
 }
 
-const cut = (text) => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}\n… ${count(text.length - MAX_SHOWN)} more characters: copy it to see them` : text);
+const mebibytes = (number) => `${(number / 2 ** 20).toFixed(number < 10 * 2 ** 20 ? 1 : 0)} MiB`;
+
+function cut(text) {
+  const more = text.length - MAX_SHOWN;
+  return more > 0 ? `${text.slice(0, MAX_SHOWN)}\n… ${count(more)} more characters: copy it to see them` : text;
+}
 
 /** A text that scrolls in itself, with the keyboard too. */
-const Output = ({ name, children }) => html`<pre class="call-output" tabindex="0" role="region" aria-label=${name}><bdi>${cut(children)}</bdi></pre>`;
+const Output = ({ name, children }) => html`<pre class="call-output" tabindex="0" role="region" aria-label=${name}>
+  <${Said}>${cut(children)}<//></pre>`;
 
-const Folded = ({ name, text }) => html`<details class="call-folded"><summary>${name} <span class="muted">${bytes(new Blob([text]).size)}</span></summary>
+const Folded = ({ name, text }) => html`<details class="call-folded">
+  <summary>${name} <span class="muted">${bytes(new Blob([text]).size)}</span></summary>
   <${CopyButton} text=${text} label=${`Copy: ${name}`} /><${Output} name=${name}>${text}<//></details>`;
 
 function File({ session, file }) {
   const url = file.link ?? fileUrl(session, file.path);
-  const picture = file.media_type?.startsWith('image/');
-  return html`<li>${picture && html`<a href=${url} target="_blank" rel="noopener" class="call-picture"><img src=${url} alt=${file.title ?? file.path} loading="lazy" /></a>`}
-    <a href=${url} target="_blank" rel="noopener"><${Icon} name="file" size=${16} /><bdi>${file.path}</bdi></a>
+  const [broken, setBroken] = useState(false);
+  const picture = file.media_type?.startsWith('image/') && !broken;
+  return html`<li>
+    ${picture && html`<a href=${url} target="_blank" rel="noopener" class="call-picture">
+      <img src=${url} alt=${visible(file.title ?? file.path)} loading="lazy" onError=${() => setBroken(true)} /></a>`}
+    <a href=${url} target="_blank" rel="noopener"><${Icon} name="file" size=${16} /><${Said}>${file.path}<//></a>
     <span class="muted">${file.media_type} · ${bytes(file.bytes)}</span></li>`;
 }
 
@@ -170,11 +214,12 @@ function File({ session, file }) {
 function Used({ used, limits, allowed }) {
   const rows = [
     ['time', used.millis, limits?.millis ?? (allowed?.timeout_s && allowed.timeout_s * 1_000), duration],
-    ['memory', used.memory_bytes, limits?.memory_bytes ?? (allowed?.memory_mib && allowed.memory_mib * 2 ** 20), bytes],
-    ['written', used.written_bytes, limits?.written_bytes, bytes],
+    ['memory', used.memory_bytes, limits?.memory_bytes ?? (allowed?.memory_mib && allowed.memory_mib * 2 ** 20), mebibytes],
+    ['written', used.written_bytes ?? 0, limits?.written_bytes, bytes],
     ['calls to kiso', used.host_calls ?? 0, limits?.host_calls, count],
   ];
   return html`<dl class="call-used" aria-label="What it used">${rows.map(([name, value, limit, form]) => html`<div key=${name}><dt>${name}</dt>
     <dd>${form(value)}${limit ? html` <span class="muted">of ${form(limit)}</span>` : ''}</dd>
-    ${limit ? html`<span class="call-bar" aria-hidden="true"><span style=${{ width: `${Math.min(100, Math.max(1, (value / limit) * 100))}%` }}></span></span>` : ''}</div>`)}</dl>`;
+    ${limit ? html`<span class="call-bar" aria-hidden="true"><span style=${{ width: `${Math.min(100, Math.max(1, (value / limit) * 100))}%` }}>
+      </span></span>` : ''}</div>`)}</dl>`;
 }

@@ -5,6 +5,7 @@ import { part, post } from '../lib/api.js';
 import { Composer, fillComposer } from '../lib/composer.js';
 import { count, plural } from '../lib/format.js';
 import { Log } from '../lib/log.js';
+import { plainText } from '../lib/markdown.js';
 import { conversation, rows } from '../lib/messages.js';
 import { route } from '../lib/router.js';
 import { plain } from '../lib/run-text.js';
@@ -28,7 +29,7 @@ export function Chat({ session }) {
   const talk = useMemo(() => conversation(session, {
     onMessage(message) {
       if (!end.current) setFresh((number) => number + 1);
-      if (message.role === 'assistant') announce(`kiso replied: ${plain(message.text).replace(/\s+/g, ' ').slice(0, HEARD)}`);
+      if (message.role === 'assistant') announce(`kiso replied: ${plain(plainText(message.text, HEARD))}`);
     },
   }), [session]);
   const state = useStore(talk.state);
@@ -51,7 +52,7 @@ export function Chat({ session }) {
     }, report);
   }, [asked, state.phase]);
 
-  const title = state.status?.title || titleOf(session);
+  const title = plain(state.status?.title || titleOf(session));
   const elsewhere = useStore(unread);
   useEffect(() => {
     document.title = `${elsewhere ? `(${elsewhere}) ` : ''}${title} · kiso`;

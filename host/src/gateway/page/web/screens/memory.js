@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState, useStore } from '../lib/preact.js';
 import { del, get, isAdmin, me } from '../lib/api.js';
 import { Pages, usePages } from '../lib/pages.js';
 import { href, route } from '../lib/router.js';
-import { Badge, Button, Empty, Icon, ScreenHead, Time, announce, confirm, report } from '../lib/ui.js';
+import { Badge, Button, Empty, Icon, Said, ScreenHead, Time, announce, confirm, report } from '../lib/ui.js';
 
 const PAGE = 50;
 
@@ -17,22 +17,28 @@ export default function Screen() {
   useStore(me);
   const place = useStore(route, (parts) => parts[1] ?? '');
   if (!isAdmin()) {
-    return html`<div class="screen"><${ScreenHead} title="Memory" /><${Empty} icon="lock" title="Only for administrators">It is what kiso remembers of all sessions.<//></div>`;
+    return html`<div class="screen"><${ScreenHead} title="Memory" />
+      <${Empty} icon="lock" title="Only for administrators">It is what kiso remembers of all sessions.<//></div>`;
   }
   return html`<div class="screen">
     <${ScreenHead} title="Memory" about="What is remembered beyond a session, and put before the models when it fits." />
-    <nav class="lists-tabs" aria-label="Kinds of memory">${PLACES.map(([key, words]) => html`<a key=${key} href=${key ? href('memory', key) : href('memory')} aria-current=${place === key ? 'page' : undefined}>${words}</a>`)}</nav>
-    ${place === 'passages' ? html`<${Remembered} key="passages" ...${PASSAGES} />` : place === 'facts' ? html`<${Remembered} key="facts" ...${FACTS} />` : html`<${Core} />`}
+    <nav class="lists-tabs" aria-label="Kinds of memory">${PLACES.map(([key, words]) => html`
+      <a key=${key} href=${key ? href('memory', key) : href('memory')} aria-current=${place === key ? 'page' : undefined}>${words}</a>`)}</nav>
+    ${KINDS[place] ? html`<${Remembered} key=${place} ...${KINDS[place]} />` : html`<${Core} />`}
   </div>`;
 }
 
-const PASSAGES = {
-  path: '/memory', one: 'passage', many: 'passages', sources: { turn: 'from a conversation', memory_save: 'saved on purpose', import: 'imported' },
-  none: 'What is talked about is kept here, and found again by its meaning.',
-};
-const FACTS = {
-  path: '/facts', one: 'fact', many: 'facts', sources: { user: 'told by a person', reviewer: 'learned in a review', summarizer: 'learned from a conversation' },
-  none: 'What is learned from conversations and reviews stands here.',
+const KINDS = {
+  passages: {
+    path: '/memory', one: 'passage', many: 'passages',
+    sources: { turn: 'from a conversation', memory_save: 'saved on purpose', import: 'imported' },
+    none: 'What is talked about is kept here, and found again by its meaning.',
+  },
+  facts: {
+    path: '/facts', one: 'fact', many: 'facts',
+    sources: { user: 'told by a person', reviewer: 'learned in a review', summarizer: 'learned from a conversation' },
+    none: 'What is learned from conversations and reviews stands here.',
+  },
 };
 
 /** A list of what is remembered, the newest first, or what fits what is looked for. */
@@ -47,7 +53,7 @@ function Remembered({ path, one, many, sources, none }) {
   const pages = usePages((before, signal) => get(path, { q: query, before, limit: PAGE }, signal), [query]);
   const forget = async (item) => {
     const text = item.text.length > 160 ? `${item.text.slice(0, 160)}…` : item.text;
-    if (!await confirm({ title: `Forget this ${one}?`, text: html`<q class="lists-quote"><bdi>${text}</bdi></q>`, action: 'Forget' })) return;
+    if (!await confirm({ title: `Forget this ${one}?`, text: html`<q class="lists-quote"><${Said}>${text}<//></q>`, action: 'Forget' })) return;
     try {
       await del(`${path}/${item.id}`);
     } catch (error) {
@@ -58,13 +64,20 @@ function Remembered({ path, one, many, sources, none }) {
     announce('Forgotten');
     search.current?.focus();
   };
-  return html`<div class="lists-search"><${Icon} name="search" /><input ref=${search} type="search" value=${typed} maxlength="1000" aria-label=${`Search ${many}`}
-      placeholder=${`Search ${many}`} onInput=${(event) => setTyped(event.target.value)} /></div>
-    <${Pages} of=${pages} empty=${query ? html`<${Empty} icon="search" title=${`No ${one} fits`}>Try other words.<//>` : html`<${Empty} icon="memory" title=${`No ${many} yet`}>${none}<//>`}>
-      ${(items) => html`<p class="unseen" role="status">${query ? `${items.length} found` : ''}</p><ul class="card lists-rows" aria-label=${many[0].toUpperCase() + many.slice(1)} aria-busy=${pages.loading ? 'true' : undefined}>${items.map((item) => html`<li key=${item.id}>
+  const nothing = query ? html`<${Empty} icon="search" title=${`No ${one} fits`}>Try other words.<//>`
+    : html`<${Empty} icon="memory" title=${`No ${many} yet`}>${none}<//>`;
+  return html`<div class="lists-search"><${Icon} name="search" />
+      <input ref=${search} type="search" value=${typed} maxlength="1000" aria-label=${`Search ${many}`} placeholder=${`Search ${many}`}
+        onInput=${(event) => setTyped(event.target.value)} /></div>
+    <${Pages} of=${pages} empty=${nothing}>${(items) => html`
+      <p class="unseen" role="status">${query ? `${items.length} found` : ''}</p>
+      <ul class="card lists-rows" aria-label=${many} aria-busy=${pages.loading ? 'true' : undefined}>${items.map((item) => html`<li key=${item.id}>
         <${Text} text=${item.text} />
-        <p class="lists-marks">${item.confidence != null && html`<${Confidence} percent=${item.confidence} />`}<span>${sources[item.source] ?? item.source}</span>
-          ${item.session && html`<a href=${href('s', item.session)}><bdi>${item.session}</bdi></a>`}<${Time} ms=${item.at_ms} /></p>
+        <p class="lists-marks">
+          ${item.confidence != null && html`<${Confidence} percent=${item.confidence} />`}
+          <span>${sources[item.source] ?? item.source}</span>
+          ${item.session && html`<a href=${href('s', item.session)}><${Said}>${item.session}<//></a>`}
+          <${Time} ms=${item.at_ms} /></p>
         <${Button} kind="quiet" icon="trash" label=${`Forget ${one} ${item.id}`} onClick=${() => forget(item)} /></li>`)}</ul>`}<//>`;
 }
 
@@ -76,8 +89,8 @@ const LONG = 400;
 
 function Text({ text }) {
   const [open, set] = useState(false);
-  if (text.length <= LONG) return html`<p class="lists-text"><bdi>${text}</bdi></p>`;
-  return html`<div><p class=${`lists-text ${open ? '' : 'lists-folded'}`}><bdi>${text}</bdi></p>
+  if (text.length <= LONG) return html`<p class="lists-text"><${Said}>${text}<//></p>`;
+  return html`<div><p class=${`lists-text ${open ? '' : 'lists-folded'}`}><${Said}>${text}<//></p>
     <${Button} class="button quiet small" aria-expanded=${String(open)} onClick=${() => set(!open)}>${open ? 'Show less' : 'Show all'}<//></div>`;
 }
 
@@ -85,14 +98,17 @@ function Text({ text }) {
 function Core() {
   const pages = usePages((_, signal) => get('/memory', { limit: 1 }, signal).then(({ core }) => ({ items: [core] })));
   return html`<${Pages} of=${pages}>${([core]) => (Object.keys(core ?? {}).length
-    ? html`<div class="card"><${Members} of=${core} /></div><p class="muted">It stands before the models in every conversation. <code>kiso memory forget --core NAME</code> forgets a part of it, such as <code>user.city</code>.</p>`
+    ? html`<div class="card"><${Members} of=${core} /></div>
+      <p class="muted">It stands before the models in every conversation. <code>kiso memory forget --core NAME</code>${' '}
+        forgets a part of it, such as <code>user.city</code>.</p>`
     : html`<${Empty} icon="memory" title="Core memory is empty">What matters in every conversation stands here: who you are, what you prefer.<//>`)}<//>`;
 }
 
-const Members = ({ of }) => html`<dl class="lists-core">${Object.entries(of).map(([name, value]) => html`<div key=${name}><dt><bdi>${name}</bdi></dt><dd><${Value} of=${value} /></dd></div>`)}</dl>`;
+const Members = ({ of }) => html`<dl class="lists-core">${Object.entries(of).map(([name, value]) => html`<div key=${name}>
+  <dt><${Said}>${name}<//></dt><dd><${Value} of=${value} /></dd></div>`)}</dl>`;
 
 function Value({ of }) {
   if (Array.isArray(of)) return html`<ul class="lists-values">${of.map((one, at) => html`<li key=${at}><${Value} of=${one} /></li>`)}</ul>`;
   if (of && typeof of === 'object') return html`<${Members} of=${of} />`;
-  return html`<bdi class="lists-text">${typeof of === 'string' ? of : JSON.stringify(of)}</bdi>`;
+  return html`<span class="lists-text"><${Said}>${typeof of === 'string' ? of : JSON.stringify(of)}<//></span>`;
 }

@@ -1,12 +1,12 @@
 // The schedule: messages that kiso sends by itself.
 
-import { html, useEffect, useRef, useState, useLoaded, useStore } from '../lib/preact.js';
+import { html, useEffect, useMemo, useRef, useState, useLoaded, useStore } from '../lib/preact.js';
 import { ApiError, del, get, isAdmin, me, now, part, post } from '../lib/api.js';
 import { on } from '../lib/events.js';
-import { fullTime, plural } from '../lib/format.js';
+import { plural } from '../lib/format.js';
 import { href } from '../lib/router.js';
-import { PRESETS, WEEKDAYS, expression, inWords } from '../lib/when.js';
-import { Badge, Button, Dialog, Empty, Icon, Loaded, Menu, ScreenHead, Time, Trouble, confirm, toast } from '../lib/ui.js';
+import { MONTH_DAYS, PRESETS, UNITS, WEEKDAYS, expression, inWords } from '../lib/when.js';
+import { Badge, Button, Dialog, Empty, Icon, Loaded, Menu, Said, ScreenHead, Time, Trouble, confirm, toast } from '../lib/ui.js';
 
 /** The session in which a schedule is answered. */
 const sessionOf = (name) => `schedule.${name}`;
@@ -18,20 +18,27 @@ export default function Screen() {
   useStore(me);
   const schedules = useLoaded((signal) => get('/schedules', null, signal));
   const [adding, setAdding] = useState(false);
-  const [turn, setTurn] = useState(0);
+  const [turns, setTurns] = useState({ all: 0 });
   const again = useRef(schedules.again);
   again.current = schedules.again;
   useEffect(() => {
     let timer = 0;
-    const soon = () => {
+    let number = 0;
+    let came = {};
+    const soon = (changed) => {
+      Object.assign(came, changed);
       clearTimeout(timer);
       timer = setTimeout(() => {
         again.current();
-        setTurn((count) => count + 1);
+        setTurns((old) => (came.all ? came : { ...old, ...came }));
+        came = {};
       }, SETTLE);
     };
     // A schedule that came has a run of its own, and another next time.
-    const ends = [on('run', (run) => run.session?.startsWith(sessionOf('')) && soon()), on('gap', soon)];
+    const ends = [
+      on('run', ({ session }) => session.startsWith(sessionOf('')) && soon({ [session.slice(sessionOf('').length)]: number += 1 })),
+      on('gap', () => soon({ all: number += 1 })),
+    ];
     return () => {
       clearTimeout(timer);
       for (const end of ends) end();
@@ -46,8 +53,10 @@ export default function Screen() {
     <${ScreenHead} title="Schedule" about="Messages that kiso sends by itself when their time has come.">
       <${Button} kind="primary" icon="plus" onClick=${() => setAdding(true)}>Add a schedule<//><//>
     <${Loaded} of=${schedules}>${({ items }) => (items.length
-      ? html`<ul class="lists-cards" aria-label="Schedules">${items.map((one) => html`<${Line} key=${one.name} of=${one} turn=${turn} again=${schedules.again} />`)}</ul>`
-      : html`<${Empty} icon="clock" title="Nothing is scheduled">Add a schedule, or ask for one in a conversation: “remind me of the tea each day at four”.<//>`)}<//>
+      ? html`<ul class="lists-cards" aria-label="Schedules">
+          ${items.map((one) => html`<${Line} key=${one.name} of=${one} turn=${turns[one.name] ?? turns.all} again=${schedules.again} />`)}</ul>`
+      : html`<${Empty} icon="clock" title="Nothing is scheduled">
+          Add a schedule, or ask for one in a conversation: “remind me of the tea each day at four”.<//>`)}<//>
     ${adding && html`<${Add} onClose=${() => setAdding(false)} onAdded=${added} />`}
   </div>`;
 }
@@ -66,24 +75,34 @@ function Line({ of, turn, again }) {
     again();
   };
   const remove = async () => {
-    if (!await confirm({ title: `Delete the schedule ${of.name}?`, text: 'It does not come any more. What it was answered stays in its session.', action: 'Delete' })) return;
+    const text = 'It does not come any more. What it was answered stays in its session.';
+    if (!await confirm({ title: `Delete the schedule ${of.name}?`, text, action: 'Delete' })) return;
     await del(path);
     toast(`${of.name} was deleted`, 'good');
+    document.querySelector('#main h1').focus();
     again();
   };
+  const items = [
+    { label: 'Open its session', icon: 'chat', href: href('s', sessionOf(of.name)) },
+    { label: 'Delete…', icon: 'trash', danger: true, run: remove },
+  ];
   return html`<li class=${`card lists-card ${of.paused ? 'lists-paused' : ''}`}>
-    <div class="lists-head"><h2><bdi>${of.name}</bdi></h2>${of.paused && html`<${Badge} kind="warn">paused<//>`}${of.role === 'admin' && html`<${Badge}>administrator’s<//>`}
+    <div class="lists-head"><h2><${Said}>${of.name}<//></h2>
+      ${of.paused && html`<${Badge} kind="warn">paused<//>`}${of.role === 'admin' && html`<${Badge}>administrator’s<//>`}
       <div class="actions">${may ? html`<${Button} class="button small" icon="play" aria-label=${`Run now: ${of.name}`} onClick=${run}>Run now<//>
-        <${Button} class="button small" icon=${of.paused ? 'play' : 'pause'} aria-label=${`${of.paused ? 'Resume' : 'Pause'} ${of.name}`} onClick=${pause}>${of.paused ? 'Resume' : 'Pause'}<//>
-        <${Menu} label=${`Actions for ${of.name}`} items=${[{ label: 'Open its session', icon: 'chat', href: href('s', sessionOf(of.name)) }, { label: 'Delete…', icon: 'trash', danger: true, run: remove }]} />`
+        <${Button} class="button small" icon=${of.paused ? 'play' : 'pause'} aria-label=${`${of.paused ? 'Resume' : 'Pause'} ${of.name}`}
+          onClick=${pause}>${of.paused ? 'Resume' : 'Pause'}<//>
+        <${Menu} label=${`Actions for ${of.name}`} items=${items} />`
       : html`<span class="muted"><${Icon} name="lock" size=${14} /> Only an administrator changes it.</span>`}</div></div>
-    <p class="lists-message"><bdi>${of.message}</bdi></p>
+    <p class="lists-message"><${Said}>${of.message}<//></p>
     <dl class="lists-facts">
-      <div><dt>When</dt><dd>${words && html`<span>${words}</span> `}<code><bdi>${of.when}</bdi></code> <span class="muted"><bdi>${of.zone}</bdi></span></dd></div>
-      <div><dt>Next</dt><dd>${of.paused ? html`<span class="muted">paused</span>` : of.next_ms ? html`<${Next} ms=${of.next_ms} />` : html`<span class="muted">not again</span>`}</dd></div>
+      <div><dt>When</dt><dd>${words && html`<span>${words}</span> `}
+        ${!words?.startsWith('once') && html`<code><${Said}>${of.when}<//></code> `}<span class="muted"><${Said}>${of.zone}<//></span></dd></div>
+      <div><dt>Next</dt><dd>${of.next_ms && !of.paused ? html`<${Next} ms=${of.next_ms} />`
+        : html`<span class="muted">${of.paused ? 'paused' : 'not again'}</span>`}</dd></div>
       <div><dt>Last</dt><dd><${Last} name=${of.name} turn=${turn} /></dd></div>
-      ${of.session && html`<div><dt>Told to</dt><dd><a href=${href('s', of.session)}><bdi>${of.session}</bdi></a></dd></div>`}
-      ${of.model && html`<div><dt>Model</dt><dd><bdi>${of.model}</bdi></dd></div>`}
+      ${of.session && html`<div><dt>Told to</dt><dd><a href=${href('s', of.session)}><${Said}>${of.session}<//></a></dd></div>`}
+      ${of.model && html`<div><dt>Model</dt><dd><${Said}>${of.model}<//></dd></div>`}
     </dl></li>`;
 }
 
@@ -94,8 +113,13 @@ function Next({ ms }) {
     const timer = setInterval(draw, 10_000, (count) => count + 1);
     return () => clearInterval(timer);
   }, []);
-  return html`<time dateTime=${new Date(ms).toISOString()}>${fullTime(ms)}</time> <span class="muted">${until(ms - now())}</span>`;
+  return html`<time dateTime=${new Date(ms).toISOString()}>${dateAndTime(ms)}</time> <span class="muted">${until(ms - now())}</span>`;
 }
+
+const THIS_YEAR = new Intl.DateTimeFormat('en', { weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const OTHER_YEAR = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+
+const dateAndTime = (ms) => (new Date(ms).getFullYear() === new Date(now()).getFullYear() ? THIS_YEAR : OTHER_YEAR).format(ms);
 
 function until(ms) {
   const minutes = Math.round(ms / 60_000);
@@ -134,7 +158,10 @@ function Add({ onClose, onAdded }) {
   const form = useRef(null);
   const sessions = useLoaded((signal) => get('/sessions', { limit: 100 }, signal));
   const models = useLoaded((signal) => get('/models', null, signal));
-  const [, , fields] = PRESETS.find(([preset]) => preset === value.preset);
+  const has = (field) => PRESETS.find(([preset]) => preset === value.preset)[2].includes(field);
+  // There are hundreds of them: they are made once, not with each letter.
+  const zones = useMemo(() => html`<datalist id="schedule-zones">
+    ${Intl.supportedValuesOf?.('timeZone').map((zone) => html`<option key=${zone} value=${zone} />`)}</datalist>`, []);
   const when = expression(value.preset, value);
   const refuse = (found) => {
     setErrors(found);
@@ -150,8 +177,9 @@ function Add({ onClose, onAdded }) {
     setErrors({});
     setUnder(true);
     try {
-      const { name, message, session, model, zone } = value;
-      return onAdded(await post('/schedules', { name: name.trim(), when, message, session: session.trim() || undefined, model: model || undefined, zone: zone.trim() || undefined }));
+      const given = (key) => value[key].trim() || undefined;
+      const made = { name: given('name'), when, message: value.message, session: given('session'), model: given('model'), zone: given('zone') };
+      return onAdded(await post('/schedules', made));
     } catch (error) {
       setUnder(false);
       const field = error instanceof ApiError && BLAMED.find(([, words]) => words.test(error.message))?.[0];
@@ -163,31 +191,42 @@ function Add({ onClose, onAdded }) {
   const told = (key, ...also) => ({ id: `schedule-${key}`, value: value[key], onInput: put(key), 'aria-invalid': errors[key] ? 'true' : undefined,
     'aria-describedby': [...also, errors[key] && `schedule-${key}-wrong`].filter(Boolean).join(' ') || undefined });
   const timed = (key) => ({ ...told(key), 'aria-invalid': errors.when ? 'true' : undefined, 'aria-describedby': 'schedule-when' });
+  const choices = (key, all) => all.map(([one, words]) => html`<option key=${one} value=${one} selected=${one === value[key]}>${words}</option>`);
   return html`<${Dialog} title="Add a schedule" onClose=${onClose}><form ref=${form} class="lists-form" onSubmit=${send} novalidate>
-    <${Labelled} name="name" label="Name" wrong=${errors.name}><input ...${told('name', 'schedule-name-help')} spellcheck=${false} autocapitalize="none" autocomplete="off" maxlength="40" />
+    <${Labelled} name="name" label="Name" wrong=${errors.name}>
+      <input ...${told('name', 'schedule-name-help')} spellcheck=${false} autocapitalize="none" autocomplete="off" maxlength="40" autofocus />
       <p class="muted" id="schedule-name-help">Lower-case letters, digits, “-” and “_”.</p><//>
-    <${Labelled} name="message" label="Message" wrong=${errors.message}><textarea ...${told('message')} rows="3" placeholder="What is sent, as you would write it"></textarea><//>
+    <${Labelled} name="message" label="Message" wrong=${errors.message}>
+      <textarea ...${told('message')} rows="3" placeholder="What is sent, as you would write it"></textarea><//>
     <fieldset class="lists-when"><legend>When</legend>
-      <${Labelled} name="preset" label="How often"><select id="schedule-preset" value=${value.preset} onChange=${put('preset')}>${PRESETS.map(([preset, words]) => html`<option key=${preset} value=${preset} selected=${preset === value.preset}>${words}</option>`)}</select><//>
-      ${fields.includes('weekday') && html`<${Labelled} name="weekday" label="Day"><select ...${timed('weekday')}>${WEEKDAYS.map(([day, words]) => html`<option key=${day} value=${day} selected=${day === value.weekday}>${words}</option>`)}</select><//>`}
-      ${fields.includes('day') && html`<${Labelled} name="day" label="Day of the month"><select ...${timed('day')}>${[...Array(31).keys()].map((at) => html`<option key=${at} selected=${String(at + 1) === value.day}>${at + 1}</option>`)}<option value="L" selected=${value.day === 'L'}>the last</option></select><//>`}
-      ${fields.includes('time') && html`<${Labelled} name="time" label="Time"><input type="time" ...${timed('time')} /><//>`}
-      ${fields.includes('minute') && html`<${Labelled} name="minute" label="Minute"><input type="number" min="0" max="59" ...${timed('minute')} /><//>`}
-      ${fields.includes('every') && html`<${Labelled} name="every" label="Every"><input type="number" min="1" ...${timed('every')} /><//>
-        <${Labelled} name="unit" label="Unit"><select ...${timed('unit')}>${[['m', 'minutes'], ['h', 'hours'], ['d', 'days']].map(([unit, words]) => html`<option key=${unit} value=${unit} selected=${unit === value.unit}>${words}</option>`)}</select><//>`}
-      ${fields.includes('at') && html`<${Labelled} name="at" label="Date and time"><input type="datetime-local" ...${timed('at')} /><//>`}
-      ${fields.includes('cron') && html`<${Labelled} name="cron" label="Cron expression"><input class="mono" placeholder="30 8 * * MON-FRI" spellcheck=${false} autocomplete="off" ...${timed('cron')} /><//>`}
-      <p class="lists-preview" id="schedule-when">${when && html`<code>${when}</code> <span class="muted">${inWords(when) ?? ''}</span>`}
+      <${Labelled} name="preset" label="How often">
+        <select id="schedule-preset" value=${value.preset} onChange=${put('preset')}>${choices('preset', PRESETS)}</select><//>
+      ${has('weekday') && html`<${Labelled} name="weekday" label="Day"><select ...${timed('weekday')}>${choices('weekday', WEEKDAYS)}</select><//>`}
+      ${has('day') && html`<${Labelled} name="day" label="Day of the month"><select ...${timed('day')}>${choices('day', MONTH_DAYS)}</select><//>`}
+      ${has('time') && html`<${Labelled} name="time" label="Time"><input type="time" ...${timed('time')} /><//>`}
+      ${has('minute') && html`<${Labelled} name="minute" label="Minute"><input type="number" min="0" max="59" ...${timed('minute')} /><//>`}
+      ${has('every') && html`<${Labelled} name="every" label="Every"><input type="number" min="1" ...${timed('every')} /><//>
+        <${Labelled} name="unit" label="Unit"><select ...${timed('unit')}>${choices('unit', UNITS)}</select><//>`}
+      ${has('at') && html`<${Labelled} name="at" label="Date and time"><input type="datetime-local" ...${timed('at')} /><//>`}
+      ${has('cron') && html`<${Labelled} name="cron" label="Cron expression">
+        <input class="mono" placeholder="30 8 * * MON-FRI" spellcheck=${false} autocomplete="off" ...${timed('cron')} /><//>`}
+      <p class="lists-preview" id="schedule-when">
+        ${when && html`<code>${when}</code> <span class="muted">${inWords(when) ?? ''}</span>`}
         ${value.preset === 'cron' && html`<span class="muted">Minute, hour, day of month, month, day of week.</span>`}
         ${errors.when && html`<span class="wrong"><${Icon} name="alert" size=${16} />${errors.when}</span>`}</p></fieldset>
-    <${Labelled} name="zone" label="Time zone" wrong=${errors.zone}><input ...${told('zone')} list="schedule-zones" spellcheck=${false} autocomplete="off" />
-      <datalist id="schedule-zones">${Intl.supportedValuesOf?.('timeZone').map((zone) => html`<option key=${zone} value=${zone} />`)}</datalist><//>
-    <${Labelled} name="session" label="Session that is told the answer" wrong=${errors.session}><input ...${told('session')} list="schedule-sessions" spellcheck=${false} autocapitalize="none" autocomplete="off" />
-      <datalist id="schedule-sessions">${sessions.value?.items.map((one) => html`<option key=${one.name} value=${one.name}>${one.title}</option>`)}</datalist><//>
-    <${Labelled} name="model" label="Model" wrong=${errors.model}><select ...${told('model')}><option value="">the session’s</option>
-      ${models.value?.items.map(({ model }) => html`<option key=${model} value=${model} selected=${model === value.model}>${model}</option>`)}</select><//>
+    <div class="lists-pair">
+      <${Labelled} name="zone" label="Time zone" wrong=${errors.zone}>
+        <input ...${told('zone')} list="schedule-zones" spellcheck=${false} autocomplete="off" />${zones}<//>
+      <${Labelled} name="model" label="Model" wrong=${errors.model}>
+        <select ...${told('model')}><option value="">the session’s</option>
+          ${choices('model', models.value?.items.map(({ model }) => [model, model]) ?? [])}</select><//></div>
+    <${Labelled} name="session" label="Session that is told the answer" wrong=${errors.session}>
+      <input ...${told('session')} list="schedule-sessions" spellcheck=${false} autocapitalize="none" autocomplete="off" />
+      <datalist id="schedule-sessions">
+        ${sessions.value?.items.map((one) => html`<option key=${one.name} value=${one.name}>${one.title}</option>`)}</datalist><//>
     ${errors.whole && html`<${Trouble} error=${errors.whole} />`}
-    <footer><${Button} onClick=${onClose}>Cancel<//><button class="button primary" disabled=${under} aria-busy=${under ? 'true' : undefined}><span>Add schedule</span></button></footer>
+    <footer><${Button} onClick=${onClose}>Cancel<//>
+      <button class="button primary" disabled=${under} aria-busy=${under ? 'true' : undefined}><span>Add schedule</span></button></footer>
   </form><//>`;
 }
 

@@ -5,10 +5,12 @@ import { now } from '../lib/api.js';
 import { clock, fullTime, plural } from '../lib/format.js';
 import { go, href } from '../lib/router.js';
 import { marked, snippet, useSearch, wordsOf } from '../lib/search.js';
-import { MOST_UNREAD, SessionDialog, SessionMenu, freshName, loadSessions, moreSessions, rename, sessionOf, sessions, titleOf } from '../lib/sessions.js';
+import {
+  MOST_UNREAD, SessionDialog, SessionMenu, freshName, givenTitle, loadSessions, moreSessions, rename, sessionOf, sessions, titleOf,
+} from '../lib/sessions.js';
 import { Busy, Button, Icon, Trouble, report } from '../lib/ui.js';
 
-/** Sessions whose title fits that are shown before somebody asks for more. */
+/** Sessions whose title fits that are shown at first. */
 const TITLES = 8;
 
 /** Sessions that are drawn at first, and more of them at a time. */
@@ -16,8 +18,8 @@ const DRAWN = 100;
 
 const MAC = /^Mac|^iP/.test(navigator.platform);
 
-/** `current` is the name of the session in view, or null. */
-export function Sidebar({ current }) {
+/** `current` is the name of the session in view, or null; `onLeave()` says that somebody goes on in the session beside. */
+export function Sidebar({ current, onLeave }) {
   const [q, search] = useState('');
   const field = useRef(null);
   useEffect(() => {
@@ -28,6 +30,7 @@ export function Sidebar({ current }) {
     // One that has no message yet is new enough.
     if (current === null || sessionOf(current)) go('s', freshName());
     else document.querySelector('.composer textarea')?.focus();
+    onLeave();
   };
   const keys = (event) => {
     if (event.key === 'Escape' && q) {
@@ -42,8 +45,8 @@ export function Sidebar({ current }) {
       <${Button} icon="plus" onClick=${begin}>New session<//>
       <div class="sessions-search" role="search">
         <${Icon} name="search" size=${16} />
-        <input id="search" ref=${field} type="search" aria-label="Search sessions and messages" placeholder="Search" autocomplete="off" spellcheck=${false}
-          value=${q} onInput=${(event) => search(event.target.value)} onKeyDown=${keys} />
+        <input id="search" ref=${field} type="search" aria-label="Search sessions and messages" placeholder="Search" autocomplete="off"
+          spellcheck=${false} value=${q} onInput=${(event) => search(event.target.value)} onKeyDown=${keys} />
         ${!q && html`<kbd aria-hidden="true">${MAC ? '⌘K' : 'Ctrl K'}</kbd>`}
       </div>
     </div>
@@ -68,6 +71,9 @@ function All({ current }) {
   const { items: known, next, loaded, error } = useStore(sessions);
   const [drawn, draw] = useState(DRAWN);
   const [renaming, setRenaming] = useState(null);
+  // One row is reached with Tab; arrow keys lead to the others.
+  const [at, reach] = useState(null);
+  useEffect(() => reach(null), [current]);
   const end = useRef(null);
   const items = known.slice(0, drawn);
   const more = next || known.length > drawn;
@@ -86,12 +92,13 @@ function All({ current }) {
   const stranger = current && !items.some((one) => one.name === current) && (sessionOf(current) ?? { name: current, title: null, active_ms: now() });
   const groups = grouped(stranger ? [stranger, ...items] : items);
   if (!groups.length) return html`<p class="sessions-none muted">No sessions yet. The first message begins one.</p>`;
-  const first = stranger || items.some((one) => one.name === current) ? current : items[0].name;
+  const there = (name) => name === stranger?.name || items.some((one) => one.name === name);
+  const first = [at, current].find((name) => name && there(name)) ?? items[0].name;
   return html`
     ${groups.map(([label, members]) => html`<section key=${label} class="sessions-group" aria-label=${label}>
       <h2>${label}</h2>
       <ul>${members.map((one) => html`<${Row} key=${one.name} session=${one} current=${one.name === current} reached=${one.name === first}
-        renaming=${one.name === renaming} onRename=${setRenaming} />`)}</ul>
+        renaming=${one.name === renaming} onRename=${setRenaming} onReach=${reach} />`)}</ul>
     </section>`)}
     ${more && html`<div ref=${end}><${Busy}>Loading more…<//></div>`}`;
 }
@@ -103,7 +110,8 @@ function grouped(items) {
   const today = new Date(now()).setHours(0, 0, 0, 0);
   const groups = new Map();
   for (const one of items) {
-    const label = one.active_ms >= today ? 'Today' : one.active_ms >= today - DAY ? 'Yesterday' : one.active_ms >= today - 7 * DAY ? 'Previous 7 days' : 'Older';
+    const age = (today - one.active_ms) / DAY;
+    const label = age <= 0 ? 'Today' : age <= 1 ? 'Yesterday' : age <= 7 ? 'Previous 7 days' : 'Older';
     if (!groups.has(label)) groups.set(label, []);
     groups.get(label).push(one);
   }
@@ -116,7 +124,7 @@ class Row extends Component {
     return ['session', 'current', 'reached', 'renaming'].some((name) => next[name] !== this.props[name]);
   }
 
-  render({ session, current, reached, renaming, onRename }) {
+  render({ session, current, reached, renaming, onRename, onReach }) {
     const { name, active_ms: at, running, unread } = session;
     const many = unread < MOST_UNREAD ? unread : `${MOST_UNREAD}+`;
     if (renaming) return html`<li><${Title} session=${session} onDone=${() => onRename(null)} /></li>`;
@@ -129,14 +137,15 @@ class Row extends Component {
       const row = event.currentTarget;
       row.classList.toggle('up', row.getBoundingClientRect().bottom > innerHeight - 240);
     };
-    return html`<li class=${current ? 'current' : ''} onPointerDown=${aim} onKeyDown=${aim}>
-      <a href=${href('s', name)} aria-current=${current ? 'page' : undefined} tabindex=${reached ? 0 : -1} title=${titleOf(session)} onKeyDown=${keys}>
+    return html`<li class=${current ? 'current' : ''} onPointerDown=${aim} onKeyDown=${aim} onFocusIn=${() => reached || onReach(name)}>
+      <a href=${href('s', name)} aria-current=${current ? 'page' : undefined} tabindex=${reached ? 0 : -1} title=${titleOf(session)}
+        onKeyDown=${keys}>
         <bdi class="sessions-title">${titleOf(session)}</bdi>
         ${running && html`<span class="spinner" aria-hidden="true"></span><span class="unseen">, at work</span>`}
         ${unread > 0 && !current && html`<span class="unread" aria-hidden="true">${many}</span><span class="unseen">, ${many} unread</span>`}
         ${!running && !(unread > 0 && !current) && html`<${When} ms=${at} />`}
       </a>
-      <${SessionMenu} session=${name} onRename=${() => onRename(name)} />
+      <${SessionMenu} session=${name} onRename=${() => onRename(name)} tabindex=${reached ? 0 : -1} />
     </li>`;
   }
 }
@@ -164,7 +173,7 @@ function Title({ session, onDone }) {
     const focused = document.activeElement === field.current;
     const row = field.current.closest('li');
     try {
-      if (keep && title && title !== titleOf(session)) await rename(session.name, title);
+      if (keep && title && title !== givenTitle(session)) await rename(session.name, title);
     } catch (error) {
       report(error);
     }
@@ -176,7 +185,8 @@ function Title({ session, onDone }) {
     if (event.key === 'Enter' && !event.isComposing) end(true);
     if (event.key === 'Escape') end(false);
   };
-  return html`<input ref=${field} class="sessions-field" aria-label=${`Title of ${session.name}`} value=${titleOf(session)} onKeyDown=${keys} onBlur=${() => end(true)} />`;
+  return html`<input ref=${field} class="sessions-field" aria-label=${`Title of ${session.name}`} value=${givenTitle(session)}
+    onKeyDown=${keys} onBlur=${() => end(true)} />`;
 }
 
 const Marked = ({ pieces }) => pieces.map((one) => (one.marked ? html`<mark>${one.text}</mark>` : one.text));
@@ -184,8 +194,8 @@ const Marked = ({ pieces }) => pieces.map((one) => (one.marked ? html`<mark>${on
 /** Sessions whose title fits at once, and messages as soon as the daemon has looked. */
 function Found({ q, current }) {
   const { items: all, next: unloaded } = useStore(sessions);
-  const { items, next, busy, error, more } = useSearch(q);
-  const [whole, showAll] = useState(false);
+  const { items, next, busy, error, more, again } = useSearch(q);
+  const [most, show] = useState(TITLES);
   const words = wordsOf(q);
   const titles = useMemo(() => {
     const small = words.map((word) => word.toLowerCase());
@@ -199,19 +209,21 @@ function Found({ q, current }) {
   return html`
     <p class="unseen" role="status">${busy ? '' : said}</p>
     ${titles.length > 0 && html`<section class="sessions-group" aria-label="Sessions found"><h2>Sessions</h2>
-      <ul>${titles.slice(0, whole ? 200 : TITLES).map((one) => html`<li key=${one.name} class=${one.name === current ? 'current' : ''}>
+      <ul>${titles.slice(0, most).map((one) => html`<li key=${one.name} class=${one.name === current ? 'current' : ''}>
         <a href=${href('s', one.name)} aria-current=${one.name === current ? 'page' : undefined} title=${one.name}>
           <bdi class="sessions-title"><${Marked} pieces=${marked(titleOf(one), words)} /></bdi><${When} ms=${one.active_ms} /></a></li>`)}</ul>
-      ${!whole && titles.length > TITLES && html`<${Button} kind="quiet small" onClick=${() => showAll(true)}>Show all ${titles.length}<//>`}
+      ${titles.length > most && html`<${Button} kind="quiet small" onClick=${() => show(most + DRAWN)}>${plural(titles.length - most, 'more session')}<//>`}
     </section>`}
     ${items?.length > 0 && html`<section class="sessions-group" aria-label="Messages found"><h2>Messages</h2>
       <ul>${items.map((one) => html`<li key=${one.id}><a class="sessions-hit" href=${href('s', one.session, 'm', String(one.id))}>
         <span class="sessions-of"><bdi>${titleOf(one.session)}</bdi><${When} ms=${one.at_ms} /></span>
-        <span class="sessions-snippet"><span class="unseen">${one.role === 'user' ? 'You' : 'kiso'}: </span><bdi><${Marked} pieces=${snippet(one.text, words)} /></bdi></span>
+        <span class="sessions-snippet"><span class="unseen">${one.role === 'user' ? 'You' : 'kiso'}: </span>
+          <bdi><${Marked} pieces=${snippet(one.text, words)} /></bdi></span>
       </a></li>`)}</ul>
     </section>`}
-    ${error && html`<${Trouble} error=${error} />`}
+    ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${busy && html`<${Busy}>Looking through messages…<//>`}
-    ${!busy && next && html`<${Button} kind="quiet small" onClick=${more}>Search older messages<//>`}
-    ${!busy && !error && !titles.length && !items?.length && html`<p class="sessions-none muted">Nothing found${items ? '' : ' so far; two letters or more search messages too'}.</p>`}`;
+    ${!busy && !error && next && html`<${Button} kind="quiet small" onClick=${more}>Search older messages<//>`}
+    ${!busy && !error && !titles.length && !items?.length && html`<p class="sessions-none muted">
+      ${items ? 'Nothing found.' : 'No session is called so. Messages are searched from two letters on.'}</p>`}`;
 }

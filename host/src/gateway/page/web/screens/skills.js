@@ -7,18 +7,30 @@ import { Asked, GrantQuestion, NOTHING, Unable, asksAnything, canGrant, choiceOf
 import { Installer } from '../lib/install.js';
 import { Pages, usePages } from '../lib/pages.js';
 import { go, href, route } from '../lib/router.js';
-import { Badge, Button, CopyButton, Empty, Icon, Loaded, Menu, ScreenHead, Trouble, announce, confirm, toast } from '../lib/ui.js';
+import { Badge, Button, CopyButton, Empty, Icon, Loaded, Menu, Said, ScreenHead, Trouble, announce, confirm, toast } from '../lib/ui.js';
 import { Call } from './call.js';
 
 const PAGE = 100;
+
+/** Functions of a skill that its card names, and things it asks for. */
+const NAMED = 8;
+const ASKED = 3;
 
 export default function Screen() {
   const name = useStore(route, (parts) => parts[1] ?? '');
   return name ? html`<${Skill} key=${name} name=${name} />` : html`<${List} />`;
 }
 
+/** Whoever came by a link that is gone now goes on at the head. */
+function useHead() {
+  useEffect(() => {
+    if (document.activeElement === document.body) document.querySelector('#main h1')?.focus();
+  }, []);
+}
+
 function List() {
   useStore(me);
+  useHead();
   const [query, setQuery] = useState('');
   const pages = usePages((before, signal) => get('/skills', { before, limit: PAGE }, signal));
   const { items, next, loading, error } = pages;
@@ -33,27 +45,45 @@ function List() {
   }), [items, words.join(' ')]);
   const known = useMemo(() => new Set(items.map((one) => one.skill)), [items]);
   const installed = (skill) => go('skills', skill.skill);
+  let counted = pages.known ? `${plural(items.length, 'skill')}${next ? ' so far' : ''}` : '';
+  if (counted && query) counted = `${found.length} of ${items.length}`;
   return html`<div class="screen">
     <${ScreenHead} title="Skills" about="What kiso can do beyond talking. Each runs in its own sandbox and may do only what it was granted.">
       ${isAdmin() && html`<${Installer} known=${known} onInstalled=${installed} />`}<//>
-    <div class="skills-search"><${Icon} name="search" /><input type="search" value=${query} placeholder="Filter by name, category or what it does" aria-label="Filter skills"
-      onInput=${(event) => setQuery(event.target.value)} /><span class="muted" role="status">${pages.known ? query ? `${found.length} of ${items.length}` : plural(items.length, 'skill') + (next ? ' so far' : '') : ''}</span></div>
-    <${Pages} of=${pages} empty=${html`<${Empty} icon="skills" title="No skills yet">${isAdmin() ? 'Drop a .wasm file here to install one.' : 'An administrator can install some.'}<//>`}>
+    <div class="skills-search">
+      <${Icon} name="search" />
+      <input type="search" value=${query} placeholder="Filter by name, category or what it does" aria-label="Filter skills"
+        onInput=${(event) => setQuery(event.target.value)} />
+      <span class="muted" role="status">${counted}</span>
+    </div>
+    <${Pages} of=${pages} empty=${html`<${Empty} icon="skills" title="No skills yet">
+        ${isAdmin() ? 'Drop a .wasm file here to install one.' : 'An administrator can install some.'}<//>`}>
       ${() => (found.length ? html`<ul class="skills-list">${found.map((one) => html`<${Line} key=${one.skill} of=${one} />`)}</ul>`
         : html`<${Empty} icon="search" title="No skill fits">Try fewer words.<//>`)}<//>
   </div>`;
 }
 
 /** A skill in the list. */
-const Line = ({ of }) => html`<li class="card skills-card">
-  <h2><a href=${href('skills', of.skill)}><bdi>${of.skill}</bdi></a></h2>
-  <p class="skills-marks">${of.error ? html`<${Badge} kind="bad">broken<//>` : html`<span class="muted"><bdi>${of.version}</bdi></span><${Badge}><bdi>${of.category}</bdi><//>${of.origin === 'installed' && html`<${Badge} kind="busy">installed<//>`}
-    ${of.asks?.length > 0 && html`<${Badge} kind="warn">not granted: ${of.asks.length}<//>`}`}</p>
-  <p class=${of.error ? 'skills-broken' : 'skills-about'}><bdi>${of.error ?? of.summary}</bdi></p>
-  ${of.asks?.length > 0 && html`<ul class="skills-asks" aria-label="Asks for, and was not granted">${of.asks.slice(0, 3).map((line) => html`<li key=${line}><${Icon} name="lock" size=${14} /><bdi>${line}</bdi></li>`)}
-    ${of.asks.length > 3 && html`<li class="muted">and ${of.asks.length - 3} more</li>`}</ul>`}
-  ${of.tools?.length > 1 && html`<p class="muted skills-tools"><bdi>${of.tools.slice(0, 8).map((tool) => tool.name.split('.').at(-1)).join(', ')}</bdi>${of.tools.length > 8 ? ` and ${of.tools.length - 8} more` : ''}</p>`}
-</li>`;
+function Line({ of }) {
+  const functions = (of.tools ?? []).map((tool) => tool.name.split('.').at(-1));
+  const asks = of.asks ?? [];
+  return html`<li class="card skills-card">
+    <h2><a href=${href('skills', of.skill)}><${Said}>${of.skill}<//></a></h2>
+    <p class="skills-marks">
+      ${of.error && html`<${Badge} kind="bad">broken<//>`}
+      ${of.version && html`<span class="muted"><${Said}>${of.version}<//></span>`}
+      ${of.category && html`<${Badge}><${Said}>${of.category}<//><//>`}
+      ${of.origin === 'installed' && html`<${Badge} kind="busy">installed<//>`}
+      ${asks.length > 0 && html`<${Badge} kind="warn">not granted: ${asks.length}<//>`}
+    </p>
+    <p class=${of.error ? 'skills-broken' : 'skills-about'}><${Said}>${of.error ?? of.summary}<//></p>
+    ${asks.length > 0 && html`<ul class="skills-asks" aria-label="Asks for, and was not granted">
+      ${asks.slice(0, ASKED).map((line) => html`<li key=${line}><${Icon} name="lock" size=${14} /><${Said}>${line}<//></li>`)}
+      ${asks.length > ASKED && html`<li class="muted">and ${asks.length - ASKED} more</li>`}</ul>`}
+    ${functions.length > 1 && html`<p class="muted skills-tools"><${Said}>${functions.slice(0, NAMED).join(', ')}<//>
+      ${functions.length > NAMED ? ` and ${functions.length - NAMED} more` : ''}</p>`}
+  </li>`;
+}
 
 function Skill({ name }) {
   useStore(me);
@@ -67,18 +97,22 @@ function Skill({ name }) {
 
 /** One that does not load can still be removed. */
 function Broken({ name, error, again }) {
-  return html`<h1><bdi>${name}</bdi></h1><${Trouble} error=${error} again=${again} />
-    ${error.status !== 404 && isAdmin() && html`<div class="actions"><${Button} kind="danger" icon="trash" onClick=${() => remove(name)}>Remove ${name}<//></div>`}`;
+  useHead();
+  return html`<h1 tabindex="-1"><${Said}>${name}<//></h1><${Trouble} error=${error} again=${again} />
+    ${error.status !== 404 && isAdmin() && html`<div class="actions">
+      <${Button} kind="danger" icon="trash" onClick=${() => remove(name)}>Remove ${name}<//></div>`}`;
 }
 
 async function remove(name) {
-  if (!await confirm({ title: `Remove ${name}?`, text: 'The skill and what it was granted are deleted. What it made stays in the workspaces.', action: 'Remove' })) return;
+  const text = 'The skill and what it was granted are deleted. What it made stays in the workspaces.';
+  if (!await confirm({ title: `Remove ${name}?`, text, action: 'Remove' })) return;
   await del(`/skills/${part(name)}`);
   toast(`${name} was removed`, 'good');
   go('skills');
 }
 
 function Detail({ skill, again }) {
+  useHead();
   const [tool, setTool] = useState(skill.tools[0]?.name);
   const call = useRef(null);
   const choose = (one) => {
@@ -87,19 +121,23 @@ function Detail({ skill, again }) {
     call.current.focus({ preventScroll: true });
   };
   const removable = skill.origin === 'installed' && isAdmin();
-  return html`<header class="screen-head"><div><h1><bdi>${skill.skill}</bdi></h1>
-      <p class="skills-marks"><span class="muted">version <bdi>${skill.version}</bdi></span><${Badge}><bdi>${skill.category}</bdi><//><${Badge} kind=${skill.origin === 'installed' ? 'busy' : ''}>${skill.origin}<//></p></div>
-      ${removable && html`<div class="actions"><${Menu} label=${`Actions for ${skill.skill}`} items=${[{ label: 'Remove…', icon: 'trash', danger: true, run: () => remove(skill.skill) }]} /></div>`}</header>
+  return html`<header class="screen-head"><div><h1 tabindex="-1"><${Said}>${skill.skill}<//></h1>
+      <p class="skills-marks"><span class="muted">version <${Said}>${skill.version}<//></span><${Badge}><${Said}>${skill.category}<//><//>
+        <${Badge} kind=${skill.origin === 'installed' ? 'busy' : ''}>${skill.origin}<//></p></div>
+      ${removable && html`<div class="actions"><${Menu} label=${`Actions for ${skill.skill}`}
+        items=${[{ label: 'Remove…', icon: 'trash', danger: true, run: () => remove(skill.skill) }]} /></div>`}</header>
     <div class="skills-detail">
       <div class="cards">
-        <section class="card cards" aria-labelledby="about"><h2 id="about">What it does</h2><p class="skills-text"><bdi>${skill.description || skill.summary}</bdi></p>
-          ${skill.description && skill.summary !== skill.description && html`<p class="muted"><bdi>${skill.summary}</bdi></p>`}
+        <section class="card cards" aria-labelledby="about"><h2 id="about">What it does</h2>
+          <p class="skills-text"><${Said}>${skill.description || skill.summary}<//></p>
+          ${skill.description && skill.summary !== skill.description && html`<p class="muted"><${Said}>${skill.summary}<//></p>`}
           <${Facts} skill=${skill} /></section>
         <${Granted} key=${JSON.stringify(skill.grant)} skill=${skill} again=${again} />
         <section class="card cards" aria-labelledby="tools"><h2 id="tools">${skill.tools.length === 1 ? 'Arguments' : 'Functions'}</h2>
-          ${skill.tools.map((one) => html`<${Tool} key=${one.name} tool=${one} alone=${skill.tools.length === 1} choose=${() => choose(one.name)} />`)}</section>
+          ${skill.tools.map((one) => html`<${Tool} key=${one.name} tool=${one} alone=${skill.tools.length === 1}
+            choose=${() => choose(one.name)} />`)}</section>
         ${skill.examples?.length > 0 && html`<section class="card cards" aria-labelledby="examples"><h2 id="examples">What leads to it</h2>
-          <ul class="skills-examples">${skill.examples.map((one) => html`<li key=${one}><bdi>“${one}”</bdi></li>`)}</ul></section>`}
+          <ul class="skills-examples">${skill.examples.map((one) => html`<li key=${one}><${Said}>${`“${one}”`}<//></li>`)}</ul></section>`}
       </div>
       ${skill.tools.length > 0 && html`<section class="card cards" ref=${call} tabindex="-1" aria-labelledby="call"><h2 id="call">Call it</h2>
         <${Call} skill=${skill.skill} tools=${skill.tools} tool=${tool} setTool=${setTool} allowed=${skill.allowed} /></section>`}
@@ -109,31 +147,43 @@ function Detail({ skill, again }) {
 const SHAPES = { skill: 'a component of kiso:skill', command: 'a WASI command', functions: 'plain functions' };
 
 const Facts = ({ skill }) => html`<dl class="skills-facts">
-  <div><dt>Digest</dt><dd><code title=${skill.digest}>${skill.digest.slice(0, 12)}…${skill.digest.slice(-4)}</code><${CopyButton} text=${skill.digest} label="Copy the digest" /></dd></div>
+  <div><dt>Digest</dt><dd><code title=${skill.digest}>${skill.digest.slice(0, 12)}…${skill.digest.slice(-4)}</code>
+    <${CopyButton} text=${skill.digest} label="Copy the digest" /></dd></div>
   <div><dt>Shape</dt><dd>${SHAPES[skill.shape] ?? skill.shape}</dd></div>
-  ${skill.sdk && html`<div><dt>Made with</dt><dd><bdi>${skill.sdk}</bdi></dd></div>`}
+  ${skill.sdk && html`<div><dt>Made with</dt><dd><${Said}>${skill.sdk}<//></dd></div>`}
 </dl>`;
 
 /** A tool with its arguments, folded: the form beside it tells them too. */
 function Tool({ tool, alone, choose }) {
   const all = Object.entries(tool.args?.properties ?? {});
   const required = new Set(tool.args?.required ?? []);
-  if (alone && !all.length) return html`<p class="muted">It takes none.</p>`;
-  return html`<details class="skills-tool"><summary>${!alone && html`<code><bdi>${tool.name}</bdi></code> `}<span class="muted"><bdi>${all.map(([name]) => name).join(', ') || 'without arguments'}</bdi></span></summary>
-    <dl class="skills-args">${all.map(([name, schema]) => html`<div key=${name}><dt><code><bdi>${name}</bdi></code>${required.has(name) && html`<${Badge}>required<//>`}</dt>
-      <dd><span class="muted"><bdi>${typeWords(schema)}</bdi></span>${schema.description && html`<br /><bdi>${schema.description}</bdi>`}</dd></div>`)}</dl>
-    ${!alone && html`<${Button} class="button small" icon="play" onClick=${choose} aria-label=${`Call ${tool.name}`}>Call<//>`}</details>`;
+  if (alone && !all.length) return html`<p class="muted">${tool.args?.additionalProperties === false ? 'It takes none.' : 'It says nothing about them.'}</p>`;
+  const names = all.map(([name]) => name).join(', ') || 'without arguments';
+  return html`<details class="skills-tool">
+    <summary>${!alone && html`<code><${Said}>${tool.name}<//></code> `}<span class="muted"><${Said}>${names}<//></span></summary>
+    <dl class="skills-args">${all.map(([name, schema]) => html`<div key=${name}>
+      <dt><code><${Said}>${name}<//></code>${required.has(name) && html`<${Badge}>required<//>`}</dt>
+      <dd><span class="muted"><${Said}>${typeWords(schema)}<//></span>${schema.description && html`<br /><${Said}>${schema.description}<//>`}</dd>
+    </div>`)}</dl>
+    ${!alone && html`<${Button} class="button small" icon="play" onClick=${choose} aria-label=${`Call ${tool.name}`}>Call<//>`}
+  </details>`;
 }
 
 /** The type of an argument, its bounds and its default. */
 function typeWords(schema) {
   const told = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
-  const kind = schema.enum ? `one of ${schema.enum.map(told).join(', ')}` : schema.type === 'array' ? `list of ${schema.items?.format ?? schema.items?.type ?? 'values'}` : schema.format ?? schema.type ?? 'one of several forms';
+  let kind = schema.format ?? schema.type ?? 'one of several forms';
+  if (schema.type === 'array') kind = `list of ${schema.items?.format ?? schema.items?.type ?? 'values'}`;
+  if (schema.enum) kind = `one of ${schema.enum.map(told).join(', ')}`;
   const bounds = schema.minimum != null && schema.maximum != null ? `${schema.minimum} to ${schema.maximum}` : '';
   return [kind, bounds, schema.default !== undefined && `default ${told(schema.default)}`].filter(Boolean).join(' · ');
 }
 
-const WORKSPACE = { none: 'It sees no files.', read: 'It reads the files of the session that calls it.', write: 'It reads and writes the files of the session that calls it.' };
+const WORKSPACE = {
+  none: 'It sees no files.',
+  read: 'It reads the files of the session that calls it.',
+  write: 'It reads and writes the files of the session that calls it.',
+};
 
 /** What it asks for and was granted; administrators change it. */
 function Granted({ skill, again }) {
@@ -148,6 +198,7 @@ function Granted({ skill, again }) {
   const changes = difference(asked, granted, choice);
   const something = granted.http.length > 0 || granted.secrets.length > 0 || choiceOf(granted).limits;
   const open = asksAnything(asked) || something;
+  const lacks = asksAnything(asked) && difference(asked, granted, everything(asked)).length > 0;
   const able = canGrant(asked, granted, choice);
   const done = () => {
     setQuestion(null);
@@ -162,8 +213,9 @@ function Granted({ skill, again }) {
     ${open && admin && html`${!able && html`<${Unable} />`}
       <div class="actions"><${Button} kind="primary" disabled=${!changes.length || !able} onClick=${() => setQuestion(choice)}>Review the change…<//>
         ${changes.length > 0 && html`<${Button} onClick=${() => setChoice(choiceOf(granted))}>Undo<//>`}
-        ${asksAnything(asked) && difference(asked, granted, everything(asked)).length > 0 && html`<${Button} kind="quiet" onClick=${() => setChoice(everything(asked))}>Tick everything<//>`}
+        ${lacks && html`<${Button} kind="quiet" onClick=${() => setChoice(everything(asked))}>Tick everything<//>`}
         ${something && html`<${Button} kind="danger" onClick=${() => setQuestion(NOTHING)}>Revoke all…<//>`}</div>`}
-    ${question && html`<${GrantQuestion} name=${skill.skill} needs=${asked} granted=${granted} choice=${question} onClose=${() => setQuestion(null)} onDone=${done} />`}
+    ${question && html`<${GrantQuestion} name=${skill.skill} needs=${asked} granted=${granted} choice=${question}
+      onClose=${() => setQuestion(null)} onDone=${done} />`}
   </section>`;
 }

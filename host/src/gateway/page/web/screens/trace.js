@@ -49,8 +49,8 @@ function Viewer({ run, linked }) {
     history.replaceState(null, '', href('run', run, 'step', seq));
     requestAnimationFrame(() => {
       const step = document.getElementById(`step-${seq}`);
-      step?.scrollIntoView({ block: 'start' });
       step?.querySelector('button').focus({ preventScroll: true });
+      settle(step, 10);
     });
   };
   // A link to a step may lead to one that is not fetched yet.
@@ -65,12 +65,14 @@ function Viewer({ run, linked }) {
     }
   }, [linked, steps, more, loading]);
 
-  if (!board) return html`<div class="screen trace">${error ? html`<${Trouble} error=${error} again=${trace.again} />` : html`<${Busy}>The trace is loading…<//>`}</div>`;
+  if (!board) return html`<div class="screen trace"><nav class="muted" aria-label="Where this is"><a href=${href('run')}>Runs</a></nav><h1 tabindex="-1" class="unseen">Trace</h1>
+    ${error ? html`<${Trouble} error=${error} again=${trace.again} />` : html`<${Busy}>The trace is loading…<//>`}</div>`;
   const running = board.run.status === 'running';
   const longest = Math.max(1, ...steps.map((step) => step.ms));
   return html`<div class="screen trace">
     <${Head} board=${board} steps=${steps} more=${more} onCompare=${() => compare(true)} />
     ${error && html`<${Trouble} error=${error} again=${trace.again} />`}
+    ${linked > 0 && !more && !loading && !steps.some((step) => step.seq === linked) && html`<p class="muted" role="status">The run has no step ${linked}.</p>`}
     ${steps.length > 0 && html`<${Timeline} steps=${steps} shown=${(step) => inList.has(step)} current=${current} onChoose=${choose} running=${running} thought=${state.thought} />`}
     ${steps.length > 0 && html`<${Narrow} ...${{ filter, setFilter, search, setSearch, shown: shown.length, all: steps.length, more }} />`}
     ${steps.length === 0 && !loading && !running && html`<${Empty} icon="trace" title="No steps">They are not kept any more: traces_days in [retention] of config.toml says how long they are.<//>`}
@@ -84,6 +86,13 @@ function Viewer({ run, linked }) {
     ${more && steps.length > 0 && html`<${More} load=${trace.more} loading=${loading} failed=${Boolean(error)} />`}
     ${comparing && html`<${Compare} run=${board.run} onClose=${() => compare(false)} />`}
   </div>`;
+}
+
+/** Brings a step to the top; what stands above it may have another height once it was drawn. */
+function settle(step, frames) {
+  if (!step?.isConnected) return;
+  step.scrollIntoView({ block: 'start' });
+  if (frames) requestAnimationFrame(() => settle(step, frames - 1));
 }
 
 function Head({ board: { run, usage, goal, outcome }, steps, more, onCompare }) {

@@ -4,7 +4,6 @@ import { html, useEffect, useLoaded, useMemo, useState } from '../lib/preact.js'
 import { get, now } from '../lib/api.js';
 import { cost, count, plural, short } from '../lib/format.js';
 import { Badge, Button, Empty, Icon, Loaded, ScreenHead, Trouble } from '../lib/ui.js';
-import { download } from '../lib/trace-parts.js';
 
 /** Days of a page, and the milliseconds of one. */
 const PAGE = 90;
@@ -17,8 +16,8 @@ const dayOf = (ms) => new Date(ms).toISOString().slice(0, 10);
 
 const MEASURES = {
   cost: { title: 'Cost', unit: '$', series: [['Cost', (day) => day.cost_micros / 1e6]] },
-  tokens: { title: 'Tokens', unit: 'tokens', series: [['In', (day) => day.input_tokens], ['Out', (day) => day.output_tokens]] },
-  calls: { title: 'Calls', unit: 'calls', series: [['Calls', (day) => day.calls]] },
+  tokens: { title: 'Tokens', series: [['In', (day) => day.input_tokens], ['Out', (day) => day.output_tokens]] },
+  calls: { title: 'Calls', series: [['Calls', (day) => day.calls]] },
 };
 
 export default function Usage() {
@@ -35,11 +34,21 @@ export default function Usage() {
   useEffect(() => {
     fetch();
   }, []);
+  /** All days, those that are not shown yet included. */
+  const save = async () => {
+    const items = [...days.items];
+    for (let next = days.next; next;) {
+      const page = await get('/usage', { before: next, limit: 500 });
+      items.push(...page.items);
+      next = page.next;
+    }
+    download('kiso-usage.csv', 'text/csv', csv(fill(items, dayOf(now()))));
+  };
   const filled = useMemo(() => fill(days.items, dayOf(now())), [days.items]);
   return html`<div class="screen">
-    <${ScreenHead} title="Usage" about="What models were called for, by day (UTC). Costs follow the prices of the configuration, or what the provider said.">
+    <${ScreenHead} title="Usage" about="Calls of models and what they cost, by day (UTC).">
       <${Button} icon="retry" label="Refresh" busy=${days.loading} onClick=${() => fetch()} />
-      <${Button} icon="download" disabled=${!filled.length} onClick=${() => download('kiso-usage.csv', 'text/csv', csv(filled))}>CSV<//><//>
+      <${Button} icon="download" disabled=${!filled.length} onClick=${save}>CSV of all days<//><//>
     ${days.error && html`<${Trouble} error=${days.error} again=${() => fetch()} />`}
     ${days.came && html`<${Sums} days=${filled} />`}
     ${days.came && filled.length === 0 && html`<${Empty} icon="usage" title="No model was called yet">With the first answer, its day stands here.<//>`}
@@ -67,6 +76,14 @@ const sum = (days) => days.reduce((all, day) => {
 const csv = (days) => ['day,calls,input_tokens,output_tokens,cost_dollars',
   ...days.map((day) => [day.day, day.calls, day.input_tokens, day.output_tokens, (day.cost_micros / 1e6).toFixed(6)].join(','))].join('\n');
 
+/** Gives a text to the browser as a file. */
+function download(name, type, text) {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const link = Object.assign(document.createElement('a'), { href: url, download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
 function Sums({ days }) {
   return html`<div class="usage-sums">${[['Today', 1], ['7 days', 7], ['30 days', 30]].map(([name, number]) => {
     const all = sum(days.slice(0, number));
@@ -85,12 +102,12 @@ function Graph({ days }) {
     const { title, unit, series } = MEASURES[measure];
     const past = days.slice(0, PAGE).reverse();
     return {
-      type: 'bar', title: `${title} by day`, unit, x: past.map((day) => day.day), x_label: 'Day', y_label: title,
+      type: 'bar', title: `${title} by day`, unit, x: past.map((day) => day.day),
       series: series.map(([name, of]) => ({ name, values: past.map(of) })),
     };
   }, [days, measure]);
   const Chart = module.value?.Chart;
-  return html`<section class="card" aria-label="Course of the days"><div class="usage-course"><h2>By day</h2>
+  return html`<section aria-label="Course of the days"><div class="usage-course"><h2>By day</h2>
     <fieldset class="usage-measure"><legend class="unseen">What is drawn</legend>
       ${Object.entries(MEASURES).map(([name, { title }]) => html`<label key=${name}><input type="radio" name="measure" value=${name} checked=${measure === name} onChange=${() => setMeasure(name)} /><span>${title}</span></label>`)}</fieldset></div>
     ${Chart ? html`<${Chart} data=${data} />` : module.loading ? html`<div class="usage-place"></div>` : html`<p class="muted">The chart could not be loaded; the table below has the same.</p>`}

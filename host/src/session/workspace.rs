@@ -1,0 +1,274 @@
+//! The files of a workspace as people reach them: listed, read, put there and deleted, while tasks may be at work in it.
+//!
+//! Guests write there too, so no link is ever followed, nothing is waited for, and the work is bounded however many entries
+//! there are. Files and directories whose names begin with a dot are left out, as they are where a planner looks.
+
+use std::collections::VecDeque;
+use std::fs::{File, Metadata};
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::UNIX_EPOCH;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+
+use crate::home::{Home, HomeError, SessionName};
+use crate::skill::LimitHit;
+use crate::skill::sandbox::Quota;
+
+/// Bytes of a path, and names in it.
+const MAX_PATH: usize = 1_024;
+const MAX_DEPTH: usize = 16;
+
+/// Bytes of a name: more than that no file system takes.
+const MAX_NAME: usize = 255;
+
+/// Entries that a listing looks at, of any kind.
+const MAX_ENTRIES: usize = 20_000;
+
+/// What names of files begin with that are not whole yet; they stand beside the workspace.
+const UPLOAD: &str = "upload-";
+
+/// A path in a workspace: names joined by slashes, none of them hidden.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilePath(String);
+
+/// Why a file cannot be reached, or not be put where it should be. Nothing was then changed.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    #[error("{path:?} cannot be the path of a file: {rule}")]
+    BadPath { path: String, rule: &'static str },
+    #[error("there is no file {path:?} in the workspace")]
+    Missing { path: String },
+    /// Something is there that was not to be replaced, or cannot be.
+    #[error("{path:?} is there already")]
+    Taken { path: String },
+    #[error("{path:?} is a directory")]
+    Directory { path: String },
+    #[error("{path:?} is no directory, so nothing can stand below it")]
+    NoDirectory { path: String },
+    #[error("the file does not fit: {0}")]
+    Full(LimitHit),
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    #[error("the workspace cannot be used: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A file of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileLine {
+    pub path: String,
+    pub bytes: u64,
+    /// Milliseconds since 1970.
+    pub modified_ms: i64,
+}
+
+impl FilePath {
+    pub fn parse(path: &str) -> Result<FilePath, FileError> {
+        let names = || path.split('/');
+        let rule = if path.len() > MAX_PATH || names().count() > MAX_DEPTH || names().any(|name| name.len() > MAX_NAME)
+        {
+            "it has at most 1,024 bytes, and 16 names of at most 255 bytes"
+        } else if names().any(str::is_empty) {
+            "it is names joined by single slashes, and begins with a name"
+        } else if names().any(|name| name.starts_with('.')) {
+            "no name in it begins with a dot"
+        } else if path.chars().any(|c| c.is_control() || c == '\\') {
+            "it has no control characters and no backslash"
+        } else {
+            return Ok(FilePath(path.to_owned()));
+        };
+        Err(FileError::BadPath { path: path.chars().take(80).collect(), rule })
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The directory, empty or names joined by slashes, and the name in it.
+    fn split(&self) -> (&str, &str) {
+        self.0.rsplit_once('/').unwrap_or(("", &self.0))
+    }
+
+    fn missing(&self) -> FileError {
+        FileError::Missing { path: self.0.clone() }
+    }
+}
+
+/// The files of a workspace, by path; whether these are all, or too many entries are there to look at. None where nothing
+/// was done in the session yet.
+pub fn list(home: &Home, session: &SessionName) -> Result<(Vec<FileLine>, bool), FileError> {
+    let work = match home.open_work(session) {
+        Ok(work) => work,
+        Err(_) if !home.work_dir(session).exists() => return Ok((Vec::new(), true)),
+        Err(error) => return Err(error.into()),
+    };
+    let (mut files, mut left, mut whole) = (Vec::new(), MAX_ENTRIES, true);
+    // Level by level, so that a deep or crowded directory does not hide what is above it.
+    let mut queue = VecDeque::from([(String::new(), 1)]);
+    while let Some((prefix, depth)) = queue.pop_front() {
+        // What took the place of a directory since it was listed is none.
+        let Ok(dir) = directory(&work, prefix.trim_end_matches('/')) else { continue };
+        for entry in dir.entries()? {
+            if left == 0 {
+                whole = false;
+                break;
+            }
+            left -= 1;
+            // A directory that cannot be read further may repeat its error for ever.
+            let Ok(entry) = entry else { break };
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            if FilePath::parse(&name).is_err() {
+                continue;
+            }
+            let Ok(meta) = dir.symlink_metadata(&name) else { continue };
+            let path = format!("{prefix}{name}");
+            if meta.is_dir() && depth < MAX_DEPTH {
+                queue.push_back((path + "/", depth + 1));
+            } else if meta.is_file() && path.len() <= MAX_PATH {
+                let modified = meta.modified().ok().map(cap_std::time::SystemTime::into_std);
+                let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+                let modified_ms = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+                files.push(FileLine { path, bytes: meta.len(), modified_ms });
+            }
+        }
+    }
+    files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+    Ok((files, whole))
+}
+
+/// Opens a file to be read.
+pub fn open(home: &Home, session: &SessionName, path: &FilePath) -> Result<(File, Metadata), FileError> {
+    let (dir, name) = existing(home, session, path)?;
+    // What is a pipe by now must not be waited for.
+    let file: File = enter(&dir, name, OFlags::NONBLOCK).map_err(|_| path.missing())?;
+    let meta = file.metadata()?;
+    if meta.is_file() { Ok((file, meta)) } else { Err(path.missing()) }
+}
+
+/// Deletes a file, or a link in its place. Directories stay.
+pub fn remove(home: &Home, session: &SessionName, path: &FilePath) -> Result<(), FileError> {
+    let (dir, name) = existing(home, session, path)?;
+    match rustix::fs::unlinkat(&dir, name, AtFlags::empty()) {
+        Ok(()) => Ok(()),
+        Err(Errno::NOENT) => Err(path.missing()),
+        // Linux says the one, other systems say the other.
+        Err(Errno::ISDIR | Errno::PERM) => Err(FileError::Directory { path: path.0.clone() }),
+        Err(error) => Err(io::Error::from(error).into()),
+    }
+}
+
+/// A file that comes in pieces. It grows beside the workspace and is moved there when it is whole, so that no task sees
+/// half of it; dropped before that, it is gone.
+#[derive(Debug)]
+pub struct Incoming {
+    session: Dir,
+    work: Dir,
+    name: String,
+    file: File,
+    bytes: u64,
+    quota: Arc<Quota>,
+}
+
+impl Incoming {
+    /// Begins a file for this session, whose directories are made where they are missing. What it adds to the workspace is
+    /// charged to `quota`.
+    pub fn begin(home: &Home, session: &SessionName, quota: Arc<Quota>) -> Result<Incoming, FileError> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        home.create_session(session)?;
+        let work = home.open_work(session)?;
+        let dir = Dir::open_ambient_dir(home.session_dir(session), ambient_authority())?;
+        let own = format!("{UPLOAD}{}-", std::process::id());
+        sweep(&dir, &own);
+        let name = format!("{own}{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        quota.entry().map_err(FileError::Full)?;
+        let file = rustix::fs::openat(&dir, &name, flags, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)?;
+        Ok(Incoming { session: dir, work, name, file: file.into(), bytes: 0, quota })
+    }
+
+    pub fn write(&mut self, piece: &[u8]) -> Result<(), FileError> {
+        self.quota.write(piece.len() as u64).map_err(FileError::Full)?;
+        self.file.write_all(piece)?;
+        self.bytes += piece.len() as u64;
+        Ok(())
+    }
+
+    /// Moves the file to its place, with the directories that are missing; returns its length. What has the name already
+    /// is replaced only if that is wanted, and never if it is a directory.
+    pub fn finish(self, path: &FilePath, replace: bool) -> Result<u64, FileError> {
+        self.file.sync_all()?;
+        let (parent, name) = path.split();
+        let mut dir = self.work.try_clone()?;
+        for part in parent.split('/').filter(|part| !part.is_empty()) {
+            self.quota.entry().map_err(FileError::Full)?;
+            let made = dir.create_dir(part);
+            if let Err(error) = made {
+                self.quota.give_back_entry();
+                if error.kind() != io::ErrorKind::AlreadyExists {
+                    return Err(error.into());
+                }
+            }
+            let opened = enter(&dir, part, OFlags::DIRECTORY);
+            dir = opened.map_err(|_| FileError::NoDirectory { path: parent.to_owned() })?;
+        }
+        let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+        let moved = match rustix::fs::renameat_with(&self.session, &self.name, &dir, name, flags) {
+            // Some file systems cannot tell; then two uploads at once may both be told that the place was free.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if !replace => match dir.symlink_metadata(name) {
+                Ok(_) => Err(Errno::EXIST),
+                Err(_) => rustix::fs::renameat(&self.session, &self.name, &dir, name),
+            },
+            moved => moved,
+        };
+        match moved {
+            Ok(()) => Ok(self.bytes),
+            Err(Errno::ISDIR | Errno::NOTEMPTY) => Err(FileError::Directory { path: path.0.clone() }),
+            Err(Errno::EXIST) => Err(FileError::Taken { path: path.0.clone() }),
+            Err(error) => Err(io::Error::from(error).into()),
+        }
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        // It is there no more if it was moved away.
+        let _ = self.session.remove_file(&self.name);
+    }
+}
+
+/// Removes what uploads of killed processes left beside the workspace.
+fn sweep(session: &Dir, own: &str) {
+    for entry in session.entries().into_iter().flatten().flatten() {
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if name.starts_with(UPLOAD) && !name.starts_with(own) {
+            let _ = session.remove_file(&name);
+        }
+    }
+}
+
+/// The directory in which a file is, and its name there.
+fn existing<'a>(home: &Home, session: &SessionName, path: &'a FilePath) -> Result<(Dir, &'a str), FileError> {
+    let work = home.open_work(session).map_err(|_| path.missing())?;
+    let (parent, name) = path.split();
+    Ok((directory(&work, parent).map_err(|_| path.missing())?, name))
+}
+
+/// The directory at `path` below `work`, no part of which may be a link.
+fn directory(work: &Dir, path: &str) -> io::Result<Dir> {
+    let mut dir = work.try_clone()?;
+    for part in path.split('/').filter(|part| !part.is_empty()) {
+        dir = enter(&dir, part, OFlags::DIRECTORY)?;
+    }
+    Ok(dir)
+}
+
+/// Opens an entry without following it. `name` is one of a directory: it has no slash and is not `..`.
+fn enter<T: From<std::os::fd::OwnedFd>>(dir: &Dir, name: &str, flags: OFlags) -> io::Result<T> {
+    let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok(T::from(rustix::fs::openat(dir, name, flags, Mode::empty())?))
+}

@@ -1,0 +1,178 @@
+//! Files of workspaces over HTTP: put there, listed, read and deleted, and nothing outside is reached.
+
+use crate::harness::Home;
+use crate::served::{Answer, Served};
+use serde_json::json;
+use std::io::{Read, Write};
+use std::os::unix::fs::symlink;
+
+const QUICK: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
+
+fn home(config: &str) -> Home {
+    let home = Home::new();
+    home.config(config);
+    home
+}
+
+fn put(served: &Served, path: &str, body: &str) -> Answer {
+    served.request("PUT", path, Some(body))
+}
+
+fn paths(served: &Served, query: &str) -> Vec<String> {
+    let items = served.get(query)["items"].as_array().unwrap().clone();
+    items.iter().map(|file| file["path"].as_str().unwrap().to_owned()).collect()
+}
+
+/// What stands beside a workspace.
+fn beside(home: &Home, session: &str) -> Vec<String> {
+    let dir = home.work(session).parent().unwrap().to_owned();
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    entries.filter(|name| !["lock", "tmp", "work"].contains(&name.as_str())).collect()
+}
+
+#[test]
+fn a_file_is_put_listed_read_and_deleted() {
+    let home = home(QUICK);
+    let served = Served::start(&home);
+    let mut events = served.follow("", None);
+    let made = put(&served, "/sessions/new/files", "x");
+    made.refuses(405, "wrong_method");
+    served.request("GET", "/sessions/fresh/files", None).refuses(404, "not_found");
+    let made = put(&served, "/sessions/fresh/files/in/caf%C3%A9%20list.csv", "town,rain\nOslo,3\n").expect(201);
+    assert_eq!(made, json!({ "path": "in/café list.csv", "bytes": 17, "media_type": "text/csv" }));
+    assert_eq!(events.next(&["session"]).data["name"], "fresh", "a session was made");
+    assert_eq!(put(&served, "/sessions/fresh/files/a.txt", "").expect(201)["bytes"], 0);
+    put(&served, "/sessions/fresh/files/z/page.html", "<script>").expect(201);
+    let listed = served.get("/sessions/fresh/files");
+    assert_eq!(listed["items"][1]["bytes"], 17);
+    assert!(listed["items"][1]["modified_ms"].as_i64().unwrap() > 1_700_000_000_000, "{listed}");
+    assert_eq!(paths(&served, "/sessions/fresh/files"), ["a.txt", "in/café list.csv", "z/page.html"]);
+    // By page.
+    let first = served.get("/sessions/fresh/files?limit=2");
+    assert_eq!(first["next"], "in/café list.csv");
+    assert_eq!(paths(&served, "/sessions/fresh/files?limit=2&before=in/caf%C3%A9%20list.csv"), ["z/page.html"]);
+    // A task finds it.
+    assert!(served.reply(served.send("fresh", "$ cat in/*.csv | wc -l")).contains('2'));
+    // Shown or a download, as a published file.
+    let csv = served.request("GET", "/sessions/fresh/files/in/caf%C3%A9%20list.csv", None);
+    assert_eq!((csv.status, csv.body.as_str()), (200, "town,rain\nOslo,3\n"));
+    assert!(csv.headers.contains("content-type: text/csv; charset=utf-8"), "{csv:?}");
+    assert!(csv.headers.contains("content-disposition: inline") && csv.headers.contains("sandbox"), "{csv:?}");
+    let page = served.request("GET", "/sessions/fresh/files/z/page.html", None);
+    assert!(page.headers.contains("content-disposition: attachment"), "{page:?}");
+    assert!(page.headers.contains("content-type: application/octet-stream"), "{page:?}");
+    let mut stream = served.connect();
+    let head = "GET /sessions/fresh/files/in/caf%C3%A9%20list.csv HTTP/1.1\r\nhost: localhost\r\nrange: bytes=0-3\r\n\
+                connection: close\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    let part = Answer::parse(&bytes).unwrap();
+    assert_eq!((part.status, part.body.as_str()), (206, "town"));
+    // What is there stays, unless it is to be replaced.
+    put(&served, "/sessions/fresh/files/a.txt", "more").refuses(409, "taken");
+    assert_eq!(served.request("GET", "/sessions/fresh/files/a.txt", None).body, "");
+    put(&served, "/sessions/fresh/files/a.txt?replace=true", "more").expect(201);
+    assert_eq!(served.request("GET", "/sessions/fresh/files/a.txt", None).body, "more");
+    for path in ["in", "a.txt/below"] {
+        put(&served, &format!("/sessions/fresh/files/{path}?replace=true"), "x").refuses(409, "taken");
+    }
+    served.request("DELETE", "/sessions/fresh/files/in", None).refuses(409, "taken");
+    assert_eq!(served.request("DELETE", "/sessions/fresh/files/a.txt", None).status, 204);
+    served.request("DELETE", "/sessions/fresh/files/a.txt", None).refuses(404, "not_found");
+    served.request("GET", "/sessions/fresh/files/a.txt", None).refuses(404, "not_found");
+    served.request("GET", "/sessions/fresh/files/in", None).refuses(404, "not_found");
+    assert_eq!(beside(&home, "fresh"), [""; 0], "nothing is left beside the workspace");
+}
+
+#[test]
+fn nothing_outside_a_workspace_is_reached() {
+    let home = home(QUICK);
+    let served = Served::start(&home);
+    put(&served, "/sessions/main/files/own.txt", "own").expect(201);
+    let outside = home.path().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("secret.txt"), "secret").unwrap();
+    let work = home.work("main");
+    symlink(outside.join("secret.txt"), work.join("link.txt")).unwrap();
+    symlink(&outside, work.join("dir")).unwrap();
+    symlink("own.txt", work.join("inner.txt")).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, work.join("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+        .unwrap();
+    std::fs::write(work.join(".hidden"), "x").unwrap();
+    assert_eq!(paths(&served, "/sessions/main/files"), ["own.txt"]);
+    for path in ["link.txt", "dir/secret.txt", "inner.txt", "pipe"] {
+        served.request("GET", &format!("/sessions/main/files/{path}"), None).refuses(404, "not_found");
+    }
+    for path in ["..%2F..%2F..%2Fconfig.toml", "a/../b", ".hidden", "a//b", "%2Fetc%2Fpasswd", "a%00b", "a%5Cb", "a/"] {
+        let url = format!("/sessions/main/files/{path}");
+        served.request("GET", &url, None).refuses(400, "bad_request");
+        put(&served, &url, "x").refuses(400, "bad_request");
+        served.request("DELETE", &url, None).refuses(400, "bad_request");
+    }
+    let deep = vec!["a"; 17].join("/");
+    put(&served, &format!("/sessions/main/files/{deep}"), "x").refuses(400, "bad_request");
+    put(&served, &format!("/sessions/main/files/{}", "n".repeat(256)), "x").refuses(400, "bad_request");
+    put(&served, "/sessions/main/files/dir/new.txt", "x").refuses(409, "taken");
+    put(&served, "/sessions/main/files/link.txt", "x").refuses(409, "taken");
+    // A link gives way to the file; what it led to stays as it is.
+    put(&served, "/sessions/main/files/link.txt?replace=true", "mine").expect(201);
+    assert_eq!(std::fs::read_to_string(outside.join("secret.txt")).unwrap(), "secret");
+    assert_eq!(std::fs::read_to_string(work.join("link.txt")).unwrap(), "mine");
+    served.request("DELETE", "/sessions/main/files/dir/secret.txt", None).refuses(404, "not_found");
+    assert_eq!(served.request("DELETE", "/sessions/main/files/inner.txt", None).status, 204);
+    assert_eq!(paths(&served, "/sessions/main/files"), ["link.txt", "own.txt"]);
+}
+
+#[test]
+fn a_file_that_is_too_large_leaves_nothing() {
+    let home = home(&format!("{QUICK}[gateway]\nmax_upload_mib = 1\n[engine]\nworkspace_mib = 2\n"));
+    let served = Served::start(&home);
+    let whole = "x".repeat(1 << 20);
+    put(&served, "/sessions/main/files/two", &format!("{whole}x")).refuses(413, "too_large");
+    // Without a length it is noticed on the way.
+    let mut stream = served.connect();
+    let head = "PUT /sessions/main/files/two HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n";
+    let chunk = format!("100000\r\n{whole}\r\n");
+    let _ = stream.write_all([head, &chunk, &chunk].concat().as_bytes());
+    let mut bytes = vec![0; 12];
+    stream.read_exact(&mut bytes).unwrap();
+    assert_eq!(String::from_utf8_lossy(&bytes), "HTTP/1.1 413");
+    drop(stream);
+    put(&served, "/sessions/main/files/one", &whole).expect(201);
+    let over = put(&served, "/sessions/main/files/two", &whole);
+    over.refuses(507, "quota");
+    assert!(over.body.contains("workspace_mib"), "{over:?}");
+    // One that breaks off is not there, and does not stay anywhere.
+    let mut stream = served.connect();
+    stream
+        .write_all(b"PUT /sessions/main/files/two HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\nhalf")
+        .unwrap();
+    drop(stream);
+    served.until(|| beside(&home, "main").is_empty());
+    assert_eq!(paths(&served, "/sessions/main/files"), ["one"]);
+    put(&served, "/sessions/main/files/small", "fits").expect(201);
+}
+
+/// Also while somebody works there: a person adds what a task may wait for.
+#[test]
+fn a_file_is_put_into_a_session_at_work() {
+    let home = home(QUICK);
+    let served = Served::start(&home);
+    let message = served.send("main", "$ while [ ! -e go ]; do sleep 0.02; done; cat go");
+    served.until(|| served.get("/status/main")["running"].is_string());
+    put(&served, "/sessions/main/files/go", "it went on").expect(201);
+    assert!(served.reply(message).contains("it went on"));
+}
+
+/// What an upload of a killed daemon left is gone with the next one.
+#[test]
+fn what_a_killed_upload_left_is_swept() {
+    let home = home(QUICK);
+    let served = Served::start(&home);
+    put(&served, "/sessions/main/files/a", "x").expect(201);
+    let left = home.work("main").parent().unwrap().join("upload-1-0");
+    std::fs::write(&left, "half").unwrap();
+    put(&served, "/sessions/main/files/b", "x").expect(201);
+    assert!(!left.exists());
+}
