@@ -177,8 +177,18 @@ function paint() {
   else delete document.documentElement.dataset.theme;
 }
 
+/** A file that is dropped where nothing takes it must not make the browser leave the page. */
+function keepFiles(event) {
+  if (!event.defaultPrevented && event.dataTransfer?.types.includes('Files')) {
+    event.preventDefault();
+    event.dataTransfer.dropEffect = 'none';
+  }
+}
+
 async function begin() {
   paint();
+  window.addEventListener('dragover', keepFiles);
+  window.addEventListener('drop', keepFiles);
   const code = /^#code=([\w.-]+)$/.exec(location.hash)?.[1];
   if (code) {
     // Neither the history nor a link that is passed on keeps it.

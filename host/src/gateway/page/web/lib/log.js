@@ -12,7 +12,7 @@ const UNFOLDING = 400;
 
 /**
  * `onNear("older" | "newer")` is called near an edge, `onEnd(bool)` when the end comes into view or goes out of it. `hold` keeps
- * the log from following: the end of the session is not in it. `api.toEnd()` and `api.show(id)` move it.
+ * the log from following: the end of the session is not in it. `api.toEnd()`, `api.show(id)` and `api.leaf(±1)` move it.
  */
 export class Log extends Component {
   box = null;
@@ -27,7 +27,7 @@ export class Log extends Component {
 
   componentDidMount() {
     const { api } = this.props;
-    api.current = { toEnd: this.toEnd, show: this.show, focus: () => this.box.focus() };
+    api.current = { toEnd: this.toEnd, show: this.show, leaf: this.leaf, focus: () => this.box.focus() };
     this.observer = new ResizeObserver(this.grown);
     this.observer.observe(this.list);
     this.observer.observe(this.box);
@@ -115,6 +115,9 @@ export class Log extends Component {
     // What is around it gets its size only now that it is in view.
     requestAnimationFrame(() => article.scrollIntoView({ block: 'center' }));
   };
+
+  /** A page up or down. */
+  leaf = (by) => this.box.scrollBy({ top: by * this.box.clientHeight * 0.9 });
 
   press = () => { this.pressed = performance.now(); };
 

@@ -78,7 +78,8 @@ function Reply({ run, message, session, marked, known, stopping, acts }) {
   const live = useRef(null);
   live.current ??= message ? SILENT : liveOf(run);
   const reply = useStore(live.current, (heard) => heard.reply);
-  const { text, files } = message ? withFiles(message.text) : { text: reply, files: [] };
+  // The message has no blank ends, and what was drawn before it is the beginning of it.
+  const { text, files } = message ? withFiles(message.text) : { text: reply.trim(), files: [] };
   const at_ms = message?.at_ms;
   const failed = message && known && ['failed', 'cancelled'].includes(known.status);
   const again = () => acts.again(run);
@@ -90,14 +91,14 @@ function Reply({ run, message, session, marked, known, stopping, acts }) {
     ${open && run && html`<${RunCard} run=${run} session=${session} live=${live.current} known=${known} stopping=${stopping} />`}
     ${text && html`<div class="chat-text"><${Markdown} text=${text} streaming=${!message} session=${session} /></div>`}
     ${files.length > 0 && html`<${Gallery} files=${files} session=${session} />`}
-    ${message && html`<footer class="chat-foot">
+    <footer class="chat-foot">${message && html`
       ${failed && html`<${Button} kind="small" icon="retry" onClick=${again}>Try again<//>`}
       <div class="chat-acts"><${CopyButton} text=${message.text} label="Copy reply" />
         <${Menu} label="Actions for this reply" kind="quiet small" items=${[
           run && { label: 'Try again', icon: 'retry', run: again },
           linkTo(session, message.id),
           run && { label: 'Trace', icon: 'trace', href: href('run', run) },
-        ].filter(Boolean)} /></div></footer>`}
+        ].filter(Boolean)} /></div>`}</footer>
   </article>`;
 }
 

@@ -93,7 +93,7 @@ export function Chat({ session }) {
   };
   const send = (text) => {
     talk.unsent.send(text);
-    if (state.newer) talk.toEnd().catch(report);
+    if (talk.state.get().newer) talk.toEnd().catch(report);
     setTimeout(() => log.current?.toEnd(), 0);
   };
   const acts = useMemo(() => ({
@@ -113,9 +113,17 @@ export function Chat({ session }) {
     if (more) more().catch(report);
   };
 
+  // Who writes can look up what was said without leaving the field.
+  const leaf = (event) => {
+    const by = { PageUp: -1, PageDown: 1 }[event.key];
+    if (!by || event.target.tagName !== 'TEXTAREA' || event.target.scrollHeight > event.target.clientHeight + 1) return;
+    event.preventDefault();
+    log.current?.leaf(by);
+  };
+
   const list = useMemo(() => rows(state, waiting, talk.keys), [state, waiting]);
   const empty = state.phase === 'new' && !waiting.length && !state.notes.length;
-  return html`<section class="chat" aria-label="Conversation">
+  return html`<section class="chat" aria-label="Conversation" onKeyDown=${leaf}>
     <header class="chat-head">
       <div><h1><bdi>${title}</bdi></h1>${state.status && html`<p class="muted"><span class="unseen">Model: </span><bdi>${state.status.model}</bdi></p>`}</div>
       <${SessionMenu} session=${session} />
