@@ -122,7 +122,8 @@ export class Log extends Component {
   press = () => { this.pressed = performance.now(); };
 
   render({ label, children }) {
-    return html`<div class="chat-log" ref=${(box) => { this.box = box; }} role="log" aria-live="off" aria-label=${label} tabindex="0" onScroll=${this.scrolled} onClick=${this.press}>
+    return html`<div class="chat-log" ref=${(box) => { this.box = box; }} role="log" aria-live="off" aria-label=${label}
+      tabindex="0" onScroll=${this.scrolled} onClick=${this.press}>
       <div class="chat-list" ref=${(list) => { this.list = list; }}>${children}</div>
     </div>`;
   }

@@ -309,7 +309,9 @@ export function rows({ items, newer, drafts, queued, notes, status }, waiting, k
   const asked = new Map();
   for (const one of items) if (one.role === 'user' && one.run) asked.set(one.run, one.id);
   const before = (one) => (one.role === 'assistant' && asked.get(one.run) < one.id ? asked.get(one.run) : one.id);
-  const list = items.map((one) => ({ type: 'message', key: keys.get(one.id) ?? `m${one.id}`, place: [before(one), 1, one.id], at_ms: one.at_ms, message: one }));
+  const list = items.map((one) => ({
+    type: 'message', key: keys.get(one.id) ?? `m${one.id}`, place: [before(one), 1, one.id], at_ms: one.at_ms, message: one,
+  }));
   if (!newer) {
     for (const run of drafts) list.push({ type: 'draft', key: run, place: [asked.get(run) ?? Infinity, 2, 0], run });
     // Messages that come together are answered together, so a run begins a moment later.

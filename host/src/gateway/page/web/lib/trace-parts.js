@@ -131,13 +131,11 @@ function Grant({ of }) {
 }
 
 /** What a grant allows, each right in a few words. */
-export function grantWords(of) {
-  const hosts = (of.http ?? of.hosts ?? []).map((one) => (typeof one === 'string' ? one
-    : `${one.methods?.length ? `${one.methods.join(', ')} ` : ''}${one.host}${one.private ? ' (private network)' : ''}`));
-  const secrets = (of.secrets ?? []).map((one) => `secret ${one.name ?? one}`);
+export function grantWords({ http = [], secrets = [], workspace, memory_mib: memory, time_ms: time }) {
+  const hosts = http.map((one) => `${one.methods?.length ? `${one.methods.join(', ')} ` : ''}${one.host}${one.private ? ' (private network)' : ''}`);
   return [
-    ...hosts, ...secrets, of.memory_mib && `${count(of.memory_mib)} MiB of memory`, of.time_ms && `${duration(of.time_ms)} of time`,
-    of.timeout_s && `${duration(of.timeout_s * 1_000)} of time`, of.workspace && `workspace: ${of.workspace}`,
+    ...hosts, ...secrets.map((one) => `secret ${one.name}`), workspace && `workspace: ${workspace}`,
+    memory && `${count(memory)} MiB of memory`, time && `${duration(time)} of time`,
   ].filter(Boolean);
 }
 

@@ -83,7 +83,7 @@ function Reply({ run, message, session, marked, known, stopping, acts }) {
   const at_ms = message?.at_ms;
   const failed = message && known && ['failed', 'cancelled'].includes(known.status);
   const again = () => acts.again(run);
-  return html`<article class=${`chat-reply ${marked ? 'marked' : ''}`} data-message=${message?.id} tabindex="-1" aria-busy=${message ? undefined : 'true'}
+  return html`<article class=${`chat-reply ${marked ? 'marked' : ''}`} data-message=${message?.id} tabindex="-1"
     aria-label=${message ? `kiso, ${clock(at_ms)}` : 'kiso, at work'}>
     <header class="chat-from"><span class="strong">kiso</span>${message && html`<${When} ms=${at_ms} />`}
       ${message && run && html`<button type="button" class="chat-done" aria-expanded=${String(open)} onClick=${() => set(!open)}>
@@ -104,7 +104,8 @@ function Reply({ run, message, session, marked, known, stopping, acts }) {
 
 /** The answer of a command, which nobody keeps. */
 const Note = ({ note, session, acts }) => html`<article class="chat-note" aria-label=${`Answer to ${plain(note.asked)}`}>
-  <header><code><bdi>${plain(note.asked)}</bdi></code><${Button} kind="quiet small" icon="close" label="Dismiss the answer" onClick=${() => acts.dismiss(note.key)} /></header>
+  <header><code><bdi>${plain(note.asked)}</bdi></code>
+    <${Button} kind="quiet small" icon="close" label="Dismiss the answer" onClick=${() => acts.dismiss(note.key)} /></header>
   <div class="chat-text"><${Markdown} text=${note.text} session=${session} /></div>
 </article>`;
 
@@ -115,7 +116,8 @@ function Unsent({ one, acts }) {
     <footer class="chat-foot">
       ${state === 'sending' && html`<span class="chat-state sending">sending…</span>`}
       ${state === 'waiting' && html`<span class="chat-state">waiting for the daemon, kept until it is back</span>`}
-      ${state === 'refused' && html`<div class="chat-refused" role="alert"><${Icon} name="alert" size=${16} /><span>${error.message}${error.hint ? ` (${error.hint})` : ''}</span></div>
+      ${state === 'refused' && html`<div class="chat-refused" role="alert"><${Icon} name="alert" size=${16} />
+          <span>${error.message}${error.hint ? ` (${error.hint})` : ''}</span></div>
         <${Button} kind="small" icon="retry" onClick=${() => acts.sendAgain(key)}>Try again<//>
         <${Button} kind="small" icon="edit" onClick=${() => { acts.drop(key); acts.edit(text); }}>Edit<//>
         <${Button} kind="small quiet" icon="trash" label="Discard the message" onClick=${() => acts.drop(key)} />`}
