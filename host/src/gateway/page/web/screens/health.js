@@ -2,11 +2,14 @@
 
 import { html, useEffect, useLoaded, useMemo, useRef, useState } from '../lib/preact.js';
 import { get, isAdmin } from '../lib/api.js';
-import { bytes, count, duration, plural } from '../lib/format.js';
-import { Busy, Button, Empty, Icon, Loaded, ScreenHead, Time, Trouble } from '../lib/ui.js';
+import { bytes, count, duration, fullTime, plural } from '../lib/format.js';
+import { Busy, Button, Empty, Icon, Loaded, ScreenHead, Trouble } from '../lib/ui.js';
 
 /** Milliseconds between two looks, as long as somebody sees them. */
 const EVERY = 5_000;
+
+/** Milliseconds of a day. */
+const DAY = 86_400_000;
 
 /** Free space of the disk below which it is worth a look. */
 const LITTLE = 1e9;
@@ -56,6 +59,9 @@ function useRepeated() {
   return { ...state, again: () => ask.current() };
 }
 
+/** Hours matter for two days. */
+const upFor = (ms) => (ms < 2 * DAY ? duration(ms) : plural(Math.floor(ms / DAY), 'day'));
+
 function State({ of, away }) {
   const well = of.status === 'ok' && !away;
   const warned = (of.warnings ?? []).length;
@@ -63,7 +69,7 @@ function State({ of, away }) {
   const words = !well ? trouble : warned ? `Well, with ${plural(warned, 'warning')}` : 'All is well';
   return html`<section class="card health-state" aria-label="State"><h2>
     <span class=${`health-lamp ${well ? (warned ? 'warn' : '') : 'bad'}`} aria-hidden="true"></span><span role="status">${words}</span></h2>
-    <p class="muted">kiso ${of.version}, up for ${duration(of.now_ms - of.started_ms)}, since <${Time} ms=${of.started_ms} /></p></section>`;
+    <p class="muted">kiso ${of.version}, up since ${fullTime(of.started_ms)} (${upFor(of.now_ms - of.started_ms)})</p></section>`;
 }
 
 /** What the daemon warns of, in its words. */
@@ -76,14 +82,14 @@ function Groups({ of }) {
   const hooks = of.webhooks ?? {};
   const groups = [
     ['At work', [
-      ['Runs under way', count(of.running)], ['Messages in the queue', count(of.queued), of.queued > 10],
-      ['Free slots for models', slots.free === undefined ? null : count(slots.free)],
-      ['Calls that wait for one', slots.waiting === undefined ? null : count(slots.waiting), slots.waiting > 0],
+      ['Runs under way', count(of.running)], ['Queued messages', count(of.queued), of.queued > 10],
+      ['Free model slots', slots.free === undefined ? null : count(slots.free)],
+      ['Calls that wait', slots.waiting === undefined ? null : count(slots.waiting), slots.waiting > 0],
     ]],
     ['What it holds', [['Sessions', count(of.sessions)], ['Messages', count(of.messages)], ['Runs', count(of.runs)]]],
     ['Machine', [
       ['Store', bytes(of.store_bytes)], ['Its log of writes', bytes(of.wal_bytes), of.wal_bytes > 256e6],
-      ['Free on the disk', of.free_bytes == null ? null : bytes(of.free_bytes), of.free_bytes < LITTLE],
+      ['Free on disk', of.free_bytes == null ? null : bytes(of.free_bytes), of.free_bytes < LITTLE],
       ['Memory', of.rss_bytes == null ? null : bytes(of.rss_bytes)],
     ]],
     ['Connections', [
