@@ -122,6 +122,8 @@ function Lazy({ load, css, title }) {
     );
   };
   useEffect(fetch, []);
+  // A browser may remember that a module could not be fetched; nothing is lost by a new beginning.
+  useEffect(() => state.error && connection.watch(({ state: now }) => now === 'open' && location.reload()), [state.error]);
   if (state.error) return html`<${Trouble} error=${state.error} again=${() => location.reload()} />`;
   return state.Screen ? html`<${Guarded}><${state.Screen} /><//>` : html`<${Busy} />`;
 }
