@@ -22,7 +22,7 @@ mod tab;
 #[path = "browser/wire.rs"]
 mod wire;
 
-pub use find::{css, role};
+pub use find::{Find, css, role};
 pub use tab::Tab;
 
 use serde_json::json;

@@ -151,7 +151,7 @@ fn what_should_not_be_fails_the_test() {
         ("document.querySelector('h1').innerHTML = '<b>no</b>'", "violation: require-trusted-types-for"),
         ("window.open('/other')", "window: "),
         ("document.body.append(document.createElement('iframe'))", "frame: "),
-        ("fetch('/missing')", "404"),
+        ("fetch('/missing')", "answer: 404 /missing"),
     ];
     for (script, problem) in cases {
         let tab = on(script).expect("it was there before");

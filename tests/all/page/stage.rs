@@ -2,11 +2,12 @@
 
 #![allow(dead_code, reason = "the first screens use a part of it")]
 
-use super::browser::{Browser, Tab};
+use super::browser::{Browser, Find, Tab, role};
 use crate::harness::Home;
 use crate::model_server::ModelServer;
 use crate::served::Served;
 use serde_json::json;
+use std::io::{Read, Write};
 use std::process::Command;
 
 /// Dropped in this order: what the tab still has to say is heard before its daemon is gone.
@@ -16,8 +17,14 @@ pub struct Stage {
     pub home: Home,
 }
 
+/// Where a message is written.
+pub const MESSAGE: Find<'_> = Find::Role("textbox", "Message");
+
+/// What only those see who are logged in.
+pub const ACCOUNT: Find<'_> = Find::Role("button", "Account and theme");
+
 /// Messages are answered at once, and nothing is done in the background that a test has no script for.
-const QUICK: &str = "[daemon]\ndebounce_ms = 1\n";
+pub const QUICK: &str = "[daemon]\ndebounce_ms = 1\n";
 
 impl Stage {
     /// On the built-in model; none, loudly, where there is no browser.
@@ -57,6 +64,30 @@ impl Stage {
         format!("http://{}/{fragment}", self.daemon.address)
     }
 
+    /// Opens a session, and waits until something can be written in it.
+    #[track_caller]
+    pub fn open(&self, session: &str) {
+        self.show(&self.tab, session);
+    }
+
+    #[track_caller]
+    pub fn show(&self, tab: &Tab, session: &str) {
+        tab.goto(&self.url(&format!("#/s/{session}")));
+        tab.wait_for(MESSAGE);
+    }
+
+    /// Scrolls the conversation up by most of what is seen of it.
+    #[track_caller]
+    pub fn scroll_up(&self) {
+        self.tab.scroll(role("log", "Messages"), -600);
+    }
+
+    /// Writes a message and sends it, as somebody does who has a keyboard.
+    #[track_caller]
+    pub fn say(&self, text: &str) {
+        say(&self.tab, text);
+    }
+
     /// Logs a tab in with the token of the suite, and opens the page.
     #[track_caller]
     pub fn log_in(&self, tab: &Tab) {
@@ -65,17 +96,55 @@ impl Stage {
 
     #[track_caller]
     pub fn log_in_with(&self, tab: &Tab, token: &str) {
-        // Any page of the daemon will do to ask from; the login itself has a test of its own.
-        tab.goto(&self.url("health"));
-        let status = tab.eval(&format!(
-            "fetch('/login', {{ method: 'POST', headers: {{ 'content-type': 'application/json', 'x-kiso-page': '1' }},
-              body: {} }}).then((answer) => answer.status)",
-            json!(json!({ "token": token }).to_string())
-        ));
-        assert_eq!(status, 200, "the login failed\n{}", self.daemon.log());
+        let (name, value) = self.cookie(token);
+        tab.set_cookie(&self.url(""), &name, &value);
+        expects_new_sessions(tab);
         tab.goto(&self.url(""));
-        tab.forget_requests();
+        tab.wait_for(ACCOUNT);
+        // Without an address it goes to the last session by itself.
+        tab.wait_until("location.hash !== ''");
     }
+}
+
+impl Stage {
+    /// What a browser is given for a token.
+    #[track_caller]
+    fn cookie(&self, token: &str) -> (String, String) {
+        let body = json!({ "token": token }).to_string();
+        let mut stream = self.daemon.connect();
+        write!(
+            stream,
+            "POST /login HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            self.daemon.address,
+            body.len()
+        )
+        .expect("it listens");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        let cookie =
+            answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")?.split(';').next()?.split_once('='));
+        let (name, value) = cookie.unwrap_or_else(|| panic!("no cookie: {answer}"));
+        (name.to_owned(), value.to_owned())
+    }
+}
+
+/// Who opens a session that has no message yet asks for what is not there, and the browser says so on the console.
+pub fn expects_new_sessions(tab: &Tab) {
+    tab.expects("answer: 404 /sessions/").expects("answer: 404 /status/");
+}
+
+#[track_caller]
+pub fn log_out(tab: &Tab) {
+    tab.click(ACCOUNT);
+    tab.click(role("menuitem", "Log out"));
+}
+
+/// Writes a message in a tab and sends it.
+#[track_caller]
+pub fn say(tab: &Tab, text: &str) {
+    tab.focus(MESSAGE);
+    tab.insert_text(text);
+    tab.press("Enter");
 }
 
 /// A configuration whose models are all the server's.

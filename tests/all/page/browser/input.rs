@@ -174,6 +174,8 @@ fn known(key: &str) -> (String, u32, String) {
         "End" => ("End", 35, ""),
         "PageUp" => ("PageUp", 33, ""),
         "PageDown" => ("PageDown", 34, ""),
+        "F2" => ("F2", 113, ""),
+        "." => ("Period", 190, "."),
         "/" => ("Slash", 191, "/"),
         "?" => ("Slash", 191, "?"),
         _ => {

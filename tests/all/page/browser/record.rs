@@ -69,7 +69,7 @@ impl Record {
                 let text = format!("{} {}", string(&entry["text"]), string(&entry["url"]));
                 self.console.push(format!("{}: {text}", string(&entry["level"])));
                 if entry["level"] == "error" {
-                    self.problems.push(format!("console: {text}"));
+                    self.problems.push(refused(entry).unwrap_or_else(|| format!("console: {text}")));
                 }
             }
             "Runtime.bindingCalled" => self.problems.push(format!("violation: {}", string(&params["payload"]))),
@@ -128,6 +128,13 @@ impl Record {
             _ => {}
         }
     }
+}
+
+/// Of an answer with a status of 400 or more, which the browser itself puts on the console: "answer: 404 /path".
+fn refused(entry: &Value) -> Option<String> {
+    let (_, status) = entry["text"].as_str()?.split_once("responded with a status of ")?;
+    let url = Request { url: string(&entry["url"]), ..Request::default() };
+    Some(format!("answer: {} {}", status.split(' ').next()?, url.path()))
 }
 
 /// An exception with where it came from.

@@ -50,7 +50,9 @@ impl Tab {
     /// Another tab of the same profile, as when a person opens the page twice.
     #[track_caller]
     pub fn beside(&self) -> Tab {
-        Tab::open(&self.wire, self.profile.clone())
+        let tab = Tab::open(&self.wire, self.profile.clone());
+        tab.expected.borrow_mut().clone_from(&self.expected.borrow());
+        tab
     }
 
     #[track_caller]
@@ -200,6 +202,28 @@ impl Tab {
     pub fn set_offline(&self, offline: bool) {
         let conditions = json!({ "offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1 });
         self.call("Network.emulateNetworkConditions", conditions);
+    }
+
+    /// Gives the tab's profile a cookie that no script can read.
+    #[track_caller]
+    pub fn set_cookie(&self, url: &str, name: &str, value: &str) {
+        let cookie = json!({ "name": name, "value": value, "url": url, "httpOnly": true, "sameSite": "Strict" });
+        self.call("Network.setCookie", cookie);
+    }
+
+    /// Lets the page and the test use the clipboard, which a person allows with a click.
+    #[track_caller]
+    pub fn allow_clipboard(&self) {
+        let params = json!({
+            "browserContextId": self.profile.id, "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"],
+        });
+        self.wire.call(None, "Browser.grantPermissions", &params).unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// The text in the clipboard.
+    #[track_caller]
+    pub fn clipboard(&self) -> String {
+        self.eval("navigator.clipboard.readText()").as_str().unwrap_or_default().to_owned()
     }
 
     /// What is seen, as PNG.

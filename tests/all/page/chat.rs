@@ -1,0 +1,197 @@
+//! A message and its reply: how it comes, how it looks, and what can be done with it.
+
+use super::browser::{Tab, css, role};
+use super::script::{server, talk, title};
+use super::stage::{MESSAGE, Stage};
+use serde_json::json;
+
+/// Everything that Markdown has and the page shows.
+const ANSWER: &str = "## A heading
+
+The first paragraph has **bold**, *slanted*, ~~struck~~ and `code` in it, and [a link](https://example.org/path).
+
+- one
+- two
+  - [x] done
+  - [ ] open
+
+```rust
+fn main() { let answer = 42; println!(\"{answer}\"); }
+```
+
+| city | people |
+|:-----|-------:|
+| Oslo | 709000 |
+| Rome | 2750000 |
+
+> quoted
+
+The mass is $E = mc^2_0$ and costs $5 or $6.
+
+The last words.";
+
+/// The reply that is under way, or the last one.
+const REPLY: &str = "[role=log] article:last-of-type";
+
+/// Marks what stands in the reply now; gives how many blocks that are.
+#[track_caller]
+fn keep(tab: &Tab) -> u64 {
+    let kept = format!(
+        "(window.kept = [...document.querySelectorAll('{REPLY} :is(h2, h3, h4, h5, p, ul, pre, table)')]).length"
+    );
+    tab.eval(&kept).as_u64().unwrap()
+}
+
+#[test]
+fn a_reply_streams_in_and_is_never_drawn_anew() {
+    let pieces = 120;
+    let server = server(&[talk(ANSWER, &format!("pieces = {pieces}\nfault = \"stepped\"")), title("Headings")]);
+    let Some(stage) = Stage::scripted(&server) else { return };
+    let tab = &stage.tab;
+    stage.open("stream");
+    stage.say("Tell me everything");
+    tab.wait_for(role("article", "You,"));
+    tab.wait("the model writes", || server.held() == 1);
+    // While nothing is there yet, what it does and for how long.
+    tab.wait_for(role("status", ""));
+    tab.wait_of(role("timer", ""), "/^(\\d+:)?\\d+\\.\\d( ?s)?$/.test(it.textContent)");
+    let began = tab.of(role("timer", ""), "it.textContent");
+    tab.wait_of(role("timer", ""), &format!("it.textContent !== {began}"));
+    server.release_many(40);
+    tab.shows("The first paragraph has bold, slanted, struck and code in it");
+    assert!(!tab.text().contains("The last words."), "it is not there yet");
+    let finished =
+        format!("[...document.querySelectorAll('{REPLY} *')].findLast((it) => it.textContent.startsWith('The first'))");
+    tab.eval(&format!("getSelection().selectAllChildren(window.first = {finished})"));
+    let selected = tab.eval("String(getSelection())");
+    assert!(selected.as_str().unwrap().starts_with("The first paragraph"), "{selected}");
+    server.release_many(pieces);
+    tab.shows("The last words.");
+    tab.wait_for(role("button", "Copy reply"));
+    assert_eq!(
+        tab.eval(&format!("window.first === {finished}")),
+        true,
+        "the paragraph is the one that was there before"
+    );
+    assert_eq!(tab.eval("String(getSelection())"), selected, "what was selected still is");
+    // What is read again from the store is what was streamed.
+    let live = tab.of(css(REPLY), "it.querySelector('.chat-text').innerText");
+    stage.open("stream");
+    tab.reload();
+    tab.wait_for(role("button", "Copy reply"));
+    tab.wait_of(css(REPLY), &format!("it.querySelector('.chat-text').innerText === {live}"));
+    assert!(keep(tab) >= 8);
+    server.finish();
+}
+
+#[test]
+fn markdown_is_shown_as_what_it_is() {
+    let server = server(&[talk(ANSWER, ""), title("Headings")]);
+    let Some(stage) = Stage::scripted(&server) else { return };
+    let tab = &stage.tab;
+    stage.open("marked");
+    stage.say("Tell me everything");
+    tab.wait_for(role("button", "Copy reply"));
+    tab.wait_for(role("heading", "A heading"));
+    let link = tab.of(role("link", "a link"), "[it.href, it.target, it.rel.split(' ').includes('noopener')]");
+    assert_eq!(link, json!(["https://example.org/path", "_blank", true]));
+    assert_eq!(
+        tab.of(role("table", ""), "[...it.rows].map((row) => [...row.cells].map((cell) => cell.textContent))"),
+        json!([["city", "people"], ["Oslo", "709000"], ["Rome", "2750000"]])
+    );
+    assert_eq!(tab.count(css(&format!("{REPLY} input[type=checkbox]"))), 2);
+    assert!(tab.text().contains("costs $5 or $6."), "prices are no formulas: {}", tab.text());
+    let formula = tab.text();
+    assert!(formula.contains("mc") && !formula.contains("$E"), "{formula}");
+    // Colours come when the code is finished; the text stays what it was.
+    tab.wait_for(css(&format!("{REPLY} pre code [class^=hl-]")));
+    let code = "fn main() { let answer = 42; println!(\"{answer}\"); }";
+    tab.wait_of(css(&format!("{REPLY} pre code")), &format!("it.textContent.trim() === {}", json!(code)));
+    tab.allow_clipboard();
+    tab.click(role("button", "Copy code"));
+    tab.wait(&format!("{code} is in the clipboard"), || tab.clipboard().trim() == code);
+    tab.click(role("button", "Copy reply"));
+    tab.wait("the reply is in the clipboard", || tab.clipboard() == ANSWER);
+    tab.audit("chat");
+    server.finish();
+}
+
+#[test]
+fn a_chart_can_be_used_and_read_as_a_table() {
+    let chart = json!({
+        "type": "line", "title": "Rain by month", "unit": "mm", "x": ["Jan", "Feb", "Mar"],
+        "series": [{ "name": "Oslo", "values": [49, 36.5, null] }, { "name": "Rome", "values": [67, 73, 58] }],
+    });
+    let text = format!("Here it is:\n\n```chart\n{chart:#}\n```\n\nThat is all.");
+    let wrong = "```chart\n{\"type\": \"line\", \"x\": [1], \"series\": [{\"name\": \"a\", \"values\": [1, 2]}]}\n```";
+    let server = server(&[talk(&text, "pieces = 30"), title("Rain"), talk(wrong, "")]);
+    let Some(stage) = Stage::scripted(&server) else { return };
+    let tab = &stage.tab;
+    stage.open("rain");
+    stage.say("Draw the rain");
+    tab.wait_for(css(&format!("{REPLY} canvas")));
+    tab.shows("Rain by month");
+    tab.shows("That is all.");
+    // A series is taken out and put back with the keyboard.
+    tab.focus(role("button", "Oslo"));
+    let pressed = tab.of(role("button", "Oslo"), "it.getAttribute('aria-pressed')");
+    tab.press("Enter");
+    tab.wait_of(role("button", "Oslo"), &format!("it.getAttribute('aria-pressed') !== {pressed}"));
+    tab.audit("chat with a chart");
+    tab.click(role("button", "Table"));
+    tab.wait_for(role("table", ""));
+    let rows =
+        tab.of(role("table", ""), "[...it.rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))");
+    assert_eq!(rows[1], json!(["Jan", "49\u{a0}mm", "67\u{a0}mm"]), "{rows}");
+    assert_eq!(rows[2], json!(["Feb", "36.5\u{a0}mm", "73\u{a0}mm"]), "{rows}");
+    tab.audit("chat with a table behind a chart");
+    // What is no chart is shown as it was written, with the reason.
+    stage.say("Draw something else");
+    tab.wait_of(css(REPLY), "it.textContent.includes('\"values\": [1, 2]')");
+    assert_eq!(tab.count(css(&format!("{REPLY} canvas"))), 0);
+    server.finish();
+}
+
+#[test]
+fn a_command_is_answered_beside_the_conversation() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("commands");
+    stage.say("/help");
+    tab.wait_for(role("article", "Answer to /help"));
+    tab.shows("/status");
+    tab.click(role("button", "Dismiss the answer"));
+    tab.wait_gone(role("article", "Answer to /help"));
+    assert_eq!(tab.of(MESSAGE, "it.value"), "");
+}
+
+/// Eight clicks away from a mouse: what is sent, stopped and tried again without one.
+#[test]
+fn a_run_is_stopped_and_tried_again() {
+    let server = server(&[
+        talk("This takes its time", "pieces = 4\nfault = \"slow_first_token\""),
+        title("Patience"),
+        talk("This time it is quick.", ""),
+    ]);
+    let Some(stage) = Stage::scripted(&server) else { return };
+    let tab = &stage.tab;
+    stage.open("stopped");
+    stage.say("Take your time");
+    tab.wait("the model is asked", || server.held() == 1);
+    tab.wait_for(role("button", "Stop"));
+    tab.press("Control+.");
+    tab.shows("Stopped after");
+    tab.wait_gone(role("button", "Stop"));
+    tab.audit("chat with a run that was stopped");
+    tab.click(role("button", "Try again"));
+    tab.shows("This time it is quick.");
+    assert_eq!(
+        stage.daemon.get("/sessions/stopped/messages")["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|message| message["role"] == "user" && message["text"] == "Take your time")
+            .count(),
+        2
+    );
+}

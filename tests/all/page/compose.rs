@@ -1,0 +1,178 @@
+//! Where a message is written: what is offered while it is, what goes with it, and what is kept of it.
+
+use super::browser::{css, role};
+use super::script::{server, talk, title};
+use super::stage::{MESSAGE, QUICK, Stage, log_out};
+use crate::harness::Home;
+use kiso_tests::root;
+use serde_json::json;
+
+const PILLS: &str = "[pills.digest]\ntemplate = \"Read {input} and name what matters\"\ndescription = \"What matters in a text\"\n\
+                     effort = \"medium\"\n[pills.kind]\ntemplate = \"Say something kind about {input}\"\neffort = \"low\"\n";
+
+#[test]
+fn what_can_be_written_is_offered() {
+    let Some(stage) = Stage::with(Home::new(), &format!("{QUICK}{PILLS}")) else { return };
+    let tab = &stage.tab;
+    stage.open("offers");
+    // Pills are buttons that are pressed or not.
+    tab.click(role("button", "digest"));
+    tab.wait_of(MESSAGE, "it.value === '!digest '");
+    tab.wait_of(role("button", "digest"), "it.getAttribute('aria-pressed') === 'true'");
+    tab.click(role("button", "kind"));
+    tab.wait_of(MESSAGE, "it.value === '!kind '");
+    tab.click(role("button", "kind"));
+    tab.wait_of(MESSAGE, "it.value === ''");
+    // Words are completed; what is chosen is told to those who do not see it.
+    tab.focus(MESSAGE);
+    for (typed, list, option, written) in [
+        ("/mod", "Commands", "/model", "/model "),
+        ("how about #da", "Tags", "#data", "how about #data "),
+        ("@da", "Skills", "@data", "@data "),
+        ("!di", "Pills", "!digest", "!digest "),
+    ] {
+        tab.type_text(typed);
+        tab.wait_for(role("listbox", list));
+        tab.wait_for(role("option", option));
+        tab.wait_of(MESSAGE, "document.getElementById(it.getAttribute('aria-activedescendant'))?.getAttribute('aria-selected') === 'true'");
+        if list == "Tags" {
+            tab.audit("chat with completions");
+        }
+        // The first one fits best; the arrows go around.
+        tab.press("ArrowUp");
+        tab.press("ArrowDown");
+        tab.press("Tab");
+        tab.wait_of(MESSAGE, &format!("it.value === {}", json!(written)));
+        tab.press("Control+a");
+        tab.press("Delete");
+        tab.wait_of(MESSAGE, "it.value === ''");
+    }
+    // Escape closes what was offered, and it stays closed for that word.
+    tab.type_text("#da");
+    tab.wait_for(role("listbox", "Tags"));
+    tab.press("Escape");
+    tab.wait_gone(role("listbox", "Tags"));
+    tab.type_text("t");
+    assert!(!tab.has(role("listbox", "Tags")));
+    tab.press("Control+a");
+    tab.press("Delete");
+    stage.say("@data file=nothing.csv");
+    tab.wait_for(role("button", "Copy reply"));
+    tab.shows("nothing.csv");
+}
+
+#[test]
+fn older_messages_come_back_with_the_arrows() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("history");
+    for text in ["$ echo first", "$ echo second", "my password is hunter2 and correct"] {
+        let before = tab.count(role("button", "Copy reply"));
+        stage.say(text);
+        tab.wait("it is answered", || tab.count(role("button", "Copy reply")) > before);
+        tab.wait_gone(role("button", "Stop"));
+    }
+    tab.reload();
+    tab.wait_for(role("button", "Copy reply"));
+    tab.focus(MESSAGE);
+    tab.press("ArrowUp");
+    tab.wait_of(MESSAGE, "it.value === '$ echo second'");
+    tab.press("ArrowUp");
+    tab.wait_of(MESSAGE, "it.value === '$ echo first'");
+    tab.press("ArrowDown");
+    tab.press("ArrowDown");
+    tab.wait_of(MESSAGE, "it.value === ''");
+    let kept = tab.eval("JSON.stringify(localStorage)");
+    assert!(!kept.as_str().unwrap().contains("hunter2"), "what looks like a secret is not kept: {kept}");
+}
+
+#[test]
+fn a_draft_survives_a_reload_in_its_own_session() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("one");
+    tab.focus(MESSAGE);
+    tab.insert_text("Half a thou");
+    tab.type_text("ght");
+    tab.wait_until("JSON.stringify(localStorage).includes('Half a thought')");
+    tab.reload();
+    tab.wait_of(MESSAGE, "it.value === 'Half a thought'");
+    stage.open("two");
+    tab.wait_of(MESSAGE, "it.value === ''");
+    stage.open("one");
+    tab.wait_of(MESSAGE, "it.value === 'Half a thought'");
+    tab.focus(MESSAGE);
+    tab.press("Control+a");
+    tab.insert_text("$ echo whole");
+    tab.press("Enter");
+    tab.wait_for(role("button", "Copy reply"));
+    tab.reload();
+    tab.wait_for(role("button", "Copy reply"));
+    tab.wait_of(MESSAGE, "it.value === ''");
+    // Nothing of it is left for the next one who uses this browser.
+    tab.focus(MESSAGE);
+    tab.type_text("not for others");
+    log_out(tab);
+    tab.wait_for(role("textbox", "Token"));
+    assert!(!tab.eval("JSON.stringify(localStorage)").as_str().unwrap().contains("not for others"));
+}
+
+/// Shift+Enter is a new line; a large text is sent as it is.
+#[test]
+fn a_message_of_many_lines_is_sent_as_it_is() {
+    let server = server(&[talk("Thank you.", ""), title("Lines")]);
+    let Some(stage) = Stage::scripted(&server) else { return };
+    let tab = &stage.tab;
+    stage.open("lines");
+    tab.focus(MESSAGE);
+    tab.type_text("one\ntwo <b>\n\nthree & \"four\"");
+    tab.press("Enter");
+    tab.shows("Thank you.");
+    let sent = stage.daemon.get("/sessions/lines/messages")["items"][0]["text"].clone();
+    assert_eq!(sent, "one\ntwo <b>\n\nthree & \"four\"");
+    tab.wait_of(css("[role=log] article"), "it.innerText.includes('two <b>')");
+    server.finish();
+}
+
+/// Dropped, pasted and chosen: all of them are in the workspace under a name of their own, and the message says so.
+#[test]
+fn files_go_into_the_workspace() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("files");
+    // It looks whether a name is free.
+    tab.expects("answer: 404 /sessions/files/files/").expects("answer: 409 /sessions/files/files/");
+    let (table, picture) = (root().join("examples/weather.csv"), root().join("docs/mean-temperature.svg"));
+    tab.drop_file(css("main"), &table);
+    tab.wait_for(role("button", "Remove weather.csv"));
+    tab.paste_file(MESSAGE, "image.png", "image/png", b"\x89PNG\r\n\x1a\nnot much of one");
+    tab.wait("it has a name of its own", || tab.names("button").iter().any(|name| name.starts_with("Remove pasted-")));
+    tab.choose_file(css("input[type=file]"), &picture);
+    tab.wait_for(role("button", "Remove mean-temperature.svg"));
+    // The same name again does not replace what is there.
+    tab.drop_file(css("main"), &table);
+    tab.wait_for(role("button", "Remove weather-2.csv"));
+    tab.audit("chat with files to send");
+    tab.click(role("button", "Remove mean-temperature.svg"));
+    tab.wait_gone(role("button", "Remove mean-temperature.svg"));
+    stage.daemon.until(|| !stage.home.work("files").join("mean-temperature.svg").exists());
+    tab.focus(MESSAGE);
+    tab.type_text("describe weather.csv");
+    tab.press("Enter");
+    tab.wait_for(role("button", "Copy reply"));
+    let sent = stage.daemon.get("/sessions/files/messages")["items"][0]["text"].as_str().unwrap().to_owned();
+    assert!(sent.contains("weather-2.csv") && sent.contains("pasted-"), "{sent}");
+    let work = stage.home.work("files");
+    assert_eq!(std::fs::read(work.join("weather.csv")).unwrap(), std::fs::read(&table).unwrap());
+    assert_eq!(std::fs::read(work.join("weather-2.csv")).unwrap(), std::fs::read(&table).unwrap());
+    // A folder, an empty file and a name from elsewhere.
+    let dir = tempfile::TempDir::new().unwrap();
+    std::fs::create_dir(dir.path().join("folder")).unwrap();
+    std::fs::write(dir.path().join("<img src=x onerror=alert(1)>.txt"), "").unwrap();
+    tab.drop_file(css("main"), &dir.path().join("folder"));
+    tab.drop_file(css("main"), &dir.path().join("<img src=x onerror=alert(1)>.txt"));
+    tab.wait("the empty file is there", || {
+        tab.names("button").iter().any(|name| name.starts_with("Remove") && name.contains("img"))
+    });
+    assert!(!work.join("folder").is_file());
+}

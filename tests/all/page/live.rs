@@ -1,0 +1,175 @@
+//! Two tabs, a lost connection, a daemon that is started anew: nothing is lost, and all agree.
+
+use super::browser::{css, role};
+use super::script::{server, talk, title};
+use super::stage::{MESSAGE, Stage, say};
+use crate::served::Served;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+#[test]
+fn two_tabs_agree() {
+    let server = server(&[
+        talk("One two three four five six.", "pieces = 6\nfault = \"stepped\""),
+        title("Counting"),
+        talk("And back.", ""),
+    ]);
+    let Some(stage) = Stage::scripted(&server) else { return };
+    let (one, two) = (&stage.tab, stage.tab.beside());
+    stage.open("both");
+    stage.show(&two, "both");
+    say(one, "Count");
+    two.wait_for(role("article", "You,"));
+    one.wait("the model writes", || server.held() == 1);
+    server.release_many(3);
+    for tab in [one, &two] {
+        tab.wait_of(css("[role=log] article[aria-label^=kiso]"), "it.textContent.includes('three')");
+    }
+    // Who comes in the middle has all that was said.
+    let three = one.beside();
+    stage.show(&three, "both");
+    three.wait_of(
+        css("[role=log] article:last-of-type"),
+        "it.textContent.includes('One two') && it.textContent.includes('three')",
+    );
+    server.release_many(3);
+    for tab in [one, &two, &three] {
+        tab.shows("One two three four five six.");
+        tab.wait_for(role("link", "Counting"));
+    }
+    say(&two, "And back?");
+    one.shows("And back.");
+    for tab in [one, &two, &three] {
+        tab.wait("each message stands once", || {
+            tab.count(role("article", "You,")) == 2 && tab.count(role("button", "Copy reply")) == 2
+        });
+    }
+    server.finish();
+}
+
+/// Between browser and daemon, and may break.
+struct Line {
+    address: String,
+    broken: Arc<AtomicBool>,
+    open: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Line {
+    fn to(daemon: &str) -> Line {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (broken, open): (Arc<AtomicBool>, Arc<Mutex<Vec<TcpStream>>>) = Default::default();
+        let (refuses, opened, daemon) = (broken.clone(), open.clone(), daemon.to_owned());
+        std::thread::spawn(move || {
+            for from in listener.incoming().flatten() {
+                if refuses.load(Ordering::SeqCst) {
+                    continue;
+                }
+                let Ok(to) = TcpStream::connect(&daemon) else { continue };
+                opened.lock().unwrap().extend([from.try_clone().unwrap(), to.try_clone().unwrap()]);
+                for (mut from, mut to) in [(from.try_clone().unwrap(), to.try_clone().unwrap()), (to, from)] {
+                    std::thread::spawn(move || {
+                        let _ = std::io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(Shutdown::Write);
+                    });
+                }
+            }
+        });
+        Line { address, broken, open }
+    }
+
+    fn cut(&self) {
+        self.broken.store(true, Ordering::SeqCst);
+        for stream in self.open.lock().unwrap().drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn mend(&self) {
+        self.broken.store(false, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_lost_connection_is_shown_and_heals() {
+    let server = server(&[
+        talk("One two three four five six.", "pieces = 6\nfault = \"stepped\""),
+        title("Back"),
+        talk("You are back.", ""),
+    ]);
+    let Some(stage) = Stage::scripted(&server) else { return };
+    let line = Line::to(&stage.daemon.address);
+    let tab = stage.tab.beside();
+    tab.expects("net::ERR_");
+    tab.goto(&format!("http://{}/#/s/away", line.address));
+    tab.wait_for(MESSAGE);
+    say(&tab, "Count");
+    tab.wait("the model writes", || server.held() == 1);
+    server.release_many(2);
+    tab.wait_of(css("[role=log] article:last-of-type"), "it.textContent.includes('One')");
+    line.cut();
+    tab.shows("is away");
+    tab.audit("chat without a daemon");
+    // What is said meanwhile is missed, and there again afterwards.
+    server.release_many(2);
+    say(&tab, "Do you hear me?");
+    tab.shows("waiting for the daemon");
+    tab.focus(MESSAGE);
+    tab.type_text("a draft");
+    line.mend();
+    tab.wait_until("!document.body.innerText.includes('is away')");
+    tab.wait_of(css("[role=log] article[aria-label^=kiso]"), "it.textContent.includes('One two')");
+    server.release_many(2);
+    tab.shows("One two three four five six.");
+    tab.shows("You are back.");
+    assert_eq!(tab.count(role("article", "You,")), 2, "each message was sent once\n{}", tab.describe());
+    assert_eq!(tab.of(MESSAGE, "it.value"), "a draft");
+    let sent = stage.daemon.get("/sessions/away/messages")["items"].clone();
+    assert_eq!(sent.as_array().unwrap().len(), 4, "{sent}");
+    server.finish();
+}
+
+/// The daemon is killed in the middle of a reply and started anew on the same port; the run goes on where it was, and the
+/// draft is still there.
+#[test]
+fn a_restart_of_the_daemon_loses_neither_draft_nor_text() {
+    let half = "The first half, and the second half.";
+    let server = server(&[talk(half, "pieces = 6\nfault = \"stall_mid_stream\""), title("Halves")]);
+    let Some(mut stage) = Stage::scripted(&server) else { return };
+    stage
+        .tab
+        .expects("ERR_CONNECTION")
+        .expects("ERR_INCOMPLETE")
+        .expects("Failed to load resource")
+        .expects("ERR_EMPTY");
+    stage.open("restart");
+    stage.say("Tell me of both halves");
+    stage.tab.wait_of(css("[role=log] article:last-of-type"), "it.textContent.includes('The first')");
+    stage.tab.focus(MESSAGE);
+    stage.tab.type_text("a draft");
+    let (port, token) = (stage.daemon.address.rsplit(':').next().unwrap().to_owned(), stage.daemon.token.clone());
+    stage.daemon.signal(rustix::process::Signal::KILL);
+    stage.daemon.ended();
+    stage.tab.shows("is away");
+    assert!(stage.tab.text().contains("The first"), "what was said stays in view\n{}", stage.tab.describe());
+    let again = server_again(half);
+    let config = super::stage::scripted(&again);
+    std::fs::write(stage.home.path().join("config.toml"), config).unwrap();
+    let command = stage.home.command(&["--json", "serve", "--port", &port]);
+    stage.daemon = Served::spawn(command);
+    stage.daemon.token = token;
+    stage.tab.shows(half);
+    stage.tab.wait_gone(role("button", "Stop"));
+    stage.tab.wait_until("!document.body.innerText.includes('is away')");
+    assert_eq!(stage.tab.of(MESSAGE, "it.value"), "a draft");
+    assert_eq!(stage.tab.count(role("article", "You,")), 1);
+    stage.tab.reload();
+    stage.tab.shows(half);
+    stage.tab.wait_of(MESSAGE, "it.value === 'a draft'");
+}
+
+/// What the models still have to say after a restart.
+fn server_again(text: &str) -> crate::model_server::ModelServer {
+    server(&[super::script::reply("worker", text, ""), title("Halves")])
+}

@@ -1,0 +1,72 @@
+//! Who is let in, how, and what they leave behind.
+
+use super::browser::{Browser, role};
+use super::stage::{ACCOUNT, Stage, expects_new_sessions, log_out};
+use crate::harness::Home;
+use crate::served::Served;
+
+/// With a token, by keyboard alone; the wrong one is refused in words, and nothing of either stays in the address.
+#[test]
+fn a_token_logs_in_and_the_log_out_is_final() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = Browser::get().expect("it is there").tab();
+    tab.expects("answer: 401");
+    expects_new_sessions(&tab);
+    tab.goto(&stage.url(""));
+    tab.wait_for(role("heading", "kiso"));
+    tab.wait("the field has the focus", || tab.focused() == "textbox \"Token\"");
+    tab.audit("log-in");
+    tab.type_text("kiso_wrong");
+    tab.press("Enter");
+    tab.wait_for(role("alert", ""));
+    tab.audit("log-in, refused");
+    tab.wait_of(role("textbox", "Token"), "it.value === 'kiso_wrong'");
+    tab.press("Control+a");
+    tab.insert_text(stage.daemon.token.as_deref().unwrap());
+    tab.press("Enter");
+    tab.wait_for(ACCOUNT);
+    assert_eq!(tab.eval("document.cookie"), "", "scripts cannot read what logs the browser in");
+    tab.reload();
+    log_out(&tab);
+    tab.wait_for(role("textbox", "Token"));
+    assert_eq!(tab.eval("fetch('/sessions').then((answer) => answer.status)"), 401);
+    tab.reload();
+    tab.wait_for(role("textbox", "Token"));
+}
+
+/// What `kiso open` prints works once; the code does not stay in the address.
+#[test]
+fn a_link_logs_in_once() {
+    let Some(browser) = Browser::get() else { return };
+    let home = Home::new();
+    let daemon = Served::start(&home);
+    let link = home.kiso(&["open", "--print"]).ok().stdout.trim().to_owned();
+    assert!(link.starts_with(&format!("http://{}/#code=", daemon.address)), "{link}");
+    let tab = browser.tab();
+    expects_new_sessions(&tab);
+    tab.goto(&link);
+    tab.wait_for(ACCOUNT);
+    assert!(!tab.eval("location.href").to_string().contains("code"), "{}", tab.eval("location.href"));
+    assert_eq!(tab.eval("history.length"), 2, "no entry of the history has the code");
+    let other = browser.tab();
+    other.expects("answer: 401");
+    other.goto(&link);
+    other.wait_for(role("alert", ""));
+    other.wait_for(role("textbox", "Token"));
+}
+
+/// Who may chat is shown nothing that they may not do; a token that is revoked ends the log-in while it is used.
+#[test]
+fn rights_end_with_the_token() {
+    let Some(stage) = Stage::reflex() else { return };
+    let token = stage.home.kiso(&["--json", "token", "add", "guest", "--scope", "chat"]).json();
+    let tab = Browser::get().expect("it is there").tab();
+    tab.expects("answer: 401");
+    stage.log_in_with(&tab, token["token"].as_str().unwrap());
+    tab.wait_for(ACCOUNT);
+    assert!(tab.has(role("link", "Skills")) && !tab.has(role("link", "Memory")), "{:?}", tab.names("link"));
+    stage.tab.wait_for(role("link", "Memory"));
+    stage.home.kiso(&["token", "revoke", "guest"]).ok();
+    tab.wait_for(role("textbox", "Token"));
+    stage.tab.check();
+}

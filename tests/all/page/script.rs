@@ -1,0 +1,44 @@
+//! What the scripted model says.
+
+use crate::model_server::{ModelServer, Script};
+use kiso_tests::root;
+
+/// The router's answer to a message that wants words and no tools.
+const TALK: &str = r#"{"effort": "low", "categories": [], "tool_need": 0, "goal": "an answer", "durable": false}"#;
+
+/// The router's answer to a message that wants a plan.
+const PLAN: &str = r#"{"effort": "high", "categories": [], "tool_need": 1, "goal": "an answer", "durable": false}"#;
+
+/// A reply of the script; `more` are other keys of it.
+pub fn reply(role: &str, text: &str, more: &str) -> String {
+    format!("[[reply]]\nrole = \"{role}\"\ntext = {text:?}\n{more}\n")
+}
+
+/// The calls of a message that is answered with words.
+pub fn talk(text: &str, more: &str) -> String {
+    reply("router", TALK, "") + &reply("worker", text, more)
+}
+
+/// The calls of a message until its plan is there.
+pub fn plan(plan: &str) -> String {
+    reply("router", PLAN, "") + &reply("planner", plan, "")
+}
+
+/// The session is named.
+pub fn title(text: &str) -> String {
+    reply("titler", text, "")
+}
+
+pub fn server(replies: &[String]) -> ModelServer {
+    ModelServer::toml(&replies.concat())
+}
+
+/// What models answer in a scenario of tests/scenarios, and then what names the session.
+pub fn scenario(name: &str) -> ModelServer {
+    let text = std::fs::read_to_string(root().join("tests/scenarios").join(name)).expect("it is there");
+    let table: toml::Table = toml::from_str(&text).expect("it is TOML");
+    let mut script: Script =
+        toml::Table::from_iter([("reply".to_owned(), table["reply"].clone())]).try_into().expect("these are replies");
+    script.reply.extend(toml::from_str::<Script>(&title("A title")).expect("it is a reply").reply);
+    ModelServer::start(script)
+}

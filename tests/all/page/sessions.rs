@@ -1,0 +1,150 @@
+//! Sessions: found, named, exported, deleted, and marked when something in them is unread.
+
+use super::browser::{css, role};
+use super::fill;
+use super::script::{server, talk, title};
+use super::stage::{MESSAGE, QUICK, Stage};
+use crate::harness::Home;
+use serde_json::json;
+
+#[test]
+fn a_session_gets_its_title_and_can_be_renamed() {
+    let server = server(&[talk("Paris.", ""), title("Capitals of Europe")]);
+    let Some(stage) = Stage::scripted(&server) else { return };
+    let tab = &stage.tab;
+    tab.goto(&stage.url(""));
+    tab.click(role("button", "New session"));
+    tab.wait_for(MESSAGE);
+    stage.say("What is the capital of France?");
+    tab.shows("Paris.");
+    tab.wait_for(role("link", "Capitals of Europe"));
+    tab.wait_until("document.title.startsWith('Capitals of Europe')");
+    // In place, by keyboard.
+    tab.focus(role("link", "Capitals of Europe"));
+    tab.press("F2");
+    tab.wait("the title can be changed", || tab.focused().contains("Title of"));
+    tab.press("Escape");
+    tab.wait_for(role("link", "Capitals of Europe"));
+    tab.press("F2");
+    tab.wait("the title can be changed", || tab.focused().contains("Title of"));
+    tab.insert_text("Capital <b>cities</b>");
+    tab.press("Enter");
+    tab.wait_for(role("link", "Capital <b>cities</b>"));
+    let sessions = stage.daemon.get("/sessions");
+    assert_eq!(sessions["items"][0]["title"], "Capital <b>cities</b>");
+    tab.click(role("button", "New session"));
+    tab.wait_until("location.hash.startsWith('#/s/chat-')");
+    tab.wait_of(MESSAGE, "it === document.activeElement");
+    server.finish();
+}
+
+#[test]
+fn what_was_said_is_found_again() {
+    let mut said: Vec<String> = (0..400).map(|n| format!("nothing much happened on day {n}")).collect();
+    said[101] = "On that day a *zeppelin* landed in the garden.".to_owned();
+    let fill = |home: &Home| {
+        fill::session(home, "diary", said);
+        fill::session(home, "zeppelins", ["what are they?".to_owned(), "Airships.".to_owned()]);
+    };
+    let Some(stage) = Stage::prepared(Home::new(), QUICK, fill) else { return };
+    let tab = &stage.tab;
+    stage.open("other");
+    tab.press("Control+k");
+    tab.wait("the search has the focus", || tab.focused().contains("Search"));
+    tab.type_text("zeppelin");
+    tab.wait_for(role("region", "Messages found"));
+    tab.wait_for(role("region", "Sessions found"));
+    tab.wait_of(css("mark"), "it.textContent.toLowerCase() === 'zeppelin'");
+    tab.audit("search");
+    tab.click(css("a.sessions-hit"));
+    tab.wait_until("location.hash.startsWith('#/s/diary/m/')");
+    tab.wait_of(css("article.marked"), "it.textContent.includes('landed in the garden')");
+    tab.wait_of(
+        css("article.marked"),
+        "it.getBoundingClientRect().top >= 0 && it.getBoundingClientRect().bottom <= innerHeight",
+    );
+    tab.press("Control+k");
+    tab.wait("the search has the focus", || tab.focused().contains("Search"));
+    tab.press("Escape");
+    tab.wait_gone(role("region", "Messages found"));
+}
+
+#[test]
+fn a_session_is_exported_and_deleted() {
+    let fill = |home: &Home| {
+        fill::session(home, "keep", ["hello".to_owned(), "Hello yourself.".to_owned()]);
+        fill::session(home, "gone", ["forget".to_owned(), "Forgotten soon.".to_owned()]);
+    };
+    let Some(stage) = Stage::prepared(Home::new(), QUICK, fill) else { return };
+    let tab = &stage.tab;
+    stage.open("gone");
+    tab.shows("Forgotten soon.");
+    tab.click(css(".chat-head .menu button"));
+    let export = tab.of(role("menuitem", "Export"), "[new URL(it.href).pathname, it.download]");
+    assert_eq!(export, json!(["/sessions/gone/export", "gone.jsonl"]));
+    tab.audit("menu of a session");
+    tab.press("End");
+    assert!(tab.focused().contains("Delete"), "{}", tab.focused());
+    tab.press("Enter");
+    tab.wait_for(role("dialog", "gone"));
+    tab.audit("question before a session is deleted");
+    // Nothing is done by mistake.
+    tab.press("Escape");
+    tab.wait_gone(role("dialog", ""));
+    assert_eq!(stage.daemon.get("/sessions")["items"].as_array().unwrap().len(), 2);
+    tab.click(css(".chat-head .menu button"));
+    tab.click(role("menuitem", "Delete"));
+    tab.click(role("button", "Delete"));
+    tab.wait_until("location.hash === '#/s/keep'");
+    tab.shows("Hello yourself.");
+    tab.wait_gone(role("link", "gone"));
+    stage.daemon.request("GET", "/sessions/gone/messages", None).refuses(404, "not_found");
+}
+
+/// Work that comes by itself marks its session until somebody has read it, in every tab.
+#[test]
+fn a_reply_of_scheduled_work_is_unread_until_it_is_read() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("desk");
+    let added = json!({ "name": "tick", "when": "@every 30d", "message": "$ echo it is time" });
+    stage.daemon.request("POST", "/schedules", Some(&added.to_string())).expect(201);
+    stage.daemon.request("POST", "/schedules/tick/run", None).expect(202);
+    tab.wait_for(role("link", "unread"));
+    tab.wait_until("document.title.startsWith('(1) ')");
+    tab.audit("sessions with something unread");
+    let other = tab.beside();
+    other.goto(&stage.url("#/s/desk"));
+    other.wait_for(role("link", "unread"));
+    tab.click(role("link", "unread"));
+    tab.shows("it is time");
+    tab.wait_gone(role("link", "unread"));
+    other.wait_gone(role("link", "unread"));
+    stage
+        .daemon
+        .until(|| stage.daemon.get("/sessions")["items"].as_array().unwrap().iter().all(|one| one["unread"] == 0));
+}
+
+/// Thousands of sessions are fetched as they are scrolled to.
+#[test]
+fn many_sessions_are_fetched_as_they_are_needed() {
+    let fill = |home: &Home| {
+        let store = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
+        store
+            .execute_batch(
+                "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+                 INSERT INTO sessions (name, created_ms, active_ms) SELECT 's' || i, i * 60000, i * 60000 FROM n",
+            )
+            .unwrap();
+    };
+    let Some(stage) = Stage::prepared(Home::new(), QUICK, fill) else { return };
+    let tab = &stage.tab;
+    stage.open("s3000");
+    tab.wait_for(css("nav.sessions a[href='#/s/s2990']"));
+    assert!(tab.count(css("nav.sessions a")) < 1_000, "not all at once");
+    assert!(!tab.has(css("nav.sessions a[href='#/s/s2500']")));
+    tab.wait("older ones come", || {
+        tab.eval("document.querySelector('nav.sessions').scrollTop = 1e9");
+        tab.has(css("nav.sessions a[href='#/s/s2500']"))
+    });
+}

@@ -1,0 +1,83 @@
+//! What goes over the wire, and when.
+
+use super::browser::{Browser, css, role};
+use super::fill;
+use super::stage::{MESSAGE, QUICK, Stage};
+use crate::harness::Home;
+use crate::served::Served;
+
+/// Everything that a browser fetches before somebody can log in, head and compressed body.
+const FIRST_LOAD: u64 = 150_000;
+
+#[test]
+fn the_first_load_is_small() {
+    let Some(browser) = Browser::get() else { return };
+    let home = Home::new();
+    let daemon = Served::start(&home);
+    let tab = browser.tab();
+    tab.expects("answer: 401 /me");
+    tab.goto(&format!("http://{}/", daemon.address));
+    tab.wait_for(role("textbox", "Token"));
+    tab.wait("all of it is there", || tab.requests().iter().all(|request| request.ended));
+    let bytes: u64 = tab.requests().iter().map(|request| request.bytes).sum();
+    assert!(
+        bytes < FIRST_LOAD,
+        "{bytes} bytes in {} requests: {:#?}",
+        tab.requests().len(),
+        tab.requests().iter().map(|request| (request.path().to_owned(), request.bytes)).collect::<Vec<_>>()
+    );
+    assert!(tab.requests().iter().all(|request| request.url.contains(&daemon.address)), "nothing comes from elsewhere");
+    assert!(
+        tab.requests_to("/page/").iter().all(|request| request.header("content-encoding") == Some("gzip")
+            || request.header("content-type").is_some_and(|kind| kind.starts_with("image/"))),
+        "{:?}",
+        tab.requests_to("/page/")
+    );
+    // The second time, almost nothing does.
+    tab.forget_requests();
+    tab.goto(&format!("http://{}/?again", daemon.address));
+    tab.wait_for(role("textbox", "Token"));
+    assert!(tab.requests_to("/page/").iter().all(|request| request.cached), "{:#?}", tab.requests_to("/page/"));
+}
+
+/// The end stands there at once; the rest comes as somebody scrolls, and traces only when they are opened.
+#[test]
+fn a_session_of_ten_thousand_messages_shows_its_end_at_once() {
+    let texts = (0..10_000).map(|n| format!("number {n}, with **some** text and `code`"));
+    let fill = |home: &Home| fill::session(home, "long", texts);
+    let Some(stage) = Stage::prepared(Home::new(), QUICK, fill) else { return };
+    let tab = &stage.tab;
+    stage.open("long");
+    tab.shows("number 9999");
+    let asked = tab.requests_to("/sessions/long/messages");
+    assert!(asked.len() <= 3, "{asked:#?}");
+    let bytes: u64 = asked.iter().map(|request| request.bytes).sum();
+    assert!(bytes < 100_000, "{bytes} bytes of messages");
+    let visible =
+        "[...document.querySelectorAll('[role=log] article')].some((it) => it.textContent.includes('number 9999')
+      && it.getBoundingClientRect().top < innerHeight && it.getBoundingClientRect().bottom > 0)";
+    assert_eq!(tab.eval(visible), true, "the end is in view");
+    assert_eq!(tab.requests_to("/runs/").len(), 0, "{:#?}", tab.requests_to("/runs/"));
+    // Up through a good part of it: what is read stays where it is, and the document does not grow without end.
+    let first = |tab: &super::browser::Tab| {
+        tab.eval("[...document.querySelectorAll('[role=log] article')].map((it) => Number(/number (\\d+)/.exec(it.textContent)?.[1])).find((n) => n >= 0)")
+            .as_u64().unwrap_or(10_000)
+    };
+    let mut seen = first(tab);
+    while seen > 8_800 {
+        stage.scroll_up();
+        let now = first(tab);
+        assert!(now <= seen, "it jumped from {seen} to {now}");
+        seen = now;
+        let articles = tab.count(css("[role=log] article"));
+        assert!(articles <= 400, "{articles} messages are in the document");
+    }
+    assert_eq!(tab.requests().iter().filter(|request| request.path().contains("/trace")).count(), 0);
+    // A jump to the end and a link into the middle.
+    tab.click(role("button", "newest"));
+    tab.wait_until(visible);
+    let middle = stage.daemon.get("/search?q=number+5000&session=long")["items"][0]["id"].to_string();
+    tab.goto(&stage.url(&format!("#/s/long/m/{middle}")));
+    tab.wait_of(css("article.marked"), "it.textContent.includes('number 5000')");
+    assert!(tab.has(MESSAGE));
+}
