@@ -20,7 +20,7 @@ use super::wire::Query;
 use super::{App, count};
 use crate::home::SessionName;
 
-/// Seconds without anything, after which a comment shows that the connection stands.
+/// Time without anything, after which an event shows that the connection stands: a browser tells its page of no comments.
 const ALIVE: Duration = Duration::from_secs(15);
 
 /// How often a stream looks whether its client may still have it. It does so too before it sends what has happened.
@@ -68,7 +68,7 @@ pub async fn follow(
     let look = tokio::time::interval(LOOK);
     let sending = Sending { app, who, following, look, over: false, _counted: Box::new(counted) };
     let stream = unfold(sending, |mut sending| async move { Some((Ok(event(sending.next().await?)), sending)) });
-    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(ALIVE)))
+    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(ALIVE).event(Event::default().event("alive").data("{}"))))
 }
 
 impl Sending {

@@ -11,6 +11,8 @@ use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
 use crate::gateway::wire::{Made, Page, Path, Query, Run, page_size};
+use crate::graph::reflection::Reflection;
+use crate::graph::step::ToolResult;
 use crate::store::{RunId, RunStatus};
 
 #[derive(Debug, Deserialize)]
@@ -67,6 +69,9 @@ pub async fn trace(
         let made = events.iter().map(|event| {
             let body: Value = serde_json::from_str(&open(&event.body)).unwrap_or_default();
             let mut made = json!({ "seq": event.seq, "at_ms": event.at_ms, "kind": event.kind, "body": body });
+            if let Some(reflections) = reflections(&event.kind, &made["body"]) {
+                made["reflections"] = reflections;
+            }
             let asked = prompts.iter().filter(|prompt| prompt.seq == event.seq);
             let asked: Vec<_> =
                 asked.map(|prompt| json!({ "role": prompt.role, "text": open(&prompt.text) })).collect();
@@ -80,6 +85,12 @@ pub async fn trace(
     let items = read.await?;
     let next = items.last().filter(|_| items.len() == limit as usize).map(|event| event["seq"].to_string());
     Ok(Json(Page { items, next }))
+}
+
+/// What the run made of the results of its calls, in their order: the log has the results alone.
+fn reflections(kind: &str, body: &Value) -> Option<Value> {
+    let results = (kind == "called").then(|| Vec::<ToolResult>::deserialize(body.get("results")?).ok()).flatten()?;
+    Some(results.iter().map(|result| json!(Reflection::of_result(result))).collect())
 }
 
 /// `POST /runs/{run}/cancel`

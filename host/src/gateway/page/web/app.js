@@ -122,6 +122,8 @@ function Lazy({ load, css, title }) {
     );
   };
   useEffect(fetch, []);
+  // A browser may remember that a module could not be fetched; nothing is lost by a new beginning.
+  useEffect(() => state.error && connection.watch(({ state: now }) => now === 'open' && location.reload()), [state.error]);
   if (state.error) return html`<${Trouble} error=${state.error} again=${() => location.reload()} />`;
   return state.Screen ? html`<${Guarded}><${state.Screen} /><//>` : html`<${Busy} />`;
 }
@@ -177,8 +179,18 @@ function paint() {
   else delete document.documentElement.dataset.theme;
 }
 
+/** A file that is dropped where nothing takes it must not make the browser leave the page. */
+function keepFiles(event) {
+  if (!event.defaultPrevented && event.dataTransfer?.types.includes('Files')) {
+    event.preventDefault();
+    event.dataTransfer.dropEffect = 'none';
+  }
+}
+
 async function begin() {
   paint();
+  window.addEventListener('dragover', keepFiles);
+  window.addEventListener('drop', keepFiles);
   const code = /^#code=([\w.-]+)$/.exec(location.hash)?.[1];
   if (code) {
     // Neither the history nor a link that is passed on keeps it.

@@ -14,6 +14,12 @@ const DEEPEST = 12;
 const MOST_BLOCKS = 24;
 const MOST_ITEMS = 100;
 
+/** Parts at the beginning of a text that are always laid out: of them the page knows how large they are. */
+const MOST_PARTS = 4;
+
+/** A line of dashes that is longer is none. */
+const LONGEST_RULE = 200;
+
 /** Characters of a line that are looked at in one go. */
 const PIECE = 2_000;
 
@@ -29,7 +35,7 @@ const DEFINITION = /^ {0,3}\[((?!\^)[^\]]{1,200})\]:[ \t]*<?([^\s<>]+)>?(?:[ \t]
 const DISPLAY = /^ {0,3}(\$\$|\\\[)/;
 
 /** Beginnings of a line that can still become more than one thing. */
-const NESTS = /^(?: {0,3}>[ ]?| *(?:[-*+]|\d{1,9}[.)]) +)*/;
+const NESTS = /^(?: {0,3}> ?| *(?:[-*+]|\d{1,9}[.)]) +(?:\[[ xX]\] +)?)*/;
 const OPEN = /^(?:\s*|\s*[-*_=+>#|:~`$\\ \t]*|\s*\d{1,9}[.)]?|\s*`{3,}[^`]*|\s*~{3,}.*|\s*(?:\$\$|\\\[).*|\s*\[[^\]]{0,100}\]?|\s*\[[^\]]{1,100}\]:.*)$/;
 const OPEN_CODE = /^\s*(?:`*|~*)\s*$/;
 const LONGEST_OPEN = 400;
@@ -40,8 +46,8 @@ export class Blocks {
    * in view and the browser knows how large it is.
    */
   constructor(root, context, growing) {
-    this.part = growing ? 'md-part md-away' : 'md-part';
-    this.context = { ...context, part: this.part, definitions: Object.create(null), waiting: [], endings: [] };
+    this.parts = growing ? MOST_PARTS : 0;
+    this.context = { ...context, part: () => this.part(), definitions: Object.create(null), waiting: [], endings: [] };
     this.stack = [{ kind: 'root', element: root }];
     this.leaf = null;
     this.source = '';
@@ -208,7 +214,7 @@ export class Blocks {
       this.open(new Words(this.context)).becomeHeading(heading[1].length);
       return rest.slice(heading[0].length);
     }
-    if (RULE.test(rest)) {
+    if (isRule(rest)) {
       this.closeTo(this.base(depth));
       this.inside.append(document.createElement('hr'));
       return null;
@@ -233,7 +239,7 @@ export class Blocks {
   /** Opens an item, and the list around it when there is none of its kind; gives what stands in it, or null when it is none. */
   item(rest, depth, words) {
     const found = ITEM.exec(rest);
-    if (!found || RULE.test(rest)) return null;
+    if (!found || isRule(rest)) return null;
     const [whole, before, marker, number, space] = found;
     const empty = rest.length === whole.length;
     if (words && depth === this.stack.length && (empty || (number !== undefined && number !== '1'))) return null;
@@ -248,7 +254,7 @@ export class Blocks {
       const start = goesOn ? list.start + list.items : Number(number ?? 1);
       const { element } = this.push('list', number === undefined ? 'ul' : 'ol', { sign, start, items: 1 });
       if (start !== 1 && number !== undefined) element.start = start;
-      if (goesOn) element.className = `md-more ${this.part}`;
+      if (goesOn) element.className = `md-more ${this.part()}`;
     }
     const width = before.length + marker.length;
     this.push('item', 'li', { indent: width + (space?.length ?? 1), mark: before.length });
@@ -279,13 +285,19 @@ export class Blocks {
     return true;
   }
 
+  /** The class of the next part. */
+  part() {
+    this.parts += 1;
+    return this.parts > MOST_PARTS ? 'md-part md-away' : 'md-part';
+  }
+
   /** Where the next block goes. */
   get inside() {
     const [root] = this.stack;
     if (this.stack.length > 1) return this.stack.at(-1).element;
     if (!root.part || root.part.childElementCount >= MOST_BLOCKS) {
       root.part = document.createElement('div');
-      root.part.className = this.part;
+      root.part.className = this.part();
       root.element.append(root.part);
     }
     return root.part;
@@ -327,6 +339,8 @@ export class Blocks {
 }
 
 const UNDECIDED = Symbol('undecided');
+
+const isRule = (text) => text.length < LONGEST_RULE && RULE.test(text);
 
 const indent = (text) => /^ */.exec(text)[0].length;
 

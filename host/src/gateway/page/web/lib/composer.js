@@ -6,7 +6,7 @@ import { complete, input, loadInput, pillOf } from './complete.js';
 import { openDraft, rememberSent, sentIn } from './drafts.js';
 import { route } from './router.js';
 import { Button, Icon, announce } from './ui.js';
-import { again, drop, filesOf, filesPasted, take, upload, uploads } from './uploads.js';
+import { again, drop, filesOf, filesPasted, restore, take, upload, uploads } from './uploads.js';
 
 /** Characters from which on the length is shown, and bytes of a message that the daemon takes as long as nobody changed that. */
 const LONG = 50_000;
@@ -145,6 +145,7 @@ export function Composer({ session, running, onSend, onStop }) {
     };
     draft.current = openDraft(session, () => field.current.value, put);
     put(draft.current.text);
+    restore(session);
     loadInput();
     // Who came for a message is left at it; on a phone the keyboard would cover what is to be read.
     if (!finger.matches && route.get()[2] !== 'm') field.current.focus({ preventScroll: true });

@@ -64,8 +64,11 @@ function walk(steps, x, y) {
  */
 export function lines(a, b, around = 3) {
   if (a === b) return [];
-  const all = align(a.split('\n').slice(0, LINES), b.split('\n').slice(0, LINES)).map(([left, right]) => left === undefined ? { sign: '+', text: right }
-    : right === undefined ? { sign: '-', text: left } : { sign: ' ', text: left });
+  const pairs = align(a.split('\n').slice(0, LINES), b.split('\n').slice(0, LINES));
+  const all = pairs.map(([left, right]) => {
+    if (left === undefined) return { sign: '+', text: right };
+    return { sign: right === undefined ? '-' : ' ', text: left };
+  });
   const kept = new Array(all.length).fill(false);
   all.forEach((line, at) => {
     if (line.sign !== ' ') kept.fill(true, Math.max(0, at - around), at + around + 1);

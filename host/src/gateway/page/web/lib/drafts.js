@@ -5,6 +5,9 @@ import { me } from './api.js';
 const DRAFT = 'kiso.draft.';
 const SENT = 'kiso.sent.';
 
+/** Files that belong to a draft (`lib/uploads.js`). */
+export const FILES = 'kiso.files.';
+
 /** Sent messages that are kept for a session, and their characters. */
 const MOST_SENT = 100;
 const MOST_SENT_CHARACTERS = 50_000;
@@ -104,7 +107,7 @@ export function rememberSent(session, text) {
 
 /** Forgets what was written in a session that is no more. */
 export function forgetSession(session) {
-  for (const key of [DRAFT + session, SENT + session]) {
+  for (const key of [DRAFT + session, SENT + session, FILES + session]) {
     localStorage.removeItem(key);
     sessionStorage.removeItem(key);
   }

@@ -13,6 +13,9 @@ const KINDS = ['message', 'run', 'event', 'session', 'live', 'gap'];
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
 
+/** Milliseconds of silence after which a stream is dead: the daemon says that it is alive every 15 seconds. */
+const SILENCE = 40_000;
+
 /** Milliseconds after which a tab that nobody sees gives its connection back: a browser has six for all tabs. */
 const UNSEEN = 5 * 60_000;
 
@@ -22,6 +25,7 @@ let last = null;
 let wait = FIRST_WAIT;
 let timer = 0;
 let unseen = 0;
+let silence = 0;
 
 /** Calls `listener(data, id)` for each event of this kind; gives back what ends it. */
 export function on(kind, listener) {
@@ -53,15 +57,18 @@ function connect() {
     const again = connection.get().state === 'lost';
     wait = FIRST_WAIT;
     connection.set({ state: 'open', since: Date.now() });
+    hear(opened);
     // Before the first event there is no id to go on from: what happened meanwhile has to be looked up.
     if (again && last === null) tell('gap', {});
   };
   for (const kind of KINDS) {
     opened.addEventListener(kind, (event) => {
+      hear(opened);
       if (event.lastEventId) last = Number(event.lastEventId);
       tell(kind, JSON.parse(event.data), last);
     });
   }
+  opened.addEventListener('alive', () => hear(opened));
   opened.addEventListener('shutdown', () => retry(opened));
   opened.addEventListener('unauthorized', () => {
     close();
@@ -69,6 +76,12 @@ function connect() {
   });
   // The browser would try again by itself after some errors and not after others; so it is always done here.
   opened.onerror = () => retry(opened);
+}
+
+/** A connection can be gone without a word, after a sleep or a change of network. */
+function hear(of) {
+  clearTimeout(silence);
+  silence = setTimeout(retry, SILENCE, of);
 }
 
 function tell(kind, data, id) {
@@ -91,7 +104,7 @@ function retry(of) {
       // Tells a daemon that is away from a log-in that is over.
       await whoAmI();
     } catch {
-      stream = null;
+      // It is away still; the stream finds out when it is back.
     }
     if (me.get() && timer) connect();
   }, wait * (0.75 + Math.random() / 2));
@@ -100,6 +113,7 @@ function retry(of) {
 
 function close() {
   clearTimeout(timer);
+  clearTimeout(silence);
   timer = 0;
   stream?.close();
   stream = null;

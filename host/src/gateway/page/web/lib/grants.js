@@ -4,20 +4,11 @@ import { html, useState } from './preact.js';
 import { part, put } from './api.js';
 import { Badge, Button, Dialog, Icon, Said, Trouble } from './ui.js';
 
-const DEFAULT_METHODS = ['GET'];
-
-/** Needs, or a grant, in one form: `{http: [{host, methods, inject, private}], secrets: [NAME], memory, seconds, workspace}`. */
+/** What the daemon says of needs, of what is beyond a grant, or of a grant; nothing without one. `seconds` and `memory` may be null. */
 export function permissions(given) {
-  const http = (given?.http ?? []).map(({ host, methods, inject, private: near }) => (
-    { host, methods: methods ?? DEFAULT_METHODS, inject: inject ?? null, private: near === true }));
-  const injected = new Set(http.map((one) => one.inject?.secret));
-  // A secret that kiso puts into requests stands with its host: the skill itself never has it.
-  const secrets = (given?.secrets ?? []).map((one) => one.name ?? one).filter((name) => !injected.has(name));
-  return {
-    http, secrets, workspace: given?.workspace ?? null,
-    memory: given?.memory_mib ?? null,
-    seconds: given?.time_ms != null ? given.time_ms / 1_000 : given?.timeout_s ?? null,
-  };
+  const http = (given?.http ?? []).map(({ host, methods, inject, private: near }) => ({ host, methods, inject: inject ?? null, private: near }));
+  const secrets = (given?.secrets ?? []).map(({ name }) => name);
+  return { http, secrets, memory: given?.memory_mib ?? null, seconds: given?.timeout_s ?? null };
 }
 
 /** What is ticked where `granted` is in force. */
@@ -26,6 +17,12 @@ export const choiceOf = (granted) => ({
   secrets: [...granted.secrets],
   limits: granted.memory != null || granted.seconds != null,
 });
+
+/** The same, without what the skill does not ask for any more: that has no effect, and cannot be granted again. */
+export function heldOf(needs, granted) {
+  const { hosts, secrets, limits } = choiceOf(granted);
+  return { hosts: hosts.filter(({ host }) => needOf(needs, host)), secrets: secrets.filter((name) => needs.secrets.includes(name)), limits };
+}
 
 /** What is ticked where everything is. */
 export const everything = (needs) => ({
@@ -86,7 +83,7 @@ export function difference(needs, granted, choice) {
     const need = needOf(needs, host);
     const secret = need?.inject ? `, with the secret ${need.inject.secret} in the header ${need.inject.header}` : '';
     const extra = `${secret}${near ? ', also at private addresses' : ''}`;
-    if (!before) told.push({ more: true, text: `may now reach ${hostWords(host)} (${(need?.methods ?? DEFAULT_METHODS).join(', ')})${extra}` });
+    if (!before) told.push({ more: true, text: `may now reach ${hostWords(host)} (${need.methods.join(', ')})${extra}` });
     else if (near !== before.private) told.push({ more: near, text: `may ${near ? 'now' : 'no longer'} reach ${hostWords(host)} at private addresses` });
   }
   for (const { host } of granted.http) if (!now.has(host)) told.push({ more: false, text: `may no longer reach ${hostWords(host)}` });
@@ -109,7 +106,8 @@ export function Asked({ needs, granted, choice, onChange, fresh }) {
     ${needs.http.length > 0 && html`<fieldset><legend>Hosts</legend>
       <ul>${needs.http.map((need) => html`<${HostAsked} key=${need.host} need=${need} ...${tick} />`)}</ul></fieldset>`}
     ${stray.length > 0 && html`<fieldset><legend>Hosts that it does not ask for any more</legend>
-      <ul>${stray.map((one) => html`<${HostRow} key=${one.host} host=${one.host} about="without effect" ...${tick} />`)}</ul></fieldset>`}
+      <ul>${stray.map((one) => html`<${HostRow} key=${one.host} host=${one.host} about="has no effect, and goes with the next change"
+        ...${tick} onChange=${null} />`)}</ul></fieldset>`}
     ${needs.secrets.length > 0 && html`<fieldset><legend>Secrets</legend>
       <ul>${needs.secrets.map((name) => html`<${SecretRow} key=${name} name=${name} ...${tick} />`)}</ul></fieldset>`}
     ${asksLimits(needs) && html`<fieldset><legend>Memory and time</legend><ul><${LimitRow} ...${tick} /></ul></fieldset>`}

@@ -13,6 +13,9 @@ const KINDS = {
 
 const NAMES = { sh: 'bash', zsh: 'bash', console: 'shell', jsonc: 'json', json5: 'json', toml: 'ini', htm: 'xml', vue: 'xml', svelte: 'xml', wat: 'wasm', patch: 'diff' };
 
+// What takes long is measured from here: a slow machine needs a while to load the above.
+postMessage({});
+
 onmessage = ({ data: { id, source, language } }) => {
   const name = NAMES[language] ?? language;
   let words = null;

@@ -19,6 +19,7 @@ const waiting = new Map();
 const asked = new Map();
 let script = null;
 let worker = null;
+let ready = false;
 let number = 0;
 let over = 0;
 
@@ -58,10 +59,11 @@ function ask(one) {
 /** Code on which highlight.js does not come to an end stays plain, and does not keep others from their colours. */
 function watch() {
   clearTimeout(over);
-  if (!asked.size) return;
+  if (!asked.size || !ready) return;
   over = setTimeout(() => {
     worker.terminate();
     worker = null;
+    ready = false;
     const [, ...others] = asked.values();
     asked.clear();
     others.forEach(ask);
@@ -73,6 +75,7 @@ function start() {
   script ??= globalThis.trustedTypes?.createPolicy('kiso', { createScriptURL: () => WORKER }).createScriptURL('') ?? WORKER;
   const started = new Worker(script, { type: 'module' });
   started.onmessage = ({ data }) => {
+    ready = true;
     const one = asked.get(data.id);
     asked.delete(data.id);
     watch();

@@ -12,7 +12,7 @@ import { formula } from './math.js';
 const LONGEST = 6_000;
 
 /** Signs with a meaning in so much text; more of them are noise, and shown as they are. */
-const MOST_SIGNS = 1_500;
+const MOST_SIGNS = 700;
 
 /** Emphasis in emphasis; what is deeper is shown flat. */
 const DEEPEST = 12;
@@ -25,7 +25,7 @@ const SIGN = /[\\`*_~[\]!<&$\n]|:\/\/|@|www\./;
 
 const inert = document.implementation.createHTMLDocument('');
 const purify = globalThis.DOMPurify;
-const CLASSES = new Set(['md-math', 'md-host', 'md-control', 'md-word']);
+const CLASSES = new Set(['md-math', 'md-host']);
 
 purify.setConfig({
   IN_PLACE: true,

@@ -10,7 +10,8 @@ import { Busy, Button, Dialog, Icon, Said, Trouble, toast } from './ui.js';
 function upload(file, query, onProgress) {
   const asking = new XMLHttpRequest();
   const sent = new Promise((done, failed) => {
-    asking.open('POST', `/skills?${new URLSearchParams(query)}`);
+    const asked = new URLSearchParams(query);
+    asking.open('POST', asked.size ? `/skills?${asked}` : '/skills');
     asking.setRequestHeader('x-kiso-page', '1');
     asking.setRequestHeader('accept', 'application/json');
     asking.upload.onprogress = (event) => event.lengthComputable && onProgress(event.loaded / event.total);
@@ -32,8 +33,8 @@ function upload(file, query, onProgress) {
   return { sent, abort: () => asking.abort() };
 }
 
-/** A button that chooses a file, and an overlay for one that is dropped anywhere on the page. `known` has the names of skills. */
-export function Installer({ known, onInstalled }) {
+/** An overlay for a file that is dropped anywhere on the page, and with `button` also a button that chooses one. */
+export function Installer({ button, onInstalled }) {
   const [file, setFile] = useState(null);
   const [over, setOver] = useState(false);
   const chooser = useRef(null);
@@ -67,17 +68,23 @@ export function Installer({ known, onInstalled }) {
     if (files.length > 1) toast('One skill at a time, please', 'bad', 'nothing was installed');
     else if (files.length) setFile(files[0]);
   };
-  return html`<${Button} kind="primary" icon="plus" onClick=${() => chooser.current.click()}>Install a skill<//>
+  return html`${button && html`<${Button} kind="primary" icon="plus" onClick=${() => chooser.current.click()}>Install a skill<//>
     <input ref=${chooser} class="unseen" type="file" accept=".wasm,application/wasm" tabindex="-1" aria-label="File of the skill"
-      onChange=${(event) => { take(event.target.files); event.target.value = ''; }} />
+      onChange=${(event) => { take(event.target.files); event.target.value = ''; }} />`}
     ${over && html`<div class="install-over"><p><${Icon} name="skills" size=${40} /><span class="strong">Drop a .wasm file to install it</span>
       <span>You are shown what it asks for before anything is granted.</span></p></div>`}
-    ${file && html`<${Install} key=${`${file.name} ${file.lastModified}`} file=${file} known=${known} onClose=${() => setFile(null)}
-      onInstalled=${onInstalled} />`}`;
+    ${file && html`<${Install} key=${`${file.name} ${file.lastModified}`} file=${file} onClose=${() => setFile(null)} onInstalled=${onInstalled} />`}`;
+}
+
+/** What a skill is granted already; null where there is none of that name. */
+async function grantOf(name) {
+  const { items, next } = await get('/skills', { limit: 500 });
+  if (!next && !items.some((one) => one.skill === name)) return null;
+  return get(`/skills/${part(name)}`).then((skill) => skill.grant, () => null);
 }
 
 /** Sends the file, and asks what has to be asked: a name, and what it may do. */
-function Install({ file, known, onClose, onInstalled }) {
+function Install({ file, onClose, onInstalled }) {
   const [state, set] = useState({ at: 'sending' });
   const [progress, setProgress] = useState(0);
   const [name, setName] = useState('');
@@ -94,16 +101,15 @@ function Install({ file, known, onClose, onInstalled }) {
       onClose();
       onInstalled(skill);
     } catch (error) {
-      await refused(error, query);
+      await refused(error, query).catch((other) => set({ at: 'error', error: other, query }));
     }
   };
   const refused = async (error, query) => {
     if (error.name === 'AbortError') return;
     if (error.code === 'grant_needed' && error.more.asks) {
       // An update asks for what is beyond; what it has already, it keeps.
-      const before = known.has(error.more.skill) && await get(`/skills/${part(error.more.skill)}`).catch(() => null);
-      const has = permissions(before ? before.grant : null);
-      set({ at: 'asks', query, skill: error.more.skill, beyond: permissions(error.more.asks), has });
+      const { skill, asks } = error.more;
+      set({ at: 'asks', query, skill, beyond: permissions(asks), has: permissions(await grantOf(skill)) });
     } else if (error.code === 'bad_request' && !query.name && /kiso\.toml/.test(error.message)) {
       set({ at: 'name' });
     } else if (query.name && error.status >= 400 && error.status < 500) {

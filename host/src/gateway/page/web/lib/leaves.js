@@ -6,6 +6,7 @@ import { inline, mathematics } from './inline.js';
 
 /** Characters of one paragraph; a longer one goes on in another, so that its end can change without the rest being laid out again. */
 const SEGMENT = 2_500;
+const MOST_LINES = 150;
 
 /** A picture that is written into the text. */
 const DATA = '](data:image/';
@@ -49,6 +50,7 @@ export class Words {
   kind = 'words';
   heading = false;
   text = '';
+  lines = 0;
   changed = false;
 
   constructor(context) {
@@ -61,20 +63,25 @@ export class Words {
     this.changed = true;
     if (this.text.length <= SEGMENT) return;
     if (this.text.length < LONGEST_DATA && this.text.includes(DATA)) return;
-    while (this.text.length > SEGMENT) {
-      const cut = parting(this.text, SEGMENT);
-      patch(this.element, inline(this.text.slice(0, cut).trimEnd(), this.context));
-      this.text = this.text.slice(cut);
-      const next = made(this.element.localName);
-      next.className = 'md-more';
-      this.element.after(next);
-      this.element = next;
-    }
+    while (this.text.length > SEGMENT) this.part(parting(this.text, SEGMENT));
   }
 
   endLine() {
     this.text += '\n';
+    this.lines += 1;
     this.changed = true;
+    if (this.lines >= MOST_LINES) this.part(this.text.length);
+  }
+
+  /** What stands before `cut` is complete; the rest goes on below it. */
+  part(cut) {
+    patch(this.element, inline(this.text.slice(0, cut).trimEnd(), this.context));
+    this.text = this.text.slice(cut);
+    this.lines = 0;
+    const next = made(this.element.localName);
+    next.className = 'md-more';
+    this.element.after(next);
+    this.element = next;
   }
 
   lastLine() {
@@ -179,7 +186,7 @@ export class Table {
     this.fill(head.insertRow(), this.head, 'th');
     if (this.element.firstChild) this.goOn(table, head);
     const part = document.createElement('div');
-    part.className = this.context.part;
+    part.className = this.context.part();
     part.append(table);
     this.element.append(part);
   }

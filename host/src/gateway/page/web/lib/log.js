@@ -12,7 +12,7 @@ const UNFOLDING = 400;
 
 /**
  * `onNear("older" | "newer")` is called near an edge, `onEnd(bool)` when the end comes into view or goes out of it. `hold` keeps
- * the log from following: the end of the session is not in it. `api.toEnd()` and `api.show(id)` move it.
+ * the log from following: the end of the session is not in it. `api.toEnd()`, `api.show(id)` and `api.leaf(±1)` move it.
  */
 export class Log extends Component {
   box = null;
@@ -27,7 +27,7 @@ export class Log extends Component {
 
   componentDidMount() {
     const { api } = this.props;
-    api.current = { toEnd: this.toEnd, show: this.show, focus: () => this.box.focus() };
+    api.current = { toEnd: this.toEnd, show: this.show, leaf: this.leaf, focus: () => this.box.focus() };
     this.observer = new ResizeObserver(this.grown);
     this.observer.observe(this.list);
     this.observer.observe(this.box);
@@ -116,10 +116,14 @@ export class Log extends Component {
     requestAnimationFrame(() => article.scrollIntoView({ block: 'center' }));
   };
 
+  /** A page up or down. */
+  leaf = (by) => this.box.scrollBy({ top: by * this.box.clientHeight * 0.9 });
+
   press = () => { this.pressed = performance.now(); };
 
   render({ label, children }) {
-    return html`<div class="chat-log" ref=${(box) => { this.box = box; }} role="log" aria-live="off" aria-label=${label} tabindex="0" onScroll=${this.scrolled} onClick=${this.press}>
+    return html`<div class="chat-log" ref=${(box) => { this.box = box; }} role="log" aria-live="off" aria-label=${label}
+      tabindex="0" onScroll=${this.scrolled} onClick=${this.press}>
       <div class="chat-list" ref=${(list) => { this.list = list; }}>${children}</div>
     </div>`;
   }

@@ -58,10 +58,12 @@ function Rest({ text }) {
   useEffect(() => {
     if (!shown) return undefined;
     box.current.textContent = '';
+    // The button that had the focus is gone.
+    if (document.activeElement === document.body) box.current.focus({ preventScroll: true });
     return pour(box.current, text.slice(from));
   }, [shown, text]);
   return html`<div class="md-rest">
-    ${shown ? html`<div class="md-plain" ref=${box}></div>`
+    ${shown ? html`<div class="md-plain" ref=${box} tabindex="-1" role="group" aria-label="The rest, as plain text"></div>`
       : html`<button type="button" class="button" onClick=${() => show(true)}>Show all (${bytes(whole)}) as plain text</button>`}
   </div>`;
 }

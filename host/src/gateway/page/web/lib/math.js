@@ -26,7 +26,7 @@ const BLACKBOARD = { R: 'ℝ', N: 'ℕ', Z: 'ℤ', Q: 'ℚ', C: 'ℂ', P: 'ℙ',
 const MARKS = { hat: '\u0302', bar: '\u0304', vec: '\u20D7', tilde: '\u0303', dot: '\u0307', ddot: '\u0308' };
 
 /** What is longer, or nested deeper, is shown as it was written. */
-const LONGEST = 2_000;
+const LONGEST = 600;
 const DEEPEST = 12;
 
 /** Nodes of `page` (a document) for a formula. */

@@ -15,6 +15,10 @@ const MOST = 300;
 /** Of a page that leads towards the end: the listing only leads back. */
 const FORWARD = 60;
 
+/** Milliseconds in which the answer to a message that is sent comes, most of the time, and how often it is looked for. */
+const UNANSWERED = 500;
+const LOOKS = 5;
+
 /** Milliseconds in which the event of a message that was taken should have come. */
 const UNHEARD = 3_000;
 
@@ -44,7 +48,8 @@ export function conversation(session, { onMessage } = {}) {
   const now = state.get;
   const update = (what) => ended || state.set((old) => ({ ...old, ...(typeof what === 'function' ? what(old) : what) }));
 
-  const outbox = unsent(session, {
+  const outbox = unsent(session);
+  const sender = {
     onSent({ key, id }) {
       if (now().items.some((one) => one.id === id)) settle(id, key);
       else if (now().phase !== 'ready') toEnd();
@@ -56,7 +61,7 @@ export function conversation(session, { onMessage } = {}) {
       update(({ notes }) => ({ notes: [...notes, { key, asked, text, after, at_ms: Date.now() }] }));
       lookAtStatus();
     },
-  });
+  };
 
   /** The message stands in the place of what was sent. */
   function settle(id, key) {
@@ -148,6 +153,7 @@ export function conversation(session, { onMessage } = {}) {
   /** Looks again at what is in view, after something may have been missed. */
   async function again() {
     const { phase, newer } = now();
+    if (phase === 'loading' || (phase === 'new' && await isNew(session))) return undefined;
     if (phase !== 'ready') return toEnd();
     const [mine, [page, status]] = [load, await Promise.all([get(listing, { limit: PAGE }), get(standing)])];
     if (mine !== load) return undefined;
@@ -183,15 +189,19 @@ export function conversation(session, { onMessage } = {}) {
 
   // What happens.
 
-  function receive(message) {
+  function receive(message, looks = 0) {
     const { phase, newer, items, newest } = now();
     arrived?.push(message);
     if (phase !== 'ready') return arrived || toEnd();
     const known = items.some((one) => one.id === message.id);
     if (message.role === 'user' && !known) {
-      // It may be heard of before the daemon has said which id it gave.
-      const sent = outbox.list.get().find((one) => one.id === message.id || (one.state === 'sending' && one.text.trim() === message.text.trim()));
+      const sent = outbox.list.get().find((one) => one.id === message.id);
       if (sent) settle(message.id, sent.key);
+      else if (looks < LOOKS && outbox.list.get().some((one) => !one.id && one.text.trim() === message.text.trim())) {
+        // Most likely what is being sent, heard of before the daemon has said which id it gave: it must not stand there twice.
+        setTimeout(receive, UNANSWERED / LOOKS, message, looks + 1);
+        return undefined;
+      }
     }
     if (message.role === 'assistant' && now().drafts.includes(message.run)) keys.set(message.id, message.run);
     update((old) => {
@@ -219,6 +229,7 @@ export function conversation(session, { onMessage } = {}) {
   }
 
   const listen = () => [
+    outbox.watch(sender),
     on('message', (message) => {
       if (message.session !== session) return;
       const known = now().items.some((one) => one.id === message.id);
@@ -244,7 +255,7 @@ export function conversation(session, { onMessage } = {}) {
     async begin(id) {
       ends = ends.length ? ends : listen();
       update({ phase: 'loading', error: null });
-      outbox.begin();
+      outbox.pump();
       if (await isNew(session)) update(({ phase }) => (phase === 'loading' ? { phase: 'new' } : {}));
       else await (id ? show(id) : toEnd());
     },
@@ -258,7 +269,6 @@ export function conversation(session, { onMessage } = {}) {
     end() {
       ended = true;
       load += 1;
-      outbox.end();
       for (const end of ends) end();
     },
   };
@@ -299,7 +309,9 @@ export function rows({ items, newer, drafts, queued, notes, status }, waiting, k
   const asked = new Map();
   for (const one of items) if (one.role === 'user' && one.run) asked.set(one.run, one.id);
   const before = (one) => (one.role === 'assistant' && asked.get(one.run) < one.id ? asked.get(one.run) : one.id);
-  const list = items.map((one) => ({ type: 'message', key: keys.get(one.id) ?? `m${one.id}`, place: [before(one), 1, one.id], at_ms: one.at_ms, message: one }));
+  const list = items.map((one) => ({
+    type: 'message', key: keys.get(one.id) ?? `m${one.id}`, place: [before(one), 1, one.id], at_ms: one.at_ms, message: one,
+  }));
   if (!newer) {
     for (const run of drafts) list.push({ type: 'draft', key: run, place: [asked.get(run) ?? Infinity, 2, 0], run });
     // Messages that come together are answered together, so a run begins a moment later.

@@ -6,6 +6,10 @@ import { visible } from './inline.js';
 const PART = 12_000;
 const SLICE = 8;
 
+/** How high a part is, about, before it is laid out: signs of a line, and its height. */
+const WIDTH = 95;
+const LINE = 1.22;
+
 /** Puts `text` into `element`, a part at a time; gives what ends it. */
 export function pour(element, text) {
   let at = 0;
@@ -21,7 +25,9 @@ export function pour(element, text) {
       else if (/[\ud800-\udbff]/.test(text[end - 1])) end -= 1;
       const part = document.createElement('span');
       part.className = 'md-plain-part';
-      part.textContent = visible(text.slice(at, end));
+      const shown = visible(text.slice(at, end));
+      part.textContent = shown;
+      part.style.containIntrinsicSize = `auto ${Math.max(shown.split('\n').length, shown.length / WIDTH) * LINE}rem`;
       element.append(part);
       at = cut && text[end] === '\n' ? end + 1 : end;
     }

@@ -29,9 +29,12 @@ export function Task({ task, session }) {
   const { words } = STATES[status];
   const head = html`<${Mark} status=${status} />
     <span class="run-kind">${KINDS[task.kind] ?? task.kind}</span>
-    <span class=${`run-label ${task.kind === 'exec' ? 'mono' : ''}`}><bdi>${plain(titleOf(task))}</bdi>${task.kind === 'skill' && html`<span class="run-args"><bdi>${plain(shortArgs(task))}</bdi></span>`}</span>
+    <span class=${`run-label ${task.kind === 'exec' ? 'mono' : ''}`}><bdi>${plain(titleOf(task))}</bdi>
+      ${task.kind === 'skill' && html`<span class="run-args"><bdi>${plain(shortArgs(task))}</bdi></span>`}</span>
     ${task.attempt > 1 && html`<span class="muted">attempt ${task.attempt}</span>`}
-    ${['failed', 'interrupted'].includes(status) ? html`<${Badge} kind="bad">${words}<//>` : html`<span class=${status === 'dropped' ? 'muted' : 'unseen'}>${words}</span>`}
+    ${['failed', 'interrupted'].includes(status)
+      ? html`<${Badge} kind="bad">${words}<//>`
+      : html`<span class=${status === 'dropped' ? 'muted' : 'unseen'}>${words}</span>`}
     ${task.started_ms && html`<${Elapsed} since=${task.started_ms} until=${task.ended_ms} />`}`;
   const verdict = task.verdict && task.verdict.status !== 'ok' && html`<${Verdict} of=${task.verdict} />`;
   const body = hasBody(task);
@@ -57,16 +60,19 @@ function argsOf({ detail }) {
   }
 }
 
-const shortArgs = (task) => Object.entries(argsOf(task) ?? {}).map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join(', ');
+const shortArgs = (task) => Object.entries(argsOf(task) ?? {})
+  .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join(', ');
 
-const hasBody = (task) => Boolean((task.detail && ['exec', 'skill'].includes(task.kind)) || task.output || task.stderr || task.error || task.files?.length || task.verdict || task.exit_code);
+const hasBody = (task) => Boolean((task.detail && ['exec', 'skill'].includes(task.kind))
+  || task.output || task.stderr || task.error || task.files?.length || task.verdict || task.exit_code);
 
 function Body({ task, session }) {
   const { output, stderr, error, files, verdict, exit_code, label } = task;
   const of = plain(label);
   return html`<div class="run-body">
     ${task.kind === 'exec' && html`<pre class="run-output command" tabindex="0" role="group" aria-label=${`Command of ${of}`}>${plain(titleOf(task))}</pre>`}
-    ${task.kind === 'skill' && argsOf(task) && html`<pre class="run-output args" tabindex="0" role="group" aria-label=${`Arguments of ${of}`}>${plain(JSON.stringify(argsOf(task), null, 2))}</pre>`}
+    ${task.kind === 'skill' && argsOf(task) && html`
+      <pre class="run-output args" tabindex="0" role="group" aria-label=${`Arguments of ${of}`}>${plain(JSON.stringify(argsOf(task), null, 2))}</pre>`}
     ${output && html`<${Long} text=${output} label=${`Output of ${of}`} />`}
     ${error && error !== verdict?.reason && html`<p class="wrong"><${Icon} name="alert" /><bdi>${plain(error)}</bdi></p>`}
     ${exit_code != null && exit_code !== 0 && html`<p class="wrong">Exit code ${exit_code}</p>`}
@@ -83,7 +89,9 @@ const Verdict = ({ of }) => html`<p class=${`run-verdict ${of.status}`}><${Icon}
 export function Mark({ status }) {
   if (status === 'running') return html`<span class="spinner" aria-hidden="true"></span>`;
   const icon = STATES[status]?.icon;
-  return icon ? html`<span class=${`run-mark ${status}`}><${Icon} name=${icon} size=${15} /></span>` : html`<span class=${`run-mark ${status}`} aria-hidden="true"></span>`;
+  return icon
+    ? html`<span class=${`run-mark ${status}`}><${Icon} name=${icon} size=${15} /></span>`
+    : html`<span class=${`run-mark ${status}`} aria-hidden="true"></span>`;
 }
 
 /** How long something takes, with tenths while it does. Nobody is told of each tick. */

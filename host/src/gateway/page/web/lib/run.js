@@ -46,7 +46,8 @@ function Plans({ goal, tasks, session }) {
   const done = counted.filter((task) => task.status === 'done').length;
   const list = (number) => html`<ol class="run-tasks">${of(number).map((task) => html`<${Task} key=${task.id} task=${task} session=${session} />`)}</ol>`;
   return html`
-    <div class="run-goal">${goal ? html`<p><bdi>${plain(goal)}</bdi></p>` : html`<p>Plan</p>`}<span class="muted">${done} of ${plural(counted.length, 'task')} done</span></div>
+    <div class="run-goal">${goal ? html`<p><bdi>${plain(goal)}</bdi></p>` : html`<p>Plan</p>`}
+      <span class="muted">${done} of ${plural(counted.length, 'task')} done</span></div>
     ${numbers.slice(0, -1).map((number) => html`<details key=${number} class="run-earlier">
       <summary>Plan ${number}, replaced</summary>${list(number)}</details>`)}
     ${last > 1 && html`<p class="run-replan">Plan ${last}${why(numbers.at(-2)) && html`, because: <bdi>${plain(why(numbers.at(-2)))}</bdi>`}</p>`}
@@ -57,10 +58,15 @@ function Plans({ goal, tasks, session }) {
 const Thoughts = ({ all, ended_ms }) => html`<details class="run-thoughts"><summary>${plural(all.length, 'thought')}</summary>
   <ol>${all.map((one, index) => {
     const until = all[index + 1]?.at_ms ?? ended_ms;
-    return html`<li key=${index}><span><bdi>${plain(one.text)}</bdi></span>${until && html`<span class="run-time">${duration(Math.max(0, until - one.at_ms))}</span>`}</li>`;
+    return html`<li key=${index}><span><bdi>${plain(one.text)}</bdi></span>
+      ${until && html`<span class="run-time">${duration(Math.max(0, until - one.at_ms))}</span>`}</li>`;
   })}</ol></details>`;
 
+const usedWords = ({ calls, input_tokens, output_tokens, cost_micros }) => [
+  plural(calls, 'call'), `${short(input_tokens)} tokens in, ${short(output_tokens)} out`, cost_micros > 0 && cost(cost_micros),
+].filter(Boolean).join(' · ');
+
 const Used = ({ run, usage, running }) => html`<footer class="run-used">
-  <span class="muted">${plural(usage.calls, 'call')} · ${short(usage.input_tokens)} tokens in, ${short(usage.output_tokens)} out${usage.cost_micros > 0 ? ` · ${cost(usage.cost_micros)}` : ''}</span>
+  <span class="muted">${usedWords(usage)}</span>
   ${!running && html`<a href=${href('run', run)}><${Icon} name="trace" size=${15} />Trace</a>`}
 </footer>`;

@@ -51,7 +51,10 @@ function layout(steps, room, until) {
 }
 
 /** A time of the axis: short, as many stand beside each other. */
-const mark = (ms) => (ms < 60_000 ? (ms ? duration(ms).replace('.0 s', ' s') : '0') : `${Math.floor(ms / 60_000)}:${String(Math.floor((ms % 60_000) / 1_000)).padStart(2, '0')} min`);
+function mark(ms) {
+  if (ms < 60_000) return ms ? duration(ms).replace('.0 s', ' s') : '0';
+  return `${Math.floor(ms / 60_000)}:${String(Math.floor((ms % 60_000) / 1_000)).padStart(2, '0')} min`;
+}
 
 /** Times of the axis and where they stand. */
 function axis({ begin, total, width, edges }) {
@@ -125,15 +128,19 @@ export function Timeline({ steps, shown, current, onChoose, running, thought }) 
     <p class="unseen" id="timeline-help">Arrow keys left and right go from step to step, up and down within a node; Enter opens the step.</p>
     <div class="timeline-scroll" ref=${box} onScroll=${(event) => setView({ left: event.target.scrollLeft, width: event.target.clientWidth })}>
       <div class="timeline-canvas" style=${{ width: `${placed.width + NAMES}px` }}>
-        <div class="timeline-axis" aria-hidden="true"><b></b>${ticks.map(({ ms, x }) => html`<span key=${ms} style=${{ left: `${x + NAMES}px` }}>${mark(ms)}</span>`)}</div>
-        <div class="timeline-lanes" style=${{ height: `${lanes.length * ROW}px` }} role="group" aria-label="Steps along the time" aria-describedby="timeline-help" onKeyDown=${keys}>
-          ${ticks.slice(1).map(({ ms, x }) => html`<span key=${`t${ms}`} class="timeline-grid" aria-hidden="true" style=${{ left: `${x + NAMES}px` }}></span>`)}
+        <div class="timeline-axis" aria-hidden="true"><b></b>${ticks.map(({ ms, x }) => html`<span key=${ms} style=${{ left: `${x + NAMES}px` }}>
+          ${mark(ms)}</span>`)}</div>
+        <div class="timeline-lanes" style=${{ height: `${lanes.length * ROW}px` }} role="group" aria-label="Steps along the time"
+          aria-describedby="timeline-help" onKeyDown=${keys}>
+          ${ticks.slice(1).map(({ ms, x }) => html`<span key=${`t${ms}`} class="timeline-grid" aria-hidden="true" style=${{ left: `${x + NAMES}px` }}>
+            </span>`)}
           ${lanes.map(([lane, name]) => html`<div key=${lane} class="timeline-lane" aria-hidden="true"><span>${name}</span></div>`)}
           ${placed.bars.filter(inView).map(({ step, left, width }) => {
             const [what, of] = headline(step);
             const words = `${step.seq}. ${what}${of ? `: ${visible(of)}` : ''}, ${duration(step.ms)}`;
             return html`<button key=${step.seq} type="button" data-seq=${step.seq} title=${words} aria-label=${`Step ${words}`}
-              class=${`timeline-bar lane-${step.lane} ${step.tone} ${shown(step) ? '' : 'faint'}`} aria-current=${step.seq === current ? 'step' : undefined}
+              class=${`timeline-bar lane-${step.lane} ${step.tone} ${shown(step) ? '' : 'faint'}`}
+                aria-current=${step.seq === current ? 'step' : undefined}
               tabindex=${step.seq === focused ? 0 : -1} onFocus=${() => setFocused(step.seq)} onClick=${() => onChoose(step.seq)}
               style=${{ left: `${left + NAMES}px`, width: `${width}px`, top: `${top(step.lane)}px` }}><span></span></button>`;
           })}

@@ -50,7 +50,8 @@ const Wanted = ({ of }) => of?.length > 0 && html`<ol class="trace-wanted" aria-
   <p class="mono strong"><${Said}>${call.name}<//></p><${Text} label="Arguments" text=${pretty(call.args)} kind="code" /></li>`)}</ol>`;
 
 /** What the host noted of a call for the step after it. */
-const Reflection = ({ of }) => of && html`<section class="trace-text trace-reflection"><header><h3>Reflection</h3><${StatusBadge} of=${of.status} /></header>
+const Reflection = ({ of }) => of && html`<section class="trace-text trace-reflection"><header><h3>Reflection</h3><${StatusBadge} of=${of.status} />
+  </header>
   <${Facts} of=${[['Finding', of.finding], ['Next', of.next_action]]} /></section>`;
 
 /** Results of a round; calls are made side by side, so their times are drawn on one scale. */
@@ -72,7 +73,8 @@ function Results({ of, wanted, reflections, session }) {
 const BRIEF = [['discovery', 'Found out'], ['credentials', 'Credentials'], ['artifacts', 'Files and refs'], ['blockers', 'In the way']];
 
 const Brief = ({ of }) => html`
-  <${Facts} of=${[['Action', of.action], ['Goal', of.goal], ['Missing', of.delta], ['Check', of.context?.recheck !== 'none' && of.context?.recheck]]} />
+  <${Facts} of=${[['Action', of.action], ['Goal', of.goal], ['Missing', of.delta],
+    ['Check', of.context?.recheck !== 'none' && of.context?.recheck]]} />
   <${Sentences} label="Required" of=${of.required} /><${Sentences} label="Success is seen by" of=${of.success} />
   ${BRIEF.map(([key, label]) => html`<${Sentences} key=${key} label=${label} of=${of.context?.[key]} />`)}`;
 
@@ -83,13 +85,15 @@ const BODIES = {
   ]} /><${Text} label="Message" text=${body.message} />`,
   retrieved: ({ body }) => html`<${Facts} of=${[['Secrets of the session', listed(body.credentials)]]} />
     <${Sentences} label="Memory" of=${body.memory} />
-    ${body.files?.length ? html`<${Text} label=${plural(body.files.length, 'file')} text=${body.files.join('\n')} kind="code" />` : html`<p class="muted">The workspace has no files.</p>`}`,
+    ${body.files?.length ? html`<${Text} label=${plural(body.files.length, 'file')} text=${body.files.join('\n')} kind="code" />` : html`<p
+      class="muted">The workspace has no files.</p>`}`,
   routed: ({ body }) => html`<${Facts} of=${[
     ['Effort', body.routing?.effort], ['Decided', routedBy(body.by)], ['Tools needed', body.routing && `${body.routing.tool_need} %`],
     ['Tools of', listed(body.routing?.categories)], ['Goal', body.routing?.goal], ['To be remembered', body.routing?.durable && 'yes'],
     ['Secrets taken out', listed(body.secrets)], ['Not usable', body.trouble],
   ]} />`,
-  planned: ({ body }) => html`<${Facts} of=${[['Goal', body.plan?.goal], ['Blocked', body.plan?.blocked], ['Secrets taken out', listed(body.secrets)]]} />
+  planned: ({ body }) => html`<${Facts}
+    of=${[['Goal', body.plan?.goal], ['Blocked', body.plan?.blocked], ['Secrets taken out', listed(body.secrets)]]} />
     ${body.chatter && html`<${Text} label="Said beside the plan" text=${body.chatter} />`}
     <${Tasks} label="Tasks" of=${body.plan?.tasks} /><${Sentences} label="What its skills need and have" of=${body.skill_environment} />`,
   unplanned: ({ body }) => html`${body.chatter && html`<${Text} label="Said beside the plan" text=${body.chatter} />`}
@@ -102,7 +106,8 @@ const BODIES = {
   acted: ({ body }) => html`${body.text && html`<${Text} label="Said" text=${body.text} />`}<${Wanted} of=${body.calls} />`,
   compressed: ({ body }) => html`<${Facts} of=${[['Whole', `ref:${body.reference}`]]} /><${Text} label="Summary" text=${body.summary} />`,
   calls_started: () => html`<p class="muted">Written down before the effects, so that a crash cannot hide them.</p>`,
-  called: ({ body, wanted, event, session }) => html`<${Results} of=${body.results ?? []} wanted=${wanted} reflections=${event.reflections} session=${session} />`,
+  called: ({ body, wanted, event, session }) => html`<${Results} of=${body.results ?? []} wanted=${wanted} reflections=${event.reflections}
+    session=${session} />`,
   assessed: ({ body }) => html`<${Text} label="Self-assessment" text=${body.text} />`,
   reviewed: ({ body: { verdict = {} } }) => html`<${Facts} of=${[
     ['Verdict', html`<${StatusBadge} of=${verdict.status} />`], ['Reason', verdict.reason], ['Learned', verdict.learn],

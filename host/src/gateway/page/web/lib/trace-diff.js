@@ -30,7 +30,8 @@ function Both({ pair }) {
   const sides = useMemo(() => pair.map(({ board, events, cut }) => {
     const steps = measure(events, board.run.started_ms);
     const plans = steps.filter((step) => step.kind === 'planned');
-    return { board, cut, steps, run: board.run, goals: plans.map((step) => step.body.plan?.goal).join('\n'), tasks: steps.filter((step) => step.kind === 'executed' && step.body.report) };
+    const tasks = steps.filter((step) => step.kind === 'executed' && step.body.report);
+    return { board, cut, steps, tasks, run: board.run, goals: plans.map((step) => step.body.plan?.goal).join('\n') };
   }), [pair]);
   const [a, b] = sides;
   const runs = sides.map((side) => side.run.id);
@@ -38,15 +39,20 @@ function Both({ pair }) {
   const steps = useMemo(() => align(a.steps, b.steps, (step) => `${step.kind} ${step.task ? taskLabel(step.task) : ''}`), [a, b]);
   return html`
     <div class="trace-sides">${sides.map((side, at) => html`<section key=${at} class="card" aria-label=${`Run ${SIDES[at]}`}>
-      <p><span class=${`trace-side side-${at}`}>${SIDES[at]}</span> <a href=${href('run', side.run.id)} class="mono">${side.run.id}</a> <${StatusBadge} of=${side.run.status} /></p>
+      <p><span class=${`trace-side side-${at}`}>${SIDES[at]}</span> <a href=${href('run', side.run.id)} class="mono">${side.run.id}
+        </a> <${StatusBadge} of=${side.run.status} /></p>
       <p class="trace-message">${side.run.message ? html`<${Said}>${side.run.message}<//>` : 'sealed'}</p>
-      <p class="muted"><bdi>${side.run.session}</bdi>, <${Time} ms=${side.run.started_ms} />${side.cut && `, the first ${count(EVENTS)} steps`}</p></section>`)}</div>
+      <p class="muted"><bdi>${side.run.session}</bdi>, <${Time} ms=${side.run.started_ms} />${side.cut && `, the first ${count(EVENTS)} steps`}</p>
+        </section>`)}</div>
     ${a.run.message !== b.run.message && html`<p class="muted">These are runs of different messages.</p>`}
     <${Figures} sides=${sides} />
-    <${Part} title="Goal" same=${a.goals === b.goals} empty=${!a.goals && !b.goals && 'Neither run made a plan.'} text=${a.goals}><${Lines} a=${a.goals} b=${b.goals} /><//>
+    <${Part} title="Goal" same=${a.goals === b.goals} empty=${!a.goals && !b.goals && 'Neither run made a plan.'} text=${a.goals}>
+      <${Lines} a=${a.goals} b=${b.goals} /><//>
     <${Part} title="Reply" same=${replyOf(a) === replyOf(b)} text=${replyOf(a)}><${Lines} a=${replyOf(a)} b=${replyOf(b)} /><//>
-    <${Pairs} title="Tasks" pairs=${tasks} runs=${runs} name=${(step) => taskLabel(step.task)} texts=${taskTexts} empty="Neither run executed a task." />
-    <${Pairs} title="Steps" pairs=${steps} runs=${runs} name=${(step) => headline(step)[0]} about=${(step) => LANE_NAME[step.lane]} texts=${stepTexts} />`;
+    <${Pairs} title="Tasks" pairs=${tasks} runs=${runs} name=${(step) => taskLabel(step.task)} texts=${taskTexts}
+      empty="Neither run executed a task." />
+    <${Pairs} title="Steps" pairs=${steps} runs=${runs} name=${(step) => headline(step)[0]} about=${(step) => LANE_NAME[step.lane]}
+      texts=${stepTexts} />`;
 }
 
 const replyOf = ({ board }) => board.outcome?.reply ?? '';
@@ -60,26 +66,40 @@ function Figures({ sides }) {
     ['Cost', ({ board }) => board.usage.cost_micros, cost],
   ];
   return html`<div class="card scrolling"><table class="table trace-compare"><caption class="unseen">Figures of both runs</caption>
-    <thead><tr><th scope="col">Figure</th><th scope="col" class="number">A</th><th scope="col" class="number">B</th><th scope="col" class="number">Difference</th></tr></thead>
+    <thead><tr><th scope="col">Figure</th><th scope="col" class="number">A</th><th scope="col" class="number">B</th>
+      <th scope="col" class="number">Difference</th></tr></thead>
     <tbody><tr><th scope="row">Outcome</th>${sides.map(({ board }, at) => html`<td key=${at} class="number">${endingOf(board)}</td>`)}<td></td></tr>
       ${rows.map(([name, of, words]) => {
         const [a, b] = sides.map(of);
         const known = a !== null && b !== null;
-        return html`<tr key=${name}><th scope="row">${name}</th><td class="number">${a === null ? 'under way' : words(a)}</td><td class="number">${b === null ? 'under way' : words(b)}</td>
-          <td class="number muted">${!known ? '' : a === b ? '=' : `${b > a ? '+' : '−'}${words(Math.abs(b - a))}${a ? ` (${b > a ? '+' : '−'}${Math.round((Math.abs(b - a) / a) * 100)}\u00a0%)` : ''}`}</td></tr>`;
+        return html`<tr key=${name}><th scope="row">${name}</th><td class="number">${a === null ? 'under way' : words(a)}</td><td class="number">
+          ${b === null ? 'under way' : words(b)}</td>
+          <td class="number muted">
+            ${known && apart(a, b, words)}</td></tr>`;
       })}</tbody></table></div>`;
+}
+
+/** By how much the second differs: "+1.2 s (+10 %)". */
+function apart(a, b, words) {
+  if (a === b) return '=';
+  const [sign, by] = [b > a ? '+' : '−', Math.abs(b - a)];
+  return `${sign}${words(by)}${a ? ` (${sign}${Math.round((by / a) * 100)}\u00a0%)` : ''}`;
 }
 
 const endingOf = ({ run, outcome }) => (outcome?.ending ?? run.status).replaceAll('_', ' ');
 
 /** One text that both runs have: once when it is the same. */
-const Part = ({ title, same, empty, text, children }) => html`<section class="trace-part"><h2>${title} ${!empty && html`<${Badge} kind=${same ? '' : 'warn'}>${same ? 'same' : 'differs'}<//>`}</h2>
+const Part = ({ title, same, empty, text, children }) => html`<section class="trace-part"><h2>
+  ${title} ${!empty && html`<${Badge} kind=${same ? '' : 'warn'}>${same ? 'same' : 'differs'}<//>`}</h2>
   ${empty ? html`<p class="muted">${empty}</p>` : same ? html`<p class="trace-clamped"><${Said}>${text || 'nothing'}<//></p>` : children}</section>`;
 
 /** Parts of a task or step that can differ, with their names. */
 function taskTexts({ body: { report } }) {
-  return [['Task', report.task.detail], ['Arguments', report.task.args ? pretty(report.task.args) : ''], ['Output', report.text], ['Standard error', report.stderr ?? ''],
-    ['Error', report.error?.message ?? ''], ['Component', report.skill_digest ?? ''], ['Grant', report.grant ? grantWords(report.grant).join('\n') : '']];
+  return [
+    ['Task', report.task.detail], ['Arguments', report.task.args ? pretty(report.task.args) : ''], ['Output', report.text],
+    ['Standard error', report.stderr ?? ''], ['Error', report.error?.message ?? ''], ['Component', report.skill_digest ?? ''],
+    ['Grant', report.grant ? grantWords(report.grant).join('\n') : ''],
+  ];
 }
 
 /** What says how long something took differs always, and how often is in the figures. */
@@ -90,10 +110,15 @@ function Pairs({ title, pairs, runs, name, about, texts, empty }) {
   const rows = useMemo(() => pairs.map(([a, b]) => ({ a, b, parts: a && b ? differing(texts(a), texts(b)) : [] })), [pairs]);
   const differ = rows.filter(({ a, b, parts }) => !a || !b || parts.length).length;
   const [all, setAll] = useState(true);
-  return html`<section class="trace-part"><h2>${title} <${Badge} kind=${differ ? 'warn' : ''}>${differ ? `${count(differ)} of ${count(rows.length)} differ` : 'same'}<//></h2>
+  return html`<section class="trace-part"><h2>${title} <${Badge} kind=${differ ? 'warn' : ''}>
+    ${differ ? `${count(differ)} of ${count(rows.length)} differ` : 'same'}<//></h2>
     ${rows.length === 0 && html`<p class="muted">${empty}</p>`}
-    ${differ > 0 && differ < rows.length && html`<label class="checked"><input type="checkbox" checked=${!all} onChange=${() => setAll(!all)} /><span>Only what differs, of the ${title.toLowerCase()}</span></label>`}
-    <ul class="trace-pairs" aria-label=${title}>${rows.length > 0 && html`<li class="trace-ab" aria-hidden="true"><span></span><div class="trace-halves">${SIDES.map((side, at) => html`<span key=${side}><span class=${`trace-side side-${at}`}>${side}</span></span>`)}</div></li>`}${rows.map((row, at) => (all || !row.a || !row.b || row.parts.length > 0) && html`<${Pair} key=${at} ...${row} ...${{ name, about, runs }} />`)}</ul></section>`;
+    ${differ > 0 && differ < rows.length && html`<label class="checked"><input type="checkbox" checked=${!all} onChange=${() => setAll(!all)} />
+      <span>Only what differs, of the ${title.toLowerCase()}</span></label>`}
+    <ul class="trace-pairs" aria-label=${title}>${rows.length > 0 && html`<li class="trace-ab" aria-hidden="true"><span></span>
+      <div class="trace-halves">${SIDES.map((side, at) => html`<span key=${side}><span class=${`trace-side side-${at}`}>${side}</span></span>`)}</div>
+      </li>`}${rows.map((row, at) => (all || !row.a || !row.b || row.parts.length > 0) && html`<${Pair} key=${at} ...${row}
+      ...${{ name, about, runs }} />`)}</ul></section>`;
 }
 
 const differing = (a, b) => a.map(([name, text], at) => [name, text, b[at][1]]).filter(([, left, right]) => left !== right);
@@ -103,18 +128,24 @@ function Pair({ a, b, parts, name, about, runs }) {
   const only = !a ? 'B' : !b ? 'A' : null;
   const one = a ?? b;
   const line = html`<span class="trace-of">${about && html`<span class="muted">${about(one)}</span> `}<${Said}>${name(one)}<//></span>
-    ${only ? html`<${Badge} kind="warn">only in ${only}<//>` : parts.length ? html`<${Badge} kind="warn">${parts.map(([part]) => part.toLowerCase()).join(', ')}<//>` : html`<span class="muted">same</span>`}`;
+    ${only ? html`<${Badge} kind="warn">only in ${only}<//>` : parts.length ? html`<${Badge} kind="warn">
+      ${parts.map(([part]) => part.toLowerCase()).join(', ')}<//>` : html`<span class="muted">same</span>`}`;
   return html`<li class=${only ? `only side-${only === 'A' ? 0 : 1}` : ''}>
-    ${parts.length ? html`<button type="button" class="trace-pair" aria-expanded=${String(open)} onClick=${() => setOpen(!open)}><${Icon} name="chevron" size=${14} />${line}</button>`
+    ${parts.length ? html`<button type="button" class="trace-pair" aria-expanded=${String(open)} onClick=${() => setOpen(!open)}>
+      <${Icon} name="chevron" size=${14} />${line}</button>`
       : html`<p class="trace-pair">${line}</p>`}
-    <div class="trace-halves">${[a, b].map((step, side) => html`<span key=${side}>${step ? html`<span class="unseen">Run ${SIDES[side]}: </span><${Half} step=${step} run=${runs[side]} />` : html`<span class="muted" aria-hidden="true">–</span>`}</span>`)}</div>
-    ${open && parts.map(([part, left, right]) => html`<div key=${part} class="trace-text"><header><h3>${part}</h3></header><${Lines} a=${left} b=${right} /></div>`)}</li>`;
+    <div class="trace-halves">${[a, b].map((step, side) => html`<span key=${side}>${step ? html`<span class="unseen">Run ${SIDES[side]}: </span>
+      <${Half} step=${step} run=${runs[side]} />` : html`<span class="muted" aria-hidden="true">–</span>`}</span>`)}</div>
+    ${open && parts.map(([part, left, right]) => html`<div key=${part} class="trace-text"><header><h3>${part}</h3></header>
+      <${Lines} a=${left} b=${right} /></div>`)}</li>`;
 }
 
 function Half({ run, step }) {
   const status = statusOf(step);
   const tokens = step.input + step.output;
-  return html`<a href=${href('run', run, 'step', String(step.seq))} aria-label=${`Step ${step.seq}`}>${step.seq}</a>${status && html`<${StatusBadge} of=${status} />`}<span class="number">${duration(step.ms)}</span>${tokens > 0 && html`<span class="muted number">${plural(tokens, 'token')}</span>`}`;
+  return html`<a href=${href('run', run, 'step', String(step.seq))} aria-label=${`Step ${step.seq}`}>${step.seq}</a>
+    ${status && html`<${StatusBadge} of=${status} />`}<span class="number">${duration(step.ms)}</span>${tokens > 0 && html`<span class="muted number">
+    ${plural(tokens, 'token')}</span>`}`;
 }
 
 /** Two texts, line by line. */
@@ -124,7 +155,10 @@ function Lines({ a, b }) {
   if (!all.length) return html`<p class="muted">No difference.</p>`;
   return html`<div class="trace-lines" role="group" aria-label="Differences line by line" tabindex="0">
     ${all.slice(0, shown).map((line, at) => (line.skipped ? html`<p key=${at} class="skipped">${plural(line.skipped, 'equal line')}</p>`
-      : html`<p key=${at} class=${{ '-': 'gone', '+': 'come' }[line.sign] ?? ''}><span aria-hidden="true">${line.sign}</span>${line.sign !== ' ' && html`<span class="unseen">${line.sign === '-' ? 'Only in A: ' : 'Only in B: '}</span>`}<bdi>${visible(line.text).slice(0, 4_000) || ' '}</bdi></p>`))}
-    ${all.length > shown && html`<button type="button" class="button quiet small" onClick=${() => show(shown + DRAWN * 5)}>Show ${plural(all.length - shown, 'more line')}</button>`}
+      : html`<p key=${at} class=${{ '-': 'gone', '+': 'come' }[line.sign] ?? ''}><span aria-hidden="true">${line.sign}</span>
+        ${line.sign !== ' ' && html`<span class="unseen">${line.sign === '-' ? 'Only in A: ' : 'Only in B: '}</span>`}<bdi>
+        ${visible(line.text).slice(0, 4_000) || ' '}</bdi></p>`))}
+    ${all.length > shown && html`<button type="button" class="button quiet small"
+      onClick=${() => show(shown + DRAWN * 5)}>Show ${plural(all.length - shown, 'more line')}</button>`}
   </div>`;
 }

@@ -24,17 +24,21 @@ export function Text({ label, text, kind = '', hidden }) {
   const pieces = [];
   for (let at = 0; at < Math.min(shown, whole.length); at += PIECE) pieces.push(whole.slice(at, at + PIECE));
   return html`<section class=${`trace-text ${hidden ? 'unnamed' : ''}`}>
-    <header>${!hidden && html`<h3>${visible(label)}</h3>`}${whole && html`<${CopyButton} label=${`Copy: ${visible(label)}`} text=${whole} />`}</header>
-    ${whole ? html`<pre ref=${box} class=${kind} tabindex=${scrolls ? 0 : undefined} role=${scrolls ? 'group' : undefined} aria-label=${scrolls ? visible(label) : undefined}>
+    <header>${!hidden && html`<h3>${visible(label)}</h3>`}${whole && html`<${CopyButton} label=${`Copy: ${visible(label)}`} text=${whole} />`}
+      </header>
+    ${whole ? html`<pre ref=${box} class=${kind} tabindex=${scrolls ? 0 : undefined} role=${scrolls ? 'group' : undefined}
+      aria-label=${scrolls ? visible(label) : undefined}>
       ${pieces.map((piece, at) => html`<span key=${at}>${plain(piece)}</span>`)}</pre>` : html`<p class="muted">nothing</p>`}
-    ${shown < whole.length && html`<${Button} kind="quiet small" onClick=${() => show(shown + PIECE * 10)}>Show more of ${plural(whole.length, 'character')}<//>`}
+    ${shown < whole.length && html`<${Button} kind="quiet small"
+      onClick=${() => show(shown + PIECE * 10)}>Show more of ${plural(whole.length, 'character')}<//>`}
   </section>`;
 }
 
 /** What is drawn when it is opened, and not before. */
 export function Folded({ label, kind, begins, children }) {
   const [open, set] = useState(Boolean(begins));
-  return html`<details class=${kind} open=${open} onToggle=${(event) => set(event.currentTarget.open)}><summary>${label}</summary>${open && children}</details>`;
+  return html`<details class=${kind} open=${open} onToggle=${(event) => set(event.currentTarget.open)}><summary>${label}</summary>${open && children}
+    </details>`;
 }
 
 /** JSON as people read it; a text that is none stays as it is. */
@@ -51,7 +55,8 @@ export function pretty(value) {
 export function Facts({ of }) {
   const rows = of.filter(([, value]) => value !== null && value !== undefined && value !== '' && value !== false);
   return rows.length > 0 && html`<dl class="trace-facts">
-    ${rows.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${typeof value === 'string' ? html`<${Said}>${value}<//>` : value}</dd></div>`)}</dl>`;
+    ${rows.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${typeof value === 'string' ? html`<${Said}>${value}<//>` : value}</dd>
+      </div>`)}</dl>`;
 }
 
 /** A list of sentences. */
@@ -75,7 +80,10 @@ export function Calls({ step }) {
 const MIB = 1 << 20;
 
 /** Memory comes in MiB; what is less than a tenth of one is said in smaller units. */
-const mib = (number) => (number && number < MIB / 10 ? bytes(number) : `${(number / MIB).toFixed(number < 10 * MIB ? 1 : 0).replace(/\.0$/, '')} MiB`);
+function mib(number) {
+  if (number && number < MIB / 10) return bytes(number);
+  return `${(number / MIB).toFixed(number < 10 * MIB ? 1 : 0).replace(/\.0$/, '')} MiB`;
+}
 
 /** "12 of 64 MiB", "4.1 kB of 64 MiB". */
 const ofMib = (used, limit) => `${mib(used).replace(/ MiB$/, '')} of ${mib(limit)}`;
@@ -101,7 +109,8 @@ export function Limits({ used, limits }) {
       const words = limit ? outOf(amount, limit) : alone(amount);
       const share = limit ? Math.min(1, amount / limit) : 0;
       return html`<div key=${name} class="trace-limit"><span class="muted">${label}</span><span class="number">${words}</span>
-        ${limit > 0 && html`<span class=${`trace-meter ${share > 0.9 ? 'near' : ''}`} role="meter" aria-label=${label} aria-valuemin="0" aria-valuemax=${limit} aria-valuenow=${Math.min(amount, limit)} aria-valuetext=${words}>
+        ${limit > 0 && html`<span class=${`trace-meter ${share > 0.9 ? 'near' : ''}`} role="meter" aria-label=${label} aria-valuemin="0"
+          aria-valuemax=${limit} aria-valuenow=${Math.min(amount, limit)} aria-valuetext=${words}>
           <span style=${{ width: `${Math.max(share * 100, amount ? 1 : 0)}%` }}></span></span>`}</div>`;
     })}</div></section>`;
 }
@@ -110,7 +119,8 @@ export function Limits({ used, limits }) {
 export function Component({ digest, grant }) {
   if (!digest && !grant) return null;
   return html`<section class="trace-text"><header><h3>Component</h3></header><dl class="trace-facts">
-    ${digest && html`<div><dt>SHA-256</dt><dd class="trace-digest"><code title=${digest}>${digest.slice(0, 12)}…</code><${CopyButton} label="Copy the digest" text=${digest} /></dd></div>`}
+    ${digest && html`<div><dt>SHA-256</dt><dd class="trace-digest"><code title=${digest}>${digest.slice(0, 12)}…</code>
+      <${CopyButton} label="Copy the digest" text=${digest} /></dd></div>`}
     ${grant && html`<div><dt>Grant</dt><dd><${Grant} of=${grant} /></dd></div>`}</dl></section>`;
 }
 
@@ -121,18 +131,17 @@ function Grant({ of }) {
 }
 
 /** What a grant allows, each right in a few words. */
-export function grantWords(of) {
-  const hosts = (of.http ?? of.hosts ?? []).map((one) => (typeof one === 'string' ? one
-    : `${one.methods?.length ? `${one.methods.join(', ')} ` : ''}${one.host}${one.private ? ' (private network)' : ''}`));
-  const secrets = (of.secrets ?? []).map((one) => `secret ${one.name ?? one}`);
+export function grantWords({ http = [], secrets = [], workspace, memory_mib: memory, time_ms: time }) {
+  const hosts = http.map((one) => `${one.methods?.length ? `${one.methods.join(', ')} ` : ''}${one.host}${one.private ? ' (private network)' : ''}`);
   return [
-    ...hosts, ...secrets, of.memory_mib && `${count(of.memory_mib)} MiB of memory`, of.time_ms && `${duration(of.time_ms)} of time`,
-    of.timeout_s && `${duration(of.timeout_s * 1_000)} of time`, of.workspace && `workspace: ${of.workspace}`,
+    ...hosts, ...secrets.map((one) => `secret ${one.name}`), workspace && `workspace: ${workspace}`,
+    memory && `${count(memory)} MiB of memory`, time && `${duration(time)} of time`,
   ].filter(Boolean);
 }
 
 /** Files that something left. */
 export const Files = ({ of, session }) => of?.length > 0 && html`<section class="trace-text"><header><h3>Files</h3></header>
   <ul class="trace-files">${of.map((file) => html`<li key=${file.path}><${Icon} name="file" size=${15} />
-    <a href=${/^\/pub\/[\w.-]+$/.test(file.link ?? '') ? file.link : fileUrl(session, file.path)} target="_blank" rel="noopener"><${Said}>${file.title || file.path}<//></a>
+    <a href=${/^\/pub\/[\w.-]+$/.test(file.link ?? '') ? file.link : fileUrl(session, file.path)} target="_blank" rel="noopener"><${Said}>
+      ${file.title || file.path}<//></a>
     <span class="muted"><${Said}>${file.path}<//>, ${bytes(file.bytes ?? 0)}</span></li>`)}</ul></section>`;

@@ -21,12 +21,14 @@ export function Prompt({ run, step }) {
     }
   };
   if (state?.error) return html`<${Trouble} error=${state.error} again=${fetch} />`;
-  if (!state?.prompts) return html`<${Button} icon="chat" kind="small" aria-expanded="false" busy=${state?.busy} onClick=${fetch}>Prompt and answer<//>`;
+  if (!state?.prompts) return html`<${Button} icon="chat" kind="small" aria-expanded="false" busy=${state?.busy}
+    onClick=${fetch}>Prompt and answer<//>`;
   return html`<section class="trace-prompt" aria-label=${`Prompt and answer of step ${step.seq}`}>
     <${Button} icon="chat" kind="small" aria-expanded="true" onClick=${() => set(null)}>Prompt and answer<//>
     ${state.prompts.length === 0 && html`<p class="muted">The prompt is not kept any more.</p>`}
     ${state.prompts.map((prompt, at) => html`<div key=${at} class="trace-asked">
-      <header><h3>Asked of the ${visible(prompt.role)}</h3><${CopyButton} label=${`Copy the prompt of the ${visible(prompt.role)}`} text=${prompt.text} /></header>
+      <header><h3>Asked of the ${visible(prompt.role)}</h3><${CopyButton} label=${`Copy the prompt of the ${visible(prompt.role)}`}
+        text=${prompt.text} /></header>
       ${sections(prompt.text).map((one, nth) => html`<${Folded} key=${nth} label=${`[${visible(one.name)}]`} begins=${nth > 0}>
         <${Text} hidden label=${`[${one.name}]`} text=${one.text} kind="code" /><//>`)}</div>`)}
     ${answerOf(step).map(([name, text]) => html`<${Text} key=${name} label=${`[answer] ${name}`} text=${text} kind="code" />`)}

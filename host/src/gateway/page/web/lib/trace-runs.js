@@ -24,7 +24,8 @@ function useRuns(session) {
         const fresh = new Map(page.items.map((run) => [run.id, run]));
         const rest = old.items.filter((run) => !fresh.has(run.id));
         const older = before || !old.items.length;
-        return { items: before ? [...rest, ...page.items] : [...page.items, ...rest], next: older ? page.next : old.next, loading: false, error: null };
+        const items = before ? [...rest, ...page.items] : [...page.items, ...rest];
+        return { items, next: older ? page.next : old.next, loading: false, error: null };
       });
     } catch (error) {
       if (!quiet) set((old) => ({ ...old, loading: false, error }));
@@ -53,14 +54,16 @@ const Took = ({ run }) => (run.ended_ms ? duration(run.ended_ms - run.started_ms
 const Message = ({ run }) => (run.message ? html`<${Said}>${run.message.split('\n')[0]}<//>` : html`<span class="muted">sealed message</span>`);
 
 const Rest = ({ runs }) => html`${runs.error && html`<${Trouble} error=${runs.error} again=${runs.again} />`}
-  ${runs.loading && html`<${Busy} />`}${runs.next && !runs.loading && html`<div class="trace-more"><${Button} onClick=${runs.more}>Show more runs<//></div>`}`;
+  ${runs.loading && html`<${Busy} />`}${runs.next && !runs.loading && html`<div class="trace-more"><${Button} onClick=${runs.more}>Show more runs<//>
+    </div>`}`;
 
 /** All runs, of all sessions. */
 export function Runs() {
   const runs = useRuns();
   return html`<div class="screen trace">
     <${ScreenHead} title="Runs" about="What was done for each message, the latest first. Each one opens as a trace." />
-    ${runs.items.length > 0 && html`<ul class="card trace-runs" aria-label="Runs">${runs.items.map((run) => html`<li key=${run.id}><a href=${href('run', run.id)}>
+    ${runs.items.length > 0 && html`<ul class="card trace-runs" aria-label="Runs">${runs.items.map((run) => html`<li key=${run.id}>
+      <a href=${href('run', run.id)}>
       <${StatusBadge} of=${run.status} /><span class="trace-of"><${Message} run=${run} /></span><span class="muted"><bdi>${run.session}</bdi></span>
       <span class="muted number"><${Took} run=${run} /></span><span class="muted"><${Time} ms=${run.started_ms} /></span></a></li>`)}</ul>`}
     ${!runs.loading && !runs.error && runs.items.length === 0 && html`<${Empty} icon="trace" title="No runs yet">A message makes one.<//>`}
@@ -81,8 +84,10 @@ export function Compare({ run, onClose }) {
   };
   return html`<${Dialog} title="Compare with another run" onClose=${onClose}>
     <p class="muted">Runs of the same message stand first; after a retry, there are two.</p>
-    ${sorted.length > 0 && html`<ul class="trace-choice" aria-label="Runs of the session">${sorted.map((one) => html`<li key=${one.id}><a href=${href('run', run.id, 'diff', one.id)}>
-      <span class="trace-of"><${Message} run=${one} /></span>${same(one) && html`<${Badge} kind="good">same message<//>`}<${StatusBadge} of=${one.status} />
+    ${sorted.length > 0 && html`<ul class="trace-choice" aria-label="Runs of the session">${sorted.map((one) => html`<li key=${one.id}>
+      <a href=${href('run', run.id, 'diff', one.id)}>
+      <span class="trace-of"><${Message} run=${one} /></span>${same(one) && html`<${Badge} kind="good">same message<//>`}
+        <${StatusBadge} of=${one.status} />
       <span class="muted"><${Time} ms=${one.started_ms} />, <${Took} run=${one} /></span></a></li>`)}</ul>`}
     ${!runs.loading && !runs.error && sorted.length === 0 && html`<p class="muted">The session has no other run.</p>`}
     <${Rest} runs=${runs} />

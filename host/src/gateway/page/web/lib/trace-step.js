@@ -19,25 +19,32 @@ const LANE_NAME = Object.fromEntries(LANES);
 export class Step extends Component {
   shouldComponentUpdate(next) {
     const [a, b] = [this.props, next];
-    return a.step.event !== b.step.event || a.step.ms !== b.step.ms || a.step.task !== b.step.task || a.marked !== b.marked || a.longest !== b.longest;
+    return a.marked !== b.marked || a.longest !== b.longest || ['event', 'ms', 'task'].some((name) => a.step[name] !== b.step[name]);
   }
 
   render({ step, run, session, started, longest, marked, opened }) {
     const [what, of] = headline(step);
     const status = statusOf(step);
+    const { moves = [] } = step.body;
+    const marks = { quiet: QUIET.has(step.kind), moves: moves.length, marked };
+    const classes = ['trace-step', `lane-${step.lane}`, step.tone, ...Object.keys(marks).filter((name) => marks[name])];
     const tokens = step.input + step.output;
-    return html`<li id=${`step-${step.seq}`} class=${`trace-step lane-${step.lane} ${step.tone} ${QUIET.has(step.kind) ? 'quiet' : ''} ${step.body.moves?.length ? 'moves' : ''} ${marked ? 'marked' : ''}`}>
+    return html`<li id=${`step-${step.seq}`}
+      class=${classes.join(' ')}>
       <${Line} seq=${step.seq} opened=${opened}>
         <span class="trace-seq"><span class="unseen">Step </span>${step.seq}</span>
         <span class="trace-lane"><span class="trace-dot" aria-hidden="true"></span>${LANE_NAME[step.lane]}</span>
         <span class="trace-what"><span class="strong">${what}</span>${of && html` <span class="trace-of"><${Said}>${of}<//></span>`}</span>
-        <span class="trace-badges">${status && html`<${StatusBadge} of=${status} />`}${step.body.limits?.map((one) => html`<span key=${one.limit} class="badge warn">limit reached</span>`)}</span>
+        <span class="trace-badges">${status && html`<${StatusBadge} of=${status} />`}${step.body.limits?.map((one) => html`<span key=${one.limit}
+          class="badge warn">limit reached</span>`)}</span>
         <span class="trace-at number">+${duration(step.end - started)}</span>
-        <span class="trace-took number"><span>${duration(step.ms)}</span><span class="trace-share" aria-hidden="true"><span style=${{ width: `${Math.min(100, (step.ms / longest) * 100)}%` }}></span></span></span>
+        <span class="trace-took number"><span>${duration(step.ms)}</span><span class="trace-share" aria-hidden="true">
+          <span style=${{ width: `${Math.min(100, (step.ms / longest) * 100)}%` }}></span></span></span>
         <span class="trace-tokens number">${tokens > 0 && html`${short(tokens)}<span class="unseen"> tokens</span>`}</span>
         <span class="trace-cost number">${step.cost > 0 && cost(step.cost)}</span>
       <//>
-      ${step.body.moves?.length > 0 && html`<p class="trace-moves"><span class="unseen">Way: </span>${step.body.moves[0].from}${step.body.moves.map((move) => html` → ${move.to}`)} <span>because ${step.body.moves.map((move) => why(move.why)).join(', then ')}</span></p>`}
+      ${moves.length > 0 && html`<p class="trace-moves"><span class="unseen">Way: </span>
+        ${moves[0].from}${moves.map((move) => html` → ${move.to}`)} <span>because ${moves.map((move) => why(move.why)).join(', then ')}</span></p>`}
       <${Open} ...${{ step, run, session, opened }} />
     </li>`;
   }
@@ -46,7 +53,8 @@ export class Step extends Component {
 /** Those that are open are drawn when they change; the list is not. */
 function Line({ seq, opened, children }) {
   const open = useStore(opened, (all) => all.has(seq));
-  return html`<button type="button" class="trace-line" aria-expanded=${String(open)} aria-controls=${open ? `step-${seq}-body` : undefined} onClick=${() => toggle(opened, seq, !open)}>
+  return html`<button type="button" class="trace-line" aria-expanded=${String(open)} aria-controls=${open ? `step-${seq}-body` : undefined}
+    onClick=${() => toggle(opened, seq, !open)}>
     <${Icon} name="chevron" size=${14} />${children}</button>`;
 }
 

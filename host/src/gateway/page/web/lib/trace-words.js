@@ -23,7 +23,9 @@ const STATUS = {
 
 export const statusWords = (status) => STATUS[status] ?? [String(status).replaceAll('_', ' '), ''];
 
-const BY = { fast_path: 'without a model: short and conceptual', pill: 'by the pill', default: 'by default: the router’s answer could not be used' };
+const BY = {
+  fast_path: 'without a model: short and conceptual', pill: 'by the pill', default: 'by default: the router’s answer could not be used',
+};
 
 export const routedBy = (by) => BY[by] ?? '';
 

@@ -78,11 +78,12 @@ function Reply({ run, message, session, marked, known, stopping, acts }) {
   const live = useRef(null);
   live.current ??= message ? SILENT : liveOf(run);
   const reply = useStore(live.current, (heard) => heard.reply);
-  const { text, files } = message ? withFiles(message.text) : { text: reply, files: [] };
+  // The message has no blank ends, and what was drawn before it is the beginning of it.
+  const { text, files } = message ? withFiles(message.text) : { text: reply.trim(), files: [] };
   const at_ms = message?.at_ms;
   const failed = message && known && ['failed', 'cancelled'].includes(known.status);
   const again = () => acts.again(run);
-  return html`<article class=${`chat-reply ${marked ? 'marked' : ''}`} data-message=${message?.id} tabindex="-1" aria-busy=${message ? undefined : 'true'}
+  return html`<article class=${`chat-reply ${marked ? 'marked' : ''}`} data-message=${message?.id} tabindex="-1"
     aria-label=${message ? `kiso, ${clock(at_ms)}` : 'kiso, at work'}>
     <header class="chat-from"><span class="strong">kiso</span>${message && html`<${When} ms=${at_ms} />`}
       ${message && run && html`<button type="button" class="chat-done" aria-expanded=${String(open)} onClick=${() => set(!open)}>
@@ -90,20 +91,21 @@ function Reply({ run, message, session, marked, known, stopping, acts }) {
     ${open && run && html`<${RunCard} run=${run} session=${session} live=${live.current} known=${known} stopping=${stopping} />`}
     ${text && html`<div class="chat-text"><${Markdown} text=${text} streaming=${!message} session=${session} /></div>`}
     ${files.length > 0 && html`<${Gallery} files=${files} session=${session} />`}
-    ${message && html`<footer class="chat-foot">
+    <footer class="chat-foot">${message && html`
       ${failed && html`<${Button} kind="small" icon="retry" onClick=${again}>Try again<//>`}
       <div class="chat-acts"><${CopyButton} text=${message.text} label="Copy reply" />
         <${Menu} label="Actions for this reply" kind="quiet small" items=${[
           run && { label: 'Try again', icon: 'retry', run: again },
           linkTo(session, message.id),
           run && { label: 'Trace', icon: 'trace', href: href('run', run) },
-        ].filter(Boolean)} /></div></footer>`}
+        ].filter(Boolean)} /></div>`}</footer>
   </article>`;
 }
 
 /** The answer of a command, which nobody keeps. */
 const Note = ({ note, session, acts }) => html`<article class="chat-note" aria-label=${`Answer to ${plain(note.asked)}`}>
-  <header><code><bdi>${plain(note.asked)}</bdi></code><${Button} kind="quiet small" icon="close" label="Dismiss the answer" onClick=${() => acts.dismiss(note.key)} /></header>
+  <header><code><bdi>${plain(note.asked)}</bdi></code>
+    <${Button} kind="quiet small" icon="close" label="Dismiss the answer" onClick=${() => acts.dismiss(note.key)} /></header>
   <div class="chat-text"><${Markdown} text=${note.text} session=${session} /></div>
 </article>`;
 
@@ -114,7 +116,8 @@ function Unsent({ one, acts }) {
     <footer class="chat-foot">
       ${state === 'sending' && html`<span class="chat-state sending">sending…</span>`}
       ${state === 'waiting' && html`<span class="chat-state">waiting for the daemon, kept until it is back</span>`}
-      ${state === 'refused' && html`<div class="chat-refused" role="alert"><${Icon} name="alert" size=${16} /><span>${error.message}${error.hint ? ` (${error.hint})` : ''}</span></div>
+      ${state === 'refused' && html`<div class="chat-refused" role="alert"><${Icon} name="alert" size=${16} />
+          <span>${error.message}${error.hint ? ` (${error.hint})` : ''}</span></div>
         <${Button} kind="small" icon="retry" onClick=${() => acts.sendAgain(key)}>Try again<//>
         <${Button} kind="small" icon="edit" onClick=${() => { acts.drop(key); acts.edit(text); }}>Edit<//>
         <${Button} kind="small quiet" icon="trash" label="Discard the message" onClick=${() => acts.drop(key)} />`}

@@ -1,8 +1,8 @@
 // Messages on their way to the daemon. Each has a key, by which it is done once however often it is sent, and stands in the
-// browser's storage until the daemon has it: neither a lost connection nor a reload loses one.
+// browser's storage until the daemon has it: neither a lost connection nor a reload, nor a look at another session, loses one.
 
 import { store } from './preact.js';
-import { freshKey, post } from './api.js';
+import { freshKey, me, post } from './api.js';
 import { connection } from './events.js';
 
 /** Milliseconds before a message is sent again: first and at most. */
@@ -12,18 +12,28 @@ const LONGEST_WAIT = 10_000;
 /** Answers of a daemon that is away, ends or begins, and of what may stand in front of it. */
 const AWAY = [0, 502, 503, 504];
 
-const place = (session, key = '') => `kiso.unsent/${session}/${key}`;
+const PLACE = 'kiso.unsent/';
+
+const place = (session, key = '') => `${PLACE}${session}/${key}`;
+
+/** Session -> its outbox, as long as the page lives. */
+const outboxes = new Map();
 
 /**
  * What is not sent yet in a session: `list` is a store of `{key, text, at_ms, state, error, id}`, in order. `state` is
  * "sending", "waiting" (for the daemon), "refused" (with `error`) or "sent" (with the `id` that the daemon gave).
- * `onSent(one)` hears of each that was taken, `onAnswer(one, text)` of a command's answer.
  */
-export function unsent(session, { onSent, onAnswer }) {
+export function unsent(session) {
+  if (!outboxes.has(session)) outboxes.set(session, outbox(session));
+  return outboxes.get(session);
+}
+
+function outbox(session) {
   const list = store(kept(session));
   let under = false;
-  let ended = false;
   let wake = null;
+  /** Who shows the session: `onSent(one)` hears of each message that was taken, `onAnswer(one, text)` of a command's answer. */
+  let watcher = null;
 
   const change = (key, what) => list.set((all) => all.map((one) => (one.key === key ? { ...one, ...what } : one)));
 
@@ -49,33 +59,35 @@ export function unsent(session, { onSent, onAnswer }) {
     if (under) return;
     under = true;
     let wait = FIRST_WAIT;
-    for (;;) {
+    while (me.get()) {
       const one = list.get().find(({ state }) => state === 'sending' || state === 'waiting');
-      if (!one || ended) break;
+      if (!one) break;
       try {
         const told = await post('/msg', { session, text: one.text, key: one.key });
         wait = FIRST_WAIT;
-        localStorage.removeItem(place(session, one.key));
-        if (told?.message === undefined) {
-          remove(one.key);
-          onAnswer(one, told?.answer ?? '');
-        } else {
-          change(one.key, { state: 'sent', id: told.message });
-          onSent({ ...one, id: told.message });
-        }
+        taken(one, told ?? {});
       } catch (error) {
-        // Who logs in again finds it in the storage.
-        if (error.status === 401) break;
         if (AWAY.includes(error.status)) {
           list.set((all) => all.map((other) => (other.state === 'sending' ? { ...other, state: 'waiting' } : other)));
           await pause(wait);
           wait = Math.min(wait * 2, LONGEST_WAIT);
-        } else {
+        } else if (error.status !== 401) {
           change(one.key, { state: 'refused', error });
         }
       }
     }
     under = false;
+  }
+
+  function taken(one, { message, answer = '' }) {
+    localStorage.removeItem(place(session, one.key));
+    if (message === undefined || !watcher) {
+      remove(one.key);
+      if (message === undefined) watcher?.onAnswer(one, answer);
+    } else {
+      change(one.key, { state: 'sent', id: message });
+      watcher.onSent({ ...one, id: message });
+    }
   }
 
   function pause(ms) {
@@ -88,36 +100,53 @@ export function unsent(session, { onSent, onAnswer }) {
     });
   }
 
-  const unwatch = connection.watch(({ state }) => state === 'open' && wake?.());
+  connection.watch(({ state }) => state === 'open' && wake?.());
   return {
-    list, send, again, remove,
-    begin: pump,
-    end() {
-      ended = true;
-      unwatch();
-      wake?.();
+    list, send, again, remove, pump,
+    /** Gives back what ends it. */
+    watch(by) {
+      watcher = by;
+      return () => {
+        if (watcher !== by) return;
+        watcher = null;
+        // Whoever comes next finds it among the messages.
+        list.set((all) => all.filter((one) => one.state !== 'sent'));
+      };
     },
   };
 }
 
 function keep(session, { key, text, at_ms }) {
   try {
-    localStorage.setItem(place(session, key), JSON.stringify({ text, at_ms }));
+    localStorage.setItem(place(session, key), JSON.stringify({ text, at_ms, by: me.get()?.name ?? null }));
   } catch {
     // Too large for the storage: it lives as long as the page does.
   }
 }
 
+/** What stands in the storage, of this session or of all; what somebody else wrote is not sent in another name. */
 function kept(session) {
   const found = [];
   for (let index = 0; index < localStorage.length; index += 1) {
     const name = localStorage.key(index);
-    if (!name.startsWith(place(session))) continue;
+    if (!name.startsWith(session === undefined ? PLACE : place(session))) continue;
+    const [of, key] = name.slice(PLACE.length).split('/');
     try {
-      found.push({ key: name.slice(place(session).length), state: 'sending', ...JSON.parse(localStorage.getItem(name)) });
+      const { text, at_ms, by } = JSON.parse(localStorage.getItem(name));
+      if (by === (me.get()?.name ?? null)) found.push({ of, key, text, at_ms, state: 'sending' });
     } catch {
       // Not of this page's making.
     }
   }
   return found.sort((one, other) => one.at_ms - other.at_ms);
 }
+
+let named;
+
+me.watch((who) => {
+  if (!who) return;
+  if (named !== undefined && named !== who.name) outboxes.clear();
+  named = who.name;
+  for (const { of } of kept()) unsent(of);
+  for (const one of outboxes.values()) one.pump();
+});

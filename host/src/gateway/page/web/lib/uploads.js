@@ -2,6 +2,7 @@
 
 import { store } from './preact.js';
 import { ApiError, del, fileUrl, get, me, part } from './api.js';
+import { FILES } from './drafts.js';
 import { stamp } from './format.js';
 import { loadSessions, sessionOf } from './sessions.js';
 import { announce, toast } from './ui.js';
@@ -17,6 +18,9 @@ const LONGEST_NAME = 200;
 
 /** Bytes of a picture that is shown small before it is sent. */
 const LARGEST_PREVIEW = 20_000_000;
+
+/** Ends of the names of pictures that every browser shows. */
+const PICTURE = /\.(png|jpe?g|gif|webp)$/i;
 
 /**
  * The files of each session, by its name: `{id, name, bytes, state, sent, error, preview}`. `state` is "waiting", "sending",
@@ -38,11 +42,28 @@ me.watch((who) => {
   uploads.set({});
 });
 
+/** Keeps for this tab which files are there and were not sent with a message yet: they survive a reload as a draft does. */
+function keep(session) {
+  const done = of(session).filter((one) => one.state === 'done').map(({ name, bytes }) => ({ name, bytes }));
+  if (done.length) sessionStorage.setItem(FILES + session, JSON.stringify(done));
+  else sessionStorage.removeItem(FILES + session);
+}
+
+/** Shows again what was there before a reload. */
+export function restore(session) {
+  const kept = sessionStorage.getItem(FILES + session);
+  if (!kept || uploads.get()[session]) return;
+  setOf(session, () => JSON.parse(kept).map(({ name, bytes }) => ({
+    id: number += 1, name, bytes, state: 'done', sent: 1, error: null,
+    preview: PICTURE.test(name) && bytes <= LARGEST_PREVIEW ? fileUrl(session, name) : null,
+  })));
+}
+
 /** Takes in files; they go one after the other. */
 export function upload(session, files) {
   const added = [...files].map((file) => ({
     id: number += 1, file, name: safeName(file), bytes: file.size, state: 'waiting', sent: 0, error: null,
-    preview: /^image\/(png|jpeg|gif|webp|avif)$/.test(file.type) && file.size <= LARGEST_PREVIEW ? URL.createObjectURL(file) : null,
+    preview: PICTURE.test(file.type.replace('/', '.')) && file.size <= LARGEST_PREVIEW ? URL.createObjectURL(file) : null,
   }));
   setOf(session, (old) => [...old, ...added]);
   next();
@@ -61,6 +82,7 @@ export function drop(session, id) {
   if (one.state === 'done') del(fileUrl(session, one.name)).catch(() => {});
   forget([one]);
   setOf(session, (old) => old.filter((file) => file.id !== id));
+  keep(session);
   next();
 }
 
@@ -69,6 +91,7 @@ export function take(session) {
   const done = of(session).filter((one) => one.state === 'done');
   forget(done);
   setOf(session, (old) => old.filter((one) => one.state !== 'done'));
+  keep(session);
   return done.map((one) => one.name);
 }
 
@@ -86,6 +109,7 @@ async function next() {
     try {
       const name = await send(session, one);
       change(session, one.id, { state: 'done', sent: 1, name });
+      keep(session);
       announce(`${name} is there`);
       // The first file may be what a session begins with.
       if (!sessionOf(session)) loadSessions();

@@ -11,10 +11,12 @@ const EXAMPLES = [
 ];
 
 export const Welcome = ({ session }) => html`<div class="chat-welcome">
-  <svg class="logo" width="44" height="44" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" /><path d="M7 22h18M10 22v-6h12v6M13 16v-6h6v6" /></svg>
+  <svg class="logo" width="44" height="44" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" />
+    <path d="M7 22h18M10 22v-6h12v6M13 16v-6h6v6" /></svg>
   <h2>What shall be done?</h2>
   <p>kiso answers, or makes a plan and carries it out: it runs commands in this session’s workspace, uses skills, and checks the results.
     You see each step while it is done, and can open it afterwards.</p>
   <ul aria-label="Examples">${EXAMPLES.map(([icon, title, text]) => html`<li key=${title}>
-    <button type="button" onClick=${() => fillComposer(session, text)}><${Icon} name=${icon} /><span class="strong">${title}</span><span>${text}</span></button></li>`)}</ul>
+    <button type="button" onClick=${() => fillComposer(session, text)}><${Icon} name=${icon} />
+      <span class="strong">${title}</span><span>${text}</span></button></li>`)}</ul>
 </div>`;

@@ -26,12 +26,15 @@ export function Call({ skill, tools, tool, setTool, allowed }) {
   const field = useMemo(() => fieldOf(free ? FREE : chosen.args), [chosen]);
   const [raws, setRaws] = useState({});
   const [session, setSession] = useState(localStorage.getItem('kiso.session') || 'default');
+  const sessions = useLoaded((signal) => get('/sessions', { limit: 100 }, signal));
   const [errors, setErrors] = useState(new Map());
   const [result, setResult] = useState(null);
   const [trouble, setTrouble] = useState(null);
   const [under, setUnder] = useState(false);
   const [past, setPast] = useState(calls.get(skill) ?? []);
   const form = useRef(null);
+  // One that is new has no files yet.
+  const isThere = sessions.value && (sessions.value.next || sessions.value.items.some((one) => one.name === session));
   const raw = raws[chosen.name] ?? emptyOf(field);
   const args = () => {
     const found = new Map();
@@ -104,9 +107,9 @@ export function Call({ skill, tools, tool, setTool, allowed }) {
         onChange=${(event) => choose(event.target.value)}>
         ${tools.map((one) => html`<option key=${one.name} value=${one.name} selected=${one.name === chosen.name}>${one.name}</option>`)}
       </select></div>`}
-      <${SessionField} session=${session} onChange=${setSession} />
+      <${SessionField} session=${session} sessions=${sessions.value?.items ?? []} onChange=${setSession} />
     </div>
-    <${WithFiles} session=${session} wanted=${JSON.stringify(chosen.args ?? {}).includes('"format":"file"')}>
+    <${WithFiles} session=${session} wanted=${isThere && JSON.stringify(chosen.args).includes('"format":"file"')}>
       ${(files) => html`<${Fields} key=${chosen.name} field=${field} raw=${raw} onChange=${change} errors=${errors} path="arg" files=${files} />`}<//>
     ${!free && !Object.keys(chosen.args.properties).length && html`<p class="muted">It takes no arguments.</p>`}
     ${trouble && html`<${Trouble} error=${trouble} />`}
@@ -125,12 +128,11 @@ export function Call({ skill, tools, tool, setTool, allowed }) {
 }
 
 /** Which workspace: any session, also one that is new. */
-function SessionField({ session, onChange }) {
-  const sessions = useLoaded((signal) => get('/sessions', { limit: 100 }, signal));
+function SessionField({ session, sessions, onChange }) {
   return html`<div class="field"><label for="call-session">Session</label>
     <input id="call-session" list="call-sessions" value=${session} required spellcheck=${false} autocomplete="off" autocapitalize="none"
       aria-describedby="call-session-help" onInput=${(event) => onChange(event.target.value)} />
-    <datalist id="call-sessions">${sessions.value?.items.map((one) => html`<option key=${one.name} value=${one.name}>${one.title}</option>`)}</datalist>
+    <datalist id="call-sessions">${sessions.map((one) => html`<option key=${one.name} value=${one.name}>${one.title}</option>`)}</datalist>
     <p class="muted" id="call-session-help">Whose workspace it sees.</p></div>`;
 }
 
@@ -138,6 +140,7 @@ function SessionField({ session, onChange }) {
 function WithFiles({ session, wanted, children }) {
   const [files, set] = useState([]);
   useEffect(() => {
+    set([]);
     if (!wanted || !session) return undefined;
     const ended = new AbortController();
     // Not with each letter of the session's name.
@@ -147,7 +150,6 @@ function WithFiles({ session, wanted, children }) {
         set(listed.items.map((one) => one.path));
       } catch {
         // Without them, the name is typed.
-        set([]);
       }
     }, 300);
     return () => {

@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo, useRef, useState, useStore } from '../lib/preact.js';
 import { part, post } from '../lib/api.js';
 import { Composer, fillComposer } from '../lib/composer.js';
-import { count, plural } from '../lib/format.js';
+import { plural } from '../lib/format.js';
 import { Log } from '../lib/log.js';
 import { plainText } from '../lib/markdown.js';
 import { conversation, rows } from '../lib/messages.js';
@@ -93,7 +93,7 @@ export function Chat({ session }) {
   };
   const send = (text) => {
     talk.unsent.send(text);
-    if (state.newer) talk.toEnd().catch(report);
+    if (talk.state.get().newer) talk.toEnd().catch(report);
     setTimeout(() => log.current?.toEnd(), 0);
   };
   const acts = useMemo(() => ({
@@ -113,9 +113,17 @@ export function Chat({ session }) {
     if (more) more().catch(report);
   };
 
+  // Who writes can look up what was said without leaving the field.
+  const leaf = (event) => {
+    const by = { PageUp: -1, PageDown: 1 }[event.key];
+    if (!by || event.target.tagName !== 'TEXTAREA' || event.target.scrollHeight > event.target.clientHeight + 1) return;
+    event.preventDefault();
+    log.current?.leaf(by);
+  };
+
   const list = useMemo(() => rows(state, waiting, talk.keys), [state, waiting]);
   const empty = state.phase === 'new' && !waiting.length && !state.notes.length;
-  return html`<section class="chat" aria-label="Conversation">
+  return html`<section class="chat" aria-label="Conversation" onKeyDown=${leaf}>
     <header class="chat-head">
       <div><h1><bdi>${title}</bdi></h1>${state.status && html`<p class="muted"><span class="unseen">Model: </span><bdi>${state.status.model}</bdi></p>`}</div>
       <${SessionMenu} session=${session} />
@@ -125,19 +133,21 @@ export function Chat({ session }) {
     ${empty && html`<div class="chat-log" tabindex="0" role="region" aria-label="Welcome"><${Welcome} session=${session} /></div>`}
     ${!empty && (state.phase === 'ready' || state.phase === 'new') && html`<${Log} label="Messages" api=${log} hold=${state.newer} onNear=${near}
       onEnd=${(there) => { setAtEnd(there); if (there) setFresh(0); }}>
-      ${state.older && html`<p key="older" class="chat-more"><span class="spinner" aria-hidden="true"></span><span class="unseen">Older messages are fetched</span></p>`}
+      ${state.older && html`<${More} key="older">Older messages are fetched<//>`}
       ${list.map((row) => html`<${Row} key=${row.key} row=${row} session=${session} acts=${acts} marked=${row.message?.id === asked && asked > 0}
         queued=${state.drafts.length > 0 && state.queued.includes(row.message?.id)} known=${state.runs[row.run ?? row.message?.run]}
         stopping=${stopping !== null && stopping === (row.run ?? row.message?.run)} />`)}
-      ${state.newer && html`<p key="newer" class="chat-more"><span class="spinner" aria-hidden="true"></span><span class="unseen">Newer messages are fetched</span></p>`}
+      ${state.newer && html`<${More} key="newer">Newer messages are fetched<//>`}
     <//>`}
     <div class="chat-foot-area">
-      ${!empty && state.phase === 'ready' && (!atEnd || state.newer) && html`<${Button} kind="small" icon="down" class="button small chat-jump" onClick=${toEnd}>
-        ${fresh ? `${count(fresh)} new` : 'To the newest'}<span class="unseen">${fresh ? ` ${plural(fresh, 'message')}: jump to the newest` : ' message'}</span><//>`}
+      ${!empty && state.phase === 'ready' && (!atEnd || state.newer) && html`<${Button} icon="down" class="button small chat-jump" onClick=${toEnd}>
+        ${fresh ? plural(fresh, 'new message') : 'To the newest message'}<//>`}
       <${Composer} session=${session} running=${running !== null} onSend=${send} onStop=${stop} />
     </div>
   </section>`;
 }
+
+const More = ({ children }) => html`<p class="chat-more"><span class="spinner" aria-hidden="true"></span><span class="unseen">${children}</span></p>`;
 
 /** Says that the session is read when its end was in view for a moment. */
 function useRead(talk, { items, newer }, atEnd) {

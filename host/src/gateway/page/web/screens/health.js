@@ -2,11 +2,14 @@
 
 import { html, useEffect, useLoaded, useMemo, useRef, useState } from '../lib/preact.js';
 import { get, isAdmin } from '../lib/api.js';
-import { bytes, count, duration, plural } from '../lib/format.js';
-import { Busy, Button, Empty, Icon, Loaded, ScreenHead, Time, Trouble } from '../lib/ui.js';
+import { bytes, count, duration, fullTime, plural } from '../lib/format.js';
+import { Busy, Button, Empty, Icon, Loaded, ScreenHead, Trouble } from '../lib/ui.js';
 
 /** Milliseconds between two looks, as long as somebody sees them. */
 const EVERY = 5_000;
+
+/** Milliseconds of a day. */
+const DAY = 86_400_000;
 
 /** Free space of the disk below which it is worth a look. */
 const LITTLE = 1e9;
@@ -14,9 +17,11 @@ const LITTLE = 1e9;
 export default function Health() {
   const { value, error, again } = useRepeated();
   return html`<div class="screen">
-    <${ScreenHead} title="Health" about="How the daemon is, looked at every five seconds."><${Button} icon="retry" label="Refresh" onClick=${again} /><//>
+    <${ScreenHead} title="Health" about="How the daemon is, looked at every five seconds."><${Button} icon="retry" label="Refresh" onClick=${again} />
+      <//>
     ${error && html`<${Trouble} error=${error} again=${again} />`}
-    ${value ? html`<${State} of=${value} away=${Boolean(error)} /><${Warnings} of=${value.warnings ?? []} /><${Groups} of=${value} />` : !error && html`<${Busy} />`}
+    ${value ? html`<${State} of=${value} away=${Boolean(error)} /><${Warnings} of=${value.warnings ?? []} />
+      <${Groups} of=${value} />` : !error && html`<${Busy} />`}
     ${isAdmin() && html`<${Config} />`}
   </div>`;
 }
@@ -54,16 +59,22 @@ function useRepeated() {
   return { ...state, again: () => ask.current() };
 }
 
+/** Hours matter for two days. */
+const upFor = (ms) => (ms < 2 * DAY ? duration(ms) : plural(Math.floor(ms / DAY), 'day'));
+
 function State({ of, away }) {
   const well = of.status === 'ok' && !away;
   const warned = (of.warnings ?? []).length;
-  const words = away ? 'It does not answer at the moment' : !well ? `Not well: ${of.status}` : warned ? `Well, with ${plural(warned, 'warning')}` : 'All is well';
-  return html`<section class="card health-state" aria-label="State"><h2><span class=${`health-lamp ${well ? (warned ? 'warn' : '') : 'bad'}`} aria-hidden="true"></span><span role="status">${words}</span></h2>
-    <p class="muted">kiso ${of.version}, up for ${duration(of.now_ms - of.started_ms)}, since <${Time} ms=${of.started_ms} /></p></section>`;
+  const trouble = away ? 'It does not answer at the moment' : `Not well: ${of.status}`;
+  const words = !well ? trouble : warned ? `Well, with ${plural(warned, 'warning')}` : 'All is well';
+  return html`<section class="card health-state" aria-label="State"><h2>
+    <span class=${`health-lamp ${well ? (warned ? 'warn' : '') : 'bad'}`} aria-hidden="true"></span><span role="status">${words}</span></h2>
+    <p class="muted">kiso ${of.version}, up since ${fullTime(of.started_ms)} (${upFor(of.now_ms - of.started_ms)})</p></section>`;
 }
 
 /** What the daemon warns of, in its words. */
-const Warnings = ({ of }) => of.length > 0 && html`<section aria-label="Warnings"><ul class="health-warnings">${of.map((warning) => html`<li key=${warning}><${Icon} name="alert" /><span><bdi>${warning}</bdi></span></li>`)}</ul>
+const Warnings = ({ of }) => of.length > 0 && html`<section aria-label="Warnings"><ul class="health-warnings">
+  ${of.map((warning) => html`<li key=${warning}><${Icon} name="alert" /><span><bdi>${warning}</bdi></span></li>`)}</ul>
   <p class="muted">On the machine that runs kiso, <code>kiso doctor</code> looks at each closely and says what helps.</p></section>`;
 
 function Groups({ of }) {
@@ -71,24 +82,31 @@ function Groups({ of }) {
   const hooks = of.webhooks ?? {};
   const groups = [
     ['At work', [
-      ['Runs under way', count(of.running)], ['Messages in the queue', count(of.queued), of.queued > 10],
-      ['Free slots for models', slots.free === undefined ? null : count(slots.free)], ['Calls that wait for one', slots.waiting === undefined ? null : count(slots.waiting), slots.waiting > 0],
+      ['Runs under way', count(of.running)], ['Queued messages', count(of.queued), of.queued > 10],
+      ['Free model slots', slots.free === undefined ? null : count(slots.free)],
+      ['Calls that wait', slots.waiting === undefined ? null : count(slots.waiting), slots.waiting > 0],
     ]],
     ['What it holds', [['Sessions', count(of.sessions)], ['Messages', count(of.messages)], ['Runs', count(of.runs)]]],
     ['Machine', [
       ['Store', bytes(of.store_bytes)], ['Its log of writes', bytes(of.wal_bytes), of.wal_bytes > 256e6],
-      ['Free on the disk', of.free_bytes == null ? null : bytes(of.free_bytes), of.free_bytes < LITTLE], ['Memory', of.rss_bytes == null ? null : bytes(of.rss_bytes)],
+      ['Free on disk', of.free_bytes == null ? null : bytes(of.free_bytes), of.free_bytes < LITTLE],
+      ['Memory', of.rss_bytes == null ? null : bytes(of.rss_bytes)],
     ]],
-    ['Connections', [['Event streams', count(of.event_streams)], ['Webhooks that wait', count(hooks.waiting ?? 0)], ['Webhooks that failed', count(hooks.failed ?? 0), hooks.failed > 0]]],
+    ['Connections', [
+      ['Event streams', count(of.event_streams)], ['Webhooks that wait', count(hooks.waiting ?? 0)],
+      ['Webhooks that failed', count(hooks.failed ?? 0), hooks.failed > 0],
+    ]],
   ];
   return html`<div class="health-groups">${groups.map(([name, rows]) => html`<section key=${name} class="card" aria-label=${name}><h2>${name}</h2>
-    <dl>${rows.filter(([, value]) => value !== null).map(([label, value, high]) => html`<div key=${label} class=${high ? 'high' : ''}><dt>${label}</dt><dd>${value}</dd></div>`)}</dl></section>`)}</div>`;
+    <dl>${rows.filter(([, value]) => value !== null).map(([label, value, high]) => html`<div key=${label} class=${high ? 'high' : ''}><dt>${label}
+      </dt><dd>${value}</dd></div>`)}</dl></section>`)}</div>`;
 }
 
 /** `config.toml` as it is in force; fetched when it is opened. */
 function Config() {
   const [open, setOpen] = useState(false);
-  return html`<details class="card health-config" onToggle=${(event) => setOpen(event.target.open)}><summary><strong>Configuration</strong> <span class="muted">every key with the value in force</span></summary>
+  return html`<details class="card health-config" onToggle=${(event) => setOpen(event.target.open)}><summary>
+    <strong>Configuration</strong> <span class="muted">every key with the value in force</span></summary>
     ${open && html`<${Keys} />`}</details>`;
 }
 
@@ -100,10 +118,13 @@ function Keys() {
   const found = keys.filter(([key, value]) => words.every((word) => `${key} ${value}`.toLowerCase().includes(word)));
   return html`<div><label class="field"><span class="unseen">Search in the configuration</span>
       <input type="search" value=${search} placeholder="Search in the configuration" onInput=${(event) => setSearch(event.target.value)} /></label>
-    <p class="muted" role="status">${found.length === keys.length ? plural(keys.length, 'key') : `${count(found.length)} of ${plural(keys.length, 'key')}`}</p>
-    <${Loaded} of=${config}>${() => (found.length ? html`<div class="scrolling" tabindex="0" role="group" aria-label="Table of keys"><table class="table"><caption class="unseen">Configuration</caption>
+    <p class="muted" role="status">
+      ${found.length === keys.length ? plural(keys.length, 'key') : `${count(found.length)} of ${plural(keys.length, 'key')}`}</p>
+    <${Loaded} of=${config}>${() => (found.length ? html`<div class="scrolling" tabindex="0" role="group" aria-label="Table of keys">
+      <table class="table"><caption class="unseen">Configuration</caption>
       <thead><tr><th scope="col">Key</th><th scope="col">Value</th></tr></thead>
-      <tbody>${found.map(([key, value]) => html`<tr key=${key}><th scope="row"><span class="mono">${key}</span></th><td class="mono"><bdi>${value}</bdi></td></tr>`)}</tbody></table></div>`
+      <tbody>${found.map(([key, value]) => html`<tr key=${key}><th scope="row"><span class="mono">${key}</span></th><td class="mono"><bdi>${value}
+        </bdi></td></tr>`)}</tbody></table></div>`
       : html`<${Empty} icon="search" title="No key fits" />`)}<//></div>`;
 }
 

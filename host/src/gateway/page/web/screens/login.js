@@ -27,6 +27,7 @@ export function Login({ trouble }) {
     <form onSubmit=${submit}>
       <h1><${Logo} /> kiso</h1>
       <p>On the machine that runs kiso, <code>kiso open</code> logs this browser in. Elsewhere, a token does.</p>
+      <input class="unseen" type="text" name="username" autocomplete="username" value="kiso" readonly tabindex="-1" aria-hidden="true" />
       <label for="token">Token</label>
       <input id="token" ref=${field} type="password" autocomplete="current-password" spellcheck=${false} required placeholder="kiso_…"
         value=${token} onInput=${(event) => setToken(event.target.value)} aria-describedby="token-help" aria-invalid=${error ? 'true' : undefined} />

@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo, useRef, useState, useLoaded, useStore } from '../lib/preact.js';
 import { del, get, isAdmin, me, part } from '../lib/api.js';
 import { plural } from '../lib/format.js';
-import { Asked, GrantQuestion, NOTHING, Unable, asksAnything, canGrant, choiceOf, difference, everything, permissions } from '../lib/grants.js';
+import { Asked, GrantQuestion, NOTHING, Unable, asksAnything, canGrant, choiceOf, difference, everything, heldOf, permissions } from '../lib/grants.js';
 import { Installer } from '../lib/install.js';
 import { Pages, usePages } from '../lib/pages.js';
 import { go, href, route } from '../lib/router.js';
@@ -21,6 +21,8 @@ export default function Screen() {
   return name ? html`<${Skill} key=${name} name=${name} />` : html`<${List} />`;
 }
 
+const installed = ({ skill }) => go('skills', skill);
+
 /** Whoever came by a link that is gone now goes on at the head. */
 function useHead() {
   useEffect(() => {
@@ -32,6 +34,7 @@ function List() {
   useStore(me);
   useHead();
   const [query, setQuery] = useState('');
+  const [room, setRoom] = useState(PAGE);
   const pages = usePages((before, signal) => get('/skills', { before, limit: PAGE }, signal));
   const { items, next, loading, error } = pages;
   useEffect(() => {
@@ -43,23 +46,27 @@ function List() {
     const text = [one.skill, one.category, one.summary, one.origin, one.error, ...(one.tools ?? []).map((tool) => tool.name)].join(' ').toLowerCase();
     return words.every((word) => text.includes(word));
   }), [items, words.join(' ')]);
-  const known = useMemo(() => new Set(items.map((one) => one.skill)), [items]);
-  const installed = (skill) => go('skills', skill.skill);
+  const more = () => {
+    setRoom(room + PAGE);
+    if (next && found.length < room + PAGE) pages.more();
+  };
   let counted = pages.known ? `${plural(items.length, 'skill')}${next ? ' so far' : ''}` : '';
   if (counted && query) counted = `${found.length} of ${items.length}`;
   return html`<div class="screen">
     <${ScreenHead} title="Skills" about="What kiso can do beyond talking. Each runs in its own sandbox and may do only what it was granted.">
-      ${isAdmin() && html`<${Installer} known=${known} onInstalled=${installed} />`}<//>
+      ${isAdmin() && html`<${Installer} button=${true} onInstalled=${installed} />`}<//>
     <div class="skills-search">
       <${Icon} name="search" />
       <input type="search" value=${query} placeholder="Filter by name, category or what it does" aria-label="Filter skills"
-        onInput=${(event) => setQuery(event.target.value)} />
+        onInput=${(event) => { setQuery(event.target.value); setRoom(PAGE); }} />
       <span class="muted" role="status">${counted}</span>
     </div>
-    <${Pages} of=${pages} empty=${html`<${Empty} icon="skills" title="No skills yet">
+    <${Pages} of=${{ ...pages, next: null }} empty=${html`<${Empty} icon="skills" title="No skills yet">
         ${isAdmin() ? 'Drop a .wasm file here to install one.' : 'An administrator can install some.'}<//>`}>
-      ${() => (found.length ? html`<ul class="skills-list">${found.map((one) => html`<${Line} key=${one.skill} of=${one} />`)}</ul>`
-        : html`<${Empty} icon="search" title="No skill fits">Try fewer words.<//>`)}<//>
+      ${() => (found.length ? html`<ul class="skills-list">${found.slice(0, room).map((one) => html`<${Line} key=${one.skill} of=${one} />`)}</ul>`
+        : !loading && html`<${Empty} icon="search" title="No skill fits">Try fewer words.<//>`)}<//>
+    ${(found.length > room || (next && !query)) && !error && html`<p class="pages-more">
+      <${Button} icon="down" busy=${loading} onClick=${more}>Show more<//></p>`}
   </div>`;
 }
 
@@ -88,7 +95,9 @@ function Line({ of }) {
 function Skill({ name }) {
   useStore(me);
   const loaded = useLoaded((signal) => get(`/skills/${part(name)}`, null, signal), [name]);
+  const renewed = (other) => (other.skill === name ? loaded.again() : installed(other));
   return html`<div class="screen">
+    ${isAdmin() && html`<${Installer} onInstalled=${renewed} />`}
     <p><a class="skills-back" href=${href('skills')}><${Icon} name="chevron" size=${16} />All skills</a></p>
     ${loaded.error && loaded.value === undefined ? html`<${Broken} name=${name} error=${loaded.error} again=${loaded.again} />`
       : html`<${Loaded} of=${loaded}>${(skill) => html`<${Detail} skill=${skill} again=${loaded.again} />`}<//>`}
@@ -187,14 +196,17 @@ const WORKSPACE = {
 
 /** What it asks for and was granted; administrators change it. */
 function Granted({ skill, again }) {
+  const { allowed } = skill;
   const needs = useMemo(() => permissions(skill.needs), [skill]);
   const granted = useMemo(() => permissions(skill.grant), [skill]);
-  // A bundled skill has the memory and time that it needs without being granted them.
-  const asked = skill.origin === 'bundled' ? { ...needs, memory: null, seconds: null } : needs;
-  const [choice, setChoice] = useState(() => choiceOf(granted));
+  // What every skill has of memory and time, and every bundled one, is not granted.
+  const beyond = (wanted, held, has) => (held != null || wanted > has ? wanted : null);
+  const asked = {
+    ...needs, memory: beyond(needs.memory, granted.memory, allowed.memory_mib), seconds: beyond(needs.seconds, granted.seconds, allowed.timeout_s),
+  };
+  const [choice, setChoice] = useState(() => heldOf(needs, granted));
   const [question, setQuestion] = useState(null);
   const admin = isAdmin();
-  const { allowed } = skill;
   const changes = difference(asked, granted, choice);
   const something = granted.http.length > 0 || granted.secrets.length > 0 || choiceOf(granted).limits;
   const open = asksAnything(asked) || something;
@@ -212,7 +224,7 @@ function Granted({ skill, again }) {
     ${open && !admin && html`<p class="muted">Only an administrator changes this.</p>`}
     ${open && admin && html`${!able && html`<${Unable} />`}
       <div class="actions"><${Button} kind="primary" disabled=${!changes.length || !able} onClick=${() => setQuestion(choice)}>Review the change…<//>
-        ${changes.length > 0 && html`<${Button} onClick=${() => setChoice(choiceOf(granted))}>Undo<//>`}
+        ${changes.length > 0 && html`<${Button} onClick=${() => setChoice(heldOf(needs, granted))}>Undo<//>`}
         ${lacks && html`<${Button} kind="quiet" onClick=${() => setChoice(everything(asked))}>Tick everything<//>`}
         ${something && html`<${Button} kind="danger" onClick=${() => setQuestion(NOTHING)}>Revoke all…<//>`}</div>`}
     ${question && html`<${GrantQuestion} name=${skill.skill} needs=${asked} granted=${granted} choice=${question}

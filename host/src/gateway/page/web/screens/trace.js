@@ -65,23 +65,30 @@ function Viewer({ run, linked }) {
     }
   }, [linked, steps, more, loading]);
 
-  if (!board) return html`<div class="screen trace"><nav class="muted" aria-label="Where this is"><a href=${href('run')}>Runs</a></nav><h1 tabindex="-1" class="unseen">Trace</h1>
+  if (!board) return html`<div class="screen trace"><nav class="muted" aria-label="Where this is"><a href=${href('run')}>Runs</a></nav>
+    <h1 tabindex="-1" class="unseen">Trace</h1>
     ${error ? html`<${Trouble} error=${error} again=${trace.again} />` : html`<${Busy}>The trace is loading…<//>`}</div>`;
   const running = board.run.status === 'running';
   const longest = Math.max(1, ...steps.map((step) => step.ms));
   return html`<div class="screen trace">
     <${Head} board=${board} steps=${steps} more=${more} onCompare=${() => compare(true)} />
     ${error && html`<${Trouble} error=${error} again=${trace.again} />`}
-    ${linked > 0 && !more && !loading && !steps.some((step) => step.seq === linked) && html`<p class="muted" role="status">The run has no step ${linked}.</p>`}
-    ${steps.length > 0 && html`<${Timeline} steps=${steps} shown=${(step) => inList.has(step)} current=${current} onChoose=${choose} running=${running} thought=${state.thought} />`}
+    ${linked > 0 && !more && !loading && !steps.some((step) => step.seq === linked) && html`<p class="muted"
+      role="status">The run has no step ${linked}.</p>`}
+    ${steps.length > 0 && html`<${Timeline} steps=${steps} shown=${(step) => inList.has(step)} current=${current} onChoose=${choose}
+      running=${running} thought=${state.thought} />`}
     ${steps.length > 0 && html`<${Narrow} ...${{ filter, setFilter, search, setSearch, shown: shown.length, all: steps.length, more }} />`}
-    ${steps.length === 0 && !loading && !running && html`<${Empty} icon="trace" title="No steps">They are not kept any more: traces_days in [retention] of config.toml says how long they are.<//>`}
+    ${steps.length === 0 && !loading && !running && html`<${Empty} icon="trace"
+      title="No steps">They are not kept any more: traces_days in [retention] of config.toml says how long they are.<//>`}
     ${shown.length > 0 && html`<div class="trace-list"><h2 class="unseen">Steps</h2>
-      <p class="trace-columns" aria-hidden="true"><span>Step</span><span>Node</span><span>What happened</span><span></span><span>At</span><span>Took</span><span>Tokens</span><span>Cost</span></p>
+      <p class="trace-columns" aria-hidden="true"><span>Step</span><span>Node</span><span>What happened</span><span></span><span>At</span>
+        <span>Took</span><span>Tokens</span><span>Cost</span></p>
       <ol aria-label="Steps">
-        ${shown.map((step) => html`<${Step} key=${step.seq} ...${{ step, run, session: board.run.session, started, longest, opened }} marked=${step.seq === current} />`)}
+        ${shown.map((step) => html`<${Step} key=${step.seq} ...${{ step, run, session: board.run.session, started, longest, opened }}
+          marked=${step.seq === current} />`)}
       </ol></div>`}
-    ${steps.length > 0 && shown.length === 0 && html`<${Empty} icon="search" title="No step fits">${more ? 'Steps that are not loaded yet may.' : 'Other words, or another filter, may.'}<//>`}
+    ${steps.length > 0 && shown.length === 0 && html`<${Empty} icon="search" title="No step fits">
+      ${more ? 'Steps that are not loaded yet may.' : 'Other words, or another filter, may.'}<//>`}
     ${running && !more && html`<${Going} thought=${state.thought} />`}
     ${more && steps.length > 0 && html`<${More} load=${trace.more} loading=${loading} failed=${Boolean(error)} />`}
     ${comparing && html`<${Compare} run=${board.run} onClose=${() => compare(false)} />`}
@@ -99,20 +106,25 @@ function Head({ board: { run, usage, goal, outcome }, steps, more, onCompare }) 
   const models = [...new Set(steps.flatMap((step) => step.calls.map((call) => call.model)))];
   const running = run.status === 'running';
   const link = () => location.href.replace(/#.*$/, '') + href('run', run.id);
-  const reason = outcome?.ending === 'failed' ? outcome.reason : outcome?.ending === 'limit_hit' ? `stopped by the limit ${outcome.limit} of ${outcome.value}` : '';
+  const reason = outcome?.ending === 'limit_hit' ? `stopped by the limit ${outcome.limit} of ${outcome.value}` : outcome?.reason;
   return html`<header class="trace-head">
-    <nav class="muted" aria-label="Where this is"><a href=${href('run')}>Runs</a> <span aria-hidden="true">›</span> <a href=${href('s', run.session)}><bdi>${run.session}</bdi></a> <span aria-hidden="true">›</span> <span class="mono">${run.id}</span></nav>
+    <nav class="muted" aria-label="Where this is"><a href=${href('run')}>Runs</a> <span aria-hidden="true">›</span> <a
+      href=${href('s', run.session)}>
+      <bdi>${run.session}</bdi></a> <span aria-hidden="true">›</span> <span class="mono">${run.id}</span></nav>
     <div class="screen-head"><div>
-      <h1 tabindex="-1" class="trace-message">${run.message ? html`<${Said}>${run.message}<//>` : html`<span class="muted">A message that is sealed until it was looked at for secrets</span>`}</h1>
+      <h1 tabindex="-1" class="trace-message">${run.message ? html`<${Said}>
+        ${run.message}<//>` : html`<span class="muted">A message that is sealed until it was looked at for secrets</span>`}</h1>
       ${goal && goal !== run.message && html`<p class="muted">Goal: <${Said}>${goal}<//></p>`}
       ${reason && html`<p class="wrong"><${Icon} name="alert" size=${15} /><${Said}>${reason}<//></p>`}
-      <p class="trace-when"><${StatusBadge} of=${run.status} /><span class="muted">began <${Time} ms=${run.started_ms} /></span>${models.length > 0 && html`<span class="muted mono"><${Said}>${models.join(', ')}<//></span>`}</p>
+      <p class="trace-when"><${StatusBadge} of=${run.status} /><span class="muted">began <${Time} ms=${run.started_ms} /></span>
+        ${models.length > 0 && html`<span class="muted mono"><${Said}>${models.join(', ')}<//></span>`}</p>
     </div><div class="actions">
       <${Button} icon="diff" onClick=${onCompare}>Compare with…<//><${CopyButton} label="Copy link to this trace" text=${link} kind="" />
       <a class="button" href=${href('s', run.session)}><${Icon} name="chat" /><span>Session</span></a>
     </div></div>
     <dl class="trace-figures">
-      <div><dt>Duration</dt><dd>${running ? html`<${Elapsed} since=${run.started_ms} />` : duration((run.ended_ms ?? run.started_ms) - run.started_ms)}</dd></div>
+      <div><dt>Duration</dt><dd>${running ? html`<${Elapsed}
+        since=${run.started_ms} />` : duration((run.ended_ms ?? run.started_ms) - run.started_ms)}</dd></div>
       <div><dt>Steps</dt><dd>${count(steps.length)}${more ? '+' : ''}</dd></div>
       <div><dt>Calls of models</dt><dd>${count(usage?.calls ?? 0)}</dd></div>
       <div><dt>Tokens in</dt><dd>${count(usage?.input_tokens ?? 0)}</dd></div>
@@ -141,14 +153,17 @@ function Narrow({ filter, setFilter, search, setSearch, shown, all, more }) {
   };
   return html`<div class="trace-narrow">
     <fieldset class="trace-filter"><legend class="unseen">Show</legend>
-      ${FILTERS.map(([name, label]) => html`<label key=${name}><input type="radio" name="trace-filter" value=${name} checked=${filter === name} onChange=${choose} /><span>${label}</span></label>`)}</fieldset>
-    <label class="trace-search"><span class="unseen">Search in the steps</span><input type="search" value=${search} placeholder="Search in the steps" onInput=${(event) => setSearch(event.target.value)} /></label>
+      ${FILTERS.map(([name, label]) => html`<label key=${name}><input type="radio" name="trace-filter" value=${name} checked=${filter === name}
+        onChange=${choose} /><span>${label}</span></label>`)}</fieldset>
+    <label class="trace-search"><span class="unseen">Search in the steps</span>
+      <input type="search" value=${search} placeholder="Search in the steps" onInput=${(event) => setSearch(event.target.value)} /></label>
     <span class="muted" role="status">${said}</span>
   </div>`;
 }
 
 /** What is done at the moment. */
-const Going = ({ thought }) => html`<p class="trace-going"><span class="spinner" aria-hidden="true"></span><span>${thought?.text ? html`<${Said}>${thought.text}<//>` : 'The run is under way'}</span>
+const Going = ({ thought }) => html`<p class="trace-going"><span class="spinner" aria-hidden="true"></span><span>${thought?.text ? html`<${Said}>
+  ${thought.text}<//>` : 'The run is under way'}</span>
   ${thought?.since_ms && html`<span class="number"><${Elapsed} since=${thought.since_ms} /></span>`}</p>`;
 
 /** The next page: by itself when its place comes into view, or by hand. */

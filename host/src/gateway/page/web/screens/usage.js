@@ -51,7 +51,8 @@ export default function Usage() {
       <${Button} icon="download" disabled=${!filled.length} onClick=${save}>CSV of all days<//><//>
     ${days.error && html`<${Trouble} error=${days.error} again=${() => fetch()} />`}
     ${days.came && html`<${Sums} days=${filled} />`}
-    ${days.came && filled.length === 0 && html`<${Empty} icon="usage" title="No model was called yet">With the first answer, its day stands here.<//>`}
+    ${days.came && filled.length === 0 && html`<${Empty} icon="usage"
+      title="No model was called yet">With the first answer, its day stands here.<//>`}
     ${filled.length > 0 && html`<${Graph} days=${filled} />`}
     ${filled.length > 0 && html`<${Table} days=${filled} more=${days.next} loading=${days.loading} onMore=${() => fetch(days.next)} />`}
     <${Models} />
@@ -64,7 +65,8 @@ function fill(items, today) {
   const known = new Map(items.map((item) => [item.day, item]));
   const all = [];
   const first = Date.parse(items.at(-1).day);
-  for (let ms = Math.max(Date.parse(today), Date.parse(items[0].day)); ms >= first; ms -= DAY) all.push(known.get(dayOf(ms)) ?? { ...NOTHING, day: dayOf(ms) });
+  const last = Math.max(Date.parse(today), Date.parse(items[0].day));
+  for (let ms = last; ms >= first; ms -= DAY) all.push(known.get(dayOf(ms)) ?? { ...NOTHING, day: dayOf(ms) });
   return all;
 }
 
@@ -88,7 +90,8 @@ function Sums({ days }) {
   return html`<div class="usage-sums">${[['Today', 1], ['7 days', 7], ['30 days', 30]].map(([name, number]) => {
     const all = sum(days.slice(0, number));
     return html`<section key=${name} class="card" aria-label=${name}><h2>${name}</h2><p class="usage-cost">${cost(all.cost_micros)}</p>
-      <dl><div><dt>Calls</dt><dd>${count(all.calls)}</dd></div><div><dt>Tokens in</dt><dd title=${count(all.input_tokens)}>${short(all.input_tokens)}</dd></div>
+      <dl><div><dt>Calls</dt><dd>${count(all.calls)}</dd></div><div><dt>Tokens in</dt><dd title=${count(all.input_tokens)}>${short(all.input_tokens)}
+        </dd></div>
         <div><dt>Tokens out</dt><dd title=${count(all.output_tokens)}>${short(all.output_tokens)}</dd></div></dl></section>`;
   })}</div>`;
 }
@@ -109,17 +112,23 @@ function Graph({ days }) {
   const Chart = module.value?.Chart;
   return html`<section aria-label="Course of the days"><div class="usage-course"><h2>By day</h2>
     <fieldset class="usage-measure"><legend class="unseen">What is drawn</legend>
-      ${Object.entries(MEASURES).map(([name, { title }]) => html`<label key=${name}><input type="radio" name="measure" value=${name} checked=${measure === name} onChange=${() => setMeasure(name)} /><span>${title}</span></label>`)}</fieldset></div>
-    ${Chart ? html`<${Chart} data=${data} />` : module.loading ? html`<div class="usage-place"></div>` : html`<p class="muted">The chart could not be loaded; the table below has the same.</p>`}
+      ${Object.entries(MEASURES).map(([name, { title }]) => html`<label key=${name}>
+        <input type="radio" name="measure" value=${name} checked=${measure === name} onChange=${() => setMeasure(name)} /><span>${title}</span>
+        </label>`)}</fieldset></div>
+    ${Chart ? html`<${Chart} data=${data} />` : module.loading ? html`<div class="usage-place">
+      </div>` : html`<p class="muted">The chart could not be loaded; the table below has the same.</p>`}
     ${measure === 'cost' && !priced && html`<p class="muted">No model has a price in config.toml, and no provider said one, so every cost is $0.</p>`}
   </section>`;
 }
 
 function Table({ days, more, loading, onMore }) {
-  return html`<details class="card usage-table" open=${days.length <= 14 || undefined}><summary><strong>All days</strong> <span class="muted">${plural(days.length, 'day')}</span></summary>
+  return html`<details class="card usage-table" open=${days.length <= 14 || undefined}><summary><strong>All days</strong> <span class="muted">
+    ${plural(days.length, 'day')}</span></summary>
     <div class="scrolling" tabindex="0" role="group" aria-label="Table of days"><table class="table"><caption class="unseen">Usage by day</caption>
-      <thead><tr><th scope="col">Day</th><th scope="col" class="number">Calls</th><th scope="col" class="number">Tokens in</th><th scope="col" class="number">Tokens out</th><th scope="col" class="number">Cost</th></tr></thead>
-      <tbody>${days.map((day) => html`<tr key=${day.day} class=${day.calls ? '' : 'muted'}><th scope="row">${day.day}</th><td class="number">${count(day.calls)}</td><td class="number">${count(day.input_tokens)}</td>
+      <thead><tr><th scope="col">Day</th><th scope="col" class="number">Calls</th><th scope="col" class="number">Tokens in</th>
+        <th scope="col" class="number">Tokens out</th><th scope="col" class="number">Cost</th></tr></thead>
+      <tbody>${days.map((day) => html`<tr key=${day.day} class=${day.calls ? '' : 'muted'}><th scope="row">${day.day}</th><td class="number">
+        ${count(day.calls)}</td><td class="number">${count(day.input_tokens)}</td>
         <td class="number">${count(day.output_tokens)}</td><td class="number">${cost(day.cost_micros)}</td></tr>`)}</tbody></table></div>
     ${more && html`<p class="usage-more"><${Button} busy=${loading} onClick=${onMore}>Show earlier days<//></p>`}</details>`;
 }
@@ -130,9 +139,15 @@ const price = (micros) => (micros == null ? html`<span class="muted">unknown</sp
 function Models() {
   const models = useLoaded((signal) => get('/models', undefined, signal));
   return html`<section class="card" aria-labelledby="usage-models"><h2 id="usage-models">Models</h2>
-    <${Loaded} of=${models}>${(all) => html`<div class="scrolling" tabindex="0" role="group" aria-label="Table of models"><table class="table"><caption class="unseen">Models and their prices</caption>
-      <thead><tr><th scope="col">Model</th><th scope="col" class="number">Context</th><th scope="col" class="number">In, a million tokens</th><th scope="col" class="number">Out, a million tokens</th></tr></thead>
-      <tbody>${all.items.map((one) => html`<tr key=${one.model}><th scope="row"><span class="mono"><bdi>${one.model}</bdi></span> ${one.model === all.default && html`<${Badge}>default<//>`}</th>
-        <td class="number">${count(one.context_budget)}</td><td class="number">${price(one.input_price_micros)}</td><td class="number">${price(one.output_price_micros)}</td></tr>`)}</tbody></table></div>
-      ${all.items.some((one) => one.input_price_micros == null) && html`<p class="muted"><${Icon} name="info" size=${14} /> A price stands in config.toml: <code>input_price</code> and <code>output_price</code> of the model.</p>`}`}<//></section>`;
+    <${Loaded} of=${models}>${(all) => html`<div class="scrolling" tabindex="0" role="group" aria-label="Table of models"><table class="table">
+      <caption class="unseen">Models and their prices</caption>
+      <thead><tr><th scope="col">Model</th><th scope="col" class="number">Context</th><th scope="col" class="number">In, a million tokens</th>
+        <th scope="col" class="number">Out, a million tokens</th></tr></thead>
+      <tbody>${all.items.map((one) => html`<tr key=${one.model}><th scope="row"><span class="mono"><bdi>${one.model}</bdi>
+        </span> ${one.model === all.default && html`<${Badge}>default<//>`}</th>
+        <td class="number">${count(one.context_budget)}</td><td class="number">${price(one.input_price_micros)}</td><td class="number">
+          ${price(one.output_price_micros)}</td></tr>`)}</tbody></table></div>
+      ${all.items.some((one) => one.input_price_micros == null) && html`<p class="muted">
+        <${Icon} name="info" size=${14} /> A price stands in config.toml: <code>input_price</code> and <code>output_price</code> of the model.
+        </p>`}`}<//></section>`;
 }
