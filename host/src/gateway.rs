@@ -78,7 +78,8 @@ impl App {
         let (counters, failures) = (Counters::default(), Failures::default());
         let upload = Arc::new(tokio::sync::Semaphore::new(1));
         let uploads = Arc::new(tokio::sync::Semaphore::new(MAX_UPLOADS));
-        let inner = Inner { drive, intake, hub, secrets, began_ms, address, upload, uploads, ending, counters, failures };
+        let inner =
+            Inner { drive, intake, hub, secrets, began_ms, address, upload, uploads, ending, counters, failures };
         App(Arc::new(inner))
     }
 }

@@ -24,13 +24,24 @@ fn health_says_what_the_daemon_says() {
         1 => "Well, with 1 warning".to_owned(),
         many => format!("Well, with {many} warnings"),
     };
-    tab.wait_of(role("region", "State"), &format!("it.innerText.includes({:?}) && it.innerText.includes({:?})", state, details["version"].as_str().unwrap()));
+    tab.wait_of(
+        role("region", "State"),
+        &format!(
+            "it.innerText.includes({:?}) && it.innerText.includes({:?})",
+            state,
+            details["version"].as_str().unwrap()
+        ),
+    );
     for warning in warnings {
         tab.shows(warning.as_str().unwrap());
     }
     let before = figures(tab);
     let shown = [
-        ("Runs under way", "running"), ("Queued messages", "queued"), ("Sessions", "sessions"), ("Messages", "messages"), ("Runs", "runs"),
+        ("Runs under way", "running"),
+        ("Queued messages", "queued"),
+        ("Sessions", "sessions"),
+        ("Messages", "messages"),
+        ("Runs", "runs"),
     ];
     for (name, key) in shown {
         assert_eq!(before[name], details[key].to_string(), "{name}: {before} {details}");

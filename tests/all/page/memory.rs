@@ -16,7 +16,8 @@ fn remember(home: &Home) {
         let text = format!("the ferry number {n} leaves at noon");
         json!({ "type": "passage", "text": text, "source": "note", "session": null, "at_ms": 1_700_000_000_000_i64 })
     };
-    let lines: String = std::iter::once(core).chain((1..=PASSAGES).map(passage)).map(|line| format!("{line}\n")).collect();
+    let lines: String =
+        std::iter::once(core).chain((1..=PASSAGES).map(passage)).map(|line| format!("{line}\n")).collect();
     let file = home.file("memory.jsonl", lines);
     home.kiso(&["memory", "import", file.to_str().unwrap()]).ok();
     home.kiso(&["fact", "add", "The user lives in Oslo"]).ok();
@@ -28,7 +29,10 @@ fn memory_is_shown_searched_and_forgotten() {
     let Some(stage) = Stage::prepared(Home::new(), QUICK, remember) else { return };
     let tab = &stage.tab;
     tab.click(role("link", "Memory"));
-    tab.wait_of(css(".lists-core"), "['user', 'city', 'Oslo', 'likes', 'tea', 'maps'].every((part) => it.innerText.includes(part))");
+    tab.wait_of(
+        css(".lists-core"),
+        "['user', 'city', 'Oslo', 'likes', 'tea', 'maps'].every((part) => it.innerText.includes(part))",
+    );
     audit_in_both(tab, "core memory");
     tab.click(role("link", "Passages"));
     tab.wait_until("location.hash === '#/memory/passages'");
@@ -47,7 +51,7 @@ fn memory_is_shown_searched_and_forgotten() {
     let id = stage.daemon.get("/memory?q=ferry+17")["items"][0]["id"].to_string();
     tab.click(role("button", &format!("Forget passage {id}")));
     tab.wait_for(role("dialog", "Forget this passage?"));
-    tab.shows("“the ferry number 17 leaves at noon”");
+    tab.wait_of(role("dialog", ""), "it.querySelector('q').innerText === 'the ferry number 17 leaves at noon'");
     audit_in_both(tab, "a passage that is to be forgotten");
     tab.click(role("button", "Cancel"));
     tab.wait_gone(role("dialog", ""));

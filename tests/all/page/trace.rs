@@ -9,8 +9,7 @@ use crate::harness::{Home, guest};
 use serde_json::{Value, json};
 
 /// The router's answer to a message that wants tools and no plan.
-const TOOLS: &str =
-    r#"{"effort": "medium", "categories": ["shell", "test"], "tool_need": 1, "goal": "To greet the house", "durable": false}"#;
+const TOOLS: &str = r#"{"effort": "medium", "categories": ["shell", "test"], "tool_need": 1, "goal": "To greet the house", "durable": false}"#;
 
 /// Dollars for a million tokens; a call of the scripted model has 10 tokens in and 5 out.
 const PRICES: &str = "[model_settings.\"test:m\"]\ninput_price = 1000\noutput_price = 1000\n";
@@ -61,7 +60,10 @@ fn open_step(tab: &Tab, seq: u64) -> String {
 /// Names and values of a list of facts, as an object.
 #[track_caller]
 fn facts(tab: &Tab, selector: &str) -> Value {
-    tab.of(css(selector), "Object.fromEntries([...it.children].map((row) => [...row.children].map((cell) => cell.innerText.trim())))")
+    tab.of(
+        css(selector),
+        "Object.fromEntries([...it.children].map((row) => [...row.children].map((cell) => cell.innerText.trim())))",
+    )
 }
 
 #[test]
@@ -119,7 +121,7 @@ fn a_trace_tells_what_each_step_took_and_cost() {
     let routed = seq(&events, "routed");
     let line = tab.of(
         css(&format!("#step-{routed}")),
-        "['at', 'took', 'tokens', 'cost', 'moves'].map((name) => it.querySelector(`.trace-${name}`).innerText.trim())",
+        "['at', 'took', 'tokens', 'cost', 'moves'].map((name) => it.querySelector(`.trace-${name}`).innerText.trim().replace('\\ntokens', ''))",
     );
     assert!(line[0].as_str().unwrap().starts_with('+') && line[1].as_str().unwrap().ends_with('s'), "{line}");
     assert_eq!((&line[2], &line[3]), (&json!("15"), &json!("$0.01")), "{line}");
@@ -142,7 +144,9 @@ fn called_tools_are_told(stage: &Stage, events: &[Value]) {
     let results = events.iter().find(|event| event["kind"] == "called").unwrap()["body"]["results"].clone();
     let echo = format!("{body} .trace-results > li:nth-child(1)");
     let text = tab.of(css(&echo), "it.innerText");
-    for part in ["\"text\": \"hello, house\"", "Limits used", "Component", "GET api.example.org", "secret token", "96 MiB"] {
+    for part in
+        ["\"text\": \"hello, house\"", "Limits used", "Component", "GET api.example.org", "secret token", "96 MiB"]
+    {
         assert!(text.as_str().unwrap().contains(part), "{part}: {text}");
     }
     tab.wait_of(css(&format!("{echo} > header .badge")), "it.textContent === 'ok'");
@@ -154,7 +158,10 @@ fn called_tools_are_told(stage: &Stage, events: &[Value]) {
         "Object.fromEntries([...it.querySelectorAll('[role=meter]')].map((one) => [one.ariaLabel, [one.ariaValueNow, one.ariaValueMax]]))",
     );
     let limits = &results[0]["limits"];
-    assert_eq!(meters["Memory"], json!([results[0]["used"]["memory_bytes"].to_string(), limits["memory_bytes"].to_string()]));
+    assert_eq!(
+        meters["Memory"],
+        json!([results[0]["used"]["memory_bytes"].to_string(), limits["memory_bytes"].to_string()])
+    );
     assert_eq!(meters["Time"][1], limits["millis"].to_string(), "{meters}");
     // The other call failed; what the host told the model about it stands below.
     let exec = tab.of(css(&format!("{body} .trace-results > li:nth-child(2)")), "it.innerText");
@@ -178,7 +185,7 @@ fn prompts_come_on_demand(stage: &Stage, run: &str, events: &[Value]) {
     assert_eq!(asked, [format!("/runs/{run}/trace?after={}&limit=1&prompts=true", acted - 1)]);
     tab.wait_of(
         role("region", &prompt),
-        "['Asked of the actor', '[system]', '[user]', 'say hello to the house', '[answer] text', 'I begin with a greeting.', '\"command\"']
+        "['Asked of the actor', '[system]', '[user]', 'Action: say hello to the house', '[answer] text', 'I begin with a greeting.', '\"name\": \"exec\"']
           .every((part) => it.innerText.includes(part))",
     );
     // The system's part is long, and folded until somebody wants it.
@@ -266,14 +273,20 @@ fn a_trace_grows_while_the_run_goes_on() {
     assert!(events.len() > before, "{} steps after {before}", events.len());
     // The verdict, why, and what was to be done about it.
     let reviewed = seq(&events, "reviewed");
-    tab.wait_of(css(&format!("#step-{reviewed} .trace-moves")), "it.innerText.includes('critic → reasoning because needs a fix')");
+    tab.wait_of(
+        css(&format!("#step-{reviewed} .trace-moves")),
+        "it.innerText.includes('critic → reasoning because needs a fix')",
+    );
     let body = open_step(tab, reviewed);
     tab.wait_of(
         css(&body),
         "['needs a fix', 'hello has two of the letter l', 'Tasks added', 'echo hello > greeting.txt'].every((part) => it.innerText.includes(part))",
     );
     let executed = open_step(tab, seq(&events, "executed"));
-    tab.wait_of(css(&executed), "it.innerText.includes('a greeting that is spelt right') && it.querySelector('[role=meter]')");
+    tab.wait_of(
+        css(&executed),
+        "it.innerText.includes('a greeting that is spelt right') && it.querySelector('[role=meter]')",
+    );
     audit_in_both(tab, "trace with a verdict");
     server.finish();
 }
@@ -314,22 +327,45 @@ fn two_runs_of_a_message_are_compared() {
     tab.click(role("link", "Swap"));
     tab.wait_until(&format!("location.hash === '#/run/{first}/diff/{second}'"));
     for (side, run) in [("Run A", &first), ("Run B", &second)] {
-        tab.wait_of(role("region", side), &format!("it.innerText.includes('{run}') && it.innerText.includes('Count the words')"));
+        tab.wait_of(
+            role("region", side),
+            &format!("it.innerText.includes('{run}') && it.innerText.includes('Count the words')"),
+        );
     }
     let figures = tab.of(
         role("table", "Figures of both runs"),
         "Object.fromEntries([...it.tBodies[0].rows].map((row) => [row.cells[0].innerText, [...row.cells].slice(1).map((cell) => cell.innerText.trim())]))",
     );
     let calls = |run: &str| stage.daemon.get(&format!("/runs/{run}"))["usage"]["calls"].to_string();
-    assert_eq!((&figures["Calls of models"][0], &figures["Calls of models"][1]), (&json!(calls(&first)), &json!(calls(&second))));
+    assert_eq!(
+        (&figures["Calls of models"][0], &figures["Calls of models"][1]),
+        (&json!(calls(&first)), &json!(calls(&second)))
+    );
     let steps = [&first, &second].map(|run| events(&stage, run).len());
-    assert_eq!(figures["Steps"], json!([steps[0].to_string(), steps[1].to_string(), format!("+{} (+{}\u{a0}%)", steps[1] - steps[0], ((steps[1] - steps[0]) as f64 * 100. / steps[0] as f64).round())]));
+    assert_eq!(
+        figures["Steps"],
+        json!([
+            steps[0].to_string(),
+            steps[1].to_string(),
+            format!(
+                "+{} (+{}\u{a0}%)",
+                steps[1] - steps[0],
+                ((steps[1] - steps[0]) as f64 * 100. / steps[0] as f64).round()
+            )
+        ])
+    );
     // The same command had another output; one command is only in the second.
-    tab.wait_of(css(".trace-pairs[aria-label=Tasks] .only"), "it.innerText.includes('$ wc -w notes.txt') && it.innerText.includes('only in B')");
+    tab.wait_of(
+        css(".trace-pairs[aria-label=Tasks] .only"),
+        "it.innerText.includes('$ wc -w notes.txt') && it.innerText.includes('only in B')",
+    );
     let changed = "[aria-label=Tasks] button.trace-pair";
     tab.wait_of(css(changed), "it.innerText.includes('$ echo again >> notes.txt') && it.innerText.includes('output')");
     tab.click(css(changed));
-    tab.wait_of(role("group", "Differences line by line"), "it.querySelector('.come')?.innerText.includes('Only in B: again')");
+    tab.wait_of(
+        css("[aria-label=Tasks] .trace-lines"),
+        "it.querySelector('.come')?.innerText.replace(/\\s+/g, ' ').includes('Only in B: again')",
+    );
     tab.shows("Only what differs, of the steps");
     audit_in_both(tab, "two runs compared");
     tab.click(css("[aria-label=Tasks] .only a"));

@@ -29,7 +29,8 @@ fn use_models(home: &Home) {
 /// "1,234".
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
-    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap()).collect();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap()).collect();
     groups.join(",")
 }
 
@@ -39,7 +40,9 @@ fn dollars(micros: u64) -> String {
 
 #[test]
 fn figures_chart_and_table_agree() {
-    let config = format!("model = \"reflex\"\n{QUICK}[model_settings.\"test:m\"]\ninput_price = 2\noutput_price = 10\n[providers.test]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"\n");
+    let config = format!(
+        "model = \"reflex\"\n{QUICK}[model_settings.\"test:m\"]\ninput_price = 2\noutput_price = 10\n[providers.test]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"\n"
+    );
     let Some(stage) = Stage::prepared(Home::new(), &config, use_models) else { return };
     let tab = &stage.tab;
     tab.click(role("link", "Usage"));
@@ -60,14 +63,18 @@ fn figures_chart_and_table_agree() {
 
     // The table has every day, also those on which nothing was used.
     let table = "[...document.querySelectorAll('table')].find((it) => it.caption?.innerText === 'Usage by day')";
+    tab.wait_for(css(".chart canvas"));
     tab.click(css(".usage-table > summary"));
     tab.wait_until(&format!("{table}?.tBodies[0].rows.length === 41"));
-    let rows = tab.eval(&format!("[...{table}.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))"));
+    let rows = tab.eval(&format!(
+        "[...{table}.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))"
+    ));
     let rows = rows.as_array().unwrap();
     let mut used = 0;
     for row in rows {
         let day = days.iter().find(|day| day["day"] == row[0]);
-        let figures = ["calls", "input_tokens", "output_tokens"].map(|key| grouped(day.map_or(0, |day| number(day, key))));
+        let figures =
+            ["calls", "input_tokens", "output_tokens"].map(|key| grouped(day.map_or(0, |day| number(day, key))));
         let cost = dollars(day.map_or(0, |day| number(day, "cost_micros")));
         assert_eq!(row, &json!([row[0], figures[0], figures[1], figures[2], cost]));
         used += usize::from(day.is_some());
@@ -75,15 +82,19 @@ fn figures_chart_and_table_agree() {
     assert_eq!((used, &rows[0][0], &rows[40][0]), (days.len(), &days[0]["day"], &days[5]["day"]));
 
     // So has the chart, and the table behind it.
-    tab.wait_for(css(".chart canvas"));
     tab.wait_for(role("figure", "Cost by day"));
     tab.focus(role("slider", "Points of Cost by day"));
     tab.press("End");
-    let newest = format!("{}: Cost ", days[0]["day"].as_str().unwrap());
-    tab.wait_of(css(".chart-plot"), &format!("it.ariaValueText.startsWith({}) && it.ariaValueText.includes('2.5')", json!(newest)));
+    let newest = format!(
+        "it.ariaValueText.endsWith(': Cost $2.5') && new Date(`${{it.ariaValueText.split(': ')[0]}} UTC`).toISOString().startsWith({})",
+        days[0]["day"]
+    );
+    tab.wait_of(css(".chart-plot"), &newest);
     audit_in_both(tab, "usage");
     tab.click(role("button", "Table"));
-    let chart = "[...document.querySelectorAll('.chart-rows tbody tr')].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))";
+    // Of each point its day and its values.
+    let chart = "[...document.querySelectorAll('.chart-rows tbody tr')].map(({ cells: [day, ...values] }) =>
+      [new Date(`${day.innerText} UTC`).toISOString().slice(0, 10), ...values.map((cell) => cell.innerText.trim())])";
     tab.wait_until("document.querySelector('.chart-rows tbody tr')");
     let drawn = tab.eval(chart);
     let drawn = drawn.as_array().unwrap();
