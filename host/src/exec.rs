@@ -41,7 +41,7 @@ use self::task::{Parts, Task, Work};
 use self::wit::exports::kiso::exec::shell::Ended;
 use crate::config::Config;
 use crate::graph::plan::Caller as Role;
-use crate::graph::report::{FailedCommand, Used};
+use crate::graph::report::{Allowance, FailedCommand, Used};
 use crate::home::{Home, SessionName};
 use crate::secret::Secrets;
 use crate::skill::Skills;
@@ -100,6 +100,8 @@ pub struct Done {
     /// The limit that ended it.
     pub limit: Option<LimitHit>,
     pub used: Used,
+    /// What it might have used.
+    pub allowed: Allowance,
     /// For the next line.
     pub state: Vec<u8>,
     /// Nothing was run: the line ends in the middle of a command.
@@ -176,7 +178,7 @@ impl Exec {
             secrets: line.secrets.clone(),
             running: AtomicUsize::new(0),
         };
-        let timeout = budget.timeout;
+        let (timeout, allowed) = (budget.timeout, budget.allowance());
         let task = Task::new(Parts { engine: engine.clone(), budget, hit, quota, dirs, commands, place });
         let channels = [(0, line.stdin), (1, to_out), (2, to_err)];
         let given = Given {
@@ -222,7 +224,7 @@ impl Exec {
             output_bytes: stdout.total() + stderr.total(),
             ..Used::default()
         };
-        Ok(done(&task, ended, (&stdout, &stderr), used))
+        Ok(Done { allowed, ..done(&task, ended, (&stdout, &stderr), used) })
     }
 
     /// Loads the shell and all bundled commands, and tells how many commands there are.
@@ -298,6 +300,7 @@ fn done(task: &Task, ended: Option<Ended>, (stdout, stderr): (&Output, &Output),
         failed: None,
         limit,
         used,
+        allowed: Allowance::default(),
         state: Vec::new(),
         incomplete: false,
         exited: false,

@@ -19,6 +19,7 @@ mod extract;
 mod fields;
 pub mod lane;
 pub mod limits;
+pub mod mention;
 pub mod outcome;
 pub mod pill;
 pub mod plan;

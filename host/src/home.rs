@@ -259,6 +259,12 @@ impl Home {
         }
     }
 
+    /// Bytes that are free where the home is, for its owner.
+    pub fn free_bytes(&self) -> io::Result<u64> {
+        let stat = rustix::fs::statvfs(self.path())?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
     /// Held while a run works in the session. Fails with [`HomeError::Busy`] when another process, or another run of
     /// this one, holds it. Makes the session's directories.
     pub fn lock_session(&self, session: &SessionName) -> Result<HomeLock, HomeError> {
@@ -270,6 +276,9 @@ impl Home {
         Ok(lock)
     }
 }
+
+/// Free space under which writing becomes a matter of luck.
+pub const LOW_DISK: u64 = 256 << 20;
 
 /// Tells the scratch directories of one process apart.
 static SCRATCHES: AtomicU32 = AtomicU32::new(0);

@@ -46,7 +46,7 @@ pub mod sandbox {
 use self::ctx::ReadableSecrets;
 use self::engine::Sandbox;
 use self::entry::entry;
-use self::grant::{Allowed, Grant};
+use self::grant::Allowed;
 use self::host::{HttpRule, HttpRules, Keep, Quota, Usage};
 use self::installed::BUNDLED;
 use self::instance::{Entry, Given};
@@ -192,10 +192,12 @@ impl Skills {
             Err(error) => return Ended::early(error),
         };
         let version = |error: SkillError| error.version(&skill.manifest.version);
-        let given = self.allowed(&skill).and_then(|allowed| {
-            self.given(&skill.manifest, &skill.tools[index].inner, &allowed, args, &caller, Keep::Disk)
+        let given = self.grant(&skill).and_then(|grant| {
+            let allowed = self.allowed_under(&skill, &grant);
+            let inner = &skill.tools[index].inner;
+            Ok((self.given(&skill.manifest, inner, &allowed, args, &caller, Keep::Disk)?, grant))
         });
-        let given = match given {
+        let (given, grant) = match given {
             Ok(given) => given,
             Err(error) => return Ended::early(version(error)),
         };
@@ -211,8 +213,8 @@ impl Skills {
             Ok(sandbox) => sandbox,
             Err(error) => return Ended::early(version(SkillError::host(tool, error))),
         };
-        let mut ended = instance::call(sandbox, &entry, given).await;
-        ended.result = ended.result.map_err(version);
+        let ended = instance::call(sandbox, &entry, given).await;
+        let ended = Ended { result: ended.result.map_err(version), grant: Some(grant), ..ended };
         ended.redact(caller.secrets)
     }
 
@@ -255,18 +257,6 @@ impl Skills {
             Place::Binary(bundled) => cache::Digest::of(bundled.wasm).to_string(),
             Place::Home { digest, .. } => digest.clone(),
         }
-    }
-
-    /// What a call of this skill would get.
-    pub fn allowed(&self, skill: &Installed) -> Result<Allowed, SkillError> {
-        let grant = Grant::load(self.home(), skill.name()).map_err(|e| bad_grant(skill.name(), &e))?;
-        Ok(Allowed::new(&skill.manifest, grant.as_ref(), &self.config().engine, skill.is_bundled()))
-    }
-
-    /// What an administrator granted this skill beyond what every skill gets.
-    pub fn grant(&self, skill: &Installed) -> Result<Grant, SkillError> {
-        let grant = Grant::load(self.home(), skill.name()).map_err(|e| bad_grant(skill.name(), &e))?;
-        Ok(grant.unwrap_or_default())
     }
 
     fn all_bundled(&self) -> &[Arc<Installed>] {
@@ -489,9 +479,4 @@ impl Skills {
             keep: Keep::Nothing,
         }
     }
-}
-
-/// A grant file that cannot be read refuses every call: what it meant to allow is not known.
-fn bad_grant(skill: &SkillName, error: &grant::GrantError) -> SkillError {
-    SkillError::new(skill.as_str(), Blame::Host, "bad-grant", error.to_string())
 }

@@ -16,6 +16,7 @@ use crate::home::SessionName;
 use crate::llm::prompt::SkillCard;
 use crate::secret::Secrets;
 use crate::secret::vault::Vault;
+use crate::skill::grant::Grant;
 use crate::skill::{Blame, Caller, Ended, Installed, SkillError, Skills};
 use crate::store::Store;
 use serde_json::Value;
@@ -167,6 +168,8 @@ fn report(task: &Task, ended: Ended) -> TaskReport {
         }
         Err(error) => TaskReport::failed(task.clone(), task_error(&error)),
     };
+    report.grant = ended.grant.as_ref().map(Grant::shown);
+    report.limits = ended.allowed;
     report.log = ended.log;
     report.millis = ended.used.millis;
     report.used = Some(ended.used);
@@ -190,6 +193,7 @@ fn exec_report(task: &Task, done: Done, secrets: &Secrets) -> TaskReport {
     });
     report.failed_command = done.failed;
     report.millis = done.used.millis;
+    report.limits = Some(done.allowed);
     report.used = Some(done.used);
     report
 }

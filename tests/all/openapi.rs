@@ -266,6 +266,7 @@ fn every_operation_answers_as_it_is_documented() {
         ("GET", "/pub/{id}", "/pub/abcdef", &None, b"", 200),
         ("GET", "/pub/{id}", "/pub/zzz", &None, b"", 404),
         ("GET", "/health", "/health", &None, b"", 200),
+        ("GET", "/health/details", "/health/details", &c, b"", 200),
         ("GET", "/health/live", "/health/live", &None, b"", 200),
         ("GET", "/metrics", "/metrics", &c, b"", 200),
         ("GET", "/openapi.json", "/openapi.json", &None, b"", 200),
@@ -320,6 +321,19 @@ fn every_operation_answers_as_it_is_documented() {
 
     let answer = |asked: &str| answers.iter().find(|(path, _)| path == asked).map(|(_, answer)| answer).unwrap();
     let json = |asked: &str| -> Value { serde_json::from_str(&answer(asked).body).unwrap() };
+    let needed: Value =
+        serde_json::from_str(&answers.iter().find(|(_, a)| a.body.contains("grant_needed")).unwrap().1.body).unwrap();
+    let asks = json!({
+        "http": [{ "host": "api.example.org", "methods": ["GET"], "private": false }], "secrets": [{ "name": "token" }],
+    });
+    assert_eq!((&needed["error"]["skill"], &needed["error"]["asks"]), (&json!("echo"), &asks), "{needed:#}");
+    let shown = json("/skills/echo");
+    let none = json!({ "http": [], "secrets": [] });
+    assert_eq!(
+        (&shown["needs"]["http"], &shown["needs"]["secrets"], &shown["grant"]),
+        (&asks["http"], &asks["secrets"], &none)
+    );
+    assert_eq!(json("/skills/echo/grants")["grant"], asks, "what was asked for was granted");
     let found = json("/search?q=HELLO+echo&session=main");
     assert_eq!(found["items"].as_array().unwrap().last().unwrap()["text"], "$ echo hello", "{found}");
     assert_eq!(json("/memory?limit=1")["items"][0]["text"], "the garden is green");

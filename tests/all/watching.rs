@@ -234,3 +234,78 @@ fn what_can_be_typed_is_told() {
     assert_eq!(data["skill"], "data");
     assert!(data["args"].as_array().unwrap().contains(&json!("file")), "{data}");
 }
+
+/// What ran is named exactly, with what it might do and might use.
+#[test]
+fn a_trace_tells_what_a_component_was_granted_and_used_of_its_limits() {
+    let home = Home::new();
+    home.config("model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n[exec]\nmemory_mib = 300\n");
+    let served = Served::start(&home);
+    std::fs::create_dir_all(home.work("main")).unwrap();
+    std::fs::write(home.work("main").join("a.csv"), "town,rain\nOslo,3\n").unwrap();
+    served.reply(served.send("main", "@data file=a.csv\n$ echo done"));
+    let run = served.get("/runs")["items"][0]["id"].as_str().unwrap().to_owned();
+    let trace = served.get(&format!("/runs/{run}/trace"));
+    let reports: Vec<_> = trace["items"].as_array().unwrap().iter().map(|event| &event["body"]["report"]).collect();
+    let of = |kind: &str| {
+        *reports.iter().find(|report| report["task"]["type"] == kind).unwrap_or_else(|| panic!("{trace:#}"))
+    };
+    let (skill, exec) = (of("skill"), of("exec"));
+    assert_eq!(skill["task"]["skill"], "data", "it was named as in every message");
+    assert_eq!(skill["grant"], json!({ "http": [], "secrets": [] }), "{skill:#}");
+    assert_eq!(skill["grant"], served.get("/skills/data")["grant"]);
+    assert_eq!(skill["skill_digest"], served.get("/skills/data")["digest"]);
+    for (report, memory) in [(skill, None), (exec, Some(300_u64 << 20))] {
+        let (used, limits) = (&report["used"], &report["limits"]);
+        for what in ["millis", "memory_bytes", "written_bytes"] {
+            assert!(used[what].as_u64().unwrap() <= limits[what].as_u64().unwrap(), "{what}: {report:#}");
+        }
+        assert!(memory.is_none_or(|memory| limits["memory_bytes"] == memory), "{report:#}");
+    }
+    assert!(limits_of(skill, "host_calls") > 0 && limits_of(exec, "processes_at_once") > 0);
+}
+
+fn limits_of(report: &Value, what: &str) -> u64 {
+    report["limits"][what].as_u64().unwrap_or_else(|| panic!("{what}: {report:#}"))
+}
+
+#[test]
+fn the_daemon_says_in_figures_how_it_is() {
+    let home = Home::new();
+    home.config("model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n");
+    let served = Served::start(&home);
+    served.reply(served.send("main", "$ echo hello"));
+    let _stream = served.follow("", None);
+    let health = served.get("/health/details");
+    assert_eq!((&health["status"], &health["warnings"]), (&json!("ok"), &json!([])), "{health:#}");
+    assert_eq!((&health["sessions"], &health["messages"], &health["runs"]), (&json!(1), &json!(2), &json!(1)));
+    assert_eq!((&health["queued"], &health["running"], &health["event_streams"]), (&json!(0), &json!(0), &json!(1)));
+    let number = |what: &str| health[what].as_u64().unwrap_or_else(|| panic!("{what}: {health:#}"));
+    assert!(number("now_ms") >= number("started_ms") && number("store_bytes") > 4_096 && number("free_bytes") > 0);
+    assert!(number("rss_bytes") > 1 << 20 && health["model_slots"]["free"].as_u64().unwrap() > 0, "{health:#}");
+    std::fs::create_dir_all(home.path().join("skills/broken")).unwrap();
+    std::fs::write(home.path().join("skills/broken/installed.json"), "no record").unwrap();
+    let warnings = served.get("/health/details")["warnings"].clone();
+    assert!(warnings[0].as_str().unwrap().contains("broken"), "{warnings}");
+}
+
+/// A skill that a message names brings its category, and nobody is asked whether tools are wanted.
+#[test]
+fn a_skill_that_is_named_brings_its_tools() {
+    let script = [
+        reply("router", TOOLS, ""),
+        "[[reply]]\nrole = \"actor\"\nexpect_contains = \"@chart\"\ntext = \"There is nothing to draw.\"\n".to_owned(),
+        reply("titler", "A chart", ""),
+    ];
+    let server = ModelServer::toml(&script.concat());
+    let home = home(&server);
+    let served = Served::start(&home);
+    served.reply(served.send("main", "draw it with @chart, ann@example.org"));
+    let run = served.get("/runs")["items"][0]["id"].as_str().unwrap().to_owned();
+    let trace = served.get(&format!("/runs/{run}/trace"));
+    let admitted = trace["items"].as_array().unwrap().iter().find(|event| event["kind"] == "admitted").unwrap();
+    let chart = served.get("/skills/chart")["category"].clone();
+    assert_eq!(admitted["body"]["categories"], json!([chart]), "{admitted:#}");
+    assert!(admitted["body"]["message"].as_str().unwrap().contains("@chart"));
+    server.finish();
+}

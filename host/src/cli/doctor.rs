@@ -11,7 +11,7 @@ use crate::drive::{Models, Opened};
 use crate::exec::Exec;
 use crate::gateway::webhook::Webhook;
 use crate::graph::report::size;
-use crate::home::Home;
+use crate::home::{Home, LOW_DISK};
 use crate::llm::embed::Embedded;
 use crate::llm::probe::{Capability, probe};
 use crate::llm::{Priority, Role, Usage};
@@ -27,9 +27,6 @@ pub struct Doctor {
     #[arg(long)]
     offline: bool,
 }
-
-/// Free space under which writing becomes a matter of luck.
-const LOW_DISK: u64 = 256 << 20;
 
 impl Doctor {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
@@ -291,8 +288,7 @@ fn last_backup(at_ms: Option<i64>, now_ms: i64) -> String {
 
 fn disk(home: &Home) -> Result<u64, Failure> {
     let path = home.path();
-    let stat = rustix::fs::statvfs(path).map_err(|e| Failure::new(Exit::Config, format!("{}: {e}", path.display())))?;
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    let free = home.free_bytes().map_err(|e| Failure::new(Exit::Config, format!("{}: {e}", path.display())))?;
     if free < LOW_DISK {
         let message = format!(
             "only {} are free at {}; delete something, or move the home with --home",

@@ -11,6 +11,7 @@ use crate::clock::now_ms;
 use crate::graph::brief::Brief;
 use crate::graph::lane::Entry;
 use crate::graph::limits::LimitReached;
+use crate::graph::mention;
 use crate::graph::pill::{self, Pill};
 use crate::graph::plan::{Caller, Task, TaskKind};
 use crate::graph::route::Effort;
@@ -134,12 +135,18 @@ impl<'a> AtWork<'a> {
         Ok(self.secrets.redact_document(&result)?)
     }
 
-    /// Gatekeeper, tags and pill.
+    /// Gatekeeper, tags, skills that are named, and pill.
     async fn admit(&self, texts: &[String]) -> Result<StepResult, DriveError> {
         let drive = self.drive;
         let mut message = texts.join("\n\n");
         let tags = Tags::of(&message);
-        let categories = tags.categories(&drive.tools.categories());
+        let mut categories = tags.categories(&drive.tools.categories());
+        let named = mention::categories(&message, &drive.tools.by_name());
+        for category in named {
+            if !categories.contains(&category) {
+                categories.push(category);
+            }
+        }
         let pills: Vec<_> = drive.config.pills.iter().map(of_config).collect();
         let used = pill::find(&message, &pills).map(|(pill, rest)| (pill.clone(), rest.to_owned()));
         let pill = used.map(|(pill, rest)| {

@@ -2,6 +2,7 @@
 
 mod board;
 mod export;
+mod figures;
 mod files;
 mod input;
 mod login;
@@ -92,6 +93,7 @@ routes! {
     GET "/config" Admin settings::config;
     GET "/metrics" Chat metrics::metrics;
     GET "/health" Open state::health;
+    GET "/health/details" Chat state::details;
     GET "/health/live" Open state::live;
     GET "/openapi.json" Open state::openapi;
     // Who knows the id may see the file.

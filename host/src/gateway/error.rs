@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::drive::DriveError;
 use crate::secret::VaultError;
@@ -19,6 +19,8 @@ pub struct ApiError {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+    /// What a program needs to know beside it, by name.
+    pub more: Vec<(&'static str, Value)>,
 }
 
 /// The code of an error, beside the answer that it became: for the counters.
@@ -27,11 +29,17 @@ pub struct Code(pub &'static str);
 
 impl ApiError {
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> ApiError {
-        ApiError { status, code, message: message.into(), hint: None }
+        ApiError { status, code, message: message.into(), hint: None, more: Vec::new() }
     }
 
     pub fn hint(mut self, hint: impl Into<String>) -> ApiError {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// With another field.
+    pub fn with(mut self, name: &'static str, value: Value) -> ApiError {
+        self.more.push((name, value));
         self
     }
 
@@ -58,7 +66,10 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let body = json!({ "error": { "code": self.code, "message": self.message, "hint": self.hint } });
+        let mut body = json!({ "error": { "code": self.code, "message": self.message, "hint": self.hint } });
+        for (name, value) in self.more {
+            body["error"][name] = value;
+        }
         let mut response = (self.status, Json(body)).into_response();
         response.extensions_mut().insert(Code(self.code));
         let headers = response.headers_mut();

@@ -55,6 +55,8 @@ fn shorten(report: &TaskReport) -> TaskReport {
         used: None,
         log: Vec::new(),
         skill_digest: report.skill_digest.clone(),
+        grant: None,
+        limits: None,
     }
 }
 

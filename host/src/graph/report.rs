@@ -52,6 +52,12 @@ pub struct TaskReport {
     /// SHA-256 of the component that ran, so that a trace names the exact code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill_digest: Option<String>,
+    /// What the component was granted when it ran: docs/json.md. For the trace, not for prompts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<Value>,
+    /// What it was allowed of what `used` counts; for the trace, not for prompts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Allowance>,
 }
 
 impl TaskReport {
@@ -71,6 +77,8 @@ impl TaskReport {
             used: None,
             log: Vec::new(),
             skill_digest: None,
+            grant: None,
+            limits: None,
         }
     }
 
@@ -127,6 +135,23 @@ pub struct Used {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub processes_at_once: u64,
     /// Of an exec task: bytes written to standard output and standard error, those left out included.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub output_bytes: u64,
+}
+
+/// What a call may use, of what [`Used`] counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allowance {
+    pub millis: u64,
+    pub memory_bytes: u64,
+    pub written_bytes: u64,
+    /// Of a skill.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub host_calls: u64,
+    /// Of an exec task.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub processes_at_once: u64,
+    /// Bytes of standard output, and of standard error.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub output_bytes: u64,
 }

@@ -469,6 +469,8 @@ fn interrupted(call: &ToolCall) -> ToolResult {
         millis: 0,
         used: None,
         skill_digest: None,
+        grant: None,
+        limits: None,
     }
 }
 

@@ -8,7 +8,7 @@ use super::limits::{LimitReached, Usage};
 use super::outcome::Outcome;
 use super::plan::{Plan, Task};
 use super::reflection;
-use super::report::{Attempt, Correction, FailureNote, FileNote, TaskReport, Used};
+use super::report::{Allowance, Attempt, Correction, FailureNote, FileNote, TaskReport, Used};
 use super::route::{Effort, Routing};
 use super::teb::Teb;
 use super::verdict::Verdict;
@@ -213,6 +213,12 @@ pub struct ToolResult {
     pub used: Option<Used>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill_digest: Option<String>,
+    /// What the component was granted when it ran; for the trace, not for prompts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<serde_json::Value>,
+    /// What it was allowed of what `used` counts; for the trace, not for prompts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Allowance>,
 }
 
 /// A model call that was paid for.
@@ -234,7 +240,7 @@ pub enum StepResult {
         tags: Vec<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pill: Option<PillUse>,
-        /// Categories that the tags add.
+        /// Categories that the tags add, and those of skills that the text names.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         categories: Vec<String>,
         /// Key of the scratchpad entry that has the whole input.

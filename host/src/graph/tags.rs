@@ -23,29 +23,8 @@ impl Tags {
     /// addresses are none. Colours (`#fff`, `#c0ffee`) are none either, and code is not searched.
     pub fn of(text: &str) -> Self {
         let mut tags = Self::default();
-        let mut fence: Option<&str> = None;
-        // Code spans may go on over the lines of a paragraph, so what stands between fences is searched as a whole.
-        let mut start = 0;
-        let mut at = 0;
-        for line in text.split_inclusive('\n') {
-            let end = at + line.len();
-            let mark = fence_mark(line);
-            match (fence, mark) {
-                (None, Some(mark)) => {
-                    tags.search(&text[start..at]);
-                    fence = Some(mark);
-                }
-                (Some(open), Some(mark)) if closes(line, open, mark) => {
-                    fence = None;
-                    start = end;
-                }
-                _ => {}
-            }
-            at = end;
-        }
-        if fence.is_none() {
-            tags.search(&text[start..]);
-        }
+        let of_tag = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+        marked(text, '#', of_tag, |word| tags.add(word.trim_end_matches(['_', '-'])));
         tags
     }
 
@@ -62,24 +41,6 @@ impl Tags {
         known.iter().filter(named).cloned().collect()
     }
 
-    /// Searches text without fences.
-    fn search(&mut self, text: &str) {
-        let mut at = 0;
-        while let Some(found) = text[at..].find(['`', '#']) {
-            at += found;
-            if text[at..].starts_with('`') {
-                at += code_span(&text[at..]);
-                continue;
-            }
-            let word = &text[at + 1..];
-            let end = word.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')).unwrap_or(word.len());
-            if text[..at].chars().next_back().is_none_or(opens) {
-                self.add(word[..end].trim_end_matches(['_', '-']));
-            }
-            at += 1 + end;
-        }
-    }
-
     fn add(&mut self, word: &str) {
         let letter = word.chars().next().is_some_and(char::is_alphabetic);
         if !letter || word.chars().nth(MAX_TAG).is_some() || is_colour(word) || self.names.len() >= MAX_TAGS {
@@ -89,6 +50,51 @@ impl Tags {
         if !self.names.contains(&name) {
             self.names.push(name);
         }
+    }
+}
+
+/// Finds the words behind `mark` that stand where a tag may: not in code, and not in the middle of another word. What `within`
+/// takes belongs to the word.
+pub(super) fn marked(text: &str, mark: char, within: impl Fn(char) -> bool, mut found: impl FnMut(&str)) {
+    let mut fence: Option<&str> = None;
+    // Code spans may go on over the lines of a paragraph, so what stands between fences is searched as a whole.
+    let mut start = 0;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let end = at + line.len();
+        match (fence, fence_mark(line)) {
+            (None, Some(opens)) => {
+                search(&text[start..at], mark, &within, &mut found);
+                fence = Some(opens);
+            }
+            (Some(open), Some(closing)) if closes(line, open, closing) => {
+                fence = None;
+                start = end;
+            }
+            _ => {}
+        }
+        at = end;
+    }
+    if fence.is_none() {
+        search(&text[start..], mark, &within, &mut found);
+    }
+}
+
+/// Searches text without fences.
+fn search(text: &str, mark: char, within: &impl Fn(char) -> bool, found: &mut impl FnMut(&str)) {
+    let mut at = 0;
+    while let Some(next) = text[at..].find(['`', mark]) {
+        at += next;
+        if text[at..].starts_with('`') {
+            at += code_span(&text[at..]);
+            continue;
+        }
+        let word = &text[at + mark.len_utf8()..];
+        let end = word.find(|c: char| !within(c)).unwrap_or(word.len());
+        if text[..at].chars().next_back().is_none_or(opens) {
+            found(&word[..end]);
+        }
+        at += mark.len_utf8() + end;
     }
 }
 

@@ -160,6 +160,8 @@ fn found(call: &ToolCall, text: &str) -> ToolResult {
         millis: 1,
         used: None,
         skill_digest: None,
+        grant: None,
+        limits: None,
     }
 }
 

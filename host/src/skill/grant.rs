@@ -3,7 +3,9 @@
 //! Without a grant a skill gets `/work` as its manifest asks, the default memory and time, and nothing else. What a
 //! call gets is the overlap of what the manifest asks for and what was granted.
 
+use super::error::{Blame, SkillError};
 use super::manifest::{HttpNeed, Inject, Manifest, Workspace, check_host};
+use super::{Installed, Skills};
 use crate::config::Engine as EngineConfig;
 use crate::home::{Home, SkillName};
 use serde::{Deserialize, Serialize};
@@ -253,6 +255,28 @@ impl Allowed {
             http,
         }
     }
+}
+
+impl Skills {
+    /// What a call of this skill would get.
+    pub fn allowed(&self, skill: &Installed) -> Result<Allowed, SkillError> {
+        Ok(self.allowed_under(skill, &self.grant(skill)?))
+    }
+
+    pub(super) fn allowed_under(&self, skill: &Installed, grant: &Grant) -> Allowed {
+        Allowed::new(&skill.manifest, Some(grant), &self.config().engine, skill.is_bundled())
+    }
+
+    /// What an administrator granted this skill beyond what every skill gets.
+    pub fn grant(&self, skill: &Installed) -> Result<Grant, SkillError> {
+        let grant = Grant::load(self.home(), skill.name()).map_err(|e| bad_grant(skill.name(), &e))?;
+        Ok(grant.unwrap_or_default())
+    }
+}
+
+/// A grant file that cannot be read refuses every call: what it meant to allow is not known.
+fn bad_grant(skill: &SkillName, error: &GrantError) -> SkillError {
+    SkillError::new(skill.as_str(), Blame::Host, "bad-grant", error.to_string())
 }
 
 fn get_only() -> Vec<String> {

@@ -3,13 +3,14 @@
 use super::ctx::{Ctx, Log, Observer, ReadableSecrets, cut};
 use super::engine::Sandbox;
 use super::error::{Blame, SkillError};
+use super::grant::Grant;
 use super::host::{Capture, FileNote, HttpGate, HttpRules, Keep, Quota, Refused, Usage, note};
 use super::limits::{Budget, HEADER_BYTES, HitCell, Limit, Meter, TRANSFER_BYTES};
 use super::manifest::Workspace;
 use super::values;
 use super::wit::since_v0_1::exports::kiso::skill::skill as guest;
 use super::wit::since_v0_1::{SandboxWithHttpPre as SkillPre, kiso::skill::types};
-use crate::graph::report::{LogLine, Used};
+use crate::graph::report::{Allowance, LogLine, Used};
 use crate::home::{SessionName, SkillName};
 use crate::secret::Secrets;
 use crate::store::Store;
@@ -74,6 +75,10 @@ pub struct Ended {
     pub stdout: String,
     pub stderr: String,
     pub used: Used,
+    /// What it might have used; `None` where it did not come as far as an instance.
+    pub allowed: Option<Allowance>,
+    /// What the skill was granted when it ran.
+    pub grant: Option<Grant>,
 }
 
 /// An answer whose files were looked at by the host.
@@ -161,7 +166,7 @@ pub async fn call(sandbox: &Sandbox, entry: &Entry, given: Given) -> Ended {
         }
         _ => error,
     });
-    Ended { result, log, stdout, stderr, used }
+    Ended { result, log, stdout, stderr, used, allowed: Some(budget.allowance()), grant: None }
 }
 
 /// A store with the limits that every call has.
@@ -207,6 +212,8 @@ impl Ended {
             stdout: String::new(),
             stderr: String::new(),
             used: Used::default(),
+            allowed: None,
+            grant: None,
         }
     }
 }

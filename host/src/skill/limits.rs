@@ -1,6 +1,7 @@
 //! What one call may use, who counts it, and what a person is told when it is used up.
 
 use crate::config::{Engine as EngineConfig, Exec as ExecConfig};
+use crate::graph::report::Allowance;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -192,6 +193,22 @@ impl Budget {
     /// The limits of a file that is uploaded: those of the workspace. How large one may be is the gateway's to say.
     pub fn upload(engine: &EngineConfig) -> Self {
         Self { write_mib: engine.workspace_mib, ..Self::new(engine, 0, 0) }
+    }
+
+    /// What a trace shows beside what was used.
+    pub fn allowance(&self) -> Allowance {
+        let (processes_at_once, output_bytes) = match self.of {
+            Of::Skill => (0, self.output_kib << 10),
+            Of::Exec { processes, output_mib } => (processes, output_mib << 20),
+        };
+        Allowance {
+            millis: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
+            memory_bytes: self.memory_mib << 20,
+            written_bytes: self.write_mib << 20,
+            host_calls: if self.of == Of::Skill { self.host_calls } else { 0 },
+            processes_at_once,
+            output_bytes,
+        }
     }
 
     /// The hit of a limit of this budget, with its value and setting.

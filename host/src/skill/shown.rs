@@ -1,9 +1,11 @@
 //! What a skill is, needs and was granted, as the command line and the gateway show it.
 
 use super::grant::{Asked, Grant};
+use super::manifest::{HttpNeed, Manifest, Workspace};
 use super::{Ended, Installed, SkillError, Skills};
 use crate::home::SessionName;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 impl Skills {
@@ -28,12 +30,82 @@ impl Skills {
             "skill": manifest.name.as_str(), "version": manifest.version, "origin": skill.origin(),
             "shape": skill.shape, "category": manifest.category, "summary": manifest.summary,
             "description": manifest.description, "digest": self.digest(skill), "sdk": skill.sdk,
-            "examples": manifest.examples, "tools": tools, "needs": manifest.needs,
+            "examples": manifest.examples, "tools": tools, "needs": needs(manifest),
             "allowed": {
                 "workspace": allowed.workspace, "memory_mib": allowed.memory_mib, "timeout_s": allowed.timeout_s,
                 "secrets": allowed.secrets, "http": http,
             },
         }))
+    }
+}
+
+/// What a skill asks for, what of it is beyond a grant, and what was granted: one form for all three, so that a client can
+/// show the difference.
+struct Wanted<'a> {
+    workspace: Option<Workspace>,
+    memory_mib: Option<u64>,
+    timeout_s: Option<u64>,
+    secrets: &'a BTreeSet<String>,
+    http: Vec<Value>,
+}
+
+impl Wanted<'_> {
+    fn shown(self) -> Value {
+        let secrets: Vec<_> = self.secrets.iter().map(|name| json!({ "name": name })).collect();
+        let mut shown = json!({ "http": self.http, "secrets": secrets });
+        if let Some(workspace) = self.workspace {
+            shown["workspace"] = json!(workspace);
+        }
+        if let Some(memory_mib) = self.memory_mib {
+            shown["memory_mib"] = json!(memory_mib);
+        }
+        if let Some(timeout_s) = self.timeout_s {
+            (shown["timeout_s"], shown["time_ms"]) = (json!(timeout_s), json!(timeout_s.saturating_mul(1_000)));
+        }
+        shown
+    }
+}
+
+/// A host that is asked for. That its address may be private is no skill's to ask.
+fn host(need: &HttpNeed) -> Value {
+    let mut shown = json!(need);
+    shown["private"] = false.into();
+    shown
+}
+
+/// What the manifest asks for, also where every skill gets as much.
+fn needs(manifest: &Manifest) -> Value {
+    let needs = &manifest.needs;
+    let wanted = Wanted {
+        workspace: Some(needs.workspace),
+        memory_mib: needs.memory_mib,
+        timeout_s: needs.timeout_s,
+        secrets: &manifest.readable_secrets(),
+        http: needs.http.iter().map(host).collect(),
+    };
+    wanted.shown()
+}
+
+impl Asked {
+    /// The form in which the gateway says what is asked for: docs/api.md.
+    pub fn shown(&self) -> Value {
+        let Asked { memory_mib, timeout_s, secrets, http, workspace } = self;
+        let http = http.iter().map(host).collect();
+        Wanted { workspace: *workspace, memory_mib: *memory_mib, timeout_s: *timeout_s, secrets, http }.shown()
+    }
+}
+
+impl Grant {
+    /// The same form for what was granted.
+    pub fn shown(&self) -> Value {
+        let Grant { workspace, memory_mib, timeout_s, secrets, http } = self;
+        let http = http.iter().map(|granted| {
+            let mut shown = json!(granted);
+            shown["private"] = granted.private.into();
+            shown
+        });
+        let http = http.collect();
+        Wanted { workspace: *workspace, memory_mib: *memory_mib, timeout_s: *timeout_s, secrets, http }.shown()
     }
 }
 

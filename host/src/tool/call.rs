@@ -9,6 +9,7 @@ use crate::graph::report::TaskError;
 use crate::graph::step::ToolResult;
 use crate::llm::{ToolCall, ToolSpec};
 use crate::scratchpad;
+use crate::skill::grant::Grant;
 use crate::skill::manifest::Workspace;
 use crate::skill::{Caller, near_names};
 use crate::store::StoreError;
@@ -45,6 +46,11 @@ impl Tools {
             categories.entry(category).or_default().push(spec.name);
         }
         categories.into_iter().collect()
+    }
+
+    /// The names of the tools of skills, each with its category.
+    pub fn by_name(&self) -> Vec<(String, String)> {
+        self.cards().into_iter().map(|card| (card.name, card.category)).collect()
     }
 
     /// The names of the categories.
@@ -107,6 +113,8 @@ impl Tools {
             millis: 0,
             used: None,
             skill_digest: None,
+            grant: None,
+            limits: None,
         };
         let args = match self.arguments(call, allowed, at).await {
             Ok(args) => args,
@@ -226,7 +234,8 @@ impl Tools {
                     None if done.code != 0 => failed("exit_code", text),
                     None => ToolResult { text, ..blank.clone() },
                 };
-                ToolResult { millis: done.used.millis, used: Some(done.used), ..result }
+                let (millis, used, limits) = (done.used.millis, Some(done.used), Some(done.allowed));
+                ToolResult { millis, used, limits, ..result }
             }
         }
     }
@@ -235,6 +244,7 @@ impl Tools {
         let name = self.skill_name(&blank.name);
         let ended = self.skills.call(&name, &args, caller).await;
         let skill_digest = self.skills.find_tool(&name).ok().map(|(skill, _)| self.skills.digest(&skill));
+        let (grant, limits) = (ended.grant.as_ref().map(Grant::shown), ended.allowed);
         let result = match ended.result {
             Ok(answer) => {
                 let mut text = answer.text;
@@ -256,7 +266,8 @@ impl Tools {
                 ToolResult { status, text: error.message, code: Some(error.code), hint, ..blank }
             }
         };
-        ToolResult { millis: ended.used.millis, used: Some(ended.used), skill_digest, ..result }
+        let (millis, used) = (ended.used.millis, Some(ended.used));
+        ToolResult { millis, used, skill_digest, grant, limits, ..result }
     }
 
     fn touches(&self, tool: &str) -> Touches {

@@ -1,142 +1,352 @@
-//! Skills: what each needs and was granted, installed by dropping a file, called by a form.
+//! Skills: what there is, what each asks for and was granted, how one comes in and how it is called by hand.
 
-use super::browser::{Browser, css, role};
-use super::stage::Stage;
-use crate::harness::guest;
-use kiso_tests::root;
-use serde_json::json;
+use super::browser::{Browser, Tab, css, role};
+use super::stage::{ACCOUNT, QUICK, Stage};
+use super::themes::audit_in_both;
+use crate::harness::{Home, guest, root};
+use serde_json::{Value, json};
+use std::path::PathBuf;
 
-/// A skill that asks for a host and a secret.
-const ASKING: &str = r#"
-[kiso]
-type = "skill"
-name = "asking"
-version = "0.3.0"
-description = "Answers with its arguments <b>in bold</b>"
+/// A manifest for the component `echo` that asks for what only an administrator can give.
+pub const ASKING: &str = "[kiso]
+type = \"skill\"
+name = \"echo\"
+version = \"0.1.0\"
+description = \"Answers with its arguments\"
 
 [kiso.skill]
-secrets = ["token"]
-summary = "Asks for more than it needs"
-category = "test"
+category = \"test\"
+secrets = [\"token\"]
 
 [kiso.skill.args]
-text = { type = "string", required = true, max_length = 400 }
+text = { type = \"string\", required = true, max_length = 400 }
 
 [kiso.skill.needs]
-workspace = "none"
-http = [{ host = "api.example.org", methods = ["GET"] }]
-"#;
+http = [{ host = \"api.example.org\", methods = [\"GET\"] }]
+memory_mib = 96
+";
+
+/// `echo` with this manifest in it, as one file.
+#[track_caller]
+fn packed(home: &Home, file: &str, manifest: &str) -> PathBuf {
+    let (wasm, manifest, out) = (guest("echo"), home.file("kiso.toml", manifest), home.dir.path().join(file));
+    let [wasm, manifest, to] = [&wasm, &manifest, &out].map(|path| path.to_str().unwrap());
+    home.kiso(&["skill", "pack", wasm, "--manifest", manifest, "-o", to]).ok();
+    out
+}
+
+#[track_caller]
+fn grant(stage: &Stage) -> Value {
+    stage.daemon.get("/skills/echo")["grant"].clone()
+}
+
+/// Whether a box is ticked.
+#[track_caller]
+fn ticked(tab: &Tab, name: &str) -> bool {
+    tab.of(role("checkbox", name), "it.checked") == true
+}
+
+#[track_caller]
+fn items(tab: &Tab, list: &str) -> Vec<String> {
+    let items = tab.of(role("list", list), "[...it.children].map((one) => one.innerText.trim())");
+    items.as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned()).collect()
+}
 
 #[test]
-fn a_file_is_dropped_asks_is_granted_and_revoked() {
+fn all_skills_are_listed_and_one_is_told_in_full() {
+    let install = |home: &Home| {
+        let file = packed(home, "echo.wasm", ASKING);
+        home.kiso(&["skill", "add", file.to_str().unwrap(), "--grant", "none"]).ok();
+    };
+    let Some(stage) = Stage::prepared(Home::new(), QUICK, install) else { return };
+    let tab = &stage.tab;
+    let all = stage.daemon.get("/skills?limit=500")["items"].as_array().unwrap().clone();
+    tab.goto(&stage.url("#/skills"));
+    tab.wait("all are listed", || tab.count(css(".skills-card")) == all.len());
+    tab.shows(&format!("{} skills", all.len()));
+    for skill in &all {
+        let name = skill["skill"].as_str().unwrap();
+        let card = format!(
+            "[...document.querySelectorAll('.skills-card')].find((it) => it.querySelector('h2').innerText === '{name}').innerText"
+        );
+        let card = tab.eval(&card);
+        let card = card.as_str().unwrap();
+        for part in [&skill["version"], &skill["category"], &skill["summary"]] {
+            assert!(card.contains(part.as_str().unwrap()), "{part}: {card}");
+        }
+        assert_eq!(card.contains("not granted"), skill["asks"] != json!([]), "{card}");
+    }
+    tab.wait_of(
+        css(".skills-card:has([href='#/skills/echo'])"),
+        "['api.example.org', 'token', '96 MiB'].every((part) => it.querySelector('[aria-label=\"Asks for, and was not granted\"]').innerText.includes(part))",
+    );
+    audit_in_both(tab, "skills");
+    tab.focus(role("searchbox", "Filter skills"));
+    tab.insert_text("csv query");
+    tab.wait("one is left", || tab.count(css(".skills-card")) == 1);
+    tab.shows(&format!("1 of {}", all.len()));
+    tab.insert_text(" and what nothing does");
+    tab.shows("No skill fits");
+    tab.reload();
+    tab.click(role("link", "data"));
+    tab.wait_until("location.hash === '#/skills/data'");
+    let data = stage.daemon.get("/skills/data");
+    tab.wait_for(role("heading", "data"));
+    for region in ["What it does", "What it may do", "Arguments", "What leads to it", "Call it"] {
+        tab.wait_for(role("region", region));
+    }
+    for part in [&data["version"], &data["description"], &data["category"]] {
+        tab.shows(part.as_str().unwrap());
+    }
+    tab.shows("It reads and writes the files of the session that calls it.");
+    tab.allow_clipboard();
+    tab.click(role("button", "Copy the digest"));
+    tab.wait("the digest is in the clipboard", || tab.clipboard() == data["digest"].as_str().unwrap());
+    tab.click(css(".skills-tool > summary"));
+    let described = data["tools"][0]["args"]["properties"]["where"]["description"].as_str().unwrap();
+    tab.wait_of(role("region", "Arguments"), &format!("it.innerText.includes({})", json!(described)));
+    assert!(!tab.has(role("button", "Actions for data")), "what is bundled cannot be removed");
+    audit_in_both(tab, "a skill");
+}
+
+/// A component comes in by a drop; what it asks for is asked, and granted, revoked and removed afterwards.
+#[test]
+fn a_dropped_skill_is_granted_what_was_ticked() {
     let Some(stage) = Stage::reflex() else { return };
     let tab = &stage.tab;
-    // It asks first, and says so with a conflict.
     tab.expects("answer: 409 /skills");
-    let packed = stage.home.dir.path().join("asking.wasm");
-    let (manifest, echo) = (stage.home.file("kiso.toml", ASKING), guest("echo"));
-    let [manifest, echo, out] = [&manifest, &echo, &packed].map(|path| path.to_str().unwrap());
-    stage.home.kiso(&["skill", "pack", echo, "--manifest", manifest, "-o", out]).ok();
+    let file = packed(&stage.home, "echo.wasm", ASKING);
     tab.goto(&stage.url("#/skills"));
-    tab.wait_for(role("heading", "Skills"));
-    tab.wait_for(role("link", "chart"));
-    tab.audit("skills");
-    tab.drop_file(css("main"), &packed);
-    tab.wait_for(role("dialog", "Install asking?"));
-    // Nothing is ticked by itself.
-    let ticks = "[...document.querySelectorAll('dialog input[type=checkbox]')].map((it) => it.checked)";
-    assert_eq!(tab.eval(ticks), json!([false, false]));
-    tab.audit("what a skill asks for");
-    tab.click(role("checkbox", "api.example.org"));
-    tab.click(role("button", "Install and grant selected"));
-    tab.wait_gone(role("dialog", ""));
-    tab.wait_until("location.hash === '#/skills/asking'");
-    tab.wait_for(role("heading", "What it may do"));
-    tab.audit("a skill");
-    assert!(tab.text().contains("Answers with its arguments <b>in bold</b>"), "{}", tab.text());
-    let grant = |what: &str| stage.daemon.get("/skills/asking")["grant"][what].clone();
-    assert_eq!(grant("http")[0]["host"], "api.example.org");
-    assert_eq!(grant("secrets"), json!([]));
-    // What changes is said in words before it does.
-    tab.click(role("checkbox", "Use the secret token"));
+    tab.wait_for(role("button", "Install a skill"));
+    tab.drop_file(css("main"), &file);
+    tab.wait_for(role("dialog", "Install echo?"));
+    for right in ["Reach api.example.org", "Use the secret token", "Use 96 MiB of memory"] {
+        assert!(!ticked(tab, right), "nothing is granted that nobody ticked: {right}");
+    }
+    audit_in_both(tab, "what a skill asks for");
+    assert_eq!(stage.daemon.request("GET", "/skills/echo", None).status, 404, "nothing is installed yet");
+    tab.click(role("button", "Install without"));
+    tab.wait_until("location.hash === '#/skills/echo'");
+    tab.shows("echo 0.1.0 is installed");
+    tab.wait_of(role("region", "What it may do"), "it.innerText.match(/not granted/g).length === 3");
+    let none = grant(&stage);
+    assert_eq!((&none["http"], &none["secrets"]), (&json!([]), &json!([])));
+
+    // Granting: the difference is shown before, and nothing changes until it is confirmed.
     tab.click(role("checkbox", "Reach api.example.org"));
     tab.click(role("button", "Review the change"));
-    let change = tab.of(role("list", "What changes"), "it.innerText");
-    let change = change.as_str().unwrap();
-    assert!(
-        change.contains("may now use the secret token") && change.contains("may no longer reach api.example.org"),
-        "{change}"
+    tab.wait_for(role("dialog", "Change what echo may do?"));
+    assert_eq!(items(tab, "What changes"), ["echo may now reach api.example.org (GET)"]);
+    audit_in_both(tab, "a change of a grant");
+    tab.click(role("button", "Cancel"));
+    tab.wait_gone(role("dialog", ""));
+    assert_eq!(grant(&stage), none);
+    tab.click(role("checkbox", "Use the secret token"));
+    tab.click(role("button", "Review the change"));
+    tab.wait_for(role("dialog", "Change what echo may do?"));
+    assert_eq!(
+        items(tab, "What changes"),
+        ["echo may now reach api.example.org (GET)", "echo may now use the secret token"]
     );
-    tab.audit("a change of a grant");
     tab.click(role("button", "Change"));
-    stage.daemon.until(|| grant("secrets")[0]["name"] == "token" && grant("http") == json!([]));
     tab.wait_gone(role("dialog", ""));
+    tab.wait_of(role("region", "What it may do"), "it.innerText.match(/not granted/g).length === 1");
+    let some = grant(&stage);
+    assert_eq!((&some["http"][0]["host"], &some["secrets"][0]["name"]), (&json!("api.example.org"), &json!("token")));
+    tab.click(role("checkbox", "Use the secret token"));
+    tab.click(role("button", "Review the change"));
+    tab.wait_for(role("dialog", ""));
+    assert_eq!(items(tab, "What changes"), ["echo may no longer use the secret token"]);
+    tab.press("Escape");
+    tab.wait_gone(role("dialog", ""));
+    tab.click(role("button", "Undo"));
+    assert!(ticked(tab, "Use the secret token"));
     tab.click(role("button", "Revoke all"));
+    tab.wait_for(role("dialog", "Change what echo may do?"));
+    assert_eq!(
+        items(tab, "What changes"),
+        ["echo may no longer reach api.example.org", "echo may no longer use the secret token"]
+    );
     tab.click(role("button", "Revoke"));
-    stage.daemon.until(|| grant("secrets") == json!([]));
     tab.wait_gone(role("dialog", ""));
-    // Who may chat sees it and changes nothing.
-    let token = stage.home.kiso(&["--json", "token", "add", "guest", "--scope", "chat"]).json();
-    let guest = Browser::get().expect("it is there").tab();
-    stage.log_in_with(&guest, token["token"].as_str().unwrap());
-    guest.goto(&stage.url("#/skills/asking"));
-    guest.shows("Only an administrator changes this.");
-    assert!(!guest.has(role("button", "Review the change")) && !guest.has(role("checkbox", "Use the secret")));
-    // Removed, after a question.
-    tab.click(role("button", "Actions for asking"));
+    tab.wait("nothing is granted", || grant(&stage) == none);
+
+    // What is removed is gone, after a question.
+    tab.click(role("button", "Actions for echo"));
     tab.click(role("menuitem", "Remove"));
+    tab.wait_for(role("dialog", "Remove echo?"));
     tab.click(role("button", "Remove"));
     tab.wait_until("location.hash === '#/skills'");
-    stage.daemon.request("GET", "/skills/asking", None).refuses(404, "not_found");
+    tab.shows("echo was removed");
+    assert_eq!(stage.daemon.request("GET", "/skills/echo", None).status, 404);
 }
 
+/// With what it asks for, and then an update that asks for more: only the difference is asked.
 #[test]
-fn what_is_no_skill_is_refused_in_words() {
+fn a_chosen_skill_is_granted_all_and_its_update_asks_for_the_rest() {
     let Some(stage) = Stage::reflex() else { return };
     let tab = &stage.tab;
-    tab.expects("answer: 4");
+    tab.expects("answer: 409 /skills");
+    let file = packed(&stage.home, "echo.wasm", ASKING);
     tab.goto(&stage.url("#/skills"));
-    tab.wait_for(role("link", "chart"));
-    let file = stage.home.file("broken.wasm", "this is no component");
-    tab.choose_file(css("main input[type=file]"), &file);
-    tab.wait_for(role("dialog", "It was not installed"));
-    tab.wait_for(role("alert", ""));
-    tab.audit("a file that is no skill");
-    tab.click(role("button", "Close"));
+    tab.wait_for(role("button", "Install a skill"));
+    tab.choose_file(css("input[aria-label='File of the skill']"), &file);
+    tab.wait_for(role("dialog", "Install echo?"));
+    tab.click(role("button", "Tick everything"));
+    assert!(ticked(tab, "Use 96 MiB of memory"));
+    tab.click(role("button", "Install and grant selected"));
+    tab.wait_until("location.hash === '#/skills/echo'");
+    tab.wait_of(role("region", "What it may do"), "!it.innerText.includes('not granted')");
+    assert_eq!(grant(&stage)["http"][0]["host"], "api.example.org");
+    tab.shows("Each call has 96 MiB of memory");
+    let more = ASKING.replace("0.1.0", "0.2.0").replace("http = [", "http = [{ host = \"*.tracker.example\" }, ");
+    let file = packed(&stage.home, "newer.wasm", &more);
+    tab.drop_file(css("main"), &file);
+    tab.wait_for(role("dialog", "Install echo?"));
+    tab.shows("asks for more than it was granted");
+    assert_eq!(tab.count(css("dialog input[type=checkbox]")), 1, "{:?}", tab.names("checkbox"));
+    assert!(!ticked(tab, "Reach *.tracker.example"));
+    tab.click(role("button", "Install without"));
     tab.wait_gone(role("dialog", ""));
-    // One without a name is asked for it.
-    tab.choose_file(css("main input[type=file]"), &guest("calc"));
-    tab.wait_for(role("dialog", "What is it called?"));
-    tab.type_text("sums");
-    tab.press("Enter");
-    tab.wait_until("location.hash === '#/skills/sums'");
+    tab.shows("version 0.2.0");
+    let hosts: Vec<_> = grant(&stage)["http"].as_array().unwrap().iter().map(|one| one["host"].clone()).collect();
+    assert_eq!(hosts, ["api.example.org"], "what it had, it keeps");
+    assert!(!ticked(tab, "Reach *.tracker.example") && ticked(tab, "Reach api.example.org"));
 }
 
 #[test]
-fn a_skill_is_called_by_the_form_of_its_schema() {
+fn what_cannot_be_installed_says_why() {
     let Some(stage) = Stage::reflex() else { return };
     let tab = &stage.tab;
-    stage.daemon.reply(stage.daemon.send("desk", "$ echo begin"));
-    std::fs::copy(root().join("examples/weather.csv"), stage.home.work("desk").join("weather.csv")).unwrap();
+    tab.expects("answer: 400 /skills").expects("answer: 409 /skills").expects("answer: 422 /skills");
+    tab.goto(&stage.url("#/skills"));
+    tab.wait_for(role("button", "Install a skill"));
+    let count = stage.daemon.get("/skills?limit=500")["items"].as_array().unwrap().len();
+    tab.drop_file(css("main"), &stage.home.file("holiday.wasm", "no component at all"));
+    tab.wait_for(role("dialog", "It was not installed"));
+    let reason = stage.daemon.request("POST", "/skills", Some("no component at all")).body;
+    let reason: Value = serde_json::from_str(&reason).unwrap();
+    tab.wait_of(css("dialog [role=alert]"), &format!("it.innerText.includes({})", reason["error"]["message"]));
+    audit_in_both(tab, "a file that is no skill");
+    tab.click(css("dialog footer button"));
+    tab.wait_gone(role("dialog", ""));
+
+    // One without a name is asked for one, until it is a good one.
+    tab.drop_file(css("main"), &guest("calc"));
+    tab.wait_for(role("dialog", "What is it called?"));
+    tab.wait("the field has the focus", || tab.focused() == "textbox \"Name\"");
+    tab.insert_text("data");
+    tab.press("Enter");
+    tab.wait_of(role("textbox", "Name"), "it.ariaInvalid === 'true'");
+    tab.wait_of(css("#install-name-wrong"), "it.innerText.includes('data')");
+    audit_in_both(tab, "a name that is taken");
+    tab.of(role("textbox", "Name"), "it.select()");
+    tab.insert_text("sums");
+    tab.click(role("button", "Install"));
+    tab.wait_until("location.hash === '#/skills/sums'");
+    tab.wait_for(role("region", "Functions"));
+    assert_eq!(stage.daemon.get("/skills?limit=500")["items"].as_array().unwrap().len(), count + 1);
+
+    // Plain functions are called by a form each.
+    let tools = stage.daemon.get("/skills/sums")["tools"].clone();
+    let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
+    let offered = tab.of(role("combobox", "Function"), "[...it.options].map((one) => one.value)");
+    assert_eq!(offered, json!(names));
+}
+
+#[test]
+fn a_skill_is_called_by_a_form() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    let work = stage.home.work("lab");
+    stage.daemon.reply(stage.daemon.send("lab", "$ echo begin"));
+    std::fs::copy(root().join("examples/weather.csv"), work.join("weather.csv")).unwrap();
     tab.goto(&stage.url("#/skills/data"));
     tab.wait_for(role("form", "Call data"));
-    tab.audit("a skill with its form");
-    // What is required is said at its field, before anything is sent.
-    tab.forget_requests();
-    tab.click(css("form.call button.primary"));
-    tab.wait_for(css("form.call [aria-invalid=true]"));
+    tab.of(role("combobox", "Session"), "it.select()");
+    tab.focus(role("combobox", "Session"));
+    tab.insert_text("lab");
+    // Files of the workspace are offered.
+    tab.wait_until("[...document.querySelectorAll('#form-files option')].some((it) => it.value === 'weather.csv')");
+
+    // What is missing or no number is said at its field, before anything is sent.
+    tab.focus(role("textbox", "limit"));
+    tab.insert_text("many");
+    tab.press("Enter");
+    let file = css("form.call [id='arg.file']");
+    tab.wait_of(file, "it.ariaInvalid === 'true' && document.activeElement === it");
+    tab.wait_of(role("textbox", "limit"), "it.ariaInvalid === 'true'");
     assert_eq!(tab.requests_to("/skills/data/call").len(), 0);
-    tab.audit("a form with something missing");
-    tab.of(css("#call-session"), "it.focus()");
-    tab.press("Control+a");
-    tab.insert_text("desk");
-    tab.focus(css("form.call [aria-invalid=true]"));
+    audit_in_both(tab, "a form with mistakes");
+    tab.of(role("textbox", "limit"), "it.select()");
+    tab.focus(role("textbox", "limit"));
+    tab.insert_text("2");
+    tab.focus(file);
     tab.insert_text("weather.csv");
-    tab.click(css("form.call input[type=checkbox]"));
-    tab.click(css("form.call button.primary"));
-    tab.wait_for(css(".call-result"));
-    tab.wait_of(css(".call-result"), "it.textContent.includes('temperature_c')");
-    tab.audit("what a skill answered");
-    let sent = tab.requests_to("/skills/data/call");
-    assert_eq!(sent.len(), 1, "{sent:?}");
+    tab.focus(role("textbox", "sort 1"));
+    tab.insert_text("date");
+    let before = tab.count(css("form.call [aria-invalid=true]"));
+    assert_eq!(before, 0, "what is right says nothing");
+    tab.click(role("button", "Call"));
+    tab.wait_for(role("region", "What came of it"));
+    let sent: Value = serde_json::from_str(tab.requests_to("/skills/data/call")[0].body.as_deref().unwrap()).unwrap();
+    assert_eq!(sent, json!({ "session": "lab", "args": { "file": "weather.csv", "sort": ["date"], "limit": 2 } }));
+    let ended = stage.daemon.request("POST", "/skills/data/call", Some(&sent.to_string())).expect(200);
+    let text = ended["text"].as_str().unwrap().trim();
+    tab.wait_of(role("region", "Answer"), &format!("it.textContent.trim() === {}", json!(text)));
+    tab.wait_of(css(".call-used"), "['time', 'memory', 'of'].every((part) => it.innerText.includes(part))");
+    audit_in_both(tab, "what came of a call");
+    tab.allow_clipboard();
+    tab.click(role("button", "As JSON"));
+    tab.wait("the call is in the clipboard", || {
+        serde_json::from_str::<Value>(&tab.clipboard()).is_ok_and(|copied| copied == sent)
+    });
+
+    // A call that fails says who is to blame and why.
+    tab.of(file, "it.select()");
+    tab.focus(file);
+    tab.insert_text("gone.csv");
+    tab.click(role("button", "Call"));
+    tab.wait_of(
+        role("region", "What came of it"),
+        "it.innerText.includes('failed') && it.innerText.includes('gone.csv')",
+    );
+    // Those before can be used again.
+    tab.wait("both calls are remembered", || tab.count(css(".call-past li")) == 2);
+    tab.click(css(".call-past li:nth-child(2) button"));
+    tab.wait_of(file, "it.value === 'weather.csv'");
+    tab.click(role("button", "Clear"));
+    tab.wait_of(file, "it.value === ''");
+}
+
+/// Who may chat sees what there is and calls it; what only an administrator does is not there.
+#[test]
+fn a_guest_only_looks_and_calls() {
+    let install = |home: &Home| {
+        let file = packed(home, "echo.wasm", ASKING);
+        home.kiso(&["skill", "add", file.to_str().unwrap(), "--grant", "none"]).ok();
+    };
+    let Some(stage) = Stage::prepared(Home::new(), QUICK, install) else { return };
+    let token = stage.home.kiso(&["--json", "token", "add", "guest", "--scope", "chat"]).json();
+    let tab = Browser::get().expect("it is there").tab();
+    stage.log_in_with(&tab, token["token"].as_str().unwrap());
+    tab.wait_for(ACCOUNT);
+    tab.goto(&stage.url("#/skills"));
+    tab.wait_for(role("link", "echo"));
+    assert!(!tab.has(role("button", "Install a skill")), "{:?}", tab.names("button"));
+    tab.click(role("link", "echo"));
+    tab.wait_of(
+        role("region", "What it may do"),
+        "it.innerText.includes('api.example.org') && it.innerText.includes('Only an administrator')",
+    );
+    assert!(!tab.has(role("checkbox", "")), "{:?}", tab.names("checkbox"));
+    for action in ["Review the change", "Revoke all", "Tick everything", "Actions for echo"] {
+        assert!(!tab.has(role("button", action)), "{action}: {:?}", tab.names("button"));
+    }
+    audit_in_both(&tab, "a skill, for a guest");
+    tab.focus(role("textbox", "text"));
+    tab.insert_text("hello from a guest");
+    tab.click(role("button", "Call"));
+    tab.wait_of(role("region", "Answer"), "it.textContent.trim() === 'hello from a guest'");
+    tab.check();
 }

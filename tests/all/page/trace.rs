@@ -1,111 +1,375 @@
-//! A run after the fact: every step, what it cost, what was asked of the models; fetched when it is opened.
+//! What a run did, afterwards and while it goes on: its steps along the time, each to be opened, and two runs compared.
 
-use super::browser::{css, role};
-use super::script::{scenario, server, talk, title};
-use super::stage::Stage;
-use kiso_tests::root;
-use serde_json::json;
+use super::browser::{Tab, css, role};
+use super::script::{plan, reply, server, title};
+use super::skills::ASKING;
+use super::stage::{Stage, scripted};
+use super::themes::audit_in_both;
+use crate::harness::{Home, guest};
+use serde_json::{Value, json};
 
-#[test]
-fn every_step_of_a_run_can_be_opened() {
-    let server = scenario("parallel_tools.toml");
-    let Some(stage) = Stage::scripted(&server) else { return };
+/// The router's answer to a message that wants tools and no plan.
+const TOOLS: &str = r#"{"effort": "medium", "categories": ["shell", "test"], "tool_need": 1, "goal": "To greet the house", "durable": false}"#;
+
+/// Dollars for a million tokens; a call of the scripted model has 10 tokens in and 5 out.
+const PRICES: &str = "[model_settings.\"test:m\"]\ninput_price = 1000\noutput_price = 1000\n";
+
+/// Opens the trace of the last reply as a person does; the id of its run.
+#[track_caller]
+fn open_last(stage: &Stage) -> String {
     let tab = &stage.tab;
-    stage.daemon.reply(stage.daemon.send("steps", &said("parallel_tools.toml")));
-    stage.open("steps");
-    tab.wait_for(role("button", "Copy reply"));
-    assert!(tab.requests().iter().all(|request| !request.path().contains("/trace")), "it is fetched when it is opened");
-    tab.click(role("button", "Actions for this reply"));
+    tab.wait_gone(role("button", "Stop"));
+    assert_eq!(traces(tab).len(), 0, "nobody opened a trace yet");
+    let actions = tab.count(role("button", "Actions for this reply"));
+    tab.focus(css(&format!("[role=log] article.chat-reply:nth-last-of-type(1) .chat-acts .menu > button")));
+    assert!(actions > 0 && tab.focused().contains("Actions for this reply"), "{}", tab.focused());
+    tab.press("Enter");
     tab.click(role("menuitem", "Trace"));
     tab.wait_for(role("list", "Steps"));
-    assert!(
-        tab.requests()
-            .iter()
-            .any(|request| request.path().contains("/trace") && !request.path().contains("prompts=true"))
-    );
-    tab.audit("trace");
-    for figure in ["Duration", "Calls of models", "Tokens in", "Cost"] {
-        tab.shows(figure);
-    }
-    // A call of tools with what it was given, what it gave, what it used and which component did it.
-    let called = css("li.trace-step.lane-tools button.trace-line");
-    tab.click(called);
-    tab.wait_of(css("li.trace-step.lane-tools .trace-body"), "it.textContent.includes('Result')");
-    tab.audit("trace with a step open");
-    // Prompt and answer only when they are asked for.
-    assert!(tab.requests().iter().all(|request| !request.path().contains("prompts=true")));
-    tab.click(css("li.trace-step:not(.lane-tools):has(.trace-tokens span) button.trace-line"));
-    tab.click(role("button", "Prompt and answer"));
-    tab.wait_for(role("region", "Prompt and answer of step"));
-    tab.wait_of(css(".trace-prompt"), "it.textContent.includes('system')");
-    tab.audit("trace with a prompt");
-    // A filter, a search, and a link to one step.
-    tab.click(role("radio", "Tools"));
-    tab.wait_until(
-        "[...document.querySelectorAll('li.trace-step')].every((it) => it.classList.contains('lane-tools'))",
-    );
-    tab.click(role("radio", "All"));
-    tab.focus(role("searchbox", "Search in the steps"));
-    tab.type_text("nothing has these words");
-    tab.shows("No step fits");
-    tab.press("Control+a");
-    tab.press("Delete");
-    let run = stage.daemon.get("/runs?session=steps")["items"][0]["id"].as_str().unwrap().to_owned();
-    tab.goto(&stage.url(&format!("?again#/run/{run}/step/2")));
-    tab.wait_of(css("#step-2 button.trace-line"), "it.getAttribute('aria-expanded') === 'true'");
-    tab.wait_of(css("#step-2"), "it.getBoundingClientRect().top >= 0 && it.getBoundingClientRect().top < innerHeight");
+    let address = tab.eval("location.hash");
+    address.as_str().unwrap().trim_start_matches("#/run/").to_owned()
 }
 
-/// What the first turn of a scenario says.
-fn said(scenario: &str) -> String {
-    let text = std::fs::read_to_string(root().join("tests/scenarios").join(scenario)).unwrap();
-    let table: toml::Table = toml::from_str(&text).unwrap();
-    table["turn"][0]["say"].as_str().unwrap().to_owned()
+/// What was asked of any trace.
+fn traces(tab: &Tab) -> Vec<String> {
+    let all = tab.requests_to("/runs/").into_iter().map(|request| request.path().to_owned());
+    all.filter(|path| path.contains("/trace")).collect()
+}
+
+#[track_caller]
+fn events(stage: &Stage, run: &str) -> Vec<Value> {
+    stage.daemon.get(&format!("/runs/{run}/trace?limit=500"))["items"].as_array().unwrap().clone()
+}
+
+/// The number of the first step of a kind.
+#[track_caller]
+fn seq(events: &[Value], kind: &str) -> u64 {
+    let found = events.iter().find(|event| event["kind"] == kind);
+    found.unwrap_or_else(|| panic!("no {kind} in {events:#?}"))["seq"].as_u64().unwrap()
+}
+
+/// Opens a step of the list; the selector of what stands in it.
+#[track_caller]
+fn open_step(tab: &Tab, seq: u64) -> String {
+    tab.click(css(&format!("#step-{seq} > .trace-line")));
+    let body = format!("#step-{seq}-body");
+    tab.wait_for(css(&body));
+    body
+}
+
+/// Names and values of a list of facts, as an object.
+#[track_caller]
+fn facts(tab: &Tab, selector: &str) -> Value {
+    tab.of(
+        css(selector),
+        "Object.fromEntries([...it.children].map((row) => [...row.children].map((cell) => cell.innerText.trim())))",
+    )
 }
 
 #[test]
-fn limits_digest_and_grant_of_a_skill_are_told() {
-    let Some(stage) = Stage::reflex() else { return };
-    let tab = &stage.tab;
-    stage.daemon.reply(stage.daemon.send("data", "$ echo begin"));
-    std::fs::copy(root().join("examples/weather.csv"), stage.home.work("data").join("weather.csv")).unwrap();
-    stage.daemon.reply(stage.daemon.send("data", "describe weather.csv"));
-    let run = stage.daemon.get("/runs?session=data")["items"][0]["id"].as_str().unwrap().to_owned();
-    let trace = stage.daemon.get(&format!("/runs/{run}/trace?limit=100"));
-    let digest = trace.to_string().split("\"skill_digest\":\"").nth(1).expect("a skill ran")[..12].to_owned();
-    tab.goto(&stage.url(&format!("#/run/{run}")));
-    tab.wait_for(role("list", "Steps"));
-    tab.eval("document.querySelectorAll('button.trace-line').forEach((it) => it.click())");
-    tab.shows(&digest);
-    tab.wait_for(role("meter", ""));
-    tab.wait_for(role("button", "Copy the digest"));
-    tab.audit("trace with all steps open");
-}
-
-#[test]
-fn two_runs_of_a_message_are_compared() {
+fn a_trace_tells_what_each_step_took_and_cost() {
     let server = server(&[
-        talk("The capital is Paris.\nIt has two million people.", ""),
-        title("Capitals"),
-        talk("The capital is Paris.\nIt has three million people.", ""),
+        reply("router", TOOLS, ""),
+        reply(
+            "actor",
+            "I begin with a greeting.",
+            r#"calls = [{ name = "echo", args = { text = "hello, house" } }, { name = "exec", args = { command = "echo plum >&2; exit 3" } }]"#,
+        ),
+        reply("actor", "Hello to all.", ""),
+        title("Greetings"),
+    ]);
+    let install = |home: &Home| {
+        let (wasm, manifest) = (guest("echo"), home.file("kiso.toml", ASKING));
+        let [wasm, manifest] = [&wasm, &manifest].map(|path| path.to_str().unwrap());
+        home.kiso(&["skill", "add", wasm, "--manifest", manifest, "--grant", "all"]).ok();
+    };
+    let config = format!("{}{PRICES}", scripted(&server));
+    let Some(stage) = Stage::prepared(Home::new(), &config, install) else { return };
+    let tab = &stage.tab;
+    stage.open("house");
+    stage.say("say hello to the house");
+    tab.shows("Hello to all.");
+    let run = open_last(&stage);
+    let (events, board) = (events(&stage, &run), stage.daemon.get(&format!("/runs/{run}")));
+    tab.wait_for(role("heading", "say hello to the house"));
+    assert!(traces(tab).iter().all(|path| !path.contains("prompts")), "{:?}", traces(tab));
+
+    // The head says what the run says.
+    let usage = &board["usage"];
+    let figures = facts(tab, ".trace-figures");
+    assert_eq!(figures["Steps"], events.len().to_string(), "{figures}");
+    for (name, key) in [("Calls of models", "calls"), ("Tokens in", "input_tokens"), ("Tokens out", "output_tokens")] {
+        assert_eq!(figures[name], usage[key].to_string(), "{figures} {usage}");
+    }
+    assert_eq!(usage["cost_micros"], 15_000 * usage["calls"].as_u64().unwrap());
+    assert_eq!(figures["Cost"], format!("${:.2}", usage["cost_micros"].as_f64().unwrap() / 1e6));
+    assert_eq!(tab.count(css(".trace-step")), events.len());
+
+    // Along the time: the nodes that took a step, a bar for each, gone through with the keyboard.
+    let lanes = tab.eval("[...document.querySelectorAll('.timeline-lane')].map((it) => it.innerText.trim())");
+    assert_eq!(lanes, json!(["Input", "Retrieval", "Router", "Actor", "Tools", "Output"]));
+    tab.wait_for(role("region", "Timeline"));
+    assert_eq!(tab.count(css(".timeline-bar")), events.len());
+    tab.focus(role("button", "Step 1. "));
+    tab.press("ArrowRight");
+    tab.wait("the second bar has the focus", || tab.focused().starts_with("button \"Step 2. "));
+    tab.press("Enter");
+    tab.wait_until("location.hash.endsWith('/step/2')");
+    tab.wait_of(css("#step-2 > .trace-line"), "it.getAttribute('aria-expanded') === 'true'");
+
+    // A step of the list has its duration, tokens and cost, and where the run went and why.
+    let routed = seq(&events, "routed");
+    let line = tab.of(
+        css(&format!("#step-{routed}")),
+        "['at', 'took', 'tokens', 'cost', 'moves'].map((name) => it.querySelector(`.trace-${name}`).innerText.trim().replace('\\ntokens', ''))",
+    );
+    assert!(line[0].as_str().unwrap().starts_with('+') && line[1].as_str().unwrap().ends_with('s'), "{line}");
+    assert_eq!((&line[2], &line[3]), (&json!("15"), &json!("$0.01")), "{line}");
+    assert!(line[4].as_str().unwrap().contains("retrieval → action because tools without a plan"), "{line}");
+
+    called_tools_are_told(&stage, &events);
+    prompts_come_on_demand(&stage, &run, &events);
+    audit_in_both(tab, "trace");
+    a_link_leads_to_a_step(&stage, &run, &events);
+    steps_are_narrowed_down(tab, &events);
+    server.finish();
+}
+
+/// Arguments, result, what was used of what was allowed, the component and its grant, and the host's reflection.
+#[track_caller]
+fn called_tools_are_told(stage: &Stage, events: &[Value]) {
+    let tab = &stage.tab;
+    let called = seq(events, "called");
+    let body = open_step(tab, called);
+    let results = events.iter().find(|event| event["kind"] == "called").unwrap()["body"]["results"].clone();
+    let echo = format!("{body} .trace-results > li:nth-child(1)");
+    let text = tab.of(css(&echo), "it.innerText");
+    for part in
+        ["\"text\": \"hello, house\"", "Limits used", "Component", "GET api.example.org", "secret token", "96 MiB"]
+    {
+        assert!(text.as_str().unwrap().contains(part), "{part}: {text}");
+    }
+    tab.wait_of(css(&format!("{echo} > header .badge")), "it.textContent === 'ok'");
+    let digest = stage.daemon.get("/skills/echo")["digest"].clone();
+    assert_eq!(results[0]["skill_digest"], digest);
+    assert_eq!(tab.of(css(&format!("{echo} .trace-digest code")), "it.title"), digest);
+    let meters = tab.of(
+        css(&format!("{echo} .trace-limits")),
+        "Object.fromEntries([...it.querySelectorAll('[role=meter]')].map((one) => [one.ariaLabel, [one.ariaValueNow, one.ariaValueMax]]))",
+    );
+    let limits = &results[0]["limits"];
+    assert_eq!(
+        meters["Memory"],
+        json!([results[0]["used"]["memory_bytes"].to_string(), limits["memory_bytes"].to_string()])
+    );
+    assert_eq!(meters["Time"][1], limits["millis"].to_string(), "{meters}");
+    // The other call failed; what the host told the model about it stands below.
+    let exec = tab.of(css(&format!("{body} .trace-results > li:nth-child(2)")), "it.innerText");
+    for part in ["exit 3", "exit code: 3", "plum", "Reflection", "error"] {
+        assert!(exec.as_str().unwrap().contains(part), "{part}: {exec}");
+    }
+}
+
+/// What a model was asked goes over the wire when somebody clicks, and not before.
+#[track_caller]
+fn prompts_come_on_demand(stage: &Stage, run: &str, events: &[Value]) {
+    let tab = &stage.tab;
+    let acted = seq(events, "acted");
+    open_step(tab, acted);
+    tab.wait_for(css(&format!("#step-{acted} .trace-raw")));
+    assert!(traces(tab).iter().all(|path| !path.contains("prompts")), "{:?}", traces(tab));
+    tab.click(css(&format!("#step-{acted}-body .trace-foot > button")));
+    let prompt = format!("Prompt and answer of step {acted}");
+    tab.wait_for(role("region", &prompt));
+    let asked: Vec<_> = traces(tab).into_iter().filter(|path| path.contains("prompts")).collect();
+    assert_eq!(asked, [format!("/runs/{run}/trace?after={}&limit=1&prompts=true", acted - 1)]);
+    tab.wait_of(
+        role("region", &prompt),
+        "['Asked of the actor', '[system]', '[user]', 'Action: say hello to the house', '[answer] text', 'I begin with a greeting.', '\"name\": \"exec\"']
+          .every((part) => it.innerText.includes(part))",
+    );
+    // The system's part is long, and folded until somebody wants it.
+    let system = format!("#step-{acted} .trace-prompt details:first-of-type");
+    tab.click(css(&format!("{system} > summary")));
+    tab.wait_of(css(&format!("{system} pre")), "it.textContent.length > 100");
+    tab.click(css(&format!("#step-{acted} .trace-raw > summary")));
+    let raw = tab.of(css(&format!("#step-{acted} .trace-raw pre")), "JSON.parse(it.textContent)");
+    assert_eq!(raw["body"], events.iter().find(|event| event["seq"] == acted).unwrap()["body"]);
+}
+
+/// Anybody who has the link comes to the step.
+#[track_caller]
+fn a_link_leads_to_a_step(stage: &Stage, run: &str, events: &[Value]) {
+    let tab = &stage.tab;
+    let called = seq(events, "called");
+    tab.allow_clipboard();
+    tab.click(role("button", &format!("Copy link to step {called}")));
+    let link = stage.url(&format!("#/run/{run}/step/{called}"));
+    tab.wait(&format!("{link} is in the clipboard"), || tab.clipboard() == link);
+    let other = tab.beside();
+    other.goto(&link);
+    other.wait_of(css(&format!("#step-{called}.marked > .trace-line")), "it.getAttribute('aria-expanded') === 'true'");
+    other.wait_of(
+        css(&format!("#step-{called}")),
+        "((box) => box.top >= 0 && box.top < innerHeight)(it.getBoundingClientRect()) && it.contains(document.activeElement)",
+    );
+    other.wait_of(css(".timeline-bar[aria-current=step]"), &format!("it.dataset.seq === '{called}'"));
+    other.goto(&stage.url(&format!("#/run/{run}/step/999")));
+    other.shows("The run has no step 999.");
+}
+
+#[track_caller]
+fn steps_are_narrowed_down(tab: &Tab, events: &[Value]) {
+    let tools = events.iter().filter(|event| event["kind"] == "called" || event["kind"] == "calls_started").count();
+    tab.focus(role("radio", "All"));
+    tab.press("ArrowRight");
+    tab.press("ArrowRight");
+    tab.wait("the steps of tools are left", || tab.count(css(".trace-step")) == tools);
+    tab.shows(&format!("{tools} of {} steps", events.len()));
+    tab.press("ArrowLeft");
+    tab.press("ArrowLeft");
+    tab.focus(role("searchbox", "Search in the steps"));
+    tab.insert_text("plum");
+    tab.wait("the step with plums is left", || {
+        let left = tab.count(css(".trace-step"));
+        left > 0 && left < events.len()
+    });
+    tab.insert_text(" of a kind that is not there");
+    tab.shows("No step fits");
+}
+
+/// A run that is looked at while it goes on grows; its verdicts are told.
+#[test]
+fn a_trace_grows_while_the_run_goes_on() {
+    let made = r#"{"goal": "A greeting", "tasks": [
+      {"type": "exec", "detail": "echo helo > greeting.txt", "expect": "a greeting that is spelt right", "review": true},
+      {"type": "msg", "detail": "Say that it is there", "notify": true}]}"#;
+    let fix = r#"{"status": "needs_fix", "reason": "hello has two of the letter l", "inject": [
+      {"type": "exec", "detail": "echo hello > greeting.txt; cat greeting.txt", "expect": "hello", "review": true}]}"#;
+    let server = server(&[
+        plan(made),
+        reply("reviewer", fix, "fault = \"slow_first_token\""),
+        reply("reviewer", r#"{"status": "ok", "reason": "this is fine now"}"#, ""),
+        reply("worker", "It is there.", ""),
+        title("A greeting"),
     ]);
     let Some(stage) = Stage::scripted(&server) else { return };
     let tab = &stage.tab;
-    for _ in 0..2 {
-        stage.daemon.reply(stage.daemon.send("twice", "What is the capital?"));
-    }
-    let runs = stage.daemon.get("/runs?session=twice")["items"].clone();
-    let [second, first] = [0, 1].map(|n: usize| runs[n]["id"].as_str().unwrap().to_owned());
-    tab.goto(&stage.url(&format!("#/run/{first}")));
+    stage.open("greeting");
+    stage.say("make a greeting file");
+    tab.wait("the reviewer is asked", || server.held() == 1);
+    let run = stage.daemon.get("/runs")["items"][0]["id"].as_str().unwrap().to_owned();
+    tab.goto(&stage.url(&format!("#/run/{run}")));
+    tab.wait_of(css(".trace-when .badge"), "it.textContent === 'running'");
+    tab.wait_of(css(".trace-list"), "it.innerText.includes('$ echo helo > greeting.txt')");
+    tab.wait_for(css(".trace-going"));
+    assert!(!tab.text().contains("needs a fix"), "{}", tab.text());
+    audit_in_both(tab, "trace of a run under way");
+    let before = tab.count(css(".trace-step"));
+    server.release();
+    tab.wait_of(css(".trace-when .badge"), "it.textContent === 'done'");
+    tab.wait("every step is there", || tab.count(css(".trace-step")) == events(&stage, &run).len());
+    let events = events(&stage, &run);
+    assert!(events.len() > before, "{} steps after {before}", events.len());
+    // The verdict, why, and what was to be done about it.
+    let reviewed = seq(&events, "reviewed");
+    tab.wait_of(
+        css(&format!("#step-{reviewed} .trace-moves")),
+        "it.innerText.includes('critic → reasoning because needs a fix')",
+    );
+    let body = open_step(tab, reviewed);
+    tab.wait_of(
+        css(&body),
+        "['needs a fix', 'hello has two of the letter l', 'Tasks added', 'echo hello > greeting.txt'].every((part) => it.innerText.includes(part))",
+    );
+    let executed = open_step(tab, seq(&events, "executed"));
+    tab.wait_of(
+        css(&executed),
+        "it.innerText.includes('a greeting that is spelt right') && it.querySelector('[role=meter]')",
+    );
+    audit_in_both(tab, "trace with a verdict");
+    server.finish();
+}
+
+/// What differs between two runs of the same message is told step by step and line by line.
+#[test]
+fn two_runs_of_a_message_are_compared() {
+    let made = |more: &str| {
+        format!(
+            r#"{{"goal": "Count the words", "tasks": [
+              {{"type": "exec", "detail": "echo again >> notes.txt; cat notes.txt"}}{more},
+              {{"type": "msg", "detail": "Say how many there are", "notify": true}}]}}"#
+        )
+    };
+    let server = server(&[
+        plan(&made("")),
+        reply("worker", "There is one.", ""),
+        title("Words"),
+        plan(&made(r#", {"type": "exec", "detail": "wc -w notes.txt"}"#)),
+        reply("worker", "There are two.", ""),
+    ]);
+    let Some(stage) = Stage::scripted(&server) else { return };
+    let tab = &stage.tab;
+    stage.open("words");
+    stage.say("Count the words");
+    tab.shows("There is one.");
+    tab.wait_gone(role("button", "Stop"));
+    stage.say("Count the words");
+    tab.shows("There are two.");
+    let second = open_last(&stage);
+    let first = stage.daemon.get("/runs?session=words")["items"][1]["id"].as_str().unwrap().to_owned();
     tab.click(role("button", "Compare with"));
     tab.wait_for(role("dialog", "Compare with another run"));
-    tab.audit("choice of a run to compare with");
-    tab.shows("same message");
-    tab.click(css(&format!("a[href='#/run/{first}/diff/{second}']")));
-    tab.wait_for(role("group", "Differences line by line"));
-    let lines = tab.of(role("group", "Differences line by line"), "it.innerText");
-    let lines = lines.as_str().unwrap();
-    assert!(lines.contains("two million") && lines.contains("three million"), "{lines}");
-    tab.audit("two runs compared");
-    assert_eq!(tab.eval("location.hash"), json!(format!("#/run/{first}/diff/{second}")));
+    tab.wait_of(css(".trace-choice li:first-child"), "it.innerText.includes('same message')");
+    audit_in_both(tab, "the choice of a run to compare with");
+    tab.click(css(".trace-choice li:first-child a"));
+    tab.wait_until(&format!("location.hash === '#/run/{second}/diff/{first}'"));
+    tab.click(role("link", "Swap"));
+    tab.wait_until(&format!("location.hash === '#/run/{first}/diff/{second}'"));
+    for (side, run) in [("Run A", &first), ("Run B", &second)] {
+        tab.wait_of(
+            role("region", side),
+            &format!("it.innerText.includes('{run}') && it.innerText.includes('Count the words')"),
+        );
+    }
+    let figures = tab.of(
+        role("table", "Figures of both runs"),
+        "Object.fromEntries([...it.tBodies[0].rows].map((row) => [row.cells[0].innerText, [...row.cells].slice(1).map((cell) => cell.innerText.trim())]))",
+    );
+    let calls = |run: &str| stage.daemon.get(&format!("/runs/{run}"))["usage"]["calls"].to_string();
+    assert_eq!(
+        (&figures["Calls of models"][0], &figures["Calls of models"][1]),
+        (&json!(calls(&first)), &json!(calls(&second)))
+    );
+    let steps = [&first, &second].map(|run| events(&stage, run).len());
+    assert_eq!(
+        figures["Steps"],
+        json!([
+            steps[0].to_string(),
+            steps[1].to_string(),
+            format!(
+                "+{} (+{}\u{a0}%)",
+                steps[1] - steps[0],
+                ((steps[1] - steps[0]) as f64 * 100. / steps[0] as f64).round()
+            )
+        ])
+    );
+    // The same command had another output; one command is only in the second.
+    tab.wait_of(
+        css(".trace-pairs[aria-label=Tasks] .only"),
+        "it.innerText.includes('$ wc -w notes.txt') && it.innerText.includes('only in B')",
+    );
+    let changed = "[aria-label=Tasks] button.trace-pair";
+    tab.wait_of(css(changed), "it.innerText.includes('$ echo again >> notes.txt') && it.innerText.includes('output')");
+    tab.click(css(changed));
+    tab.wait_of(
+        css("[aria-label=Tasks] .trace-lines"),
+        "it.querySelector('.come')?.innerText.replace(/\\s+/g, ' ').includes('Only in B: again')",
+    );
+    tab.shows("Only what differs, of the steps");
+    audit_in_both(tab, "two runs compared");
+    tab.click(css("[aria-label=Tasks] .only a"));
+    tab.wait_until(&format!("location.hash.startsWith('#/run/{second}/step/')"));
+    tab.wait_of(css(".trace-step.marked"), "it.innerText.includes('wc -w notes.txt')");
+    server.finish();
 }

@@ -47,7 +47,7 @@ impl GrantSkill {
             opened.skills.write_grant(skill.name(), &grant)?;
         }
         if shared.json {
-            outln!("{}", json!({ "type": "grant", "skill": manifest.name.as_str(), "grant": grant }));
+            outln!("{}", json!({ "type": "grant", "skill": manifest.name.as_str(), "grant": grant.shown() }));
         } else {
             let text = grant.to_toml();
             let rules: Vec<&str> = text.lines().filter(|l| !l.starts_with('#') && !l.is_empty()).collect();

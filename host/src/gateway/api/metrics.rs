@@ -7,60 +7,52 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
 
-use crate::clock::now_ms;
+use super::figures::Now;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
-use crate::store::{Figures, Scope, Totals, WebhookLine};
+use crate::store::WebhookLine;
 
 /// What Prometheus asks for.
 pub async fn metrics(_: Who, State(app): State<App>) -> Result<impl IntoResponse, ApiError> {
-    let store = &app.0.drive.store;
-    let read = store.read(|view| {
-        let running = view.unfinished_runs(None)?.len() as u64;
-        Ok((running, view.usage_total(Scope::Day(now_ms()))?, view.figures()?, view.webhooks()?))
-    });
-    let (running, today, figures, webhooks) = read.await?;
+    let now = Now::read(&app).await?;
     let mut text = Text::default();
-    of_gateway(&mut text, &app);
-    of_work(&mut text, &app, running, figures);
-    of_models(&mut text, &app, today, figures.used);
-    of_webhooks(&mut text, &webhooks);
+    of_gateway(&mut text, &app, &now);
+    of_work(&mut text, &now);
+    of_models(&mut text, &now);
+    of_webhooks(&mut text, &now.webhooks);
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text.0))
 }
 
-fn of_gateway(text: &mut Text, app: &App) {
+fn of_gateway(text: &mut Text, app: &App, now: &Now) {
     let counters = &app.0.counters;
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    let up = (now_ms() - app.0.began_ms).max(0).unsigned_abs() / 1_000;
+    let up = (now.at_ms - app.0.began_ms).max(0).unsigned_abs() / 1_000;
     text.gauge("uptime_seconds", "Time since the daemon began.", up);
     text.counter("http_requests_total", "Requests that were answered.", count(&counters.requests));
     text.gauge("http_connections", "Connections that are open.", count(&counters.connections));
     text.gauge("socket_connections", "Connections to the unix socket that are open.", count(&counters.sockets));
-    text.gauge("event_streams", "Event streams that are open.", count(&counters.streams));
+    text.gauge("event_streams", "Event streams that are open.", now.event_streams);
     text.head("refused_total", "counter", "What was refused since the daemon began, by the code of the error.");
     for (reason, count) in counters.refusals() {
         let _ = writeln!(text.0, "kiso_refused_total{{reason=\"{reason}\"}} {count}");
     }
 }
 
-fn of_work(text: &mut Text, app: &App, running: u64, figures: Figures) {
-    text.gauge("queued_messages", "Messages that wait for a run.", app.0.intake.queued());
-    text.gauge("running_runs", "Runs that are under way.", running);
-    text.counter("messages_total", "Number of the last message, of users and replies.", figures.messages);
-    text.counter("runs_total", "Number of the last run.", figures.runs);
-    text.gauge("sessions", "Sessions, with those of subagents.", figures.sessions);
-    let path = app.0.drive.store.path();
-    let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |file| file.len());
-    text.gauge("store_bytes", "Size of the store.", size(path));
-    text.gauge("store_wal_bytes", "Size of the store's log.", size(&path.with_extension("db-wal")));
+fn of_work(text: &mut Text, now: &Now) {
+    text.gauge("queued_messages", "Messages that wait for a run.", now.queued);
+    text.gauge("running_runs", "Runs that are under way.", now.running);
+    text.counter("messages_total", "Number of the last message, of users and replies.", now.figures.messages);
+    text.counter("runs_total", "Number of the last run.", now.figures.runs);
+    text.gauge("sessions", "Sessions, with those of subagents.", now.figures.sessions);
+    text.gauge("store_bytes", "Size of the store.", now.store_bytes);
+    text.gauge("store_wal_bytes", "Size of the store's log.", now.wal_bytes);
 }
 
-fn of_models(text: &mut Text, app: &App, today: Totals, ever: Totals) {
-    let drive = app.0.drive.now();
-    let slots = drive.models.slots();
-    text.gauge("model_calls_waiting", "Model calls that wait for a slot.", slots.waiting() as u64);
-    text.gauge("model_slots_free", "Model calls that could begin.", slots.free() as u64);
+fn of_models(text: &mut Text, now: &Now) {
+    let (today, ever) = (now.today, now.figures.used);
+    text.gauge("model_calls_waiting", "Model calls that wait for a slot.", now.calls_waiting);
+    text.gauge("model_slots_free", "Model calls that could begin.", now.slots_free);
     text.counter("model_calls_total", "Model calls.", ever.calls);
     text.counter("model_input_tokens_total", "Tokens that were sent.", ever.usage.input_tokens);
     text.counter("model_output_tokens_total", "Tokens that were received.", ever.usage.output_tokens);

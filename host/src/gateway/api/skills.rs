@@ -58,7 +58,7 @@ pub async fn show(_: Who, State(app): State<App>, Path(name): Path<String>) -> M
         let grant = skills.grant(&skill)?;
         let mut shown = skills.shown(&skill)?;
         shown["asks"] = lines(&skills.missing(&skill, &grant));
-        shown["grant"] = json!(grant);
+        shown["grant"] = grant.shown();
         Ok(shown)
     });
     Ok(Json(shown.await?))
@@ -112,7 +112,9 @@ pub async fn add(
             let asks = candidate.beyond.to_string();
             let message = format!("{} asks to:\n{asks}nothing was installed", candidate.name());
             return Err(ApiError::new(StatusCode::CONFLICT, "grant_needed", message)
-                .hint("`?grant=all` allows this, `?grant=none` installs it without"));
+                .hint("`?grant=all` allows this, `?grant=none` installs it without")
+                .with("skill", candidate.name().as_str().into())
+                .with("asks", candidate.beyond.shown()));
         }
     };
     let installed = skills.install(candidate, choice).await?;
@@ -188,7 +190,9 @@ pub async fn grant(
             grant.add_secret(manifest, secret).map_err(wrong)?;
         }
         skills.write_grant(skill.name(), &grant)?;
-        Ok(json!({ "skill": skill.name().as_str(), "grant": grant, "asks": lines(&skills.missing(&skill, &grant)) }))
+        Ok(
+            json!({ "skill": skill.name().as_str(), "grant": grant.shown(), "asks": lines(&skills.missing(&skill, &grant)) }),
+        )
     });
     let granted = granted.await?;
     tracing::info!(skill = %granted["skill"], by = who.name(), "a grant was changed");

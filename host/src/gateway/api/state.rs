@@ -6,9 +6,14 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
 
+use super::figures::{self, Now};
 use crate::gateway::App;
+use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
 use crate::gateway::wire::Made;
+use crate::graph::report::size;
+use crate::home::LOW_DISK;
+use crate::store::WebhookLine;
 
 /// What the API offers, for programs.
 pub(super) const OPENAPI: &str = include_str!("../../../../docs/openapi.json");
@@ -24,6 +29,39 @@ pub async fn health(State(app): State<App>) -> Made<Value> {
         return Err(not_ready("the store cannot be read").hint("the daemon's log says why"));
     }
     Ok(Json(json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION") })))
+}
+
+/// `GET /health/details`: the same with figures, for people. What needs somebody stands in `warnings`, a sentence each.
+pub async fn details(_: Who, State(app): State<App>) -> Made<Value> {
+    let now = Now::read(&app).await?;
+    let (home, skills) = (app.0.drive.home.clone(), app.0.drive.now().tools.skills().clone());
+    // The disk and the records of skills are asked.
+    let asked = tokio::task::spawn_blocking(move || {
+        let damaged = skills.list().into_iter().filter_map(Result::err);
+        (home.free_bytes().ok(), damaged.map(|error| error.to_string()).collect::<Vec<_>>())
+    });
+    let (free_bytes, mut warnings) = asked.await.map_err(|panic| ApiError::internal(&panic))?;
+    if let Some(free) = free_bytes.filter(|free| *free < LOW_DISK) {
+        warnings.push(format!("only {} are free where kiso's home is", size(free)));
+    }
+    for webhook in now.webhooks.iter().filter(|webhook| webhook.failed > 0) {
+        let WebhookLine { webhook, failed, .. } = webhook;
+        warnings.push(format!("{failed} deliveries of the webhook {webhook} were given up"));
+    }
+    let ending = *app.0.ending.borrow();
+    let sum = |of: fn(&WebhookLine) -> u64| now.webhooks.iter().map(of).sum::<u64>();
+    Ok(Json(json!({
+        "status": if ending { "ending" } else { "ok" },
+        "version": env!("CARGO_PKG_VERSION"),
+        "started_ms": app.0.began_ms, "now_ms": now.at_ms,
+        "queued": now.queued, "running": now.running, "event_streams": now.event_streams,
+        "sessions": now.figures.sessions, "messages": now.figures.messages, "runs": now.figures.runs,
+        "store_bytes": now.store_bytes, "wal_bytes": now.wal_bytes, "free_bytes": free_bytes,
+        "rss_bytes": figures::resident(),
+        "model_slots": { "free": now.slots_free, "waiting": now.calls_waiting },
+        "webhooks": { "waiting": sum(|line| line.pending), "failed": sum(|line| line.failed) },
+        "warnings": warnings,
+    })))
 }
 
 /// `GET /health/live`: the process answers, whatever else does not work.

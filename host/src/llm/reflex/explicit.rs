@@ -79,6 +79,8 @@ fn step(line: &str, skills: &[SkillCard]) -> Option<Result<Spelt, String>> {
         return Some(Ok(Spelt::Command(command.trim().to_owned())));
     }
     let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    // As in every message, `@data` is the name of a skill.
+    let name = name.strip_prefix('@').unwrap_or(name);
     let pairs = pairs(rest)?;
     let Some(card) = skills.iter().find(|card| card.name == name) else {
         if pairs.is_empty() {
@@ -167,6 +169,23 @@ mod tests {
 
     fn command(line: &str) -> Spelt {
         Spelt::Command(line.to_owned())
+    }
+
+    #[test]
+    fn a_skill_may_be_named_as_in_every_message() {
+        let card = SkillCard {
+            name: "data".to_owned(),
+            summary: String::new(),
+            category: "data".to_owned(),
+            examples: Vec::new(),
+            secrets: Vec::new(),
+            args: serde_json::json!({ "properties": { "file": { "type": "string" } } }),
+        };
+        let cards = [card];
+        assert_eq!(read("@data file=a.csv", &cards).unwrap().unwrap().len(), 1);
+        let wrong = read("@dato file=a.csv", &cards).unwrap().unwrap_err();
+        assert!(wrong.contains("no skill `dato`; near: `data`"), "{wrong}");
+        assert_eq!(read("@ann wrote to me", &cards), None);
     }
 
     #[test]

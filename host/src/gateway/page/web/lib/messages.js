@@ -172,7 +172,11 @@ export function conversation(session, { onMessage } = {}) {
 
   // What is told by the way: without it, the next event or look brings the same.
   const lookAgain = quietly(async () => ended || again());
-  const lookAtStatus = quietly(async () => update(stand(await get(standing))));
+  const lookAtStatus = quietly(async () => {
+    update(stand(await get(standing)));
+    // The run may have ended while that was on its way.
+    prune();
+  });
 
   function stand(status) {
     const { runs, drafts, queued, items } = now();

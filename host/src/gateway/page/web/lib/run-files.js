@@ -19,7 +19,14 @@ export function withFiles(text) {
   return files.length && files.every(Boolean) ? { text: text.slice(0, at), files } : { text, files: [] };
 }
 
+/** A line that is longer is no file's; a model writes what it likes, and these patterns take their time with it. */
+const LONGEST = 1_000;
+
+/** What is published; anything else could lead anywhere. */
+const PUBLISHED = /^\/pub\/\w+$/;
+
 function listed(line) {
+  if (line.length > LONGEST) return null;
   let found = LISTED.exec(line);
   if (!found) {
     const [whole, path, size, unit, title, link] = LISTED_BY_REFLEX.exec(line) ?? [];
@@ -27,5 +34,6 @@ function listed(line) {
     found = [whole, path, title, PICTURES[path.split('.').pop().toLowerCase()], size, unit, link];
   }
   const [, path, title, media_type, size, unit, link] = found;
-  return { path, title, media_type, bytes: Math.round(size * UNITS[unit]), link: link?.startsWith('/') ? link : undefined };
+  if (path.split('/').some((name) => name === '.' || name === '..')) return null;
+  return { path, title, media_type, bytes: Math.round(size * UNITS[unit]), link: PUBLISHED.test(link ?? '') ? link : undefined };
 }

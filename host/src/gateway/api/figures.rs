@@ -1,0 +1,65 @@
+//! How the daemon is, in numbers: read here once, and shown in two forms, for Prometheus and for people.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use crate::clock::now_ms;
+use crate::gateway::App;
+use crate::store::{Figures, Scope, StoreError, Totals, WebhookLine};
+
+/// As it is at one moment.
+#[derive(Debug)]
+pub struct Now {
+    pub at_ms: i64,
+    /// Runs that are under way.
+    pub running: u64,
+    /// Messages that wait.
+    pub queued: u64,
+    pub event_streams: u64,
+    pub figures: Figures,
+    /// What models used on this day (UTC).
+    pub today: Totals,
+    pub store_bytes: u64,
+    pub wal_bytes: u64,
+    pub slots_free: u64,
+    pub calls_waiting: u64,
+    pub webhooks: Vec<WebhookLine>,
+}
+
+impl Now {
+    pub async fn read(app: &App) -> Result<Now, StoreError> {
+        let at_ms = now_ms();
+        let store = &app.0.drive.store;
+        let read = store.read(move |view| {
+            let running = view.unfinished_runs(None)?.len() as u64;
+            Ok((running, view.usage_total(Scope::Day(at_ms))?, view.figures()?, view.webhooks()?))
+        });
+        let (running, today, figures, webhooks) = read.await?;
+        let drive = app.0.drive.now();
+        let slots = drive.models.slots();
+        Ok(Now {
+            at_ms,
+            running,
+            queued: app.0.intake.queued(),
+            event_streams: app.0.counters.streams.load(Ordering::Relaxed),
+            figures,
+            today,
+            store_bytes: size(store.path()),
+            wal_bytes: size(&store.path().with_extension("db-wal")),
+            slots_free: slots.free() as u64,
+            calls_waiting: slots.waiting() as u64,
+            webhooks,
+        })
+    }
+}
+
+fn size(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |file| file.len())
+}
+
+/// Bytes of memory that the process has; `None` where the system does not say.
+pub fn resident() -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages.saturating_mul(rustix::param::page_size() as u64))
+}

@@ -1,0 +1,51 @@
+//! Skills that a message names: `@data` says that this skill is wanted. The text keeps the name, so that whoever plans reads it.
+
+use super::tags::marked;
+
+/// Mentions of one message that count.
+const MAX_MENTIONS: usize = 8;
+
+/// The categories of the tools that a text names, each once. `known` are names of tools with their categories; `@calc`
+/// names all tools of a skill whose tools are `calc.add` and `calc.mul`. A name that is none of them is somebody's.
+pub fn categories(text: &str, known: &[(String, String)]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let of_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.';
+    let mut left = MAX_MENTIONS;
+    marked(text, '@', of_name, |word| {
+        let word = word.trim_end_matches(['.', '-', '_']);
+        let is_named = |name: &str| {
+            let below = name.strip_prefix(word);
+            below.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let Some((_, category)) = known.iter().find(|(name, _)| !word.is_empty() && is_named(name)) else { return };
+        if left > 0 && !found.contains(category) {
+            left -= 1;
+            found.push(category.clone());
+        }
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skills_are_named_wherever_they_stand() {
+        let known = [("data", "data"), ("calc.add", "maths"), ("web-search", "web"), ("chart", "data")];
+        let known = known.map(|(name, category)| (name.to_owned(), category.to_owned()));
+        for (text, expected) in [
+            ("@data file=a.csv", &["data"][..]),
+            ("Draw it with @chart, please.", &["data"]),
+            ("(@web-search) then @calc.", &["web", "maths"]),
+            ("@calc.add 2 and 3", &["maths"]),
+            ("@data and @chart", &["data"]),
+            ("mail ann@data.example or @ann about @dat", &[]),
+            ("`@data` is a name, and so is\n```\n@chart\n```", &[]),
+            ("@ data @", &[]),
+            ("@Data", &[]),
+        ] {
+            assert_eq!(categories(text, &known), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! How the daemon is, as the page says it.
+
+use super::browser::{Browser, Tab, css, role};
+use super::stage::Stage;
+use super::themes::audit_in_both;
+use serde_json::Value;
+
+/// The figures of all groups, by name.
+#[track_caller]
+fn figures(tab: &Tab) -> Value {
+    tab.eval("Object.fromEntries([...document.querySelectorAll('.health-groups dl > div')].map((row) => [...row.children].map((cell) => cell.innerText.trim())))")
+}
+
+#[test]
+fn health_says_what_the_daemon_says() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    tab.click(role("link", "Health"));
+    tab.wait_for(role("region", "What it holds"));
+    let details = stage.daemon.get("/health/details");
+    let warnings = details["warnings"].as_array().unwrap();
+    let state = match warnings.len() {
+        0 => "All is well".to_owned(),
+        1 => "Well, with 1 warning".to_owned(),
+        many => format!("Well, with {many} warnings"),
+    };
+    tab.wait_of(
+        role("region", "State"),
+        &format!(
+            "it.innerText.includes({:?}) && it.innerText.includes({:?})",
+            state,
+            details["version"].as_str().unwrap()
+        ),
+    );
+    for warning in warnings {
+        tab.shows(warning.as_str().unwrap());
+    }
+    let before = figures(tab);
+    let shown = [
+        ("Runs under way", "running"),
+        ("Queued messages", "queued"),
+        ("Sessions", "sessions"),
+        ("Messages", "messages"),
+        ("Runs", "runs"),
+    ];
+    for (name, key) in shown {
+        assert_eq!(before[name], details[key].to_string(), "{name}: {before} {details}");
+    }
+    assert_eq!(before["Free model slots"], details["model_slots"]["free"].to_string());
+    for name in ["Store", "Free on disk", "Memory"] {
+        assert!(before[name].as_str().unwrap().ends_with('B'), "{name}: {before}");
+    }
+    assert_eq!(before["Event streams"], "1", "the page's own: {before}");
+    // What happens is seen without being asked for.
+    stage.daemon.reply(stage.daemon.send("main", "$ echo hello"));
+    tab.wait("the figures are new", || {
+        let now = figures(tab);
+        now["Sessions"] == "1" && now["Messages"] == "2" && now["Runs"] == "1"
+    });
+    audit_in_both(tab, "health");
+
+    // The configuration is folded, fetched when it is opened, and searched.
+    assert_eq!(tab.requests_to("/config").len(), 0);
+    tab.click(css(".health-config > summary"));
+    tab.wait_for(role("table", "Configuration"));
+    tab.wait_of(role("table", "Configuration"), "it.tBodies[0].rows.length > 50");
+    tab.focus(role("searchbox", "Search in the configuration"));
+    tab.insert_text("debounce_ms");
+    tab.wait_of(
+        role("table", "Configuration"),
+        "it.tBodies[0].rows.length === 1 && it.tBodies[0].innerText.trim().split(/\\s+/).join() === 'daemon.debounce_ms,1'",
+    );
+    audit_in_both(tab, "configuration");
+    tab.insert_text("_that_is_not_there");
+    tab.shows("No key fits");
+}
+
+/// A daemon that is gone is not called well.
+#[test]
+fn health_of_a_daemon_that_is_gone() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    tab.goto(&stage.url("#/health"));
+    tab.shows("All is well");
+    tab.expects("ERR_INTERNET_DISCONNECTED").expects("ERR_NETWORK_CHANGED").expects("Failed to load resource");
+    tab.set_offline(true);
+    tab.click(role("button", "Refresh"));
+    tab.shows("It does not answer at the moment");
+    audit_in_both(tab, "health without a daemon");
+    tab.set_offline(false);
+    tab.shows("All is well");
+}
+
+#[test]
+fn a_guest_sees_the_state_and_no_configuration() {
+    let Some(stage) = Stage::reflex() else { return };
+    let token = stage.home.kiso(&["--json", "token", "add", "guest", "--scope", "chat"]).json();
+    let tab = Browser::get().expect("it is there").tab();
+    stage.log_in_with(&tab, token["token"].as_str().unwrap());
+    tab.click(role("link", "Health"));
+    tab.shows("All is well");
+    tab.wait_for(role("region", "Machine"));
+    assert!(!tab.has(css(".health-config")) && !tab.text().contains("Configuration"));
+    tab.check();
+}

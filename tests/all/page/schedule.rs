@@ -1,0 +1,134 @@
+//! The schedule: added by a form, run, paused and deleted, with what it says marked unread.
+
+use super::browser::{css, role};
+use super::stage::Stage;
+use super::themes::audit_in_both;
+use serde_json::{Value, json};
+
+#[track_caller]
+fn schedules(stage: &Stage) -> Vec<Value> {
+    stage.daemon.get("/schedules")["items"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_schedule_is_added_by_a_form() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    tab.expects("answer: 400 /schedules").expects("answer: 409 /schedules");
+    stage.open("kitchen");
+    tab.goto(&stage.url("#/schedule"));
+    tab.shows("Nothing is scheduled");
+    audit_in_both(tab, "an empty schedule");
+    tab.click(role("button", "Add a schedule"));
+    tab.wait("the name has the focus", || tab.focused() == "textbox \"Name\"");
+    // What is missing is said at its field; the daemon is not asked.
+    tab.press("Enter");
+    for name in ["Name", "Message"] {
+        tab.wait_of(role("textbox", name), "it.ariaInvalid === 'true' && document.getElementById(it.getAttribute('aria-describedby').split(' ').at(-1))?.innerText.length > 3");
+    }
+    assert!(!tab.requests_to("/schedules").iter().any(|request| request.method == "POST"));
+    tab.focus(role("textbox", "Name"));
+    tab.insert_text("tea");
+    tab.focus(role("textbox", "Message"));
+    tab.insert_text("$ echo tea is ready");
+    // An expression that nobody understands is said in the daemon's words, at the expression.
+    tab.of(
+        role("combobox", "How often"),
+        "(it.value = 'cron', it.dispatchEvent(new Event('change', { bubbles: true })))",
+    );
+    tab.focus(role("textbox", "Cron expression"));
+    tab.insert_text("61 8 * * *");
+    tab.click(role("button", "Add schedule"));
+    tab.wait_of(role("textbox", "Cron expression"), "it.ariaInvalid === 'true' && document.activeElement === it");
+    let wrong = json!({ "name": "tea", "when": "61 8 * * *", "message": "$ echo tea is ready" }).to_string();
+    let wrong = stage.daemon.request("POST", "/schedules", Some(&wrong)).expect(400)["error"]["message"].clone();
+    tab.wait_of(css("#schedule-when"), &format!("it.innerText.includes({wrong})"));
+    audit_in_both(tab, "a schedule with a mistake");
+    assert_eq!(schedules(&stage), Vec::<Value>::new());
+    tab.of(role("textbox", "Cron expression"), "it.select()");
+    tab.insert_text("30 8 * * MON-FRI");
+    tab.wait_of(css("#schedule-when"), "it.innerText.includes('Monday to Friday at 08:30')");
+    assert_eq!(tab.of(role("combobox", "Session that is told the answer"), "it.value"), "kitchen");
+    assert_eq!(tab.of(role("combobox", "Time zone"), "it.value"), "UTC");
+    tab.click(role("button", "Add schedule"));
+    tab.wait_gone(role("dialog", ""));
+    tab.wait_of(
+        role("list", "Schedules"),
+        "['tea', '$ echo tea is ready', 'Monday to Friday at 08:30', '30 8 * * MON-FRI', 'UTC', 'kitchen', 'not yet'].every((part) => it.innerText.includes(part))",
+    );
+    let all = schedules(&stage);
+    let made = ["name", "when", "message", "session", "zone", "paused"].map(|key| all[0][key].clone());
+    assert_eq!(json!(made), json!(["tea", "30 8 * * MON-FRI", "$ echo tea is ready", "kitchen", "UTC", false]));
+    // A name is there once.
+    tab.click(role("button", "Add a schedule"));
+    tab.focus(role("textbox", "Name"));
+    tab.insert_text("tea");
+    tab.focus(role("textbox", "Message"));
+    tab.insert_text("again");
+    tab.click(role("button", "Add schedule"));
+    tab.wait_of(role("textbox", "Name"), "it.ariaInvalid === 'true' && document.activeElement === it");
+    tab.press("Escape");
+    tab.wait_gone(role("dialog", ""));
+    assert_eq!(schedules(&stage).len(), 1);
+}
+
+#[test]
+fn a_schedule_is_run_paused_resumed_and_deleted() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    let tea = json!({ "name": "tea", "when": "0 16 * * *", "message": "$ echo tea is ready", "session": "kitchen" });
+    stage.daemon.request("POST", "/schedules", Some(&tea.to_string())).expect(201);
+    stage.daemon.reply(stage.daemon.send("kitchen", "$ echo hello"));
+    stage.open("kitchen");
+    tab.shows("hello");
+    let unread = |session: &str| {
+        let all = stage.daemon.get("/sessions")["items"].as_array().unwrap().clone();
+        all.into_iter().find(|one| one["name"] == session).map(|one| one["unread"].clone())
+    };
+    tab.wait("it is read", || unread("kitchen") == Some(json!(0)));
+    tab.goto(&stage.url("#/schedule"));
+    tab.wait_for(role("button", "Run now: tea"));
+    audit_in_both(tab, "schedule");
+    // Run now: what it says is told in its session, and marked unread there and in its own.
+    tab.click(role("button", "Run now: tea"));
+    tab.shows("tea was sent");
+    tab.wait_of(css(".lists-facts"), "it.innerText.includes('done')");
+    tab.wait("the answer is unread", || unread("kitchen") == Some(json!(1)));
+    tab.wait("the sidebar says so", || {
+        let links = tab.names("link");
+        ["$ echo hello", "schedule.tea"]
+            .iter()
+            .all(|title| links.iter().any(|name| name.starts_with(title) && name.ends_with(", 1 unread")))
+    });
+    audit_in_both(tab, "schedule with an answer that nobody has read");
+    // Whoever looks has read it.
+    stage.open("kitchen");
+    tab.shows("tea is ready");
+    tab.wait("the answer is read", || unread("kitchen") == Some(json!(0)));
+
+    tab.goto(&stage.url("#/schedule"));
+    tab.click(role("button", "Pause tea"));
+    tab.wait_for(role("button", "Resume tea"));
+    tab.wait_of(role("list", "Schedules"), "it.innerText.includes('paused')");
+    assert_eq!(schedules(&stage)[0]["paused"], true);
+    tab.click(role("button", "Resume tea"));
+    tab.wait_for(role("button", "Pause tea"));
+    assert_eq!(schedules(&stage)[0]["paused"], false);
+    // What came of the last time is a link to its run.
+    tab.click(css(".lists-facts a[href^='#/run/']"));
+    tab.wait_for(role("heading", "$ echo tea is ready"));
+    tab.goto(&stage.url("#/schedule"));
+    // It is asked before it is deleted.
+    tab.click(role("button", "Actions for tea"));
+    tab.click(role("menuitem", "Delete"));
+    tab.wait_for(role("dialog", "Delete the schedule tea?"));
+    tab.click(role("button", "Cancel"));
+    tab.wait_gone(role("dialog", ""));
+    assert_eq!(schedules(&stage).len(), 1);
+    tab.click(role("button", "Actions for tea"));
+    tab.click(role("menuitem", "Delete"));
+    tab.wait_for(role("dialog", "Delete the schedule tea?"));
+    tab.click(role("button", "Delete"));
+    tab.shows("Nothing is scheduled");
+    assert_eq!(schedules(&stage), Vec::<Value>::new());
+}

@@ -1,0 +1,18 @@
+//! A screen as different people have it before them: in the light, in the dark, on a phone.
+
+use super::browser::Tab;
+
+/// Asserts that axe-core finds nothing against the screen, in the light and in the dark, and that a phone has room for it.
+#[track_caller]
+pub fn audit_in_both(tab: &Tab, screen: &str) {
+    // A colour that is on its way from one theme to the other belongs to neither.
+    tab.set_reduced_motion(true);
+    for theme in ["dark", "light"] {
+        tab.set_theme(theme);
+        tab.audit(&format!("{screen}, {theme}"));
+    }
+    tab.set_viewport(390, 844, true);
+    tab.wait(&format!("{screen} fits on a phone"), || tab.eval("document.documentElement.scrollWidth") == 390);
+    tab.set_viewport(1280, 800, false);
+    tab.set_reduced_motion(false);
+}

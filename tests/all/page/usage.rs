@@ -1,0 +1,131 @@
+//! What models were used for and what it cost: figures, chart and tables say what `GET /usage` says.
+
+use super::browser::{css, role};
+use super::stage::{QUICK, Stage};
+use super::themes::audit_in_both;
+use crate::harness::Home;
+use serde_json::{Value, json};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Days since 1970, as the store counts them.
+fn today() -> i64 {
+    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 86_400).unwrap()
+}
+
+/// Use on some of the last days: 1,000 tokens in, 50 out and a dollar and a quarter for each call.
+fn use_models(home: &Home) {
+    let store = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
+    for (ago, calls) in [(0, 2), (1, 8), (6, 4), (7, 16), (29, 32), (40, 64)] {
+        store
+            .execute(
+                "INSERT INTO usage_totals (scope, key, calls, input, output, cost_micros)
+                 VALUES ('day', ?1, ?2, ?2 * 1000, ?2 * 50, ?2 * 1250000)",
+                [today() - ago, calls],
+            )
+            .unwrap();
+    }
+}
+
+/// "1,234".
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap()).collect();
+    groups.join(",")
+}
+
+fn dollars(micros: u64) -> String {
+    if micros == 0 { "$0".to_owned() } else { format!("${:.2}", micros as f64 / 1e6) }
+}
+
+#[test]
+fn figures_chart_and_table_agree() {
+    let config = format!(
+        "model = \"reflex\"\n{QUICK}[model_settings.\"test:m\"]\ninput_price = 2\noutput_price = 10\n[providers.test]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"\n"
+    );
+    let Some(stage) = Stage::prepared(Home::new(), &config, use_models) else { return };
+    let tab = &stage.tab;
+    tab.click(role("link", "Usage"));
+    let days = stage.daemon.get("/usage?limit=500")["items"].as_array().unwrap().clone();
+    assert_eq!(days.len(), 6);
+    let number = |day: &Value, key: &str| day[key].as_u64().unwrap();
+
+    // The sums of a day, a week and a month.
+    for (name, calls) in [("Today", 2), ("7 days", 2 + 8 + 4), ("30 days", 2 + 8 + 4 + 16 + 32)] {
+        tab.wait_of(
+            role("region", name),
+            &format!(
+                "it.querySelector('.usage-cost').innerText === {} && it.querySelector('dd').innerText === '{calls}'",
+                json!(dollars(calls * 1_250_000))
+            ),
+        );
+    }
+
+    // The table has every day, also those on which nothing was used.
+    let table = "[...document.querySelectorAll('table')].find((it) => it.caption?.innerText === 'Usage by day')";
+    tab.wait_for(css(".chart canvas"));
+    tab.click(css(".usage-table > summary"));
+    tab.wait_until(&format!("{table}?.tBodies[0].rows.length === 41"));
+    let rows = tab.eval(&format!(
+        "[...{table}.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))"
+    ));
+    let rows = rows.as_array().unwrap();
+    let mut used = 0;
+    for row in rows {
+        let day = days.iter().find(|day| day["day"] == row[0]);
+        let figures =
+            ["calls", "input_tokens", "output_tokens"].map(|key| grouped(day.map_or(0, |day| number(day, key))));
+        let cost = dollars(day.map_or(0, |day| number(day, "cost_micros")));
+        assert_eq!(row, &json!([row[0], figures[0], figures[1], figures[2], cost]));
+        used += usize::from(day.is_some());
+    }
+    assert_eq!((used, &rows[0][0], &rows[40][0]), (days.len(), &days[0]["day"], &days[5]["day"]));
+
+    // So has the chart, and the table behind it.
+    tab.wait_for(role("figure", "Cost by day"));
+    tab.focus(role("slider", "Points of Cost by day"));
+    tab.press("End");
+    let newest = format!(
+        "it.ariaValueText.endsWith(': Cost $2.5') && new Date(`${{it.ariaValueText.split(': ')[0]}} UTC`).toISOString().startsWith({})",
+        days[0]["day"]
+    );
+    tab.wait_of(css(".chart-plot"), &newest);
+    audit_in_both(tab, "usage");
+    tab.click(role("button", "Table"));
+    // Of each point its day and its values.
+    let chart = "[...document.querySelectorAll('.chart-rows tbody tr')].map(({ cells: [day, ...values] }) =>
+      [new Date(`${day.innerText} UTC`).toISOString().slice(0, 10), ...values.map((cell) => cell.innerText.trim())])";
+    tab.wait_until("document.querySelector('.chart-rows tbody tr')");
+    let drawn = tab.eval(chart);
+    let drawn = drawn.as_array().unwrap();
+    assert_eq!(drawn.len(), 41);
+    for day in &days {
+        let row = drawn.iter().find(|row| row[0] == day["day"]).unwrap_or_else(|| panic!("no {day}: {drawn:?}"));
+        let shown: f64 = row[1].as_str().unwrap().replace([',', '$', '\u{a0}', ' '], "").parse().unwrap();
+        assert_eq!(shown * 1e6, number(day, "cost_micros") as f64, "{row}");
+    }
+    tab.focus(role("radio", "Cost"));
+    tab.press("ArrowRight");
+    tab.wait_for(role("figure", "Tokens by day"));
+    tab.wait_until(&format!("{chart}[40][1].replace(/\\W/g, '') === '2000' && {chart}[40][2] === '100'"));
+    tab.press("ArrowRight");
+    tab.wait_for(role("figure", "Calls by day"));
+    audit_in_both(tab, "usage as a table");
+
+    // Models with what they cost.
+    tab.wait_of(
+        role("region", "Models"),
+        "[...it.querySelectorAll('tbody tr')].some((row) => ['test:m', '$2.00', '$10.00'].every((part) => row.innerText.includes(part)))
+          && it.querySelector('tbody').innerText.includes('reflex')",
+    );
+}
+
+#[test]
+fn nothing_was_used_yet() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    tab.goto(&stage.url("#/usage"));
+    tab.shows("No model was called yet");
+    tab.wait_of(role("region", "Today"), "it.querySelector('.usage-cost').innerText === '$0'");
+    audit_in_both(tab, "usage of nothing");
+}
