@@ -24,11 +24,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::drive::Drive;
+use crate::home::SessionName;
 use crate::secret::Secrets;
 use crate::session::intake::Intake;
 use crate::session::live::Hub;
 use crate::session::queue::Queue;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use self::count::Counters;
 use self::failures::Failures;
@@ -55,6 +56,8 @@ struct Inner {
     upload: Arc<tokio::sync::Semaphore>,
     /// Places for files that are uploaded into workspaces.
     uploads: Arc<tokio::sync::Semaphore>,
+    /// Tells streams of sessions that were deleted: nothing of one is left in the feed.
+    deleted: broadcast::Sender<SessionName>,
     /// Whether the daemon is ending; streams end with it.
     ending: watch::Receiver<bool>,
     counters: Counters,
@@ -63,6 +66,9 @@ struct Inner {
 
 /// Files that are uploaded into workspaces at once; more wait. Each has a thread while a piece of it is written.
 const MAX_UPLOADS: usize = 8;
+
+/// Deletions that wait for a stream whose client is slow.
+const MAX_DELETED: usize = 256;
 
 impl App {
     /// `secrets` are those of the environment, `address` is where HTTP is served; `ending` becomes true when the daemon ends.
@@ -78,9 +84,21 @@ impl App {
         let (counters, failures) = (Counters::default(), Failures::default());
         let upload = Arc::new(tokio::sync::Semaphore::new(1));
         let uploads = Arc::new(tokio::sync::Semaphore::new(MAX_UPLOADS));
-        let inner =
-            Inner { drive, intake, hub, secrets, began_ms, address, upload, uploads, ending, counters, failures };
-        App(Arc::new(inner))
+        let (deleted, _) = broadcast::channel(MAX_DELETED);
+        App(Arc::new(Inner {
+            drive,
+            intake,
+            hub,
+            secrets,
+            began_ms,
+            address,
+            upload,
+            uploads,
+            deleted,
+            ending,
+            counters,
+            failures,
+        }))
     }
 }
 

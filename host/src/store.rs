@@ -79,7 +79,7 @@ pub use background::{Due, DueKind, MAX_ATTEMPTS};
 pub use backup::{BackupError, Copied, restore};
 pub use deletion::Deletion;
 pub use error::StoreError;
-pub use events::Event;
+pub use events::{Event, is_whole_page};
 pub use facts::{Fact, MAX_FACT_BYTES, MAX_FACTS, NewFact};
 pub use feed::{Notice, NoticeKind};
 pub use figures::Figures;

@@ -326,8 +326,9 @@ impl Log {
             let at = now_ms();
             tx.finish_run(&id, status, at, &body)?;
             let answer = tx.add_message(&session, MessageRole::Assistant, &reply, at, Some(&id))?;
-            if told {
-                tx.inject_reply(&id, &reply, at)?;
+            match told {
+                true => tx.inject_reply(&id, &reply, at)?,
+                false => tx.pass_over(&session, answer)?,
             }
             tx.finish_jobs(&id, answer)?;
             // What a subagent does is no conversation: it has a name, and nothing is learned from it about anybody.

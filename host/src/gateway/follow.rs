@@ -42,7 +42,7 @@ pub struct Wanted {
 /// Something that happened, in the form in which every channel tells it.
 #[derive(Debug, Clone)]
 pub struct Told {
-    /// "message", "run", "event", "session", "live", "gap" or, as the last, "shutdown".
+    /// "message", "run", "event", "session", "live", "deleted", "gap" or, as the last, "shutdown".
     pub name: &'static str,
     /// Of the feed's notice; a client that was away goes on behind it.
     pub id: Option<i64>,
@@ -73,6 +73,7 @@ pub struct Following {
     live: Option<broadcast::Receiver<Live>>,
     /// Whether what was said so far in the steps that runs are at is to be told: behind what is in the feed.
     so_far: bool,
+    deleted: broadcast::Receiver<SessionName>,
     ending: watch::Receiver<bool>,
     over: bool,
     _counted: Counted,
@@ -113,6 +114,7 @@ impl Following {
             ready.push_back(Told { name: "gap", id: Some(last), data, answers: Vec::new() });
         }
         Ok(Following {
+            deleted: app.0.deleted.subscribe(),
             ending: app.0.ending.clone(),
             _counted: Counted::new(&app),
             so_far: wanted.live,
@@ -170,6 +172,17 @@ impl Following {
                     Ok(_) => {}
                     // It begins anew with all of it; and what happened meanwhile has waited long enough.
                     Err(RecvError::Lagged(_)) => (self.so_far, self.behind) = (true, true),
+                    Err(RecvError::Closed) => return None,
+                },
+                name = self.deleted.recv() => match name {
+                    Ok(name) if self.wanted.session.as_ref().is_none_or(|session| *session == name) => {
+                        return Some(Told::now("deleted", json!({ "name": name })));
+                    }
+                    Ok(_) => {}
+                    // Some were missed: whoever listens has to look for itself what there is.
+                    Err(RecvError::Lagged(_)) => {
+                        return Some(Told::now("gap", json!({ "missed_from": self.last, "to": self.last })));
+                    }
                     Err(RecvError::Closed) => return None,
                 },
                 // The sender lives as long as the store.

@@ -6,12 +6,14 @@
 use std::collections::VecDeque;
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::UNIX_EPOCH;
 
 use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, MetadataExt as _};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
@@ -167,11 +169,14 @@ pub fn remove(home: &Home, session: &SessionName, path: &FilePath) -> Result<(),
 #[derive(Debug)]
 pub struct Incoming {
     session: Dir,
+    /// Where that directory was; it may be deleted while the file comes.
+    place: PathBuf,
     work: Dir,
     name: String,
     file: File,
     bytes: u64,
     quota: Arc<Quota>,
+    kept: bool,
 }
 
 impl Incoming {
@@ -181,27 +186,32 @@ impl Incoming {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         home.create_session(session)?;
         let work = home.open_work(session)?;
-        let dir = Dir::open_ambient_dir(home.session_dir(session), ambient_authority())?;
+        let place = home.session_dir(session);
+        let dir = Dir::open_ambient_dir(&place, ambient_authority())?;
         let own = format!("{UPLOAD}{}-", std::process::id());
         sweep(&dir, &own);
         let name = format!("{own}{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         quota.entry().map_err(FileError::Full)?;
         let file = rustix::fs::openat(&dir, &name, flags, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)?;
-        Ok(Incoming { session: dir, work, name, file: file.into(), bytes: 0, quota })
+        Ok(Incoming { session: dir, place, work, name, file: file.into(), bytes: 0, quota, kept: false })
     }
 
     pub fn write(&mut self, piece: &[u8]) -> Result<(), FileError> {
         self.quota.write(piece.len() as u64).map_err(FileError::Full)?;
-        self.file.write_all(piece)?;
         self.bytes += piece.len() as u64;
-        Ok(())
+        Ok(self.file.write_all(piece)?)
     }
 
     /// Moves the file to its place, with the directories that are missing; returns its length. What has the name already
     /// is replaced only if that is wanted, and never if it is a directory.
-    pub fn finish(self, path: &FilePath, replace: bool) -> Result<u64, FileError> {
+    pub fn finish(mut self, path: &FilePath, replace: bool) -> Result<u64, FileError> {
         self.file.sync_all()?;
+        // A session that was deleted meanwhile takes no file with it.
+        let (was, is) = (self.session.dir_metadata()?, std::fs::metadata(&self.place));
+        if !is.is_ok_and(|is| (is.dev(), is.ino()) == (was.dev(), was.ino())) {
+            return Err(path.missing());
+        }
         let (parent, name) = path.split();
         let mut dir = self.work.try_clone()?;
         for part in parent.split('/').filter(|part| !part.is_empty()) {
@@ -216,6 +226,7 @@ impl Incoming {
             let opened = enter(&dir, part, OFlags::DIRECTORY);
             dir = opened.map_err(|_| FileError::NoDirectory { path: parent.to_owned() })?;
         }
+        let old = dir.symlink_metadata(name).ok().filter(|meta| meta.is_file()).map(|meta| meta.len());
         let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         let moved = match rustix::fs::renameat_with(&self.session, &self.name, &dir, name, flags) {
             // Some file systems cannot tell; then two uploads at once may both be told that the place was free.
@@ -226,7 +237,13 @@ impl Incoming {
             moved => moved,
         };
         match moved {
-            Ok(()) => Ok(self.bytes),
+            Ok(()) => {
+                self.kept = true;
+                if let Some(old) = old {
+                    self.quota.credit_file(old);
+                }
+                Ok(self.bytes)
+            }
             Err(Errno::ISDIR | Errno::NOTEMPTY) => Err(FileError::Directory { path: path.0.clone() }),
             Err(Errno::EXIST) => Err(FileError::Taken { path: path.0.clone() }),
             Err(error) => Err(io::Error::from(error).into()),
@@ -236,8 +253,17 @@ impl Incoming {
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        // It is there no more if it was moved away.
+        if self.kept {
+            return;
+        }
         let _ = self.session.remove_file(&self.name);
+        self.quota.credit_file(self.bytes);
+        // Of a session that nothing was done in yet, nothing stays; what is not empty is not removed.
+        if !self.session.exists("lock") {
+            for made in ["work/pub", "work", ""] {
+                let _ = std::fs::remove_dir(self.place.join(made));
+            }
+        }
     }
 }
 

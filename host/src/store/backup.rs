@@ -152,7 +152,11 @@ fn prepare(file: &Path, temp: &Path, now_ms: i64) -> Result<Copied, BackupError>
     };
     let copied = check(temp).map_err(of_file)?;
     let store = Store::open(temp).map_err(|error| of_file(error.into()))?;
-    store.write_blocking(move |tx| tx.mark(Mark::Restore, now_ms))?;
+    store.write_blocking(move |tx| {
+        // A browser that was logged out since must not be logged in by this.
+        tx.log_everybody_out()?;
+        tx.mark(Mark::Restore, now_ms)
+    })?;
     store.close();
     let whole = File::open(temp).and_then(|file| file.sync_all());
     whole.map_err(failed("write", temp))?;

@@ -2,6 +2,7 @@
 
 use rusqlite::{OptionalExtension, Row};
 
+use super::sessions::PAGE_BYTES;
 use super::{RunId, StoreError, Tx, View};
 
 /// An event of a run.
@@ -15,6 +16,11 @@ pub struct Event {
     pub body: String,
 }
 
+/// Whether more events may follow those of a page that was to have `count` of them.
+pub fn is_whole_page(page: &[Event], count: u32) -> bool {
+    page.len() == count as usize || page.iter().map(|event| event.body.len()).sum::<usize>() >= PAGE_BYTES
+}
+
 impl View<'_> {
     /// All events of a run, in order.
     pub fn events(&self, run: &RunId) -> Result<Vec<Event>, StoreError> {
@@ -24,13 +30,22 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The events of a run after the one with this number, at most `limit`, in order.
+    /// The events of a run after the one with this number, at most `limit`, in order; fewer where they have [`PAGE_BYTES`]
+    /// together.
     pub fn events_after(&self, run: &RunId, seq: u32, limit: u32) -> Result<Vec<Event>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT seq, at_ms, kind, body FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
         )?;
-        let rows = query.query_map((self.num(run)?, seq, limit), event)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        let mut rows = query.query((self.num(run)?, seq, limit))?;
+        let (mut events, mut bytes) = (Vec::new(), 0);
+        while bytes < PAGE_BYTES
+            && let Some(row) = rows.next()?
+        {
+            let one = event(row)?;
+            bytes += one.body.len();
+            events.push(one);
+        }
+        Ok(events)
     }
 
     /// The events of a run that are of these kinds, in order.

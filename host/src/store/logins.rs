@@ -15,8 +15,8 @@ pub const LOGIN_MS: i64 = 30 * 24 * 60 * 60_000;
 /// Milliseconds for which a link waits to be opened.
 pub const CODE_MS: i64 = 5 * 60_000;
 
-/// Browsers that are logged in at once, and links that wait; for one more, the one that was not used for longest goes. One
-/// person has a few, and what nobody looks at must not grow for years.
+/// Browsers that are logged in at once with one token, or by links of the owner, and links that wait; for one more, the one
+/// that was not used for longest goes. One person has a few, and what nobody looks at must not grow for years.
 const MAX: i64 = 100;
 
 /// Which login it is. It is found by this, and cannot be used with it.
@@ -88,9 +88,10 @@ impl Tx<'_> {
     fn log_in(&self, token: Option<&str>, scope: TokenScope, at_ms: i64) -> Result<String, StoreError> {
         self.conn.prepare_cached("DELETE FROM logins WHERE used_ms <= ?1")?.execute([at_ms - LOGIN_MS])?;
         let mut make_room = self.conn.prepare_cached(
-            "DELETE FROM logins WHERE hash IN (SELECT hash FROM logins ORDER BY used_ms DESC LIMIT -1 OFFSET ?1)",
+            "DELETE FROM logins WHERE hash IN
+                 (SELECT hash FROM logins WHERE token IS ?2 ORDER BY used_ms DESC LIMIT -1 OFFSET ?1)",
         )?;
-        make_room.execute([MAX - 1])?;
+        make_room.execute((MAX - 1, token))?;
         let value = random::<32>()?;
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO logins (hash, token, scope, created_ms, used_ms) VALUES (?1, ?2, ?3, ?4, ?4)",

@@ -183,7 +183,7 @@ impl Tx<'_> {
             "DELETE FROM segments WHERE session = ?1",
             "DELETE FROM secrets WHERE session = ?1",
             "DELETE FROM background WHERE kind IN ('title', 'summary', 'facts', 'memory') AND session = ?1",
-            "UPDATE sessions SET title = NULL, summary = NULL, summarized_to = 0, model = NULL, active_ms = -1 WHERE id = ?1",
+            "UPDATE sessions SET title = NULL, summary = NULL, summarized_to = 0, model = NULL, read_to = 0, active_ms = -1 WHERE id = ?1",
             "INSERT INTO feed (session, kind) VALUES (?1, 'session')",
         ] {
             rows += self.conn.prepare_cached(of_session)?.execute([session])?;

@@ -168,13 +168,26 @@ impl Tx<'_> {
         }
     }
 
-    /// Makes the session where there is none of that name.
+    /// Makes the session where there is none of that name; one that is there was active now.
     pub fn open_session(&self, session: &SessionName, at_ms: i64) -> Result<(), StoreError> {
-        if self.session_id(session)?.is_some() {
-            return Ok(());
-        }
-        self.ensure_session(session, at_ms)?;
+        let id = self.ensure_session(session, at_ms)?;
+        self.conn
+            .prepare_cached("UPDATE sessions SET active_ms = max(active_ms, ?2) WHERE id = ?1")?
+            .execute((id, at_ms))?;
         self.tell_session(session)
+    }
+
+    /// A reply that nobody has to read counts as read, where none before it waits to be.
+    pub fn pass_over(&self, session: &SessionName, message: i64) -> Result<(), StoreError> {
+        let mut update = self.conn.prepare_cached(
+            "UPDATE sessions SET read_to = ?2 WHERE name = ?1 AND NOT EXISTS (
+                 SELECT 1 FROM messages m INDEXED BY replies_of_session WHERE m.session = sessions.id
+                     AND m.role = 'assistant' AND m.id > sessions.read_to AND m.id < ?2)",
+        )?;
+        match update.execute((session.as_str(), message))? {
+            0 => Ok(()),
+            _ => self.tell_session(session),
+        }
     }
 
     /// The session's row; made with this time where there is none.

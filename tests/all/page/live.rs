@@ -4,6 +4,9 @@ use super::browser::{css, role};
 use super::script::{server, talk, title};
 use super::stage::{MESSAGE, Stage, say};
 use crate::served::Served;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 #[test]
 fn two_tabs_agree() {
@@ -21,7 +24,7 @@ fn two_tabs_agree() {
     one.wait("the model writes", || server.held() == 1);
     server.release_many(3);
     for tab in [one, &two] {
-        tab.wait_of(css("[role=log] article:last-of-type"), "it.textContent.includes('three')");
+        tab.wait_of(css("[role=log] article[aria-label^=kiso]"), "it.textContent.includes('three')");
     }
     // Who comes in the middle has all that was said.
     let three = one.beside();
@@ -45,24 +48,85 @@ fn two_tabs_agree() {
     server.finish();
 }
 
+/// Between browser and daemon, and may break.
+struct Line {
+    address: String,
+    broken: Arc<AtomicBool>,
+    open: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Line {
+    fn to(daemon: &str) -> Line {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (broken, open): (Arc<AtomicBool>, Arc<Mutex<Vec<TcpStream>>>) = Default::default();
+        let (refuses, opened, daemon) = (broken.clone(), open.clone(), daemon.to_owned());
+        std::thread::spawn(move || {
+            for from in listener.incoming().flatten() {
+                if refuses.load(Ordering::SeqCst) {
+                    continue;
+                }
+                let Ok(to) = TcpStream::connect(&daemon) else { continue };
+                opened.lock().unwrap().extend([from.try_clone().unwrap(), to.try_clone().unwrap()]);
+                for (mut from, mut to) in [(from.try_clone().unwrap(), to.try_clone().unwrap()), (to, from)] {
+                    std::thread::spawn(move || {
+                        let _ = std::io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(Shutdown::Write);
+                    });
+                }
+            }
+        });
+        Line { address, broken, open }
+    }
+
+    fn cut(&self) {
+        self.broken.store(true, Ordering::SeqCst);
+        for stream in self.open.lock().unwrap().drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn mend(&self) {
+        self.broken.store(false, Ordering::SeqCst);
+    }
+}
+
 #[test]
 fn a_lost_connection_is_shown_and_heals() {
-    let server = server(&[talk("You are back.", ""), title("Back")]);
+    let server = server(&[
+        talk("One two three four five six.", "pieces = 6\nfault = \"stepped\""),
+        title("Back"),
+        talk("You are back.", ""),
+    ]);
     let Some(stage) = Stage::scripted(&server) else { return };
-    let tab = &stage.tab;
-    stage.open("away");
-    tab.wait_until("performance.getEntriesByType('resource').some((it) => it.name.includes('/events'))");
-    tab.expects("ERR_INTERNET_DISCONNECTED").expects("ERR_NETWORK_CHANGED").expects("Failed to load resource");
-    tab.set_offline(true);
-    say(tab, "Do you hear me?");
+    let line = Line::to(&stage.daemon.address);
+    let tab = stage.tab.beside();
+    tab.expects("net::ERR_");
+    tab.goto(&format!("http://{}/#/s/away", line.address));
+    tab.wait_for(MESSAGE);
+    say(&tab, "Count");
+    tab.wait("the model writes", || server.held() == 1);
+    server.release_many(2);
+    tab.wait_of(css("[role=log] article:last-of-type"), "it.textContent.includes('One')");
+    line.cut();
     tab.shows("is away");
-    tab.shows("waiting for the daemon");
     tab.audit("chat without a daemon");
-    // What is not sent yet survives a reload of the page, once there is a network to load it from.
-    tab.set_offline(false);
-    tab.shows("You are back.");
+    // What is said meanwhile is missed, and there again afterwards.
+    server.release_many(2);
+    say(&tab, "Do you hear me?");
+    tab.shows("waiting for the daemon");
+    tab.focus(MESSAGE);
+    tab.type_text("a draft");
+    line.mend();
     tab.wait_until("!document.body.innerText.includes('is away')");
-    assert_eq!(tab.count(role("article", "You,")), 1, "it was sent once");
+    tab.wait_of(css("[role=log] article[aria-label^=kiso]"), "it.textContent.includes('One two')");
+    server.release_many(2);
+    tab.shows("One two three four five six.");
+    tab.shows("You are back.");
+    assert_eq!(tab.count(role("article", "You,")), 2, "each message was sent once\n{}", tab.describe());
+    assert_eq!(tab.of(MESSAGE, "it.value"), "a draft");
+    let sent = stage.daemon.get("/sessions/away/messages")["items"].clone();
+    assert_eq!(sent.as_array().unwrap().len(), 4, "{sent}");
     server.finish();
 }
 

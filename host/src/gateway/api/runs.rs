@@ -13,7 +13,7 @@ use crate::gateway::error::ApiError;
 use crate::gateway::wire::{Made, Page, Path, Query, Run, page_size};
 use crate::graph::reflection::Reflection;
 use crate::graph::step::ToolResult;
-use crate::store::{RunId, RunStatus};
+use crate::store::{RunId, RunStatus, is_whole_page};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,10 +80,10 @@ pub async fn trace(
             }
             made
         });
-        Ok(made.collect::<Vec<_>>())
+        Ok((made.collect::<Vec<_>>(), is_whole_page(&events, limit)))
     });
-    let items = read.await?;
-    let next = items.last().filter(|_| items.len() == limit as usize).map(|event| event["seq"].to_string());
+    let (items, more) = read.await?;
+    let next = items.last().filter(|_| more).map(|event| event["seq"].to_string());
     Ok(Json(Page { items, next }))
 }
 

@@ -166,6 +166,10 @@ pub async fn delete(who: Who, State(app): State<App>, Path(name): Path<String>) 
         Err(error) => return Err(ApiError::internal(&error)),
     };
     tracing::info!(%session, by = who.name(), "a session was deleted");
+    for name in &gone {
+        // Whoever listens; nobody has to.
+        let _ = app.0.deleted.send(name.clone());
+    }
     Ok(Json(json!({ "deleted": gone })))
 }
 

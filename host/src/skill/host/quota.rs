@@ -141,6 +141,15 @@ impl Quota {
         self.written.fetch_sub(ENTRY_BYTES, Relaxed);
     }
 
+    /// Gives the session back what a file took that is not there any more.
+    pub fn credit_file(&self, bytes: u64) {
+        let less = |count: &AtomicU64, by: u64| {
+            let _ = count.fetch_update(Relaxed, Relaxed, |now| Some(now.saturating_sub(by)));
+        };
+        less(&self.usage.bytes, bytes + ENTRY_BYTES);
+        less(&self.usage.entries, 1);
+    }
+
     /// Takes back what will not be written after all, so that one refused write does not stop the session's other calls.
     fn over(&self, limit: Limit, bytes: u64) -> LimitHit {
         self.written.fetch_sub(bytes, Relaxed);

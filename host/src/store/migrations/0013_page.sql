@@ -7,7 +7,7 @@ CREATE TABLE logins (
     used_ms INTEGER NOT NULL -- to the hour
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX logins_by_use ON logins (used_ms);
-CREATE INDEX logins_of_token ON logins (token) WHERE token IS NOT NULL;
+CREATE INDEX logins_of_token ON logins (token, used_ms);
 
 -- Links of the owner, each of which logs one browser in.
 CREATE TABLE login_codes (

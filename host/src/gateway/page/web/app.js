@@ -179,6 +179,9 @@ function paint() {
   else delete document.documentElement.dataset.theme;
 }
 
+/** The one-time link of `kiso open`. */
+const CODE = /^#code=([\w.-]+)$/;
+
 /** A file that is dropped where nothing takes it must not make the browser leave the page. */
 function keepFiles(event) {
   if (!event.defaultPrevented && event.dataTransfer?.types.includes('Files')) {
@@ -189,9 +192,11 @@ function keepFiles(event) {
 
 async function begin() {
   paint();
+  // A link that is pasted into an open tab loads nothing by itself.
+  window.addEventListener('hashchange', () => CODE.test(location.hash) && location.reload());
   window.addEventListener('dragover', keepFiles);
   window.addEventListener('drop', keepFiles);
-  const code = /^#code=([\w.-]+)$/.exec(location.hash)?.[1];
+  const code = CODE.exec(location.hash)?.[1];
   if (code) {
     // Neither the history nor a link that is passed on keeps it.
     history.replaceState(null, '', location.pathname);

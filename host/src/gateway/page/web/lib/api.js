@@ -28,17 +28,17 @@ export async function request(method, path, { body, raw, query, signal } = {}) {
   for (const [name, value] of Object.entries(query ?? {})) if (value != null && value !== '') asked.set(name, value);
   const headers = { accept: 'application/json', 'x-kiso-page': '1' };
   if (body !== undefined) headers['content-type'] = 'application/json';
-  let answer;
+  let [answer, text] = [];
   try {
     answer = await fetch(asked.size ? `${path}?${asked}` : path, {
       method, headers, signal, cache: 'no-store', credentials: 'same-origin', redirect: 'error',
       body: body === undefined ? raw : JSON.stringify(body),
     });
+    text = await answer.text();
   } catch (error) {
-    if (error.name === 'AbortError') throw error;
+    if (error.name === 'AbortError' || error.name === 'TimeoutError') throw error;
     throw new ApiError(0, { code: 'away', message: 'the daemon does not answer', hint: 'it is tried again by itself' });
   }
-  const text = await answer.text();
   let told = null;
   try {
     told = text ? JSON.parse(text) : null;
@@ -80,17 +80,39 @@ export async function logIn(given) {
 }
 
 export async function logOut() {
-  await post('/logout');
-  // Who sits here next has no business with what was written; how the page looks is no secret.
-  for (const place of [localStorage, sessionStorage]) {
-    for (const key of Object.keys(place)) if (key.startsWith('kiso.') && key !== 'kiso.theme') place.removeItem(key);
+  try {
+    await post('/logout');
+  } catch (error) {
+    // One that is void already is over too.
+    if (error.status !== 401) throw error;
   }
+  PLACES.forEach(forget);
   me.set(null);
+}
+
+const PLACES = [localStorage, sessionStorage];
+
+/** Who it was that left something in a place. */
+const OWNER = 'kiso.who';
+
+/** Who sits here next has no business with what was written; how the page looks is no secret. */
+function forget(place) {
+  for (const key of Object.keys(place)) if (key.startsWith('kiso.') && key !== 'kiso.theme') place.removeItem(key);
 }
 
 export const isAdmin = () => me.get()?.scope === 'admin';
 
 function greet(who) {
+  const owner = `${who.scope} ${who.name ?? ''}`;
+  for (const place of PLACES) {
+    // Somebody else's: a log-in may have ended without a log-out, and another tab may have seen it.
+    if (place.getItem(OWNER) !== owner) forget(place);
+    try {
+      place.setItem(OWNER, owner);
+    } catch {
+      // A full store forgets; the page must go on.
+    }
+  }
   ahead = who.now_ms - Date.now();
   me.set(who);
 }

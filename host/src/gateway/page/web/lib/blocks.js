@@ -47,7 +47,7 @@ export class Blocks {
    */
   constructor(root, context, growing) {
     this.parts = growing ? MOST_PARTS : 0;
-    this.context = { ...context, part: () => this.part(), definitions: Object.create(null), waiting: [], endings: [] };
+    this.context = { ...context, part: () => this.part(), definitions: Object.create(null), waiting: [], endings: [], headings: {} };
     this.stack = [{ kind: 'root', element: root }];
     this.leaf = null;
     this.source = '';

@@ -12,6 +12,8 @@ const MOST_CHARACTERS = 4_000;
 /** Milliseconds that "Copied" stays. */
 const SAID = 1_500;
 
+const COPY = 'Copy code';
+
 /** What a block was written as, for Copy. */
 const sources = new WeakMap();
 
@@ -38,7 +40,7 @@ export class Code {
     const head = text('div', 'md-code-head', '');
     const wrap = button('wrap', 'Wrap', 'Wrap lines');
     wrap.setAttribute('aria-pressed', 'false');
-    head.append(text('span', 'md-language', this.language || 'text'), wrap, button('copy', 'Copy', 'Copy code'));
+    head.append(text('span', 'md-language', this.language || 'text'), wrap, button('copy', 'Copy', COPY));
     this.code = text('code', '', '');
     this.code.dir = 'ltr';
     if (this.language) this.code.className = `language-${this.language}`;
@@ -140,6 +142,11 @@ function text(name, kind, content) {
   return element;
 }
 
+function say(button, label, name) {
+  button.textContent = label;
+  button.setAttribute('aria-label', name);
+}
+
 function button(act, label, name) {
   const element = text('button', 'md-act', label);
   element.type = 'button';
@@ -160,9 +167,9 @@ export async function pressed(target) {
   }
   try {
     await copyText(sources.get(block).source);
-    found.textContent = 'Copied';
+    say(found, 'Copied', 'Copied');
     announce('Copied');
-    setTimeout(() => { found.textContent = 'Copy'; }, SAID);
+    setTimeout(say, SAID, found, 'Copy', COPY);
   } catch (error) {
     report(error);
   }

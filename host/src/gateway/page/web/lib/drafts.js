@@ -5,6 +5,9 @@ import { me } from './api.js';
 const DRAFT = 'kiso.draft.';
 const SENT = 'kiso.sent.';
 
+/** Messages on their way (`lib/unsent.js`). */
+export const UNSENT = 'kiso.unsent/';
+
 /** Files that belong to a draft (`lib/uploads.js`). */
 export const FILES = 'kiso.files.';
 
@@ -111,4 +114,5 @@ export function forgetSession(session) {
     localStorage.removeItem(key);
     sessionStorage.removeItem(key);
   }
+  for (const key of Object.keys(localStorage)) if (key.startsWith(`${UNSENT}${session}/`)) localStorage.removeItem(key);
 }

@@ -7,7 +7,7 @@ import { me, whoAmI } from './api.js';
 /** `{state: 'connecting' | 'open' | 'lost', since}`; `since` is when the connection was lost, in the browser's time. */
 export const connection = store({ state: 'connecting', since: Date.now() });
 
-const KINDS = ['message', 'run', 'event', 'session', 'live', 'gap'];
+const KINDS = ['message', 'run', 'event', 'session', 'deleted', 'live', 'gap'];
 
 /** Milliseconds before the stream is opened again: first and at most. */
 const FIRST_WAIT = 500;
@@ -27,6 +27,10 @@ let timer = 0;
 let unseen = 0;
 let silence = 0;
 
+/** A tab that opens its stream asks those that nobody sees for their place; they open theirs again when they are seen. */
+const others = new BroadcastChannel('kiso.events');
+others.onmessage = () => document.visibilityState === 'hidden' && close();
+
 /** Calls `listener(data, id)` for each event of this kind; gives back what ends it. */
 export function on(kind, listener) {
   listeners.get(kind).add(listener);
@@ -39,6 +43,8 @@ export function follow() {
   connect();
   document.addEventListener('visibilitychange', visibility);
   window.addEventListener('online', hurry);
+  // One that was opened behind others may never be seen.
+  visibility();
 }
 
 export function unfollow() {
@@ -49,6 +55,7 @@ export function unfollow() {
 }
 
 function connect() {
+  others.postMessage(null);
   clearTimeout(timer);
   timer = 0;
   const opened = new EventSource(last === null ? '/events' : `/events?after=${last}`);
@@ -72,7 +79,8 @@ function connect() {
   opened.addEventListener('shutdown', () => retry(opened));
   opened.addEventListener('unauthorized', () => {
     close();
-    me.set(null);
+    // The browser may have logged in anew in another tab; then this one goes on with that.
+    whoAmI().then(() => me.get() && !stream && connect(), () => me.set(null));
   });
   // The browser would try again by itself after some errors and not after others; so it is always done here.
   opened.onerror = () => retry(opened);

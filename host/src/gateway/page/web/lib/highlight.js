@@ -20,6 +20,8 @@ const asked = new Map();
 let script = null;
 let worker = null;
 let ready = false;
+/** Whether there is no worker to be had: another version of kiso has other files. */
+let broken = false;
 let number = 0;
 let over = 0;
 
@@ -49,6 +51,7 @@ const views = new IntersectionObserver((entries) => {
 }, { rootMargin: '600px' });
 
 function ask(one) {
+  if (broken) return;
   worker ??= start();
   number += 1;
   asked.set(number, one);
@@ -74,6 +77,11 @@ function start() {
   // The one script that the page may start; nothing that a model writes comes near it.
   script ??= globalThis.trustedTypes?.createPolicy('kiso', { createScriptURL: () => WORKER }).createScriptURL('') ?? WORKER;
   const started = new Worker(script, { type: 'module' });
+  started.onerror = () => {
+    if (ready) return;
+    broken = true;
+    asked.clear();
+  };
   started.onmessage = ({ data }) => {
     ready = true;
     const one = asked.get(data.id);

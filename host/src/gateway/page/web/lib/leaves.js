@@ -15,8 +15,8 @@ const LONGEST_DATA = 90_000;
 /** Paragraphs that may name an address that is defined later. */
 const MOST_WAITING = 200;
 
-/** Headings of a message stand below those of the page. */
-const HEADING_BELOW = 2;
+/** The first heading of a message stands below the page's own, which end with the day's. */
+const FIRST_HEADING = 3;
 
 /** Makes what stands in `element` the same as `fragment`; nodes that are equal stay, so that pictures do not load again. */
 export function patch(element, fragment) {
@@ -97,11 +97,20 @@ export class Words {
   }
 
   becomeHeading(level) {
-    const element = made(`h${Math.min(6, level + HEADING_BELOW)}`);
+    const element = made(`h${this.levelOf(level)}`);
     this.heading = true;
     this.changed = true;
     this.element.replaceWith(element);
     this.element = element;
+  }
+
+  /** None is skipped, whatever the message begins with. */
+  levelOf(level) {
+    const { headings } = this.context;
+    headings.first ??= level;
+    const shown = FIRST_HEADING + Math.max(0, level - headings.first);
+    headings.last = Math.min(6, shown, (headings.last ?? FIRST_HEADING - 1) + 1);
+    return headings.last;
   }
 
   show(final) {

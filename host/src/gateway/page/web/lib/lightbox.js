@@ -1,7 +1,7 @@
 // Pictures in front of the page: one at a time, larger, with the keyboard too. And what a run produced, as pictures and links.
 
 import { html, render, useLayoutEffect, useRef, useState } from './preact.js';
-import { fileUrl } from './api.js';
+import { fileUrl, me } from './api.js';
 import { bytes } from './format.js';
 import { visible } from './inline.js';
 import { Button, Icon } from './ui.js';
@@ -23,10 +23,12 @@ export function openImage(list, index = 0) {
   const before = document.activeElement;
   const host = document.body.appendChild(document.createElement('div'));
   const close = () => {
+    unwatch();
     render(null, host);
     host.remove();
     before?.focus?.();
   };
+  const unwatch = me.watch((who) => who || close());
   render(html`<${Lightbox} list=${list} first=${index} onClose=${close} />`, host);
 }
 

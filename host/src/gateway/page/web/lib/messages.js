@@ -172,7 +172,11 @@ export function conversation(session, { onMessage } = {}) {
 
   // What is told by the way: without it, the next event or look brings the same.
   const lookAgain = quietly(async () => ended || again());
-  const lookAtStatus = quietly(async () => update(stand(await get(standing))));
+  const lookAtStatus = quietly(async () => {
+    update(stand(await get(standing)));
+    // The run may have ended while that was on its way.
+    prune();
+  });
 
   function stand(status) {
     const { runs, drafts, queued, items } = now();
@@ -313,6 +317,8 @@ export function rows({ items, newer, drafts, queued, notes, status }, waiting, k
     type: 'message', key: keys.get(one.id) ?? `m${one.id}`, place: [before(one), 1, one.id], at_ms: one.at_ms, message: one,
   }));
   if (!newer) {
+    for (const one of waiting) list.push({ type: 'unsent', key: one.key, place: [Infinity, 1, one.at_ms], at_ms: one.at_ms, one });
+    // A run may be heard of before its message is; then it answers what is just being sent.
     for (const run of drafts) list.push({ type: 'draft', key: run, place: [asked.get(run) ?? Infinity, 2, 0], run });
     // Messages that come together are answered together, so a run begins a moment later.
     if (!drafts.length && queued.length) list.push({ type: 'soon', key: 'soon', place: [queued.at(-1), 2, 0] });
@@ -323,7 +329,6 @@ export function rows({ items, newer, drafts, queued, notes, status }, waiting, k
     list.push({ type: 'segment', key: 'segment', place: [segment, 4, 0] });
   }
   list.sort((a, b) => a.place[0] - b.place[0] || a.place[1] - b.place[1] || a.place[2] - b.place[2]);
-  if (!newer) for (const one of waiting) list.push({ type: 'unsent', key: one.key, at_ms: one.at_ms, one });
   const shown = [];
   let day = null;
   for (const row of list) {

@@ -7,6 +7,9 @@ import { connection, on } from './events.js';
 /** Milliseconds between two looks at a run that is under way. */
 const PACE = 250;
 
+/** A run whose answer takes long is asked for less often: so many times what the last one took. */
+const SHARE = 4;
+
 /**
  * What `GET /runs/{run}` says: `{board, error, again}`. It is asked when it is `wanted`, and again when something happened
  * to the run; a run that has ended stays as it is.
@@ -16,7 +19,7 @@ export function useBoard(run, wanted) {
   const look = useRef(null);
   useEffect(() => {
     if (!wanted) return undefined;
-    let [timer, under, more, over] = [0, false, false, false];
+    let [timer, under, more, over, took] = [0, false, false, false, 0];
     const ask = async () => {
       timer = 0;
       if (under) {
@@ -24,6 +27,7 @@ export function useBoard(run, wanted) {
         return;
       }
       under = true;
+      const began = performance.now();
       try {
         const board = await get(`/runs/${part(run)}`);
         if (!over) set({ board, error: null });
@@ -32,11 +36,12 @@ export function useBoard(run, wanted) {
         if (!over && error.status) set((old) => ({ ...old, error }));
       }
       under = false;
+      took = performance.now() - began;
       if (more) soon();
     };
     const soon = () => {
       more = false;
-      if (!over) timer ||= setTimeout(ask, PACE);
+      if (!over) timer ||= setTimeout(ask, Math.max(PACE, SHARE * took));
     };
     look.current = ask;
     ask();

@@ -30,10 +30,10 @@ function of(run) {
   return live;
 }
 
-on('live', ({ run, type, role, kind, text, since_ms }) => {
+on('live', ({ run, seq, type, role, kind, text, since_ms }) => {
   const live = of(run);
   if (type === 'thought') think(live, kind, text, since_ms);
-  else hear(live, type, role, text);
+  else hear(live, seq, type, role, text);
   draw(live);
 });
 
@@ -59,8 +59,8 @@ function think(live, kind, text, since_ms) {
   }
 }
 
-function hear(live, type, role, text) {
-  let part = live.parts.findLast((one) => one.role === role && one.open);
+function hear(live, seq, type, role, text) {
+  let part = live.parts.findLast((one) => one.role === role && one.open && one.seq === seq);
   if (part?.stale) {
     if (type === 'token') part.text = '';
     part.stale = false;
@@ -70,7 +70,7 @@ function hear(live, type, role, text) {
     return;
   }
   if (!part) {
-    part = { role, text: '', open: true, stale: false, answer: role !== 'planner' };
+    part = { role, seq, text: '', open: true, stale: false, answer: role !== 'planner' };
     live.parts.push(part);
   }
   part.text = type === 'text' ? text : part.text + text;

@@ -80,17 +80,38 @@ function sorted(items) {
   return [...all.values()].sort((a, b) => b.active_ms - a.active_ms || (a.name < b.name ? -1 : 1));
 }
 
-/** Changes one session, or adds it; `change` gets what is known of it. */
-function put(name, change) {
-  sessions.set((old) => {
-    const before = sessionOf(name);
-    const after = change(before ?? { name, title: null, created_ms: 0, active_ms: 0, model: null, unread: 0, running: null });
-    if (!after || after === before) return old;
-    return { ...old, items: sorted([...old.items.filter((one) => one !== before), after]) };
-  });
+let learning = 0;
+
+/** A name that was not heard before may be one that is not listed, such as a subagent's: the listing knows. */
+function learn() {
+  learning ||= setTimeout(() => {
+    learning = 0;
+    loadSessions();
+  }, 100);
 }
 
-on('session', (data) => put(data.name, (old) => ({ ...old, ...data })));
+/** Changes one session; `change` gets what is known of it. */
+function put(name, change) {
+  const before = sessionOf(name);
+  if (!before) return void learn();
+  const after = change(before);
+  if (after !== before) sessions.set((old) => ({ ...old, items: sorted([...old.items.filter((one) => one !== before), after]) }));
+}
+
+/** Takes a session out of the list; who is in it goes to the next one. */
+function drop(name) {
+  const { items } = sessions.get();
+  const at = items.findIndex((one) => one.name === name);
+  if (at < 0) return;
+  const rest = items.filter((one) => one.name !== name);
+  forgetSession(name);
+  sessions.set((old) => ({ ...old, items: rest }));
+  if (shown() === name) go('s', (rest[at] ?? rest[at - 1])?.name ?? freshName());
+}
+
+// One that was forgotten is told of as never active.
+on('session', (data) => (data.active_ms < 0 ? drop(data.name) : put(data.name, (old) => ({ ...old, ...data }))));
+on('deleted', ({ name }) => drop(name));
 
 on('message', (message) => put(message.session, (old) => {
   // What a listing told already is not counted twice.
@@ -119,7 +140,7 @@ sessions.watch(count);
 route.watch(count);
 document.addEventListener('visibilitychange', () => {
   count();
-  // Not all that happens to a session is told, such as that it was deleted.
+  // Not all that happens to a session is told, such as that it was deleted on the command line.
   if (document.visibilityState === 'visible' && Date.now() - asked > STALE && me.get()) loadSessions();
 });
 
@@ -154,13 +175,8 @@ async function remove(name) {
     // Another tab was faster.
     if (error.status !== 404) throw error;
   }
-  forgetSession(name);
-  const { items } = sessions.get();
-  const at = items.findIndex((one) => one.name === name);
-  const rest = items.filter((one) => one.name !== name);
-  sessions.set((old) => ({ ...old, items: rest }));
+  drop(name);
   toast('Deleted', 'good');
-  if (shown() === name) go('s', (rest[at] ?? rest[at - 1])?.name ?? freshName());
 }
 
 /** The dialog that is open for a session: `{name, Dialog}`, or null. */

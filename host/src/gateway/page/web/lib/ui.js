@@ -1,7 +1,7 @@
 // What all screens are made of.
 
 import { html, store, useEffect, useLayoutEffect, useRef, useState, useStore } from './preact.js';
-import { now } from './api.js';
+import { me, now } from './api.js';
 import { ago, fullTime, visible } from './format.js';
 
 /** Outlines in a box of 24 by 24. */
@@ -136,6 +136,13 @@ export function confirm({ title, text, action, danger = true }) {
 }
 
 const toasts = store([]);
+// What was asked of who is logged out now is not asked of the next one.
+me.watch((who) => {
+  if (who || !asked.get()) return;
+  asked.get().answer(false);
+  asked.set(null);
+});
+
 let number = 0;
 
 /** Says something at the edge of the page for a while. `kind`: "info", "good" or "bad". */

@@ -2,7 +2,8 @@
 // browser's storage until the daemon has it: neither a lost connection nor a reload, nor a look at another session, loses one.
 
 import { store } from './preact.js';
-import { freshKey, me, post } from './api.js';
+import { ApiError, freshKey, me, request } from './api.js';
+import { UNSENT } from './drafts.js';
 import { connection } from './events.js';
 
 /** Milliseconds before a message is sent again: first and at most. */
@@ -12,9 +13,10 @@ const LONGEST_WAIT = 10_000;
 /** Answers of a daemon that is away, ends or begins, and of what may stand in front of it. */
 const AWAY = [0, 502, 503, 504];
 
-const PLACE = 'kiso.unsent/';
+/** Milliseconds for which the answer to a message may take; it is sent again then. */
+const PATIENCE = 60_000;
 
-const place = (session, key = '') => `${PLACE}${session}/${key}`;
+const place = (session, key = '') => `${UNSENT}${session}/${key}`;
 
 /** Session -> its outbox, as long as the page lives. */
 const outboxes = new Map();
@@ -46,6 +48,7 @@ function outbox(session) {
 
   function again(key) {
     change(key, { state: 'sending', error: null });
+    keep(session, list.get().find((one) => one.key === key));
     pump();
   }
 
@@ -59,20 +62,28 @@ function outbox(session) {
     if (under) return;
     under = true;
     let wait = FIRST_WAIT;
-    while (me.get()) {
+    const by = me.get()?.name;
+    // What one wrote is not sent in the name of another.
+    while (me.get() && me.get().name === by) {
       const one = list.get().find(({ state }) => state === 'sending' || state === 'waiting');
       if (!one) break;
       try {
-        const told = await post('/msg', { session, text: one.text, key: one.key });
+        const body = { session, text: one.text, key: one.key };
+        const told = await request('POST', '/msg', { body, signal: AbortSignal.timeout(PATIENCE) });
+        if (told?.message === undefined && told?.answer === undefined) {
+          throw new ApiError(502, { code: 'away', message: 'the answer is not from kiso' });
+        }
         wait = FIRST_WAIT;
-        taken(one, told ?? {});
+        taken(one, told);
       } catch (error) {
-        if (AWAY.includes(error.status)) {
+        if (error.name === 'TimeoutError' || AWAY.includes(error.status)) {
           list.set((all) => all.map((other) => (other.state === 'sending' ? { ...other, state: 'waiting' } : other)));
           await pause(wait);
           wait = Math.min(wait * 2, LONGEST_WAIT);
         } else if (error.status !== 401) {
-          change(one.key, { state: 'refused', error });
+          const { code, message, hint } = error;
+          change(one.key, { state: 'refused', error: { code, message, hint } });
+          keep(session, { ...one, refused: { code, message, hint } });
         }
       }
     }
@@ -116,9 +127,9 @@ function outbox(session) {
   };
 }
 
-function keep(session, { key, text, at_ms }) {
+function keep(session, { key, text, at_ms, refused }) {
   try {
-    localStorage.setItem(place(session, key), JSON.stringify({ text, at_ms, by: me.get()?.name ?? null }));
+    localStorage.setItem(place(session, key), JSON.stringify({ text, at_ms, refused, by: me.get()?.name ?? null }));
   } catch {
     // Too large for the storage: it lives as long as the page does.
   }
@@ -129,11 +140,13 @@ function kept(session) {
   const found = [];
   for (let index = 0; index < localStorage.length; index += 1) {
     const name = localStorage.key(index);
-    if (!name.startsWith(session === undefined ? PLACE : place(session))) continue;
-    const [of, key] = name.slice(PLACE.length).split('/');
+    if (!name.startsWith(session === undefined ? UNSENT : place(session))) continue;
+    const [of, key] = name.slice(UNSENT.length).split('/');
     try {
-      const { text, at_ms, by } = JSON.parse(localStorage.getItem(name));
-      if (by === (me.get()?.name ?? null)) found.push({ of, key, text, at_ms, state: 'sending' });
+      const { text, at_ms, by, refused } = JSON.parse(localStorage.getItem(name));
+      // One that was refused waits for who wrote it.
+      const state = refused ? 'refused' : 'sending';
+      if (by === (me.get()?.name ?? null)) found.push({ of, key, text, at_ms, state, error: refused });
     } catch {
       // Not of this page's making.
     }

@@ -110,7 +110,8 @@ export function Chat({ session }) {
   }), [talk]);
   const near = (edge) => {
     const more = edge === 'older' ? state.older && talk.more : state.newer && talk.onward;
-    if (more) more().catch(report);
+    // That the daemon is away is said already.
+    if (more) more().catch((error) => error.status && report(error));
   };
 
   // Who writes can look up what was said without leaving the field.

@@ -10,7 +10,11 @@ export function Login({ trouble }) {
   const [token, setToken] = useState('');
   const [under, setUnder] = useState(false);
   const field = useRef(null);
-  useEffect(() => field.current.focus(), []);
+  useEffect(() => {
+    // The title of what was in view before is nobody's business here.
+    document.title = 'kiso';
+    field.current.focus();
+  }, []);
   const submit = async (event) => {
     event.preventDefault();
     setUnder(true);
