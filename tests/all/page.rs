@@ -13,6 +13,7 @@ mod live;
 mod login;
 mod memory;
 mod plan;
+mod reach;
 mod schedule;
 mod script;
 mod sessions;

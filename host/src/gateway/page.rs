@@ -30,15 +30,22 @@ const PERMISSIONS: &str = "accelerometer=(), autoplay=(), camera=(), display-cap
     microphone=(), midi=(), payment=(), picture-in-picture=(), publickey-credentials-get=(), screen-wake-lock=(), \
     serial=(), usb=(), window-management=(), xr-spatial-tracking=()";
 
-/// Of every file. [`super::form`] adds those of every answer.
-const HEADERS: [(HeaderName, &str); 5] = [
+/// The page's files are scripts, styles and pictures for the document above, which has the policy; only a worker goes by its
+/// own. So they have what a worker needs, and what keeps one that is opened by itself from being more than a text: there are
+/// many of them, and the first load is to be small.
+const POLICY_OF_FILES: &str = "default-src 'none'; script-src 'self'; frame-ancestors 'none'";
+
+/// Of the document. [`super::form`] adds those of every answer.
+const OF_THE_DOCUMENT: [(HeaderName, &str); 4] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
     (HeaderName::from_static("permissions-policy"), PERMISSIONS),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-    // A cache between must not give one browser the form that another asked for.
-    (header::VARY, "accept-encoding"),
+    (header::CACHE_CONTROL, LOOK_AGAIN),
 ];
+
+/// Of every other file.
+const OF_FILES: [(HeaderName, &str); 2] =
+    [(header::CONTENT_SECURITY_POLICY, POLICY_OF_FILES), (header::CACHE_CONTROL, FOR_GOOD)];
 
 /// Asked for anew each time, so that an update is noticed.
 const LOOK_AGAIN: &str = "no-cache";
@@ -49,7 +56,7 @@ const FOR_GOOD: &str = "public, max-age=31536000, immutable";
 /// `GET /`
 pub async fn index(asked: HeaderMap) -> Result<Response, ApiError> {
     let files = files()?;
-    send(files.index.clone(), LOOK_AGAIN, &asked).await
+    send(files.index.clone(), &OF_THE_DOCUMENT, &asked).await
 }
 
 /// `GET /page/{digest}/{file}`
@@ -59,14 +66,14 @@ pub async fn file(Path((digest, name)): Path<(String, String)>, asked: HeaderMap
         return Err(ApiError::not_found("that is of another version of the page").hint("load the page again"));
     }
     let file = files.get(&name).ok_or_else(|| ApiError::not_found(format!("the page has no file {name}")))?;
-    send(file, FOR_GOOD, &asked).await
+    send(file, &OF_FILES, &asked).await
 }
 
 fn files() -> Result<Arc<Files>, ApiError> {
     Files::now().map_err(|error| ApiError::internal(&error))
 }
 
-async fn send(file: Arc<File>, keep: &'static str, asked: &HeaderMap) -> Result<Response, ApiError> {
+async fn send(file: Arc<File>, more: &[(HeaderName, &'static str)], asked: &HeaderMap) -> Result<Response, ApiError> {
     let media_type = file.media_type;
     let (body, zipped) = match takes_gzip(asked) {
         // The first time takes a moment.
@@ -75,11 +82,13 @@ async fn send(file: Arc<File>, keep: &'static str, asked: &HeaderMap) -> Result<
     };
     let mut response = (StatusCode::OK, Body::from(body)).into_response();
     let headers = response.headers_mut();
-    for (name, value) in HEADERS {
+    for (name, value) in more {
         headers.insert(name, HeaderValue::from_static(value));
     }
+    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    // A cache between must not give one browser the form that another asked for.
+    headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(keep));
     if zipped {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }

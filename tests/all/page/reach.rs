@@ -1,0 +1,164 @@
+//! For everybody: on a phone, with the keyboard alone, in the dark, without motion.
+
+use super::browser::{Tab, css, role};
+use super::fill;
+use super::stage::{MESSAGE, QUICK, Stage};
+use crate::harness::Home;
+
+const SCREENS: [&str; 8] =
+    ["#/s/talk", "#/s/new", "#/run", "#/skills", "#/skills/chart", "#/schedule", "#/usage", "#/health"];
+
+fn stage() -> Option<Stage> {
+    let long = format!(
+        "A word that is long: {} and a table:\n\n| {} |\n|{}|\n| {} |\n\n```\n{}\n```",
+        "x".repeat(300),
+        "head | ".repeat(12),
+        "---|".repeat(12),
+        "cell | ".repeat(12),
+        "code ".repeat(80)
+    );
+    Stage::prepared(Home::new(), QUICK, |home| fill::session(home, "talk", ["Tell me".to_owned(), long]))
+}
+
+/// Nothing is wider than the window, but what scrolls in a box of its own.
+#[track_caller]
+fn fits(tab: &Tab, screen: &str) {
+    let wide = tab.eval("[document.documentElement.scrollWidth, innerWidth]");
+    assert!(wide[0].as_u64() <= wide[1].as_u64(), "{screen} is {wide} wide\n{}", tab.describe());
+}
+
+#[track_caller]
+fn show(stage: &Stage, screen: &str) {
+    stage.tab.goto(&stage.url(screen));
+    stage.tab.wait_for(role("heading", ""));
+    stage.tab.wait_until("!document.querySelector('main .busy')");
+}
+
+#[test]
+fn every_screen_fits_a_phone() {
+    let Some(stage) = stage() else { return };
+    let tab = &stage.tab;
+    tab.set_viewport(390, 844, true);
+    for screen in SCREENS {
+        show(&stage, screen);
+        fits(tab, screen);
+        tab.audit(&format!("{screen} on a phone"));
+    }
+    // The menu opens over the screen, and closes when something was chosen in it.
+    show(&stage, "#/s/talk");
+    tab.click(role("button", "Open the menu"));
+    tab.audit("the menu on a phone");
+    tab.click(role("link", "Usage"));
+    tab.wait_until("location.hash === '#/usage'");
+    tab.wait_for(role("button", "Open the menu"));
+    tab.wait_for(role("heading", "Usage"));
+    // The smallest that is sold.
+    tab.set_viewport(320, 568, true);
+    for screen in SCREENS {
+        show(&stage, screen);
+        fits(tab, screen);
+    }
+}
+
+#[test]
+fn every_screen_is_readable_in_the_dark() {
+    let Some(stage) = stage() else { return };
+    let tab = &stage.tab;
+    tab.set_theme("dark");
+    for screen in SCREENS {
+        show(&stage, screen);
+        tab.audit(&format!("{screen} in the dark"));
+    }
+    let brightness = "getComputedStyle(document.body).backgroundColor.match(/[\\d.]+/g).slice(0, 3).reduce((sum, n) => sum + Number(n), 0)";
+    assert!(tab.eval(brightness).as_f64() < Some(200.0), "{}", tab.eval(brightness));
+    // Who chooses a theme has it whatever the system says.
+    tab.click(super::stage::ACCOUNT);
+    tab.click(role("menuitemradio", "Light"));
+    tab.wait_until(&format!("{brightness} > 600"));
+    tab.reload();
+    tab.wait_until(&format!("{brightness} > 600"));
+}
+
+#[test]
+fn all_of_it_is_reached_by_keyboard() {
+    let Some(stage) = stage() else { return };
+    let tab = &stage.tab;
+    show(&stage, "#/s/talk");
+    tab.wait_for(MESSAGE);
+    // The first stop leads past the menu.
+    tab.eval("document.activeElement.blur()");
+    tab.press("Tab");
+    assert!(tab.focused().contains("Skip to the content"), "{}", tab.focused());
+    tab.press("Enter");
+    tab.wait("the content has the focus", || tab.eval("document.activeElement.id") == "main");
+    // Round once: everything that can be used is a stop, has a name, and is seen to have the focus.
+    tab.eval("document.activeElement.blur()");
+    let mut stops = Vec::new();
+    for _ in 0..80 {
+        tab.press("Tab");
+        let stop = tab.focused();
+        if stop.contains("Skip to the content") && !stops.is_empty() {
+            break;
+        }
+        let seen = tab.eval(
+            "(() => { const it = document.activeElement; if (it === document.body) return true; const style = getComputedStyle(it);
+              const around = it.closest('.composer-box, .sessions-search, label, .skills-search');
+              return style.outlineStyle !== 'none' || style.boxShadow !== 'none' || (around && getComputedStyle(around).outlineStyle !== 'none')
+                || (around && getComputedStyle(around).boxShadow !== 'none'); })()",
+        );
+        assert_eq!(seen, true, "{stop} does not show that it has the focus");
+        stops.push(stop);
+    }
+    for wanted in [
+        "button \"New session\"",
+        "searchbox \"Search",
+        "link \"Skills\"",
+        "button \"Account and theme\"",
+        "textbox \"Message\"",
+        "log \"Messages\"",
+    ] {
+        assert!(stops.iter().any(|stop| stop.starts_with(wanted)), "{wanted} is no stop: {stops:#?}");
+    }
+    assert!(
+        stops.iter().all(|stop| !stop.ends_with("\"\"") || stop.starts_with("RootWebArea")),
+        "something has no name: {stops:#?}"
+    );
+    // A menu by keyboard.
+    tab.focus(css(".chat-head .menu button"));
+    tab.press("Enter");
+    tab.wait("its first entry has the focus", || tab.focused().starts_with("menuitem"));
+    tab.press("ArrowDown");
+    tab.press("Escape");
+    tab.wait_gone(role("menu", ""));
+    assert!(tab.focused().starts_with("button \"Actions for"), "{}", tab.focused());
+}
+
+#[test]
+fn nothing_moves_for_who_does_not_want_it() {
+    let Some(stage) = stage() else { return };
+    let tab = &stage.tab;
+    tab.set_reduced_motion(true);
+    show(&stage, "#/s/talk");
+    tab.click(role("button", "Account and theme"));
+    let moving = "document.getAnimations().filter((it) => it.playState === 'running' && it.effect.getComputedTiming().duration > 1
+      && !it.effect.target.matches('.spinner')).length";
+    tab.wait_until(&format!("{moving} === 0"));
+    let declared = tab.eval("[...document.querySelectorAll('*')].filter((it) => getComputedStyle(it).transitionDuration.split(',').some((time) => parseFloat(time) > 0.01)).map((it) => it.className)");
+    assert_eq!(declared, serde_json::json!([]), "these still move");
+}
+
+/// What is heard by those who do not see: who says what, that a reply is there, and not each piece of it.
+#[test]
+fn a_reply_is_announced_once() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("heard");
+    tab.eval("window.heard = []; new MutationObserver((all) => { for (const { target } of all) { const it = (target.nodeType === 1 ? target : target.parentElement)?.closest('[aria-live=polite], [aria-live=assertive], [role=alert]'); if (it?.textContent && window.heard.at(-1) !== it.textContent) window.heard.push(it.textContent); } }).observe(document.body, { subtree: true, childList: true, characterData: true }), 0");
+    stage.say("$ echo hello there");
+    tab.wait_for(role("button", "Copy reply"));
+    tab.wait_until("window.heard.some((text) => text.includes('kiso replied'))");
+    let heard = tab.eval("window.heard.filter((text) => text.includes('hello there')).length");
+    assert_eq!(heard, 1, "{}", tab.eval("window.heard"));
+    tab.wait_for(role("article", "kiso,"));
+    assert_eq!(tab.of(role("log", "Messages"), "it.getAttribute('aria-live')"), "off");
+}
