@@ -168,6 +168,10 @@ fn a_task_without_a_plan_is_shown_when_it_was_looked_at() {
     let board = served.get(&format!("/runs/{run}"));
     assert_eq!((&board["tasks"][0]["status"], &board["tasks"][0]["plan"]), (&json!("running"), &json!(0)), "{board:#}");
     assert!(!board.to_string().contains("my words"), "{board:#}");
+    for file in ["store.db", "store.db-wal"] {
+        let bytes = std::fs::read(home.path().join(file)).unwrap();
+        assert!(!bytes.windows(8).any(|part| part == b"my words"), "{file} has them in clear");
+    }
     server.release();
     assert!(served.reply(message).contains("The sum is 5."));
     let board = served.get(&format!("/runs/{run}"));

@@ -191,7 +191,8 @@ impl Log {
         let closes = matches!(&event.result, StepResult::Finished { arrived, .. } if !arrived.is_empty());
         let opens = looked_at(event) && !closes;
         let (mut rewrite, mut archived) = (Vec::new(), Vec::new());
-        let kept = if opens || self.sealed.is_none() && !closes {
+        let clear = opens || self.sealed.is_none() && !closes;
+        let kept = if clear {
             if let Some(sealed) = self.sealed.take() {
                 archived = sealed.archived();
                 for (seq, body) in &sealed.events {
@@ -213,7 +214,13 @@ impl Log {
             }
             kept
         };
-        let rows = self.changed(run, secrets, at);
+        let mut rows = self.changed(run, secrets, at);
+        if !clear {
+            // The task of the medium route has the words of the message. It is written again when it ends.
+            for row in &mut rows {
+                row.task = self.vault.seal_json(SEALED_RUN, &row.task)?;
+            }
+        }
         let usage = event.calls().map(|call| UsageLine {
             at_ms: at,
             role: role.map_or("worker", Role::name).to_owned(),

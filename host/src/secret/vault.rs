@@ -101,6 +101,21 @@ impl Vault {
         Ok(out)
     }
 
+    /// Seals a document of JSON so that it stays one: a string.
+    pub fn seal_json(&self, purpose: &str, json: &str) -> Result<String, VaultError> {
+        Ok(serde_json::Value::from(self.seal_text(purpose, json)?).to_string())
+    }
+
+    /// The document that [`Vault::seal_json`] sealed, or one that is in clear; `None` where this key does not open it.
+    pub fn open_json(&self, purpose: &str, json: &str) -> Option<serde_json::Value> {
+        match serde_json::from_str(json).ok()? {
+            serde_json::Value::String(sealed) if is_sealed(&sealed) => {
+                serde_json::from_str(&self.open_text(purpose, &sealed).ok()?).ok()
+            }
+            clear => Some(clear),
+        }
+    }
+
     /// The text in clear. One that is not sealed passes through.
     pub fn open_text<'a>(&self, purpose: &str, text: &'a str) -> Result<Cow<'a, str>, VaultError> {
         let Some(sealed) = sealed_bytes(text) else { return Ok(Cow::Borrowed(text)) };

@@ -69,7 +69,7 @@ impl Export {
                         "started_ms": run.started_ms, "ended_ms": run.ended_ms, "message": open(vault, &run.message),
                         "outcome": outcome,
                     }));
-                    of_run(view, &run.id, &mut lines)?;
+                    of_run(view, vault, &run.id, &mut lines)?;
                 }
                 next
             }
@@ -97,11 +97,11 @@ fn open(vault: &Vault, text: &str) -> String {
     vault.open_text(SEALED_RUN, text).map_or_else(|error| format!("[{error}]"), |text| text.into_owned())
 }
 
-fn of_run(view: &View<'_>, run: &RunId, lines: &mut Vec<Value>) -> Result<(), StoreError> {
+fn of_run(view: &View<'_>, vault: &Vault, run: &RunId, lines: &mut Vec<Value>) -> Result<(), StoreError> {
     for task in view.tasks_of(run)? {
         lines.push(json!({
             "type": "task", "run": run.to_string(), "id": task.id, "position": task.position, "kind": task.kind.name(),
-            "label": task.label, "task": serde_json::from_str::<Value>(&task.task).unwrap_or_default(),
+            "label": task.label, "task": vault.open_json(SEALED_RUN, &task.task).unwrap_or_default(),
             "status": task.status.as_str(), "output": task.output, "error": task.error,
             "started_ms": task.started_ms, "ended_ms": task.ended_ms,
         }));

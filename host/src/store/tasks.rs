@@ -15,7 +15,7 @@ pub struct TaskRow {
     pub kind: TaskKind,
     /// A short name, such as `skill chart`.
     pub label: String,
-    /// The task as JSON.
+    /// The task as JSON; sealed as long as no model has looked at the message for secrets.
     pub task: String,
     pub status: TaskState,
     /// What it left behind, where it ran.

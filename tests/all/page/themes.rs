@@ -14,5 +14,8 @@ pub fn audit_in_both(tab: &Tab, screen: &str) {
     tab.set_viewport(390, 844, true);
     tab.wait(&format!("{screen} fits on a phone"), || tab.eval("document.documentElement.scrollWidth") == 390);
     tab.set_viewport(1280, 800, false);
+    // What is clicked next stands where it is drawn, and that is a frame later.
+    tab.wait_until("innerWidth === 1280");
+    tab.eval("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(true))))");
     tab.set_reduced_motion(false);
 }

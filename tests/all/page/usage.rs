@@ -112,6 +112,26 @@ fn figures_chart_and_table_agree() {
     tab.wait_for(role("figure", "Calls by day"));
     audit_in_both(tab, "usage as a table");
 
+    // What is saved is what is shown.
+    tab.eval(
+        "void (URL.createObjectURL = ((make) => (blob) => {
+          blob.text().then((text) => { window.saved = text; });
+          return make.call(URL, blob);
+        })(URL.createObjectURL))",
+    );
+    tab.click(role("button", "CSV of all days"));
+    tab.wait_until("window.saved");
+    let saved = tab.eval("saved");
+    let lines: Vec<&str> = saved.as_str().unwrap().lines().collect();
+    assert_eq!((lines.len(), lines[0]), (42, "day,calls,input_tokens,output_tokens,cost_dollars"));
+    for (line, ago) in [(1, 0), (7, 2)] {
+        let key = |key| number(&days[ago], key);
+        let cost = key("cost_micros") as f64 / 1e6;
+        let day = days[ago]["day"].as_str().unwrap();
+        let told = format!("{day},{},{},{},{cost:.6}", key("calls"), key("input_tokens"), key("output_tokens"));
+        assert_eq!(lines[line], told);
+    }
+
     // Models with what they cost.
     tab.wait_of(
         role("region", "Models"),

@@ -47,14 +47,19 @@ impl Names {
         let mut found: Vec<String> = match (first, word.chars().next()) {
             (None, Some('/')) => COMMANDS.iter().map(|(name, _, _)| format!("/{name} ")).collect(),
             (None, Some('!')) => self.pills.iter().map(|pill| format!("!{pill} ")).collect(),
+            (_, Some('@')) => self.tools.keys().map(|tool| format!("@{tool} ")).collect(),
             (_, Some('#')) => self.tags.iter().map(|tag| format!("#{tag} ")).collect(),
             (Some("/model"), _) if others == 0 => {
                 self.models.iter().map(String::as_str).chain(["default"]).map(|model| format!("{model} ")).collect()
             }
             (None, _) => self.tools.keys().map(|tool| format!("{tool} ")).collect(),
-            (Some(tool), _) => {
-                self.tools.get(tool).into_iter().flatten().map(|argument| format!("{argument}=")).collect()
-            }
+            (Some(tool), _) => self
+                .tools
+                .get(tool.strip_prefix('@').unwrap_or(tool))
+                .into_iter()
+                .flatten()
+                .map(|argument| format!("{argument}="))
+                .collect(),
         };
         found.retain(|name| name.starts_with(word));
         (start, found)
@@ -87,6 +92,8 @@ mod tests {
         assert_eq!(completed("#"), ["#data ", "#web "]);
         assert_eq!(completed("da"), ["data ", "dates "]);
         assert_eq!(completed("data f"), ["data file="]);
+        assert_eq!(completed("sum up @dat"), ["sum up @data ", "sum up @dates "]);
+        assert_eq!(completed("@data f"), ["@data file="]);
         for line in ["/model reflex d", "a /mo", "ask !d", "what d", "data file=x"] {
             assert_eq!(completed(line), [""; 0], "{line}");
         }

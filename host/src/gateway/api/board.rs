@@ -132,6 +132,9 @@ fn read(view: &View<'_>, vault: &Vault, id: &RunId) -> Result<Read, StoreError> 
     let usage = view.usage_total(Scope::Run(id))?;
     let (status, mut rows) = (line.status, view.tasks_of(id)?);
     rows.sort_by_cached_key(|row| history.place(row.id));
+    for row in &mut rows {
+        row.task = vault.open_json(SEALED_RUN, &row.task).unwrap_or_default().to_string();
+    }
     Ok(Read { run: Run::of(line), status, outcome, rows, usage, history, sealed })
 }
 
