@@ -108,7 +108,8 @@ fn all_of_it_is_reached_by_keyboard() {
     for _ in 0..80 {
         tab.press("Tab");
         let stop = tab.focused();
-        if stop.contains("Skip to the content") && !stops.is_empty() {
+        // Behind the last one is the browser's own.
+        if (stop.contains("Skip to the content") || stop.starts_with("none")) && !stops.is_empty() {
             break;
         }
         assert_eq!(tab.eval(SHOWS_FOCUS), true, "{stop} does not show that it has the focus\n{}", tab.describe());
@@ -124,10 +125,7 @@ fn all_of_it_is_reached_by_keyboard() {
     ] {
         assert!(stops.iter().any(|stop| stop.starts_with(wanted)), "{wanted} is no stop: {stops:#?}");
     }
-    assert!(
-        stops.iter().all(|stop| !stop.ends_with("\"\"") || stop.starts_with("RootWebArea")),
-        "something has no name: {stops:#?}"
-    );
+    assert!(stops.iter().all(|stop| !stop.ends_with("\"\"")), "something has no name: {stops:#?}");
     // A menu by keyboard.
     tab.focus(css(".chat-head .menu button"));
     tab.press("Enter");

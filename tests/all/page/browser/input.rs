@@ -8,13 +8,17 @@ use std::path::Path;
 /// Where an element can be hit, once it is in view: the middle of its first box. Null while it cannot: no box, disabled,
 /// or under something else.
 const POINT: &str = "function () {
-  this.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' });
   if (this.matches(':disabled') || this.getAttribute('aria-disabled') === 'true') return null;
-  const box = this.getClientRects()[0];
-  if (!box || box.width < 1 || box.height < 1) return null;
-  const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
-  const top = document.elementFromPoint(x, y);
-  return top && (this.contains(top) || top.contains(this) || [...(this.labels ?? [])].some((l) => l.contains(top))) ? [x, y] : null;
+  // At the edge of what scrolls, something may lie over it.
+  for (const block of ['nearest', 'center']) {
+    this.scrollIntoView({ block, inline: 'nearest', behavior: 'instant' });
+    const box = this.getClientRects()[0];
+    if (!box || box.width < 1 || box.height < 1) return null;
+    const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+    const top = document.elementFromPoint(x, y);
+    if (top && (this.contains(top) || top.contains(this) || [...(this.labels ?? [])].some((l) => l.contains(top)))) return [x, y];
+  }
+  return null;
 }";
 
 impl Tab {

@@ -254,6 +254,13 @@ impl Tab {
         self.requests().into_iter().filter(|request| request.path().starts_with(path)).collect()
     }
 
+    /// Those since the document was loaded last.
+    pub fn requests_of_this_load(&self) -> Vec<Request> {
+        let all = self.requests();
+        let last = all.iter().rposition(|request| request.kind == "Document").unwrap_or(0);
+        all[last..].to_vec()
+    }
+
     pub fn forget_requests(&self) {
         self.record().requests.clear();
     }

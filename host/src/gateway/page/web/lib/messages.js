@@ -86,7 +86,8 @@ export function conversation(session, { onMessage } = {}) {
     } catch (error) {
       if (mine !== load) return;
       arrived = null;
-      if (error.status === 404) update({ phase: 'new', items: [], older: false, newer: false, drafts: [], queued: [] });
+      // A run of its first message may have begun since that was asked.
+      if (error.status === 404) update({ phase: 'new', items: [], older: false, newer: false, queued: [] });
       else if (now().phase !== 'ready') update({ phase: 'failed', error });
       else throw error;
     }
@@ -94,7 +95,7 @@ export function conversation(session, { onMessage } = {}) {
 
   /** The end of the session. */
   const toEnd = () => replace(async () => {
-    const [page, status] = await Promise.all([get(listing, { limit: PAGE }), get(standing)]);
+    const [page, status] = await Promise.all([get(listing, { limit: PAGE }), looked()]);
     return [page, page.items.at(-1)?.id ?? 0, status];
   });
 
@@ -102,7 +103,7 @@ export function conversation(session, { onMessage } = {}) {
   async function show(id) {
     if (now().items.some((one) => one.id === id)) return true;
     await replace(async () => {
-      const [page, end, status] = await Promise.all([get(listing, { limit: PAGE, before: id + PAGE / 2 }), get(listing, { limit: 1 }), get(standing)]);
+      const [page, end, status] = await Promise.all([get(listing, { limit: PAGE, before: id + PAGE / 2 }), get(listing, { limit: 1 }), looked()]);
       return [page, end.items.at(-1)?.id ?? 0, status];
     });
     return now().items.some((one) => one.id === id);
@@ -155,7 +156,7 @@ export function conversation(session, { onMessage } = {}) {
     const { phase, newer } = now();
     if (phase === 'loading' || (phase === 'new' && await isNew(session))) return undefined;
     if (phase !== 'ready') return toEnd();
-    const [mine, [page, status]] = [load, await Promise.all([get(listing, { limit: PAGE }), get(standing)])];
+    const [mine, [page, status]] = [load, await Promise.all([get(listing, { limit: PAGE }), looked()])];
     if (mine !== load) return undefined;
     const newest = page.items.at(-1)?.id ?? 0;
     update((old) => {
@@ -173,15 +174,21 @@ export function conversation(session, { onMessage } = {}) {
   // What is told by the way: without it, the next event or look brings the same.
   const lookAgain = quietly(async () => ended || again());
   const lookAtStatus = quietly(async () => {
-    update(stand(await get(standing)));
+    update(stand(await looked()));
     // The run may have ended while that was on its way.
     prune();
   });
 
-  function stand(status) {
+  /** How the session stands, and which runs were under way when that was asked: one that begins meanwhile is not in the answer. */
+  async function looked() {
+    const { drafts } = now();
+    return { status: await get(standing), before: drafts };
+  }
+
+  function stand({ status, before }) {
     const { runs, drafts, queued, items } = now();
     const running = status.running;
-    const known = { status, drafts: drafts.filter((id) => id === running || runs[id]?.status !== 'running') };
+    const known = { status, drafts: drafts.filter((id) => id === running || !before.includes(id) || runs[id]?.status !== 'running') };
     if (running && !drafts.includes(running)) {
       known.drafts = [...known.drafts, running];
       known.runs = { ...runs, [running]: runs[running] ?? { id: running, session, status: 'running', started_ms: null, ended_ms: null } };
