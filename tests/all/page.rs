@@ -12,6 +12,7 @@ mod hostile;
 mod live;
 mod login;
 mod memory;
+mod pictures;
 mod plan;
 mod reach;
 mod schedule;

@@ -13,8 +13,11 @@
 //! - the daemon's start, its status and its listings with a million messages and ten thousand sessions against a few; the bytes
 //!   written for a message against those that are stored; the daemon's resident memory at the end of steady load against the
 //!   beginning of it
+//! - the tasks of the page's main thread while a long answer streams into it
 //!
-//! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `run`, `memory`, `flat`, `writes`, `steady`.
+//! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `run`, `memory`, `flat`, `writes`, `steady`,
+//! `page`.
+//! `KISO_BENCH_TOKENS` is the length of that answer, 20,000 without;
 //! `KISO_BENCH_MESSAGES` is the size of the large store, 1,000,000 without; `KISO_BENCH_STEADY_S` the seconds of steady load, 60
 //! without.
 //!
@@ -38,6 +41,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 mod exec;
 mod memory;
+mod page;
 mod run;
 mod store;
 
@@ -93,6 +97,9 @@ fn main() {
     }
     if wanted("steady") {
         store::steady_rows();
+    }
+    if wanted("page") {
+        page::rows();
     }
 }
 

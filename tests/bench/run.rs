@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 #[path = "../all/model_server.rs"]
-mod model_server;
+pub mod model_server;
 
 use model_server::{Call, Fault, ModelServer, Reply, Script};
 

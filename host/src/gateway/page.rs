@@ -4,6 +4,7 @@
 //! Everybody may have these files. What they show is asked for with the cookie of [`super::auth`].
 
 mod files;
+mod lean;
 
 use std::sync::Arc;
 

@@ -45,5 +45,7 @@ pub fn session(home: &Home, name: &str, texts: impl IntoIterator<Item = String>)
         tx.execute("UPDATE sessions SET active_ms = ?1 WHERE id = ?2", params![at_ms, session])
             .expect("the table is as it is");
     }
+    tx.execute("UPDATE sessions SET read_to = (SELECT max(id) FROM messages) WHERE id = ?1", [session])
+        .expect("the table is as it is");
     tx.commit().expect("there is room");
 }

@@ -9,6 +9,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use ring::digest::{Context, SHA256};
 
+use super::lean::lean;
+
 /// Names below `web/` with their contents.
 macro_rules! embedded {
     ($( $name:literal, )*) => { &[$( ($name, include_bytes!(concat!("web/", $name))) ),*] };
@@ -105,6 +107,9 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
 /// The file that is served at `/`.
 const INDEX: &str = "index.html";
 
+/// Where libraries stand.
+const VENDOR: &str = "vendor/";
+
 /// What stands in [`INDEX`] for the address below which the other files are.
 const PLACE: &str = "{{page}}";
 
@@ -157,7 +162,7 @@ impl Files {
         let index = String::from_utf8_lossy(&index).replace(PLACE, &format!("/page/{digest}"));
         let index = Arc::new(File::new(INDEX, index.into()));
         let rest = files.into_iter().map(|(name, bytes)| {
-            let file = Arc::new(File::new(&name, bytes));
+            let file = Arc::new(File::new(&name, sent(&name, bytes)));
             (name, file)
         });
         Files { digest, index, rest: rest.collect() }
@@ -166,6 +171,14 @@ impl Files {
     /// The file of that name; the one at `/` is none of them.
     pub fn get(&self, name: &str) -> Option<Arc<File>> {
         self.rest.get(name).cloned()
+    }
+}
+
+/// What is sent of a file. Those of others are sent as they are, with the comments that their licenses ask for.
+fn sent(name: &str, bytes: Bytes) -> Bytes {
+    match std::str::from_utf8(&bytes) {
+        Ok(script) if name.ends_with(".js") && !name.starts_with(VENDOR) => lean(script).into(),
+        _ => bytes,
     }
 }
 
@@ -257,6 +270,22 @@ mod tests {
             &[("a.js", "bc")],
         ] {
             assert_ne!(of(other).digest, one.digest, "{other:?}");
+        }
+    }
+
+    /// What is taken out of a script are comments: they begin as this house writes them.
+    #[test]
+    fn only_comments_are_taken_out() {
+        for (name, bytes) in EMBEDDED.iter().filter(|(name, _)| name.ends_with(".js") && !name.starts_with(VENDOR)) {
+            let script = std::str::from_utf8(bytes).unwrap();
+            let kept = lean(script);
+            assert_eq!(kept.lines().count(), script.lines().count(), "{name}");
+            for (line, kept) in script.lines().zip(kept.lines()).filter(|(line, kept)| line != kept) {
+                let text = line.trim();
+                let comment = ["// ", "/** ", "* "].iter().any(|begin| text.starts_with(begin))
+                    || ["/**", "*/", "*"].contains(&text);
+                assert!(kept.is_empty() && comment, "{name}: {line}");
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use std::collections::HashSet;
+use std::time::Duration;
 
 /// A request that the page made.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +48,12 @@ pub struct Record {
     pub loaded: HashSet<String>,
     /// Where the tab itself was led.
     pub navigations: Vec<String>,
+    /// Tasks of threads while they were traced: process, thread, microseconds.
+    tasks: Vec<(u64, u64, f64)>,
+    /// Main threads of pages.
+    mains: HashSet<(u64, u64)>,
+    /// All of what was traced is there.
+    pub traced: bool,
 }
 
 impl Record {
@@ -82,11 +89,28 @@ impl Record {
             "Page.frameNavigated" if params["frame"]["parentId"].is_null() => {
                 self.navigations.push(string(&params["frame"]["url"]));
             }
+            "Tracing.dataCollected" => params["value"].as_array().into_iter().flatten().for_each(|one| self.trace(one)),
+            "Tracing.tracingComplete" => self.traced = true,
             "Page.lifecycleEvent" if params["name"] == "load" => {
                 self.loaded.insert(string(&params["loaderId"]));
             }
             _ => self.hear_network(event, params),
         }
+    }
+
+    fn trace(&mut self, event: &Value) {
+        let [process, thread] = ["pid", "tid"].map(|key| event[key].as_u64().unwrap_or_default());
+        if event["name"] == "thread_name" && event["args"]["name"] == "CrRendererMain" {
+            self.mains.insert((process, thread));
+        } else if event["name"] == "RunTask" {
+            self.tasks.push((process, thread, event["dur"].as_f64().unwrap_or_default()));
+        }
+    }
+
+    /// How long the traced tasks of pages' main threads took.
+    pub fn tasks(&self) -> Vec<Duration> {
+        let of_mains = self.tasks.iter().filter(|(process, thread, _)| self.mains.contains(&(*process, *thread)));
+        of_mains.map(|(_, _, micros)| Duration::from_secs_f64(micros / 1e6)).collect()
     }
 
     fn hear_network(&mut self, event: &str, params: &Value) {
@@ -109,7 +133,7 @@ impl Record {
                 let response = &params["response"];
                 request.status = response["status"].as_u64().and_then(|status| status.try_into().ok());
                 request.bytes = whole(&response["encodedDataLength"]);
-                request.cached = response["fromDiskCache"] == true;
+                request.cached |= response["fromDiskCache"] == true;
                 let headers = response["headers"].as_object().into_iter().flatten();
                 request.headers = headers.map(|(name, value)| (name.to_lowercase(), string(value))).collect();
             }

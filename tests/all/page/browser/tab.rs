@@ -226,6 +226,18 @@ impl Tab {
         self.eval("navigator.clipboard.readText()").as_str().unwrap_or_default().to_owned()
     }
 
+    /// How long each task of the page's main thread took while something was done. Other tabs of the browser count as well.
+    #[track_caller]
+    pub fn tasks_during(&self, work: impl FnOnce()) -> Vec<Duration> {
+        let categories = json!(["disabled-by-default-devtools.timeline"]);
+        let config = json!({ "recordMode": "recordContinuously", "includedCategories": categories });
+        self.call("Tracing.start", json!({ "traceConfig": config, "transferMode": "ReportEvents" }));
+        work();
+        self.call("Tracing.end", json!({}));
+        self.wait("the trace is there", || self.record().traced);
+        self.record().tasks()
+    }
+
     /// What is seen, as PNG.
     pub fn screenshot(&self) -> Vec<u8> {
         let shot = self.call("Page.captureScreenshot", json!({ "format": "png" }));
