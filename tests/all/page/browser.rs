@@ -6,7 +6,7 @@
 //!
 //! Nothing leaves the machine: every name but the loopback's is unknown, and the proxy for all others does not exist.
 
-#![allow(dead_code, reason = "the tests and the bench each use a part")]
+#![allow(dead_code, unused_imports, reason = "the tests and the bench each use a part")]
 
 // With their paths, so that the bench can include this file by a path of its own.
 #[path = "browser/audit.rs"]
