@@ -84,6 +84,39 @@ fn a_reply_streams_in_and_is_never_drawn_anew() {
     server.finish();
 }
 
+/// However long an answer gets, a piece of it costs no more than the piece before: elements are made about once each, and
+/// what is finished is left alone. Counted, because times say more of the machine.
+#[test]
+fn a_long_answer_is_not_made_again_with_each_piece() {
+    let part =
+        "Some **words** about `it`, with [a link](https://example.org/), and then:\n\n- one thing\n- another\n\n";
+    let text = format!("{}The end.", part.repeat(60));
+    let pieces = 600;
+    let server = server(&[talk(&text, &format!("pieces = {pieces}\nfault = \"stepped\"")), title("Long")]);
+    let Some(stage) = Stage::scripted(&server) else { return };
+    let tab = &stage.tab;
+    stage.open("long");
+    tab.eval(
+        "window.made = 0, window.touched = 0, new MutationObserver((all) => { for (const { addedNodes, removedNodes } of all) {
+           for (const it of addedNodes) window.made += it.nodeType === 1 ? 1 + it.querySelectorAll('*').length : 0;
+           for (const it of removedNodes) window.touched += it.nodeType === 1 ? 1 + it.querySelectorAll('*').length : 0;
+         } }).observe(document.body, { childList: true, subtree: true }), 0",
+    );
+    stage.say("Tell me a lot");
+    for _ in 0..pieces {
+        server.release();
+    }
+    tab.shows("The end.");
+    tab.wait_for(role("button", "Copy reply"));
+    let [made, touched, there] = ["window.made", "window.touched", "document.querySelectorAll('.chat-text *').length"]
+        .map(|count| tab.eval(count).as_u64().unwrap());
+    assert!(there > 400, "{there}");
+    // The unfinished end is made anew now and then, and the rest of the page changes a little.
+    assert!(made < 6 * there + 600, "{made} elements were made for {there}");
+    assert!(touched < 5 * there + 600, "{touched} elements were taken away for {there} that stayed");
+    server.finish();
+}
+
 #[test]
 fn markdown_is_shown_as_what_it_is() {
     let server = server(&[talk(ANSWER, ""), title("Headings")]);

@@ -115,7 +115,7 @@ fn chat_plan_trace_skills_and_usage_in_pictures() {
     let tab = &stage.tab;
     tab.goto(stage.home.kiso(&["open", "--print"]).ok().stdout.trim());
     tab.wait_for(super::stage::ACCOUNT);
-    tab.set_viewport(1280, 1160, false);
+    tab.set_viewport(1280, 1240, false);
     stage.open("weather");
     stage.say("How warm was 2024 in Lisbon and in Oslo? Draw it, and show me how you found out.");
     tab.wait_for(css("article canvas"));
@@ -125,7 +125,9 @@ fn chat_plan_trace_skills_and_usage_in_pictures() {
     if tab.has(role("button", "Hide what was done")) {
         tab.click(role("button", "Hide what was done"));
     }
-    tab.eval("document.activeElement.blur()");
+    tab.eval("document.activeElement.blur(), document.querySelector('[role=log]').scrollTop = 1e6");
+    let read = || stage.daemon.get("/sessions?limit=1")["items"][0]["unread"] == json!(0);
+    tab.wait("the reply is read", read);
     take(tab, "chat");
     tab.set_viewport(1280, 800, false);
     tab.set_theme("dark");
@@ -134,6 +136,7 @@ fn chat_plan_trace_skills_and_usage_in_pictures() {
 
     std::fs::create_dir_all(stage.home.work("rain")).unwrap();
     std::fs::copy(root().join("examples/weather.csv"), stage.home.work("rain").join("weather.csv")).unwrap();
+    tab.set_viewport(1280, 920, false);
     stage.open("rain");
     stage.say("Make me a report on the rain of 2024 with a chart, and find out what the wettest weeks had in common.");
     tab.wait("the actor works", || server.held() == 1);
