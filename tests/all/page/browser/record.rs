@@ -107,6 +107,11 @@ impl Record {
         }
     }
 
+    pub fn begin_trace(&mut self) {
+        self.tasks.clear();
+        self.traced = false;
+    }
+
     /// How long the traced tasks of pages' main threads took.
     pub fn tasks(&self) -> Vec<Duration> {
         let of_mains = self.tasks.iter().filter(|(process, thread, _)| self.mains.contains(&(*process, *thread)));

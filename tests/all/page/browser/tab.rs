@@ -231,6 +231,7 @@ impl Tab {
     pub fn tasks_during(&self, work: impl FnOnce()) -> Vec<Duration> {
         let categories = json!(["disabled-by-default-devtools.timeline"]);
         let config = json!({ "recordMode": "recordContinuously", "includedCategories": categories });
+        self.record().begin_trace();
         self.call("Tracing.start", json!({ "traceConfig": config, "transferMode": "ReportEvents" }));
         work();
         self.call("Tracing.end", json!({}));
