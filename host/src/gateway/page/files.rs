@@ -283,7 +283,7 @@ mod tests {
             for (line, kept) in script.lines().zip(kept.lines()).filter(|(line, kept)| line != kept) {
                 let text = line.trim();
                 let comment = ["// ", "/** ", "* "].iter().any(|begin| text.starts_with(begin))
-                    || ["/**", "*/", "*"].contains(&text);
+                    || ["//", "/**", "*/", "*"].contains(&text);
                 assert!(kept.is_empty() && comment, "{name}: {line}");
             }
         }
