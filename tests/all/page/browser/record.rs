@@ -102,9 +102,14 @@ impl Record {
         let [process, thread] = ["pid", "tid"].map(|key| event[key].as_u64().unwrap_or_default());
         if event["name"] == "thread_name" && event["args"]["name"] == "CrRendererMain" {
             self.mains.insert((process, thread));
-        } else if event["name"] == "RunTask" {
+        } else if event["name"] == "ThreadControllerImpl::RunTask" {
             self.tasks.push((process, thread, event["dur"].as_f64().unwrap_or_default()));
         }
+    }
+
+    pub fn begin_trace(&mut self) {
+        self.tasks.clear();
+        self.traced = false;
     }
 
     /// How long the traced tasks of pages' main threads took.

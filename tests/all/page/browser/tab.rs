@@ -229,8 +229,9 @@ impl Tab {
     /// How long each task of the page's main thread took while something was done. Other tabs of the browser count as well.
     #[track_caller]
     pub fn tasks_during(&self, work: impl FnOnce()) -> Vec<Duration> {
-        let categories = json!(["disabled-by-default-devtools.timeline"]);
+        let categories = json!(["toplevel"]);
         let config = json!({ "recordMode": "recordContinuously", "includedCategories": categories });
+        self.record().begin_trace();
         self.call("Tracing.start", json!({ "traceConfig": config, "transferMode": "ReportEvents" }));
         work();
         self.call("Tracing.end", json!({}));
