@@ -7,7 +7,7 @@ import { visible } from './inline.js';
 const LONGEST = 40_000;
 
 /** Milliseconds that the worker has for a block, and the page for a piece of work. */
-const PATIENCE = 4_000;
+const PATIENCE = 15_000;
 const SLICE = 6;
 
 /** Milliseconds until a block in which something is selected is looked at again. */
