@@ -332,6 +332,11 @@ impl ModelServer {
         self.shared.released.add_permits(times);
     }
 
+    /// Whether every reply was taken.
+    pub fn is_told(&self) -> bool {
+        self.shared.state().taken.iter().all(|taken| *taken)
+    }
+
     /// What did not go as the script says, replies that nobody took included.
     pub fn problems(&self) -> Vec<String> {
         let state = self.shared.state();

@@ -81,7 +81,7 @@ fn a_reply_streams_in_and_is_never_drawn_anew() {
     tab.wait_for(role("button", "Copy reply"));
     tab.wait_of(css(REPLY), &format!("it.querySelector('.chat-text').innerText === {live}"));
     assert!(keep(tab) >= 8);
-    server.finish();
+    super::script::finish(server);
 }
 
 /// However long an answer gets, a piece of it costs no more than the piece before: elements are made about once each, and
@@ -114,7 +114,7 @@ fn a_long_answer_is_not_made_again_with_each_piece() {
     // The unfinished end is made anew now and then, and the rest of the page changes a little.
     assert!(made < 6 * there + 600, "{made} elements were made for {there}");
     assert!(touched < 5 * there + 600, "{touched} elements were taken away for {there} that stayed");
-    server.finish();
+    super::script::finish(server);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn markdown_is_shown_as_what_it_is() {
     tab.click(role("button", "Copy reply"));
     tab.wait("the reply is in the clipboard", || tab.clipboard() == ANSWER);
     tab.audit("chat");
-    server.finish();
+    super::script::finish(server);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn a_chart_can_be_used_and_read_as_a_table() {
     stage.say("Draw something else");
     tab.wait_of(css(REPLY), "it.textContent.includes('\"values\": [1, 2]')");
     assert_eq!(tab.count(css(&format!("{REPLY} canvas"))), 0);
-    server.finish();
+    super::script::finish(server);
 }
 
 #[test]

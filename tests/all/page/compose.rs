@@ -131,7 +131,7 @@ fn a_message_of_many_lines_is_sent_as_it_is() {
     let sent = stage.daemon.get("/sessions/lines/messages")["items"][0]["text"].clone();
     assert_eq!(sent, "one\ntwo <b>\n\nthree & \"four\"");
     tab.wait_of(css("[role=log] article"), "it.innerText.includes('two <b>')");
-    server.finish();
+    super::script::finish(server);
 }
 
 /// Dropped, pasted and chosen: all of them are in the workspace under a name of their own, and the message says so.

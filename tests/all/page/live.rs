@@ -45,7 +45,7 @@ fn two_tabs_agree() {
             tab.count(role("article", "You,")) == 2 && tab.count(role("button", "Copy reply")) == 2
         });
     }
-    server.finish();
+    super::script::finish(server);
 }
 
 /// Between browser and daemon, and may break.
@@ -127,7 +127,7 @@ fn a_lost_connection_is_shown_and_heals() {
     assert_eq!(tab.of(MESSAGE, "it.value"), "a draft");
     let sent = stage.daemon.get("/sessions/away/messages")["items"].clone();
     assert_eq!(sent.as_array().unwrap().len(), 4, "{sent}");
-    server.finish();
+    super::script::finish(server);
 }
 
 /// The daemon is killed in the middle of a reply and started anew on the same port; the run goes on where it was, and the

@@ -64,7 +64,7 @@ fn a_plan_is_seen_while_it_is_carried_out() {
     tab.audit("plan that was carried out");
     tab.click(role("link", "Trace"));
     tab.wait_until("location.hash.startsWith('#/run/')");
-    server.finish();
+    super::script::finish(server);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_new_plan_says_why() {
     tab.shows("echo import fastapi");
     tab.shows("The project uses Flask, not FastAPI");
     tab.audit("a plan that was replaced");
-    server.finish();
+    super::script::finish(server);
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn a_session_gets_its_title_and_can_be_renamed() {
     tab.click(role("button", "New session"));
     tab.wait_until("location.hash.startsWith('#/s/chat-')");
     tab.wait_of(MESSAGE, "it === document.activeElement");
-    server.finish();
+    super::script::finish(server);
 }
 
 #[test]

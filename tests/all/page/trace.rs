@@ -131,7 +131,7 @@ fn a_trace_tells_what_each_step_took_and_cost() {
     audit_in_both(tab, "trace");
     a_link_leads_to_a_step(&stage, &run, &events);
     steps_are_narrowed_down(tab, &events);
-    server.finish();
+    super::script::finish(server);
 }
 
 /// Arguments, result, what was used of what was allowed, the component and its grant, and the host's reflection.
@@ -287,7 +287,7 @@ fn a_trace_grows_while_the_run_goes_on() {
         "it.innerText.includes('a greeting that is spelt right') && it.querySelector('[role=meter]')",
     );
     audit_in_both(tab, "trace with a verdict");
-    server.finish();
+    super::script::finish(server);
 }
 
 /// What differs between two runs of the same message is told step by step and line by line.
@@ -370,5 +370,5 @@ fn two_runs_of_a_message_are_compared() {
     tab.click(css("[aria-label=Tasks] .only a"));
     tab.wait_until(&format!("location.hash.startsWith('#/run/{second}/step/')"));
     tab.wait_of(css(".trace-step.marked"), "it.innerText.includes('wc -w notes.txt')");
-    server.finish();
+    super::script::finish(server);
 }
