@@ -8,6 +8,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     id: String,
+    /// The load of a document that it belongs to.
+    pub loader: String,
     pub url: String,
     pub method: String,
     /// "Document", "Script", "Fetch" …
@@ -124,6 +126,7 @@ impl Record {
             let request = &params["request"];
             self.requests.push(Request {
                 id,
+                loader: string(&params["loaderId"]),
                 url: string(&request["url"]),
                 method: string(&request["method"]),
                 kind: string(&params["type"]),

@@ -259,7 +259,10 @@ impl Tab {
     pub fn requests_of_this_load(&self) -> Vec<Request> {
         let all = self.requests();
         let last = all.iter().rposition(|request| request.kind == "Document").unwrap_or(0);
-        all[last..].to_vec()
+        // The document before may ask for something until the next one takes its place.
+        let (before, here) = all.split_at(last);
+        let of_before = |request: &&Request| before.iter().any(|old| old.loader == request.loader);
+        here.iter().filter(|request| !of_before(request)).cloned().collect()
     }
 
     pub fn forget_requests(&self) {
