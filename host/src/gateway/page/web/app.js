@@ -153,6 +153,17 @@ function Connection() {
 
 const THEMES = [['', 'As the system', 'screen'], ['light', 'Light', 'sun'], ['dark', 'Dark', 'moon']];
 
+/** Before the log-in is void, nothing may ask for anything any more. */
+async function leave() {
+  unfollow();
+  try {
+    await logOut();
+  } catch (error) {
+    follow();
+    throw error;
+  }
+}
+
 function Account() {
   const who = useStore(me);
   const [theme, setTheme] = useState(localStorage.getItem('kiso.theme') ?? '');
@@ -165,7 +176,7 @@ function Account() {
   const items = [
     ...themes,
     { label: 'Licences', icon: 'file', href: new URL('licenses.txt', import.meta.url).href },
-    { label: 'Log out', icon: 'logout', run: logOut },
+    { label: 'Log out', icon: 'logout', run: leave },
   ];
   return html`<footer class="account">
     <div><bdi class="strong">${who?.name ?? 'owner'}</bdi><span class="muted">${who?.scope === 'admin' ? 'administrator' : 'may chat'} · kiso ${who?.version}</span></div>
