@@ -179,18 +179,19 @@ fn mode_long_failure() {
 /// Two calls in one session, one that swaps a directory for a link while the other opens through it.
 #[test]
 fn mode_race_swap() {
-    run(race());
+    run(race("mode-race-swap"));
 }
 
 #[test]
 fn mode_race_open() {
-    run(race());
+    run(race("mode-race-open"));
 }
 
-async fn race() {
+/// In a session of each test's own: two that swap would be in each other's way.
+async fn race(session: &str) {
     let lab = Lab::get().await;
-    let swap = lab.call("hostile", "mode-race-two", json!({ "mode": "race-swap", "amount": 300 }));
-    let open = lab.call("hostile", "mode-race-two", json!({ "mode": "race-open", "amount": 300 }));
+    let swap = lab.call("hostile", session, json!({ "mode": "race-swap", "amount": 300 }));
+    let open = lab.call("hostile", session, json!({ "mode": "race-open", "amount": 300 }));
     let (swap, open) = tokio::join!(swap, open);
     for ended in [swap, open] {
         ended.result.unwrap_or_else(|e| panic!("{e}"));

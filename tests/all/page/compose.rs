@@ -114,7 +114,7 @@ fn a_draft_survives_a_reload_in_its_own_session() {
     tab.type_text("not for others");
     log_out(tab);
     tab.wait_for(role("textbox", "Token"));
-    assert!(!tab.eval("JSON.stringify(localStorage)").as_str().unwrap().contains("not for others"));
+    tab.wait_until("![localStorage, sessionStorage].some((place) => JSON.stringify(place).includes('not for others'))");
 }
 
 /// Shift+Enter is a new line; a large text is sent as it is.

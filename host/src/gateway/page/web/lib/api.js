@@ -80,14 +80,19 @@ export async function logIn(given) {
 }
 
 export async function logOut() {
+  const who = me.get();
+  // First, so that nothing is asked by who is logged in no more.
+  me.set(null);
   try {
     await post('/logout');
   } catch (error) {
     // One that is void already is over too.
-    if (error.status !== 401) throw error;
+    if (error.status !== 401) {
+      me.set(who);
+      throw error;
+    }
   }
   PLACES.forEach(forget);
-  me.set(null);
 }
 
 const PLACES = [localStorage, sessionStorage];
