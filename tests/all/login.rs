@@ -407,3 +407,35 @@ fn a_browser_is_opened_where_the_person_sees_it() {
     assert_eq!(open(&[], &shell), (false, false));
     drop(served);
 }
+
+/// One token's logins crowd out each other, and nobody else.
+#[test]
+fn a_crowd_of_logins_leaves_those_of_others() {
+    let home = home();
+    let phone = token(&home, &["phone"]);
+    let served = Served::start(&home);
+    let owner = Browser::new(&served, &code(&home.kiso(&["open", "--print"]).ok().stdout));
+    let first = Browser::new(&served, &json!({ "token": phone }));
+    for _ in 0..100 {
+        log_in(&served, &json!({ "token": phone })).expect(200);
+    }
+    let count = "SELECT count(*) FROM logins";
+    assert_eq!(database(&home).query_row(count, (), |row| row.get::<_, i64>(0)).unwrap(), 101);
+    owner.me();
+    first.is_out();
+}
+
+/// Who was logged out after a backup is not logged in by restoring it.
+#[test]
+fn a_backup_that_is_restored_logs_nobody_in() {
+    let home = home();
+    let served = Served::start(&home);
+    let cookie = Browser::new(&served, &code(&home.kiso(&["open", "--print"]).ok().stdout)).cookie;
+    home.kiso(&["backup", "copy.db"]).ok();
+    assert_eq!(served.terminate(), 0);
+    home.kiso(&["restore", "copy.db"]).ok();
+    let served = Served::start(&home);
+    // The cookie has the port in its name.
+    let (port, value) = (served.address.rsplit(':').next().unwrap(), cookie.split_once('=').unwrap().1);
+    Browser { served: &served, cookie: format!("kiso-{port}={value}") }.is_out();
+}

@@ -176,3 +176,44 @@ fn what_a_killed_upload_left_is_swept() {
     put(&served, "/sessions/main/files/b", "x").expect(201);
     assert!(!left.exists());
 }
+
+/// What is not there counts for nothing, however long the session works: an upload that fails, and a file that was replaced.
+#[test]
+fn uploads_that_fail_or_replace_take_no_room_from_a_session_at_work() {
+    let home = home(&format!("{QUICK}[gateway]\nmax_upload_mib = 1\n[engine]\nworkspace_mib = 2\n"));
+    let served = Served::start(&home);
+    let message = served.send("main", "$ while [ ! -e go ]; do sleep 0.02; done; echo it went on > said; cat said");
+    served.until(|| served.get("/status/main")["running"].is_string());
+    let most = "x".repeat(900 << 10);
+    for _ in 0..4 {
+        put(&served, "/sessions/main/files/same?replace=true", &most).expect(201);
+        put(&served, "/sessions/main/files/same", &most).refuses(409, "taken");
+    }
+    put(&served, "/sessions/main/files/go", "").expect(201);
+    assert!(served.reply(message).contains("it went on"));
+}
+
+/// A file that comes whole after its session was deleted does not bring it back.
+#[test]
+fn a_file_for_a_session_that_was_deleted_meanwhile_goes_with_it() {
+    let home = home(QUICK);
+    let token = home.kiso(&["token", "add", "boss", "--scope", "admin"]).ok().stdout.trim().to_owned();
+    let mut served = Served::start(&home);
+    served.token = Some(token.clone());
+    put(&served, "/sessions/main/files/a", "x").expect(201);
+    let mut stream = served.connect();
+    let head = format!(
+        "PUT /sessions/main/files/b HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\ncontent-length: 8\r\n\r\nhalf"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    served.until(|| !beside(&home, "main").is_empty());
+    let mut events = served.follow("", None);
+    served.request("DELETE", "/sessions/main", None).expect(200);
+    assert_eq!(events.next(&["deleted"]).data, json!({ "name": "main" }));
+    stream.write_all(b" and all").unwrap();
+    let mut status = vec![0; 12];
+    stream.read_exact(&mut status).unwrap();
+    assert_eq!(String::from_utf8_lossy(&status), "HTTP/1.1 404");
+    assert_eq!(served.get("/sessions")["items"], json!([]));
+    assert!(!home.work("main").exists());
+}

@@ -71,3 +71,18 @@ fn an_older_store_begins_with_everything_read() {
     say(&store, "s", MessageRole::Assistant, 1);
     assert_eq!(unread(&store, "s"), 1);
 }
+
+/// A reply that nobody has to read takes no mark away that was there before it.
+#[test]
+fn a_silent_reply_counts_as_read_where_none_waits() {
+    let house = House::new();
+    let store = house.open();
+    let pass = |name: &'static str, reply| store.write_blocking(move |tx| tx.pass_over(&session(name), reply)).unwrap();
+    let silent = say(&store, "quiet", MessageRole::Assistant, 1);
+    pass("quiet", silent);
+    assert_eq!(unread(&store, "quiet"), 0);
+    say(&store, "loud", MessageRole::Assistant, 1);
+    let silent = say(&store, "loud", MessageRole::Assistant, 1);
+    pass("loud", silent);
+    assert_eq!(unread(&store, "loud"), 2, "the first would be read with it");
+}
