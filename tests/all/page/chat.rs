@@ -228,3 +228,35 @@ fn a_run_is_stopped_and_tried_again() {
         2
     );
 }
+
+/// A menu that was just opened at the end of a conversation stays where it is while what stands above it grows: what was
+/// opened is no text that somebody began to read.
+#[test]
+fn a_menu_stays_where_it_was_opened() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("menu");
+    for said in 1..=3 {
+        stage.say("What can you do?");
+        tab.wait("it is answered", || tab.count(css(".chat-reply .chat-acts")) == said);
+    }
+    let menu = css("[role=log] article:last-of-type .chat-acts .menu > button");
+    // In one go, so that no frame passes between the click and the growth.
+    let moved = tab.of(
+        menu,
+        "(async () => {
+          const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+          await frame();
+          it.click();
+          await frame();
+          const item = document.querySelector('[role=menuitem]');
+          const before = item.getBoundingClientRect().top;
+          const tall = document.createElement('div');
+          tall.style.height = '300px';
+          document.querySelector('[role=log] article:last-of-type .chat-from').after(tall);
+          await frame();
+          return item.getBoundingClientRect().top - before;
+        })()",
+    );
+    assert_eq!(moved, 0, "it moved by so many pixels");
+}

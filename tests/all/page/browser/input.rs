@@ -7,7 +7,10 @@ use std::path::Path;
 
 /// Where an element can be hit, once it is in view: the middle of its first box. Null while it cannot: no box, disabled,
 /// or under something else.
-const POINT: &str = "function () {
+const POINT: &str = "async function () {
+  // What was drawn last may be followed by more, and what follows the end of a text is moved between frames.
+  const frames = new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  await Promise.race([frames, new Promise((done) => setTimeout(done, 200))]);
   if (this.matches(':disabled') || this.getAttribute('aria-disabled') === 'true') return null;
   // At the edge of what scrolls, something may lie over it.
   for (const block of ['nearest', 'center']) {

@@ -119,7 +119,8 @@ export class Log extends Component {
   /** A page up or down. */
   leaf = (by) => this.box.scrollBy({ top: by * this.box.clientHeight * 0.9 });
 
-  press = () => { this.pressed = performance.now(); };
+  /** A menu lies over the text and unfolds nothing. */
+  press = ({ target }) => { if (!target.closest('.menu')) this.pressed = performance.now(); };
 
   render({ label, children }) {
     return html`<div class="chat-log" ref=${(box) => { this.box = box; }} role="log" aria-live="off" aria-label=${label}
