@@ -72,6 +72,22 @@ fn an_update_that_needs_more_asks_again_and_shows_only_the_difference() {
 }
 
 #[test]
+fn memory_and_time_are_granted_apart_from_hosts() {
+    let home = Home::new();
+    add(&home, FETCHING, &["--grant", "none"]).ok();
+    let memory = |home: &Home| home.kiso(&["skill", "info", "echo", "--json"]).json()["allowed"]["memory_mib"].clone();
+    assert_eq!(memory(&home), 64);
+    home.kiso(&["skill", "grant", "echo", "--limits"]).ok().prints(&["memory_mib = 96"]);
+    home.kiso(&["skill", "grant", "echo", "--host", "api.example.org"])
+        .ok()
+        .prints(&["memory_mib = 96", "api.example.org"]);
+    assert_eq!(memory(&home), 96);
+    home.kiso(&["skill", "grant", "echo", "--limits", "--none"]).exit(2);
+    home.kiso(&["skill", "grant", "echo", "--none"]).ok();
+    assert_eq!(memory(&home), 64);
+}
+
+#[test]
 fn a_grant_for_what_was_never_asked_is_refused() {
     let home = Home::new();
     add(&home, FETCHING, &["--grant", "none"]).ok();
@@ -212,4 +228,22 @@ fn a_type_that_explodes_is_refused() {
     );
     let file = home.file("bomb.wasm", wat::parse_str(text).unwrap());
     home.kiso(&["skill", "add", file.to_str().unwrap()]).exit(1).says(&["4,000 parts"]);
+}
+
+/// "Nothing" is never more than there was: neither for an update that asks to write, nor for what an administrator took away.
+#[test]
+fn to_grant_nothing_widens_nothing() {
+    let home = Home::new();
+    let workspace =
+        |home: &Home| home.kiso(&["skill", "info", "echo", "--json"]).json()["allowed"]["workspace"].clone();
+    let asking =
+        |version: &str, workspace: &str| format!("{}workspace = \"{workspace}\"\n", FETCHING.replace("0.1.0", version));
+    add(&home, &asking("0.1.0", "read"), &["--grant", "none"]).ok();
+    assert_eq!(workspace(&home), "read");
+    add(&home, &asking("0.2.0", "write"), &["--grant", "none"]).ok();
+    assert_eq!(workspace(&home), "read");
+    home.kiso(&["skill", "grant", "echo", "--none"]).ok();
+    assert_eq!(workspace(&home), "read");
+    home.kiso(&["skill", "grant", "echo", "--all"]).ok();
+    assert_eq!(workspace(&home), "write");
 }

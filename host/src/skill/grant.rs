@@ -105,6 +105,17 @@ impl Grant {
         }
     }
 
+    /// Nothing beyond what every skill gets. What was taken from it of the workspace stays taken.
+    pub fn nothing(&self) -> Self {
+        Self { workspace: self.workspace, ..Self::default() }
+    }
+
+    /// Gives the memory and time that the manifest asks for, or takes back what was granted of them.
+    pub fn set_limits(&mut self, manifest: &Manifest, config: &EngineConfig, granted: bool) {
+        let asked = if granted { Asked::of(manifest, config) } else { Asked::default() };
+        (self.memory_mib, self.timeout_s) = (asked.memory_mib, asked.timeout_s);
+    }
+
     /// Adds a host, one that the manifest covers. Says why where it does not.
     pub fn add_host(&mut self, manifest: &Manifest, host: &str, private: bool) -> Result<(), String> {
         check_host(host)?;

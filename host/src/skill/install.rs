@@ -7,7 +7,7 @@ use super::host::Keep;
 use super::installed::{Installed, MANIFEST, RECORD, Record, WASM, tools};
 use super::instance::{self, Ended, Entry};
 use super::loader::{self, MAX_WASM_BYTES, Parsed, Shape};
-use super::manifest::Manifest;
+use super::manifest::{Manifest, Workspace};
 use super::{Caller, Skills};
 use crate::home::{HomeError, SkillName};
 use rustix::fs::{CWD, RenameFlags};
@@ -29,6 +29,9 @@ pub struct Candidate {
     pub beyond: Asked,
     /// The version that it replaces.
     pub replaces: Option<String>,
+    /// What it may do with the workspace where nothing is granted: no more than the version before, which had less than this
+    /// one asks for.
+    kept: Option<Workspace>,
 }
 
 impl Candidate {
@@ -103,8 +106,11 @@ impl Skills {
             // Every skill gets the workspace as it asks; one that is known as a reader does not start to write unasked.
             beyond.workspace = Some(manifest.needs.workspace).filter(|new| *new > old.manifest.needs.workspace);
         }
+        let had =
+            |old: &Manifest| granted.workspace.map_or(old.needs.workspace, |granted| granted.min(old.needs.workspace));
+        let kept = old.as_ref().map(|old| had(&old.manifest)).filter(|had| *had < manifest.needs.workspace);
         let replaces = old.map(|old| old.manifest.version);
-        Ok(Candidate { parsed, manifest, manifest_text: text.unwrap_or_default(), derived, beyond, replaces })
+        Ok(Candidate { parsed, manifest, manifest_text: text.unwrap_or_default(), derived, beyond, replaces, kept })
     }
 
     /// Compiles the candidate, runs its self-test, and lists it. Until the last step nothing of an older version changes;
@@ -138,7 +144,7 @@ impl Skills {
 
         let grant = match choice {
             GrantChoice::All => Some(Grant::all(manifest, &self.config().engine)),
-            GrantChoice::None => Some(Grant::default()),
+            GrantChoice::None => Some(Grant { workspace: candidate.kept, ..Grant::default() }),
             GrantChoice::Keep if candidate.replaces.is_none() => Some(Grant::default()),
             GrantChoice::Keep => None,
         };

@@ -141,18 +141,34 @@ fn a_dropped_skill_is_granted_what_was_ticked() {
     tab.click(role("button", "Cancel"));
     tab.wait_gone(role("dialog", ""));
     assert_eq!(grant(&stage), none);
-    tab.click(role("checkbox", "Use the secret token"));
+    tab.click(role("checkbox", "Use 96 MiB of memory"));
     tab.click(role("button", "Review the change"));
     tab.wait_for(role("dialog", "Change what echo may do?"));
     assert_eq!(
         items(tab, "What changes"),
-        ["echo may now reach api.example.org (GET)", "echo may now use the secret token"]
+        ["echo may now reach api.example.org (GET)", "echo may now use 96 MiB of memory"]
     );
     tab.click(role("button", "Change"));
     tab.wait_gone(role("dialog", ""));
     tab.wait_of(role("region", "What it may do"), "it.innerText.match(/not granted/g).length === 1");
     let some = grant(&stage);
-    assert_eq!((&some["http"][0]["host"], &some["secrets"][0]["name"]), (&json!("api.example.org"), &json!("token")));
+    assert_eq!((&some["http"][0]["host"], &some["secrets"]), (&json!("api.example.org"), &json!([])));
+    assert_eq!(some["memory_mib"], 96, "{some}");
+    tab.click(role("checkbox", "Use the secret token"));
+    tab.click(role("checkbox", "Use 96 MiB of memory"));
+    tab.click(role("button", "Review the change"));
+    tab.wait_for(role("dialog", "Change what echo may do?"));
+    assert_eq!(
+        items(tab, "What changes"),
+        ["echo may now use the secret token", "echo may no longer use 96 MiB of memory"]
+    );
+    tab.click(role("button", "Change"));
+    tab.wait_gone(role("dialog", ""));
+    tab.wait("the secret instead of the memory is granted", || {
+        let some = grant(&stage);
+        some["secrets"][0]["name"] == "token" && some["memory_mib"].is_null() && some["http"] != json!([])
+    });
+    tab.wait_of(role("region", "What it may do"), "it.innerText.match(/not granted/g).length === 1");
     tab.click(role("checkbox", "Use the secret token"));
     tab.click(role("button", "Review the change"));
     tab.wait_for(role("dialog", ""));
@@ -211,6 +227,7 @@ fn a_chosen_skill_is_granted_all_and_its_update_asks_for_the_rest() {
     tab.shows("version 0.2.0");
     let hosts: Vec<_> = grant(&stage)["http"].as_array().unwrap().iter().map(|one| one["host"].clone()).collect();
     assert_eq!(hosts, ["api.example.org"], "what it had, it keeps");
+    assert_eq!(grant(&stage)["memory_mib"], 96, "also of memory");
     assert!(!ticked(tab, "Reach *.tracker.example") && ticked(tab, "Reach api.example.org"));
 }
 

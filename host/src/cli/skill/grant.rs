@@ -10,10 +10,10 @@ pub struct GrantSkill {
     /// The skill
     name: String,
     /// Everything that its manifest asks for
-    #[arg(long, conflicts_with_all = ["none", "host", "secret"])]
+    #[arg(long, conflicts_with_all = ["none", "host", "secret", "limits"])]
     all: bool,
     /// Nothing beyond what every skill gets
-    #[arg(long, conflicts_with_all = ["host", "secret"])]
+    #[arg(long, conflicts_with_all = ["host", "secret", "limits"])]
     none: bool,
     /// Also reach this host: "example.org", "*.example.org", "example.org:8080"
     #[arg(long, value_name = "HOST")]
@@ -24,6 +24,9 @@ pub struct GrantSkill {
     /// Also receive this secret
     #[arg(long, value_name = "NAME")]
     secret: Vec<String>,
+    /// Also the memory and time that its manifest asks for
+    #[arg(long)]
+    limits: bool,
 }
 
 impl GrantSkill {
@@ -35,7 +38,7 @@ impl GrantSkill {
         if self.all {
             grant = Grant::all(manifest, &opened.config.engine);
         } else if self.none {
-            grant = Grant::default();
+            grant = grant.nothing();
         }
         for host in &self.host {
             grant.add_host(manifest, host, self.private).map_err(|why| Failure::new(Exit::Usage, why))?;
@@ -43,7 +46,10 @@ impl GrantSkill {
         for secret in &self.secret {
             grant.add_secret(manifest, secret).map_err(|why| Failure::new(Exit::Usage, why))?;
         }
-        if self.all || self.none || !self.host.is_empty() || !self.secret.is_empty() {
+        if self.limits {
+            grant.set_limits(manifest, &opened.config.engine, true);
+        }
+        if self.all || self.none || self.limits || !self.host.is_empty() || !self.secret.is_empty() {
             opened.skills.write_grant(skill.name(), &grant)?;
         }
         if shared.json {

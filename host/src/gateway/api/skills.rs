@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::messages::session;
 use super::upload::Upload;
+use crate::clock::now_ms;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
@@ -143,10 +144,10 @@ pub async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) 
 #[serde(deny_unknown_fields)]
 pub struct Granting {
     grant: Option<Choice>,
-    #[serde(default)]
-    hosts: Vec<Host>,
-    #[serde(default)]
-    secrets: Vec<String>,
+    hosts: Option<Vec<Host>>,
+    secrets: Option<Vec<String>>,
+    /// Whether it has the memory and time that it asks for. What was granted of them stays where this is left out.
+    limits: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -165,10 +166,13 @@ pub async fn grant(
     Path(name): Path<String>,
     Body(given): Body<Granting>,
 ) -> Made<Value> {
-    let single = !given.hosts.is_empty() || !given.secrets.is_empty();
-    if given.grant.is_some() == single || given.hosts.len().max(given.secrets.len()) > MAX_GRANTED {
-        let message =
-            format!("give either `grant` (\"all\" or \"none\"), or `hosts` and `secrets`, at most {MAX_GRANTED} each");
+    let Granting { grant: choice, hosts, secrets, limits } = given;
+    let single = hosts.is_some() || secrets.is_some() || limits.is_some();
+    let (hosts, secrets) = (hosts.unwrap_or_default(), secrets.unwrap_or_default());
+    if choice.is_some() == single || hosts.len().max(secrets.len()) > MAX_GRANTED {
+        let message = format!(
+            "give either `grant` (\"all\" or \"none\"), or `hosts` and `secrets` (at most {MAX_GRANTED} each) and `limits`"
+        );
         return Err(ApiError::bad_request(message));
     }
     let skills = app.0.drive.now().tools.skills().clone();
@@ -176,17 +180,20 @@ pub async fn grant(
     let granted = blocking(move || {
         let skill = skills.find(&name)?;
         let manifest = &skill.manifest;
-        let mut grant = match given.grant {
+        let mut grant = match choice {
             Some(Choice::All) => Grant::all(manifest, &engine),
-            Some(Choice::None) => Grant::default(),
-            // Memory and time are no matter of trust; what was granted of them stays.
+            // What was taken from it of the workspace stays taken; a file that cannot be read is made anew.
+            Some(Choice::None) => skills.grant(&skill).unwrap_or_default().nothing(),
             None => Grant { http: Vec::new(), secrets: Default::default(), ..skills.grant(&skill)? },
         };
+        if let Some(limits) = limits {
+            grant.set_limits(manifest, &engine, limits);
+        }
         let wrong = |why: String| SkillError::new(skill.name().as_str(), Blame::Caller, "bad-args", why);
-        for host in &given.hosts {
+        for host in &hosts {
             grant.add_host(manifest, &host.host, host.private).map_err(wrong)?;
         }
-        for secret in &given.secrets {
+        for secret in &secrets {
             grant.add_secret(manifest, secret).map_err(wrong)?;
         }
         skills.write_grant(skill.name(), &grant)?;
@@ -217,10 +224,14 @@ pub async fn call(_: Who, State(app): State<App>, Path(name): Path<String>, Body
     let skills = drive.tools.skills().clone();
     let wanted = name.clone();
     blocking(move || skills.find_tool(&wanted)).await?;
-    let _lock = drive.home.lock_session(&session).map_err(|error| match error {
+    let lock = drive.home.lock_session(&session);
+    let _lock = lock.map_err(|error| match error {
         HomeError::Busy { .. } => busy("the session is being worked in"),
         error => ApiError::internal(&error),
     })?;
+    // So that what it leaves in a workspace is found, and can be deleted.
+    let of = session.clone();
+    drive.store.write(move |tx| tx.open_session(&of, now_ms())).await?;
     let secrets = drive.secrets_with(&session, app.0.secrets.clone()).await?;
     let args = given.args.unwrap_or_else(|| json!({}));
     let caller = Caller { session: &session, locale: "en", secrets: &secrets };

@@ -11,25 +11,34 @@ export function permissions(given) {
   return { http, secrets, memory: given?.memory_mib ?? null, seconds: given?.timeout_s ?? null };
 }
 
+/** How much of the memory and time that it asks for is granted: "all", "some" or "none". */
+function limitsOf(needs, granted) {
+  if (granted.memory == null && granted.seconds == null) return 'none';
+  return (granted.memory ?? 0) >= (needs.memory ?? 0) && (granted.seconds ?? 0) >= (needs.seconds ?? 0) ? 'all' : 'some';
+}
+
 /** What is ticked where `granted` is in force. */
-export const choiceOf = (granted) => ({
+export const choiceOf = (needs, granted) => ({
   hosts: granted.http.map(({ host, private: near }) => ({ host, private: near })),
   secrets: [...granted.secrets],
-  limits: granted.memory != null || granted.seconds != null,
+  limits: limitsOf(needs, granted),
 });
 
-/** The same, without what the skill does not ask for any more: that has no effect, and cannot be granted again. */
-export function heldOf(needs, granted) {
-  const { hosts, secrets, limits } = choiceOf(granted);
-  return { hosts: hosts.filter(({ host }) => needOf(needs, host)), secrets: secrets.filter((name) => needs.secrets.includes(name)), limits };
-}
+/** A choice without what the skill does not ask for any more: that has no effect, and cannot be granted again. */
+export const fitting = (needs, { hosts, secrets, limits }) => ({
+  hosts: hosts.filter(({ host }) => needOf(needs, host)), secrets: secrets.filter((name) => needs.secrets.includes(name)), limits,
+});
+
+export const heldOf = (needs, granted) => fitting(needs, choiceOf(needs, granted));
 
 /** What is ticked where everything is. */
 export const everything = (needs) => ({
-  hosts: needs.http.map(({ host }) => ({ host, private: false })), secrets: [...needs.secrets], limits: asksLimits(needs),
+  hosts: needs.http.map(({ host }) => ({ host, private: false })), secrets: [...needs.secrets], limits: asksLimits(needs) ? 'all' : 'none',
 });
 
-export const NOTHING = { hosts: [], secrets: [], limits: false };
+export const NOTHING = { hosts: [], secrets: [], limits: 'none' };
+
+export const isNothing = ({ hosts, secrets, limits }) => !hosts.length && !secrets.length && limits === 'none';
 
 const asksLimits = (needs) => needs.memory != null || needs.seconds != null;
 
@@ -47,31 +56,11 @@ export function limitWords({ memory, seconds }) {
   return [memory != null && `${memory} MiB of memory`, seconds != null && `${seconds} s of time`].filter(Boolean).join(' and ');
 }
 
-/**
- * The requests, one after the other, that put `choice` in force; null where there is none: more memory and time are given
- * with everything, and stay as they are while single hosts and secrets change.
- */
-function requests(needs, granted, choice) {
-  const single = choice.hosts.length > 0 || choice.secrets.length > 0;
-  const whole = needs.http.length === choice.hosts.length && needs.secrets.length === choice.secrets.length
-    && needs.http.every((need) => choice.hosts.some((one) => one.host === need.host && !one.private))
-    && needs.secrets.every((name) => choice.secrets.includes(name));
-  if (!single && !choice.limits) return [{ grant: 'none' }];
-  if (whole && choice.limits === asksLimits(needs)) return [{ grant: 'all' }];
-  const kept = choiceOf(granted).limits;
-  const part = { hosts: choice.hosts, secrets: choice.secrets };
-  if (single && choice.limits === kept) return [part];
-  // Less for a moment, never more.
-  if (single && kept) return [{ grant: 'none' }, part];
-  return null;
-}
-
-/** Whether the daemon can put this in force. */
-export const canGrant = (needs, granted, choice) => requests(needs, granted, choice) !== null;
-
-/** Puts `choice` in force. */
-export async function saveGrant(name, needs, granted, choice) {
-  for (const body of requests(needs, granted, choice)) await put(`/skills/${part(name)}/grants`, body);
+/** Puts `choice` in force. Memory and time stay as they are where nobody changed that. */
+export function saveGrant(name, needs, granted, choice) {
+  const { hosts, secrets, limits } = choice;
+  const changed = limits === limitsOf(needs, granted) ? {} : { limits: limits === 'all' };
+  return put(`/skills/${part(name)}/grants`, isNothing(choice) ? { grant: 'none' } : { hosts, secrets, ...changed });
 }
 
 /** What changes for the skill, in words: `[{more, text}]`. */
@@ -89,9 +78,9 @@ export function difference(needs, granted, choice) {
   for (const { host } of granted.http) if (!now.has(host)) told.push({ more: false, text: `may no longer reach ${hostWords(host)}` });
   for (const name of choice.secrets) if (!granted.secrets.includes(name)) told.push({ more: true, text: `may now use the secret ${name}` });
   for (const name of granted.secrets) if (!choice.secrets.includes(name)) told.push({ more: false, text: `may no longer use the secret ${name}` });
-  const limits = choiceOf(granted).limits;
-  if (choice.limits && !limits) told.push({ more: true, text: `may now use ${limitWords(needs)}` });
-  if (limits && !choice.limits) told.push({ more: false, text: `may no longer use ${limitWords(granted)}` });
+  const changed = choice.limits !== limitsOf(needs, granted);
+  if (changed && choice.limits === 'all') told.push({ more: true, text: `may now use ${limitWords(needs)}` });
+  if (changed && choice.limits === 'none') told.push({ more: false, text: `may no longer use ${limitWords(granted)}` });
   return told;
 }
 
@@ -181,13 +170,11 @@ function SecretRow({ name, granted, choice, onChange, fresh }) {
 }
 
 function LimitRow({ needs, granted, choice, onChange, fresh }) {
-  return html`<li><${Row} name=${`Use ${limitWords(needs)}`} on=${choice.limits} was=${choiceOf(granted).limits} fresh=${fresh}
-    about="more than the default" onToggle=${onChange && ((limits) => onChange({ ...choice, limits }))}>${limitWords(needs)}<//></li>`;
+  const held = limitsOf(needs, granted);
+  return html`<li><${Row} name=${`Use ${limitWords(needs)}`} on=${choice.limits === 'all'} was=${held === 'all'} fresh=${fresh}
+    about=${`more than the default${held === 'some' ? `; ${limitWords(granted)} is granted` : ''}`}
+    onToggle=${onChange && ((yes) => onChange({ ...choice, limits: yes ? 'all' : 'none' }))}>${limitWords(needs)}<//></li>`;
 }
-
-/** Said where what is ticked cannot be put in force. */
-export const Unable = () => html`<p class="wrong" role="status"><${Icon} name="info" />
-  More memory and time are given together with everything that it asks for, and kept when you untick some of it later.</p>`;
 
 /** Shows the difference before it is made; `onDone` when it is. */
 export function GrantQuestion({ name, needs, granted, choice, onClose, onDone }) {

@@ -3,7 +3,7 @@
 import { html, useEffect, useRef, useState } from './preact.js';
 import { ApiError, get, me, part } from './api.js';
 import { bytes } from './format.js';
-import { Asked, NOTHING, Unable, asksAnything, canGrant, choiceOf, everything, permissions, saveGrant } from './grants.js';
+import { Asked, NOTHING, asksAnything, choiceOf, everything, fitting, isNothing, permissions, saveGrant } from './grants.js';
 import { Busy, Button, Dialog, Icon, Said, Trouble, toast } from './ui.js';
 
 /** Sends a file; `onProgress` is told how much of it is there, from 0 to 1. Gives a promise with `abort`. */
@@ -109,7 +109,7 @@ function Install({ file, onClose, onInstalled }) {
     if (error.code === 'grant_needed' && error.more.asks) {
       // An update asks for what is beyond; what it has already, it keeps.
       const { skill, asks } = error.more;
-      set({ at: 'asks', query, skill, beyond: permissions(asks), has: permissions(await grantOf(skill)) });
+      set({ at: 'asks', query, skill, beyond: permissions(asks), workspace: asks.workspace, has: permissions(await grantOf(skill)) });
     } else if (error.code === 'bad_request' && !query.name && /kiso\.toml/.test(error.message)) {
       set({ at: 'name' });
     } else if (query.name && error.status >= 400 && error.status < 500) {
@@ -162,31 +162,37 @@ function Sending({ progress, onClose }) {
 }
 
 /** What it asks for: nothing is ticked at first, because nothing is granted that nobody allowed. */
-function Asks({ skill, beyond, has, query, send, onClose }) {
+function Asks({ skill, beyond, workspace, has, query, send, onClose }) {
   const [choice, set] = useState(NOTHING);
-  const nothing = !choice.hosts.length && !choice.secrets.length && !choice.limits;
-  const old = choiceOf(has);
-  const update = asksAnything(has);
+  const nothing = isNothing(choice);
+  const update = asksAnything(has) || Boolean(workspace);
+  const all = everything(beyond);
+  const whole = !update && ['hosts', 'secrets'].every((kind) => choice[kind].length === all[kind].length) && choice.limits === all.limits
+    && choice.hosts.every((one) => !one.private && beyond.http.some((need) => need.host === one.host));
   const both = { ...beyond, http: [...has.http, ...beyond.http], secrets: [...has.secrets, ...beyond.secrets] };
+  // What it has of memory and time stays where the file asks for no more of it; otherwise it is asked anew.
+  const limited = choiceOf(both, has).limits !== 'none';
+  const anew = limited && all.limits !== 'none';
+  const old = { ...choiceOf(both, has), limits: limited && !anew ? 'all' : 'none' };
   const wanted = {
     hosts: [...old.hosts.filter((one) => !choice.hosts.some((other) => other.host === one.host)), ...choice.hosts],
-    secrets: [...new Set([...old.secrets, ...choice.secrets])], limits: choice.limits,
+    secrets: [...new Set([...old.secrets, ...choice.secrets])], limits: old.limits === 'all' ? 'all' : choice.limits,
   };
-  const whole = JSON.stringify([choice.hosts.length, choice.secrets.length, choice.limits])
-    === JSON.stringify([beyond.http.length, beyond.secrets.length, everything(beyond).limits])
-    && choice.hosts.every((one) => !one.private && beyond.http.some((need) => need.host === one.host)) && !old.hosts.some((one) => one.private);
-  const possible = whole || canGrant(both, permissions(), wanted);
-  const keep = (kept) => {
-    if (!kept.hosts.length && !kept.secrets.length) return undefined;
-    return (name) => saveGrant(name, both, permissions(), { ...kept, limits: false });
-  };
+  // After an installation without a grant.
+  const give = (kept) => (isNothing(kept) ? undefined : async (name) => {
+    // What was granted before, the new version may not ask for any more.
+    const needs = permissions((await get(`/skills/${part(name)}`)).needs);
+    return saveGrant(name, needs, permissions(), fitting(needs, kept));
+  });
   const install = (grant, then) => send({ ...query, grant }, then);
   return html`<p><bdi class="strong">${skill}</bdi> asks ${update ? 'for more than it was granted' : 'for this'}. ${update
-      ? 'What it was granted stays, more memory and time excepted.' : 'It is granted nothing that you do not tick, and can be granted more later.'}
+      ? `What it was granted stays${anew ? ', memory and time excepted' : ''}.` : 'It is granted nothing that you do not tick, and can be granted more later.'}
       ${' '}<button type="button" class="asked-all" onClick=${() => set(everything(beyond))}>Tick everything</button></p>
+    ${workspace && html`<p><${Icon} name="alert" size=${16} /> It also asks to <strong>${workspace}</strong> files in the session’s workspace,
+      which comes only with everything else.</p>`}
     <${Asked} needs=${beyond} granted=${permissions()} choice=${choice} onChange=${set} fresh=${true} />
-    ${!possible && html`<${Unable} />`}
-    <footer><${Button} kind=${nothing ? 'primary' : ''} onClick=${() => install('none', keep(old))}>Install without<//>
-      <${Button} kind=${nothing ? '' : 'primary'} disabled=${nothing || !possible}
-        onClick=${() => (whole ? install('all') : install('none', keep(wanted)))}>Install and grant selected<//></footer>`;
+    <footer><${Button} kind=${nothing ? 'primary' : ''} onClick=${() => install('none', give(old))}>Install without<//>
+      ${workspace && html`<${Button} onClick=${() => install('all')}>Install and grant everything<//>`}
+      <${Button} kind=${nothing ? '' : 'primary'} disabled=${nothing}
+        onClick=${() => (whole ? install('all') : install('none', give(wanted)))}>Install and grant selected<//></footer>`;
 }

@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo, useRef, useState, useLoaded, useStore } from '../lib/preact.js';
 import { del, get, isAdmin, me, part } from '../lib/api.js';
 import { plural } from '../lib/format.js';
-import { Asked, GrantQuestion, NOTHING, Unable, asksAnything, canGrant, choiceOf, difference, everything, heldOf, permissions } from '../lib/grants.js';
+import { Asked, GrantQuestion, NOTHING, asksAnything, choiceOf, difference, everything, heldOf, permissions } from '../lib/grants.js';
 import { Installer } from '../lib/install.js';
 import { Pages, usePages } from '../lib/pages.js';
 import { go, href, route } from '../lib/router.js';
@@ -104,11 +104,14 @@ function Skill({ name }) {
   </div>`;
 }
 
+/** Answers that say that it is the skill itself that does not load. */
+const BROKEN = [409, 422, 500];
+
 /** One that does not load can still be removed. */
 function Broken({ name, error, again }) {
   useHead();
   return html`<h1 tabindex="-1"><${Said}>${name}<//></h1><${Trouble} error=${error} again=${again} />
-    ${error.status !== 404 && isAdmin() && html`<div class="actions">
+    ${BROKEN.includes(error.status) && isAdmin() && html`<div class="actions">
       <${Button} kind="danger" icon="trash" onClick=${() => remove(name)}>Remove ${name}<//></div>`}`;
 }
 
@@ -204,14 +207,13 @@ function Granted({ skill, again }) {
   const asked = {
     ...needs, memory: beyond(needs.memory, granted.memory, allowed.memory_mib), seconds: beyond(needs.seconds, granted.seconds, allowed.timeout_s),
   };
-  const [choice, setChoice] = useState(() => heldOf(needs, granted));
+  const [choice, setChoice] = useState(() => heldOf(asked, granted));
   const [question, setQuestion] = useState(null);
   const admin = isAdmin();
   const changes = difference(asked, granted, choice);
-  const something = granted.http.length > 0 || granted.secrets.length > 0 || choiceOf(granted).limits;
+  const something = granted.http.length > 0 || granted.secrets.length > 0 || choiceOf(asked, granted).limits !== 'none';
   const open = asksAnything(asked) || something;
   const lacks = asksAnything(asked) && difference(asked, granted, everything(asked)).length > 0;
-  const able = canGrant(asked, granted, choice);
   const done = () => {
     setQuestion(null);
     announce('The grant was changed');
@@ -222,9 +224,8 @@ function Granted({ skill, again }) {
     ${!open && html`<p class="muted">It asks for nothing else: no network, no secrets.</p>`}
     ${open && html`<${Asked} needs=${asked} granted=${granted} choice=${choice} onChange=${admin ? setChoice : null} />`}
     ${open && !admin && html`<p class="muted">Only an administrator changes this.</p>`}
-    ${open && admin && html`${!able && html`<${Unable} />`}
-      <div class="actions"><${Button} kind="primary" disabled=${!changes.length || !able} onClick=${() => setQuestion(choice)}>Review the change…<//>
-        ${changes.length > 0 && html`<${Button} onClick=${() => setChoice(heldOf(needs, granted))}>Undo<//>`}
+    ${open && admin && html`<div class="actions"><${Button} kind="primary" disabled=${!changes.length} onClick=${() => setQuestion(choice)}>Review the change…<//>
+        ${changes.length > 0 && html`<${Button} onClick=${() => setChoice(heldOf(asked, granted))}>Undo<//>`}
         ${lacks && html`<${Button} kind="quiet" onClick=${() => setChoice(everything(asked))}>Tick everything<//>`}
         ${something && html`<${Button} kind="danger" onClick=${() => setQuestion(NOTHING)}>Revoke all…<//>`}</div>`}
     ${question && html`<${GrantQuestion} name=${skill.skill} needs=${asked} granted=${granted} choice=${question}
