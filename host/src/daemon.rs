@@ -71,6 +71,7 @@ impl Daemon {
         if died {
             tokio::spawn(upkeep::check_behind(drive.store.clone()));
         }
+        crate::session::removal::sweep(&drive.home, &drive.store).await?;
         tokio::spawn(upkeep::look_after(drive.clone(), ended.clone()));
         let queue = Queue::start(drive.clone(), secrets.clone(), limits).await?;
         let app = App::new(drive.clone(), &queue, secrets, now_ms(), address, ended.clone());

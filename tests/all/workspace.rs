@@ -217,3 +217,75 @@ fn a_file_for_a_session_that_was_deleted_meanwhile_goes_with_it() {
     assert_eq!(served.get("/sessions")["items"], json!([]));
     assert!(!home.work("main").exists());
 }
+
+/// A client that hangs up leaves neither a file that nobody finds nor files of a session that is gone, whenever it does.
+#[test]
+fn who_hangs_up_leaves_nothing_half_done() {
+    let home = home(QUICK);
+    let token = home.kiso(&["token", "add", "boss", "--scope", "admin"]).ok().stdout.trim().to_owned();
+    let mut served = Served::start(&home);
+    served.token = Some(token.clone());
+    let ask = |request: String| {
+        let mut stream = served.connect();
+        let (line, body) = request.split_once('|').unwrap();
+        let head = format!("{line} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n");
+        write!(stream, "{head}content-length: {}\r\n\r\n{body}", body.len()).unwrap();
+    };
+    let found = |name: &str| served.request("GET", &format!("/status/{name}"), None).status == 200;
+    let has_file = |name: &str| home.path().join("sessions").join(name).join("work/a").exists();
+    let mut events = served.follow("", None);
+    let names: Vec<_> = (0..30).map(|n| format!("s{n}")).collect();
+    for name in &names {
+        ask(format!("PUT /sessions/{name}/files/a|x"));
+    }
+    // Each came, or none of it did.
+    served.until(|| names.iter().all(|name| found(name) == has_file(name)));
+    for name in names.iter().filter(|name| !found(name)) {
+        put(&served, &format!("/sessions/{name}/files/a"), "x").expect(201);
+    }
+    for name in &names {
+        ask(format!("DELETE /sessions/{name}|"));
+    }
+    let aside = |name: &str| home.path().join("sessions").join(format!(".gone-{name}")).exists();
+    served.until(|| names.iter().all(|name| found(name) == has_file(name) && !aside(name)));
+    let left: Vec<_> = names.iter().filter(|name| found(name)).collect();
+    for name in left {
+        served.request("DELETE", &format!("/sessions/{name}"), None).expect(200);
+    }
+    let mut told: Vec<_> = names.iter().map(|_| events.next(&["deleted"]).data["name"].clone()).collect();
+    told.sort_by_key(ToString::to_string);
+    let mut all: Vec<_> = names.iter().map(|name| json!(name)).collect();
+    all.sort_by_key(ToString::to_string);
+    assert_eq!(told, all, "whoever listens is told of each");
+}
+
+/// A deletion that a crash cut off: a session that is still there gets its files back, and other files go.
+#[test]
+fn a_deletion_that_was_cut_off_is_brought_to_an_end() {
+    let home = home(QUICK);
+    let served = Served::start(&home);
+    put(&served, "/sessions/main/files/a", "x").expect(201);
+    served.kill();
+    let sessions = home.path().join("sessions");
+    std::fs::rename(sessions.join("main"), sessions.join(".gone-main")).unwrap();
+    std::fs::create_dir_all(sessions.join(".gone-other/work")).unwrap();
+    std::fs::write(sessions.join(".gone-other/work/b"), "y").unwrap();
+    let served = Served::start(&home);
+    assert_eq!(paths(&served, "/sessions/main/files"), ["a"]);
+    served.until(|| !sessions.join(".gone-other").exists());
+    assert!(!sessions.join("other").exists() && !sessions.join(".gone-main").exists());
+}
+
+/// What a skill that is called by hand leaves in a workspace is found, and can be deleted.
+#[test]
+fn a_call_by_hand_makes_its_session() {
+    let home = home(QUICK);
+    let token = home.kiso(&["token", "add", "boss", "--scope", "admin"]).ok().stdout.trim().to_owned();
+    let mut served = Served::start(&home);
+    served.token = Some(token);
+    let call = json!({ "session": "by-hand", "args": { "file": "none.csv" } }).to_string();
+    served.request("POST", "/skills/data/call", Some(&call));
+    served.request("GET", "/status/by-hand", None).expect(200);
+    served.request("DELETE", "/sessions/by-hand", None).expect(200);
+    assert!(!home.path().join("sessions/by-hand").exists());
+}

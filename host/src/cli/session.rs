@@ -197,7 +197,7 @@ fn rename(opened: &Opened, session: &SessionName, title: &str, json: bool) -> Re
 fn delete(opened: &Opened, session: &SessionName, yes: bool, json: bool) -> Result<Exit, Failure> {
     let work = opened.home.work_dir(session);
     confirm(&format!("Delete the session {session} for good, with the files in {}?", work.display()), yes)?;
-    for gone in block_on(remove(&opened.home, &opened.store, session))?? {
+    for gone in block_on(remove(&opened.home, &opened.store, session, |_| {}))?? {
         if json {
             outln!("{}", json!({ "type": "deleted", "session": gone.as_str() }));
         } else {

@@ -181,7 +181,8 @@ impl Following {
                     Ok(_) => {}
                     // Some were missed: whoever listens has to look for itself what there is.
                     Err(RecvError::Lagged(_)) => {
-                        return Some(Told::now("gap", json!({ "missed_from": self.last, "to": self.last })));
+                        let data = json!({ "missed_from": self.last, "to": self.last });
+                        return Some(Told { name: "gap", id: Some(self.last), data, answers: Vec::new() });
                     }
                     Err(RecvError::Closed) => return None,
                 },

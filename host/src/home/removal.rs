@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use super::{Home, HomeError, SessionName};
+use super::{Home, HomeError, SessionName, lock};
 
 /// How the names of directories begin that are on their way out; no session's name does.
 const GONE: &str = ".gone-";
@@ -34,6 +34,20 @@ impl Home {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failed(error)),
         }
+    }
+
+    /// What deletions that were cut off left, each with the name of its session. A deletion that is under way holds the lock
+    /// in what it has put aside, and is left alone.
+    pub fn left_aside(&self) -> Vec<(SessionName, Aside)> {
+        let entries = fs::read_dir(self.path().join("sessions")).into_iter().flatten().flatten();
+        let left = entries.filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let session = SessionName::parse(name.strip_prefix(GONE)?).ok()?;
+            drop(lock::take(&entry.path().join("lock"), "the session is being deleted".to_owned()).ok()?);
+            let place = self.session_dir(&session);
+            Some((session, Aside { place, aside: entry.path() }))
+        });
+        left.collect()
     }
 }
 

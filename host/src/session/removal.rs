@@ -20,9 +20,16 @@ pub enum NotRemoved {
 /// Deletes the session for good, with the subagents that it spawned; returns their names, its own first. Works beside a
 /// daemon and without one: whoever works in the session holds its lock.
 ///
+/// `told` hears of them as soon as they are gone for all others, and before a new session can have one of the names.
+///
 /// The files go out of the way before the rows do: after a crash between the two, a session without files is left, which can
 /// be deleted again; files without a session would be found by the next one of that name.
-pub async fn remove(home: &Home, store: &Store, session: &SessionName) -> Result<Vec<SessionName>, NotRemoved> {
+pub async fn remove(
+    home: &Home,
+    store: &Store,
+    session: &SessionName,
+    told: impl FnOnce(&[SessionName]),
+) -> Result<Vec<SessionName>, NotRemoved> {
     let unknown = || NotRemoved::Unknown { session: session.clone() };
     let wanted = session.clone();
     let (tree, busy) = store.read(move |view| Ok((view.session_tree(&wanted)?, view.at_work_below(&wanted)?))).await?;
@@ -39,17 +46,10 @@ pub async fn remove(home: &Home, store: &Store, session: &SessionName) -> Result
     let deleted = store.write(move |tx| tx.delete_session(&wanted)).await;
     match deleted {
         Ok(Deletion::Done(gone)) => {
+            told(&gone);
             drop(locks);
             // A workspace may be large, and a card slow.
-            let removing = tokio::task::spawn_blocking(move || {
-                for directory in aside {
-                    // They are out of the way; the next deletion of that name tries again.
-                    if let Err(error) = directory.remove() {
-                        tracing::warn!("files of a deleted session are left: {error}");
-                    }
-                }
-            });
-            let _ = removing.await;
+            let _ = tokio::task::spawn_blocking(move || discard(aside)).await;
             Ok(gone)
         }
         kept => {
@@ -59,6 +59,33 @@ pub async fn remove(home: &Home, store: &Store, session: &SessionName) -> Result
                 Deletion::AtWork(session) => Err(NotRemoved::AtWork { session }),
                 _ => Err(unknown()),
             }
+        }
+    }
+}
+
+/// Brings to an end what deletions were cut off at: a session that is still in the store gets its files back, and others are
+/// removed. Before any run begins.
+pub async fn sweep(home: &Home, store: &Store) -> Result<(), StoreError> {
+    let mut files = Vec::new();
+    for (session, aside) in home.left_aside() {
+        let wanted = session.clone();
+        if store.read(move |view| view.has_session(&wanted)).await? && !home.session_dir(&session).exists() {
+            put_back(vec![aside]);
+        } else {
+            files.push(aside);
+        }
+    }
+    if !files.is_empty() {
+        tokio::task::spawn_blocking(move || discard(files));
+    }
+    Ok(())
+}
+
+/// Removes what is out of the way; what cannot be removed waits for the next start of a daemon.
+fn discard(files: Vec<Aside>) {
+    for directory in files {
+        if let Err(error) = directory.remove() {
+            tracing::warn!("files of a deleted session are left: {error}");
         }
     }
 }

@@ -114,7 +114,7 @@ pub async fn change(
 ) -> Made<Session> {
     let session = session(&name)?;
     let title = change.title.trim().to_owned();
-    if !(1..=MAX_TITLE).contains(&title.chars().count()) || title.chars().any(char::is_control) {
+    if !(1..=MAX_TITLE).contains(&title.chars().count()) || title.chars().any(is_hidden) {
         return Err(ApiError::bad_request(format!(
             "a title has 1 to {MAX_TITLE} characters, and none that is invisible"
         )));
@@ -155,8 +155,19 @@ pub async fn read(
 /// `DELETE /sessions/{session}`: the session with everything that is its own, for good.
 pub async fn delete(who: Who, State(app): State<App>, Path(name): Path<String>) -> Made<Value> {
     let session = session(&name)?;
-    let Drive { home, store, .. } = &app.0.drive;
-    let gone = match removal::remove(home, store, &session).await {
+    let (this, of) = (app.clone(), session.clone());
+    // In a task of its own: a client that hangs up must leave neither files behind nor listeners that do not know.
+    let removing = tokio::spawn(async move {
+        let Drive { home, store, .. } = &this.0.drive;
+        let told = |gone: &[SessionName]| {
+            for name in gone {
+                // Whoever listens; nobody has to.
+                let _ = this.0.deleted.send(name.clone());
+            }
+        };
+        removal::remove(home, store, &of, told).await
+    });
+    let gone = match removing.await.map_err(|panic| ApiError::internal(&panic))? {
         Ok(gone) => gone,
         Err(NotRemoved::Unknown { .. }) => return Err(no_session(&name)),
         Err(error @ NotRemoved::AtWork { .. }) => {
@@ -166,11 +177,13 @@ pub async fn delete(who: Who, State(app): State<App>, Path(name): Path<String>) 
         Err(error) => return Err(ApiError::internal(&error)),
     };
     tracing::info!(%session, by = who.name(), "a session was deleted");
-    for name in &gone {
-        // Whoever listens; nobody has to.
-        let _ = app.0.deleted.send(name.clone());
-    }
     Ok(Json(json!({ "deleted": gone })))
+}
+
+/// Of no width, or one that turns the order of what stands around it. Joiners are neither: emoji and Persian need them.
+fn is_hidden(c: char) -> bool {
+    let turning = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turning || matches!(c, '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{feff}')
 }
 
 pub(super) fn no_session(name: &str) -> ApiError {

@@ -115,10 +115,15 @@ pub async fn put(
     let write = |incoming: &mut Incoming, piece: &[u8]| incoming.write(piece).map_err(ApiError::from);
     let (incoming, _) = upload::pour(&app, request, incoming.await?, write, (max << 20, too_large)).await?;
     let (at, replace) = (path.clone(), putting.replace);
-    let bytes = blocking(move || incoming.finish(&at, replace)).await?;
-    // So that the workspace is found: it may be the first that is heard of the session.
-    let of = session.clone();
-    app.0.drive.store.write(move |tx| tx.open_session(&of, now_ms())).await?;
+    let (store, of) = (app.0.drive.store.clone(), session.clone());
+    // In a task of its own: a client that hangs up leaves no file in a session that nobody finds. It may be the first that is
+    // heard of the session.
+    let finishing = tokio::spawn(async move {
+        let bytes = blocking(move || incoming.finish(&at, replace)).await?;
+        store.write(move |tx| tx.open_session(&of, now_ms())).await?;
+        Ok::<_, ApiError>(bytes)
+    });
+    let bytes = finishing.await.map_err(|panic| ApiError::internal(&panic))??;
     tracing::info!(%session, path = path.as_str(), bytes, by = who.name(), "a file was uploaded");
     let media_type = media_type(path.as_str());
     Ok((StatusCode::CREATED, Json(json!({ "path": path.as_str(), "bytes": bytes, "media_type": media_type }))))
