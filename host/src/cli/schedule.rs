@@ -139,7 +139,7 @@ impl ScheduleCommand {
             }
             Self::Receipts { name, n } => {
                 let all = schedules.list().await?;
-                for receipt in schedules.receipts(name.as_deref(), (*n).min(MAX_RECEIPTS)).await? {
+                for receipt in schedules.receipts(name.as_deref(), None, (*n).min(MAX_RECEIPTS)).await? {
                     if shared.json {
                         outln!("{}", of_receipt(&receipt));
                     } else {

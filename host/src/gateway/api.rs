@@ -73,6 +73,7 @@ routes! {
     GET "/schedules" Chat schedules::list;
     POST "/schedules" Chat schedules::add;
     DELETE "/schedules/{name}" Chat schedules::remove;
+    GET "/schedules/{name}/receipts" Chat schedules::receipts;
     POST "/schedules/{name}/run" Chat schedules::run;
     POST "/schedules/{name}/pause" Chat schedules::pause;
     POST "/schedules/{name}/resume" Chat schedules::resume;

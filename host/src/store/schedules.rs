@@ -139,7 +139,12 @@ impl View<'_> {
     }
 
     /// What came of a schedule, or of all; the latest first, at most `limit`.
-    pub fn receipts(&self, schedule: Option<&str>, limit: u32) -> Result<Vec<Receipt>, StoreError> {
+    pub fn receipts(
+        &self,
+        schedule: Option<&str>,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Receipt>, StoreError> {
         // Two texts, because with an "or" SQLite would walk over the receipts of all others.
         let of =
             if schedule.is_some() { "t.schedule = (SELECT id FROM schedules WHERE name = ?1)" } else { "?1 IS NULL" };
@@ -147,9 +152,9 @@ impl View<'_> {
             "SELECT t.id, s.name, t.due_ms, t.fired_ms, t.by_hand, t.message, j.state, r.id, r.status FROM receipts t
              JOIN schedules s ON s.id = t.schedule
              LEFT JOIN messages m ON m.id = t.message AND m.at_ms = t.fired_ms LEFT JOIN jobs j ON j.message = m.id
-             LEFT JOIN runs r ON r.num = j.run WHERE {of} ORDER BY t.id DESC LIMIT ?2"
+             LEFT JOIN runs r ON r.num = j.run WHERE {of} AND t.id < ?2 ORDER BY t.id DESC LIMIT ?3"
         ))?;
-        let rows = query.query_map((schedule, limit), receipt)?;
+        let rows = query.query_map((schedule, before.unwrap_or(i64::MAX), limit), receipt)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 }

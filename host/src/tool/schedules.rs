@@ -218,7 +218,8 @@ impl Schedules {
             schedule,
         };
         let of = name.to_owned();
-        let write = self.store.write(move |tx| Ok((tx.fire_schedule(&firing)?, tx.receipts(Some(&of), 1)?.pop())));
+        let write =
+            self.store.write(move |tx| Ok((tx.fire_schedule(&firing)?, tx.receipts(Some(&of), None, 1)?.pop())));
         match write.await? {
             (Some(ReceiptState::Skipped), _) => Err(ScheduleError::StillWaiting),
             (Some(_), Some(receipt)) => {
@@ -288,13 +289,18 @@ impl Schedules {
         Ok(())
     }
 
-    /// What came of a schedule, or of all; the latest first.
-    pub async fn receipts(&self, name: Option<&str>, limit: u32) -> Result<Vec<Receipt>, ScheduleError> {
+    /// What came of a schedule, or of all; the latest first. With `before`, those that are older than the receipt of that id.
+    pub async fn receipts(
+        &self,
+        name: Option<&str>,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Receipt>, ScheduleError> {
         if let Some(name) = name {
             self.one(name).await?;
         }
         let name = name.map(str::to_owned);
-        Ok(self.store.read(move |view| view.receipts(name.as_deref(), limit.min(MAX_RECEIPTS))).await?)
+        Ok(self.store.read(move |view| view.receipts(name.as_deref(), before, limit.min(MAX_RECEIPTS))).await?)
     }
 
     fn default_zone(&self) -> Result<String, ScheduleError> {

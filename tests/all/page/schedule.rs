@@ -21,6 +21,16 @@ fn a_schedule_is_added_by_a_form() {
     audit_in_both(tab, "an empty schedule");
     tab.click(role("button", "Add a schedule"));
     tab.wait("the name has the focus", || tab.focused() == "textbox \"Name\"");
+    // Its own scroll bar is a part of a dialog.
+    let pressed = |x: &str| {
+        let at = format!("{{ clientX: {x}, clientY: it.getBoundingClientRect().top + 5, bubbles: true }}");
+        tab.of(css("dialog"), &format!("it.dispatchEvent(new MouseEvent('mousedown', {at}))"));
+    };
+    pressed("it.getBoundingClientRect().right - 5");
+    tab.type_text("t");
+    pressed("it.getBoundingClientRect().right + 5");
+    tab.wait_gone(role("dialog", ""));
+    tab.click(role("button", "Add a schedule"));
     // What is missing is said at its field; the daemon is not asked.
     tab.press("Enter");
     for name in ["Name", "Message"] {
@@ -114,8 +124,25 @@ fn a_schedule_is_run_paused_resumed_and_deleted() {
     tab.wait_for(role("button", "Pause tea"));
     assert_eq!(schedules(&stage)[0]["paused"], false);
     // What came of the last time is a link to its run.
+    tab.click(role("button", "All times of tea"));
+    tab.wait_for(role("dialog", "What came of tea"));
+    tab.wait_of(
+        role("list", "Times"),
+        "it.children.length === 1 && ['done', 'by hand'].every((part) => it.innerText.includes(part))",
+    );
+    audit_in_both(tab, "the times of a schedule");
+    tab.press("Escape");
+    tab.wait_gone(role("dialog", ""));
     tab.click(css(".lists-facts a[href^='#/run/']"));
     tab.wait_for(role("heading", "$ echo tea is ready"));
+    // Its own session is not listed, and has all the same what was said in it.
+    tab.goto(&stage.url("#/schedule"));
+    tab.click(role("button", "Actions for tea"));
+    tab.click(role("menuitem", "Open its session"));
+    tab.wait_of(role("log", ""), "it.innerText.includes('tea is ready')");
+    tab.click(css(".chat-head .menu button"));
+    tab.wait_for(role("menuitem", "Export"));
+    tab.press("Escape");
     tab.goto(&stage.url("#/schedule"));
     // It is asked before it is deleted.
     tab.click(role("button", "Actions for tea"));

@@ -23,6 +23,9 @@ pub struct Part {
     limit: Option<u32>,
 }
 
+/// Events of a page with prompts, each of which may be as long as a model's context.
+const MAX_PROMPTED: u32 = 20;
+
 /// Which events of a trace.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -54,7 +57,7 @@ pub async fn trace(
     Query(part): Query<Events>,
 ) -> Made<Page<Value>> {
     let id = run_id(&run)?;
-    let limit = page_size(part.limit)?;
+    let limit = page_size(part.limit)?.min(if part.prompts { MAX_PROMPTED } else { u32::MAX });
     let vault = app.0.drive.vault.clone();
     let read = app.0.drive.store.read(move |view| {
         let events = view.events_after(&id, part.after, limit)?;

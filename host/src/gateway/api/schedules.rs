@@ -11,7 +11,7 @@ use crate::clock::now_ms;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::{Body, Made, Page, Path};
+use crate::gateway::wire::{Body, Made, Page, Path, Query, page_size};
 use crate::graph::plan::Caller;
 use crate::home::SessionName;
 use crate::store;
@@ -57,6 +57,29 @@ pub struct Fired {
     status: &'static str,
 }
 
+/// Which part of the receipts.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Id of the last receipt of the page before.
+    before: Option<i64>,
+    limit: Option<u32>,
+}
+
+/// What came of one time that a schedule was due.
+#[derive(Debug, Serialize)]
+pub struct Receipt {
+    id: i64,
+    due_ms: i64,
+    /// Later than `due_ms` where nobody was there to send it.
+    fired_ms: i64,
+    by_hand: bool,
+    /// "queued", "running", "done", "failed", "cancelled", "skipped", or "gone" where the message is not kept any more.
+    state: &'static str,
+    message: Option<i64>,
+    run: Option<String>,
+}
+
 /// `GET /schedules`, by name: all, because there are few.
 pub async fn list(_: Who, State(app): State<App>) -> Made<Page<Schedule>> {
     let schedules = of(&app);
@@ -84,6 +107,28 @@ pub async fn add(who: Who, State(app): State<App>, Body(given): Body<ScheduleIn>
 pub async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> Result<StatusCode, ApiError> {
     of(&app).remove(&name, who.caller()).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// `GET /schedules/{name}/receipts`, the latest first.
+pub async fn receipts(
+    _: Who,
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Query(part): Query<Part>,
+) -> Made<Page<Receipt>> {
+    let limit = page_size(part.limit)?;
+    let found = of(&app).receipts(Some(&name), part.before, limit).await?;
+    let next = found.last().filter(|_| found.len() == limit as usize).map(|last| last.id.to_string());
+    let items = found.into_iter().map(|receipt| Receipt {
+        id: receipt.id,
+        due_ms: receipt.due_ms,
+        fired_ms: receipt.fired_ms,
+        by_hand: receipt.by_hand,
+        state: receipt.state.as_str(),
+        message: receipt.message,
+        run: receipt.run.map(|run| run.to_string()),
+    });
+    Ok(Json(Page { items: items.collect(), next }))
 }
 
 /// `POST /schedules/{name}/run`

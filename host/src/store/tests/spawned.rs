@@ -172,7 +172,7 @@ fn a_time_is_skipped_while_the_one_before_waits_and_receipts_have_an_end() {
         store.write_blocking(move |tx| tx.fire_schedule(&firing)).unwrap()
     };
     let states = || -> Vec<_> {
-        let receipts = store.read_blocking(|view| view.receipts(Some("tea"), 10)).unwrap();
+        let receipts = store.read_blocking(|view| view.receipts(Some("tea"), None, 10)).unwrap();
         receipts.iter().map(|receipt| (receipt.due_ms, receipt.state)).collect()
     };
     assert_eq!(fire(), Some(ReceiptState::Queued));
@@ -206,5 +206,5 @@ pub(super) fn touch_all(tx: &Tx<'_>) {
     tx.schedules_due(5, 5).unwrap();
     tx.schedule_next_ms().unwrap();
     tx.schedule("tea").unwrap();
-    tx.receipts(Some("tea"), 5).unwrap();
+    tx.receipts(Some("tea"), None, 5).unwrap();
 }

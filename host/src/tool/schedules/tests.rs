@@ -38,7 +38,7 @@ impl House {
 
     /// When the receipts of a schedule were due, in hours since midnight, oldest first.
     async fn due(&self, name: &str) -> Vec<i64> {
-        let receipts = self.schedules.receipts(Some(name), 100).await.unwrap();
+        let receipts = self.schedules.receipts(Some(name), None, 100).await.unwrap();
         receipts.iter().rev().map(|receipt| (receipt.due_ms - MIDNIGHT) / HOUR).collect()
     }
 
@@ -61,7 +61,7 @@ async fn what_is_due_comes_once_and_what_was_missed_comes_once_for_all() {
     house.answer("sea").await;
     // The daemon was away for hours: the first of the times that were missed is on the receipt.
     assert_eq!((fire(MIDNIGHT + 9 * HOUR + 5).await, house.due("sea").await), (Some(10), vec![1, 2]));
-    let receipt = house.schedules.receipts(None, 1).await.unwrap().remove(0);
+    let receipt = house.schedules.receipts(None, None, 1).await.unwrap().remove(0);
     assert_eq!((receipt.fired_ms - receipt.due_ms, receipt.by_hand), (7 * HOUR + 5, false));
     let of = session_of("sea").unwrap();
     let messages = house.schedules.store.read(move |view| view.last_messages(&of, 10)).await.unwrap();

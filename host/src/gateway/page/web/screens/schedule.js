@@ -3,7 +3,8 @@
 import { html, useEffect, useMemo, useRef, useState, useLoaded, useStore } from '../lib/preact.js';
 import { ApiError, del, get, isAdmin, me, now, part, post } from '../lib/api.js';
 import { on } from '../lib/events.js';
-import { plural } from '../lib/format.js';
+import { duration, plural } from '../lib/format.js';
+import { Pages, usePages } from '../lib/pages.js';
 import { href } from '../lib/router.js';
 import { MONTH_DAYS, PRESETS, UNITS, WEEKDAYS, expression, inWords } from '../lib/when.js';
 import { Badge, Button, Dialog, Empty, Icon, Loaded, Menu, Said, ScreenHead, Time, Trouble, confirm, toast } from '../lib/ui.js';
@@ -13,6 +14,9 @@ const sessionOf = (name) => `schedule.${name}`;
 
 /** Milliseconds in which several events are one reason to look again. */
 const SETTLE = 400;
+
+/** Times of a page. */
+const TIMES = 20;
 
 export default function Screen() {
   useStore(me);
@@ -65,6 +69,7 @@ function Line({ of, turn, again }) {
   const may = isAdmin() || of.role !== 'admin';
   const words = inWords(of.when);
   const path = `/schedules/${part(of.name)}`;
+  const [times, setTimes] = useState(false);
   const run = async () => {
     await post(`${path}/run`);
     toast(`${of.name} was sent`, 'good');
@@ -100,10 +105,11 @@ function Line({ of, turn, again }) {
         ${!words?.startsWith('once') && html`<code><${Said}>${of.when}<//></code> `}<span class="muted"><${Said}>${of.zone}<//></span></dd></div>
       <div><dt>Next</dt><dd>${of.next_ms && !of.paused ? html`<${Next} ms=${of.next_ms} />`
         : html`<span class="muted">${of.paused ? 'paused' : 'not again'}</span>`}</dd></div>
-      <div><dt>Last</dt><dd><${Last} name=${of.name} turn=${turn} /></dd></div>
+      <div><dt>Last</dt><dd><${Last} name=${of.name} turn=${turn} onAll=${() => setTimes(true)} /></dd></div>
       ${of.session && html`<div><dt>Told to</dt><dd><a href=${href('s', of.session)}><${Said}>${of.session}<//></a></dd></div>`}
       ${of.model && html`<div><dt>Model</dt><dd><${Said}>${of.model}<//></dd></div>`}
-    </dl></li>`;
+    </dl>
+    ${times && html`<${Times} name=${of.name} turn=${turn} onClose=${() => setTimes(false)} />`}</li>`;
 }
 
 /** A time that comes: how long until then, and the time itself. */
@@ -129,16 +135,40 @@ function until(ms) {
   return `in ${plural(Math.round(minutes / 1_440), 'day')}`;
 }
 
-const STATES = { running: ['busy', 'running'], done: ['good', 'done'], failed: ['bad', 'failed'], cancelled: ['', 'cancelled'] };
+const STATES = { queued: 'warn', running: 'busy', done: 'good', failed: 'bad' };
 
-/** What came of the last time: the latest run of its session. */
-function Last({ name, turn }) {
-  const last = useLoaded((signal) => get('/runs', { session: sessionOf(name), limit: 1 }, signal), [name, turn]);
+/** Seconds from which it is said that a time was late: nobody was there to send its message. */
+const LATE_S = 60;
+
+const receipts = (name, asked, signal) => get(`/schedules/${part(name)}/receipts`, asked, signal);
+
+/** What came of the last time. */
+function Last({ name, turn, onAll }) {
+  const last = useLoaded((signal) => receipts(name, { limit: 1 }, signal), [name, turn]);
   if (last.value === undefined) return html`<span class="muted">${last.error ? last.error.message : '…'}</span>`;
-  const run = last.value.items[0];
-  if (!run) return html`<span class="muted">not yet</span>`;
-  const [kind, words] = STATES[run.status] ?? ['', run.status];
-  return html`<${Badge} kind=${kind}>${words}<//> <a href=${href('run', run.id)}><${Time} ms=${run.started_ms} /></a>`;
+  const [receipt] = last.value.items;
+  if (!receipt) return html`<span class="muted">not yet</span>`;
+  return html`<${Receipt} of=${receipt} /> <${Button} kind="quiet small" aria-label=${`All times of ${name}`} onClick=${onAll}>All times<//>`;
+}
+
+/** What came of one time, and where that can be read. */
+function Receipt({ of }) {
+  const { state, run, due_ms, fired_ms, by_hand } = of;
+  const late = Math.floor((fired_ms - due_ms) / 1_000);
+  const about = state === 'skipped' ? 'the message before still waited' : state === 'gone' ? 'not kept any more' : '';
+  const notes = [by_hand && 'by hand', late >= LATE_S && `${duration(late * 1_000)} late`, about].filter(Boolean).join(', ');
+  return html`<span class="lists-receipt"><${Badge} kind=${STATES[state] ?? ''}>${state}<//>
+    ${run ? html`<a href=${href('run', run)}><${Time} ms=${due_ms} /></a>` : html`<${Time} ms=${due_ms} />`}
+    ${notes && html`<span class="muted">${notes}</span>`}</span>`;
+}
+
+/** Every time that is on record, asked for when somebody looks. */
+function Times({ name, turn, onClose }) {
+  const times = usePages((before, signal) => receipts(name, { before, limit: TIMES }, signal), [name, turn]);
+  return html`<${Dialog} title=${`What came of ${name}`} onClose=${onClose}>
+    <${Pages} of=${times} empty=${html`<p class="muted">Its time has not come yet.</p>`}>
+      ${(items) => html`<ol class="lists-times" aria-label="Times">${items.map((one) => html`<li key=${one.id}><${Receipt} of=${one} /></li>`)}</ol>`}<//>
+    <footer><${Button} onClick=${onClose}>Close<//></footer><//>`;
 }
 
 /** The daemon names what is wrong; it is shown at the field that it is about. */
