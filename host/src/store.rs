@@ -76,7 +76,7 @@ mod words;
 mod writer;
 
 pub use background::{Due, DueKind, MAX_ATTEMPTS};
-pub use backup::{BackupError, Copied, restore};
+pub use backup::{BackupError, Copied, part_of, place, restore};
 pub use deletion::Deletion;
 pub use error::StoreError;
 pub use events::{Event, is_whole_page};

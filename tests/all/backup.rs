@@ -1,6 +1,6 @@
 //! The store's life from outside: backups, restores, exports, damage, and what is forgotten.
 
-use crate::harness::{Home, Ran, root};
+use crate::harness::{Home, root};
 use crate::served::Served;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
@@ -180,7 +180,16 @@ fn an_export_has_everything_and_an_end() {
     assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), lines.len());
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     home.kiso(&["export", "default", "-o", "out.jsonl"]).exit(2).says(&["out.jsonl is there already"]);
+    // Also where the file before could be read by everybody, or cannot be replaced.
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     let exported = home.kiso(&["--json", "export", "default", "-o", "out.jsonl", "--force"]).json();
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    home.kiso(&["export", "default", "-o", ".", "--force"]).exit(2).says(&["is no file"]);
+    home.kiso(&["export", "default", "-o", "no/such/place.jsonl"])
+        .exit(1)
+        .says(&["no/such/place.jsonl", "cannot be written"]);
+    let left = std::fs::read_dir(home.dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(!left.into_iter().any(|name| name.to_string_lossy().ends_with(".part")), "nothing is left over");
     assert_eq!(exported["session"], "default");
     home.kiso(&["export", "nobody"]).exit(2).says(&["there is no session nobody"]);
     home.kiso(&["export", "../x"]).exit(2).says(&["session"]);
@@ -195,10 +204,11 @@ fn crashed(home: &Home) {
     served.kill();
 }
 
-fn refused(home: &Home) -> Ran {
-    let ran = home.kiso(&["serve", "--port", "0"]);
-    ran.exit(3).says(&["store.db is damaged", "kiso restore FILE"]);
-    ran
+/// By the daemon, and by a chat that would have one of its own.
+fn refused(home: &Home) {
+    for args in [["serve", "--port=0"], ["chat", "--plain"]] {
+        home.kiso(&args).exit(3).says(&["store.db is damaged", "kiso restore FILE"]);
+    }
 }
 
 #[test]

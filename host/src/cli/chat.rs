@@ -87,6 +87,11 @@ impl Chat {
             return Err(Failure::new(Exit::Usage, message));
         }
         let session = session(self.session.as_deref())?;
+        let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
+        // What a daemon does before it opens the store, as there will be one here.
+        if !is_served(&home)? {
+            crate::daemon::check_after_crash(&home)?;
+        }
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
         let plain = self.plain || !terminal || is_dumb();

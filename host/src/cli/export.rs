@@ -5,12 +5,12 @@ use super::{Exit, Failure, Shared};
 use crate::home::{Home, SessionName};
 use crate::secret::vault::Vault;
 use crate::session;
-use crate::store::{BackupError, Store, View};
+use crate::store::{BackupError, Store, View, part_of, place};
 use serde_json::{Value, json};
-use std::fs::{self, File, OpenOptions};
-use std::io::{BufWriter, Write};
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub struct Export {
@@ -44,24 +44,22 @@ impl Export {
             return Ok(Exit::Done);
         };
         let path = absolute(output)?;
-        let failed = |error: std::io::Error| match error.kind() {
-            std::io::ErrorKind::AlreadyExists => BackupError::Exists { path: path.clone() }.into(),
-            _ => Failure::new(Exit::Failed, format!("{} cannot be written: {error}", path.display())),
-        };
-        let mut open = OpenOptions::new();
-        open.write(true).create_new(!self.force).create(true).truncate(true).mode(0o600);
-        let mut file = BufWriter::new(open.open(&path).map_err(failed)?);
-        let written = store.read_blocking(|view| {
-            let write = &mut |line: Value| writeln!(file, "{line}").map_err(failed);
-            Ok(session_lines(view, &vault, &session, write))
-        });
-        let written =
-            written.map_err(Failure::from).and_then(|written| written).and_then(|()| finish(file).map_err(failed));
-        if written.is_err() {
-            // Half of a session is worth less than the knowledge that there is none.
-            let _ = fs::remove_file(&path);
+        match fs::metadata(&path) {
+            Ok(_) if !self.force => return Err(BackupError::Exists { path }.into()),
+            Ok(found) if !found.is_file() => {
+                return Err(Failure::new(Exit::Usage, format!("{} is no file", path.display())));
+            }
+            _ => {}
         }
-        written?;
+        // What was there before stays until all of this is written, and nobody else may read it.
+        let part = part_of(&path);
+        let written =
+            write(&part, |print| store.read_blocking(|view| Ok(session_lines(view, &vault, &session, print)))?);
+        let placed = written.and_then(|()| Ok(place(&part, &path, self.force)?));
+        if placed.is_err() {
+            let _ = fs::remove_file(&part);
+        }
+        placed?;
         if shared.json {
             outln!("{}", json!({ "type": "exported", "session": session, "file": path }));
         } else {
@@ -71,8 +69,14 @@ impl Export {
     }
 }
 
-fn finish(file: BufWriter<File>) -> std::io::Result<()> {
-    file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()
+/// Writes a private file of the lines that `lines` prints.
+fn write(path: &Path, lines: impl FnOnce(Print<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
+    let failed =
+        |error: io::Error| Failure::new(Exit::Failed, format!("{} cannot be written: {error}", path.display()));
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path).map_err(failed)?;
+    let mut file = BufWriter::new(file);
+    lines(&mut |line| writeln!(file, "{line}").map_err(failed))?;
+    file.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| file.sync_all()).map_err(failed)
 }
 
 type Print<'a> = &'a mut dyn FnMut(Value) -> Result<(), Failure>;

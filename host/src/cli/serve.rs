@@ -40,7 +40,8 @@ impl Serve {
             let address = daemon.address();
             let status = format!("serves http://{address}");
             if shared.json {
-                outln!("{}", json!({ "type": "listening", "url": format!("http://{address}") }));
+                let socket = opened.home.socket_path();
+                outln!("{}", json!({ "type": "listening", "url": format!("http://{address}"), "socket": socket }));
             }
             tracing::info!(
                 "kiso {} serves {} on http://{address}",

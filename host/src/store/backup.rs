@@ -68,7 +68,7 @@ impl Store {
         if !force && to.symlink_metadata().is_ok() {
             return Err(BackupError::Exists { path: to.to_path_buf() });
         }
-        let part = beside(to, &format!(".{}.part", std::process::id()));
+        let part = part_of(to);
         let copied = self.copy_to(&part).and_then(|copied| {
             place(&part, to, force)?;
             Ok(copied)
@@ -235,8 +235,13 @@ fn open_read_only(path: &Path) -> rusqlite::Result<Connection> {
     Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
 }
 
+/// Where a file is written before it is whole: beside its place, and [`place`] moves it there.
+pub fn part_of(to: &Path) -> PathBuf {
+    beside(to, &format!(".{}.part", std::process::id()))
+}
+
 /// Gives a finished file its name.
-fn place(part: &Path, to: &Path, force: bool) -> Result<(), BackupError> {
+pub fn place(part: &Path, to: &Path, force: bool) -> Result<(), BackupError> {
     if force {
         fs::rename(part, to).map_err(failed("write", to))?;
     } else {

@@ -1,7 +1,7 @@
 //! Messages by their place in a session: those after a message, and those that wait for a run.
 
 use super::sessions::{message, page_of};
-use super::{Message, MessageRole, RunId, StoreError, Tx, View};
+use super::{Message, RunId, StoreError, Tx, View};
 use crate::home::SessionName;
 
 /// Tags of a message. The text that they come from is short; a list that is longer is no list of tags.
@@ -32,19 +32,6 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
-    /// Adds a message of the user that waits for a run, with its tags. Returns the message's id.
-    pub fn add_waiting_message(
-        &self,
-        session: &SessionName,
-        text: &str,
-        tags: &[String],
-        at_ms: i64,
-    ) -> Result<i64, StoreError> {
-        let id = self.add_message(session, MessageRole::User, text, at_ms, None)?;
-        self.set_tags(id, tags)?;
-        Ok(id)
-    }
-
     /// Sets the tags of a message.
     pub fn set_tags(&self, message: i64, tags: &[String]) -> Result<(), StoreError> {
         if tags.len() > MAX_TAGS {

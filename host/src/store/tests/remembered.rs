@@ -368,9 +368,10 @@ fn what_arrived_meanwhile_is_taken_once() {
     let run = begin(&store, 1);
     let (first, second) = store
         .write_blocking(|tx| {
-            let first = tx.add_waiting_message(&session("s"), "also #urgent", &["urgent".to_owned()], 2)?;
+            let first = tx.add_message(&session("s"), MessageRole::User, "also #urgent", 2, None)?;
+            tx.set_tags(first, &["urgent".to_owned()])?;
             tx.add_message(&session("s"), MessageRole::Assistant, "notice", 3, None)?;
-            Ok((first, tx.add_waiting_message(&session("s"), "and more", &[], 4)?))
+            Ok((first, tx.add_message(&session("s"), MessageRole::User, "and more", 4, None)?))
         })
         .unwrap();
     let waiting = store.read_blocking(|view| view.waiting_messages(&session("s"), 10)).unwrap();
@@ -535,7 +536,7 @@ fn nothing_is_found_by_reading_whole_tables() {
     tx.set_title(&s, "x", true).unwrap();
     tx.request_cancel(&run).unwrap();
     tx.count_resumed(&run).unwrap();
-    let waiting = tx.add_waiting_message(&s, "x", &[], 1).unwrap();
+    let waiting = tx.add_message(&s, MessageRole::User, "x", 1, None).unwrap();
     tx.take_message(&run, waiting).unwrap();
     tx.facts(5).unwrap();
     tx.find_facts("a fact", 5).unwrap();
