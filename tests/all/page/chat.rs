@@ -198,6 +198,27 @@ fn a_command_is_answered_beside_the_conversation() {
     assert_eq!(tab.of(MESSAGE, "it.value"), "");
 }
 
+/// What had been written when somebody stopped it stays where they read it.
+#[test]
+fn what_was_written_before_a_stop_stays_in_view() {
+    let server = server(&[talk("One two three four five six.", "pieces = 6\nfault = \"stepped\""), title("Counting")]);
+    let Some(stage) = Stage::scripted(&server) else { return };
+    let tab = &stage.tab;
+    stage.open("cut");
+    stage.say("Count");
+    tab.wait("the model writes", || server.held() == 1);
+    server.release_many(3);
+    tab.shows("One two three");
+    tab.click(role("button", "Stop"));
+    tab.shows("Stopped after");
+    tab.wait_for(role("button", "Copy reply"));
+    tab.wait_of(
+        css(".chat-cut"),
+        "it.open && it.innerText.includes('What it had written') && it.innerText.includes('One two')",
+    );
+    tab.audit("a reply that was cut off");
+}
+
 /// Eight clicks away from a mouse: what is sent, stopped and tried again without one.
 #[test]
 fn a_run_is_stopped_and_tried_again() {

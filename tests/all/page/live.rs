@@ -173,3 +173,59 @@ fn a_restart_of_the_daemon_loses_neither_draft_nor_text() {
 fn server_again(text: &str) -> crate::model_server::ModelServer {
     server(&[super::script::reply("worker", text, ""), title("Halves")])
 }
+
+/// Of a session that is opened at the moment at which it begins, the listing may not know yet: it looks new, until it does.
+#[test]
+fn a_session_that_begins_as_it_is_opened_does_not_stay_empty() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.daemon.reply(stage.daemon.send("chat-late", "$ echo hello"));
+    tab.goto(&stage.url("#/skills"));
+    tab.wait_for(role("link", "$ echo hello"));
+    tab.eval(
+        "(async () => {
+          const { sessions } = await import(new URL('lib/sessions.js', document.querySelector('script[type=module]').src));
+          const known = sessions.get();
+          globalThis.comes = () => sessions.set(known);
+          sessions.set({ ...known, items: [] });
+          location.hash = '#/s/chat-late';
+        })()",
+    );
+    tab.shows("What shall be done?");
+    tab.eval("comes()");
+    tab.wait_of(role("log", ""), "it.innerText.includes('hello')");
+}
+
+/// What could not be loaded comes by itself when the daemon is back, and what was written meanwhile stays in view.
+#[test]
+fn what_could_not_be_loaded_comes_when_the_daemon_is_back() {
+    let Some(stage) = Stage::reflex() else { return };
+    stage.daemon.reply(stage.daemon.send("first", "$ echo one"));
+    stage.daemon.reply(stage.daemon.send("second", "$ echo two"));
+    let line = Line::to(&stage.daemon.address);
+    let tab = stage.tab.beside();
+    tab.expects("net::ERR_");
+    tab.goto(&format!("http://{}/#/usage", line.address));
+    tab.wait_for(role("heading", "Models"));
+    tab.goto(&format!("http://{}/#/s/first", line.address));
+    tab.wait_of(role("log", ""), "it.innerText.includes('one')");
+    line.cut();
+    tab.shows("is away");
+    tab.eval("location.hash = '#/s/second', 0");
+    tab.shows("the daemon does not answer");
+    say(&tab, "am I lost?");
+    tab.wait_for(role("article", "You, on its way"));
+    tab.shows("am I lost?");
+    tab.audit("a conversation that could not be loaded");
+    line.mend();
+    tab.wait_of(role("log", ""), "it.innerText.includes('two') && it.innerText.includes('am I lost?')");
+    tab.wait_until("!document.body.innerText.includes('does not answer')");
+    line.cut();
+    tab.shows("is away");
+    tab.eval("location.hash = '#/usage', 0");
+    tab.shows("the daemon does not answer");
+    line.mend();
+    tab.wait_for(role("region", "Today"));
+    tab.wait_until("!document.body.innerText.includes('does not answer')");
+    assert_eq!(tab.count(role("alert", "")), 0, "{}", tab.describe());
+}

@@ -1,6 +1,6 @@
 //! Who is let in, how, and what they leave behind.
 
-use super::browser::{Browser, role};
+use super::browser::{Browser, css, role};
 use super::stage::{ACCOUNT, Stage, expects_new_sessions, log_out};
 use crate::harness::Home;
 use crate::served::Served;
@@ -53,6 +53,15 @@ fn a_link_logs_in_once() {
     other.goto(&link);
     other.wait_for(role("alert", ""));
     other.wait_for(role("textbox", "Token"));
+    // Who is logged in already is told at once, and not when they have logged out.
+    tab.expects("answer: 401");
+    tab.goto("about:blank");
+    tab.goto(&link);
+    tab.wait_for(ACCOUNT);
+    tab.shows("used already");
+    log_out(&tab);
+    tab.wait_for(role("textbox", "Token"));
+    assert!(!tab.has(css(".login [role=alert]")), "{}", tab.describe());
 }
 
 /// Who may chat is shown nothing that they may not do; a token that is revoked ends the log-in while it is used.

@@ -6,7 +6,7 @@ use super::stage::{MESSAGE, QUICK, Stage};
 use crate::harness::Home;
 
 const SCREENS: [&str; 8] =
-    ["#/s/talk", "#/s/new", "#/run", "#/skills", "#/skills/chart", "#/schedule", "#/usage", "#/health"];
+    ["#/s/talk", "#/s/chat-new", "#/run", "#/skills", "#/skills/chart", "#/schedule", "#/usage", "#/health"];
 
 fn stage() -> Option<Stage> {
     let long = format!(
@@ -52,6 +52,19 @@ fn every_screen_fits_a_phone() {
     tab.wait_until("location.hash === '#/usage'");
     tab.wait_for(role("button", "Open the menu"));
     tab.wait_for(role("heading", "Usage"));
+    // Escape closes it, and leads back to where it was opened; behind it nothing takes the focus.
+    tab.click(role("button", "Open the menu"));
+    tab.wait_until("document.getElementById('main').inert");
+    tab.press("Escape");
+    tab.wait("the button has the focus", || tab.focused() == "button \"Open the menu\"");
+    assert_eq!(tab.eval("document.getElementById('main').inert"), false);
+    // On its side, everything is still there.
+    tab.set_viewport(740, 360, true);
+    show(&stage, "#/s/talk");
+    tab.click(role("link", "talk"));
+    tab.click(super::stage::ACCOUNT);
+    tab.wait_for(role("menuitem", "Log out"));
+    tab.press("Escape");
     // The smallest that is sold.
     tab.set_viewport(320, 568, true);
     for screen in SCREENS {
@@ -71,10 +84,15 @@ fn every_screen_is_readable_in_the_dark() {
     }
     let brightness = "getComputedStyle(document.body).backgroundColor.match(/[\\d.]+/g).slice(0, 3).reduce((sum, n) => sum + Number(n), 0)";
     assert!(tab.eval(brightness).as_f64() < Some(200.0), "{}", tab.eval(brightness));
-    // Who chooses a theme has it whatever the system says.
+    // Who chooses a theme has it whatever the system says, in every tab.
+    let other = tab.beside();
+    other.set_theme("dark");
+    other.goto(&stage.url("#/health"));
+    other.wait_until(&format!("{brightness} < 200"));
     tab.click(super::stage::ACCOUNT);
     tab.click(role("menuitemradio", "Light"));
     tab.wait_until(&format!("{brightness} > 600"));
+    other.wait_until(&format!("{brightness} > 600"));
     tab.reload();
     tab.wait_until(&format!("{brightness} > 600"));
 }

@@ -63,6 +63,20 @@ fn what_was_said_is_found_again() {
         css("article.marked"),
         "it.getBoundingClientRect().top >= 0 && it.getBoundingClientRect().bottom <= innerHeight",
     );
+    // As often as somebody likes; who went to the end is not led back by a reload.
+    let in_view = "document.querySelector('article.marked')?.getBoundingClientRect().top >= 0";
+    tab.of(role("log", "Messages"), "it.scrollTop = 0");
+    tab.wait_until(&format!(
+        "!({in_view}) || document.querySelector('article.marked').getBoundingClientRect().top > innerHeight"
+    ));
+    tab.click(css("a.sessions-hit"));
+    tab.wait_of(
+        css("article.marked"),
+        "it.getBoundingClientRect().top >= 0 && it.getBoundingClientRect().bottom <= innerHeight",
+    );
+    tab.click(role("button", "newest"));
+    tab.wait_until("location.hash === '#/s/diary'");
+    tab.shows("on day 399");
     tab.press("Control+k");
     tab.wait("the search has the focus", || tab.focused().contains("Search"));
     tab.press("Escape");

@@ -109,6 +109,7 @@ fn a_trace_tells_what_each_step_took_and_cost() {
     assert_eq!(lanes, json!(["Input", "Retrieval", "Router", "Actor", "Tools", "Output"]));
     tab.wait_for(role("region", "Timeline"));
     assert_eq!(tab.count(css(".timeline-bar")), events.len());
+    assert_eq!(tab.count(css(".timeline-bar[tabindex='0']")), 1, "the keyboard gets there");
     tab.focus(role("button", "Step 1. "));
     tab.press("ArrowRight");
     tab.wait("the second bar has the focus", || tab.focused().starts_with("button \"Step 2. "));
@@ -184,7 +185,7 @@ fn prompts_come_on_demand(stage: &Stage, run: &str, events: &[Value]) {
     assert_eq!(asked, [format!("/runs/{run}/trace?after={}&limit=1&prompts=true", acted - 1)]);
     tab.wait_of(
         role("region", &prompt),
-        "['Asked of the actor', '[system]', '[user]', 'Action: say hello to the house', '[answer] text', 'I begin with a greeting.', '\"name\": \"exec\"']
+        "['Asked of the actor', '[system]', '[user]', 'Action: say hello to the house', '[answer] text', 'I begin with a greeting.', '\"name\": \"exec\"', '\"args\": {']
           .every((part) => it.innerText.includes(part))",
     );
     // The system's part is long, and folded until somebody wants it.
@@ -323,6 +324,7 @@ fn two_runs_of_a_message_are_compared() {
     audit_in_both(tab, "the choice of a run to compare with");
     tab.click(css(".trace-choice li:first-child a"));
     tab.wait_until(&format!("location.hash === '#/run/{second}/diff/{first}'"));
+    tab.wait("the head has the focus", || tab.focused() == "heading \"Two runs compared\"");
     tab.click(role("link", "Swap"));
     tab.wait_until(&format!("location.hash === '#/run/{first}/diff/{second}'"));
     for (side, run) in [("Run A", &first), ("Run B", &second)] {

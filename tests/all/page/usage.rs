@@ -86,7 +86,7 @@ fn figures_chart_and_table_agree() {
     tab.focus(role("slider", "Points of Cost by day"));
     tab.press("End");
     let newest = format!(
-        "it.ariaValueText.endsWith(': Cost $2.5') && new Date(`${{it.ariaValueText.split(': ')[0]}} UTC`).toISOString().startsWith({})",
+        "it.ariaValueText.endsWith(': Cost $2.50') && new Date(`${{it.ariaValueText.split(': ')[0]}} UTC`).toISOString().startsWith({})",
         days[0]["day"]
     );
     tab.wait_of(css(".chart-plot"), &newest);

@@ -3,10 +3,24 @@
 use super::tab::Tab;
 use serde_json::{Value, json};
 
+/// Waits for what moves and comes to an end: a colour on its way from one theme to the other belongs to neither.
+const SETTLED: &str = "(async () => {
+  const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  const moving = () => document.getAnimations().filter((one) => one.playState === 'running'
+    && one.effect.getComputedTiming().endTime !== Infinity);
+  await frame();
+  while (moving().length) {
+    await Promise.allSettled(moving().map((one) => one.finished));
+    await frame();
+  }
+  return true;
+})()";
+
 impl Tab {
     /// Asserts that axe-core finds nothing against the screen as it is. `screen` is its name in the report.
     #[track_caller]
     pub fn audit(&self, screen: &str) {
+        self.eval(SETTLED);
         // In a world beside the page's, where the page's policy does not hold and nothing of it can be in the way.
         let frame = self.call("Page.getFrameTree", json!({}))["frameTree"]["frame"]["id"].take();
         let world = self.call("Page.createIsolatedWorld", json!({ "frameId": frame, "worldName": "audit" }));

@@ -1,10 +1,10 @@
 // The page: who is logged in sees the frame with a screen in it, everybody else the log-in.
 
-import { html, render, useEffect, useLayoutEffect, useRef, useState, useStore, useErrorBoundary } from './lib/preact.js';
+import { html, render, store, useEffect, useLayoutEffect, useRef, useState, useStore, useErrorBoundary } from './lib/preact.js';
 import { isAdmin, logIn, logOut, me, whoAmI } from './lib/api.js';
 import { connection, follow, unfollow } from './lib/events.js';
 import { href, route } from './lib/router.js';
-import { Busy, Button, Icon, Menu, Overlay, Trouble, announce, style } from './lib/ui.js';
+import { Busy, Button, Icon, Menu, Overlay, Trouble, announce, style, toast } from './lib/ui.js';
 import { Login, Logo } from './screens/login.js';
 import { Sidebar } from './screens/sessions.js';
 import { Chat } from './screens/chat.js';
@@ -23,33 +23,42 @@ const SCREENS = {
 /** The conversation of who opens the page without an address. */
 const DEFAULT = 'default';
 
-/** Seconds of a lost connection before it is said: a daemon that is started anew is back before that. */
+/** Milliseconds of a lost connection before it is said: a daemon that is started anew is back before that. */
 const PATIENCE = 1_000;
+
+/** Milliseconds after which a daemon that is away is asked again, before there is a stream that tells. */
+const AGAIN = 2_000;
+
+/** Where the sidebar comes over the screen, as in base.css. */
+const NARROW = '(max-width: 46rem)';
 
 let trouble = null;
 
 function App() {
   const who = useStore(me);
-  const known = who != null;
+  const known = Boolean(who);
   useEffect(() => {
     if (!known) return undefined;
     follow();
     return unfollow;
   }, [known]);
   if (who === undefined) return html`<main class="boot"><${Away} /></main>`;
+  if (who === false) return html`<main class="boot"><${Busy}>Logging out…<//></main>`;
   return html`${who ? html`<${Frame} />` : html`<${Login} trouble=${trouble} />`}<${Overlay} />`;
 }
 
 /** Before anything is known, the daemon may be away. */
 function Away() {
   const [error, set] = useState(null);
-  const ask = () => {
-    set(null);
-    return whoAmI().catch(set);
-  };
+  const ask = () => whoAmI().catch(set);
   useEffect(() => {
     ask();
   }, []);
+  // There is no stream yet that would tell.
+  useEffect(() => {
+    const timer = error && setTimeout(ask, AGAIN);
+    return () => clearTimeout(timer);
+  }, [error]);
   return error ? html`<${Trouble} error=${error} again=${ask} />` : html`<${Busy}>kiso is loading…<//>`;
 }
 
@@ -76,15 +85,23 @@ function Frame() {
   }, [place]);
   useEffect(() => {
     const keys = (event) => {
-      if (event.key === 'Escape') setDrawer(false);
+      if (event.key === 'Escape' && document.querySelector('.frame.drawn')) {
+        setDrawer(false);
+        document.querySelector('.topbar button').focus();
+      }
       if ((event.ctrlKey || event.metaKey) && event.key === 'k') {
         event.preventDefault();
-        setDrawer(true);
+        if (matchMedia(NARROW).matches) setDrawer(true);
         setTimeout(() => document.getElementById('search')?.focus(), 0);
       }
     };
+    const [narrow, wide] = [matchMedia(NARROW), () => setDrawer(false)];
     document.addEventListener('keydown', keys);
-    return () => document.removeEventListener('keydown', keys);
+    narrow.addEventListener('change', wide);
+    return () => {
+      document.removeEventListener('keydown', keys);
+      narrow.removeEventListener('change', wide);
+    };
   }, []);
   return html`<div class=${`frame ${drawer ? 'drawn' : ''}`}>
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); main.current.focus(); }}>Skip to the content</a>
@@ -103,7 +120,7 @@ function Frame() {
       <${Account} />
     </aside>
     <div class="veil" onClick=${() => setDrawer(false)}></div>
-    <main id="main" ref=${main} tabindex="-1" aria-label=${title}>
+    <main id="main" ref=${main} tabindex="-1" inert=${drawer} aria-label=${title}>
       <${Connection} />
       ${screen ? html`<${Lazy} key=${place} ...${screen} />` : place === 's' && name ? html`<${Guarded} key=${name}><${Chat} session=${name} /><//>` : null}
     </main>
@@ -113,6 +130,8 @@ function Frame() {
 /** A screen whose module is fetched when it is needed. */
 function Lazy({ load, css, title }) {
   const [state, set] = useState({});
+  // One skill, or one run, that stumbles leaves the others standing as well.
+  const shown = useStore(route, (parts) => parts.slice(0, 2).join('/'));
   const fetch = () => {
     set({});
     Promise.all([load(), style(css)]).then(
@@ -125,12 +144,15 @@ function Lazy({ load, css, title }) {
   // A browser may remember that a module could not be fetched; nothing is lost by a new beginning.
   useEffect(() => state.error && connection.watch(({ state: now }) => now === 'open' && location.reload()), [state.error]);
   if (state.error) return html`<${Trouble} error=${state.error} again=${() => location.reload()} />`;
-  return state.Screen ? html`<${Guarded}><${state.Screen} /><//>` : html`<${Busy} />`;
+  return state.Screen ? html`<${Guarded} at=${shown}><${state.Screen} /><//>` : html`<${Busy} />`;
 }
 
-/** A screen that stumbles leaves the others standing. */
-function Guarded({ children }) {
+/** A screen that stumbles leaves the others standing. It is tried again at another place, `at`. */
+function Guarded({ at, children }) {
   const [error, reset] = useErrorBoundary((caught) => console.error(caught));
+  useEffect(() => {
+    if (error) reset();
+  }, [at]);
   if (!error) return children;
   return html`<${Trouble} error=${{ message: 'This could not be shown.', hint: String(error.message ?? error) }} again=${reset} />`;
 }
@@ -166,10 +188,9 @@ async function leave() {
 
 function Account() {
   const who = useStore(me);
-  const [theme, setTheme] = useState(localStorage.getItem('kiso.theme') ?? '');
+  const theme = useStore(chosen);
   const choose = (value) => () => {
-    localStorage.setItem('kiso.theme', value);
-    setTheme(value);
+    localStorage.setItem(THEME, value);
     paint();
   };
   const themes = THEMES.map(([value, label, icon]) => ({ label, icon, checked: theme === value, run: choose(value) }));
@@ -184,8 +205,14 @@ function Account() {
   </footer>`;
 }
 
+const THEME = 'kiso.theme';
+
+/** "light", "dark", or "" for the system's. */
+const chosen = store('');
+
 function paint() {
-  const theme = localStorage.getItem('kiso.theme');
+  const theme = localStorage.getItem(THEME) ?? '';
+  chosen.set(theme);
   if (theme) document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;
 }
@@ -203,6 +230,8 @@ function keepFiles(event) {
 
 async function begin() {
   paint();
+  // Another tab chose one.
+  window.addEventListener('storage', ({ key }) => (key === THEME || key === null) && paint());
   // A link that is pasted into an open tab loads nothing by itself.
   window.addEventListener('hashchange', () => CODE.test(location.hash) && location.reload());
   window.addEventListener('dragover', keepFiles);
@@ -218,6 +247,10 @@ async function begin() {
       trouble = error;
       // Who follows an old link may be logged in already.
       await whoAmI().catch(() => me.set(null));
+      if (me.get()) {
+        toast(error.message, 'bad', error.hint);
+        trouble = null;
+      }
     }
   }
   const root = document.getElementById('app');

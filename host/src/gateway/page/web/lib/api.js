@@ -2,7 +2,7 @@
 
 import { store } from './preact.js';
 
-/** Who is logged in: `undefined` until known, `null` for nobody, else what `GET /me` says. */
+/** Who is logged in: `undefined` until known, `false` while a log-out is on its way, `null` for nobody, else what `GET /me` says. */
 export const me = store(undefined);
 
 /** Milliseconds by which the daemon's clock is ahead of the browser's. */
@@ -37,7 +37,7 @@ export async function request(method, path, { body, raw, query, signal } = {}) {
     text = await answer.text();
   } catch (error) {
     if (error.name === 'AbortError' || error.name === 'TimeoutError') throw error;
-    throw new ApiError(0, { code: 'away', message: 'the daemon does not answer', hint: 'it is tried again by itself' });
+    throw new ApiError(0, { code: 'away', message: 'the daemon does not answer', hint: method === 'GET' ? 'it is tried again by itself' : 'try again when it is back' });
   }
   let told = null;
   try {
@@ -81,8 +81,8 @@ export async function logIn(given) {
 
 export async function logOut() {
   const who = me.get();
-  // First, so that nothing is asked by who is logged in no more.
-  me.set(null);
+  // First, so that nothing is asked by who is logged in no more. Only the daemon's word ends it: until then a cookie is valid.
+  me.set(false);
   try {
     await post('/logout');
   } catch (error) {
@@ -93,6 +93,7 @@ export async function logOut() {
     }
   }
   PLACES.forEach(forget);
+  me.set(null);
 }
 
 const PLACES = [localStorage, sessionStorage];

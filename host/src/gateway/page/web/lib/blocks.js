@@ -329,6 +329,7 @@ export class Blocks {
 
   /** The page does not show it any more. */
   leave() {
+    this.context.left = true;
     for (const ending of this.context.endings) ending();
   }
 

@@ -84,13 +84,16 @@ const MOMENT = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', h
 const moment = (seconds, days) => (days ? DAY : MOMENT).format(seconds * 1_000);
 
 const NUMBER = new Intl.NumberFormat('en', { maximumFractionDigits: 4 });
+const MONEY = new Intl.NumberFormat('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 2 });
 
 /** A value with its unit; "$" stands before it, all others behind. */
 export function value(number, unit, short = false) {
   if (number == null) return '–';
   const size = Math.abs(number);
-  const digits = size > 0 && size < 0.001 ? number.toPrecision(2) : (short ? SHORT : NUMBER).format(number);
+  const money = /^[$€£]$/.test(unit) && size >= 0.01;
+  const format = short ? SHORT : money ? MONEY : NUMBER;
+  const digits = size > 0 && size < 0.001 ? number.toPrecision(2) : format.format(number);
   if (!unit) return digits;
   return /^[$€£¥]$/.test(unit) ? `${unit}${digits}`.replace(/^(.)-/, '-$1') : `${digits}${unit === '%' || unit === '°' ? '' : '\u00a0'}${unit}`;
 }

@@ -65,6 +65,8 @@ const spoken = (chart, hidden, at) => `${chart.labels[at]}: ${chart.series.map((
 function Plot({ chart, title, hidden, point, onPoint }) {
   const host = useRef(null);
   const plot = useRef(null);
+  const latest = useRef(hidden);
+  latest.current = hidden;
   const [error, setError] = useState(null);
   useLayoutEffect(() => {
     let gone = false;
@@ -72,7 +74,7 @@ function Plot({ chart, title, hidden, point, onPoint }) {
     Promise.all([import('../vendor/uplot.js'), import('./plot.js'), style('vendor/uplot.css')]).then(([uplot, { draw }]) => {
       if (gone) return;
       [plot.current, ends] = draw(uplot.default, host.current, chart, onPoint);
-      hidden.forEach((at) => plot.current.setSeries(at + 1, { show: false }));
+      latest.current.forEach((at) => plot.current.setSeries(at + 1, { show: false }));
     }).catch((caught) => setError(caught));
     return () => {
       gone = true;

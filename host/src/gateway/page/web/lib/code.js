@@ -117,6 +117,8 @@ export class Code {
     const { element, source } = this;
     try {
       const { place } = await import('./chart.js');
+      // The text was taken away meanwhile.
+      if (this.context.left) return;
       this.context.endings.push(place(element, source));
     } catch (error) {
       this.chart = false;

@@ -4,7 +4,7 @@
 import { store } from './preact.js';
 import { get, part } from './api.js';
 import { connection, on } from './events.js';
-import { sessions } from './sessions.js';
+import { isOurs, sessionOf, sessions } from './sessions.js';
 import { unsent } from './unsent.js';
 
 /** Messages of the first page, of the others, which are drawn while somebody scrolls, and those that are held at most. */
@@ -46,6 +46,7 @@ export function conversation(session, { onMessage } = {}) {
   let ended = false;
 
   const now = state.get;
+  const listed = () => sessionOf(session) !== undefined;
   const update = (what) => ended || state.set((old) => ({ ...old, ...(typeof what === 'function' ? what(old) : what) }));
 
   const outbox = unsent(session);
@@ -74,6 +75,7 @@ export function conversation(session, { onMessage } = {}) {
   /** Replaces what is held by what `fetch` gives: a page, the id of the last message, the status. The last one to begin wins. */
   async function replace(fetch) {
     const mine = (load += 1);
+    const knew = listed();
     arrived = [];
     try {
       const [{ items, next }, newest, status] = await fetch();
@@ -86,7 +88,8 @@ export function conversation(session, { onMessage } = {}) {
     } catch (error) {
       if (mine !== load) return;
       arrived = null;
-      // A run of its first message may have begun since that was asked.
+      // Its first message may have come since that was asked, and perhaps a run has begun.
+      if (error.status === 404 && !knew && listed()) return toEnd();
       if (error.status === 404) update({ phase: 'new', items: [], older: false, newer: false, queued: [] });
       else if (now().phase !== 'ready') update({ phase: 'failed', error });
       else throw error;
@@ -228,6 +231,9 @@ export function conversation(session, { onMessage } = {}) {
 
   /** A draft goes when its reply is there, and who has a run waits no longer. */
   function prune() {
+    const { items: held, drafts: open } = now();
+    // A reply that the listing brought instead of its event is the same as well.
+    for (const { id, role, run } of held) if (role === 'assistant' && open.includes(run) && !keys.has(id)) keys.set(id, run);
     update(({ items, drafts, queued, newer }) => {
       const replied = new Set(items.filter((one) => one.role === 'assistant').map((one) => one.run));
       const begun = new Set(items.filter((one) => one.run).map((one) => one.id));
@@ -255,6 +261,8 @@ export function conversation(session, { onMessage } = {}) {
       if (begins) lookAgain();
     }),
     on('session', (data) => data.name === session && lookAtStatus()),
+    // The listing that said that it is new may have been older than its first message.
+    sessions.watch(() => now().phase === 'new' && listed() && toEnd()),
     on('gap', lookAgain),
     connection.watch(({ state: at }) => at === 'open' && lookAgain()),
   ];
@@ -287,6 +295,7 @@ export function conversation(session, { onMessage } = {}) {
 
 /** Whether the daemon does not know the session: what the listing says already is not asked for. */
 async function isNew(session) {
+  if (!isOurs(session)) return false;
   const told = () => sessions.get().loaded || sessions.get().error;
   if (!told()) {
     await new Promise((done) => {

@@ -17,7 +17,13 @@ const BARS = 0.72;
 
 /** Draws `chart` into `host`; `onPoint` is told which point the cursor is at. Gives the plot, and what ends it. */
 export function draw(Plot, host, chart, onPoint) {
-  const colour = (name) => getComputedStyle(host).getPropertyValue(name).trim();
+  // What a canvas understands: the computed colour, as a variable has one for each theme.
+  const colour = (name, percent = 100) => {
+    host.style.color = `color-mix(in srgb, var(${name}) ${percent}%, transparent)`;
+    const { color } = getComputedStyle(host);
+    host.style.color = '';
+    return color;
+  };
   const size = () => ({ width: host.clientWidth, height: host.clientWidth < NARROW ? LOW : HIGH });
   const font = `12px ${getComputedStyle(host).fontFamily}`;
   const lined = { stroke: () => colour('--muted'), font, grid: { stroke: () => colour('--line'), width: 1 }, ticks: { stroke: () => colour('--line'), width: 1, size: 5 } };
@@ -119,11 +125,11 @@ function even(chart) {
 }
 
 function look(chart, at, colour) {
-  const own = () => colour(`--series-${(at % COLOURS) + 1}`);
-  const dots = { show: chart.type === 'scatter' || chart.xs.length <= DOTTED, size: chart.type === 'scatter' ? 8 : 5, fill: own };
-  if (chart.type === 'scatter') return { paths: () => null, points: { ...dots, fill: () => `${own()}b0`, width: 1 } };
-  if (chart.type === 'area') return { fill: () => `${own()}30`, points: dots };
-  if (chart.type === 'bar') return { fill: own, width: 0, points: { show: false }, paths: (plot, series, from, to) => bars(plot, series, from, to) };
+  const own = (percent) => colour(`--series-${(at % COLOURS) + 1}`, percent);
+  const dots = { show: chart.type === 'scatter' || chart.xs.length <= DOTTED, size: chart.type === 'scatter' ? 8 : 5, fill: () => own() };
+  if (chart.type === 'scatter') return { paths: () => null, points: { ...dots, fill: () => own(70), width: 1 } };
+  if (chart.type === 'area') return { fill: () => own(20), points: dots };
+  if (chart.type === 'bar') return { fill: () => own(), width: 0, points: { show: false }, paths: (plot, series, from, to) => bars(plot, series, from, to) };
   return { points: dots };
 }
 

@@ -26,3 +26,11 @@ function parse() {
 }
 
 window.addEventListener('hashchange', () => route.set(parse()));
+
+/** Counts how often somebody follows a link to where they are already, of which the browser tells nothing. */
+export const repeated = store(0);
+
+document.addEventListener('click', (event) => {
+  const link = event.target.closest?.('a[href^="#/"]');
+  if (link && link.hash === location.hash) repeated.set((count) => count + 1);
+});

@@ -25,7 +25,7 @@ export function Long({ text, label }) {
     return () => cancelAnimationFrame(frame);
   }, [pieces, all]);
   const shown = pieces && !whole
-    ? Array.from({ length: Math.min(pieces, all) }, (_, index) => html`<${Piece} key=${index} text=${text.slice(index * PIECE, (index + 1) * PIECE)} />`)
+    ? Array.from({ length: Math.min(pieces, all) }, (_, index) => html`<${Piece} key=${index} text=${text.slice(edge(text, index * PIECE), edge(text, (index + 1) * PIECE))} />`)
     : plain(beginning);
   const inside = html`${shown}${!whole && !pieces && '…'}`;
   return html`
@@ -35,7 +35,7 @@ export function Long({ text, label }) {
 
 function Piece({ text }) {
   const [shown] = useState(() => plain(text));
-  return html`<span class=${text.length === PIECE ? 'run-piece' : ''}>${shown}</span>`;
+  return html`<span class=${text.length >= PIECE - 1 ? 'run-piece' : ''}>${shown}</span>`;
 }
 
 function cut(text) {
@@ -46,5 +46,8 @@ function cut(text) {
   }
   // What is a little longer is shown whole.
   const at = end < 0 ? CHARACTERS : Math.min(end, CHARACTERS);
-  return text.length <= at * 1.2 ? text : text.slice(0, at);
+  return text.length <= at * 1.2 ? text : text.slice(0, edge(text, at));
 }
+
+/** Where a text can be parted: not between the halves of a character. */
+const edge = (text, at) => (/[\ud800-\udbff]/.test(text[at - 1] ?? '') ? at - 1 : at);

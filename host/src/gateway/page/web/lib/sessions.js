@@ -102,11 +102,11 @@ function put(name, change) {
 function drop(name) {
   const { items } = sessions.get();
   const at = items.findIndex((one) => one.name === name);
-  if (at < 0) return;
   const rest = items.filter((one) => one.name !== name);
   forgetSession(name);
-  sessions.set((old) => ({ ...old, items: rest }));
-  if (shown() === name) go('s', (rest[at] ?? rest[at - 1])?.name ?? freshName());
+  // Some are not listed.
+  if (at >= 0) sessions.set((old) => ({ ...old, items: rest }));
+  if (shown() === name) go('s', (rest[Math.max(at, 0)] ?? rest[at - 1])?.name ?? freshName());
 }
 
 // One that was forgotten is told of as never active.
@@ -154,6 +154,9 @@ export async function rename(name, title) {
   announce('Renamed');
 }
 
+/** Whether the page gave this name: those of others, such as a schedule's or a subagent's, may be left out of the listing. */
+export const isOurs = (name) => /^(?:default|chat-[\w-]+)$/.test(name);
+
 /** The name of a session that is begun now. */
 export function freshName() {
   const name = `chat-${stamp()}`;
@@ -186,7 +189,7 @@ const opened = store(null);
 export function SessionMenu({ session, onRename, ...rest }) {
   const name = session?.name ?? session;
   // One that has no message yet is not there.
-  const born = useStore(sessions, ({ next }) => Boolean(next || sessionOf(name)));
+  const born = useStore(sessions, ({ next }) => Boolean(next || sessionOf(name) || !isOurs(name)));
   const title = useStore(sessions, () => titleOf(name));
   const files = async () => {
     const { Workspace } = await import('./workspace.js');

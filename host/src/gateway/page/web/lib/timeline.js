@@ -74,7 +74,7 @@ function axis({ begin, total, width, edges }) {
 export function Timeline({ steps, shown, current, onChoose, running, thought }) {
   const box = useRef(null);
   const [view, setView] = useState({ left: 0, width: 900 });
-  const [focused, setFocused] = useState(current ?? steps[0].seq);
+  const [focused, setFocused] = useState(current || steps[0].seq);
   const [until, setUntil] = useState(now());
   useEffect(() => {
     if (!running) return undefined;
@@ -117,7 +117,8 @@ export function Timeline({ steps, shown, current, onChoose, running, thought }) 
       ArrowRight: () => bars[at + 1], ArrowLeft: () => bars[at - 1], Home: () => bars[0], End: () => bars.at(-1),
       ArrowDown: () => same(bars.slice(at + 1)), ArrowUp: () => same(bars.slice(0, at).reverse()),
     }[event.key];
-    if (!to) return;
+    // With one of those, they are the browser's.
+    if (!to || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     move(to());
   };

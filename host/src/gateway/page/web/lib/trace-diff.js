@@ -1,6 +1,6 @@
 // Two runs beside each other: what came of them, what they cost, where their tasks and steps part.
 
-import { html, useLoaded, useMemo, useState } from './preact.js';
+import { html, useEffect, useLoaded, useMemo, useState } from './preact.js';
 import { cost, count, duration, plural, visible } from './format.js';
 import { href } from './router.js';
 import { Badge, Icon, Loaded, ScreenHead, Time } from './ui.js';
@@ -19,6 +19,10 @@ const SIDES = ['A', 'B'];
 
 export function Difference({ runs }) {
   const loaded = useLoaded((signal) => Promise.all(runs.map((run) => wholeTrace(run, EVENTS, signal))), runs);
+  // The dialog in which it was chosen gives the focus back to a button that is gone.
+  useEffect(() => {
+    if (document.activeElement === document.body) document.querySelector('#main h1')?.focus();
+  }, []);
   return html`<div class="screen trace">
     <${ScreenHead} title="Two runs compared" about="What is the same stands once; what differs stands side by side and opens line by line.">
       <a class="button" href=${href('run', runs[1], 'diff', runs[0])}><${Icon} name="retry" /><span>Swap</span></a><//>

@@ -41,14 +41,19 @@ export function Folded({ label, kind, begins, children }) {
     </details>`;
 }
 
+/** What a text of JSON says; one that is none stays as it is. */
+export function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
 /** JSON as people read it; a text that is none stays as it is. */
 export function pretty(value) {
-  if (typeof value !== 'string') return JSON.stringify(value, null, 2) ?? '';
-  try {
-    return JSON.stringify(JSON.parse(value), null, 2);
-  } catch {
-    return value;
-  }
+  const what = typeof value === 'string' ? parsed(value) : value;
+  return typeof what === 'string' ? value : JSON.stringify(what, null, 2) ?? '';
 }
 
 /** Names and what they stand for: `[[name, value], …]`; what is empty is left out. */

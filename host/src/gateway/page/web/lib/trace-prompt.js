@@ -4,7 +4,7 @@ import { html, useState } from './preact.js';
 import { get, part } from './api.js';
 import { visible } from './format.js';
 import { Button, CopyButton, Trouble } from './ui.js';
-import { Folded, Text, pretty } from './trace-parts.js';
+import { Folded, Text, parsed, pretty } from './trace-parts.js';
 
 /** What came of the answer, which is what kiso keeps of it. */
 const ANSWER = ['text', 'chatter', 'plan', 'brief', 'verdict', 'routing', 'summary'];
@@ -37,7 +37,7 @@ export function Prompt({ run, step }) {
 
 const answerOf = ({ kind, body }) => [
   ...ANSWER.filter((name) => body[name]?.length ?? body[name]).map((name) => [name, pretty(body[name])]),
-  ...(kind === 'acted' && body.calls?.length ? [['calls', pretty(body.calls)]] : []),
+  ...(kind === 'acted' && body.calls?.length ? [['calls', pretty(body.calls.map((call) => ({ ...call, args: parsed(call.args) })))]] : []),
   ...(kind === 'executed' && body.report ? [['text', body.report.text]] : []),
   ...(body.correction ? [['not usable', body.correction.broken]] : []),
 ];

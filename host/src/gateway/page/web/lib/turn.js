@@ -83,12 +83,17 @@ function Reply({ run, message, session, marked, known, stopping, acts }) {
   const at_ms = message?.at_ms;
   const failed = message && known && ['failed', 'cancelled'].includes(known.status);
   const again = () => acts.again(run);
+  // Who stopped it may have been reading; the page has what was written as long as it stands.
+  const before = reply.trim();
+  const cut = message && known?.status === 'cancelled' && before && !message.text.startsWith(before) ? before : '';
   return html`<article class=${`chat-reply ${marked ? 'marked' : ''}`} data-message=${message?.id} tabindex="-1"
     aria-label=${message ? `kiso, ${clock(at_ms)}` : 'kiso, at work'}>
     <header class="chat-from"><span class="strong">kiso</span>${message && html`<${When} ms=${at_ms} />`}
       ${message && run && html`<button type="button" class="chat-done" aria-expanded=${String(open)} onClick=${() => set(!open)}>
         <${Icon} name="chevron" size=${14} />${open ? 'Hide what was done' : 'Show what was done'}</button>`}</header>
     ${open && run && html`<${RunCard} run=${run} session=${session} live=${live.current} known=${known} stopping=${stopping} />`}
+    ${cut && html`<details class="chat-cut" open><summary>What it had written</summary>
+      <div class="chat-text"><${Markdown} text=${cut} session=${session} /></div></details>`}
     ${text && html`<div class="chat-text"><${Markdown} text=${text} streaming=${!message} session=${session} /></div>`}
     ${files.length > 0 && html`<${Gallery} files=${files} session=${session} />`}
     <footer class="chat-foot">${message && html`

@@ -2,6 +2,7 @@
 
 import { html, store, useEffect, useLayoutEffect, useRef, useState, useStore } from './preact.js';
 import { me, now } from './api.js';
+import { connection } from './events.js';
 import { ago, fullTime, visible } from './format.js';
 
 /** Outlines in a box of 24 by 24. */
@@ -118,7 +119,11 @@ export function Dialog({ title, onClose, wide, children }) {
       before?.focus?.();
     };
   }, []);
-  const beside = (event) => event.target === dialog.current && onClose();
+  const beside = ({ target, clientX: x, clientY: y }) => {
+    const { left, right, top, bottom } = dialog.current.getBoundingClientRect();
+    // Its own scroll bar is a part of it.
+    if (target === dialog.current && (x < left || x > right || y < top || y > bottom)) onClose();
+  };
   return html`<dialog ref=${dialog} class=${`dialog ${wide ? 'wide' : ''}`} aria-labelledby=${id} onCancel=${(event) => { event.preventDefault(); onClose(); }}
     onMouseDown=${beside}>
     <div class="dialog-body">
@@ -269,9 +274,17 @@ export const Busy = ({ children = 'Loading…' }) => html`<p class="busy" role="
 export const Empty = ({ icon = 'info', title, children }) => html`<div class="empty"><${Icon} name=${icon} size=${32} /><p class="strong">${title}</p>
   ${children && html`<p class="muted">${children}</p>`}</div>`;
 
-/** What went wrong, and a way to try again. */
-export const Trouble = ({ error, again }) => html`<div class="trouble" role="alert"><${Icon} name="alert" /><div><p>${error.message}</p>
-  ${error.hint && html`<p class="muted">${error.hint}</p>`}</div>${again && html`<${Button} icon="retry" onClick=${again}>Try again<//>`}</div>`;
+/** What went wrong, and a way to try again. It is tried again by itself when the daemon was away and is back. */
+export function Trouble({ error, again }) {
+  const last = useRef(again);
+  last.current = again;
+  useEffect(() => {
+    if (error.status !== 0 || !again) return undefined;
+    return connection.watch(({ state }) => state === 'open' && last.current());
+  }, [error]);
+  return html`<div class="trouble" role="alert"><${Icon} name="alert" /><div><p>${error.message}</p>
+    ${error.hint && html`<p class="muted">${error.hint}</p>`}</div>${again && html`<${Button} icon="retry" onClick=${again}>Try again<//>`}</div>`;
+}
 
 /** What `useLoaded` gives: waiting, trouble, or `children(value)`. */
 export function Loaded({ of, children }) {

@@ -4,7 +4,7 @@ import { html, useEffect, useState } from './preact.js';
 import { del, fileUrl, get, part } from './api.js';
 import { bytes } from './format.js';
 import { plain } from './run-text.js';
-import { sessionOf, sessions, titleOf } from './sessions.js';
+import { titleOf } from './sessions.js';
 import { Busy, Button, Dialog, Empty, Icon, Time, Trouble, confirm, toast } from './ui.js';
 
 const PAGE = 100;
@@ -12,13 +12,13 @@ const PAGE = 100;
 export function Workspace({ session, onClose }) {
   const [state, set] = useState({ items: null, next: null, error: null });
   const load = async (before) => {
-    // A session without a message has no files either.
-    if (!sessionOf(session) && !sessions.get().next) return set({ items: [], next: null, error: null });
     set((old) => ({ ...old, error: null }));
     try {
       const { items, next } = await get(`/sessions/${part(session)}/files`, { before, limit: PAGE });
       return set((old) => ({ items: before ? [...old.items, ...items] : items, next: next ?? null, error: null }));
     } catch (error) {
+      // A session that is new has no files either.
+      if (error.status === 404 && !before) return set({ items: [], next: null, error: null });
       return set((old) => ({ ...old, error }));
     }
   };

@@ -3,11 +3,12 @@
 import { html, useEffect, useMemo, useRef, useState, useStore } from '../lib/preact.js';
 import { part, post } from '../lib/api.js';
 import { Composer, fillComposer } from '../lib/composer.js';
+import { connection } from '../lib/events.js';
 import { plural } from '../lib/format.js';
 import { Log } from '../lib/log.js';
 import { plainText } from '../lib/markdown.js';
 import { conversation, rows } from '../lib/messages.js';
-import { route } from '../lib/router.js';
+import { href, repeated, route } from '../lib/router.js';
 import { plain } from '../lib/run-text.js';
 import { SessionMenu, sessionOf, titleOf, unread } from '../lib/sessions.js';
 import { Row } from '../lib/turn.js';
@@ -35,7 +36,10 @@ export function Chat({ session }) {
   const state = useStore(talk.state);
   const waiting = useStore(talk.unsent.list);
   const asked = useStore(route, ([place, name, kind, id]) => (place === 's' && name === session && kind === 'm' ? Number(id) : 0));
+  const again = useStore(repeated);
   const [stopping, setStopping] = useState(null);
+  // A daemon that went away may not have heard of it, or has forgotten it: the run says itself what it does.
+  useEffect(() => connection.watch(({ state: at }) => at === 'lost' && setStopping(null)), []);
 
   useEffect(() => {
     localStorage.setItem('kiso.session', session);
@@ -50,7 +54,7 @@ export function Chat({ session }) {
       if (found) setTimeout(() => log.current?.show(asked), 0);
       else toast('This message is not there any more', 'bad');
     }, report);
-  }, [asked, state.phase]);
+  }, [asked, state.phase, again]);
 
   const title = plain(state.status?.title || titleOf(session));
   const elsewhere = useStore(unread);
@@ -84,6 +88,11 @@ export function Chat({ session }) {
   }, [running]);
 
   const toEnd = async () => {
+    if (asked) {
+      // Who goes on from a message does not want to be back there after a reload.
+      history.replaceState(null, '', href('s', session));
+      route.set(['s', session]);
+    }
     if (state.newer) await talk.toEnd();
     setFresh(0);
     setTimeout(() => {
@@ -132,7 +141,7 @@ export function Chat({ session }) {
     ${state.phase === 'loading' && html`<div class="chat-wait"><${Busy} /></div>`}
     ${state.phase === 'failed' && html`<div class="chat-wait"><${Trouble} error=${state.error} again=${() => talk.begin(asked)} /></div>`}
     ${empty && html`<div class="chat-log" tabindex="0" role="region" aria-label="Welcome"><${Welcome} session=${session} /></div>`}
-    ${!empty && (state.phase === 'ready' || state.phase === 'new') && html`<${Log} label="Messages" api=${log} hold=${state.newer} onNear=${near}
+    ${!empty && (['ready', 'new'].includes(state.phase) || waiting.length > 0) && html`<${Log} label="Messages" api=${log} hold=${state.newer} onNear=${near}
       onEnd=${(there) => { setAtEnd(there); if (there) setFresh(0); }}>
       ${state.older && html`<${More} key="older">Older messages are fetched<//>`}
       ${list.map((row) => html`<${Row} key=${row.key} row=${row} session=${session} acts=${acts} marked=${row.message?.id === asked && asked > 0}

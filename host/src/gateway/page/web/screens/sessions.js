@@ -6,7 +6,7 @@ import { clock, fullTime, plural } from '../lib/format.js';
 import { go, href } from '../lib/router.js';
 import { marked, snippet, useSearch, wordsOf } from '../lib/search.js';
 import {
-  MOST_UNREAD, SessionDialog, SessionMenu, freshName, givenTitle, loadSessions, moreSessions, rename, sessionOf, sessions, titleOf,
+  MOST_UNREAD, SessionDialog, SessionMenu, freshName, givenTitle, isOurs, loadSessions, moreSessions, rename, sessionOf, sessions, titleOf,
 } from '../lib/sessions.js';
 import { Busy, Button, Icon, Trouble, report } from '../lib/ui.js';
 
@@ -28,7 +28,7 @@ export function Sidebar({ current, onLeave }) {
   const begin = () => {
     search('');
     // One that has no message yet is new enough.
-    if (current === null || sessionOf(current)) go('s', freshName());
+    if (current === null || sessionOf(current) || !isOurs(current)) go('s', freshName());
     else document.querySelector('.composer textarea')?.focus();
     onLeave();
   };
