@@ -6,7 +6,7 @@ mod browser;
 
 use super::run::model_server::{Fault, ModelServer, Reply, Script};
 use super::show;
-use browser::{Browser, role};
+use browser::{Browser, css, role};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -75,7 +75,9 @@ pub fn rows() {
                 server.release();
             }
             if done + stretch == tokens {
-                tab.shows("That is the end.");
+                // All of it, up to the reply that has taken the draft's place. What is asked of the page must cost it nothing.
+                tab.wait_for(css("[role=log] article:last-of-type [aria-label='Copy reply']"));
+                tab.wait_until("document.querySelector('[role=log] article:last-of-type .chat-text').textContent.trimEnd().endsWith('That is the end.')");
             }
         }));
     }
