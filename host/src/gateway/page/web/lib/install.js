@@ -187,7 +187,7 @@ function Asks({ skill, beyond, workspace, has, query, send, onClose }) {
   const install = (grant, then) => send({ ...query, grant }, then);
   return html`<p><bdi class="strong">${skill}</bdi> asks ${update ? 'for more than it was granted' : 'for this'}. ${update
       ? `What it was granted stays${anew ? ', memory and time excepted' : ''}.` : 'It is granted nothing that you do not tick, and can be granted more later.'}
-      ${' '}<button type="button" class="asked-all" onClick=${() => set(everything(beyond))}>Tick everything</button></p>
+      ${' '}<button type="button" class="link" onClick=${() => set(everything(beyond))}>Tick everything</button></p>
     ${workspace && html`<p><${Icon} name="alert" size=${16} /> It also asks to <strong>${workspace}</strong> files in the session’s workspace,
       which comes only with everything else.</p>`}
     <${Asked} needs=${beyond} granted=${permissions()} choice=${choice} onChange=${set} fresh=${true} />

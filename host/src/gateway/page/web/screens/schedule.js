@@ -148,17 +148,17 @@ function Last({ name, turn, onAll }) {
   if (last.value === undefined) return html`<span class="muted">${last.error ? last.error.message : '…'}</span>`;
   const [receipt] = last.value.items;
   if (!receipt) return html`<span class="muted">not yet</span>`;
-  return html`<${Receipt} of=${receipt} /> <${Button} kind="quiet small" aria-label=${`All times of ${name}`} onClick=${onAll}>All times<//>`;
+  return html`<${Receipt} of=${receipt} /> <${Button} class="link" aria-label=${`All times of ${name}`} onClick=${onAll}>All times<//>`;
 }
 
-/** What came of one time, and where that can be read. */
-function Receipt({ of }) {
+/** What came of one time, and where that can be read; `exact` is for lists, in which times are compared. */
+function Receipt({ of, exact }) {
   const { state, run, due_ms, fired_ms, by_hand } = of;
   const late = Math.floor((fired_ms - due_ms) / 1_000);
   const about = state === 'skipped' ? 'the message before still waited' : state === 'gone' ? 'not kept any more' : '';
   const notes = [by_hand && 'by hand', late >= LATE_S && `${duration(late * 1_000)} late`, about].filter(Boolean).join(', ');
-  return html`<span class="lists-receipt"><${Badge} kind=${STATES[state] ?? ''}>${state}<//>
-    ${run ? html`<a href=${href('run', run)}><${Time} ms=${due_ms} /></a>` : html`<${Time} ms=${due_ms} />`}
+  const time = exact ? html`<time dateTime=${new Date(due_ms).toISOString()}>${dateAndTime(due_ms)}</time>` : html`<${Time} ms=${due_ms} />`;
+  return html`<span class="lists-receipt"><${Badge} kind=${STATES[state] ?? ''}>${state}<//>${run ? html`<a href=${href('run', run)}>${time}</a>` : time}
     ${notes && html`<span class="muted">${notes}</span>`}</span>`;
 }
 
@@ -167,7 +167,7 @@ function Times({ name, turn, onClose }) {
   const times = usePages((before, signal) => receipts(name, { before, limit: TIMES }, signal), [name, turn]);
   return html`<${Dialog} title=${`What came of ${name}`} onClose=${onClose}>
     <${Pages} of=${times} empty=${html`<p class="muted">Its time has not come yet.</p>`}>
-      ${(items) => html`<ol class="lists-times" aria-label="Times">${items.map((one) => html`<li key=${one.id}><${Receipt} of=${one} /></li>`)}</ol>`}<//>
+      ${(items) => html`<ol class="lists-times" aria-label="Times">${items.map((one) => html`<li key=${one.id}><${Receipt} of=${one} exact /></li>`)}</ol>`}<//>
     <footer><${Button} onClick=${onClose}>Close<//></footer><//>`;
 }
 
