@@ -2,6 +2,7 @@
 
 import { html, Component, useEffect, useLayoutEffect, useMemo, useRef, useState, useStore } from '../lib/preact.js';
 import { now } from '../lib/api.js';
+import { connection } from '../lib/events.js';
 import { clock, fullTime, plural } from '../lib/format.js';
 import { go, href } from '../lib/router.js';
 import { marked, snippet, useSearch, wordsOf } from '../lib/search.js';
@@ -70,6 +71,7 @@ function walk(event, field) {
 function All({ current }) {
   const { items: known, next, loaded, error } = useStore(sessions);
   const [drawn, draw] = useState(DRAWN);
+  const [failed, fail] = useState(false);
   const [renaming, setRenaming] = useState(null);
   // One row is reached with Tab; arrow keys lead to the others.
   const [at, reach] = useState(null);
@@ -78,16 +80,22 @@ function All({ current }) {
   const items = known.slice(0, drawn);
   const more = next || known.length > drawn;
   useEffect(() => {
-    if (!more) return undefined;
-    // Begun anew with each page: a short one may leave the end in view.
-    const watch = new IntersectionObserver(([entry]) => {
-      if (!entry.isIntersecting) return;
-      draw(drawn + DRAWN);
-      if (known.length < drawn + DRAWN) moreSessions().catch(report);
+    if (!more || failed) return undefined;
+    // Begun anew with each page: a short one may leave the end in view. Of several looks the last one counts.
+    const watch = new IntersectionObserver((looks) => {
+      if (!looks.at(-1).isIntersecting) return;
+      draw(Math.min(drawn, known.length) + DRAWN);
+      if (known.length < drawn + DRAWN) {
+        moreSessions().catch((error) => {
+          report(error);
+          fail(true);
+        });
+      }
     }, { rootMargin: '400px' });
     watch.observe(end.current);
     return () => watch.disconnect();
-  }, [more, known.length, drawn]);
+  }, [more, known.length, drawn, failed]);
+  useEffect(() => connection.watch(({ state }) => state === 'open' && fail(false)), []);
   if (!loaded) return error ? html`<${Trouble} error=${error} again=${loadSessions} />` : html`<${Busy} />`;
   const stranger = current && !items.some((one) => one.name === current) && (sessionOf(current) ?? { name: current, title: null, active_ms: now() });
   const groups = grouped(stranger ? [stranger, ...items] : items);
@@ -100,7 +108,7 @@ function All({ current }) {
       <ul>${members.map((one) => html`<${Row} key=${one.name} session=${one} current=${one.name === current} reached=${one.name === first}
         renaming=${one.name === renaming} onRename=${setRenaming} onReach=${reach} />`)}</ul>
     </section>`)}
-    ${more && html`<div ref=${end}><${Busy}>Loading more…<//></div>`}`;
+    ${more && html`<div ref=${end}>${failed ? html`<${Button} onClick=${() => fail(false)}>Show more<//>` : html`<${Busy}>Loading more…<//>`}</div>`}`;
 }
 
 const DAY = 86_400_000;
