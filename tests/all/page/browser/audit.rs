@@ -5,12 +5,14 @@ use serde_json::{Value, json};
 
 /// Waits for what moves and comes to an end: a colour on its way from one theme to the other belongs to neither.
 const SETTLED: &str = "(async () => {
-  const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  const after = (ms) => new Promise((done) => setTimeout(done, ms));
+  const frame = () => Promise.race([new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))), after(200)]);
   const moving = () => document.getAnimations().filter((one) => one.playState === 'running'
     && one.effect.getComputedTiming().endTime !== Infinity);
   await frame();
-  while (moving().length) {
-    await Promise.allSettled(moving().map((one) => one.finished));
+  // What is out of sight may stand still, and never ends.
+  for (let looks = 0; looks < 5 && moving().length; looks += 1) {
+    await Promise.race([Promise.allSettled(moving().map((one) => one.finished)), after(500)]);
     await frame();
   }
   return true;
