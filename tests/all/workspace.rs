@@ -14,6 +14,14 @@ fn home(config: &str) -> Home {
     home
 }
 
+/// A daemon that is asked with the token of an administrator, and the token.
+fn for_boss(home: &Home) -> (Served, String) {
+    let token = home.kiso(&["token", "add", "boss", "--scope", "admin"]).ok().stdout.trim().to_owned();
+    let mut served = Served::start(home);
+    served.token = Some(token.clone());
+    (served, token)
+}
+
 fn put(served: &Served, path: &str, body: &str) -> Answer {
     served.request("PUT", path, Some(body))
 }
@@ -197,9 +205,7 @@ fn uploads_that_fail_or_replace_take_no_room_from_a_session_at_work() {
 #[test]
 fn a_file_for_a_session_that_was_deleted_meanwhile_goes_with_it() {
     let home = home(QUICK);
-    let token = home.kiso(&["token", "add", "boss", "--scope", "admin"]).ok().stdout.trim().to_owned();
-    let mut served = Served::start(&home);
-    served.token = Some(token.clone());
+    let (served, token) = for_boss(&home);
     put(&served, "/sessions/main/files/a", "x").expect(201);
     let mut stream = served.connect();
     let head = format!(
@@ -222,9 +228,7 @@ fn a_file_for_a_session_that_was_deleted_meanwhile_goes_with_it() {
 #[test]
 fn who_hangs_up_leaves_nothing_half_done() {
     let home = home(QUICK);
-    let token = home.kiso(&["token", "add", "boss", "--scope", "admin"]).ok().stdout.trim().to_owned();
-    let mut served = Served::start(&home);
-    served.token = Some(token.clone());
+    let (served, token) = for_boss(&home);
     let ask = |request: String| {
         let mut stream = served.connect();
         let (line, body) = request.split_once('|').unwrap();
@@ -280,9 +284,7 @@ fn a_deletion_that_was_cut_off_is_brought_to_an_end() {
 #[test]
 fn a_call_by_hand_makes_its_session() {
     let home = home(QUICK);
-    let token = home.kiso(&["token", "add", "boss", "--scope", "admin"]).ok().stdout.trim().to_owned();
-    let mut served = Served::start(&home);
-    served.token = Some(token);
+    let (served, _) = for_boss(&home);
     let call = json!({ "session": "by-hand", "args": { "file": "none.csv" } }).to_string();
     served.request("POST", "/skills/data/call", Some(&call));
     served.request("GET", "/status/by-hand", None).expect(200);

@@ -20,7 +20,7 @@ pub enum NotRemoved {
 /// Deletes the session for good, with the subagents that it spawned; returns their names, its own first. Works beside a
 /// daemon and without one: whoever works in the session holds its lock.
 ///
-/// `told` hears of them as soon as they are gone for all others, and before a new session can have one of the names.
+/// `told` hears of them as soon as the store has none of them, and before their files are removed, which may take long.
 ///
 /// The files go out of the way before the rows do: after a crash between the two, a session without files is left, which can
 /// be deleted again; files without a session would be found by the next one of that name.

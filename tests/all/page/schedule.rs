@@ -28,6 +28,7 @@ fn a_schedule_is_added_by_a_form() {
     };
     pressed("it.getBoundingClientRect().right - 5");
     tab.type_text("t");
+    assert_eq!(tab.of(role("textbox", "Name"), "it.value"), "t");
     pressed("it.getBoundingClientRect().right + 5");
     tab.wait_gone(role("dialog", ""));
     tab.click(role("button", "Add a schedule"));

@@ -109,6 +109,14 @@ fn all_skills_are_listed_and_one_is_told_in_full() {
     audit_in_both(tab, "a skill");
 }
 
+/// Asks for what was ticked, and is told just this before anything changes.
+#[track_caller]
+fn reviews(tab: &Tab, told: &[&str]) {
+    tab.click(role("button", "Review the change"));
+    tab.wait_for(role("dialog", "Change what echo may do?"));
+    assert_eq!(items(tab, "What changes"), told);
+}
+
 /// A component comes in by a drop; what it asks for is asked, and granted, revoked and removed afterwards.
 #[test]
 fn a_dropped_skill_is_granted_what_was_ticked() {
@@ -134,20 +142,13 @@ fn a_dropped_skill_is_granted_what_was_ticked() {
 
     // Granting: the difference is shown before, and nothing changes until it is confirmed.
     tab.click(role("checkbox", "Reach api.example.org"));
-    tab.click(role("button", "Review the change"));
-    tab.wait_for(role("dialog", "Change what echo may do?"));
-    assert_eq!(items(tab, "What changes"), ["echo may now reach api.example.org (GET)"]);
+    reviews(tab, &["echo may now reach api.example.org (GET)"]);
     audit_in_both(tab, "a change of a grant");
     tab.click(role("button", "Cancel"));
     tab.wait_gone(role("dialog", ""));
     assert_eq!(grant(&stage), none);
     tab.click(role("checkbox", "Use 96 MiB of memory"));
-    tab.click(role("button", "Review the change"));
-    tab.wait_for(role("dialog", "Change what echo may do?"));
-    assert_eq!(
-        items(tab, "What changes"),
-        ["echo may now reach api.example.org (GET)", "echo may now use 96 MiB of memory"]
-    );
+    reviews(tab, &["echo may now reach api.example.org (GET)", "echo may now use 96 MiB of memory"]);
     tab.click(role("button", "Change"));
     tab.wait_gone(role("dialog", ""));
     tab.wait_of(role("region", "What it may do"), "it.innerText.match(/not granted/g).length === 1");
@@ -156,12 +157,7 @@ fn a_dropped_skill_is_granted_what_was_ticked() {
     assert_eq!(some["memory_mib"], 96, "{some}");
     tab.click(role("checkbox", "Use the secret token"));
     tab.click(role("checkbox", "Use 96 MiB of memory"));
-    tab.click(role("button", "Review the change"));
-    tab.wait_for(role("dialog", "Change what echo may do?"));
-    assert_eq!(
-        items(tab, "What changes"),
-        ["echo may now use the secret token", "echo may no longer use 96 MiB of memory"]
-    );
+    reviews(tab, &["echo may now use the secret token", "echo may no longer use 96 MiB of memory"]);
     tab.click(role("button", "Change"));
     tab.wait_gone(role("dialog", ""));
     tab.wait("the secret instead of the memory is granted", || {
@@ -170,9 +166,7 @@ fn a_dropped_skill_is_granted_what_was_ticked() {
     });
     tab.wait_of(role("region", "What it may do"), "it.innerText.match(/not granted/g).length === 1");
     tab.click(role("checkbox", "Use the secret token"));
-    tab.click(role("button", "Review the change"));
-    tab.wait_for(role("dialog", ""));
-    assert_eq!(items(tab, "What changes"), ["echo may no longer use the secret token"]);
+    reviews(tab, &["echo may no longer use the secret token"]);
     tab.press("Escape");
     tab.wait_gone(role("dialog", ""));
     tab.click(role("button", "Undo"));

@@ -54,9 +54,9 @@ function Away() {
   useEffect(() => {
     ask();
   }, []);
-  // There is no stream yet that would tell.
+  // There is no stream yet that would tell when it is back; what it refuses, it would refuse again.
   useEffect(() => {
-    const timer = error && setTimeout(ask, AGAIN);
+    const timer = error?.status === 0 && setTimeout(ask, AGAIN);
     return () => clearTimeout(timer);
   }, [error]);
   return error ? html`<${Trouble} error=${error} again=${ask} />` : html`<${Busy}>kiso is loading…<//>`;
