@@ -12,6 +12,10 @@ test:
 ci:
     bash .ci/run
 
+# attempts to break in, and the slowest answer of /health meanwhile: more than a second fails
+attack:
+    KISO_HEALTH_LIMIT_MS=1000 cargo test --package kiso --test all -- attacks:: --nocapture
+
 # ratios in one run, on the release profile
 bench:
     cargo bench --package kiso --bench bench

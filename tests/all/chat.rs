@@ -114,7 +114,7 @@ impl Screen {
 }
 
 /// A chat at a terminal of its own.
-struct Terminal {
+pub struct Terminal {
     child: Child,
     keys: File,
     output: Receiver<String>,
@@ -161,6 +161,23 @@ impl Terminal {
         let mut terminal = Terminal::open(home, args, environment);
         terminal.until("the prompt", |screen| screen.last() == "default>");
         terminal
+    }
+
+    /// Types these keys into the binary and waits for its end: every byte that it wrote to its terminal, and the exit code.
+    #[track_caller]
+    pub fn run(home: &Home, args: &[&str], keys: &str) -> (String, i32) {
+        let mut terminal = Terminal::open(home, args, &[]);
+        terminal.keys(keys);
+        let began = Instant::now();
+        let status = loop {
+            if let Ok(text) = terminal.output.recv_timeout(Duration::from_millis(10)) {
+                terminal.raw.push_str(&text);
+            } else if let Some(status) = terminal.child.try_wait().expect("it was started here") {
+                break status;
+            }
+            assert!(began.elapsed() < PATIENCE, "it does not end:\n{:?}", terminal.raw);
+        };
+        (std::mem::take(&mut terminal.raw), status.code().unwrap_or(-1))
     }
 
     fn keys(&mut self, keys: &str) {

@@ -2,6 +2,7 @@
 
 mod harness;
 
+mod attacks;
 mod backup;
 mod bad_input;
 mod cache;

@@ -221,11 +221,14 @@ fn scan(masked: &Masked, until: Option<usize>) -> Scanned {
 /// The line at which brackets and compound commands are nested too deep for the parser. It counts a little more than
 /// there is, because it knows neither here-documents nor which words begin a command.
 fn too_deep(source: &str) -> Option<usize> {
-    let (mut depth, mut line) = (0_usize, 1);
+    // Apart, because the pattern of a `case` ends with a bracket that nothing opened.
+    let (mut brackets, mut compounds, mut line) = (0_usize, 0_usize, 1);
     // Of `$[`, whose end is that of a test or a pattern too.
     let mut expressions = 0_usize;
     let mut quoted = false;
     let mut word = String::new();
+    // Whether the word stands where a command may: `echo done` closes nothing.
+    let (mut may_close, mut word_may_close) = (true, true);
     let mut chars = source.chars().peekable();
     let mut previous = ' ';
     while let Some(c) = chars.next() {
@@ -233,12 +236,23 @@ fn too_deep(source: &str) -> Option<usize> {
             line += 1;
         }
         if c.is_ascii_alphabetic() {
+            if word.is_empty() {
+                word_may_close = may_close;
+            }
             word.push(c);
+            may_close = false;
         } else {
             match std::mem::take(&mut word).as_str() {
-                "if" | "while" | "until" | "for" | "case" if !quoted => depth += 1,
-                "fi" | "done" | "esac" if !quoted => depth = depth.saturating_sub(1),
+                "if" | "while" | "until" | "for" | "case" if !quoted => compounds += 1,
+                "fi" | "done" | "esac" if !quoted && word_may_close => {
+                    compounds = compounds.saturating_sub(1);
+                    may_close = true;
+                }
+                "then" | "do" | "else" if word_may_close => may_close = true,
                 _ => {}
+            }
+            if !c.is_whitespace() || c == '\n' {
+                may_close = matches!(c, '\n' | ';' | '&' | '|' | '(' | ')' | '{' | '}');
             }
         }
         match c {
@@ -252,13 +266,13 @@ fn too_deep(source: &str) -> Option<usize> {
             }
             '#' if !quoted && previous.is_whitespace() => while chars.next_if(|&c| c != '\n').is_some() {},
             '"' => quoted = !quoted,
-            '(' | '{' if !quoted || previous == '$' => depth += 1,
-            ')' | '}' => depth = depth.saturating_sub(1),
+            '(' | '{' if !quoted || previous == '$' => brackets += 1,
+            ')' | '}' => brackets = brackets.saturating_sub(1),
             '[' if previous == '$' => expressions += 1,
             ']' => expressions = expressions.saturating_sub(1),
             _ => {}
         }
-        if depth > DEEPEST || expressions > DEEPEST {
+        if brackets + compounds > DEEPEST || expressions > DEEPEST {
             return Some(line);
         }
         previous = c;
@@ -314,6 +328,10 @@ mod tests {
         assert!(message(&"if a; then ".repeat(5000)).contains("nested deeper"));
         assert!(message(&format!("echo {}", "$(echo ".repeat(5000))).contains("nested deeper"));
         assert!(message(&"$[".repeat(5000)).contains("nested deeper"));
+        assert!(message(&"case x in x) ".repeat(5000)).contains("nested deeper"));
+        assert!(message(&"if echo fi; then ".repeat(5000)).contains("nested deeper"));
+        let many = "if a; then b; fi; case x in x) c;; esac; for i in 1; do echo done; done\n".repeat(100);
+        assert!(parse(&many).is_ok(), "side by side is not nested");
         assert!(message(&"a".repeat(LONGEST_SOURCE + 1)).contains("put data into a file"));
     }
 }

@@ -1,0 +1,133 @@
+//! Attacks on the real binary and a real daemon, a table of them: `tests/attacks/*.toml` says what is tried and what must
+//! hold, one file for each category. `just attack` runs it and prints the table; the ordinary test run contains it too.
+//!
+//! Meanwhile the daemon's `/health` is asked without a pause. With `KISO_HEALTH_LIMIT_MS`, which `just attack` sets to
+//! 1000, a slower answer fails; without it none does, since the machine may be busy with something else.
+//! `KISO_ATTACK=substring` runs only the cases whose name holds it.
+//!
+//! What holds for every case: the daemon is the same process afterwards, nothing beside its home changed, the listener that
+//! nothing may reach heard nothing, and the session of the case can be deleted with all that is in it.
+
+mod archive;
+mod case;
+mod health;
+mod target;
+
+use crate::harness::root;
+use case::{Case, Outcome};
+use health::Health;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use target::Target;
+
+/// The files of `tests/attacks`, in the order of the table in docs/security.md.
+const CATEGORIES: [&str; 7] =
+    ["guests", "command-lines", "components", "archives", "network-forms", "names", "terminals"];
+
+fn cases() -> BTreeMap<&'static str, Vec<Case>> {
+    CATEGORIES.into_iter().map(|category| (category, case::load(category))).collect()
+}
+
+#[test]
+fn every_attempt_ends_as_it_must() {
+    let wanted = std::env::var("KISO_ATTACK").unwrap_or_default();
+    let limit = std::env::var("KISO_HEALTH_LIMIT_MS").ok();
+    let limit = limit.map(|text| Duration::from_millis(text.parse().expect("KISO_HEALTH_LIMIT_MS is a number")));
+    let all = cases();
+    let target = Target::start();
+    let health = Health::watch(&target.served.address);
+    let broken = Mutex::new(Vec::new());
+    let times = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        // A category is one client: its cases run in their order, beside those of the others.
+        for (category, cases) in &all {
+            let (target, health, broken, times, wanted) = (&target, &health, &broken, &times, &wanted);
+            scope.spawn(move || {
+                let began = Instant::now();
+                for (number, case) in cases.iter().enumerate().filter(|(_, case)| case.name.contains(wanted)) {
+                    health.during(category, &case.name);
+                    // What panics is a case that went wrong, not the end of the others.
+                    let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                        let outcome = target.attempt(category, number, case);
+                        let broken = case.holds.broken(&outcome, &|text| target.fill(text));
+                        broken.map(|why| format!("{why}\n{outcome}"))
+                    }));
+                    let why = tried.unwrap_or_else(|panic| Some(words_of(&*panic)));
+                    if let Some(why) = why {
+                        broken.lock().unwrap().push(format!("## {category}: {}\n{}\n{why}", case.name, case.attempts));
+                    }
+                }
+                health.during(category, "");
+                times.lock().unwrap().insert(*category, began.elapsed());
+            });
+        }
+    });
+    let slowest = health.end();
+    print!("{}", table(&all, &times.into_inner().unwrap(), &slowest));
+    target.assert_whole();
+    let broken = broken.into_inner().unwrap();
+    assert!(broken.is_empty(), "{} attempts did not end as they must\n\n{}", broken.len(), broken.join("\n\n"));
+    if let Some(limit) = limit {
+        assert!(slowest.took <= limit, "/health took {:?} while this was tried: {}", slowest.took, slowest.during);
+    }
+}
+
+fn table(
+    all: &BTreeMap<&'static str, Vec<Case>>,
+    times: &BTreeMap<&'static str, Duration>,
+    slowest: &health::Slowest,
+) -> String {
+    let mut text = format!("\n{:<16}{:>6}{:>10}\n", "category", "cases", "seconds");
+    for category in CATEGORIES {
+        let (cases, took) = (all[category].len(), times[category].as_secs_f64());
+        writeln!(text, "{category:<16}{cases:>6}{took:>10.1}").unwrap();
+    }
+    writeln!(text, "{:<16}{:>6}", "all", all.values().map(Vec::len).sum::<usize>()).unwrap();
+    let health::Slowest { took, during, asked } = slowest;
+    writeln!(text, "\n/health was asked {asked} times; its slowest answer took {took:.0?}, beside {during}").unwrap();
+    text
+}
+
+fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked").to_owned()
+}
+
+/// A case that holds whatever happens shows nothing: each must be broken where nothing came back at all, where everything
+/// went well without a word, and where everything went wrong without one.
+#[test]
+fn every_case_can_fail() {
+    for (category, cases) in cases() {
+        let mut names = std::collections::BTreeSet::new();
+        for case in &cases {
+            assert!(names.insert(&case.name), "{category}: two cases are called {:?}", case.name);
+            for (exit, status) in [(None, None), (Some(0), Some(200)), (Some(1), Some(500))] {
+                let empty = Outcome { exit, status, ..Outcome::default() };
+                let broken = case.holds.broken(&empty, &|text| text.to_owned());
+                assert!(broken.is_some(), "{category}: {:?} holds even with {empty:?}", case.name);
+            }
+        }
+    }
+}
+
+/// The table under "Attacks" in docs/security.md has the counts of the files.
+#[test]
+fn the_documented_counts_are_those_of_the_files() {
+    let text = std::fs::read_to_string(root().join("docs/security.md")).unwrap();
+    let (_, section) = text.split_once("\n## Attacks\n").expect("docs/security.md has the section");
+    let section = section.split("\n## ").next().unwrap();
+    let all = cases();
+    let mut expected = 0;
+    for category in CATEGORIES {
+        let row = section.lines().find(|line| line.starts_with(&format!("| {category} |")));
+        let row = row.unwrap_or_else(|| panic!("docs/security.md has no row for {category}"));
+        let count: usize =
+            row.trim_end_matches(" |").rsplit("| ").next().unwrap().parse().expect("a count stands last");
+        assert_eq!(count, all[category].len(), "docs/security.md miscounts {category}");
+        expected += count;
+    }
+    let row = section.lines().find(|line| line.starts_with("| all |")).expect("docs/security.md has a row for all");
+    assert!(row.ends_with(&format!("| {expected} |")), "docs/security.md: {row:?} is not {expected}");
+}

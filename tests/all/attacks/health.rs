@@ -1,0 +1,61 @@
+//! Asks `/health` all the while, and keeps the slowest answer with what was tried beside it.
+
+use crate::served::ask;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Between two questions.
+const PAUSE: Duration = Duration::from_millis(10);
+
+#[derive(Debug, Default)]
+pub struct Slowest {
+    pub took: Duration,
+    /// The case of each category that ran then.
+    pub during: String,
+    pub asked: usize,
+}
+
+pub struct Health {
+    now: Arc<Mutex<BTreeMap<String, String>>>,
+    over: Arc<AtomicBool>,
+    watcher: JoinHandle<Slowest>,
+}
+
+impl Health {
+    pub fn watch(address: &str) -> Health {
+        let (now, over) = (Arc::new(Mutex::new(BTreeMap::new())), Arc::new(AtomicBool::new(false)));
+        let (address, beside, ends) = (address.to_owned(), now.clone(), over.clone());
+        let watcher = std::thread::spawn(move || {
+            let mut slowest = Slowest::default();
+            while !ends.load(Ordering::Relaxed) {
+                let during: BTreeMap<String, String> = beside.lock().unwrap().clone();
+                let began = Instant::now();
+                let answer = ask(&address, None, "GET", "/health", None).expect("the daemon answers");
+                assert_eq!(answer.status, 200, "{answer:?}");
+                slowest.asked += 1;
+                if began.elapsed() > slowest.took {
+                    slowest.took = began.elapsed();
+                    let during = during.iter().filter(|(_, name)| !name.is_empty());
+                    slowest.during =
+                        during.map(|(category, name)| format!("{category}: {name}")).collect::<Vec<_>>().join("; ");
+                }
+                std::thread::sleep(PAUSE);
+            }
+            slowest
+        });
+        Health { now, over, watcher }
+    }
+
+    /// Says what a category tries now.
+    pub fn during(&self, category: &str, name: &str) {
+        self.now.lock().unwrap().insert(category.to_owned(), name.to_owned());
+    }
+
+    pub fn end(self) -> Slowest {
+        self.over.store(true, Ordering::Relaxed);
+        self.watcher.join().expect("/health was answered every time")
+    }
+}
