@@ -18,8 +18,11 @@ use crate::store::{MAX_ENTRY_BYTES, Store, StoreError, View};
 /// Where the steps of the run that is under way are kept.
 pub const LEDGER: &str = "run_step_ledger";
 
-/// What the host puts away is numbered behind one of these: `input-1`, `tool-1`, `context-1`.
-const STEMS: [&str; 3] = ["input", "tool", "context"];
+/// What the host puts away is numbered behind one of these: `input-1`, `tool-1`, `context-1`, `history-1`.
+const STEMS: [&str; 4] = ["input", "tool", "context", HISTORY];
+
+/// The stem of what was said in a session.
+const HISTORY: &str = "history";
 
 /// Longest key, in bytes. It is repeated in prompts.
 pub const MAX_KEY: usize = 64;
@@ -99,9 +102,14 @@ pub fn sandwich(text: &str, limit_tokens: usize) -> String {
 /// What stands in a prompt in the place of a text that was put away under `key`: a preview and the mark, together in about
 /// `limit_tokens`.
 pub fn preview(text: &str, key: &str, limit_tokens: usize) -> String {
-    let mark = format!("{MARK}{key}]");
+    let mark = mark(key);
     let room = limit_tokens.saturating_sub(tokens(&mark) + 1);
     format!("{}\n{mark}", sandwich(text, room))
+}
+
+/// Says where the whole of a text is.
+pub fn mark(key: &str) -> String {
+    format!("{MARK}{key}]")
 }
 
 /// Whether the text ends with the mark of [`preview`].
@@ -132,6 +140,24 @@ pub async fn put_away(
     let text = fit(text, MAX_ENTRY_BYTES as usize);
     let write = store.write(move |tx| {
         let key = format!("{stem}-{}", tx.scratchpad_last(&session, stem)? + 1);
+        tx.scratchpad_put(&session, &key, &text, false, at_ms)?;
+        Ok(key)
+    });
+    write.await
+}
+
+/// Puts the messages of a session away before they are summarized, under `history-` and the number of the last one: what is
+/// tried again takes the same place. Returns the key.
+pub async fn put_history_away(
+    store: &Store,
+    session: &SessionName,
+    last: i64,
+    text: String,
+    at_ms: i64,
+) -> Result<String, StoreError> {
+    let (session, key) = (session.clone(), format!("{HISTORY}-{last}"));
+    let text = fit(text, MAX_ENTRY_BYTES as usize);
+    let write = store.write(move |tx| {
         tx.scratchpad_put(&session, &key, &text, false, at_ms)?;
         Ok(key)
     });
@@ -345,7 +371,7 @@ mod tests {
 
     #[test]
     fn the_keys_of_the_host_are_told_from_all_others() {
-        for key in [LEDGER, "tool-1", "input-0", "context-12", "tool-9223372036854775807", "tool-9x"] {
+        for key in [LEDGER, "history-7", "tool-1", "input-0", "context-12", "tool-9223372036854775807", "tool-9x"] {
             assert!(is_hosts(key), "{key}");
         }
         for key in ["notes", "tool", "tool-", "tool-a", "tools-1", "my-tool-1", "run_step_ledger2"] {

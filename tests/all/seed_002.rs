@@ -230,8 +230,7 @@ mod context_builder_test {
         lab.ask("what is a tide?");
         lab.ask("what is a comet?");
         let store = crash::store(&lab.home);
-        let summaries =
-            || store.query_row("SELECT count(summary) FROM sessions", (), |row| row.get::<_, u32>(0)).unwrap();
+        let summaries = || store.query_row("SELECT count(*) FROM summaries", (), |row| row.get::<_, u32>(0)).unwrap();
         until("a summary behind the reply", || summaries() > 0);
         lab.ask("what is a star?");
         let prompt = lab.prompt("worker");

@@ -8,12 +8,14 @@ use crate::clock::now_ms;
 use crate::graph::limits::Usage;
 use crate::graph::step::Call;
 use crate::home::SessionName;
+use crate::llm::prompt::ChatMessage;
 use crate::llm::{Model, Priority, Request, Role};
 use crate::memory;
 use crate::node::{self, summarizer, titler};
+use crate::scratchpad;
 use crate::secret::Secrets;
 use crate::secret::vault::is_sealed;
-use crate::store::{Due, DueKind, Message, MessageRole, NewFact, UsageLine};
+use crate::store::{Due, DueKind, Message, MessageRole, NewFact, StoreError, Summary, UsageLine};
 
 /// Pieces of work that one call takes up; what is left is done by the next.
 const BATCH: u32 = 16;
@@ -34,6 +36,9 @@ const KEPT: u32 = 10;
 
 /// Messages that one summary takes in.
 const MAX_MESSAGES: u32 = 60;
+
+/// Archived sources that a summary names: the last ones. Each takes a few tokens of every prompt.
+const MAX_SOURCES: usize = 12;
 
 /// Tokens of messages that one summary takes in; the rest waits for the next.
 const MAX_TOKENS: usize = 8_000;
@@ -112,9 +117,10 @@ impl Drive {
         let read = self.store.read(move |view| {
             let waiting = view.count_unsummarized(&session, threshold.saturating_add(1))?;
             let messages = view.messages_to_summarize(&session, KEPT.min(threshold / 2), MAX_MESSAGES)?;
-            Ok((waiting, view.summary(&session)?, messages))
+            Ok((waiting, view.segment_start(&session)?, view.summary(&session)?, messages))
         });
-        let (waiting, old, mut messages) = read.await?;
+        // The segment that this is about: a `/new` that comes meanwhile begins another one, which it does not touch.
+        let (waiting, segment, old, mut messages) = read.await?;
         if waiting <= threshold || messages.is_empty() {
             return Ok(());
         }
@@ -131,15 +137,34 @@ impl Drive {
             message.text = "(a message that nobody could read)".to_owned();
         }
         let messages = self.said(messages).await?;
+        let (old, mut sources) = old.map_or((None, Vec::new()), |old| (Some(old.text), old.sources));
+        sources.extend(self.archive(work, &messages, to).await?);
+        sources.drain(..sources.len().saturating_sub(MAX_SOURCES));
         let boundary = boundary();
         let system = self.system_prompt(Role::Summarizer)?;
-        let request = summarizer::messages(&system, old.map(|old| old.text), messages, &boundary);
+        let request = summarizer::messages(&system, old, messages, &boundary);
         let text = self.ask(work, request, &boundary).await?.trim().to_owned();
         if !text.is_empty() {
-            let session = work.session.clone();
-            self.store.write(move |tx| tx.set_summary(&session, &text, to)).await?;
+            let (session, summary) = (work.session.clone(), Summary { text, to, sources });
+            self.store.write(move |tx| tx.set_summary(&session, segment, &summary)).await?;
         }
         Ok(())
+    }
+
+    /// Puts messages away whole before a summary takes their place (seed 003, "Context Tuning"), and returns the key. A
+    /// scratchpad that is full is no reason to do without the summary: the session's log has everything.
+    async fn archive(&self, work: &Due, messages: &[ChatMessage], to: i64) -> Result<Option<String>, DriveError> {
+        let secrets = self.with_session(&work.session, Secrets::default()).await?;
+        let lines: Vec<_> = messages.iter().map(|message| format!("{}: {}", message.from, message.text)).collect();
+        let text = secrets.redact(&lines.join("\n\n"));
+        match scratchpad::put_history_away(&self.store, &work.session, to, text, now_ms()).await {
+            Ok(key) => Ok(Some(key)),
+            Err(error @ StoreError::Quota { .. }) => {
+                tracing::debug!(%error, "the source of a summary was not archived");
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// After the facts have become more than `knowledge_max_facts`.

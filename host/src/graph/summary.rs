@@ -14,6 +14,14 @@ pub fn render(key: &str, text: &str) -> String {
     format!("{MARK}\n{SOURCE}{key}\n{}", text.trim())
 }
 
+/// The same for a text whose source stands under several keys, oldest first; without any, the text alone.
+pub fn render_parts(keys: &[String], text: &str) -> String {
+    match keys {
+        [] => text.trim().to_owned(),
+        keys => render(&keys.join(", ref:"), text),
+    }
+}
+
 /// The key that a block names; `None` if `text` is not a summary.
 pub fn reference(text: &str) -> Option<&str> {
     let rest = text.trim_start().strip_prefix(MARK)?.trim_start().strip_prefix(SOURCE)?;
@@ -107,6 +115,12 @@ mod tests {
         let block = render("history-2", " They agreed.\n");
         assert_eq!(block, "[CONVERSATION SUMMARY]\nSource archived at ref:history-2\nThey agreed.");
         assert_eq!(reference(&block), Some("history-2"));
+        let keys = ["history-2".to_owned(), "history-9".to_owned()];
+        assert_eq!(
+            render_parts(&keys, "They agreed."),
+            "[CONVERSATION SUMMARY]\nSource archived at ref:history-2, ref:history-9\nThey agreed."
+        );
+        assert_eq!(render_parts(&[], " They agreed.\n"), "They agreed.");
         for text in ["", MARK, "a [CONVERSATION SUMMARY]\nSource archived at ref:x", "[CONVERSATION SUMMARY]\nof mine"]
         {
             assert!(!is_summary(text), "{text}");

@@ -20,7 +20,7 @@ pub enum Deletion {
 /// found by the session (`?1`). A test compares them with the tables that there are.
 ///
 /// Usage goes with its session; the sums of days stay, or a deletion would lift the caps of the day.
-const OWNED: [(&str, &str); 16] = [
+const OWNED: [(&str, &str); 17] = [
     ("prompts", "run IN (SELECT num FROM runs WHERE session = ?1)"),
     ("tasks", "run IN (SELECT num FROM runs WHERE session = ?1)"),
     ("events", "run IN (SELECT num FROM runs WHERE session = ?1)"),
@@ -30,6 +30,7 @@ const OWNED: [(&str, &str); 16] = [
     ("jobs", "session = ?1"),
     ("runs", "session = ?1"),
     ("messages", "session = ?1"),
+    ("summaries", "session = ?1"),
     ("segments", "session = ?1"),
     ("facts", "session = ?1"),
     ("memory_chunks", "session = ?1"),
@@ -183,6 +184,7 @@ mod tests {
         tx.add_fact(&fact, 1)?;
         tx.add_chunk(&format!("passage of {s}"), "turn", Some(s), 1)?;
         tx.scratchpad_put(s, "k", "v", true, 1)?;
+        tx.set_summary(s, 0, &crate::store::Summary { text: "x".into(), to: 1, sources: Vec::new() })?;
         tx.put_secret(s, "n", b"v", 1)?;
         tx.publish(s, "pub/a.txt", "text/plain", None, 1)?;
         tx.finish_run(&run, RunStatus::Done, 2, "{}")?;

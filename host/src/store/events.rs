@@ -58,6 +58,16 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    /// The last events of a run that are of these kinds, at most `limit`, the newest first.
+    pub fn last_events(&self, run: &RunId, kinds: &[&str], limit: u32) -> Result<Vec<Event>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT seq, at_ms, kind, body FROM events
+             WHERE run = ?1 AND kind IN (SELECT value FROM json_each(?2)) ORDER BY seq DESC LIMIT ?3",
+        )?;
+        let rows = query.query_map((self.num(run)?, serde_json::json!(kinds).to_string(), limit), event)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// One event of a run.
     pub fn event(&self, run: &RunId, seq: u32) -> Result<Option<Event>, StoreError> {
         let mut query =

@@ -30,6 +30,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "no statistics", sql: include_str!("migrations/0012_no_statistics.sql") },
     Migration { name: "page", sql: include_str!("migrations/0013_page.sql") },
     Migration { name: "what was read", sql: include_str!("migrations/0014_what_was_read.sql") },
+    Migration { name: "summaries of segments", sql: include_str!("migrations/0015_summaries_of_segments.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

@@ -180,6 +180,7 @@ impl Tx<'_> {
             "DELETE FROM usage WHERE session = ?1",
             "DELETE FROM kv WHERE session = ?1",
             "DELETE FROM published WHERE session = ?1",
+            "DELETE FROM summaries WHERE session = ?1",
             "DELETE FROM segments WHERE session = ?1",
             "DELETE FROM secrets WHERE session = ?1",
             "DELETE FROM background WHERE kind IN ('title', 'summary', 'facts', 'memory') AND session = ?1",

@@ -1,4 +1,4 @@
-//! What a session is about: its title, and the summary of its messages.
+//! What a session is about: its title, and the summaries of its messages, one for each segment.
 
 use rusqlite::OptionalExtension;
 
@@ -6,21 +6,33 @@ use super::sessions::message;
 use super::{Message, StoreError, Tx, View};
 use crate::home::SessionName;
 
-/// A summary of the beginning of a session.
+/// A summary of the beginning of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     pub text: String,
     /// The last message that it holds.
     pub to: i64,
+    /// Keys of the scratchpad under which those messages stand whole, oldest first.
+    pub sources: Vec<String>,
 }
 
 impl View<'_> {
-    /// The session's summary.
+    /// The summary of the session's segment. Those of earlier segments stay where they are, and are not told.
     pub fn summary(&self, session: &SessionName) -> Result<Option<Summary>, StoreError> {
-        let mut query = self
-            .conn
-            .prepare_cached("SELECT summary, summarized_to FROM sessions WHERE name = ?1 AND summary IS NOT NULL")?;
-        let summary = query.query_row([session.as_str()], |row| Ok(Summary { text: row.get(0)?, to: row.get(1)? }));
+        let segment = self.segment_start(session)?;
+        let mut query = self.conn.prepare_cached(
+            "SELECT text, up_to, sources FROM summaries
+             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND segment = ?2",
+        )?;
+        let summary = query.query_row((session.as_str(), segment), |row| {
+            Ok(Summary {
+                text: row.get(0)?,
+                to: row.get(1)?,
+                sources: serde_json::from_str(row.get_ref(2)?.as_str()?).map_err(|error| {
+                    rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, error.into())
+                })?,
+            })
+        });
         Ok(summary.optional()?)
     }
 
@@ -30,48 +42,61 @@ impl View<'_> {
         Ok(query.query_row([session.as_str()], |row| row.get(0)).optional()?.flatten())
     }
 
-    /// How many messages the session has that no summary holds, counted up to `at_most`: reads no more rows than that.
+    /// How many messages the session's segment has that its summary does not hold, counted up to `at_most`: reads no more
+    /// rows than that.
     pub fn count_unsummarized(&self, session: &SessionName, at_most: u32) -> Result<u32, StoreError> {
+        let (segment, to) = self.summarized(session)?;
         let mut query = self.conn.prepare_cached(
             "SELECT count(*) FROM (
-                 SELECT 1 FROM messages WHERE session = (SELECT id FROM sessions WHERE name = ?1)
-                 AND id > (SELECT summarized_to FROM sessions WHERE name = ?1) LIMIT ?2)",
+                 SELECT 1 FROM messages m WHERE m.session = (SELECT id FROM sessions WHERE name = ?1) AND m.id > ?2
+                 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = m.run AND r.message <= ?3) LIMIT ?4)",
         )?;
-        Ok(query.query_row((session.as_str(), at_most), |row| row.get(0))?)
+        Ok(query.query_row((session.as_str(), to, segment, at_most), |row| row.get(0))?)
     }
 
-    /// The messages to compress: the oldest that no summary holds, at most `limit`, without the last `keep` of the session.
-    /// Oldest first.
+    /// The messages to compress: the oldest of the session's segment that its summary does not hold, at most `limit`,
+    /// without the last `keep`. Oldest first.
     pub fn messages_to_summarize(
         &self,
         session: &SessionName,
         keep: u32,
         limit: u32,
     ) -> Result<Vec<Message>, StoreError> {
+        let (segment, to) = self.summarized(session)?;
         // The first message that is kept; where there are fewer, all are.
         let mut query = self.conn.prepare_cached(
             "SELECT min(id) FROM (SELECT id FROM messages
-             WHERE session = (SELECT id FROM sessions WHERE name = ?1) ORDER BY id DESC LIMIT ?2)",
+             WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND id > ?2 ORDER BY id DESC LIMIT ?3)",
         )?;
-        let kept: Option<i64> = query.query_row((session.as_str(), keep), |row| row.get(0))?;
+        let kept: Option<i64> = query.query_row((session.as_str(), segment, keep), |row| row.get(0))?;
+        // An answer to a message of an earlier segment belongs to that one, however late it came.
         let mut query = self.conn.prepare_cached(
-            "SELECT id, role, text, at_ms, run, tags FROM messages
-             WHERE session = (SELECT id FROM sessions WHERE name = ?1)
-             AND id > (SELECT summarized_to FROM sessions WHERE name = ?1) AND id < ?2 ORDER BY id LIMIT ?3",
+            "SELECT m.id, m.role, m.text, m.at_ms, m.run, m.tags FROM messages m
+             WHERE m.session = (SELECT id FROM sessions WHERE name = ?1) AND m.id > ?2 AND m.id < ?3
+             AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = m.run AND r.message <= ?4) ORDER BY m.id LIMIT ?5",
         )?;
-        let rows = query.query_map((session.as_str(), kept.unwrap_or(i64::MAX), limit), message)?;
+        let rows = query.query_map((session.as_str(), to, kept.unwrap_or(i64::MAX), segment, limit), message)?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Where the session's segment begins, and up to where it is summarized.
+    fn summarized(&self, session: &SessionName) -> Result<(i64, i64), StoreError> {
+        let segment = self.segment_start(session)?;
+        Ok((segment, self.summary(session)?.map_or(segment, |summary| summary.to)))
     }
 }
 
 impl Tx<'_> {
-    /// Replaces the session's summary by one that holds the messages up to `to`. False, and nothing is changed, where the
-    /// summary in force already reaches that far: another process was faster.
-    pub fn set_summary(&self, session: &SessionName, text: &str, to: i64) -> Result<bool, StoreError> {
+    /// Replaces the summary of the session's segment that begins after the message `segment`. False, and nothing is
+    /// changed, where the summary in force already reaches that far: another process was faster.
+    pub fn set_summary(&self, session: &SessionName, segment: i64, new: &Summary) -> Result<bool, StoreError> {
         let mut update = self.conn.prepare_cached(
-            "UPDATE sessions SET summary = ?2, summarized_to = ?3 WHERE name = ?1 AND summarized_to < ?3",
+            "INSERT INTO summaries (session, segment, text, up_to, sources)
+             SELECT id, ?2, ?3, ?4, ?5 FROM sessions WHERE name = ?1
+             ON CONFLICT DO UPDATE SET text = ?3, up_to = ?4, sources = ?5 WHERE up_to < ?4",
         )?;
-        Ok(update.execute((session.as_str(), text, to))? > 0)
+        let sources = serde_json::json!(new.sources).to_string();
+        Ok(update.execute((session.as_str(), segment, &new.text, new.to, sources))? > 0)
     }
 
     /// Sets the title; `anew` replaces one that is there. True if the title is now this one.
