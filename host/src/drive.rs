@@ -26,6 +26,7 @@ mod session;
 mod spent;
 mod subagent;
 mod voice;
+mod window;
 
 pub use self::cancel::Cancel;
 pub use self::current::Current;
@@ -34,7 +35,6 @@ pub use self::models::{ModelError, ModelSettings, Models, Opened};
 pub use self::pause::Pause;
 pub use self::voice::{Listener, Thought};
 
-use self::arrival::WAITING;
 use self::log::Log;
 use self::perform::AtWork;
 use crate::clock::now_ms;
@@ -46,11 +46,10 @@ use crate::graph::run::{Policy, Run, RunSpec};
 use crate::graph::step::{IllegalResult, Step, StepResult};
 use crate::home::{Home, SessionName};
 use crate::llm::Role;
-use crate::llm::prompt::ChatMessage;
 use crate::node::RoleError;
 use crate::secret::vault::{Vault, VaultError};
 use crate::secret::{Secrets, found};
-use crate::store::{Begun, JobPriority, MAX_JOINED, Message, MessageRole, RunId, RunStatus, Store, StoreError};
+use crate::store::{Begun, JobPriority, MessageRole, RunId, RunStatus, Store, StoreError};
 use crate::tool::Tools;
 use std::sync::Arc;
 
@@ -327,32 +326,6 @@ impl Drive {
         secrets
     }
 
-    /// The window of the session before this run.
-    async fn earlier(&self, session: &SessionName, run: Option<&RunId>, subagent: bool) -> Result<Earlier, DriveError> {
-        let context = &self.config.context;
-        let window = if subagent { context.subagent_window } else { context.sliding_window };
-        let window = u32::try_from(window).unwrap_or(u32::MAX);
-        let (session, run) = (session.clone(), run.cloned());
-        let read = self.store.read(move |view| {
-            let mut messages = view.last_of_segment(&session, window.saturating_add(MAX_JOINED + WAITING))?;
-            // Nobody has heard yet what waits for a run of its own.
-            messages.retain(|message| message.role != MessageRole::User || message.run.is_some());
-            let facts = view.facts(MAX_FACTS)?.into_iter().map(|fact| fact.text).collect();
-            // A summary that ends before the segment begins is of what was left behind.
-            let start = view.segment_start(&session)?;
-            let summary = view.summary(&session)?.filter(|summary| summary.to > start);
-            Ok((messages, summary.map(|summary| summary.text), facts))
-        });
-        let (messages, summary, facts) = read.await?;
-        let own = |message: &Message| run.is_some() && message.run == run;
-        // Of the run itself, its lane knows what was said and answered.
-        let mut messages: Vec<_> = messages.into_iter().filter(|m| !own(m)).collect();
-        let messages = messages.split_off(messages.len().saturating_sub(window as usize));
-        let core = crate::memory::render_core(&crate::memory::core(&self.store).await?);
-        let core = (!core.is_empty()).then_some(core);
-        Ok(Earlier { messages: self.said(messages).await?, summary, core, facts })
-    }
-
     fn policy(&self) -> Policy {
         let routing = &self.config.routing;
         // The actor's lane has what its context leaves beside prompt, tools and answer.
@@ -366,27 +339,6 @@ impl Drive {
     fn system_prompt(&self, role: Role) -> Result<String, DriveError> {
         Ok(crate::node::prompt_of(&self.home, role)?)
     }
-}
-
-/// Facts that a prompt is made from; the context shows those that fit.
-const MAX_FACTS: u32 = 100;
-
-/// What the session knows before a run.
-#[derive(Debug, Clone)]
-struct Earlier {
-    messages: Vec<ChatMessage>,
-    summary: Option<String>,
-    /// Core memory as text; `None` where it is empty.
-    core: Option<String>,
-    facts: Vec<String>,
-}
-
-fn chat(role: MessageRole, text: &str) -> ChatMessage {
-    let from = match role {
-        MessageRole::User => "user",
-        MessageRole::Assistant => "assistant",
-    };
-    ChatMessage { from: from.to_owned(), text: text.to_owned() }
 }
 
 /// The limits that `config.toml` gives a run.

@@ -1,8 +1,12 @@
 //! How text gets shorter.
 
+use super::table::REST;
 use super::text::{Body, Spare};
 use super::tokens;
 use crate::graph::brief::clip;
+
+/// A piece that takes what the others leave shortens no part that has less than a quarter of this, in tokens.
+const WHOLE: usize = 4_000;
 
 /// Below this a shortened text would be little more than the note about its gap.
 const LEAST: usize = 24;
@@ -32,8 +36,8 @@ pub fn fit_text(text: &str, cap: usize) -> String {
 
 impl Body {
     /// The parts as one text of at most `cap` tokens, or as [`NO_ROOM`]. One huge part costs itself and not its
-    /// neighbours: it may take a quarter of `most`, the piece's cap; then those go that can be spared, down to `least`
-    /// of them; then all are shortened.
+    /// neighbours: it may take a quarter of `most`, the piece's cap, or of `cap` where the piece has none of its own; then
+    /// those go that can be spared, down to `least` of them; then all are shortened.
     pub(super) fn fit(&self, cap: usize, most: usize, least: usize) -> String {
         if size(&self.items) <= cap.saturating_add(1) {
             return self.items.join("\n");
@@ -43,7 +47,8 @@ impl Body {
         }
         let mut kept = self.items.clone();
         if self.spare != Spare::No {
-            shorten(&mut kept, self.share(most));
+            // Where there is little room, an older part goes rather than that all are shortened.
+            shorten(&mut kept, self.share(if most == REST { cap.max(WHOLE) } else { most }));
             if self.spare == Spare::First {
                 kept.reverse();
             }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::fit::NO_ROOM;
-use super::table::{Piece, Row, TABLE};
+use super::table::{Piece, REST, Row, TABLE};
 use super::text::{Body, body};
 use super::tokens;
 use crate::llm::Request;
@@ -13,13 +13,14 @@ use crate::llm::prompt::Pieces;
 /// What gets shorter when a prompt is over its budget, in this order: first what is said elsewhere too or can be asked
 /// for again, last what the role cannot do its work without. What is not listed is never cut for the budget: the new
 /// message, the correction, the task, the goal, and the brief, which is a task.
-pub const SHRINK: [Piece; 28] = [
+pub const SHRINK: [Piece; 29] = [
     Piece::Messages,
     Piece::Tail,
     Piece::Evidence,
     Piece::Completed,
     Piece::PlannerLane,
     Piece::ReasoningLane,
+    Piece::Replies,
     Piece::Skills,
     Piece::SkillEnvironment,
     Piece::Environment,
@@ -49,6 +50,9 @@ const LAST_MESSAGES: usize = 2;
 
 /// A first round takes each piece down to this part of its cap, so that every one keeps something.
 const FLOOR: usize = 8;
+
+/// What counts as the cap in that round where a piece takes what the others leave, in tokens.
+const COMMON: usize = 4_000;
 
 /// What a second round leaves of the last messages, in tokens, while it takes all of the other pieces: enough to see
 /// what a message such as "and now as a chart" follows up on.
@@ -131,7 +135,8 @@ impl Section {
     /// The size below which the piece does not go in this round, from 0.
     fn floor(&self, round: usize) -> usize {
         match (round, self.row.piece) {
-            (0, Piece::Messages) => self.body.last(LAST_MESSAGES, self.row.cap),
+            (0, Piece::Messages) => self.body.last(LAST_MESSAGES, COMMON),
+            (0, _) if self.row.cap == REST => COMMON / FLOOR,
             (0, _) => self.row.cap / FLOOR,
             (1, Piece::Messages | Piece::Tail) => FOLLOW_UP,
             _ => 0,

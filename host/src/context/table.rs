@@ -42,6 +42,7 @@ pieces! {
     Skills skills
     SkillEnvironment skill_environment
     Environment environment
+    Replies replies
     PlannerLane planner_lane
     Completed completed
     Remaining remaining
@@ -112,9 +113,13 @@ pub struct Row {
     pub title: &'static str,
     /// In the order of [`Role::ALL`].
     cells: [Cell; Role::ALL.len()],
-    /// The most that the piece may take of a prompt, in estimated tokens.
+    /// The most that the piece may take of a prompt, in estimated tokens; [`REST`] for what the others leave.
     pub cap: usize,
 }
+
+/// The cap of a piece that takes whatever the others leave of the budget: the window (seed 002, "remaining =
+/// contextBudget * 0.9 - fixedTokens"), and the transcript, which is the critic's evidence.
+pub const REST: usize = usize::MAX;
 
 impl Row {
     pub fn cell(&self, role: Role) -> Cell {
@@ -138,17 +143,17 @@ pub const TABLE: [Row; Piece::ALL.len()] = {
     use Piece::{
         Brief, Caller, Categories, Completed, Compress, Consolidate, Core, Correction, Directive, Environment, Evidence,
         Exchange, Expect, Facts, Failure, Feedback, Goal, Memory, Messages, NewMessage, OriginalMessage, Output, Plan,
-        PlannerLane, Readiness, ReasoningLane, Remaining, ReplanHistory, SkillEnvironment, Skills, Summary, Tail, Task,
-        Transcript,
+        PlannerLane, Readiness, ReasoningLane, Remaining, ReplanHistory, Replies, SkillEnvironment, Skills, Summary, Tail,
+        Task, Transcript,
     };
     [
         //                                                                  planner reviewer worker summarizer router reasoner actor titler
         row(Caller,           "Role of the caller",                         [Yes,    N,       N,     N,         N,     N,       N,    N], 20),
         row(Core,             "Core memory",                                [Yes,    N,       Yes,   N,         N,     N,       Yes,  N], 1_500),
         row(Facts,            "Facts",                                      [Yes,    N,       Yes,   N,         N,     N,       N,    N], 1_500),
-        row(Memory,           "Memory that matters here",                   [Yes,    N,       N,     N,         N,     N,       N,    N], 1_000),
+        row(Memory,           "Memory that matters here",                   [Yes,    N,       Yes,   N,         N,     Yes,     N,    N], 1_000),
         row(Summary,          "Summary of the session so far",              [Yes,    N,       Yes,   Old,       N,     N,       N,    N], 1_500),
-        row(Messages,         "Last messages",                              [Yes,    N,       Yes,   N,         N,     N,       N,    N], 4_000),
+        row(Messages,         "Last messages",                              [Yes,    N,       Yes,   N,         N,     N,       N,    N], REST),
         row(Exchange,         "First messages of the session",              [N,      N,       N,     N,         N,     N,       N,    Yes], 800),
         row(Compress,         "Messages to compress",                       [N,      N,       N,     Yes,       N,     N,       N,    N], 12_000),
         row(Consolidate,      "Facts to consolidate",                       [N,      N,       N,     Yes,       N,     N,       N,    N], 8_000),
@@ -157,6 +162,7 @@ pub const TABLE: [Row; Piece::ALL.len()] = {
         row(Skills,           "Skills and their args",                      [Yes,    N,       N,     N,         N,     N,       N,    N], 6_000),
         row(SkillEnvironment, "What the skills need and have",              [Yes,    N,       N,     N,         N,     Yes,     N,    N], 1_000),
         row(Environment,      "Files in /work",                             [Yes,    N,       N,     N,         N,     N,       N,    N], 2_000),
+        row(Replies,          "What this run replied so far",               [Yes,    N,       N,     N,         N,     Yes,     N,    N], 1_500),
         row(PlannerLane,      "What you said earlier in this run",          [Yes,    N,       N,     N,         N,     N,       N,    N], 1_500),
         row(Completed,        "Tasks that were completed",                  [Replan, N,       N,     N,         N,     N,       N,    N], 3_000),
         row(Remaining,        "Tasks that were planned and did not run",    [Replan, N,       N,     N,         N,     N,       N,    N], 1_500),
@@ -173,7 +179,7 @@ pub const TABLE: [Row; Piece::ALL.len()] = {
         row(Goal,             "Goal of the whole plan",                     [Writes, Yes,     Part,  N,         N,     Yes,     N,    N], 700),
         row(Task,             "Current task",                               [N,      Yes,     Yes,   N,         N,     Yes,     N,    N], 7_000),
         row(Expect,           "What is expected of it",                     [N,      Yes,     Part,  N,         N,     Yes,     N,    N], 700),
-        row(Transcript,       "Action Conversation Transcript",             [N,      Yes,     N,     N,         N,     N,       N,    N], 6_000),
+        row(Transcript,       "Action Conversation Transcript",             [N,      Yes,     N,     N,         N,     N,       N,    N], REST),
         row(Output,           "Its output",                                 [N,      Yes,     N,     N,         N,     N,       N,    N], 6_000),
         row(Brief,            "Your brief",                                 [N,      N,       N,     N,         N,     Writes,  Yes,  N], 8_000),
         row(Correction,       CORRECTION,                                   [Retry,  Retry,   N,     N,         N,     Retry,   N,    N], 4_000),
@@ -203,7 +209,10 @@ pub fn markdown() -> String {
         for role in Role::ALL {
             let _ = write!(out, " {} |", row.cell(role).word());
         }
-        let _ = writeln!(out, " {} tokens |", row.cap);
+        let _ = match row.cap {
+            REST => writeln!(out, " what is left |"),
+            cap => writeln!(out, " {cap} tokens |"),
+        };
     }
     out
 }

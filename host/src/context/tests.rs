@@ -74,6 +74,7 @@ fn planted() -> Pieces {
         directive: text("M-directive"),
         memory: lines("M-memory"),
         skill_environment: lines("M-skill_environment"),
+        replies: lines("M-replies"),
         planner_lane: lines("M-planner_lane"),
         plan: lines("M-plan"),
         readiness: lines("M-readiness"),
@@ -93,14 +94,17 @@ fn planted() -> Pieces {
 const COLUMNS: [(Role, &str); 8] = [
     (
         Role::Planner,
-        "caller core facts memory summary messages skills skill_environment environment planner_lane feedback new_message \
-         directive",
+        "caller core facts memory summary messages skills skill_environment environment replies planner_lane feedback \
+         new_message directive",
     ),
     (Role::Reviewer, "original_message goal task expect transcript output"),
-    (Role::Worker, "core facts summary messages goal evidence task expect"),
+    (Role::Worker, "core facts memory summary messages goal evidence task expect"),
     (Role::Summarizer, "summary compress consolidate"),
     (Role::Router, "tail categories new_message"),
-    (Role::Reasoner, "skill_environment plan readiness evidence reasoning_lane feedback goal task expect"),
+    (
+        Role::Reasoner,
+        "memory skill_environment replies plan readiness evidence reasoning_lane feedback goal task expect",
+    ),
     (Role::Actor, "core brief"),
     (Role::Titler, "exchange"),
 ];
@@ -166,9 +170,9 @@ fn the_first_columns_are_those_of_seed_001() {
         (Piece::Facts, "yes - yes -"),
         (Piece::Skills, "yes - - -"),
         (Piece::Caller, "yes - - -"),
-        (Piece::Goal, "generates yes - -"),
+        (Piece::Goal, "generates yes brief -"),
         (Piece::Task, "- yes yes -"),
-        (Piece::Expect, "- yes - -"),
+        (Piece::Expect, "- yes brief -"),
         (Piece::Output, "- yes - -"),
         (Piece::OriginalMessage, "- yes - -"),
         (Piece::Compress, "- - - yes"),
@@ -177,21 +181,29 @@ fn the_first_columns_are_those_of_seed_001() {
         (Piece::Failure, "replan - - -"),
         (Piece::ReplanHistory, "replan - - -"),
     ];
+    let roles = [Role::Planner, Role::Reviewer, Role::Worker, Role::Summarizer];
     for (piece, cells) in seed {
         let row = TABLE.iter().find(|row| row.piece == piece).unwrap();
-        let roles = [Role::Planner, Role::Reviewer, Role::Worker, Role::Summarizer];
         for (role, cell) in roles.into_iter().zip(cells.split(' ')) {
-            let cells: &[Cell] = match cell {
-                "yes" => &[Cell::Yes],
-                "old" => &[Cell::Old],
-                "generates" => &[Cell::Writes],
-                "replan" => &[Cell::Replan],
-                // Seed 004 gives a task to its role as a brief, which has parts that seed 001 does not list.
-                _ => &[Cell::No, Cell::Brief],
+            let cell = match cell {
+                "yes" => Cell::Yes,
+                "old" => Cell::Old,
+                "generates" => Cell::Writes,
+                "replan" => Cell::Replan,
+                "brief" => Cell::Brief,
+                "-" => Cell::No,
+                other => panic!("{other} is no word of the table"),
             };
-            assert!(cells.contains(&row.cell(role)), "{piece:?} for the {role}");
+            assert_eq!(row.cell(role), cell, "{piece:?} for the {role}");
         }
     }
+    // Where seed 001 has a "-" and the role is told after all: seed 004 hands a task to its role as a brief, whose parts
+    // are the goal and what is expected. Nothing else departs from the table.
+    let brief = seed.iter().flat_map(|(piece, cells)| {
+        let roles = roles.into_iter().zip(cells.split(' '));
+        roles.filter(|(_, cell)| *cell == "brief").map(move |(role, _)| (*piece, role))
+    });
+    assert_eq!(brief.collect::<Vec<_>>(), [(Piece::Goal, Role::Worker), (Piece::Expect, Role::Worker)]);
 }
 
 #[test]
@@ -358,6 +370,26 @@ fn section(prompt: &str, piece: Piece) -> Option<&str> {
     let start = prompt.find(&format!("\n## {}\n", row.title))?;
     let end = prompt[start..].find(&format!("\n{BOUNDARY}>>>\n")).map_or(prompt.len(), |at| start + at);
     Some(&prompt[start..end])
+}
+
+/// Seed 002: "remaining = contextBudget * 0.9 - fixedTokens; slidingWindowN = min(context.slidingWindow,
+/// messagesfitting(remaining))": no cap of its own keeps the window from what is left.
+#[test]
+fn the_window_takes_what_the_others_leave() {
+    let message = |n: usize| ChatMessage { from: "user".to_owned(), text: format!("No{n} {}", "abc ".repeat(1_000)) };
+    let alone = Pieces { messages: Some((0..18).map(message).collect()), ..Pieces::default() };
+    let shown = |pieces: &Pieces, budget| {
+        let prompt = render(pieces, BOUNDARY, budget);
+        assert!(tokens(&prompt) <= budget, "{} tokens of {budget}", tokens(&prompt));
+        (0..18).filter(|n| prompt.contains(&format!("No{n} "))).count()
+    };
+    assert_eq!(shown(&alone, 115_200), 18, "nine tenths of 128,000 have room for all");
+    assert_eq!(shown(&alone, 10_000), 9);
+    // The fixed layers stand, and the window gives way.
+    let fixed = Pieces { summary: Some("s".repeat(6_000)), core: Some("c".repeat(6_000)), ..alone };
+    let prompt = render(&fixed, BOUNDARY, 10_000);
+    assert!(prompt.contains(&"s".repeat(6_000)) && prompt.contains(&"c".repeat(6_000)));
+    assert_eq!(shown(&fixed, 10_000), 6);
 }
 
 #[test]

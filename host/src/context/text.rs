@@ -50,6 +50,7 @@ pub(super) fn body(piece: Piece, pieces: &Pieces) -> Option<Body> {
         Piece::Skills => ranked(list(&pieces.skills, |_, card| skill_text(card))),
         Piece::SkillEnvironment => ranked(lines(&pieces.skill_environment)),
         Piece::Environment => ranked(list(&pieces.environment, |_, file| file_line(file))),
+        Piece::Replies => oldest_first(lines(&pieces.replies)),
         Piece::PlannerLane => oldest_first(lines(&pieces.planner_lane)),
         Piece::Completed => oldest_first(list(&pieces.completed, report_text)),
         Piece::Remaining => ranked(list(&pieces.remaining, |_, task| format!("- {}", task_text(task)))),

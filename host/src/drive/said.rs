@@ -20,7 +20,7 @@ impl Drive {
                     None => scratchpad::sandwich(&text, limit),
                 };
             }
-            said.push(super::chat(message.role, &text));
+            said.push(super::window::chat(message.role, &text));
         }
         Ok(said)
     }

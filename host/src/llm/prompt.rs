@@ -66,7 +66,10 @@ pub struct Pieces {
     /// What the skills of the plan need and have (`shared_context_skill_environment`), a line each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skill_environment: Option<Vec<String>>,
-    /// What the planner said earlier in this run, oldest first.
+    /// What this run replied before the node ran for the first time, oldest first: its lane is seeded with that (seed 004).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replies: Option<Vec<String>>,
+    /// What the planner said earlier in this run, and what was said about it, oldest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planner_lane: Option<Vec<String>>,
     /// The plan that is carried out, a line for each task with its state.
@@ -78,7 +81,7 @@ pub struct Pieces {
     /// Negative feedback of the critic in this run, oldest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Vec<String>>,
-    /// What the reasoner said earlier in this run, oldest first.
+    /// What the reasoner said earlier in this run, and what was said about it, oldest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_lane: Option<Vec<String>>,
     /// The brief of the current task, as text.
