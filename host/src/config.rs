@@ -136,7 +136,7 @@ settings! {
         max_cost_cents_per_day: Int(0, 0, 10_000_000),
         /// Tokens of a message above which it goes to the scratchpad and a preview stands in its place.
         input_limit_tokens: Int(6_000, 100, 1_000_000),
-        /// The same for the result of a tool.
+        /// The same for what a tool, a command line or a skill gave.
         tool_output_limit_tokens: Int(2_000, 100, 1_000_000),
         /// Size in MiB of a file that is copied into a workspace with --file.
         file_mib: Int(256, 1, 65_536),

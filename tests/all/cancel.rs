@@ -125,7 +125,7 @@ fn places() -> Vec<Place> {
     const ENDLESS: &str = "echo one >> effects; while :; do :; done";
     let brief = json!({
         "goal": "a mark", "required": [], "delta": "it is missing", "success": ["it is there"],
-        "context": { "recheck": "none" }, "action": "set it",
+        "context": { "discovery": [], "credentials": [], "artifacts": [], "blockers": [] }, "action": "set it",
     });
     let act = json!({ "type": "act", "detail": "set the mark", "expect": "it is there" });
     let call = |line: &str| json!({ "name": "exec", "args": { "command": line } });

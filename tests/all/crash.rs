@@ -72,7 +72,7 @@ fn script() -> Replies {
     let second = [exec(&mark("three")), slow, act, exec(&mark("six")), exec(&mark("seven")), message()];
     let brief = json!({
         "goal": "seven marks", "required": [], "delta": "four and five are missing", "success": ["both are there"],
-        "context": { "recheck": "none" }, "action": "set four and five",
+        "context": { "discovery": [], "credentials": [], "artifacts": [], "blockers": [] }, "action": "set four and five",
     });
     let call = |line: String| json!({ "name": "exec", "args": { "command": line } });
     vec![
@@ -442,7 +442,7 @@ fn killed_in_the_middle_of_what_it_does() {
     };
     let act = json!({ "type": "act", "detail": "set three marks", "review": true, "expect": "all" });
     let brief = json!({
-        "goal": "marks", "required": [], "delta": "all", "success": ["all are there"], "context": { "recheck": "none" },
+        "goal": "marks", "required": [], "delta": "all", "success": ["all are there"], "context": { "discovery": [], "credentials": [], "artifacts": [], "blockers": [] },
         "action": "set them",
     });
     let call = |line: &str| json!({ "name": "exec", "args": { "command": line } });

@@ -99,7 +99,7 @@ fn routing() -> Value {
 fn brief() -> Value {
     json!({
         "goal": "numbers", "required": [], "delta": "all are missing", "success": ["they are there"],
-        "context": { "recheck": "none" }, "action": "count",
+        "context": { "discovery": [], "credentials": [], "artifacts": [], "blockers": [] }, "action": "count",
     })
 }
 

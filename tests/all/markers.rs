@@ -173,7 +173,7 @@ text = "mkunbriefed"
 
 [[reply]]
 role = "reasoner"
-text = '''{"goal": "mkbrief", "required": [], "delta": "all", "success": ["seen"], "context": {}, "action": "mkaction"}'''
+text = '''{"goal": "mkbrief", "required": [], "delta": "all", "success": ["seen"], "context": {"discovery": [], "credentials": [], "artifacts": [], "blockers": []}, "action": "mkaction"}'''
 
 [[reply]]
 role = "actor"
@@ -194,7 +194,7 @@ text = '''{"status": "needs_fix", "reason": "mkfix of 4711zebra0815", "inject": 
 
 [[reply]]
 role = "reasoner"
-text = '''{"goal": "mkother", "required": [], "delta": "all", "success": ["seen"], "context": {}, "action": "look"}'''
+text = '''{"goal": "mkother", "required": [], "delta": "all", "success": ["seen"], "context": {"discovery": [], "credentials": [], "artifacts": [], "blockers": []}, "action": "look"}'''
 
 [[reply]]
 role = "actor"

@@ -193,7 +193,7 @@ async fn steps() {
     ]);
     let brief = json!({
         "goal": "see", "required": [], "delta": "nobody looked", "success": ["it was seen"],
-        "context": { "recheck": "none" }, "action": "list the scratchpad",
+        "context": { "discovery": [], "credentials": [], "artifacts": [], "blockers": [] }, "action": "list the scratchpad",
     });
     let list = Call { name: "scratchpad_list".to_owned(), args: json!({}) };
     let of_run = [

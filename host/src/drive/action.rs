@@ -6,6 +6,7 @@ use super::{DriveError, boundary};
 use crate::context::{self, Piece, TABLE};
 use crate::graph::lane::{KEPT_EXCHANGES, ToolCall};
 use crate::graph::reflection::Status;
+use crate::graph::report::TaskReport;
 use crate::graph::run::Run;
 use crate::graph::step::{ActAsk, Call, CompressAsk, StepResult, ToolResult};
 use crate::graph::{estimate, summary};
@@ -110,29 +111,50 @@ impl AtWork<'_> {
         let limit = usize::try_from(self.drive.config.limits.tool_output_limit_tokens).unwrap_or(usize::MAX);
         let limit = limit.min(share.max(LEAST_RESULT));
         for result in &mut results {
-            self.guard(result, limit).await?;
+            self.guard(result, limit).await;
         }
         Ok(StepResult::Called { results })
     }
 
     /// The output guard: a result that is too large is put away, and its preview takes its place.
-    async fn guard(&self, result: &mut ToolResult, limit: usize) -> Result<(), DriveError> {
+    async fn guard(&self, result: &mut ToolResult, limit: usize) {
         result.text = self.secrets.redact(&result.text);
         result.hint = result.hint.as_deref().map(|hint| self.secrets.redact(hint));
-        if scratchpad::is_too_large(&result.text, limit) {
-            match self.put_away("tool", result.text.clone()).await {
-                Ok(key) => {
-                    result.text = scratchpad::preview(&result.text, &key, limit);
-                    result.archived = Some(key);
-                }
-                // A scratchpad that is full must not end the run: what fits is still worth something.
-                Err(error) => {
-                    result.text = format!("{}\n[{error}]", scratchpad::sandwich(&result.text, limit));
-                    result.status = if result.status == Status::Ok { Status::Partial } else { result.status };
-                }
+        match self.preview(&result.text, limit).await {
+            Preview::Whole => {}
+            Preview::Archived { text, key } => (result.text, result.archived) = (text, Some(key)),
+            Preview::Cut { text } => {
+                result.text = text;
+                result.status = if result.status == Status::Ok { Status::Partial } else { result.status };
             }
         }
-        Ok(())
+    }
+
+    /// The output guard for a task of a plan: what a command line or a skill wrote, to each of its ways out. Without text,
+    /// its data are what models read, and stay beside their preview for programs.
+    pub(super) async fn guard_report(&self, report: &mut TaskReport) {
+        let limit = usize::try_from(self.drive.config.limits.tool_output_limit_tokens).unwrap_or(usize::MAX);
+        let data = report.data.as_ref().filter(|_| report.text.is_empty()).map(ToString::to_string);
+        if let Some(text) = self.preview(data.as_deref().unwrap_or(&report.text), limit).await.text() {
+            let whole = std::mem::replace(&mut report.text, text);
+            // A person has no tool to read a ref with.
+            report.whole = Some(whole).filter(|whole| report.task.notify && !whole.is_empty());
+        }
+        if let Some(text) = self.preview(&report.stderr, limit).await.text() {
+            report.stderr = text;
+        }
+    }
+
+    /// What stands for a text that is too large for a prompt. It is put away first.
+    async fn preview(&self, text: &str, limit: usize) -> Preview {
+        if !scratchpad::is_too_large(text, limit) {
+            return Preview::Whole;
+        }
+        match self.put_away("tool", text.to_owned()).await {
+            Ok(key) => Preview::Archived { text: scratchpad::preview(text, &key, limit), key },
+            // A scratchpad that is full must not end the run: what fits is still worth something.
+            Err(error) => Preview::Cut { text: format!("{}\n[{error}]", scratchpad::sandwich(text, limit)) },
+        }
     }
 
     /// Archives the source, then summarizes it: in parts, then the parts as one (map and reduce).
@@ -199,6 +221,30 @@ impl AtWork<'_> {
                 Ok((!text.is_empty()).then_some(text))
             }
             Err(_) => Ok(None),
+        }
+    }
+}
+
+/// What the output guard makes of a text.
+enum Preview {
+    /// It is small enough.
+    Whole,
+    Archived {
+        text: String,
+        key: String,
+    },
+    /// It could not be put away.
+    Cut {
+        text: String,
+    },
+}
+
+impl Preview {
+    /// What takes the text's place.
+    fn text(self) -> Option<String> {
+        match self {
+            Self::Whole => None,
+            Self::Archived { text, .. } | Self::Cut { text } => Some(text),
         }
     }
 }

@@ -6,10 +6,11 @@ use super::prompt::as_text;
 use super::spent::{Meter, Metered};
 use super::subagent;
 use super::voice::{Listener, Voice};
-use super::{Drive, DriveError, Earlier, boundary};
+use super::window::{CALL, Earlier};
+use super::{Drive, DriveError, boundary};
 use crate::clock::now_ms;
 use crate::graph::brief::Brief;
-use crate::graph::lane::Entry;
+use crate::graph::lane::{Entry, SharedKind};
 use crate::graph::limits::LimitReached;
 use crate::graph::mention;
 use crate::graph::pill::{self, Pill};
@@ -27,7 +28,7 @@ use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, 
 use crate::secret::Secrets;
 use crate::store::{RunId, StoreError};
 use crate::tool::{builtin::At, files};
-use crate::{config, memory, scratchpad, skill};
+use crate::{config, context, memory, scratchpad, skill};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -50,6 +51,8 @@ pub(super) struct AtWork<'a> {
     pub earlier: Earlier,
     /// What retrieval found, until something ran.
     environment: Option<Vec<FileCard>>,
+    /// The task whose transcript was archived last, and the key.
+    transcript: Option<(usize, String)>,
     /// Messages that become the run's with the next event.
     pub taking: Vec<i64>,
     /// What models were asked since the last event.
@@ -86,6 +89,7 @@ impl<'a> AtWork<'a> {
             secrets,
             earlier,
             environment: None,
+            transcript: None,
             taking: Vec::new(),
             asked: Mutex::default(),
             meter: Meter::default(),
@@ -100,7 +104,7 @@ impl<'a> AtWork<'a> {
     ) -> Result<StepResult, DriveError> {
         let result = match step {
             Step::Admit { texts } => self.admit(&texts).await?,
-            Step::Retrieve { message } => self.retrieve(&message).await?,
+            Step::Retrieve { goal } => self.retrieve(goal.as_deref()).await?,
             Step::Route { message } => self.route(run, &message).await?,
             Step::Plan(ask) => self.plan(run, &ask, listener).await?,
             Step::Reason(ask) => self.reason(run, &ask).await?,
@@ -180,13 +184,21 @@ impl<'a> AtWork<'a> {
         Ok(scratchpad::put_away(&self.drive.store, &self.session, stem, text, now_ms()).await?)
     }
 
-    async fn retrieve(&mut self, message: &str) -> Result<StepResult, DriveError> {
-        let meaning = self.meaning(message).await?;
-        let memory = memory::digest(&self.drive.store, message, meaning, DIGEST).await?;
+    async fn retrieve(&mut self, goal: Option<&str>) -> Result<StepResult, DriveError> {
+        let memory = match goal {
+            Some(goal) => self.remembered(goal).await?,
+            None => Vec::new(),
+        };
         let credentials = self.secrets.session_names().map(str::to_owned).collect();
         let found = retrieval::retrieve(self.files()?, memory, credentials);
         self.environment = Some(found.environment);
         Ok(found.result)
+    }
+
+    /// What memory holds that bears on a goal (seed 004, `shared_context_observational_memory`).
+    async fn remembered(&self, goal: &str) -> Result<Vec<String>, DriveError> {
+        let meaning = self.meaning(goal).await?;
+        Ok(memory::digest(&self.drive.store, goal, meaning, DIGEST).await?)
     }
 
     /// What a question to memory means, if a model says so in time.
@@ -199,14 +211,18 @@ impl<'a> AtWork<'a> {
         let boundary = boundary();
         let system = self.drive.system_prompt(Role::Router)?;
         let lines = self.drive.tools.category_lines();
-        let request = router::request(&system, message, &self.talk(run), lines, &boundary);
+        let tail: Vec<_> = self.talk(run, &[]).into_iter().filter(|message| message.from != CALL).collect();
+        let request = router::request(&system, message, &tail, lines, &boundary);
         let request = match self.ready(run, request, &boundary).await? {
             Ok(request) => request,
             Err(limit) => return Ok(StepResult::Stopped { limit }),
         };
         let categories = self.drive.tools.categories();
-        let found = router::call(&self.model(Role::Router), &request, message, &categories).await;
+        let mut found = router::call(&self.model(Role::Router), &request, message, &categories).await;
         self.keep(run, found.secrets).await?;
+        if let StepResult::Routed { routing, memory, .. } = &mut found.result {
+            *memory = Some(self.remembered(&routing.goal).await?);
+        }
         Ok(found.result)
     }
 
@@ -217,12 +233,15 @@ impl<'a> AtWork<'a> {
         };
         let mut skills = self.drive.tools.cards();
         skills.retain(|card| ask.categories.is_empty() || ask.categories.contains(&card.category));
-        let lines = |kind| run.lane().shared(kind).map(|text| text.lines().map(str::to_owned).collect());
+        // Before the planner is asked (seed 004): of every skill that it may choose. The plan puts those of its own in that place.
+        let names = skills.iter().map(|card| card.name.as_str());
+        let skill_environment = self.drive.tools.environment(names, &self.secrets);
         let given = Pieces {
             skills: Some(skills),
             environment: Some(environment),
-            memory: lines(crate::graph::lane::SharedKind::ObservationalMemory),
-            skill_environment: lines(crate::graph::lane::SharedKind::SkillEnvironment),
+            skill_environment: (!skill_environment.is_empty()).then_some(skill_environment),
+            // What its lane was seeded with stands there.
+            messages: Some(self.talk(run, &ask.replies)),
             ..self.known(run)
         };
         let boundary = boundary();
@@ -300,17 +319,45 @@ impl<'a> AtWork<'a> {
         let task_as_planned = report.task.clone();
         report = self.secrets.redact_document(&report)?;
         report.task = task_as_planned;
+        if report.task.kind != TaskKind::Msg {
+            self.guard_report(&mut report).await;
+        }
         Ok(StepResult::Executed { task, report: Box::new(report), call })
     }
 
-    async fn review(&self, run: &Run, ask: &ReviewAsk) -> Result<StepResult, DriveError> {
+    async fn review(&mut self, run: &Run, ask: &ReviewAsk) -> Result<StepResult, DriveError> {
         let boundary = boundary();
         let system = self.drive.system_prompt(Role::Reviewer)?;
-        let request = reviewer::request(&system, run, ask, &boundary);
+        let mut request = reviewer::request(&system, run, ask, &boundary);
+        if !ask.transcript.is_empty() && !self.fits(&request) {
+            let mark = scratchpad::mark(&self.put_transcript_away(ask).await?);
+            let transcript = ask.transcript.iter().cloned().chain([mark]).collect();
+            request = reviewer::request(&system, run, &ReviewAsk { transcript, ..ask.clone() }, &boundary);
+        }
         Ok(match self.complete(run, request, &boundary, &mut |_: &str| {}).await? {
             Ok(completion) => reviewer::read(&completion, &self.drive.tools, &run.spec().limits),
             Err(none) => none.result(),
         })
+    }
+
+    /// Whether a prompt stands whole in the context of its model.
+    fn fits(&self, request: &Request) -> bool {
+        let settings = self.drive.models.settings(request.role);
+        let max_tokens = settings.answer(request.max_tokens);
+        let room = context::room(settings.context_budget, &Request { max_tokens, ..request.clone() });
+        context::tokens(&request.user) <= room
+    }
+
+    /// Archives what the reviewer's context has no room for, once for each task, and returns the key.
+    async fn put_transcript_away(&mut self, ask: &ReviewAsk) -> Result<String, DriveError> {
+        if let Some((task, key)) = &self.transcript
+            && *task == ask.task
+        {
+            return Ok(key.clone());
+        }
+        let key = self.put_away("context", ask.transcript.join("\n\n")).await?;
+        self.transcript = Some((ask.task, key.clone()));
+        Ok(key)
     }
 
     /// What a reviewer learned counts at once, for the plan that may follow.
@@ -340,7 +387,7 @@ impl<'a> AtWork<'a> {
         let brief = Brief { goal: String::new(), expect: None, evidence: Vec::new(), task, number: 1, of: 1 };
         let mut request = worker::request(&system, &self.known(run), &brief, &boundary);
         (request.pieces.goal, request.pieces.evidence) = (None, None);
-        request.user = crate::context::render(&request.pieces, &boundary, usize::MAX);
+        request.user = context::render(&request.pieces, &boundary, usize::MAX);
         let mut voice = Voice::new(Role::Worker, &self.secrets, listener);
         let completion = self.complete(run, request, &boundary, &mut voice).await?;
         let note = completion.as_ref().ok().and_then(node::cut_off).unwrap_or_default();
@@ -359,9 +406,11 @@ impl<'a> AtWork<'a> {
     /// What the session knows: the part of every prompt that talks to the user.
     pub fn known(&self, run: &Run) -> Pieces {
         let Earlier { summary, core, facts, .. } = &self.earlier;
+        let memory = run.lane().shared(SharedKind::ObservationalMemory);
         Pieces {
-            messages: Some(self.talk(run)),
+            messages: Some(self.talk(run, &[])),
             summary: summary.clone(),
+            memory: memory.map(|text| text.lines().map(str::to_owned).collect()),
             core: core.clone(),
             facts: (!facts.is_empty()).then(|| facts.clone()),
             ..Pieces::default()
@@ -373,13 +422,14 @@ impl<'a> AtWork<'a> {
         self.meter.of(self.drive.models.of(role))
     }
 
-    /// What was said before the message that the run is at: before the run, and in earlier cycles of it.
-    fn talk(&self, run: &Run) -> Vec<ChatMessage> {
+    /// What was said before the message that the run is at: before the run, and in earlier cycles of it, but for the
+    /// `replies` that stand elsewhere in the prompt.
+    fn talk(&self, run: &Run, replies: &[String]) -> Vec<ChatMessage> {
         let mut messages = self.earlier.messages.clone();
         let said = |from: &str, text: &String| Some(ChatMessage { from: from.to_owned(), text: text.clone() });
         messages.extend(run.lane().earlier_cycles().filter_map(|entry| match entry {
             Entry::User(text) => said("user", text),
-            Entry::Assistant(text) => said("assistant", text),
+            Entry::Assistant(text) if !replies.contains(text) => said("assistant", text),
             _ => None,
         }));
         messages

@@ -44,6 +44,7 @@ fn shorten(report: &TaskReport) -> TaskReport {
         task: report.task.clone(),
         status: report.status,
         text: clip(&report.text, MAX_REPORT),
+        whole: None,
         data: report.data.as_ref().filter(keep).cloned(),
         files: report.files.clone(),
         error: report.error.clone(),

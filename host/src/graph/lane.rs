@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::brief::clip;
 use super::reflection::Status;
+use super::report::Correction;
 use super::summary;
 
 /// A tool that a model wants called.
@@ -171,42 +172,57 @@ fn bound(entries: &mut Vec<Entry>) {
     }
 }
 
-/// What one node remembers of the run: the graph lane as it was when the node first ran, and its own messages since.
+/// What one node remembers of the run: the graph lane as it was when the node first ran, without messages of the user
+/// (seed 004: planner and reasoning read "assistant only"), and its own messages since.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NodeLane {
-    entries: Vec<Entry>,
-    /// Whether the node sees what the user wrote; the planner works from the goal instead. `None` before first use.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    users: Option<bool>,
+    /// `None` before first use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seeded: Option<Vec<Entry>>,
+    /// What the node said, each followed by what was said about it if it could not be used.
+    own: Vec<Entry>,
 }
 
 impl NodeLane {
-    /// Copies the graph lane on first use, without its user messages unless `users`. Later calls do nothing.
-    pub fn seed(&mut self, from: &GraphLane, users: bool) {
-        if self.users.is_some() {
-            return;
-        }
-        self.users = Some(users);
-        let seen = from.entries.iter().filter(|entry| users || !matches!(entry, Entry::User(_)));
-        // Before what the node has said already, if it spoke before it was seeded.
-        self.entries.splice(..0, seen.cloned());
-        bound(&mut self.entries);
+    /// Copies the graph lane on first use. Later calls do nothing.
+    pub fn seed(&mut self, from: &GraphLane) {
+        let seen = from.entries.iter().filter(|entry| !matches!(entry, Entry::User(_)));
+        self.seeded.get_or_insert_with(|| seen.cloned().collect());
     }
 
     /// Adds a message of the node's own.
     pub fn push(&mut self, entry: Entry) {
-        self.entries.push(entry.clipped());
-        bound(&mut self.entries);
+        self.own.push(entry.clipped());
+        bound(&mut self.own);
     }
 
-    /// The node's history beside a prompt that shows `fresh`: shared contexts that stand there in a newer form are left
-    /// out, and so are user messages for a node that does not see them.
-    pub fn replay<'a>(&'a self, fresh: &'a GraphLane) -> impl Iterator<Item = &'a Entry> {
-        self.entries.iter().filter(|entry| match entry {
-            Entry::Shared(kind, _) => fresh.shared(*kind).is_none(),
-            Entry::User(_) => self.users.unwrap_or(false),
-            _ => true,
-        })
+    /// Adds an answer of the node's that could not be used, and why.
+    pub fn reject(&mut self, answer: &Correction) {
+        self.push(Entry::Assistant(answer.broken.clone()));
+        self.push(Entry::Feedback(answer.violations.join("\n")));
+    }
+
+    /// What the lane was seeded with beside a prompt that shows `fresh`: shared contexts that stand there in a newer form
+    /// are left out.
+    pub fn seeded<'a>(&'a self, fresh: &'a GraphLane) -> impl Iterator<Item = &'a Entry> {
+        let stale = |entry: &Entry| entry.shared_kind().is_some_and(|kind| fresh.shared(kind).is_some());
+        self.seeded.iter().flatten().filter(move |entry| !stale(entry))
+    }
+
+    /// What the node said itself, a text each, with what was said about it.
+    pub fn own(&self) -> Vec<String> {
+        let mut texts: Vec<String> = Vec::new();
+        for entry in &self.own {
+            match (entry, texts.last_mut()) {
+                (Entry::Feedback(why), Some(answer)) => {
+                    answer.push_str("\nThis could not be used:\n");
+                    answer.push_str(why);
+                }
+                (entry, _) => texts.push(entry.text().to_owned()),
+            }
+        }
+        texts
     }
 }
 
@@ -391,6 +407,8 @@ mod tests {
         assert_eq!(lane.entries().len(), MAX_ENTRIES);
     }
 
+    /// Seed 004: "lane is seeded from graph messages on first namespace initialization", "planner excludes graph user
+    /// messages", "shared_context_* replay from planner history is filtered to avoid duplication".
     #[test]
     fn a_node_is_seeded_once_and_replays_without_what_is_fresh() {
         let mut graph = GraphLane::default();
@@ -398,20 +416,26 @@ mod tests {
         graph.refresh(SharedKind::SkillEnvironment, "skills");
         graph.push(Entry::User("hi".to_owned()));
         graph.push(Entry::Assistant("a".to_owned()));
-        let (mut planner, mut reasoning) = (NodeLane::default(), NodeLane::default());
-        planner.seed(&graph, false);
-        reasoning.seed(&graph, true);
+        let mut lane = NodeLane::default();
+        lane.seed(&graph);
         graph.push(evidence(1));
         graph.refresh(SharedKind::SkillEnvironment, "");
-        for lane in [&mut planner, &mut reasoning] {
-            lane.seed(&graph, true);
-            lane.push(Entry::Assistant("mine".to_owned()));
-        }
-        let texts = |lane: &NodeLane| lane.replay(&graph).map(|entry| entry.text().to_owned()).collect::<Vec<_>>();
-        assert_eq!(texts(&planner), ["skills", "a", "mine"]);
-        assert_eq!(texts(&reasoning), ["skills", "hi", "a", "mine"]);
-        let stored = serde_json::to_string(&planner).unwrap();
-        assert_eq!(serde_json::from_str::<NodeLane>(&stored).unwrap(), planner);
+        lane.seed(&graph);
+        lane.push(Entry::Assistant("mine".to_owned()));
+        let texts: Vec<_> = lane.seeded(&graph).map(Entry::text).collect();
+        assert_eq!(texts, ["skills", "a"]);
+        assert_eq!(lane.own(), ["mine"]);
+        let stored = serde_json::to_string(&lane).unwrap();
+        assert_eq!(serde_json::from_str::<NodeLane>(&stored).unwrap(), lane);
+    }
+
+    #[test]
+    fn an_answer_that_was_refused_stands_with_what_was_said_about_it() {
+        let mut lane = NodeLane::default();
+        let violations = vec!["goal: missing".to_owned(), "tasks: missing".to_owned()];
+        lane.reject(&Correction { broken: "{}".to_owned(), violations });
+        lane.push(Entry::Assistant("Plan: a chart".to_owned()));
+        assert_eq!(lane.own(), ["{}\nThis could not be used:\ngoal: missing\ntasks: missing", "Plan: a chart"]);
     }
 
     fn assistant(id: &str) -> ActionTurn {

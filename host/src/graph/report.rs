@@ -24,6 +24,9 @@ pub struct TaskReport {
     pub status: TaskStatus,
     /// What a person or a model reads; capped by the host before it gets here.
     pub text: String,
+    /// Where `text` is the preview of a text that was archived and goes to the user (`notify`): all of it. For no prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<String>,
     /// The same for programs, where the skill gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
@@ -67,6 +70,7 @@ impl TaskReport {
             task,
             status,
             text: text.into(),
+            whole: None,
             data: None,
             files: Vec::new(),
             error: None,
@@ -87,6 +91,11 @@ impl TaskReport {
         let mut report = Self::new(task, TaskStatus::Failed, "");
         report.error = Some(error);
         report
+    }
+
+    /// What the user reads of it.
+    pub fn for_user(&self) -> &str {
+        self.whole.as_deref().unwrap_or(&self.text).trim()
     }
 
     /// Why the task did not succeed, in one line; `None` for a task that is done and ended with 0, if with anything.

@@ -392,7 +392,7 @@ impl Run {
             StepResult::Retrieved { files, memory, credentials } => {
                 self.take_retrieval(event, &files, &memory, credentials)
             }
-            StepResult::Routed { routing, secrets, .. } => self.take_routing(event, routing, secrets),
+            StepResult::Routed { routing, memory, secrets, .. } => self.take_routing(event, routing, memory, secrets),
             StepResult::Planned { plan, chatter, skill_environment, secrets, .. } => {
                 self.take_plan(event, plan, &chatter, skill_environment, secrets)
             }

@@ -19,9 +19,10 @@ use super::{Node, Why};
 pub enum Step {
     /// Take the messages of the turn through gatekeeper, tags and pill. Result: `Admitted`.
     Admit { texts: Vec<String> },
-    /// Look at workspace and memory. Result: `Retrieved`.
-    Retrieve { message: String },
-    /// Call the router. Result: `Routed`, also when it gave no answer that can be used.
+    /// Look at the workspace, and at memory for the goal where it is known without the router. Result: `Retrieved`.
+    Retrieve { goal: Option<String> },
+    /// Call the router, and look at memory for the goal that it finds. Result: `Routed`, also when it gave no answer that
+    /// can be used.
     Route { message: String },
     /// Call the planner. Result: `Planned`, `Unplanned` or `ModelFailed`.
     Plan(Box<PlanAsk>),
@@ -89,7 +90,9 @@ pub struct PlanAsk {
     pub correction: Option<Correction>,
     /// Why the plan before this one was given up.
     pub replan: Option<Replan>,
-    /// What the planner said earlier in this run, oldest first.
+    /// What the run had replied when the planner was first asked, oldest first: its lane is seeded with that.
+    pub replies: Vec<String>,
+    /// What the planner said earlier in this run, oldest first, with what was said about what could not be used.
     pub lane: Vec<String>,
     /// What the critic did not accept, oldest first.
     pub feedback: Vec<String>,
@@ -109,7 +112,11 @@ pub struct ReasonAsk {
     pub plan: Vec<String>,
     pub evidence: Vec<TaskReport>,
     pub feedback: Vec<String>,
-    /// What the reasoner said earlier in this run, oldest first.
+    /// What memory holds that bears on the goal.
+    pub memory: Vec<String>,
+    /// What the run had replied when the reasoner was first asked, oldest first.
+    pub replies: Vec<String>,
+    /// What the reasoner said earlier in this run, oldest first, with what was said about what could not be used.
     pub lane: Vec<String>,
     pub skill_environment: Vec<String>,
 }
@@ -250,7 +257,7 @@ pub enum StepResult {
     Retrieved {
         /// Paths in the workspace when the run began, relative to `/work`.
         files: Vec<String>,
-        /// What memory holds that matters for the message.
+        /// What memory holds that bears on the goal, where that was known without the router.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         memory: Vec<String>,
         /// Names of the secrets that the session has; the values are in the secret store.
@@ -260,6 +267,10 @@ pub enum StepResult {
     Routed {
         routing: Routing,
         by: RoutedBy,
+        /// What memory holds that bears on the goal. `None` in a log from before memory was looked up for the goal: what
+        /// retrieval found for the message counts there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memory: Option<Vec<String>>,
         /// Names of the secrets that the router found in the message.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         secrets: Vec<String>,

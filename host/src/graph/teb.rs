@@ -82,7 +82,8 @@ impl Recheck {
 
 /// Reads a reasoner's answer. What is wrong with it is named by path, such as `context.recheck`.
 ///
-/// `required` and the lists of `context` may be empty or left out; all else must be there.
+/// The lists of `context` must be there and may be empty (seed 004: "TEB prompt requires execution-ready context transfer
+/// (discovery/credentials/artifacts/blockers)"); `required` and `context.recheck` may be left out; all else must be there.
 pub fn parse(text: &str) -> Result<Teb, Unusable> {
     let map = match extract::object(text, "action") {
         Ok(map) => map,
@@ -112,6 +113,11 @@ pub fn parse(text: &str) -> Result<Teb, Unusable> {
 
 fn readiness(mut fields: Fields<'_>) -> Readiness {
     fields.only(&["discovery", "credentials", "artifacts", "blockers", "recheck"]);
+    for list in ["discovery", "credentials", "artifacts", "blockers"] {
+        if fields.get(list).is_none() {
+            fields.wrong(list, "missing; it is [] if there is nothing to say");
+        }
+    }
     let discovery = fields.texts("discovery", MAX_ITEMS, MAX_ITEM);
     let credentials = fields.texts("credentials", MAX_ITEMS, MAX_ITEM);
     if !credentials.iter().all(|name| is_name(name)) {
@@ -243,6 +249,12 @@ fn action(task: &Task) -> String {
 }
 
 impl Teb {
+    /// Adds what is known already to what was found out, as far as there is room.
+    pub fn know(&mut self, lines: impl IntoIterator<Item = String>) {
+        let found = std::mem::take(&mut self.context.discovery);
+        self.context.discovery = items(lines.into_iter().chain(found));
+    }
+
     /// The brief for a prompt and for the graph lane; the same brief is always the same text.
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -310,9 +322,20 @@ mod tests {
 
     #[test]
     fn what_may_be_left_out() {
-        let answer = json!({"goal": "g", "delta": "d", "success": "it is there", "context": {}, "action": "a"});
+        let context = json!({"discovery": [], "credentials": [], "artifacts": [], "blockers": []});
+        let answer = json!({"goal": "g", "delta": "d", "success": "it is there", "context": context, "action": "a"});
         let teb = parse(&answer.to_string()).unwrap();
         assert_eq!((teb.success, teb.context), (vec!["it is there".to_owned()], Readiness::default()));
+    }
+
+    /// Seed 004: "TEB prompt requires execution-ready context transfer (discovery/credentials/artifacts/blockers)".
+    #[test]
+    fn a_brief_without_a_part_of_its_context_is_none() {
+        for part in ["discovery", "credentials", "artifacts", "blockers"] {
+            let mut answer = good();
+            answer["context"].as_object_mut().unwrap().remove(part);
+            assert_eq!(complaints(&answer), [format!("context.{part}: missing; it is [] if there is nothing to say")]);
+        }
     }
 
     #[test]
@@ -334,12 +357,13 @@ mod tests {
             "context.discovery[0]: must be a string, not a number",
             "context.discovery[1]: has 700 characters, at most 600",
             "context.credentials: must be a list of strings",
+            "context.blockers: missing",
             "context.artifacts: has 13 entries, at most 12",
             "context.recheck: \"maybe\" is not a policy",
         ] {
             assert!(complaints.iter().any(|c| c.starts_with(expected)), "{expected} is not in {complaints:#?}");
         }
-        assert_eq!(complaints.len(), 12, "{complaints:#?}");
+        assert_eq!(complaints.len(), 13, "{complaints:#?}");
         let mut without = good();
         without["context"] = Value::Null;
         assert!(

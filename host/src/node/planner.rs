@@ -24,6 +24,7 @@ pub fn request(system: &str, given: &Pieces, run: &Run, ask: &PlanAsk, boundary:
         new_message: Some(run.message().to_owned()),
         caller: Some(run.spec().caller),
         directive: Some(ask.directive.clone()),
+        replies: (!ask.replies.is_empty()).then(|| ask.replies.clone()),
         planner_lane: (!ask.lane.is_empty()).then(|| ask.lane.clone()),
         feedback: (!ask.feedback.is_empty()).then(|| ask.feedback.clone()),
         correction: ask.correction.clone(),

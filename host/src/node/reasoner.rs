@@ -19,6 +19,8 @@ pub fn request(system: &str, ask: &ReasonAsk, readiness: Vec<String>, boundary: 
         readiness: Some(readiness),
         evidence: Some(ask.evidence.clone()),
         feedback: Some(ask.feedback.clone()),
+        memory: some(&ask.memory),
+        replies: some(&ask.replies),
         reasoning_lane: Some(ask.lane.clone()),
         correction: ask.correction.clone(),
         ..Pieces::default()
@@ -40,12 +42,18 @@ pub fn request(system: &str, ask: &ReasonAsk, readiness: Vec<String>, boundary: 
                     "blockers": list,
                     "recheck": { "type": "string", "enum": ["none", "before", "after"] },
                 },
+                "required": ["discovery", "credentials", "artifacts", "blockers"],
             },
             "action": { "type": "string" },
         },
         "required": ["goal", "required", "delta", "success", "context", "action"],
     });
     Request { answer: Answer::Json(schema), ..super::request(Role::Reasoner, system, &all, boundary) }
+}
+
+/// The lines, if there are any.
+fn some(lines: &[String]) -> Option<Vec<String>> {
+    (!lines.is_empty()).then(|| lines.to_vec())
 }
 
 /// Reads the answer.

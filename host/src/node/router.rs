@@ -56,8 +56,14 @@ fn read(completion: &Completion, message: &str, categories: &[String]) -> Found 
     let call = Some(super::call_of(completion));
     match route::parse(&completion.text, categories, message) {
         Ok((routing, secrets)) => {
-            let result =
-                StepResult::Routed { routing, by: RoutedBy::Router, secrets: secrets.names(), trouble: None, call };
+            let result = StepResult::Routed {
+                routing,
+                by: RoutedBy::Router,
+                memory: None,
+                secrets: secrets.names(),
+                trouble: None,
+                call,
+            };
             Found { result, secrets }
         }
         Err(unusable) => {
@@ -69,5 +75,6 @@ fn read(completion: &Completion, message: &str, categories: &[String]) -> Found 
 
 fn unknown(message: &str, trouble: String, call: Option<crate::graph::step::Call>) -> StepResult {
     let routing = Routing::unknown(message);
-    StepResult::Routed { routing, by: RoutedBy::Default, secrets: Vec::new(), trouble: Some(trouble), call }
+    let (by, trouble) = (RoutedBy::Default, Some(trouble));
+    StepResult::Routed { routing, by, memory: None, secrets: Vec::new(), trouble, call }
 }

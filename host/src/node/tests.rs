@@ -59,7 +59,7 @@ async fn a_message_becomes_a_reply() {
         role = "reasoner"
         expect_contains = "find the deepest place"
         reply = '''{"goal": "a chart", "required": [], "delta": "the depth", "success": ["a number"],
-            "context": {"artifacts": ["sea.csv"]}, "action": "look for the smallest depth in sea.csv"}'''
+            "context": {"discovery": [], "credentials": [], "artifacts": ["sea.csv"], "blockers": []}, "action": "look for the smallest depth in sea.csv"}'''
         [[call]]
         role = "actor"
         expect_contains = "look for the smallest depth in sea.csv"

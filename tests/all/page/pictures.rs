@@ -92,7 +92,7 @@ const PLAN: &str = r#"<FINAL_PRD>{"goal": "A report on the rain of 2024, with a 
   {"type": "msg", "detail": "Send the report with a short summary", "notify": true}]}</FINAL_PRD>"#;
 
 const BRIEF: &str = r#"{"goal": "The wettest weeks are known", "required": [], "delta": "nobody has looked yet", "success": ["three weeks"],
-  "action": "Sum the rain by week and sort", "context": {}}"#;
+  "action": "Sum the rain by week and sort", "context": {"discovery": [], "credentials": [], "artifacts": [], "blockers": []}}"#;
 
 const OK: &str = r#"{"status": "ok", "reason": "Two cities, 366 rows each"}"#;
 

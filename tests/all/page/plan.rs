@@ -13,7 +13,7 @@ const THREE: &str = r#"<FINAL_PRD>{"goal": "Count the words of the notes", "task
   {"type": "msg", "detail": "Say how many words there are", "notify": true}]}</FINAL_PRD>"#;
 
 const BRIEF: &str = r#"{"goal": "The words are counted", "required": [], "delta": "nobody has counted yet", "success": ["a number"],
-  "action": "Count the words of notes.txt", "context": {}}"#;
+  "action": "Count the words of notes.txt", "context": {"discovery": [], "credentials": [], "artifacts": [], "blockers": []}}"#;
 
 #[test]
 fn a_plan_is_seen_while_it_is_carried_out() {

@@ -38,11 +38,14 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
                 more(&format!("has the secrets: {}", credentials.join(", ")));
             }
         }
-        StepResult::Routed { routing, by, trouble, call, secrets } => {
+        StepResult::Routed { routing, by, memory, trouble, call, secrets } => {
             let who = call.as_ref().map(|call| model(call, took)).unwrap_or_default();
             outln!("{head}  router{who}: {} ({by:?}), {}", routing.effort, printable(&routing.goal));
             if !routing.categories.is_empty() {
                 more(&format!("tools of: {}", routing.categories.join(", ")));
+            }
+            for line in memory.iter().flatten() {
+                more(&format!("remembers: {line}"));
             }
             if let Some(trouble) = trouble {
                 more(&format!("the answer could not be used: {trouble}"));

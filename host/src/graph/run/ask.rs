@@ -1,9 +1,9 @@
 //! What a run asks for next.
 
 use super::super::brief::{self, Brief};
-use super::super::lane::Entry;
+use super::super::lane::{Entry, GraphLane, NodeLane, SharedKind};
 use super::super::plan::{Task, TaskKind};
-use super::super::report::FailureNote;
+use super::super::report::{Correction, FailureNote};
 use super::super::step::{ActAsk, CompressAsk, PlanAsk, ReasonAsk, Replan, ReviewAsk, Step};
 use super::super::teb::Teb;
 use super::{Abandoned, Run, Stage, State};
@@ -20,14 +20,15 @@ impl Run {
         let index = self.records.len();
         match &self.state {
             State::Admitting { texts } => Step::Admit { texts: texts.clone() },
-            State::Retrieving => Step::Retrieve { message: self.message.clone() },
+            State::Retrieving => Step::Retrieve { goal: self.routing_without_model().map(|routing| routing.goal) },
             State::Routing => Step::Route { message: self.message.clone() },
             State::Planning { attempt, correction, abandoned } => Step::Plan(Box::new(PlanAsk {
                 directive: self.routing.as_ref().map_or(&self.message, |routing| &routing.goal).clone(),
                 attempt: *attempt,
                 correction: correction.clone(),
                 replan: abandoned.as_ref().and_then(|abandoned| self.replan_context(abandoned)),
-                lane: own(self.planner_lane.replay(&self.lane)),
+                replies: replies(&self.planner_lane, &self.lane),
+                lane: before(&self.planner_lane, correction),
                 feedback: self.feedback(),
                 categories: self.categories(),
             })),
@@ -40,7 +41,9 @@ impl Run {
                     plan: self.board_lines(),
                     evidence: brief::evidence(self.reports()),
                     feedback: self.feedback(),
-                    lane: own(self.reasoning_lane.replay(&self.lane)),
+                    memory: self.memory(),
+                    replies: self.unseen_replies(),
+                    lane: before(&self.reasoning_lane, correction),
                     skill_environment: self.current.skill_environment.clone(),
                 })),
                 Some(next) => Step::Start { task: index, brief: Box::new(self.brief(&next.task)) },
@@ -95,6 +98,24 @@ impl Run {
         self.routing.as_ref().map(|routing| routing.categories.clone()).unwrap_or_default()
     }
 
+    /// What memory holds that bears on the goal, a line each.
+    pub(super) fn memory(&self) -> Vec<String> {
+        let lines = self.lane.shared(SharedKind::ObservationalMemory).into_iter().flat_map(str::lines);
+        lines.map(str::to_owned).collect()
+    }
+
+    /// The replies that the reasoner's lane was seeded with, but for those that stand in its evidence: the reply of an
+    /// action without a plan is its report.
+    fn unseen_replies(&self) -> Vec<String> {
+        let reported = |reply: &str| {
+            let mut earlier = self.records[..self.earlier].iter().map(|record| record.report.text.trim());
+            earlier.any(|text| !text.is_empty() && reply.starts_with(text))
+        };
+        let mut replies = replies(&self.reasoning_lane, &self.lane);
+        replies.retain(|reply| !reported(reply));
+        replies
+    }
+
     fn feedback(&self) -> Vec<String> {
         let feedback = self.lane.entries().iter().filter(|entry| matches!(entry, Entry::Feedback(_)));
         feedback.map(|entry| entry.text().to_owned()).collect()
@@ -122,8 +143,15 @@ impl Run {
     }
 }
 
-/// What a node said itself; the rest of its lane stands in other pieces of its prompt.
-fn own<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<String> {
-    let own = entries.filter(|entry| matches!(entry, Entry::Assistant(_)));
-    own.map(|entry| entry.text().to_owned()).collect()
+/// What the run had replied when the node's lane was seeded. The rest of the seed stands in other pieces of its prompt.
+fn replies(lane: &NodeLane, fresh: &GraphLane) -> Vec<String> {
+    let replies = lane.seeded(fresh).filter(|entry| matches!(entry, Entry::Assistant(_)));
+    replies.map(|entry| entry.text().to_owned()).collect()
+}
+
+/// What a node said before; an answer that is to be corrected stands in the correction.
+fn before(lane: &NodeLane, correction: &Option<Correction>) -> Vec<String> {
+    let mut own = lane.own();
+    own.truncate(own.len() - usize::from(correction.is_some()).min(own.len()));
+    own
 }

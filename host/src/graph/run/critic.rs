@@ -124,9 +124,9 @@ impl Run {
     fn accept_task(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
         if let Some(Record { report, rejected: None, .. }) = self.records.last()
             && report.task.notify
-            && !report.text.trim().is_empty()
+            && !report.for_user().is_empty()
         {
-            let text = report.text.trim().to_owned();
+            let text = report.for_user().to_owned();
             if report.task.kind == TaskKind::Msg || self.current.direct {
                 self.said.push(text.clone());
             }

@@ -35,29 +35,40 @@ impl Run {
         self.credentials = credentials;
         self.lane.refresh(SharedKind::Environment, files.join("\n"));
         self.lane.refresh(SharedKind::ObservationalMemory, memory.join("\n"));
+        match self.routing_without_model() {
+            Some(routing) => self.leave_retrieval(event, routing),
+            None => {
+                self.state = State::Routing;
+                Ok(())
+            }
+        }
+    }
+
+    /// Where the message goes, if no model has to be asked: a pill says so, or it takes the fast path.
+    pub(super) fn routing_without_model(&self) -> Option<Routing> {
         if let Some(pill) = &self.pill {
-            let routing = Routing {
+            return Some(Routing {
                 effort: pill.effort,
                 categories: pill.categories.clone(),
                 durable: route::durable(&self.message),
                 ..Routing::unknown(&self.message)
-            };
-            return self.leave_retrieval(event, routing);
+            });
         }
-        if self.spec.policy.fast_path && self.tagged.is_empty() && route::fast_path(&self.message) {
-            return self.leave_retrieval(event, Routing::fast(&self.message));
-        }
-        self.state = State::Routing;
-        Ok(())
+        let fast = self.spec.policy.fast_path && self.tagged.is_empty() && route::fast_path(&self.message);
+        fast.then(|| Routing::fast(&self.message))
     }
 
     pub(super) fn take_routing(
         &mut self,
         event: &mut Event,
         mut routing: Routing,
+        memory: Option<Vec<String>>,
         secrets: Vec<String>,
     ) -> Result<(), IllegalResult> {
         self.take_credentials(secrets);
+        if let Some(memory) = memory {
+            self.lane.refresh(SharedKind::ObservationalMemory, memory.join("\n"));
+        }
         // A tag is the user's own word that tools are wanted.
         if self.tagged.is_empty() {
             route::calibrate(&mut routing, self.spec.policy.tool_need_threshold);
@@ -86,7 +97,7 @@ impl Run {
             Effort::Low => self.go(event, Why::Low, State::Conversing),
             Effort::Medium => self.act_directly(event, goal),
             Effort::High => {
-                self.planner_lane.seed(&self.lane, false);
+                self.planner_lane.seed(&self.lane);
                 let state = State::Planning { attempt: 1, correction: None, abandoned: None };
                 self.go(event, Why::High, state)
             }
@@ -106,7 +117,9 @@ impl Run {
             review: false,
         };
         // Whole: nothing else tells the actor what the user wrote.
-        let brief = Teb { action: self.message.clone(), ..self.derived(&goal, &task) };
+        let mut brief = Teb { action: self.message.clone(), ..self.derived(&goal, &task) };
+        // Nor is there a reasoner who would say what is known.
+        brief.know(self.memory().into_iter().map(|line| format!("remembered: {line}")));
         self.current = Current { goal, size: 1, first: self.records.len(), direct: true, ..Current::default() };
         let id = self.new_id();
         self.enter_loop(event, Why::Medium, id, task, 0, brief)
@@ -137,7 +150,7 @@ impl Run {
             skill_environment,
             direct: false,
         };
-        self.reasoning_lane.seed(&self.lane, false);
+        self.reasoning_lane.seed(&self.lane);
         self.go(event, Why::Planned, State::reasoning())
     }
 
@@ -146,6 +159,7 @@ impl Run {
             return Ok(());
         };
         let (attempt, abandoned) = (*attempt, abandoned.clone());
+        self.planner_lane.reject(&correction);
         let retries = self.spec.limits.max_parse_retries;
         if attempt <= retries {
             let state = State::Planning { attempt: attempt + 1, correction: Some(correction), abandoned };
@@ -168,6 +182,7 @@ impl Run {
             return Ok(());
         };
         let attempt = *attempt;
+        self.reasoning_lane.reject(&correction);
         let retries = self.spec.limits.max_parse_retries;
         if attempt <= retries {
             let state = State::Reasoning { attempt: attempt + 1, correction: Some(correction), brief: None };

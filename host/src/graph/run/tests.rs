@@ -75,7 +75,7 @@ fn routed(effort: Effort) -> StepResult {
         goal: "a chart".to_owned(),
         durable: false,
     };
-    StepResult::Routed { routing, by: RoutedBy::Router, secrets: Vec::new(), trouble: None, call: None }
+    StepResult::Routed { routing, by: RoutedBy::Router, memory: None, secrets: Vec::new(), trouble: None, call: None }
 }
 
 fn plan(tasks: Vec<Task>) -> StepResult {

@@ -73,7 +73,8 @@ fn each_task_has_its_own_attempts_and_its_own_brief() {
     live.feed(acted("1 bar", Vec::new()));
     let Step::Reason(ask) = live.run.next_step() else { panic!() };
     assert_eq!((ask.attempt, &ask.correction), (1, &None));
-    assert_eq!(ask.lane, [teb("look").text()], "what the reasoner wrote before");
+    let refused = "?\nThis could not be used:\nthere is no JSON object".to_owned();
+    assert_eq!(ask.lane, [refused, teb("look").text()], "what the reasoner wrote before");
     assert_eq!(whys(&live.feed(unbriefed())), [Why::NoBrief]);
 }
 

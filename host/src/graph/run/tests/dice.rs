@@ -156,6 +156,7 @@ fn route(dice: &mut Dice, message: &str) -> StepResult {
         return StepResult::Routed {
             routing: Routing::unknown(message),
             by: RoutedBy::Default,
+            memory: None,
             secrets,
             trouble,
             call,
@@ -168,7 +169,7 @@ fn route(dice: &mut Dice, message: &str) -> StepResult {
         goal: "a chart".to_owned(),
         durable: false,
     };
-    StepResult::Routed { routing, by: RoutedBy::Router, secrets, trouble, call }
+    StepResult::Routed { routing, by: RoutedBy::Router, memory: None, secrets, trouble, call }
 }
 
 fn a_task(dice: &mut Dice) -> Task {

@@ -122,7 +122,7 @@ fn the_straight_way() {
     assert_eq!(live.run.next_step(), Step::Admit { texts: vec!["draw a.csv".to_owned()] });
     let event = live.feed(admitted("draw a.csv"));
     assert_eq!(way(&event), [(Node::Input, Why::Admitted, Node::Retrieval)]);
-    assert_eq!(live.run.next_step(), Step::Retrieve { message: "draw a.csv".to_owned() });
+    assert_eq!(live.run.next_step(), Step::Retrieve { goal: None });
     assert_eq!(way(&live.feed(retrieved(&["a.csv"]))), []);
     assert_eq!(live.run.next_step(), Step::Route { message: "draw a.csv".to_owned() });
     let event = live.feed(routed(Effort::High));

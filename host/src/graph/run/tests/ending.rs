@@ -223,7 +223,7 @@ fn a_run_without_tokens_ends_at_once_and_does_not_cycle() {
 fn small_talk_costs_nothing_once_nothing_is_left() {
     let mut live = Live::at_router(Limits { max_tokens_per_run: 100, ..Limits::default() });
     let StepResult::Routed { routing, by, secrets, trouble, .. } = routed(Effort::Low) else { panic!() };
-    let event = live.feed(StepResult::Routed { routing, by, secrets, trouble, call: Some(paid(100)) });
+    let event = live.feed(StepResult::Routed { routing, by, memory: None, secrets, trouble, call: Some(paid(100)) });
     assert_eq!((whys(&event), limit_names(&event)), (vec![Why::Low], vec!["max_tokens_per_run"]));
     assert!(matches!(live.finish().ending, Ending::LimitHit(_)));
 }

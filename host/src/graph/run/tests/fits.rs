@@ -106,7 +106,7 @@ pub(super) fn malformed(step: &Step, limits: &Limits) -> Vec<StepResult> {
         Step::Route { .. } => {
             let StepResult::Routed { routing, .. } = routed(Effort::Low) else { panic!() };
             let by = RoutedBy::Pill;
-            vec![StepResult::Routed { routing, by, secrets: Vec::new(), trouble: None, call: None }]
+            vec![StepResult::Routed { routing, by, memory: None, secrets: Vec::new(), trouble: None, call: None }]
         }
         Step::Plan(_) => {
             let blocked = Plan { goal: "g".to_owned(), tasks: vec![act(false), msg()], blocked: Some("no".to_owned()) };

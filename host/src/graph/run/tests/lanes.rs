@@ -90,8 +90,9 @@ fn the_planners_lane_has_what_it_said_and_no_message_of_the_user() {
     live.feed(routed(Effort::High));
     let Step::Plan(ask) = live.run.next_step() else { panic!() };
     assert_eq!(ask.lane.len(), 2);
-    let lane: Vec<_> = live.run.planner_lane.replay(&live.run.lane).collect();
-    assert!(!lane.is_empty() && !lane.iter().any(|entry| matches!(entry, Entry::User(_))));
+    let lane = &live.run.planner_lane;
+    let lane = (lane.own(), lane.seeded(&live.run.lane).collect::<Vec<_>>());
+    assert!(!lane.0.is_empty() && !lane.1.iter().any(|entry| matches!(entry, Entry::User(_))));
     assert!(!format!("{lane:?}").contains("a.csv"), "an environment that is fresh in the prompt is not replayed");
     assert!(!format!("{lane:?}").contains("also b.csv"));
 }
@@ -108,4 +109,106 @@ fn the_action_lane_is_that_of_one_task() {
     live.feed(acted("2 bar", Vec::new()));
     let Step::Review(ask) = live.run.next_step() else { panic!() };
     assert_eq!(ask.transcript, ["Assistant: 2 bar"]);
+}
+
+/// Seed 004: "lane is seeded from graph messages on first namespace initialization"; both nodes read "assistant only".
+#[test]
+fn the_lanes_are_seeded_with_what_the_run_replied_before() {
+    let talk = |live: &mut Live| {
+        live.feed(routed(Effort::Low));
+        live.feed(StepResult::Conversed { text: "Hello.".to_owned(), call: Call::default() });
+    };
+    let act = |live: &mut Live| {
+        live.feed(routed(Effort::Medium));
+        live.feed(acted("Hello.", Vec::new()));
+    };
+    for (way, evidence) in [(&talk as &dyn Fn(&mut Live), 0), (&act, 1)] {
+        let mut live = Live::at_router(Limits::default());
+        way(&mut live);
+        live.deliver(&["draw b.csv"]);
+        live.feed(admitted("draw b.csv"));
+        live.feed(retrieved(&[]));
+        live.feed(routed(Effort::High));
+        let Step::Plan(ask) = live.run.next_step() else { panic!() };
+        assert_eq!((ask.replies, ask.lane.len()), (vec!["Hello.".to_owned()], 0));
+        live.feed(plan(vec![super::act(false), msg()]));
+        let Step::Reason(ask) = live.run.next_step() else { panic!() };
+        // The reply of an action is its report, which is evidence.
+        assert_eq!((ask.evidence.len(), ask.lane.len()), (evidence, 0));
+        assert_eq!(ask.replies, if evidence == 0 { vec!["Hello.".to_owned()] } else { Vec::new() });
+        live.replay();
+    }
+}
+
+/// Once: what is replied later stands among the messages.
+#[test]
+fn a_lane_is_seeded_when_its_node_is_first_asked() {
+    let mut live = Live::planned(vec![msg()]);
+    live.done();
+    live.deliver(&["also b.csv"]);
+    live.feed(admitted("also b.csv"));
+    live.feed(retrieved(&[]));
+    live.feed(routed(Effort::High));
+    let Step::Plan(ask) = live.run.next_step() else { panic!() };
+    assert_eq!((ask.replies.len(), ask.lane.len()), (0, 1));
+}
+
+#[test]
+fn what_could_not_be_used_stays_in_the_lane_of_its_node() {
+    let mut live = Live::at_planner(Limits::default());
+    live.feed(unplanned());
+    let Step::Plan(ask) = live.run.next_step() else { panic!() };
+    assert!(ask.lane.is_empty() && ask.correction.is_some(), "the last answer stands in the correction alone");
+    live.feed(unplanned());
+    let refused = "?\nThis could not be used:\nthere is no JSON object";
+    let Step::Plan(ask) = live.run.next_step() else { panic!() };
+    assert_eq!(ask.lane, [refused]);
+    live.feed(plan(vec![act(true), msg()]));
+    live.feed(unbriefed());
+    live.brief();
+    live.feed(acted("1 bar", Vec::new()));
+    live.feed(replan("in which unit?"));
+    live.told();
+    let Step::Plan(ask) = live.run.next_step() else { panic!() };
+    assert_eq!((ask.lane.len(), &ask.lane[..2]), (3, &[refused.to_owned(), refused.to_owned()][..]));
+    live.feed(plan(vec![act(false), msg()]));
+    let Step::Reason(ask) = live.run.next_step() else { panic!() };
+    assert_eq!(ask.lane, [refused.to_owned(), teb("look").text()]);
+}
+
+/// Seed 004: "PlanRetrieval refreshes" observational memory, and the "user directive is the PlanRetrieval goal".
+#[test]
+fn memory_is_looked_up_for_the_goal() {
+    let mut live = Live::new("draw a.csv", Limits::default(), Policy::default());
+    live.feed(admitted("draw a.csv"));
+    assert_eq!(live.run.next_step(), Step::Retrieve { goal: None }, "the router finds it");
+    live.feed(retrieved(&[]));
+    let StepResult::Routed { routing, by, secrets, trouble, call, .. } = routed(Effort::High) else { panic!() };
+    let memory = Some(vec!["charts are blue".to_owned()]);
+    live.feed(StepResult::Routed { routing, by, memory, secrets, trouble, call });
+    assert_eq!(live.run.lane().shared(SharedKind::ObservationalMemory), Some("charts are blue"));
+    live.feed(plan(vec![act(false), msg()]));
+    let Step::Reason(ask) = live.run.next_step() else { panic!() };
+    assert_eq!(ask.memory, ["charts are blue"]);
+    live.replay();
+
+    let mut live = Live::new("what is a tide?", Limits::default(), Policy::default());
+    live.feed(admitted("what is a tide?"));
+    assert_eq!(live.run.next_step(), Step::Retrieve { goal: Some("what is a tide?".to_owned()) });
+}
+
+/// An event of a log from before memory was looked up for the goal has none in its routing: retrieval's counts.
+#[test]
+fn a_log_of_before_keeps_what_retrieval_found() {
+    let mut live = Live::new("draw a.csv", Limits::default(), Policy::default());
+    live.feed(admitted("draw a.csv"));
+    let (memory, credentials) = (vec!["charts are blue".to_owned()], Vec::new());
+    live.feed(StepResult::Retrieved { files: Vec::new(), memory, credentials });
+    let old = r#"{"kind": "routed", "by": "router", "routing": {"effort": "medium", "tool_need": 90, "goal": "g", "durable": false}}"#;
+    live.feed(serde_json::from_str(old).unwrap());
+    assert_eq!(live.run.lane().shared(SharedKind::ObservationalMemory), Some("charts are blue"));
+    // Nobody else tells the actor.
+    let Step::Act(ask) = live.run.next_step() else { panic!() };
+    assert_eq!(ask.brief.context.discovery, ["remembered: charts are blue"]);
+    live.replay();
 }

@@ -26,7 +26,7 @@ fn needs(effort: Effort, tool_need: u8, categories: &[&str]) -> StepResult {
     let StepResult::Routed { routing, by, .. } = routed(effort) else { panic!() };
     let categories = categories.iter().map(|&category| category.to_owned()).collect();
     let routing = Routing { tool_need, categories, ..routing };
-    StepResult::Routed { routing, by, secrets: Vec::new(), trouble: None, call: None }
+    StepResult::Routed { routing, by, memory: None, secrets: Vec::new(), trouble: None, call: None }
 }
 
 #[test]
@@ -149,6 +149,7 @@ fn a_router_that_fails_means_a_plan_with_every_tool() {
     let result = StepResult::Routed {
         routing: Routing::unknown("draw a.csv"),
         by: RoutedBy::Default,
+        memory: None,
         secrets: Vec::new(),
         trouble: Some("effort: missing".to_owned()),
         call: Some(paid(4)),
@@ -163,7 +164,8 @@ fn a_router_that_fails_means_a_plan_with_every_tool() {
     assert!(live.refuse(model_failed("gone")).contains("model_failed is not one"));
     let StepResult::Routed { routing, .. } = routed(Effort::Low) else { panic!() };
     let by = RoutedBy::Pill;
-    let refused = live.refuse(StepResult::Routed { routing, by, secrets: Vec::new(), trouble: None, call: None });
+    let refused =
+        live.refuse(StepResult::Routed { routing, by, memory: None, secrets: Vec::new(), trouble: None, call: None });
     assert!(refused.contains("no pill"));
 }
 
@@ -186,7 +188,7 @@ fn the_brief_of_the_medium_route_names_the_credentials() {
     let StepResult::Routed { routing, by, trouble, call, .. } = routed(Effort::Medium) else { panic!() };
     // The router found another one, and one that was known.
     let secrets = vec!["token".to_owned(), "api_key".to_owned()];
-    live.feed(StepResult::Routed { routing, by, secrets, trouble, call });
+    live.feed(StepResult::Routed { routing, by, memory: None, secrets, trouble, call });
     let Step::Act(ask) = live.run.next_step() else { panic!("{:?}", live.run.next_step()) };
     assert_eq!(ask.brief.context.credentials, ["api_key", "token"]);
 }
