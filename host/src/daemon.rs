@@ -6,9 +6,11 @@
 mod reload;
 pub mod systemd;
 mod upkeep;
+mod workers;
 
 pub use self::reload::ReloadError;
 pub use self::upkeep::check_after_crash;
+use self::workers::Workers;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -32,6 +34,7 @@ use crate::store::StoreError;
 pub struct Daemon {
     drive: Drive,
     queue: Queue,
+    workers: Workers,
     schedule: Ticking,
     ending: watch::Sender<bool>,
     http: tokio::task::JoinHandle<()>,
@@ -53,6 +56,8 @@ pub enum StartError {
     Webhook(#[from] WebhookError),
     #[error(transparent)]
     Listen(#[from] ListenError),
+    #[error("the threads for runs cannot be started: {0}")]
+    Threads(std::io::Error),
 }
 
 impl Daemon {
@@ -73,13 +78,14 @@ impl Daemon {
         }
         crate::session::removal::sweep(&drive.home, &drive.store).await?;
         tokio::spawn(upkeep::look_after(drive.clone(), ended.clone()));
-        let queue = Queue::start(drive.clone(), secrets.clone(), limits).await?;
+        let workers = Workers::start()?;
+        let queue = Queue::start(drive.clone(), secrets.clone(), limits, workers.handle()).await?;
         let app = App::new(drive.clone(), &queue, secrets, now_ms(), address, ended.clone());
         let socket = tokio::spawn(socket.serve(app.clone(), ended.clone()));
         let http = tokio::spawn(http.serve(app, ended.clone()));
         let schedule = Ticking::start(&drive);
         tokio::spawn(systemd::watch(queue.intake.clone(), drive.store.clone(), ended));
-        Ok(Daemon { drive, queue, schedule, ending, http, socket, courier, address, lock })
+        Ok(Daemon { drive, queue, workers, schedule, ending, http, socket, courier, address, lock })
     }
 
     /// Where HTTP is served.
@@ -102,7 +108,7 @@ impl Daemon {
 
     /// Ends in good order.
     pub async fn stop(self) {
-        let Daemon { drive, queue, schedule, ending, http, socket, courier, lock, .. } = self;
+        let Daemon { drive, queue, workers, schedule, ending, http, socket, courier, lock, .. } = self;
         let grace = Duration::from_secs(drive.config_now().daemon.shutdown_timeout_s);
         schedule.stop().await;
         queue.intake.close();
@@ -114,6 +120,7 @@ impl Daemon {
         if served.is_err() {
             tracing::warn!("connections were still open at the end");
         }
+        drop(workers);
         drive.store.close();
         drop(lock);
     }

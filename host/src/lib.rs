@@ -28,9 +28,12 @@
 //! - [`config`] – `config.toml`.
 //! - [`home`] – where things live.
 //! - [`clock`] – the time of day.
+//! - [`compute`] – work that takes a processor, away from the threads that answer.
+//! - [`json`] – JSON from outside: how deep it may be.
 
 pub mod cli;
 pub mod clock;
+pub mod compute;
 pub mod config;
 pub mod context;
 pub mod daemon;
@@ -39,6 +42,7 @@ pub mod exec;
 pub mod gateway;
 pub mod graph;
 pub mod home;
+pub mod json;
 pub mod llm;
 pub mod memory;
 pub mod net;

@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 use target::Target;
 
 /// The files of `tests/attacks`, in the order of the table in docs/security.md.
-const CATEGORIES: [&str; 7] =
-    ["guests", "command-lines", "components", "archives", "network-forms", "names", "terminals"];
+const CATEGORIES: [&str; 8] =
+    ["guests", "command-lines", "components", "archives", "network-forms", "messages", "names", "terminals"];
 
 fn cases() -> BTreeMap<&'static str, Vec<Case>> {
     CATEGORIES.into_iter().map(|category| (category, case::load(category))).collect()

@@ -27,7 +27,7 @@ use crate::memory::Meaning;
 use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, worker};
 use crate::secret::Secrets;
 use crate::store::{RunId, StoreError};
-use crate::tool::{builtin::At, files};
+use crate::tool::builtin::At;
 use crate::{config, context, memory, scratchpad, skill};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -190,7 +190,7 @@ impl<'a> AtWork<'a> {
             None => Vec::new(),
         };
         let credentials = self.secrets.session_names().map(str::to_owned).collect();
-        let found = retrieval::retrieve(self.files()?, memory, credentials);
+        let found = retrieval::retrieve(self.files().await?, memory, credentials);
         self.environment = Some(found.environment);
         Ok(found.result)
     }
@@ -229,7 +229,7 @@ impl<'a> AtWork<'a> {
     async fn plan(&mut self, run: &Run, ask: &PlanAsk, listener: &mut dyn Listener) -> Result<StepResult, DriveError> {
         let environment = match self.environment.take() {
             Some(environment) => environment,
-            None => retrieval::environment(self.files()?),
+            None => retrieval::environment(self.files().await?),
         };
         let mut skills = self.drive.tools.cards();
         skills.retain(|card| ask.categories.is_empty() || ask.categories.contains(&card.category));
@@ -271,7 +271,7 @@ impl<'a> AtWork<'a> {
         let boundary = boundary();
         let system = self.drive.system_prompt(Role::Reasoner)?;
         let mut readiness: Vec<_> =
-            retrieval::environment(self.files()?).iter().map(|file| format!("file {}", file.path)).collect();
+            retrieval::environment(self.files().await?).iter().map(|file| format!("file {}", file.path)).collect();
         readiness.extend(self.secrets.session_names().map(|name| format!("credential {name}")));
         readiness.extend(self.drive.tools.category_lines().into_iter().map(|line| format!("tools of {line}")));
         let request = reasoner::request(&system, ask, readiness, &boundary);
@@ -530,10 +530,6 @@ impl<'a> AtWork<'a> {
             call: (self.seq, place),
             meanings: Vec::new(),
         }
-    }
-
-    fn files(&self) -> Result<Vec<FileCard>, DriveError> {
-        Ok(files::cards(&self.drive.home.open_work(&self.session)?))
     }
 }
 

@@ -7,11 +7,12 @@
 //! A message becomes a plan in this order: [`explicit`] (what is spelt out) → [`clause`] (the steps) → [`chain`] (which
 //! file each step reads) → [`draft`] (which skill, from the [`template`]s of its [`vocabulary`]) → [`fill`] (its arguments: [`column`](mod@column)s by
 //! [`axes`], [`choice`]s, and phrases by [`query`], which asks [`condition`], [`rank`], [`group`] and [`aggregate`]) → [`plan`].
-//! Words that nothing took are judged by [`leftover`]. Where that ends nowhere, [`honest`] says so, and [`retry`] after a failure. [`review`] judges what [`expect`] can
+//! Words that nothing took are judged by [`leftover`], and [`effort`] bounds how much may be tried. Where that ends nowhere, [`honest`] says so, and [`retry`] after a failure. [`review`] judges what [`expect`] can
 //! read off a [`table`] or a report; [`reply`] writes to the user.
 
 use super::prompt::Pieces;
-use super::{Completing, Completion, Model, Request, Role, Sink, Usage};
+use super::{Completing, Completion, LlmError, Model, Request, Role, Sink, Usage};
+use crate::compute;
 
 mod aggregate;
 mod asked;
@@ -23,6 +24,7 @@ mod clause;
 mod column;
 mod condition;
 mod draft;
+mod effort;
 mod expect;
 mod explicit;
 mod fill;
@@ -60,7 +62,14 @@ impl Model for Reflex {
 
     fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
         Box::pin(async move {
-            let text = answer(request.role, &request.pieces);
+            let (role, pieces) = (request.role, request.pieces.clone());
+            let text = compute::run("reading the message by the built-in rules", move || answer(role, &pieces)).await;
+            let text = text.map_err(|overdue| LlmError::Unavailable {
+                model: NAME.to_owned(),
+                message: overdue.to_string(),
+                retryable: false,
+                retry_after: None,
+            })?;
             for line in text.split_inclusive('\n') {
                 sink.text(line);
             }

@@ -13,6 +13,13 @@ use std::ops::Range;
 
 use super::{SecretValue, Secrets};
 
+/// Credentials of one text that are kept, which is what a session may have. Each is looked for in all of the text, so that
+/// thousands would take hours.
+const MAX_FOUND: usize = 100;
+
+/// Stands for those beyond them: they are taken out, and nobody can ask for them.
+const NAMELESS: &str = "[secret]";
+
 /// A credential in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
@@ -76,7 +83,14 @@ pub fn extract(text: &str, known: &Secrets) -> (String, Vec<(String, SecretValue
     let mut values: Vec<(String, SecretValue)> = Vec::new();
     let (mut all, mut new) = (known.clone(), Secrets::default());
     let mut seen = BTreeSet::new();
+    let (mut rest, mut copied) = (String::new(), 0);
     for Found { name, range } in find(text) {
+        if seen.len() >= MAX_FOUND && !seen.contains(&name) {
+            rest.push_str(&text[copied..range.start]);
+            rest.push_str(NAMELESS);
+            copied = range.end;
+            continue;
+        }
         if seen.insert(name.clone()) {
             let value = SecretValue::new(text[range].to_owned());
             let name = all.name_for(&name, &value);
@@ -85,8 +99,9 @@ pub fn extract(text: &str, known: &Secrets) -> (String, Vec<(String, SecretValue
             values.push((name, value));
         }
     }
+    rest.push_str(&text[copied..]);
     // Not only where they were found: a value may be repeated where nothing announces it.
-    if values.is_empty() { (text.to_owned(), values) } else { (new.redact(text), values) }
+    if values.is_empty() { (rest, values) } else { (new.redact(&rest), values) }
 }
 
 #[cfg(test)]

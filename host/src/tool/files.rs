@@ -29,13 +29,18 @@ const MAX_ENTRIES: usize = 20_000;
 const MAX_IN_DIR: usize = 4_000;
 /// Tables whose columns are read.
 const MAX_TABLES: usize = 50;
+/// Columns of all tables together; what comes after a table for which there is no more room is shown as a file.
+const MAX_COLUMNS: usize = 5_000;
 
 /// The files of a workspace, those near its top first. Hidden ones are left out: no planner is shown them.
 pub fn cards(work: &Dir) -> Vec<FileCard> {
     let mut cards = list(work);
     let tables = cards.iter_mut().filter_map(|card| Format::of(&card.path).map(|format| (card, format)));
+    let mut left = MAX_COLUMNS;
     for (card, format) in tables.take(MAX_TABLES) {
-        card.columns = columns(work, &card.path, format);
+        let columns = columns(work, &card.path, format);
+        let Some(rest) = left.checked_sub(columns.as_ref().map_or(0, Vec::len)) else { continue };
+        (card.columns, left) = (columns, rest);
     }
     cards
 }

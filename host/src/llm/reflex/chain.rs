@@ -7,9 +7,10 @@ use crate::llm::prompt::{ChatMessage, Column};
 use super::clause::{split, verbs};
 use super::column::Columns;
 use super::draft::{Draft, best};
+use super::effort;
 use super::scene::{Scene, Source, is_computed};
 use super::schema::{Use, first};
-use super::word::{Shape, Word, is_reference, key, words};
+use super::word::{Shape, Word, clip, is_reference, key, words};
 
 /// One call of the plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +24,10 @@ pub(super) struct Step {
     pub notes: Vec<String>,
 }
 
+/// Bytes of a message that are read, and of each that was said before it.
+pub(super) const MAX_TEXT: usize = 16 << 10;
+/// Messages that were said before and that may name the table that is spoken of.
+const MAX_MESSAGES: usize = 20;
 /// A longer message is a text and not a request, and reading it would take time and find nothing.
 const MAX_WORDS: usize = 400;
 /// The same for one clause; reading one takes time by the square of its length.
@@ -53,6 +58,12 @@ struct Trail {
 
 /// The steps of the scene's message, or what stands in the way.
 pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>, String> {
+    if scene.text.len() > MAX_TEXT {
+        return Err(format!(
+            "the message has {} bytes, more than the {MAX_TEXT} that the rules read",
+            scene.text.len()
+        ));
+    }
     let said = scene.words(scene.text);
     if said.len() > MAX_WORDS {
         return Err(format!("the message has {} words, more than the {MAX_WORDS} that the rules read", said.len()));
@@ -71,7 +82,16 @@ pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>
             continue;
         }
         remember(&mut scene, &trail.steps);
-        match choose(&scene, clause, &trail)? {
+        let chosen = choose(&scene, clause, &trail);
+        // What was found by then is not all that there is, so nothing of it may be taken.
+        if effort::is_spent() {
+            return Err(
+                "there are too many ways to read it with these files and skills; name the file, and use fewer \
+                        words for each step"
+                    .to_owned(),
+            );
+        }
+        match chosen? {
             Some(draft) => push(&scene, &mut trail, clause, draft),
             None => match opened(&scene, clause) {
                 Some(source) => {
@@ -91,8 +111,8 @@ pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>
 
 /// The table that the conversation named last, if it is still there.
 fn mentioned(scene: &Scene, messages: &[ChatMessage]) -> Option<Source> {
-    messages.iter().rev().find_map(|message| {
-        let said = scene.words(&message.text);
+    messages.iter().rev().take(MAX_MESSAGES).find_map(|message| {
+        let said = scene.words(clip(&message.text, MAX_TEXT));
         said.iter()
             .rev()
             .filter(|w| w.shape == Shape::File)

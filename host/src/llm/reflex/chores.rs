@@ -1,5 +1,7 @@
 //! The roles around the work: routing, summaries, titles. Without a language model they are kept plain.
 
+use std::collections::HashSet;
+
 use serde_json::json;
 
 use crate::graph::estimate::tokens;
@@ -33,13 +35,12 @@ pub(super) fn title(pieces: &Pieces) -> String {
 /// For messages: the old summary, and the beginning of each message. For facts: the list without doubles.
 pub(super) fn summarize(pieces: &Pieces) -> String {
     if let Some(facts) = &pieces.consolidate {
-        let mut seen = Vec::new();
+        let mut seen = HashSet::new();
         let mut kept: Vec<&String> = Vec::new();
         // The latest of several that say the same stays.
         for fact in facts.iter().rev() {
             let plain: String = fact.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-            if !seen.contains(&plain) {
-                seen.push(plain);
+            if seen.insert(plain) {
                 kept.push(fact);
             }
         }
@@ -48,11 +49,15 @@ pub(super) fn summarize(pieces: &Pieces) -> String {
     }
     let old = pieces.summary.iter().flat_map(|summary| summary.lines()).map(str::to_owned);
     let new = pieces.compress.iter().flatten().map(gist);
-    let mut lines: Vec<_> = old.chain(new).filter(|line| !line.trim().is_empty()).collect();
-    while lines.len() > 1 && lines.iter().map(|line| tokens(line) + 1).sum::<usize>() > SUMMARY_TOKENS {
-        lines.remove(0);
-    }
-    lines.join("\n")
+    let lines: Vec<_> = old.chain(new).filter(|line| !line.trim().is_empty()).collect();
+    // From the end, as many as there is room for, and the last one in any case.
+    let mut used = 0;
+    let fitting = lines.iter().rev().take_while(|line| {
+        used += tokens(line) + 1;
+        used <= SUMMARY_TOKENS
+    });
+    let kept = fitting.count().max(1).min(lines.len());
+    lines[lines.len() - kept..].join("\n")
 }
 
 fn gist(message: &ChatMessage) -> String {

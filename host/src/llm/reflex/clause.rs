@@ -68,15 +68,17 @@ fn is_then(norm: &str) -> bool {
 
 /// A verb of an example, unless it is a column's name or a word of queries ("and total rain" goes on with the list).
 fn starts_clause(word: &Word, verbs: &BTreeSet<String>, files: &[Source]) -> bool {
-    let is_column = files
-        .iter()
-        .flat_map(|f| f.columns.iter().flat_map(|c| c.iter()))
-        .any(|c| c.name.eq_ignore_ascii_case(&word.norm));
+    let is_column = || {
+        files
+            .iter()
+            .flat_map(|f| f.columns.iter().flat_map(|c| c.iter()))
+            .any(|c| c.name.eq_ignore_ascii_case(&word.norm))
+    };
     word.shape == Shape::Plain
         && verbs.contains(&word.key)
         && function(word).is_none()
         && !is_keyword(word)
-        && !is_column
+        && !is_column()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::ops::Deref;
 
 use crate::llm::prompt::{Column, ColumnKind};
 
+use super::effort;
 use super::spelling::{is_near, near_names};
 use super::word::{key, stem};
 
@@ -28,6 +29,13 @@ pub(super) enum Reach {
     /// The same, and near in spelling.
     Spelling,
 }
+
+/// Bytes of words that are looked for among columns, and of a name that they may mean. A longer name is found by no words,
+/// and taking it apart would take time that its writer chooses.
+const MAX_PHRASE: usize = 256;
+
+/// Names that an error lists; a table may have thousands.
+const SHOWN: usize = 60;
 
 /// Units that may end a column's name and that nobody says.
 const UNITS: &[&str] = &[
@@ -101,6 +109,8 @@ struct Name {
 
 impl Columns {
     pub fn new(list: Vec<Column>) -> Self {
+        let short = |name: &str| name.len() <= MAX_PHRASE;
+        let list: Vec<Column> = list.into_iter().filter(|column| short(&column.name)).collect();
         let names = list.iter().map(|column| Name::new(&parts(&column.name))).collect();
         Self { list, names, found: RefCell::default() }
     }
@@ -108,6 +118,9 @@ impl Columns {
     /// The column that `phrase` means. Rules are tried from the strictest to the widest; the first that fits any
     /// column decides, and it must fit exactly one.
     pub fn resolve(&self, phrase: &str, reach: Reach) -> Found {
+        if !effort::spend(4) {
+            return Found::Nothing;
+        }
         let known = (reach, phrase.to_owned());
         if let Some(found) = self.found.borrow().get(&known) {
             return found.clone();
@@ -118,6 +131,10 @@ impl Columns {
     }
 
     fn look_up(&self, phrase: &str, reach: Reach) -> Found {
+        // No name of a column is as long as that; and each look goes over all columns.
+        if phrase.len() > MAX_PHRASE || !effort::spend(4 * self.list.len() + 4) {
+            return Found::Nothing;
+        }
         if let Some(exact) = self.list.iter().find(|c| c.name == phrase) {
             return Found::One(exact.name.clone());
         }
@@ -233,7 +250,11 @@ pub(super) fn missing(phrase: &str, file: &str, columns: &[Column]) -> String {
         Some(name) => format!("near: `{name}`; "),
         None => String::new(),
     };
-    format!("no column `{phrase}` in {file}; {near}its columns: {}", names.join(", "))
+    let more = match names.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        Some(more) => format!(" and {more} more"),
+        None => String::new(),
+    };
+    format!("no column `{phrase}` in {file}; {near}its columns: {}{more}", names[..names.len().min(SHOWN)].join(", "))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::llm::prompt::Column;
 
 use super::column::{Found, Reach, date_column};
 use super::condition::leads;
+use super::effort;
 use super::fill::{Fill, Prior};
 use super::group::time_noun;
 use super::leftover;
@@ -74,6 +75,9 @@ fn drafts(
     prior: Option<(usize, &[Arg])>,
 ) -> Vec<Draft> {
     let skill = &scene.skills[index];
+    if !effort::spend(8 * (words.len() + skill.templates.len() + 8)) {
+        return Vec::new();
+    }
     let args = skill.args.as_slice();
     let said: BTreeSet<&str> = words.iter().filter(|w| w.is_content()).map(|w| w.key.as_str()).collect();
     let blank = || Fill {

@@ -1,5 +1,7 @@
 //! Expectations: the few sentences that reflex both writes into plans and can judge. Listed in docs/reflex.md.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use crate::graph::report::TaskReport;
@@ -190,8 +192,9 @@ pub(super) fn failing(expect: &Expect, report: &TaskReport) -> Option<String> {
                 }
             }
             let fold = |s: &str| s.to_lowercase().replace([' ', '-'], "_");
+            let folded: HashSet<String> = have.iter().map(|name| fold(name)).collect();
             let missing: Vec<&str> =
-                wanted.iter().map(String::as_str).filter(|w| !have.iter().any(|h| fold(h) == fold(w))).collect();
+                wanted.iter().map(String::as_str).filter(|name| !folded.contains(&fold(name))).collect();
             match (missing.is_empty(), have.is_empty()) {
                 (true, _) => None,
                 (_, true) => Some(format!("there is no table with the column {}", missing.join(", "))),

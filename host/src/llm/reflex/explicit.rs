@@ -7,6 +7,9 @@ use crate::llm::prompt::SkillCard;
 use super::schema::{args, unknown_arg, value};
 use super::spelling::near_names;
 
+/// Command lines at the end of a message that are read: more than a plan may have tasks.
+const MAX_COMMANDS: usize = 600;
+
 /// One step that was spelt out.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Spelt {
@@ -44,10 +47,13 @@ pub(super) fn read(text: &str, skills: &[SkillCard]) -> Option<Result<Vec<Spelt>
 /// command lines, in their order: "plot it, then run `ls pub` and run `wc -l a.csv`".
 pub(super) fn trailing_commands(text: &str) -> (&str, Vec<Spelt>) {
     let (mut rest, mut commands) = (text, Vec::new());
-    while let Some((before, command)) = last_command(rest) {
-        commands.insert(0, Spelt::Command(command.to_owned()));
+    while commands.len() < MAX_COMMANDS
+        && let Some((before, command)) = last_command(rest)
+    {
+        commands.push(Spelt::Command(command.to_owned()));
         rest = before;
     }
+    commands.reverse();
     (rest, commands)
 }
 

@@ -9,6 +9,7 @@ use crate::llm::prompt::ColumnKind;
 
 use super::chain::steps;
 use super::column::{date_column, only};
+use super::effort;
 use super::plan::{msg, shortened};
 use super::scene::{Scene, Source, is_computed};
 use super::schema::{Use, choices};
@@ -37,6 +38,10 @@ pub(super) fn refused(message: &str, correction: &Correction) -> Plan {
 
 /// Whether a message only says hello or asks what can be done.
 pub(super) fn is_greeting(message: &str) -> bool {
+    // A greeting is short.
+    if message.len() > 200 {
+        return false;
+    }
     let said = words(message);
     let text = said.iter().map(|w| w.norm.as_str()).collect::<Vec<_>>().join(" ");
     let first = said.first().map_or("", |w| w.norm.as_str());
@@ -52,6 +57,8 @@ pub(super) fn introduction(message: &str, scene: &Scene) -> Plan {
 }
 
 fn offers(scene: &Scene) -> String {
+    // Whatever was spent on the message: what can be done instead is to be said all the same.
+    effort::begin();
     const MOST: usize = 5;
     let mut lines = vec!["What I can do here, for example:".to_owned()];
     lines.extend(suggestions(scene, MOST).into_iter().map(|s| format!("- {s}")));
@@ -90,6 +97,10 @@ fn sentences(scene: &Scene, most: usize, wanted: &dyn Fn(&str) -> bool) -> Vec<S
             // One sentence of every shape: the same arguments again would be the same offer again.
             let mut shapes: BTreeSet<Vec<String>> = BTreeSet::new();
             made.filter(move |sentence| {
+                // Whatever a sentence is tried on is copied for it.
+                if !effort::spend(scene.weight()) {
+                    return false;
+                }
                 let trial = Scene { text: sentence, ..scene.clone() };
                 let Ok(planned) = steps(&trial, &[]) else { return false };
                 let look = [Use::Choice, Use::Title];

@@ -9,10 +9,11 @@ use super::chain::{Step, steps};
 use super::explicit::{self, Spelt};
 use super::scene::Scene;
 use super::vocabulary::Vocabulary;
-use super::{expect, honest, retry};
+use super::{effort, expect, honest, retry};
 
 /// The planner's answer to these pieces.
 pub(super) fn plan(pieces: &Pieces) -> Plan {
+    effort::begin();
     let message = pieces.new_message.as_deref().or(pieces.original_message.as_deref()).unwrap_or_default().trim();
     if let Some(correction) = &pieces.correction {
         return honest::refused(message, correction);

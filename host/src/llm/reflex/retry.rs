@@ -8,6 +8,9 @@ use crate::llm::prompt::{FailureNote, Pieces};
 use super::expect::is_name;
 use super::plan::{NOTE, REPORT, close, msg, shortened};
 
+/// Bytes of a name that a failure gives in the place of another.
+const MAX_NAME: usize = 256;
+
 /// The plan that follows a failure.
 pub(super) fn plan(pieces: &Pieces, message: &str, failure: &FailureNote) -> Plan {
     let tried_before = pieces.replan_history.as_ref().is_some_and(|history| !history.is_empty());
@@ -81,7 +84,9 @@ fn named_repair(text: &str) -> Option<(String, String)> {
         None if after.contains('?') => after.split(" or ").next()?.split('?').next()?.trim().to_owned(),
         None => after.split(|c: char| c.is_whitespace() || ",;?)".contains(c)).next()?.to_owned(),
     };
-    (!near.is_empty() && near != broken).then_some((broken, near))
+    // Both are names. What has none between its quotes would be found everywhere, without end.
+    let is_name = |text: &str| !text.is_empty() && text.len() <= MAX_NAME;
+    (is_name(&broken) && is_name(&near) && near != broken).then_some((broken, near))
 }
 
 /// The task with `broken` replaced in its args, as a whole word.
@@ -153,6 +158,11 @@ mod tests {
         ] {
             assert_eq!(named_repair(message), pair(broken, near), "{message}");
         }
+        // A skill writes what it wants: a name without letters was looked for for ever.
+        for message in ["`` is nothing; near: `x`", "`x` is nothing; near: ``"] {
+            assert_eq!(named_repair(message), None, "{message}");
+        }
+        assert_eq!(named_repair(&format!("`a`; near: `{}`", "k".repeat(60_000))), None);
         assert_eq!(named_repair("a.csv has no column x; its columns: a, b"), None);
         assert_eq!(
             renamed_expectation("a table with the columns mean_date and city, at least 1 row", "date", "Order Date"),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::llm::prompt::{ColumnKind, FileCard};
 
 use super::column::{Columns, Found, Reach};
+use super::effort;
 use super::spelling::near_names;
 use super::vocabulary::Vocabulary;
 use super::word::{Shape, Word, key, words_around};
@@ -71,6 +72,12 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// Steps that a copy of it takes, and a look at all of it.
+    pub fn weight(&self) -> usize {
+        let columns = self.files.iter().filter_map(|file| file.columns.as_ref());
+        8 * (self.files.len() + columns.map(|all| all.len()).sum::<usize>() + 8)
+    }
+
     /// The words of a text, with the files and columns of this scene as single words.
     pub fn words(&self, text: &str) -> Vec<Word> {
         let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_lowercase();
@@ -96,6 +103,9 @@ impl<'a> Scene<'a> {
             "csv", "tsv", "json", "jsonl", "ndjson", "txt", "md", "html", "xml", "rss", "atom", "svg", "png", "pdf",
             "log", "zip",
         ];
+        if !effort::spend(self.weight() / 4) {
+            return false;
+        }
         let mut columns = self.tables().flat_map(|t| t.columns.iter().flat_map(|c| c.iter()));
         let Some((base, ending)) = norm.rsplit_once('.') else { return false };
         let is_file = ENDINGS.contains(&ending);

@@ -3,7 +3,11 @@
 
 use std::ops::Range;
 
-use super::word::{Shape, Word, is_filler, is_joint, is_reference, words};
+use super::effort;
+use super::word::{Shape, Word, clip, is_filler, is_joint, is_reference, words};
+
+/// Bytes of an example that are read. Its skill's author chose it, and a message is laid along all of it.
+const MAX_EXAMPLE: usize = 300;
 
 /// One part of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +25,7 @@ pub(super) enum Item {
 /// An example as a template.
 pub(super) fn parse(example: &str) -> Vec<Item> {
     let mut items = Vec::new();
-    let mut rest = example;
+    let mut rest = clip(example, MAX_EXAMPLE);
     while !rest.is_empty() {
         let (text, slot, after) =
             match rest.split_once('{').and_then(|(a, b)| b.split_once('}').map(|(s, c)| (a, s, c))) {
@@ -88,6 +92,9 @@ enum Move {
 /// Lays `clause` along `items`. `fits` says how well words fill a slot, and `None` where they cannot.
 pub(super) fn align(items: &[Item], clause: &[Word], fits: &dyn Fn(&str, &[Word]) -> Option<i32>) -> Option<Alignment> {
     let (t, w) = (items.len(), clause.len());
+    if !effort::spend((t + 1) * (w + 1)) {
+        return None;
+    }
     // Filled from the ends: what is best from (item, word) on, so that no path is walked twice.
     let mut best: Vec<Vec<Option<(i32, Move)>>> = vec![vec![None; w + 1]; t + 1];
     for ti in (0..=t).rev() {
@@ -120,6 +127,9 @@ pub(super) fn align(items: &[Item], clause: &[Word], fits: &dyn Fn(&str, &[Word]
                 }
                 Some(Item::Slot(arg)) => {
                     for end in wi + 1..=w.min(wi + MAX_CAPTURE) {
+                        if !effort::spend(2) {
+                            return None;
+                        }
                         if let Some(score) = best[ti + 1][end].and_then(|_| fits(arg, &clause[wi..end])) {
                             offer(best[ti + 1][end], score, Move::Capture(end));
                         }

@@ -1,5 +1,6 @@
 //! What the rules make of messages, outputs and briefs.
 
+mod attacks;
 mod fixtures;
 mod honesty;
 mod judging;

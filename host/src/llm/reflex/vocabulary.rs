@@ -8,6 +8,9 @@ use super::schema::{Arg, Use, args, choices};
 use super::template::{Item, parse};
 use super::word::key;
 
+/// Examples of a skill that are read.
+const MAX_EXAMPLES: usize = 50;
+
 /// One skill, read once per message.
 #[derive(Debug)]
 pub(super) struct Vocabulary<'a> {
@@ -21,7 +24,7 @@ pub(super) struct Vocabulary<'a> {
 impl<'a> Vocabulary<'a> {
     pub fn new(card: &'a SkillCard) -> Self {
         let args = args(card);
-        let templates: Vec<Vec<Item>> = card.examples.iter().map(|e| parse(e)).collect();
+        let templates: Vec<Vec<Item>> = card.examples.iter().take(MAX_EXAMPLES).map(|e| parse(e)).collect();
         let words = templates
             .iter()
             .flat_map(|t| contents(t))

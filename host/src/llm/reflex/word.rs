@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use super::effort;
+
 /// What a word looks like; decides which arguments it can fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
@@ -73,6 +75,11 @@ impl Word {
     }
 }
 
+/// The beginning of a text, in at most `most` bytes.
+pub(super) fn clip(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
 /// Cuts `text` into words.
 pub(super) fn words(text: &str) -> Vec<Word> {
     words_around(text, &[])
@@ -97,7 +104,9 @@ pub(super) fn words_around(text: &str, names: &[String]) -> Vec<Word> {
             text.get(rest..end).is_some_and(|part| part.to_lowercase() == **name)
                 && !text[end..].starts_with(char::is_alphanumeric)
         };
-        if let Some(name) = names.iter().find(known) {
+        if effort::spend(names.len() + 1)
+            && let Some(name) = names.iter().find(known)
+        {
             let at = rest..rest + name.len();
             out.push(Word::new(&text[at.clone()], Shape::File, at.clone()));
             rest = at.end;

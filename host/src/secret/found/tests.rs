@@ -175,3 +175,31 @@ proptest::proptest! {
         }
     }
 }
+
+/// What a writer may do to have a message read for hours: each of these took minutes or more.
+#[test]
+fn a_text_of_a_megabyte_is_read_in_time() {
+    let many = |one: &dyn Fn(usize) -> String| (0..1 << 15).map(one).collect::<String>();
+    for (what, text) in [
+        ("passwords", many(&|n| format!("password: hunter{n:06} "))),
+        ("passwords with names", many(&|n| format!("KEY{n}_TOKEN=abcdef{n:06} "))),
+        ("tokens", many(&|n| format!("ghp_abcdef{n:06} "))),
+        ("urls", many(&|n| format!("https://ann:hunter{n}@x.example/ "))),
+        ("labels without values", "password ".repeat(1 << 17)),
+        ("labels in one word", "a_token".repeat(1 << 17)),
+        ("quotes that nobody closes", "password: \u{201e}".repeat(1 << 16)),
+        ("keys that begin", "-----BEGIN PRIVATE KEY-----".repeat(1 << 15)),
+        ("dashes", "-".repeat(1 << 20)),
+        ("schemes", "://".repeat(1 << 18)),
+        ("prefixes", "sk-".repeat(1 << 18)),
+        ("dots", "eyJ.".repeat(1 << 18)),
+    ] {
+        let began = std::time::Instant::now();
+        let (clean, found) = extract(&text);
+        println!("{what}: {} ms, {} found", began.elapsed().as_millis(), found.len());
+        assert!(found.len() <= 100, "{what}");
+        for value in ["hunter000200", "abcdef000200", "hunter200@"] {
+            assert!(!clean.contains(value), "{what}: what is not kept is taken out all the same");
+        }
+    }
+}

@@ -8,6 +8,10 @@ use std::collections::{HashMap, HashSet};
 /// Columns beyond this number are a file of another shape, such as an object whose keys are the data.
 const MAX_COLUMNS: usize = 2_000;
 
+/// Characters of a name that are shown. Nobody can ask for a column that is called more than that, and whoever looks for
+/// one reads all names.
+const MAX_NAME: usize = 200;
+
 /// A value as a file writes it.
 #[derive(Debug, Clone, Copy)]
 pub enum Cell<'a> {
@@ -52,13 +56,17 @@ impl Survey {
         self.rows += 1;
     }
 
-    /// The columns; none if there are no or too many of them. `decimal_comma` says whether `3,14` may be a number.
+    /// The columns, with long names cut; none if there are no or too many of them. `decimal_comma` says whether `3,14` may be a number.
     pub fn finish(self, decimal_comma: bool) -> Option<Vec<Column>> {
         if self.names.is_empty() || self.names.len() > MAX_COLUMNS {
             return None;
         }
         let kinds = self.guesses.iter().map(|guess| guess.decide(decimal_comma));
-        Some(distinct(self.names).into_iter().zip(kinds).map(|(name, kind)| Column { name, kind }).collect())
+        let names = distinct(self.names).into_iter().map(|name| match name.char_indices().nth(MAX_NAME) {
+            Some((end, _)) => format!("{}…", &name[..end]),
+            None => name,
+        });
+        Some(names.zip(kinds).map(|(name, kind)| Column { name, kind }).collect())
     }
 }
 

@@ -1,0 +1,93 @@
+//! Work that takes a processor: done on threads of its own, so that those that answer others are never held up, and with
+//! a deadline, so that nobody waits for it without end.
+//!
+//! A computation cannot be stopped from outside. Whoever hands one in bounds what it reads; the deadline is for what that
+//! did not foresee. One that is overdue keeps its place, so that no number of them takes all processors.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::task::{JoinError, spawn_blocking};
+use tokio::time::timeout;
+
+/// How long a computation may take, the wait for a processor included. On the slowest board that kiso runs on, what is
+/// within all bounds takes a tenth of it.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+
+/// A computation that did not end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Overdue {
+    #[error("{what} took longer than {} s, and was given up", .limit.as_secs_f32())]
+    Deadline { what: &'static str, limit: Duration },
+    #[error("{what} was cut off, because kiso is ending")]
+    Ending { what: &'static str },
+}
+
+/// Does `work` away from the threads of the runtime. `what` is its name in the error: "reading the workspace".
+pub async fn run<T: Send + 'static>(
+    what: &'static str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Overdue> {
+    run_within(DEADLINE, what, work).await
+}
+
+/// [`run`] with another deadline.
+pub async fn run_within<T: Send + 'static>(
+    limit: Duration,
+    what: &'static str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Overdue> {
+    let computed = async {
+        let place = places().acquire_owned().await.expect("it is never closed");
+        spawn_blocking(move || {
+            let _place = place;
+            work()
+        })
+        .await
+    };
+    match timeout(limit, computed).await {
+        Ok(done) => done.map_err(|error| ended(what, error)),
+        Err(_) => Err(Overdue::Deadline { what, limit }),
+    }
+}
+
+/// A panic goes on where it would have been without the thread between.
+fn ended(what: &'static str, error: JoinError) -> Overdue {
+    match error.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(_) => Overdue::Ending { what },
+    }
+}
+
+/// One place for each processor, and two at least: a slow computation must not be all that there is.
+fn places() -> Arc<Semaphore> {
+    static PLACES: OnceLock<Arc<Semaphore>> = OnceLock::new();
+    let count = || std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2);
+    PLACES.get_or_init(|| Arc::new(Semaphore::new(count()))).clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[tokio::test]
+    async fn what_does_not_end_is_given_up_and_holds_nobody_up() {
+        let (stop, stopped) = mpsc::channel::<()>();
+        let endless = run_within(Duration::from_millis(20), "counting", move || {
+            let _ = stopped.recv();
+        });
+        // One thread serves both: it is free while the other counts.
+        let (overdue, done) = tokio::join!(endless, run("adding", || 1 + 1));
+        assert_eq!(done, Ok(2));
+        assert_eq!(overdue.unwrap_err().to_string(), "counting took longer than 0.02 s, and was given up");
+        drop(stop);
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "as it would have been")]
+    async fn a_panic_is_passed_on() {
+        let _ = run("failing", || panic!("as it would have been")).await;
+    }
+}

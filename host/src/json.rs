@@ -1,0 +1,125 @@
+//! JSON from outside: how deep it may be.
+//!
+//! What reads JSON gives up at 128 levels, so that it does not run out of stack. What is written down stands a few levels
+//! inside of something else: a reply of 126 levels would be stored and could never be read again. So what comes in is
+//! bounded well below that, wherever it comes in, and what is committed is looked at once more.
+
+use serde_json::Value;
+
+/// Levels of lists and objects in each other that a document from outside may have.
+pub const MAX_DEPTH: usize = 64;
+
+/// Levels that a result of a step may have: what was taken in, inside of what tells of it.
+pub const MAX_RESULT: usize = 90;
+
+/// Levels that whatever is committed may have: what was taken in, and what stands around it. Readers give up at 128.
+pub const MAX_COMMITTED: usize = 100;
+
+/// Stands where something was nested too deeply.
+pub const CUT: &str = "(nested too deeply; left out)";
+
+/// A document that cannot be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum JsonError {
+    #[error(transparent)]
+    Syntax(#[from] serde_json::Error),
+    #[error("it is nested more than {MAX_DEPTH} levels deep")]
+    Depth,
+}
+
+/// Reads a document of somebody else's.
+pub fn parse<T: serde::de::DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
+    if is_deeper(text, MAX_DEPTH) {
+        return Err(JsonError::Depth);
+    }
+    Ok(serde_json::from_slice(text)?)
+}
+
+/// Whether a text of JSON has more than this many levels. Looks at each byte once, however deep it is; of a text that is
+/// no JSON it says nothing.
+pub fn is_deeper(text: &[u8], most: usize) -> bool {
+    let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'[' | b'{' => {
+                depth += 1;
+                if depth > most {
+                    return true;
+                }
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Puts [`CUT`] where a value has more than `most` levels.
+pub fn flatten(value: &mut Value, most: usize) {
+    cut(value, most);
+}
+
+/// A value that was read has 128 levels at most, so that this may call itself.
+fn cut(value: &mut Value, left: usize) {
+    match value {
+        Value::Array(_) | Value::Object(_) if left == 0 => *value = Value::from(CUT),
+        Value::Array(items) => items.iter_mut().for_each(|item| cut(item, left - 1)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| cut(field, left - 1)),
+        _ => {}
+    }
+}
+
+/// Whether a value has more than [`MAX_DEPTH`] levels.
+pub fn is_deep(value: &Value) -> bool {
+    fn beyond(value: &Value, left: usize) -> bool {
+        match value {
+            Value::Array(_) | Value::Object(_) if left == 0 => true,
+            Value::Array(items) => items.iter().any(|item| beyond(item, left - 1)),
+            Value::Object(fields) => fields.values().any(|field| beyond(field, left - 1)),
+            _ => false,
+        }
+    }
+    beyond(value, MAX_DEPTH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nested(levels: usize) -> String {
+        format!("{}1{}", "[".repeat(levels), "]".repeat(levels))
+    }
+
+    #[test]
+    fn depth_is_counted_outside_of_strings() {
+        for (text, levels) in [("1", 0), ("[]", 1), (r#"{"a":[{}]}"#, 3), (r#"["[[[\"[[\\"]"#, 1), ("[[],[],[]]", 2)] {
+            assert!(!is_deeper(text.as_bytes(), levels), "{text}");
+            assert!(levels == 0 || is_deeper(text.as_bytes(), levels - 1), "{text}");
+        }
+        assert!(is_deeper("[".repeat(1 << 20).as_bytes(), 127));
+    }
+
+    #[test]
+    fn what_is_too_deep_is_refused_and_nothing_else() {
+        assert!(parse::<Value>(nested(MAX_DEPTH).as_bytes()).is_ok());
+        let error = parse::<Value>(nested(MAX_DEPTH + 1).as_bytes()).unwrap_err();
+        assert_eq!(error.to_string(), "it is nested more than 64 levels deep");
+        assert!(matches!(parse::<Value>(b"[1"), Err(JsonError::Syntax(_))));
+    }
+
+    #[test]
+    fn a_value_is_cut_where_it_is_too_deep() {
+        for levels in [0, 1, MAX_DEPTH, MAX_DEPTH + 1, 126] {
+            let mut value: Value = serde_json::from_str(&nested(levels)).unwrap();
+            assert_eq!(is_deep(&value), levels > MAX_DEPTH);
+            let before = value.clone();
+            flatten(&mut value, MAX_DEPTH);
+            assert!(!is_deep(&value) && (value == before) == (levels <= MAX_DEPTH), "{levels}");
+            assert_eq!(value.to_string().contains(CUT), levels > MAX_DEPTH);
+        }
+    }
+}
