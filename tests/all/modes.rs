@@ -89,6 +89,7 @@ errors! {
     mode_exit3 "exit3" => "exit" "exit code";
     mode_exit0 "exit0" => "exit" "exit code 0";
     mode_bad_data "bad-data" => "bad-reply" "not JSON";
+    mode_deep_data "deep-data" => "bad-reply" "nested more than 64 levels deep";
     mode_many_reply_files "many-reply-files" => "bad-reply" "101 files";
     mode_reply_file "reply-file" => "bad-reply" "no such file";
     mode_reply_link "reply-link" => "bad-reply" "regular file";

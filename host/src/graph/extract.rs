@@ -6,6 +6,7 @@
 use serde_json::{Deserializer, Map, Value};
 
 use super::plan::Violation;
+use crate::json::{self, JsonError};
 
 const OPEN: &str = "<final_prd>";
 const CLOSE: &str = "</final_prd>";
@@ -50,6 +51,10 @@ fn find_object(text: &str, key: &str) -> Result<Map<String, Value>, Violation> {
         };
         let mut values = Deserializer::from_str(&text[at..]).into_iter::<Value>();
         match values.next() {
+            Some(Ok(value)) if json::is_deep(&value) => {
+                from = at + values.byte_offset().max(1);
+                first.get_or_insert(Err(Violation::new("", JsonError::Depth.to_string())));
+            }
             Some(Ok(Value::Object(map))) if map.contains_key(key) => return Ok(map),
             Some(Ok(Value::Object(map))) => {
                 from = at + values.byte_offset().max(1);

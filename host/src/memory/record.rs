@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::core::{self, CoreError};
 use crate::home::SessionName;
+use crate::json::{self, JsonError};
 use crate::store::{MAX_CHUNK_BYTES, MAX_CHUNKS, MAX_FACT_BYTES, MAX_FACTS, NewFact, Store, StoreError, Tx};
 
 /// Longest line in bytes: the largest core memory, each of its characters escaped.
@@ -224,7 +225,10 @@ impl<F: BufRead> Lines<'_, F> {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            let record: Record = serde_json::from_slice(&line).map_err(|error| wrong(plain(&error)))?;
+            let record: Record = json::parse(&line).map_err(|error| match error {
+                JsonError::Syntax(error) => wrong(plain(&error)),
+                JsonError::Depth => wrong(error.to_string()),
+            })?;
             return self.record(record).map(Some).map_err(wrong);
         }
     }

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::Secrets;
+use crate::json;
 
 /// Members whose texts are words of the program: the cases of its enums.
 const WORDS: [&str; 17] = [
@@ -22,7 +23,10 @@ const LEAST_DIGITS: usize = 6;
 impl Secrets {
     /// `value` with every text in it redacted.
     pub fn redact_document<T: Serialize + DeserializeOwned>(&self, value: &T) -> Result<T, serde_json::Error> {
-        serde_json::from_value(self.redacted(value)?)
+        let mut clean = self.redacted(value)?;
+        // What goes on from here is written down, and must be readable then.
+        json::flatten(&mut clean, json::MAX_RESULT);
+        serde_json::from_value(clean)
     }
 
     /// The JSON of `value` with every text in it redacted.

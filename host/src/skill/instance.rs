@@ -12,6 +12,7 @@ use super::wit::since_v0_1::exports::kiso::skill::skill as guest;
 use super::wit::since_v0_1::{SandboxWithHttpPre as SkillPre, kiso::skill::types};
 use crate::graph::report::{Allowance, LogLine, Used};
 use crate::home::{SessionName, SkillName};
+use crate::json::{self, JsonError};
 use crate::secret::Secrets;
 use crate::store::Store;
 use serde_json::Value;
@@ -325,7 +326,7 @@ async fn run_command(
     }
     // A command that answers with JSON gives data too, without having to know about it.
     let data = text.trim_start().starts_with(['{', '[']).then(|| text.trim().to_owned());
-    let data = data.filter(|d| serde_json::from_str::<Value>(d).is_ok());
+    let data = data.filter(|d| json::parse::<Value>(d.as_bytes()).is_ok());
     Ok(types::Reply { text, data, files: Vec::new() })
 }
 
@@ -461,8 +462,14 @@ fn accept(
     if size as u64 > budget.output_kib << 10 {
         return Err(SkillError::limit(skill, budget.hit(Limit::Output)));
     }
-    let data = reply.data.map(|d| serde_json::from_str(&d)).transpose();
-    let data = data.map_err(|e| bad(format!("the data of its reply is not JSON: {e}")))?;
+    // Bounded in depth as well: what is stored a few levels inside of an event must be read again.
+    let data = reply.data.map(|d| json::parse(d.as_bytes())).transpose();
+    let data = data.map_err(|error| {
+        bad(match error {
+            JsonError::Syntax(error) => format!("the data of its reply is not JSON: {error}"),
+            JsonError::Depth => format!("the data of its reply cannot be taken: {error}"),
+        })
+    })?;
     if reply.files.len() > MAX_FILES {
         return Err(bad(format!("its reply names {} files; {MAX_FILES} are allowed", reply.files.len())));
     }

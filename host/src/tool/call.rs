@@ -7,6 +7,7 @@ use crate::graph::plan::Violation;
 use crate::graph::reflection::Status;
 use crate::graph::report::TaskError;
 use crate::graph::step::ToolResult;
+use crate::json;
 use crate::llm::{ToolCall, ToolSpec};
 use crate::scratchpad;
 use crate::skill::grant::Grant;
@@ -168,7 +169,7 @@ impl Tools {
             return Err(refuse("bad_arguments", message, "save the data with scratchpad_save and give ref:KEY"));
         }
         let text = if call.args.trim().is_empty() { "{}" } else { &call.args };
-        let args: Value = serde_json::from_str(text).map_err(|error| {
+        let args: Value = json::parse(text.as_bytes()).map_err(|error| {
             refuse("bad_json", format!("the arguments are not JSON: {error}"), "call it again with a JSON object")
         })?;
         if !args.is_object() {

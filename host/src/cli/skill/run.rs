@@ -2,6 +2,7 @@
 
 use super::{open, print_ended};
 use crate::cli::{Exit, Failure, Shared, block_on, environment_secrets, pairs, session};
+use crate::json;
 use crate::skill::{Caller, from_words};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -44,7 +45,7 @@ impl Run {
 pub(super) fn arguments(json: Option<&str>, words: &[String], schema: &Value) -> Result<Value, Failure> {
     match json {
         Some(text) => {
-            serde_json::from_str(text).map_err(|e| Failure::new(Exit::Usage, format!("--args is not JSON: {e}")))
+            json::parse(text.as_bytes()).map_err(|e| Failure::new(Exit::Usage, format!("--args is not JSON: {e}")))
         }
         None => Ok(from_words(schema, &pairs(words)?)),
     }

@@ -114,6 +114,8 @@ enum Mode {
     BigData,
     /// Replies with data that is not JSON. Error: "bad-reply".
     BadData,
+    /// Replies with data of `amount` lists in each other (default 126). Error: "bad-reply" from 65 on.
+    DeepData,
     /// Names 101 files in the reply. Error: "bad-reply".
     ManyReplyFiles,
     /// Names `path` (default "missing.txt") in the reply without making it. Error: "bad-reply".
@@ -209,6 +211,10 @@ impl Skill for Hostile {
             Mode::BigReply => Ok(Reply::text(speech::long(amount.unwrap_or(1024)))),
             Mode::BigData => Ok(Reply::text("see data").data(&speech::long(amount.unwrap_or(1024)))),
             Mode::BadData => Ok(Reply::text("see data").json("{\"open\": [1, 2")),
+            Mode::DeepData => {
+                let levels = amount.unwrap_or(126) as usize;
+                Ok(Reply::text("see data").json(format!("{}1{}", "[".repeat(levels), "]".repeat(levels))))
+            }
             Mode::ManyReplyFiles => speech::many_files(),
             Mode::ReplyFile => Ok(Reply::text("see the file").file(path.unwrap_or("missing.txt"))),
             Mode::ReplyLink => speech::reply_link(),
