@@ -17,6 +17,7 @@
 mod credential;
 mod error;
 mod import;
+mod jobs;
 mod lock;
 mod name;
 mod removal;

@@ -1,0 +1,45 @@
+//! Places for jobs: how many runs work in a home at once, whichever processes drive them.
+//!
+//! A place is a lock on a file. The system gives it back when its process ends, however it ends, so that nothing has to
+//! be counted and no crash leaves a place taken.
+
+use super::lock::{self, HomeLock};
+use super::{Home, HomeError, private_dir};
+
+impl Home {
+    /// Takes one of `max` places for a run; `None` where all are taken.
+    pub fn lock_job(&self, max: usize) -> Result<Option<HomeLock>, HomeError> {
+        let dir = self.path().join("jobs");
+        private_dir(&dir)?;
+        for place in 0..max {
+            match lock::take(&dir.join(place.to_string()), format!("place {place} for a run is taken")) {
+                Ok(lock) => return Ok(Some(lock)),
+                Err(HomeError::Busy { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_as_many_places_as_are_allowed_and_each_is_given_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(&dir.path().join("home")).unwrap();
+        // Another process sees the same: a lock belongs to who opened the file.
+        let other = Home::open(&dir.path().join("home")).unwrap();
+        let first = home.lock_job(2).unwrap().unwrap();
+        let second = other.lock_job(2).unwrap().unwrap();
+        assert!(home.lock_job(2).unwrap().is_none() && other.lock_job(2).unwrap().is_none());
+        // Where more are allowed meanwhile, more may begin; where fewer are, nobody is ended.
+        let third = home.lock_job(3).unwrap().unwrap();
+        assert!(home.lock_job(1).unwrap().is_none());
+        drop(first);
+        assert!(other.lock_job(1).unwrap().is_some());
+        drop((second, third));
+    }
+}

@@ -1,0 +1,73 @@
+//! "**Job Registration**: Enforces 10-job concurrency limit" (seed 003): for the home, whichever processes work in it.
+
+use crate::crash::{self, Running};
+use crate::harness::Home;
+use crate::served::Served;
+use serde_json::{Value, json};
+
+fn stalls() -> (&'static str, Value) {
+    ("worker", json!({ "text": "The sea.", "fault": "slow_first_token" }))
+}
+
+const CONFIG: &str =
+    "[models]\ntitler = \"reflex\"\n[daemon]\ndebounce_ms = 0\nmax_jobs = 2\n[llm]\nmax_concurrent_llm = 64\n";
+
+/// Two places: one run by the daemon, one by `kiso run`; a third, whoever it is, waits until one of them ends.
+#[test]
+fn kiso_run_counts_beside_the_daemon() {
+    for third in ["daemon", "command line"] {
+        let home = Home::new();
+        let model = crash::serve(&home, &[stalls(), stalls(), stalls()], CONFIG);
+        let served = Served::start(&home);
+        let first = served.send("one", "what is a tide?");
+        served.until(|| model.requests().len() == 1);
+        let mut second = Running::start(home.command(&["run", "--session", "two", "what is a tide?"]));
+        second.until("the second is at work", || model.requests().len() == 2);
+        let mut waiting = None;
+        match third {
+            "daemon" => drop(served.send("three", "what is a tide?")),
+            _ => {
+                let run = Running::start(home.command(&["run", "--session", "three", "what is a tide?"]));
+                waiting = Some(run);
+            }
+        }
+        // It has its session, and so has come as far as it may.
+        let lock = home.path().join("sessions/three/lock");
+        served.until(|| std::fs::read_to_string(&lock).is_ok_and(|pid| !pid.trim().is_empty()));
+        assert_eq!(model.requests().len(), 2, "{third}: two run, and the third waits");
+        model.release();
+        served.until(|| model.requests().len() == 3);
+        model.release_many(2);
+        assert_eq!(served.reply(first), "The sea.");
+        for mut run in [Some(second), waiting].into_iter().flatten() {
+            assert!(run.0.wait().expect("it was started here").success(), "{third}");
+        }
+        served.until(|| model.requests().len() == 3 && model.held() == 0);
+    }
+}
+
+/// The default is the seed's number.
+#[test]
+fn ten_jobs_run_at_once_and_the_eleventh_waits() {
+    let home = Home::new();
+    let replies: Vec<_> = (0..11).map(|_| stalls()).collect();
+    let model = crash::serve(&home, &replies, &CONFIG.replace("max_jobs = 2\n", ""));
+    let served = Served::start(&home);
+    let mut by_hand = Running::start(home.command(&["run", "--session", "by-hand", "what is a tide?"]));
+    by_hand.until("the first is at work", || model.requests().len() == 1);
+    for n in 0..10 {
+        served.send(&format!("s{n}"), "what is a tide?");
+    }
+    served.until(|| model.requests().len() == 10);
+    // Every message was begun with: all sessions are locked, and one of them has no place.
+    let locked = |n: usize| {
+        let pid = std::fs::read_to_string(home.path().join(format!("sessions/s{n}/lock")));
+        pid.is_ok_and(|pid| !pid.trim().is_empty())
+    };
+    served.until(|| (0..10).all(locked));
+    assert_eq!(model.requests().len(), 10);
+    model.release();
+    served.until(|| model.requests().len() == 11);
+    model.release_many(10);
+    served.until(|| model.held() == 0);
+}
