@@ -12,6 +12,7 @@
 //! ```
 
 mod change;
+mod command;
 mod fields;
 mod key;
 mod model;
@@ -25,6 +26,7 @@ mod show;
 mod webhook;
 
 pub use change::{Change, Effect};
+pub use command::{COMMAND_NAMES, Command};
 pub use key::{KEYS, Key, Kind, SECTIONS, Section};
 pub use model::{DEFAULT_MAX_OUTPUT, ModelName, ModelSettings, roles};
 pub use mount::Mount;
@@ -324,10 +326,11 @@ settings! {
 }
 
 /// What the commented file shows after a section: the tables whose names a user chooses.
-const EXAMPLES: [(&str, &str); 5] = [
+const EXAMPLES: [(&str, &str); 6] = [
     ("fallbacks", provider::EXAMPLE),
     ("fallbacks", model::EXAMPLE),
     ("routing", pill::EXAMPLE),
+    ("routing", command::EXAMPLE),
     ("exec", mount::EXAMPLE),
     ("gateway", webhook::EXAMPLE),
 ];
@@ -414,13 +417,13 @@ mod tests {
         let file = Config::default_file();
         let is_toml = |line: &&str| line.starts_with(['[', '"']) || line.split(' ').nth(1) == Some("=");
         let mut shown = String::new();
-        for example in [provider::EXAMPLE, model::EXAMPLE, pill::EXAMPLE, mount::EXAMPLE, webhook::EXAMPLE] {
+        for (_, example) in EXAMPLES {
             assert!(file.contains(example));
             shown.extend(example.lines().filter_map(|l| l.strip_prefix("# ")).filter(is_toml).flat_map(|l| [l, "\n"]));
         }
         let config = Config::parse(shown.as_bytes()).unwrap_or_else(|problems| panic!("{problems:?}\n{shown}"));
         let counts = [config.providers.len(), config.model_settings.len(), config.pills.len(), config.mounts.len()];
-        assert_eq!((counts, config.webhooks.len()), ([1, 1, 1, 2], 1));
+        assert_eq!((counts, config.webhooks.len(), config.commands.len()), ([1, 1, 1, 2], 1, 2));
     }
 
     #[test]
@@ -443,8 +446,8 @@ mod tests {
     fn unknown_keys_are_named_with_their_place_and_what_is_allowed() {
         assert_eq!(
             problems("\n  modle = \"reflex\"\n"),
-            "2:3: unknown key modle: did you mean model? Allowed here: model, [context], [daemon], \
-             [engine], [exec], [fallbacks], [gateway], [http], [limits], [llm], [log], [memory], [model_settings], [models], \
+            "2:3: unknown key modle: did you mean model? Allowed here: model, [commands], [context], \
+             [daemon], [engine], [exec], [fallbacks], [gateway], [http], [limits], [llm], [log], [memory], [model_settings], [models], \
              [pills], [providers], [retention], [routing], [schedule], [subagents], [webhooks]\n"
         );
         assert_eq!(

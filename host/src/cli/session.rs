@@ -6,10 +6,11 @@ use super::{Exit, Failure, Opened, Shared, block_on};
 use crate::clock::now_ms;
 use crate::drive::SEALED_RUN;
 use crate::home::SessionName;
+use crate::llm::Role;
 use crate::secret::Vault;
 use crate::session::removal::{NotRemoved, remove};
 use crate::skill::Quiet;
-use crate::store::{Message, MessageRole, SessionLine};
+use crate::store::{Message, MessageRole, ModelChoice, SessionLine};
 use clap::Subcommand;
 use serde_json::json;
 use std::sync::Arc;
@@ -67,7 +68,7 @@ impl Session {
             Session::Model { session, model } => {
                 let session = existing(&opened, session)?;
                 match model {
-                    None => tell_model(&opened, &session.name, session.model.as_deref(), shared.json),
+                    None => tell_model(&opened, &session.name, shared.json),
                     Some(model) => set_model(&opened, &session.name, model, shared.json),
                 }
             }
@@ -231,22 +232,26 @@ fn new(opened: &Opened, session: &SessionName, json: bool) -> Result<Exit, Failu
 
 fn set_model(opened: &Opened, session: &SessionName, model: &str, json: bool) -> Result<Exit, Failure> {
     let chosen = (model != "default").then(|| model.to_owned());
-    if let Some(model) = &chosen {
-        opened.drive()?.models_with(model).map_err(|why| Failure::new(Exit::Usage, why))?;
-    }
+    let choice = ModelChoice { all: chosen.clone(), ..ModelChoice::default() };
+    opened.drive()?.models_with(&choice).map_err(|why| Failure::new(Exit::Usage, why))?;
     let (of, kept) = (session.clone(), chosen.clone());
     opened.store.write_blocking(move |tx| tx.set_session_model(&of, kept.as_deref(), now_ms()))?;
-    tell_model(opened, session, chosen.as_deref(), json)
+    tell_model(opened, session, json)
 }
 
-/// `own` is the model that the session was given.
-fn tell_model(opened: &Opened, session: &SessionName, own: Option<&str>, json: bool) -> Result<Exit, Failure> {
-    let model = own.unwrap_or(&opened.config.model);
+fn tell_model(opened: &Opened, session: &SessionName, json: bool) -> Result<Exit, Failure> {
+    let choice = opened.store.read_blocking(|view| view.model_choice(session))?;
+    let default = choice.is_default();
+    let models = block_on(opened.drive()?.for_session(session))??.models;
     if json {
-        outln!("{}", json!({ "type": "model", "session": session.as_str(), "model": model, "default": own.is_none() }));
+        let model = models.of(Role::Planner).name();
+        outln!(
+            "{}",
+            json!({ "type": "model", "session": session.as_str(), "model": model, "default": default, "roles": models.by_role() })
+        );
     } else {
-        let of = if own.is_none() { " (the default)" } else { "" };
-        outln!("the model of {session} is {}{of}", printable(model));
+        let of = if default { " (the default)" } else { "" };
+        outln!("the model of {session} is {}{of}", printable(&models.summary()));
     }
     Ok(Exit::Done)
 }

@@ -68,6 +68,9 @@ impl Config {
         ];
         let changed = tables.into_iter().filter(|(_, same)| !same);
         changes.extend(changed.map(|(name, _)| Change { name: name.to_owned(), effect: Effect::NextRun }));
+        if self.commands != other.commands {
+            changes.push(Change { name: "[commands]".to_owned(), effect: Effect::AtOnce });
+        }
         if self.webhooks != other.webhooks {
             changes.push(Change { name: "[webhooks]".to_owned(), effect: Effect::AtOnce });
         }

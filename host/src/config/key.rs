@@ -125,6 +125,8 @@ macro_rules! settings {
             pub model_settings: Vec<$crate::config::ModelSettings>,
             /// Workflows, in the order of the file.
             pub pills: Vec<$crate::config::Pill>,
+            /// What `/help` lists, in the order of the file; none for the commands of kiso.
+            pub commands: Vec<$crate::config::Command>,
             /// Who is told of replies, in the order of the file.
             pub webhooks: Vec<$crate::config::Webhook>,
         }
@@ -138,6 +140,7 @@ macro_rules! settings {
                     providers: Vec::new(),
                     model_settings: Vec::new(),
                     pills: Vec::new(),
+                    commands: Vec::new(),
                     webhooks: Vec::new(),
                 }
             }

@@ -149,6 +149,23 @@ impl Config {
         own.as_deref().unwrap_or(&self.model)
     }
 
+    /// Gives a role a model of its own, or takes that away.
+    pub fn set_model_of(&mut self, role: &str, model: Option<String>) {
+        let models = &mut self.models;
+        let own = match role {
+            "planner" => &mut models.planner,
+            "reviewer" => &mut models.reviewer,
+            "worker" => &mut models.worker,
+            "summarizer" => &mut models.summarizer,
+            "router" => &mut models.router,
+            "reasoner" => &mut models.reasoner,
+            "actor" => &mut models.actor,
+            "titler" => &mut models.titler,
+            _ => return,
+        };
+        *own = model;
+    }
+
     /// The models that a role falls back to, in order: its own list, or the one for all.
     pub fn fallbacks_of(&self, role: &str) -> &[String] {
         let fallbacks = &self.fallbacks;

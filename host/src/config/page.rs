@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Config, Effect, model};
-use super::{KEYS, SECTIONS, mount, pill, provider, webhook};
+use super::{KEYS, SECTIONS, command, mount, pill, provider, webhook};
 
 /// Tables whose names a user chooses.
 pub(super) const NAMED: [NamedTable; 5] = [provider::TABLE, model::TABLE, pill::TABLE, mount::TABLE, webhook::TABLE];
@@ -71,10 +71,11 @@ impl Config {
                 row(&mut page, key.name, [kind, &default, &range, key.doc, &key.effect().to_string()]);
             }
         }
-        for table in NAMED {
+        for table in NAMED.into_iter().chain([command::TABLE]) {
             let _ = write!(page, "\n## `{}`\n\n{}\n\n", table.heading, table.doc);
             page += "| key | type | default | allowed | meaning | takes effect |\n|---|---|---|---|---|---|\n";
-            let effect = if table.heading == webhook::TABLE.heading { Effect::AtOnce } else { Effect::NextRun };
+            let at_once = [webhook::TABLE.heading, command::TABLE.heading];
+            let effect = if at_once.contains(&table.heading) { Effect::AtOnce } else { Effect::NextRun };
             for key in table.keys {
                 row(&mut page, key.name, [key.kind, key.default, key.range, key.doc, &effect.to_string()]);
             }

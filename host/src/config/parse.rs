@@ -10,7 +10,7 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use super::key::Slot;
 use super::model::{self, holds_models};
 use super::{Config, KEYS, Key, Kind, ORDERED, SECTIONS};
-use super::{mount, pill, provider, webhook};
+use super::{command, mount, pill, provider, webhook};
 use crate::home::HomeError;
 
 /// Why there is no configuration. Nothing starts then (exit code 3).
@@ -45,7 +45,7 @@ impl fmt::Display for Problem {
 pub(super) type Wrong = (Range<usize>, String);
 
 /// The tables in which a user names tables, at the top; `[exec.mounts]` is the one that is not.
-const NAMED: [&str; 4] = ["providers", "model_settings", "pills", "webhooks"];
+const NAMED: [&str; 5] = ["providers", "model_settings", "pills", "commands", "webhooks"];
 
 fn listing(path: &std::path::Path, problems: &[Problem]) -> String {
     let lines: Vec<_> = problems.iter().map(|problem| format!("{}:{problem}", path.display())).collect();
@@ -66,6 +66,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Config, Vec<Problem>> {
         config: Config::default(),
         given: Vec::new(),
         models: Vec::new(),
+        commands: Vec::new(),
         providers_wrong: false,
         problems: Vec::new(),
     };
@@ -93,6 +94,11 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Config, Vec<Problem>> {
         }
     }
     reading.model_strings();
+    for (span, name) in std::mem::take(&mut reading.commands) {
+        if let Some(why) = reading.config.unfit_command(&name) {
+            reading.wrong(span, why);
+        }
+    }
     reading.order();
     if reading.problems.is_empty() {
         return Ok(reading.config);
@@ -109,6 +115,8 @@ struct Reading<'a> {
     given: Vec<(String, Range<usize>)>,
     /// Model strings, with what holds them and where. Whether their providers exist is known at the end.
     models: Vec<(String, Range<usize>, String)>,
+    /// Commands and where they stand. Which pills there are is known at the end.
+    commands: Vec<(Range<usize>, String)>,
     /// Whether a provider could not be read, so that nobody can say which model strings name nothing.
     providers_wrong: bool,
     problems: Vec<Problem>,
@@ -163,6 +171,12 @@ impl Reading<'_> {
                 "providers" => provider::read(name, value).map(|read| config.providers.push(read)),
                 "pills" => pill::read(name, value).map(|read| config.pills.push(read)),
                 "webhooks" => webhook::read(name, value, config.webhooks.len()).map(|read| config.webhooks.push(read)),
+                "commands" => command::read(name, value)
+                    .map(|read| {
+                        self.commands.push((name.span(), read.name.clone()));
+                        config.commands.push(read);
+                    })
+                    .map_err(|wrong| vec![wrong]),
                 "model_settings" => {
                     self.models.push((section.to_owned(), name.span(), name.get_ref().to_string()));
                     model::read(name, value).map(|read| config.model_settings.push(read))

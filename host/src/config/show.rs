@@ -66,6 +66,12 @@ impl Config {
                 let _ = writeln!(out, "description = {}", text(&pill.description));
             }
         }
+        if !self.commands.is_empty() {
+            out.push_str("\n[commands]\n");
+        }
+        for command in &self.commands {
+            let _ = writeln!(out, "{} = {}", command.name, text(&command.description));
+        }
         for webhook in &self.webhooks {
             let _ = write!(out, "\n[webhooks.{}]\n", webhook.name);
             let note = |variable: &str| if is_set(variable) { "set" } else { "not set" };
@@ -146,6 +152,9 @@ impl Config {
             })
         });
         object.insert("pills".to_owned(), pills.collect());
+        let commands = self.commands.iter();
+        let commands = commands.map(|command| json!({ "name": command.name, "description": command.description }));
+        object.insert("commands".to_owned(), commands.collect());
         let webhooks = self.webhooks.iter().map(|webhook| {
             let (url, url_env) = match &webhook.url {
                 WebhookUrl::Here(url) => (Some(url), None),

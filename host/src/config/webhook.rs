@@ -59,7 +59,10 @@ impl fmt::Debug for WebhookUrl {
 }
 
 /// What a webhook can be told of; a test of the gateway compares them with what there is to tell.
-pub const WEBHOOK_EVENTS: [&str; 2] = ["reply", "run"];
+pub const WEBHOOK_EVENTS: [&str; 3] = ["reply", "run", "notify"];
+
+/// What it is told of where the table does not say: everything that is said to the user (seed 001, `notify`).
+const DEFAULT_EVENTS: [&str; 2] = ["reply", "notify"];
 
 /// What the documentation says about these tables.
 pub(super) const TABLE: NamedTable = NamedTable {
@@ -90,8 +93,8 @@ pub(super) const TABLE: NamedTable = NamedTable {
         NamedKey {
             name: "events",
             kind: "list of strings",
-            default: "[\"reply\"]",
-            range: "reply, run",
+            default: "[\"reply\", \"notify\"]",
+            range: "reply, notify, run",
             doc: "What it is told of.",
         },
         NamedKey {
@@ -210,10 +213,11 @@ pub(super) fn read<'a>(
             (1..=64).contains(&text.len()) && text.bytes().all(allowed)
         },
     );
-    let mut events =
-        fields.list("events", 8, "must be a list of \"reply\" and \"run\"", |text| WEBHOOK_EVENTS.contains(&text));
+    let mut events = fields.list("events", 8, "must be a list of \"reply\", \"notify\" and \"run\"", |text| {
+        WEBHOOK_EVENTS.contains(&text)
+    });
     if events.is_empty() {
-        events.push(WEBHOOK_EVENTS[0].to_owned());
+        events.extend(DEFAULT_EVENTS.map(str::to_owned));
     }
     events.dedup();
     let timeout_s = fields.int("timeout_s", 1, 300).unwrap_or(10);
@@ -291,7 +295,10 @@ mod tests {
     fn a_webhook_needs_an_address_and_nothing_more() {
         let config = Config::parse(b"[webhooks.a]\nurl = \"https://example.org/x?y\"\n").unwrap();
         let [webhook] = config.webhooks.as_slice() else { panic!("{config:?}") };
-        assert_eq!((webhook.events.as_slice(), webhook.allow_private), (["reply".to_owned()].as_slice(), false));
+        assert_eq!(
+            (webhook.events.as_slice(), webhook.allow_private),
+            (["reply", "notify"].map(str::to_owned).as_slice(), false)
+        );
         assert_eq!(webhook.url, WebhookUrl::Here("https://example.org/x?y".to_owned()));
         assert!(!format!("{config:?}").contains("/x?y"), "an address may hold a secret");
         let config = Config::parse(

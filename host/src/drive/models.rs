@@ -16,7 +16,8 @@ use crate::llm::slots::Slots;
 use crate::llm::time::RealTime;
 use crate::llm::{LlmError, Model, Request, Role, Usage};
 use crate::secret::SecretValue;
-use std::collections::HashMap;
+use crate::store::ModelChoice;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +27,9 @@ const LEAST_ANSWER: usize = 64;
 
 /// The part of a context that a message may take, as a divisor.
 const MESSAGE_PART: usize = 3;
+
+/// Roles that work on a message. The others do what is behind its reply.
+const WORKING: [Role; 6] = [Role::Router, Role::Planner, Role::Reasoner, Role::Actor, Role::Reviewer, Role::Worker];
 
 /// The models of all roles. Cheap to clone; clones share slots, breakers and what was learned about tokens.
 #[derive(Clone)]
@@ -140,10 +144,18 @@ impl Models {
         Ok(models)
     }
 
-    /// The same models with another one in the place of the default: for every role that has none of its own. What is
-    /// known of endpoints, their breakers and the slots are shared.
-    pub fn with_default(&self, config: &Config, model: &str) -> Result<Self, ModelError> {
-        let config = Config { model: model.to_owned(), ..config.clone() };
+    /// The same models as a session wants them. A model for all is meant for every role that works on a message, also for
+    /// one that has its own in `config.toml`: whoever chooses a model wants to talk to it. What is done behind the reply
+    /// keeps its own. What is known of endpoints, their breakers and the slots are shared.
+    pub fn chosen(&self, config: &Config, choice: &ModelChoice) -> Result<Self, ModelError> {
+        let mut config = config.clone();
+        if let Some(model) = &choice.all {
+            config.model.clone_from(model);
+            WORKING.into_iter().for_each(|role| config.set_model_of(role.name(), None));
+        }
+        for (role, model) in &choice.roles {
+            config.set_model_of(role, Some(model.clone()));
+        }
         let unused = |opened: &Opened| Opened { roles: Vec::new(), fallback_of: Vec::new(), ..opened.clone() };
         let opened = self.0.opened.iter().map(unused).collect();
         let inner = &self.0;
@@ -214,6 +226,28 @@ impl Models {
     /// The model of a role, with its retries and fallbacks.
     pub fn of(&self, role: Role) -> &dyn Model {
         self.0.roles[&role].0.as_ref()
+    }
+
+    /// The model of each role, by the names of both.
+    pub fn by_role(&self) -> BTreeMap<&'static str, String> {
+        Role::ALL.into_iter().map(|role| (role.name(), self.of(role).name().to_owned())).collect()
+    }
+
+    /// The planner's model, and those of the roles that have others: "openai:a (router: openai:b; summarizer and titler:
+    /// reflex)".
+    pub fn summary(&self) -> String {
+        let first = self.of(Role::Planner).name();
+        let mut others: Vec<(&str, Vec<&str>)> = Vec::new();
+        for role in Role::ALL {
+            let name = self.of(role).name();
+            match others.iter_mut().find(|(known, _)| *known == name) {
+                _ if name == first => {}
+                Some((_, roles)) => roles.push(role.name()),
+                None => others.push((name, vec![role.name()])),
+            }
+        }
+        let others: Vec<_> = others.iter().map(|(name, roles)| format!("{}: {name}", roles.join(", "))).collect();
+        if others.is_empty() { first.to_owned() } else { format!("{first} ({})", others.join("; ")) }
     }
 
     /// What a role's models may be given, the fallbacks included, and what its first choice may answer with. The budget is

@@ -3,16 +3,28 @@
 use super::{Drive, DriveError, Models};
 use crate::home::SessionName;
 use crate::secret::Secrets;
+use crate::store::ModelChoice;
 
 impl Drive {
-    /// The drive as it is now, with the session's model, if it has one of its own. One that the configuration no longer has gives way to
-    /// the default.
+    /// The drive as it is now, with the session's models, if it has some of its own. One that the configuration no longer
+    /// has gives way to what is configured.
     pub async fn for_session(&self, session: &SessionName) -> Result<Drive, DriveError> {
         let name = session.clone();
-        let model = self.store.read(move |view| view.session_model(&name)).await?;
+        let mut choice = self.store.read(move |view| view.model_choice(&name)).await?;
         let drive = self.now();
-        let Some(model) = model.filter(|model| *model != drive.config.model) else { return Ok(drive) };
-        match drive.models_with(&model) {
+        let gone = |model: &str| drive.check_model(model).err();
+        if let Some(why) = choice.all.as_deref().and_then(gone) {
+            tracing::warn!(%session, "{why}; the default answers instead");
+            choice.all = None;
+        }
+        choice.roles.retain(|role, model| match gone(model) {
+            Some(why) => {
+                tracing::warn!(%session, role, "{why}; another one answers instead");
+                false
+            }
+            None => true,
+        });
+        match drive.models_with(&choice) {
             Ok(models) => Ok(Drive { models, ..drive }),
             Err(why) => {
                 tracing::warn!(%session, "{why}; the default answers instead");
@@ -21,13 +33,21 @@ impl Drive {
         }
     }
 
-    /// The models with another default, which must be one that the configuration mentions.
-    pub fn models_with(&self, model: &str) -> Result<Models, String> {
-        let known = self.config.model_strings();
-        if !known.contains(&model) {
-            return Err(format!("no model {model:?} is configured; there are {}", known.join(", ")));
+    /// The models as a session wants them, each of which must be one that the configuration mentions.
+    pub fn models_with(&self, choice: &ModelChoice) -> Result<Models, String> {
+        if choice.is_default() {
+            return Ok(self.models.clone());
         }
-        self.models.with_default(&self.config, model).map_err(|error| error.to_string())
+        choice.all.iter().chain(choice.roles.values()).try_for_each(|model| self.check_model(model))?;
+        self.models.chosen(&self.config, choice).map_err(|error| error.to_string())
+    }
+
+    fn check_model(&self, model: &str) -> Result<(), String> {
+        let known = self.config.model_strings();
+        match known.contains(&model) {
+            true => Ok(()),
+            false => Err(format!("no model {model:?} is configured; there are {}", known.join(", "))),
+        }
     }
 
     /// The secrets that a call in this session knows, with those of the environment.

@@ -1,12 +1,13 @@
 //! Slash commands: answered at once, by the host, without a model, in every channel alike.
 
 use crate::clock::now_ms;
+use crate::config::Config;
 use crate::drive::{Drive, DriveError};
 use crate::home::SessionName;
 use crate::llm::Role;
 use crate::memory;
 use crate::skill::near_names;
-use crate::store::{RunLine, RunStatus, TaskRow, TaskState};
+use crate::store::{ModelChoice, RunLine, RunStatus, TaskRow, TaskState};
 
 /// A command as it was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +29,11 @@ pub enum Command {
 /// Name, what follows it, and what it does.
 pub const COMMANDS: [(&str, &str, &str); 9] = [
     ("new", "", "begin a new segment: what was said so far is left out of prompts, and not forgotten"),
-    ("model", " [MODEL]", "show this session's model, or switch to another one; `default` goes back"),
+    (
+        "model",
+        " [[ROLE] MODEL]",
+        "show this session's models, or switch all roles, or one, to another model; `default` goes back",
+    ),
     ("models", "", "list the models of the configuration"),
     ("memory", "", "show what is always remembered"),
     ("status", "", "show how things stand"),
@@ -94,12 +99,12 @@ impl Asked<'_> {
             Command::Models => Ok(self.models()),
             Command::Memory => self.memory().await,
             Command::Status => self.status().await,
-            Command::Help => Ok(help()),
+            Command::Help => Ok(help(&self.drive.config)),
             Command::Cancel if self.stopped => Ok("Stopping what is being done.".to_owned()),
             Command::Cancel => Ok("Nothing is being done in this session.".to_owned()),
             Command::Trace => self.trace().await,
             Command::Skills => Ok(self.skills()),
-            Command::Unknown(word) => Ok(format!("There is no command /{word}.\n\n{}", help())),
+            Command::Unknown(word) => Ok(format!("There is no command /{word}.\n\n{}", help(&self.drive.config))),
         }
     }
 
@@ -111,20 +116,42 @@ impl Asked<'_> {
 
     async fn show_model(&self) -> Result<String, DriveError> {
         let drive = self.drive.for_session(self.session).await?;
-        Ok(format!("The model of this session is {}.", drive.models.of(Role::Planner).name()))
+        Ok(format!("The model of this session is {}.", drive.models.summary()))
     }
 
-    async fn set_model(&self, model: &str) -> Result<String, DriveError> {
-        let chosen = match model {
-            "default" => None,
-            model => match self.drive.models_with(model) {
-                Ok(_) => Some(model.to_owned()),
-                Err(why) => return Ok(format!("The model was not changed: {why}.")),
-            },
+    /// `MODEL` for every role that works on a message, or `ROLE MODEL` for one.
+    async fn set_model(&self, words: &str) -> Result<String, DriveError> {
+        let (role, model) = match words.split_once(char::is_whitespace) {
+            Some((role, model)) => (Some(role), model.trim()),
+            None => (None, words),
         };
-        let (session, kept) = (self.session.clone(), chosen.clone());
-        self.drive.store.write(move |tx| tx.set_session_model(&session, kept.as_deref(), now_ms())).await?;
-        Ok(format!("The model of this session is now {}.", chosen.as_deref().unwrap_or(&self.drive.config.model)))
+        if let Some(role) = role
+            && Role::ALL.iter().all(|known| known.name() != role)
+        {
+            let known: Vec<_> = Role::ALL.iter().map(|role| role.name()).collect();
+            return Ok(format!("The model was not changed: {role:?} is no role; there are {}.", known.join(", ")));
+        }
+        let chosen = (model != "default").then(|| model.to_owned());
+        let session = self.session.clone();
+        let before = self.drive.store.read(move |view| view.model_choice(&session)).await?;
+        let mut choice = match role {
+            Some(_) => before,
+            None => ModelChoice { all: chosen.clone(), ..ModelChoice::default() },
+        };
+        if let (Some(role), Some(model)) = (role, &chosen) {
+            choice.roles.insert(role.to_owned(), model.clone());
+        }
+        if let Err(why) = self.drive.models_with(&choice) {
+            return Ok(format!("The model was not changed: {why}."));
+        }
+        let (session, of) = (self.session.clone(), role.map(str::to_owned));
+        let write = self.drive.store.write(move |tx| match of {
+            Some(role) => tx.set_role_model(&session, &role, chosen.as_deref(), now_ms()),
+            None => tx.set_session_model(&session, chosen.as_deref(), now_ms()),
+        });
+        write.await?;
+        let drive = self.drive.for_session(self.session).await?;
+        Ok(format!("The model of this session is now {}.", drive.models.summary()))
     }
 
     fn models(&self) -> String {
@@ -176,7 +203,7 @@ impl Asked<'_> {
             "- up for {}\n- model: {}\n- segment begins {begins}\n- here: {doing}, {waiting} waiting\n\
              - all sessions: {} waiting; {} model calls waiting, {} slots free",
             duration(now_ms() - self.began_ms),
-            drive.models.of(Role::Planner).name(),
+            drive.models.summary(),
             self.queued,
             slots.waiting(),
             slots.free(),
@@ -207,6 +234,7 @@ impl Asked<'_> {
 fn trace(run: &RunLine, tasks: &[TaskRow]) -> String {
     let state = match (run.status, run.ended_ms) {
         (RunStatus::Running, _) => "is under way".to_owned(),
+        (RunStatus::Held, _) => "was cut off twice, and waits for somebody to try it again".to_owned(),
         (status, ended) => {
             format!("{} after {}", status.as_str(), duration(ended.unwrap_or(run.started_ms) - run.started_ms))
         }
@@ -230,8 +258,22 @@ fn trace(run: &RunLine, tasks: &[TaskRow]) -> String {
     text + &format!("\n\n`kiso trace {}` shows every step.", run.id)
 }
 
-fn help() -> String {
-    let lines = COMMANDS.iter().map(|(name, argument, does)| format!("- /{name}{argument}: {does}"));
+/// The commands that are listed: name, what follows it, and what it does. "`/help` lists all available commands as
+/// configured under `commands:`" (seed 002); without that table, those of kiso.
+pub fn listed(config: &Config) -> Vec<(&str, &str, &str)> {
+    if config.commands.is_empty() {
+        return COMMANDS.to_vec();
+    }
+    let own = |name: &str| COMMANDS.iter().find(|(known, ..)| *known == name);
+    let listed = config.commands.iter().map(|command| {
+        let argument = own(&command.name).map_or(" [TEXT]", |(_, argument, _)| argument);
+        (command.name.as_str(), argument, command.description.as_str())
+    });
+    listed.collect()
+}
+
+fn help(config: &Config) -> String {
+    let lines = listed(config).into_iter().map(|(name, argument, does)| format!("- /{name}{argument}: {does}"));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -262,6 +304,11 @@ mod tests {
         for text in ["", "new", "/", "/work/a.csv is broken", "/etc/passwd", "/New", "// a comment", "/ new"] {
             assert_eq!(Command::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn the_configuration_knows_every_command() {
+        assert_eq!(COMMANDS.map(|(name, ..)| name), crate::config::COMMAND_NAMES);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
 use crate::gateway::wire::Made;
-use crate::session::command::COMMANDS;
+use crate::session::command::listed;
 use crate::skill::Skills;
 
 /// `GET /input`: pills, tags, commands, models and skills, as they are now.
@@ -28,8 +28,10 @@ pub async fn show(_: Who, State(app): State<App>) -> Made<Value> {
         })
         .collect();
     let tags: Vec<_> = categories.into_iter().map(|(name, tools)| json!({ "name": name, "skills": tools })).collect();
-    let commands =
-        COMMANDS.map(|(name, args, summary)| json!({ "name": name, "args": args.trim(), "summary": summary }));
+    let commands = listed(&config).into_iter();
+    let commands: Vec<_> = commands
+        .map(|(name, args, summary)| json!({ "name": name, "args": args.trim(), "summary": summary }))
+        .collect();
     Ok(Json(json!({
         "pills": pills, "tags": tags, "commands": commands, "models": config.model_strings(), "skills": skills,
     })))
