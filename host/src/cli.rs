@@ -38,7 +38,7 @@ pub use self::failure::{Exit, Failure};
 
 use self::show::Show;
 use crate::config::Config;
-use crate::drive::{Current, Drive, Models, Pause};
+use crate::drive::{Current, Drive, Models, Pause, RunSet};
 use crate::exec::Exec;
 use crate::graph::report::size;
 use crate::home::{Home, SessionName};
@@ -225,6 +225,7 @@ impl Opened {
             models: Models::open(&self.config, environment)?,
             vault: Vault::open(&self.home),
             pause: Pause::new(),
+            ours: RunSet::default(),
         })
     }
 

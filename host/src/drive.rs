@@ -20,27 +20,32 @@ mod log;
 mod models;
 mod pause;
 mod perform;
+mod place;
 mod prompt;
 mod said;
 mod session;
 mod spent;
 mod subagent;
+mod unfinished;
 mod voice;
 mod window;
+mod workspace;
 
 pub use self::cancel::Cancel;
 pub use self::current::Current;
 pub use self::log::SEALED_RUN;
 pub use self::models::{ModelError, ModelSettings, Models, Opened};
 pub use self::pause::Pause;
+pub use self::unfinished::RunSet;
 pub use self::voice::{Listener, Thought};
 
 use self::log::Log;
 use self::perform::AtWork;
 use crate::clock::now_ms;
+use crate::compute::{self, Overdue};
 use crate::config::Config;
 use crate::graph::limits::{LimitReached, Limits};
-use crate::graph::outcome::{Ending, Outcome};
+use crate::graph::outcome::Outcome;
 use crate::graph::plan::Caller;
 use crate::graph::run::{Policy, Run, RunSpec};
 use crate::graph::step::{IllegalResult, Step, StepResult};
@@ -49,7 +54,7 @@ use crate::llm::Role;
 use crate::node::RoleError;
 use crate::secret::vault::{Vault, VaultError};
 use crate::secret::{Secrets, found};
-use crate::store::{Begun, JobPriority, MessageRole, RunId, RunStatus, Store, StoreError};
+use crate::store::{Begun, JobPriority, RunId, Store, StoreError};
 use crate::tool::Tools;
 use std::sync::Arc;
 
@@ -67,6 +72,8 @@ pub struct Drive {
     pub vault: Vault,
     /// Ends the work between two steps.
     pub pause: Pause,
+    /// The runs that this process has in hand.
+    pub ours: RunSet,
 }
 
 /// Why a run could not go on. What goes wrong inside the work is no such error but an ending of the run.
@@ -92,6 +99,11 @@ pub enum DriveError {
     Background(String),
     #[error("the run cannot be taken up again: {0}")]
     NotResumable(String),
+    #[error(transparent)]
+    Overdue(#[from] Overdue),
+    /// What waits for a person to say that it is to be tried again.
+    #[error("the run was cut off {times} times, and is not taken up again by itself")]
+    CutOff { times: u32 },
     /// The run stays as it is; [`Drive::resume`] goes on with it.
     #[error("the run was left between two steps, to be taken up later")]
     Paused,
@@ -106,9 +118,6 @@ impl DriveError {
         )
     }
 }
-
-/// Times that a run is taken up again. One that brings its process down each time would do so for ever.
-const MAX_RESUMES: u32 = 5;
 
 /// The `kind` of the first event: what the run was given. All others are kinds of [`StepResult`].
 pub const SPEC: &str = "spec";
@@ -128,7 +137,10 @@ impl Drive {
         // Before anything is stored: a prompt that cannot be used is the administrator's to mend.
         crate::node::role::check_prompts(&self.home)?;
         let mut secrets = self.with_session(session, secrets).await?;
-        let (message, found) = found::extract(message, &secrets);
+        let (message, found) = {
+            let (message, known) = (message.to_owned(), secrets.clone());
+            compute::run("looking for secrets in the message", move || found::extract(&message, &known)).await?
+        };
         self.vault.save(&self.store, session, &found, now_ms()).await?;
         for (name, value) in found {
             secrets.add_session(name, value);
@@ -175,76 +187,6 @@ impl Drive {
         self.drive(Run::new(spec), log, at_work, cancel, listener).await.map(Some)
     }
 
-    /// Takes up a run that was cut off: replays its events and goes on where it was. What had started and may have taken
-    /// effect is not done again but reported as interrupted. The caller holds the session's lock, so that nobody else
-    /// drives the run. A run that somebody asked to stop before it was cut off is ended as cancelled.
-    pub async fn resume(
-        &self,
-        id: &RunId,
-        secrets: Secrets,
-        cancel: &Cancel,
-        listener: &mut dyn Listener,
-    ) -> Result<(RunId, Outcome), DriveError> {
-        crate::node::role::check_prompts(&self.home)?;
-        let wanted = id.clone();
-        let read = self.store.read(move |view| Ok((view.run(&wanted)?, view.cancel_requested(&wanted)?)));
-        let (row, asked) = read.await?;
-        let row = row.ok_or_else(|| StoreError::NoRun { text: id.to_string() })?;
-        if row.status != RunStatus::Running {
-            return Err(DriveError::NotResumable(format!("it has ended ({})", row.status.as_str())));
-        }
-        let session = row.session;
-        let secrets = self.with_session(&session, secrets).await?;
-        let (mut log, spec, events) = Log::load(&self.store, &self.vault, &session, id).await?;
-        let mut run = Run::replay(spec, &events)?;
-        listener.begun(&log.id);
-        let stopped = Cancel::new();
-        let cancel = if asked { &stopped } else { cancel };
-        if asked {
-            stopped.cancel();
-        }
-        let resumed = id.clone();
-        // A run that is only ended brings nothing down.
-        if !cancel.is_cancelled() && self.store.write(move |tx| tx.count_resumed(&resumed)).await? > MAX_RESUMES {
-            return Err(DriveError::NotResumable(format!(
-                "it was taken up {MAX_RESUMES} times before, and was cut off each time"
-            )));
-        }
-        if let Some(event) = run.interrupt()? {
-            log.append(&event, &run, &secrets, Vec::new(), Vec::new()).await?;
-            listener.event(log.seq, &event, &run);
-        }
-        let earlier = self.earlier(&session, Some(id), run.spec().policy.subagent).await?;
-        let at_work = AtWork::new(self, &log, run.spec(), secrets, earlier);
-        self.drive(run, log, at_work, cancel, listener).await
-    }
-
-    /// Ends a run that cannot be taken up again, for the reason in `why`, so that it does not stand in the way of others.
-    /// Its events stay as they are; of its tasks, none is left waiting or running. Returns the reply.
-    pub async fn abandon(&self, id: &RunId, why: &DriveError) -> Result<String, DriveError> {
-        let reason = format!("The run was cut off, and it cannot be taken up again: {why}");
-        let outcome =
-            Outcome { ending: Ending::Failed { reason: reason.clone() }, reply: reason.clone(), files: Vec::new() };
-        let body = serde_json::to_string(&outcome)?;
-        let (id, reply) = (id.clone(), reason.clone());
-        let write = self.store.write(move |tx| {
-            let session = tx.run(&id)?.ok_or_else(|| StoreError::NoRun { text: id.to_string() })?.session;
-            tx.finish_run(&id, RunStatus::Failed, now_ms(), &body)?;
-            tx.leave_tasks(&id, now_ms())?;
-            let answer = tx.add_message(&session, MessageRole::Assistant, &reply, now_ms(), Some(&id))?;
-            tx.inject_reply(&id, &reply, now_ms())?;
-            tx.finish_jobs(&id, answer)
-        });
-        write.await?;
-        Ok(reason)
-    }
-
-    /// The runs of a session, or of all, that were cut off, oldest first.
-    pub async fn unfinished(&self, session: Option<&SessionName>) -> Result<Vec<RunId>, StoreError> {
-        let session = session.cloned();
-        self.store.read(move |view| view.unfinished_runs(session.as_ref())).await
-    }
-
     async fn drive(
         &self,
         mut run: Run,
@@ -254,6 +196,7 @@ impl Drive {
         listener: &mut dyn Listener,
     ) -> Result<(RunId, Outcome), DriveError> {
         let (store, id) = (self.store.clone(), log.id.clone());
+        let in_hand = self.ours.take(&id);
         // A run that is taken up again was perhaps to be stopped long ago: it starts nothing before that is known.
         let asked_before = cancel::asked(&store, &id).await;
         let mut wanted = std::pin::pin!(cancel.wanted(asked_before, &store, &id));
@@ -296,17 +239,8 @@ impl Drive {
         }
         let outcome = run.outcome().cloned().expect("a run that has ended has an outcome");
         log.finish(&outcome, &run, &at_work.secrets, &self.config.context).await?;
+        in_hand.ended();
         Ok((log.id, outcome))
-    }
-
-    /// Ends a run that nobody drives as cancelled, with what it has done so far on record. The caller holds the session's
-    /// lock. Fails finally ([`DriveError::is_final`]) where that record cannot be read.
-    pub async fn end_cancelled(&self, id: &RunId, secrets: Secrets) -> Result<(), DriveError> {
-        struct Silent;
-        impl Listener for Silent {}
-        let cancel = Cancel::new();
-        cancel.cancel();
-        self.resume(id, secrets, &cancel, &mut Silent).await.map(drop)
     }
 
     async fn with_session(&self, session: &SessionName, mut secrets: Secrets) -> Result<Secrets, DriveError> {

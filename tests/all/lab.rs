@@ -96,6 +96,7 @@ impl Lab {
             "config.toml",
             "grants",
             "install.lock",
+            "jobs",
             "key",
             "roles",
             "sessions",

@@ -142,6 +142,7 @@ fn drive(home: &Home) -> Drive {
     let skills = Skills::new(home.clone(), config.clone(), store.clone(), Arc::new(Quiet));
     let exec = Exec::new(home.clone(), config.clone(), skills.clone());
     Drive {
+        ours: Default::default(),
         tools: Tools::new(skills, exec, store.clone()),
         models: Models::open(&config, |_| None).unwrap(),
         vault: Vault::open(&home),

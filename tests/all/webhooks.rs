@@ -49,7 +49,7 @@ impl Inbox {
     }
 
     #[track_caller]
-    fn next(&self) -> Request {
+    pub fn next(&self) -> Request {
         self.requests.recv_timeout(PATIENCE).expect("a request comes in time")
     }
 

@@ -156,6 +156,7 @@ fn drive(path: &Path) -> Drive {
     let skills = skills(path);
     let exec = Exec::new(home.clone(), config.clone(), skills.clone());
     Drive {
+        ours: Default::default(),
         tools: Tools::new(skills, exec, store.clone()),
         models: Models::open(&config, |_| None).expect("its models"),
         vault: Vault::open(&home),

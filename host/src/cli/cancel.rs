@@ -3,7 +3,6 @@
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets};
 use crate::home::HomeError;
 use crate::skill::Quiet;
-use crate::store::RunStatus;
 use crate::store::StoreError;
 use serde_json::json;
 use std::sync::Arc;
@@ -21,7 +20,7 @@ impl Cancel {
             let id = view.resolve_run(&self.run)?;
             view.run(&id)?.ok_or(StoreError::NoRun { text: self.run.clone() })
         })?;
-        if run.status != RunStatus::Running {
+        if !run.status.is_open() {
             let message = format!("run {} has ended already ({})", run.id, run.status.as_str());
             return Err(Failure::new(Exit::Usage, message));
         }

@@ -69,11 +69,11 @@ impl Run {
         let (at, cancelling) =
             (Watched { show: &show, json: shared.json, opened: &opened, session: &session }, &cancel);
         let ended = block_on(async {
-            tokio::select! {
-                biased;
-                ended = work(&drive, &at, message, resumed, cancelling) => ended,
-                () = interrupted(cancelling, &show) => unreachable!("it never returns"),
-            }
+            // A task of its own: whatever holds up the run, Ctrl-C is heard.
+            let hearing = tokio::spawn(interrupted(cancel.clone(), show.clone()));
+            let ended = work(&drive, &at, message, resumed, cancelling).await;
+            hearing.abort();
+            ended
         })?;
         show.rest();
         let (outcome, last) = ended?;
@@ -106,13 +106,25 @@ async fn work(
     resumed: Option<RunId>,
     cancel: &Cancel,
 ) -> Result<(Outcome, Option<LastError>), Failure> {
+    let full = |max| {
+        at.show
+            .busy(&format!("{max} runs work in this home (daemon.max_jobs); waiting for one to end, Ctrl-C gives up"));
+    };
+    let Some(_place) = drive.place(cancel, full).await? else {
+        return Err(Failure::new(Exit::Failed, "cancelled before there was a place for the run; nothing was begun"));
+    };
+    at.show.rest();
     if let Some(run) = resumed {
         return Ok(at.watch(async |told| drive.resume(&run, environment_secrets(), cancel, told).await).await?);
     }
     for run in drive.unfinished(Some(at.session)).await? {
         at.show.line(&at.show.dim(&format!("run {run} was cut off; going on with it first")));
-        let watched = at.watch(async |told| drive.resume(&run, environment_secrets(), cancel, told).await).await;
+        let watched = at.watch(async |told| drive.take_up(&run, environment_secrets(), cancel, told).await).await;
         let (outcome, _) = match watched {
+            Err(DriveError::CutOff { times }) => {
+                at.show.line(&drive.hold(&run, times).await?);
+                continue;
+            }
             // What cannot be finished must not keep the session from going on.
             Err(error) if error.is_final() => {
                 at.show.line(&drive.abandon(&run, &error).await?);
@@ -130,7 +142,7 @@ async fn work(
 }
 
 /// The first Ctrl-C stops the run in good order, a second one leaves at once.
-async fn interrupted(cancel: &Cancel, show: &Show) {
+async fn interrupted(cancel: Cancel, show: Arc<Show>) {
     let _ = tokio::signal::ctrl_c().await;
     show.line("stopping the run; Ctrl-C again leaves at once");
     cancel.cancel();

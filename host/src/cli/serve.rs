@@ -102,6 +102,7 @@ impl From<StartError> for Failure {
             StartError::Store(error) => error.into(),
             StartError::Webhook(error) => error.into(),
             StartError::Listen(error) => Failure::new(Exit::Config, error.to_string()),
+            StartError::Threads(_) => Failure::new(Exit::Failed, error.to_string()),
         }
     }
 }

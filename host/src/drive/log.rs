@@ -11,6 +11,7 @@ use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::run::{BoardTask, Run, RunSpec, TaskState};
 use crate::graph::step::{Event, StepResult};
 use crate::home::SessionName;
+use crate::json;
 use crate::llm::Role;
 use crate::node::output;
 use crate::scratchpad;
@@ -187,6 +188,13 @@ impl Log {
         let mut prompts: Vec<_> = prompts.collect();
         let at = now_ms();
         let body = secrets.redact_to_json(event)?;
+        // Whatever is committed must be readable. What comes in is bounded where it comes in; this is for what is not.
+        if json::is_deeper(body.as_bytes(), json::MAX_COMMITTED) {
+            return Err(DriveError::NotResumable(format!(
+                "the result of {} is nested too deeply",
+                event.result.name()
+            )));
+        }
         // Messages that arrived are new ones, which no model has looked at.
         let closes = matches!(&event.result, StepResult::Finished { arrived, .. } if !arrived.is_empty());
         let opens = looked_at(event) && !closes;
@@ -241,11 +249,15 @@ impl Log {
             StepResult::Admitted { tags, .. } => tags.iter().map(|tag| secrets.redact(tag)).collect(),
             _ => Vec::new(),
         };
+        let notifies = event.notification().is_some();
         let taken = if event.continues { taking } else { Vec::new() };
         let (id, seq, kind, session) = (self.id.clone(), self.seq, event.result.name(), self.session.clone());
         let (vault, known) = (self.vault.clone(), secrets.clone());
         let write = self.store.write(move |tx| {
             tx.append_event(&id, seq, at, kind, &kept)?;
+            if notifies {
+                tx.tell_webhooks_of_notification(&id, seq, at)?;
+            }
             for (seq, body) in &rewrite {
                 tx.replace_event(&id, *seq, body)?;
             }

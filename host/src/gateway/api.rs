@@ -70,6 +70,7 @@ routes! {
     GET "/runs/{run}" Chat board::show;
     GET "/runs/{run}/trace" Chat runs::trace;
     POST "/runs/{run}/cancel" Chat runs::cancel;
+    POST "/runs/{run}/retry" Chat runs::retry;
     GET "/schedules" Chat schedules::list;
     POST "/schedules" Chat schedules::add;
     DELETE "/schedules/{name}" Chat schedules::remove;

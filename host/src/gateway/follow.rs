@@ -12,11 +12,12 @@ use tokio::sync::{broadcast, watch};
 use super::App;
 use super::api::open_message;
 use super::wire::{Run, Session};
+use crate::graph::step::Event;
 use crate::home::SessionName;
 use crate::secret::Vault;
 use crate::secret::vault::is_sealed;
 use crate::session::live::Live;
-use crate::store::{MessageRole, Notice, NoticeKind, StoreError, View};
+use crate::store::{self, MessageRole, Notice, NoticeKind, RunId, StoreError, View};
 
 /// Notices that are read at once.
 const BATCH: u32 = 64;
@@ -42,7 +43,7 @@ pub struct Wanted {
 /// Something that happened, in the form in which every channel tells it.
 #[derive(Debug, Clone)]
 pub struct Told {
-    /// "message", "run", "event", "session", "live", "deleted", "gap" or, as the last, "shutdown".
+    /// "message", "run", "event", "notify", "session", "live", "deleted", "gap" or, as the last, "shutdown".
     pub name: &'static str,
     /// Of the feed's notice; a client that was away goes on behind it.
     pub id: Option<i64>,
@@ -207,9 +208,10 @@ impl Following {
             let (mut told, mut read_to, mut bytes) = (Vec::new(), None, 0);
             for notice in view.feed(session.as_ref(), last, BATCH)? {
                 read_to = Some(notice.id);
-                let Some((one, size)) = tell(view, &vault, notice)? else { continue };
-                told.push(one);
-                bytes += size;
+                for (one, size) in tell(view, &vault, notice)? {
+                    told.push(one);
+                    bytes += size;
+                }
                 if bytes >= BATCH_BYTES {
                     break;
                 }
@@ -239,10 +241,11 @@ fn live(said: &Live) -> Told {
     Told::now("live", value(said))
 }
 
-/// What is told of a notice, with the bytes of its text; `None` if what it is about has gone.
-fn tell(view: &View<'_>, vault: &Vault, notice: Notice) -> Result<Option<(Told, usize)>, StoreError> {
+/// What is told of a notice, with the bytes of its text; nothing if what it is about has gone. The last one has its id, so
+/// that a client that has it has all.
+fn tell(view: &View<'_>, vault: &Vault, notice: Notice) -> Result<Vec<(Told, usize)>, StoreError> {
     let Notice { id, session, kind, run, seq, message } = notice;
-    let mut answers = Vec::new();
+    let (mut answers, mut before) = (Vec::new(), None);
     let told = match (kind, run, seq, message) {
         (NoticeKind::Message, _, _, Some(message)) => match view.message(message)? {
             None => None,
@@ -257,6 +260,7 @@ fn tell(view: &View<'_>, vault: &Vault, notice: Notice) -> Result<Option<(Told, 
             }
         },
         (NoticeKind::Event, Some(run), Some(seq), _) => view.event(&run, seq)?.map(|event| {
+            before = notification(&session, &run, &event);
             let shown = !is_sealed(&event.body) && event.body.len() <= MAX_BODY;
             let body: Value = if shown { serde_json::from_str(&event.body).unwrap_or_default() } else { Value::Null };
             let (run, size) = (run.to_string(), if shown { event.body.len() } else { 0 });
@@ -272,7 +276,24 @@ fn tell(view: &View<'_>, vault: &Vault, notice: Notice) -> Result<Option<(Told, 
         (NoticeKind::Session, ..) => view.session(&session)?.map(|line| ("session", 0, value(&Session::of(line)))),
         _ => None,
     };
-    Ok(told.map(|(name, size, data)| (Told { name, id: Some(id), data, answers }, size)))
+    let told = told.map(|(name, size, data)| (Told { name, id: Some(id), data, answers }, size));
+    Ok(before.map(|before| (before, 0)).into_iter().chain(told).collect())
+}
+
+/// What an event of a run says to the user at once: the output of a task with `notify: true`, or a notice. For those who
+/// do not read events; it has no id of its own, and comes again with its event.
+fn notification(session: &SessionName, run: &RunId, event: &store::Event) -> Option<Told> {
+    // Most events say nothing, and are not read for it.
+    if is_sealed(&event.body) || event.kind != "told" && !event.body.contains("\"say\":") {
+        return None;
+    }
+    let read: Event = serde_json::from_str(&event.body).ok()?;
+    let text = read.notification()?;
+    let shown = &text[..text.floor_char_boundary(MAX_BODY)];
+    let data = json!({
+        "session": session, "run": run.to_string(), "seq": event.seq, "text": shown, "truncated": shown.len() < text.len(),
+    });
+    Some(Told::now("notify", data))
 }
 
 /// The JSON of a shape of ours, which has one.

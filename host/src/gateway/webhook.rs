@@ -117,7 +117,7 @@ impl Webhook {
                 SecretValue::new(key)
             }
         };
-        let events = [WebhookEvent::Reply, WebhookEvent::Run].into_iter();
+        let events = WebhookEvent::ALL.into_iter();
         Ok(Webhook {
             name: name(),
             host,
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_configuration_knows_every_event() {
-        let told = [WebhookEvent::Reply, WebhookEvent::Run].map(WebhookEvent::as_str);
+        let told = WebhookEvent::ALL.map(WebhookEvent::as_str);
         assert_eq!(told, WEBHOOK_EVENTS);
     }
 

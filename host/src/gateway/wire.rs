@@ -1,5 +1,6 @@
 //! The shapes of requests and answers. Times are milliseconds since 1970 (UTC).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Json;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::App;
 use super::error::ApiError;
 use crate::home::SessionName;
+use crate::json;
 use crate::secret::vault::SEALED;
 use crate::store::{self, JobState, RunLine, SessionLine};
 
@@ -75,7 +77,7 @@ pub struct Message {
 pub struct Job {
     pub message: i64,
     pub session: SessionName,
-    /// "queued", "running" or "done".
+    /// "queued", "running", "held", "done", "failed" or "cancelled".
     pub status: &'static str,
     pub run: Option<String>,
     /// The message that answers it.
@@ -89,7 +91,7 @@ pub struct Run {
     pub session: SessionName,
     /// The beginning of the message; empty as long as no model has looked at it for secrets.
     pub message: String,
-    /// "running", "done", "failed" or "cancelled".
+    /// "running", "held", "done", "failed" or "cancelled".
     pub status: &'static str,
     pub started_ms: i64,
     pub ended_ms: Option<i64>,
@@ -116,6 +118,8 @@ pub struct Status {
     pub title: Option<String>,
     /// The model that makes plans here.
     pub model: String,
+    /// The model of every role.
+    pub models: BTreeMap<&'static str, String>,
     /// The message after which the segment begins; 0 for the first.
     pub segment_start: i64,
     pub running: Option<String>,
@@ -238,7 +242,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
                 std::error::Error::source(&error).is_some_and(|source| source.is::<http_body_util::LengthLimitError>());
             if limited { too_large() } else { ApiError::bad_request("the body broke off") }
         })?;
-        let value = serde_json::from_slice(&bytes).map_err(|error| {
+        let value = json::parse(&bytes).map_err(|error| {
             ApiError::bad_request(format!("the body is not the JSON that is expected here: {error}"))
         })?;
         Ok(Body(value))

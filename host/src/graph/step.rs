@@ -6,7 +6,7 @@ use super::brief::Brief;
 use super::lane::{ActionLane, ToolCall};
 use super::limits::{LimitReached, Usage};
 use super::outcome::Outcome;
-use super::plan::{Plan, Task};
+use super::plan::{Plan, Task, TaskKind};
 use super::reflection;
 use super::report::{Allowance, Attempt, Correction, FailureNote, FileNote, TaskReport, Used};
 use super::route::{Effort, Routing};
@@ -429,6 +429,20 @@ impl StepResult {
 }
 
 impl Event {
+    /// What goes to everybody outside at once, and not only with the reply: "If `true`, output is sent to the webhook"
+    /// (seed 001), whatever the task's type, and what the user is told of the way, such as that a new plan is made. What
+    /// the reply itself says, which follows at once, is left to it.
+    pub fn notification(&self) -> Option<&str> {
+        let of_message = match &self.result {
+            StepResult::Told { text } => return Some(text),
+            StepResult::Conversed { .. } => return None,
+            StepResult::Executed { report, .. } => report.task.kind == TaskKind::Msg,
+            _ => true,
+        };
+        let replied = of_message && self.moves.last().is_some_and(|step| step.to == Node::Output);
+        self.say.as_deref().filter(|_| !replied)
+    }
+
     /// Every call of a model that the step paid for.
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
         self.result.calls().iter().chain(&self.lost)

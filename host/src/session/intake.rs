@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::command::{self, Command};
 use super::queue::{Limits, Wake};
 use crate::clock::now_ms;
+use crate::compute::{self, Overdue};
 use crate::drive::{Drive, DriveError, SEALED_RUN};
 use crate::graph::plan::Caller;
 use crate::home::SessionName;
@@ -57,6 +58,12 @@ pub enum Refused {
     Drive(#[from] DriveError),
 }
 
+impl From<Overdue> for Refused {
+    fn from(overdue: Overdue) -> Refused {
+        Refused::Drive(overdue.into())
+    }
+}
+
 impl From<StoreError> for Refused {
     fn from(error: StoreError) -> Refused {
         Refused::Drive(error.into())
@@ -105,6 +112,9 @@ impl Intake {
         if self.0.closed.load(Ordering::Acquire) {
             return Err(Refused::ShuttingDown);
         }
+        // What the configuration lists as a command and is a pill, is that pill.
+        let pill = self.0.drive.config_now().command_pill(text);
+        let text = pill.as_deref().unwrap_or(text);
         if let Some(command) = Command::parse(text) {
             let asked = command::Asked {
                 drive: &self.0.drive.now(),
@@ -135,7 +145,11 @@ impl Intake {
         }
         let place = Place(&inner.queued);
         let known = drive.secrets_of(&inbound.session).await?;
-        let (text, found) = found::extract(text, &known);
+        // Its length is the client's choice, and every word of it is looked at.
+        let (text, found) = {
+            let (text, known) = (text.to_owned(), known.clone());
+            compute::run("looking for secrets in the message", move || found::extract(&text, &known)).await?
+        };
         if !found.is_empty() {
             drive.vault.save(&drive.store, &inbound.session, &found, now_ms()).await?;
         }

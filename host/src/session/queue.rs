@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
@@ -63,6 +64,8 @@ struct Works {
     /// Of the environment.
     secrets: Secrets,
     queued: Arc<AtomicU64>,
+    /// Where runs are worked on: on threads of their own, so that nothing that one of them does holds up who is served.
+    workers: Handle,
     /// Told when a run has ended, so that what is due behind its reply is done.
     background: mpsc::UnboundedSender<()>,
 }
@@ -79,7 +82,9 @@ pub struct Queue {
 
 impl Queue {
     /// Takes up what the store says is unfinished, and begins. `secrets` are those of the environment.
-    pub async fn start(drive: Drive, secrets: Secrets, limits: Limits) -> Result<Queue, StoreError> {
+    ///
+    /// Runs are worked on in the runtime of `workers`, the queue itself in that of the caller.
+    pub async fn start(drive: Drive, secrets: Secrets, limits: Limits, workers: Handle) -> Result<Queue, StoreError> {
         let (waiting, unfinished, count) = drive
             .store
             .read(|view| {
@@ -105,11 +110,11 @@ impl Queue {
         let (done, ended) = oneshot::channel();
         let (hub, queued, pause) = (Hub::default(), Arc::new(AtomicU64::new(count)), drive.pause.clone());
         let intake = Intake::new(drive.clone(), wake.clone(), queued.clone());
-        tokio::spawn(behind_replies(drive.clone(), due));
+        workers.spawn(behind_replies(drive.clone(), due));
         tokio::spawn(look_for_spawned(drive.store.clone(), wake.downgrade()));
         // What a process before this one left to do.
         let _ = background.send(());
-        let works = Works { drive, hub: hub.clone(), secrets, queued, background };
+        let works = Works { drive, hub: hub.clone(), secrets, queued, workers, background };
         tokio::spawn(async move {
             serve(works, turns, clock, woken).await;
             let _ = done.send(());
@@ -189,11 +194,13 @@ async fn serve(works: Works, mut turns: Turns, clock: Clock, mut woken: mpsc::Un
                 let cancel = Cancel::new();
                 cancels.insert(session.clone(), cancel.clone());
                 let works = works.clone();
-                runs.spawn(async move {
+                let workers = works.workers.clone();
+                let turn = async move {
                     // A mistake in one run must not end all others, nor leave its session without a turn.
                     let ended = AssertUnwindSafe(turn(&works, &session, &cancel)).catch_unwind().await;
                     (session, ended.unwrap_or(Ended::Failed))
-                });
+                };
+                runs.spawn_on(turn, &workers);
             }
         } else if runs.is_empty() {
             return;
@@ -258,7 +265,7 @@ async fn serve(works: Works, mut turns: Turns, clock: Clock, mut woken: mpsc::Un
     }
 }
 
-/// Tells the queue of subagents that were spawned: at once where this process did it, and soon where another one did.
+/// Tells the queue of runs that are to be tried again, and of subagents that were spawned: at once where this process did it, and soon where another one did.
 async fn look_for_spawned(store: Store, wake: mpsc::WeakUnboundedSender<Wake>) {
     let mut bell = store.bell();
     let mut tick = tokio::time::interval(LOOK);
@@ -268,7 +275,13 @@ async fn look_for_spawned(store: Store, wake: mpsc::WeakUnboundedSender<Wake>) {
             _ = tick.tick() => {}
             _ = bell.changed() => {}
         }
-        let found = store.read(|view| view.spawned_queued(MAX_FOUND)).await;
+        let found = store.read(|view| {
+            let mut found = view.spawned_queued(MAX_FOUND)?;
+            let retried = view.runs_to_retry(MAX_FOUND)?;
+            found.extend(retried.into_iter().map(|(session, priority)| (session, 0, priority)));
+            Ok(found)
+        });
+        let found = found.await;
         let Some(wake) = wake.upgrade() else { return };
         match found {
             Ok(found) if found.is_empty() => {}
@@ -286,6 +299,20 @@ async fn turn(works: &Works, session: &SessionName, cancel: &Cancel) -> Ended {
         Err(HomeError::Busy { .. }) => return Ended::Busy,
         Err(error) => {
             tracing::error!(%session, "the session cannot be worked in: {error}");
+            return Ended::Failed;
+        }
+    };
+    let full = |max| tracing::info!(%session, "{max} runs work in this home (daemon.max_jobs); this one waits");
+    let _place = match works.drive.place(cancel, full).await {
+        Ok(Some(place)) => place,
+        Ok(None) if works.drive.pause.is_paused() => return Ended::Paused,
+        // What was to be stopped had not begun; it is tried again.
+        Ok(None) => {
+            cancel.forget();
+            return Ended::Busy;
+        }
+        Err(error) => {
+            tracing::error!(%session, "no place for a run can be had: {error}");
             return Ended::Failed;
         }
     };
@@ -307,7 +334,11 @@ async fn work(works: &Works, session: &SessionName, cancel: &Cancel) -> Result<O
     let drive = drive.for_session(session).await?;
     for run in drive.unfinished(Some(session)).await? {
         let mut teller = Counting { teller: hub.listener(session), drive: &drive, queued, begins: false, left: None };
-        match drive.resume(&run, secrets.clone(), cancel, &mut teller).await {
+        match drive.take_up(&run, secrets.clone(), cancel, &mut teller).await {
+            Err(DriveError::CutOff { times }) => {
+                tracing::error!(%session, %run, "the run was cut off {times} times; it waits for a person");
+                drive.hold(&run, times).await?;
+            }
             Err(error) if error.is_final() => {
                 tracing::warn!(%session, %run, "{error}");
                 drive.abandon(&run, &error).await?;

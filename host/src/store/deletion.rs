@@ -73,7 +73,8 @@ impl View<'_> {
     fn is_at_work(&self, session: i64) -> Result<bool, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM jobs WHERE session = ?1 AND state = 'queued')
-             OR EXISTS (SELECT 1 FROM runs INDEXED BY runs_unfinished WHERE status = 'running' AND session = ?1)",
+             OR EXISTS (SELECT 1 FROM runs INDEXED BY runs_unfinished WHERE status = 'running' AND held_ms IS NULL
+                           AND session = ?1)",
         )?;
         Ok(query.query_row([session], |row| row.get(0))?)
     }

@@ -61,7 +61,13 @@ pub struct Job {
 pub enum JobState {
     Queued,
     Running,
+    /// Its run waits for a person to say that it is to be tried again.
+    Held,
     Done,
+    /// Its run has failed.
+    Failed,
+    /// Its run was cancelled.
+    Cancelled,
 }
 
 /// A run that was begun for messages that waited.
@@ -89,7 +95,10 @@ impl Admitted {
     }
 }
 
-const COLUMNS: &str = "j.message, s.name, j.state, j.caller, j.priority, m.at_ms, r.id, j.reply FROM jobs j
+/// How a job ended is what its run says: one place for it, so that the two cannot differ.
+const COLUMNS: &str = "j.message, s.name, CASE
+         WHEN j.state = 'done' AND r.status IN ('failed', 'cancelled') THEN r.status
+         WHEN j.state = 'running' AND r.held_ms IS NOT NULL THEN 'held' ELSE j.state END, j.caller, j.priority, m.at_ms, r.id, j.reply FROM jobs j
      JOIN sessions s ON s.id = j.session JOIN messages m ON m.id = j.message LEFT JOIN runs r ON r.num = j.run";
 
 impl View<'_> {
@@ -269,14 +278,18 @@ impl JobPriority {
 }
 
 impl JobState {
-    const ALL: [JobState; 3] = [JobState::Queued, JobState::Running, JobState::Done];
+    const ALL: [JobState; 6] =
+        [JobState::Queued, JobState::Running, JobState::Held, JobState::Done, JobState::Failed, JobState::Cancelled];
 
-    /// "queued", "running" or "done".
+    /// "queued", "running", "held", "done", "failed" or "cancelled".
     pub fn as_str(self) -> &'static str {
         match self {
             JobState::Queued => "queued",
             JobState::Running => "running",
+            JobState::Held => "held",
             JobState::Done => "done",
+            JobState::Failed => "failed",
+            JobState::Cancelled => "cancelled",
         }
     }
 }

@@ -31,6 +31,10 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "page", sql: include_str!("migrations/0013_page.sql") },
     Migration { name: "what was read", sql: include_str!("migrations/0014_what_was_read.sql") },
     Migration { name: "summaries of segments", sql: include_str!("migrations/0015_summaries_of_segments.sql") },
+    Migration {
+        name: "held runs and notifications",
+        sql: include_str!("migrations/0016_held_runs_and_notifications.sql"),
+    },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

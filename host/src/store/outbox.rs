@@ -33,16 +33,19 @@ pub enum WebhookEvent {
     Reply,
     /// A run has ended.
     Run,
+    /// A task with `notify: true` left its output, or the user was told something on the way.
+    Notify,
 }
 
 impl WebhookEvent {
-    const ALL: [WebhookEvent; 2] = [WebhookEvent::Reply, WebhookEvent::Run];
+    pub const ALL: [WebhookEvent; 3] = [WebhookEvent::Reply, WebhookEvent::Run, WebhookEvent::Notify];
 
-    /// "reply" or "run".
+    /// "reply", "run" or "notify".
     pub fn as_str(self) -> &'static str {
         match self {
             WebhookEvent::Reply => "reply",
             WebhookEvent::Run => "run",
+            WebhookEvent::Notify => "notify",
         }
     }
 }
@@ -78,8 +81,10 @@ pub struct Delivery {
     pub event: WebhookEvent,
     /// The reply; none where it was deleted, or the event is another.
     pub message: Option<i64>,
-    /// The run that ended; none where it was deleted, or the event is another.
+    /// The run that ended, or that said something; none where it was deleted, or the event is another.
     pub run: Option<RunId>,
+    /// The event of the run's log that has what was said.
+    pub seq: Option<u32>,
     /// When it happened.
     pub at_ms: i64,
     /// Since when it waits: since then, unless it was brought back.
@@ -94,7 +99,7 @@ pub struct Delivery {
 }
 
 const COLUMNS: &str = "o.id, o.key, o.webhook, o.event, o.message, r.id, o.at_ms, o.since_ms, o.attempts,
-     o.due_ms, o.ended_ms, o.error     FROM outbox o LEFT JOIN runs r ON r.num = o.run";
+     o.due_ms, o.ended_ms, o.error, o.seq FROM outbox o LEFT JOIN runs r ON r.num = o.run";
 
 impl View<'_> {
     /// The webhooks, by name.
@@ -160,7 +165,7 @@ impl Tx<'_> {
     /// A reply was written to this session.
     pub(super) fn tell_webhooks_of_reply(&self, session: i64, message: i64, at_ms: i64) -> Result<(), StoreError> {
         for webhook in self.subscribers(WebhookEvent::Reply, session)? {
-            self.post(&webhook, WebhookEvent::Reply, Some(message), None, at_ms)?;
+            self.post(&webhook, WebhookEvent::Reply, Some(message), None, None, at_ms)?;
         }
         Ok(())
     }
@@ -170,7 +175,18 @@ impl Tx<'_> {
         let mut query = self.conn.prepare_cached("SELECT session FROM runs WHERE num = ?1")?;
         let session = query.query_row([run], |row| row.get(0))?;
         for webhook in self.subscribers(WebhookEvent::Run, session)? {
-            self.post(&webhook, WebhookEvent::Run, None, Some(run), at_ms)?;
+            self.post(&webhook, WebhookEvent::Run, None, Some(run), None, at_ms)?;
+        }
+        Ok(())
+    }
+
+    /// A run says something before its reply: the event `seq` of its log has the text.
+    pub fn tell_webhooks_of_notification(&self, run: &RunId, seq: u32, at_ms: i64) -> Result<(), StoreError> {
+        let num = self.num(run)?;
+        let mut query = self.conn.prepare_cached("SELECT session FROM runs WHERE num = ?1")?;
+        let session = query.query_row([num], |row| row.get(0))?;
+        for webhook in self.subscribers(WebhookEvent::Notify, session)? {
+            self.post(&webhook, WebhookEvent::Notify, None, Some(num), Some(seq), at_ms)?;
         }
         Ok(())
     }
@@ -203,13 +219,14 @@ impl Tx<'_> {
         event: WebhookEvent,
         message: Option<i64>,
         run: Option<i64>,
+        seq: Option<u32>,
         at_ms: i64,
     ) -> Result<(), StoreError> {
         let mut insert = self.conn.prepare_cached(
-            "INSERT INTO outbox (key, webhook, event, message, run, at_ms, since_ms, due_ms, state)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6, 'pending')",
+            "INSERT INTO outbox (key, webhook, event, message, run, seq, at_ms, since_ms, due_ms, state)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?7, 'pending')",
         )?;
-        let id = insert.insert((secret_id()?, webhook, event, message, run, at_ms))?;
+        let id = insert.insert((secret_id()?, webhook, event, message, run, seq, at_ms))?;
         let mut query =
             self.conn.prepare_cached("SELECT count(*) FROM outbox WHERE webhook = ?1 AND state = 'pending'")?;
         if query.query_row([webhook], |row| row.get::<_, u32>(0).map(u64::from))? > MAX_PENDING {
@@ -345,6 +362,7 @@ fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
         due_ms: row.get(9)?,
         ended_ms: row.get(10)?,
         error: row.get(11)?,
+        seq: row.get(12)?,
     })
 }
 

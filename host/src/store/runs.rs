@@ -38,16 +38,28 @@ pub struct Run {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunStatus {
     Running,
+    /// It was cut off again and again, and waits for a person to say that it is to be tried again.
+    Held,
     Done,
     Failed,
     Cancelled,
 }
 
+/// The status of a run `r`: that it is held stands in a column of its own.
+pub(super) const STATUS: &str =
+    "CASE WHEN r.held_ms IS NOT NULL AND r.status = 'running' THEN 'held' ELSE r.status END";
+
 impl RunStatus {
-    /// "running", "done", "failed" or "cancelled".
+    /// Whether it has not ended.
+    pub fn is_open(self) -> bool {
+        matches!(self, RunStatus::Running | RunStatus::Held)
+    }
+
+    /// "running", "held", "done", "failed" or "cancelled".
     pub fn as_str(self) -> &'static str {
         match self {
             RunStatus::Running => "running",
+            RunStatus::Held => "held",
             RunStatus::Done => "done",
             RunStatus::Failed => "failed",
             RunStatus::Cancelled => "cancelled",
@@ -61,19 +73,19 @@ const MAX_PAGE: u32 = 1_000;
 impl View<'_> {
     /// The run of that id.
     pub fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
-        let mut query = self.conn.prepare_cached(
-            "SELECT r.id, s.name, m.text, r.status, r.started_ms, r.ended_ms, r.outcome FROM runs r
-             JOIN sessions s ON s.id = r.session JOIN messages m ON m.id = r.message WHERE r.id = ?1",
-        )?;
+        let mut query = self.conn.prepare_cached(&format!(
+            "SELECT r.id, s.name, m.text, {STATUS}, r.started_ms, r.ended_ms, r.outcome FROM runs r
+             JOIN sessions s ON s.id = r.session JOIN messages m ON m.id = r.message WHERE r.id = ?1"
+        ))?;
         Ok(query.query_row([id], run).optional()?)
     }
 
     /// The run of that id, as in a listing.
     pub fn run_line(&self, id: &RunId) -> Result<Option<RunLine>, StoreError> {
-        let mut query = self.conn.prepare_cached(
-            "SELECT r.id, s.name, substr(m.text, 1, 200), r.status, r.started_ms, r.ended_ms FROM runs r
-             JOIN sessions s ON s.id = r.session JOIN messages m ON m.id = r.message WHERE r.id = ?1",
-        )?;
+        let mut query = self.conn.prepare_cached(&format!(
+            "SELECT r.id, s.name, substr(m.text, 1, 200), {STATUS}, r.started_ms, r.ended_ms FROM runs r
+             JOIN sessions s ON s.id = r.session JOIN messages m ON m.id = r.message WHERE r.id = ?1"
+        ))?;
         Ok(query.query_row([id], line).optional()?)
     }
 
@@ -96,7 +108,7 @@ impl View<'_> {
             "?3 IS NULL AND"
         };
         let mut query = self.conn.prepare_cached(&format!(
-            "SELECT r.id, s.name, substr(m.text, 1, 200), r.status, r.started_ms, r.ended_ms FROM runs r
+            "SELECT r.id, s.name, substr(m.text, 1, 200), {STATUS}, r.started_ms, r.ended_ms FROM runs r
              JOIN sessions s ON s.id = r.session JOIN messages m ON m.id = r.message
              WHERE {of_session} r.num < ?1 ORDER BY r.num DESC LIMIT ?2"
         ))?;
@@ -107,11 +119,11 @@ impl View<'_> {
     /// The runs of a session after this one (none: from the first), the oldest first, at most `limit`.
     pub fn runs_after(&self, session: &SessionName, after: Option<&RunId>, limit: u32) -> Result<Vec<Run>, StoreError> {
         let after = after.map_or(Ok(0), |id| self.num(id))?;
-        let mut query = self.conn.prepare_cached(
-            "SELECT r.id, s.name, m.text, r.status, r.started_ms, r.ended_ms, r.outcome FROM runs r
+        let mut query = self.conn.prepare_cached(&format!(
+            "SELECT r.id, s.name, m.text, {STATUS}, r.started_ms, r.ended_ms, r.outcome FROM runs r
              JOIN sessions s ON s.id = r.session JOIN messages m ON m.id = r.message
-             WHERE r.session = (SELECT id FROM sessions WHERE name = ?1) AND r.num > ?2 ORDER BY r.num LIMIT ?3",
-        )?;
+             WHERE r.session = (SELECT id FROM sessions WHERE name = ?1) AND r.num > ?2 ORDER BY r.num LIMIT ?3"
+        ))?;
         let rows = query.query_map((session.as_str(), after, limit), run)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
@@ -196,7 +208,8 @@ impl Tx<'_> {
     pub fn finish_run(&self, id: &RunId, status: RunStatus, at_ms: i64, outcome: &str) -> Result<(), StoreError> {
         let num = self.num(id)?;
         let mut update = self.conn.prepare_cached(
-            "UPDATE runs SET status = ?2, ended_ms = ?3, outcome = ?4 WHERE num = ?1 AND status = 'running'",
+            "UPDATE runs SET status = ?2, ended_ms = ?3, outcome = ?4, held_ms = NULL, retry_ms = NULL
+             WHERE num = ?1 AND status = 'running'",
         )?;
         match update.execute((num, status, at_ms, outcome))? {
             0 => Err(StoreError::Ended { run: id.clone() }),
@@ -234,7 +247,7 @@ impl ToSql for RunStatus {
 impl FromSql for RunStatus {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<RunStatus> {
         let text = value.as_str()?;
-        [RunStatus::Running, RunStatus::Done, RunStatus::Failed, RunStatus::Cancelled]
+        [RunStatus::Running, RunStatus::Held, RunStatus::Done, RunStatus::Failed, RunStatus::Cancelled]
             .into_iter()
             .find(|status| status.as_str() == text)
             .ok_or(FromSqlError::InvalidType)

@@ -1,5 +1,7 @@
 //! Sessions and their messages.
 
+use std::collections::BTreeMap;
+
 use rusqlite::OptionalExtension;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
@@ -35,6 +37,22 @@ pub struct SessionLine {
     pub unread: u32,
     /// The run that is under way.
     pub running: Option<RunId>,
+}
+
+/// The models that a session has of its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModelChoice {
+    /// For all roles that work on its messages.
+    pub all: Option<String>,
+    /// For single roles, by name.
+    pub roles: BTreeMap<String, String>,
+}
+
+impl ModelChoice {
+    /// Whether everything is as configured.
+    pub fn is_default(&self) -> bool {
+        self.all.is_none() && self.roles.is_empty()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +135,15 @@ impl View<'_> {
         Ok(query.query_row([session.as_str()], |row| row.get(0)).optional()?.flatten())
     }
 
+    /// Which models the session has of its own.
+    pub fn model_choice(&self, session: &SessionName) -> Result<ModelChoice, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT model, role_models FROM sessions WHERE name = ?1")?;
+        let found = query.query_row([session.as_str()], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)));
+        let Some((all, roles)) = found.optional()? else { return Ok(ModelChoice::default()) };
+        let wrong = |error: serde_json::Error| StoreError::corrupt(format!("the models of a session: {error}"));
+        Ok(ModelChoice { all, roles: serde_json::from_str(&roles).map_err(wrong)? })
+    }
+
     pub(super) fn session_id(&self, session: &SessionName) -> Result<Option<i64>, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT id FROM sessions WHERE name = ?1")?;
         Ok(query.query_row([session.as_str()], |row| row.get(0)).optional()?)
@@ -145,12 +172,35 @@ impl Tx<'_> {
         Ok(message)
     }
 
-    /// Gives the session a model of its own, or, without one, the configured default.
+    /// Gives the session a model of its own for all roles, or, without one, what is configured.
     pub fn set_session_model(&self, session: &SessionName, model: Option<&str>, at_ms: i64) -> Result<(), StoreError> {
         let id = self.ensure_session(session, at_ms)?;
-        let mut update =
-            self.conn.prepare_cached("UPDATE sessions SET model = ?2, active_ms = max(active_ms, ?3) WHERE id = ?1")?;
+        let mut update = self.conn.prepare_cached(
+            "UPDATE sessions SET model = ?2, role_models = '{}', active_ms = max(active_ms, ?3) WHERE id = ?1",
+        )?;
         update.execute((id, model, at_ms))?;
+        self.tell_session(session)
+    }
+
+    /// Gives one role of the session a model of its own, or, without one, the one that it would have.
+    pub fn set_role_model(
+        &self,
+        session: &SessionName,
+        role: &str,
+        model: Option<&str>,
+        at_ms: i64,
+    ) -> Result<(), StoreError> {
+        let id = self.ensure_session(session, at_ms)?;
+        let mut choice = self.model_choice(session)?;
+        match model {
+            Some(model) => drop(choice.roles.insert(role.to_owned(), model.to_owned())),
+            None => drop(choice.roles.remove(role)),
+        }
+        let roles = serde_json::to_string(&choice.roles).expect("names have a JSON form");
+        let mut update = self
+            .conn
+            .prepare_cached("UPDATE sessions SET role_models = ?2, active_ms = max(active_ms, ?3) WHERE id = ?1")?;
+        update.execute((id, roles, at_ms))?;
         self.tell_session(session)
     }
 
@@ -251,7 +301,7 @@ pub(super) const LINE: &str = "s.id, s.name, s.title, s.created_ms, s.active_ms,
      (SELECT count(*) FROM (SELECT 1 FROM messages m INDEXED BY replies_of_session
           WHERE m.session = s.id AND m.role = 'assistant' AND m.id > s.read_to LIMIT 99)),
      (SELECT r.id FROM runs r INDEXED BY runs_unfinished
-          WHERE r.status = 'running' AND r.session = s.id ORDER BY r.num DESC LIMIT 1)";
+          WHERE r.status = 'running' AND r.held_ms IS NULL AND r.session = s.id ORDER BY r.num DESC LIMIT 1)";
 
 /// A session out of a row of [`LINE`].
 fn session_line(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionLine> {

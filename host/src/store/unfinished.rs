@@ -1,20 +1,38 @@
-//! Runs that have not ended: asked to stop, or to be taken up again after a crash.
+//! Runs that have not ended: asked to stop, to be taken up again after a crash, or held until a person says so.
 
 use rusqlite::OptionalExtension;
 
-use super::{RunId, StoreError, Tx, View};
+use super::sessions::session_name;
+use super::{JobPriority, RunId, StoreError, Tx, View};
 use crate::home::SessionName;
 
 impl View<'_> {
-    /// Runs that have not ended, the oldest first: of one session or of all. Those that no process works on any more are
-    /// among them; who holds the session's lock knows which.
+    /// Runs that have not ended and are not held, the oldest first: of one session or of all. Those that no process works on
+    /// any more are among them; who holds the session's lock knows which.
     pub fn unfinished_runs(&self, session: Option<&SessionName>) -> Result<Vec<RunId>, StoreError> {
         let mut query = self.conn.prepare_cached(
-            "SELECT id FROM runs INDEXED BY runs_unfinished WHERE status = 'running'
+            "SELECT id FROM runs INDEXED BY runs_unfinished WHERE status = 'running' AND held_ms IS NULL
              AND (?1 IS NULL OR session = (SELECT id FROM sessions WHERE name = ?1)) ORDER BY num",
         )?;
         let rows = query.query_map([session.map(SessionName::as_str)], |row| row.get(0))?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The sessions of runs that are to be tried again, with the priority of each, at most `limit`.
+    pub fn runs_to_retry(&self, limit: u32) -> Result<Vec<(SessionName, JobPriority)>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT s.name, r.id FROM runs r INDEXED BY runs_to_retry JOIN sessions s ON s.id = r.session
+             WHERE r.retry_ms IS NOT NULL ORDER BY r.num LIMIT ?1",
+        )?;
+        let rows = query.query_map([limit], |row| Ok((session_name(row, 0)?, row.get(1)?)))?;
+        let rows = rows.collect::<Result<Vec<(SessionName, RunId)>, _>>()?;
+        rows.into_iter().map(|(session, run)| Ok((session, self.priority_of_run(&run)?))).collect()
+    }
+
+    /// How often a run was taken up again after it had been cut off.
+    pub fn times_resumed(&self, run: &RunId) -> Result<u32, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT resumed FROM runs WHERE id = ?1")?;
+        query.query_row([run], |row| row.get(0)).optional()?.ok_or_else(|| StoreError::NoRun { text: run.to_string() })
     }
 
     /// Whether somebody asked for the run to stop.
@@ -41,9 +59,31 @@ impl Tx<'_> {
     pub fn count_resumed(&self, run: &RunId) -> Result<u32, StoreError> {
         let num = self.num(run)?;
         let mut update = self.conn.prepare_cached(
-            "UPDATE runs SET resumed = resumed + 1 WHERE num = ?1 AND status = 'running' RETURNING resumed",
+            "UPDATE runs SET resumed = resumed + 1, held_ms = NULL, retry_ms = NULL
+             WHERE num = ?1 AND status = 'running' RETURNING resumed",
         )?;
         update.query_row([num], |row| row.get(0)).optional()?.ok_or_else(|| StoreError::Ended { run: run.clone() })
+    }
+
+    /// Has a run wait until somebody says that it is to be tried again. Its session goes on without it.
+    pub fn hold_run(&self, run: &RunId, at_ms: i64) -> Result<(), StoreError> {
+        self.set_held(run, "held_ms = ?2, retry_ms = NULL", at_ms)
+    }
+
+    /// Somebody says that a run is to be tried again, so that what happened to it before does not count any more. The
+    /// queue takes it up ([`View::runs_to_retry`]).
+    pub fn retry_run(&self, run: &RunId, at_ms: i64) -> Result<(), StoreError> {
+        self.set_held(run, "held_ms = NULL, retry_ms = ?2, resumed = 0", at_ms)
+    }
+
+    fn set_held(&self, run: &RunId, columns: &str, at_ms: i64) -> Result<(), StoreError> {
+        let num = self.num(run)?;
+        let mut update =
+            self.conn.prepare_cached(&format!("UPDATE runs SET {columns} WHERE num = ?1 AND status = 'running'"))?;
+        match update.execute((num, at_ms))? {
+            0 => Err(StoreError::Ended { run: run.clone() }),
+            _ => self.tell_run(num),
+        }
     }
 
     /// The run was left in good order: that it is taken up again says nothing about it.

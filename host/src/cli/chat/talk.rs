@@ -407,6 +407,10 @@ impl Talk {
         }
         let mut shown: Vec<Shown> = text(self.planner.leave()).into_iter().collect();
         shown.extend(told::lines(self.paint, &event, &self.skills).into_iter().map(Shown::Note));
+        // What a model wrote for the user was shown while it was written, and notices are among the lines.
+        if let Some(said) = event.notification().filter(|_| !is_written(&event)) {
+            shown.push(Shown::Text(format!("{}\n", printable(said.trim_end()))));
+        }
         shown
     }
 
@@ -466,6 +470,15 @@ impl Doing {
         {
             self.last = LastError::of(report);
         }
+    }
+}
+
+/// Whether what an event says came from a model that writes to the user, or is a notice.
+fn is_written(event: &Event) -> bool {
+    match &event.result {
+        StepResult::Told { .. } => true,
+        StepResult::Executed { report, .. } => report.task.kind == TaskKind::Msg,
+        _ => false,
     }
 }
 

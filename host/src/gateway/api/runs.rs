@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::messages::session;
+use crate::clock::now_ms;
 use crate::drive::SEALED_RUN;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
@@ -104,16 +105,45 @@ pub async fn cancel(who: Who, State(app): State<App>, Path(run): Path<String>) -
         app.0.drive.store.read(move |view| view.run(&id)).await?
     };
     let row = row.ok_or_else(|| ApiError::not_found(format!("there is no run {run:?}")))?;
-    if row.status != RunStatus::Running {
-        let message = format!("run {id} has ended already ({})", row.status.as_str());
-        return Err(ApiError::new(axum::http::StatusCode::CONFLICT, "ended", message));
+    if !row.status.is_open() {
+        return Err(ended(&id, row.status));
     }
     tracing::info!(run = %id, by = who.name(), "a run is cancelled");
     {
         let id = id.clone();
-        app.0.drive.store.write(move |tx| tx.request_cancel(&id)).await?;
+        let write = app.0.drive.store.write(move |tx| {
+            tx.request_cancel(&id)?;
+            // Nobody drives one that is held; whoever takes it up sees that it is to be ended.
+            if row.status == RunStatus::Held { tx.retry_run(&id, now_ms()) } else { Ok(()) }
+        });
+        write.await?;
     }
     Ok(Json(json!({ "run": id.to_string(), "status": "cancelling" })))
+}
+
+/// `POST /runs/{run}/retry`: a run that is held is taken up again.
+pub async fn retry(who: Who, State(app): State<App>, Path(run): Path<String>) -> Made<Value> {
+    let id = run_id(&run)?;
+    let wanted = id.clone();
+    let row = app.0.drive.store.read(move |view| view.run(&wanted)).await?;
+    match row.map(|row| row.status) {
+        None => return Err(ApiError::not_found(format!("there is no run {run:?}"))),
+        Some(RunStatus::Held) => {}
+        Some(RunStatus::Running) => {
+            let message = format!("run {id} is under way, and does not wait for anybody");
+            return Err(ApiError::new(axum::http::StatusCode::CONFLICT, "running", message));
+        }
+        Some(status) => return Err(ended(&id, status).hint("send the message again")),
+    }
+    tracing::info!(run = %id, by = who.name(), "a run is tried again");
+    let wanted = id.clone();
+    app.0.drive.store.write(move |tx| tx.retry_run(&wanted, now_ms())).await?;
+    Ok(Json(json!({ "run": id.to_string(), "status": "running" })))
+}
+
+fn ended(id: &RunId, status: RunStatus) -> ApiError {
+    let message = format!("run {id} has ended already ({})", status.as_str());
+    ApiError::new(axum::http::StatusCode::CONFLICT, "ended", message)
 }
 
 pub(super) fn run_id(text: &str) -> Result<RunId, ApiError> {

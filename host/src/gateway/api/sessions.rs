@@ -92,7 +92,8 @@ pub async fn status_of(app: &App, session: SessionName) -> Result<Status, ApiErr
     let (title, segment_start, running, queued) = read.await?.ok_or_else(|| no_session(session.as_str()))?;
     let model = drive.models.of(Role::Planner).name().to_owned();
     let running = running.first().map(ToString::to_string);
-    Ok(Status { session, title, model, segment_start, running, queued })
+    let models = drive.models.by_role();
+    Ok(Status { session, title, model, models, segment_start, running, queued })
 }
 
 /// What can be changed of a session.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::gateway::error::ApiError;
 use crate::gateway::follow::Told;
 use crate::home::SessionName;
+use crate::json::{self, JsonError};
 
 /// The version of the protocol that is spoken.
 pub const PROTOCOL: u64 = 1;
@@ -64,8 +65,8 @@ pub struct Asked {
 
 /// Reads a line. Where it is wrong, the answer still bears its `ref` if that can be read.
 pub fn read(text: &str) -> Asked {
-    let no_json = |error| ApiError::bad_request(format!("the line is not JSON: {error}"));
-    let object = match serde_json::from_str::<Value>(text).map_err(no_json) {
+    let no_json = |error: JsonError| ApiError::bad_request(format!("the line is not JSON: {error}"));
+    let object = match json::parse::<Value>(text.as_bytes()).map_err(no_json) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(ApiError::bad_request("the line is not an object")),
         Err(error) => Err(error),
@@ -120,6 +121,11 @@ pub fn told(told: Told) -> Value {
         ("message", Some(id)) if data["role"] == "assistant" => {
             json!({ "type": "outbound", "id": id, "session": data["session"], "answers": answers, "message": data })
         }
+        ("notify", _) => {
+            let mut line = data;
+            line["type"] = "notify".into();
+            line
+        }
         (name, Some(id)) => json!({ "type": "event", "id": id, "event": name, "data": data }),
         (name, None) => json!({ "type": "event", "event": name, "data": data }),
     }
@@ -168,7 +174,7 @@ mod tests {
         }
         assert_eq!(refused(r#"{"type":"dance","ref":"r"}"#).0.as_deref(), Some("r"));
         let (_, deep) = refused(&format!("{{\"type\":{}", "[".repeat(100_000)));
-        assert!(deep.contains("recursion limit"), "{deep}");
+        assert!(deep.contains("nested more than 64 levels deep"), "{deep}");
         let (_, long) = refused(&format!("{{\"type\":\"{}\"}}", "x".repeat(100_000)));
         assert!(long.len() < 1_000, "{} bytes", long.len());
     }

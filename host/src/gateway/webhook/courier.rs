@@ -308,6 +308,7 @@ mod tests {
             event: WebhookEvent::Reply,
             message: Some(1),
             run: None,
+            seq: None,
             at_ms: 0,
             since_ms: 0,
             attempts,

@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
+use crate::drive::SEALED_RUN;
 use crate::gateway::api::open_message;
 use crate::gateway::wire::Message;
+use crate::graph::step::Event;
 use crate::home::SessionName;
 use crate::secret::Vault;
 use crate::store::{Delivery, StoreError, View, WebhookEvent};
@@ -23,7 +25,10 @@ struct Letter<'a> {
     session: Option<SessionName>,
     /// The reply; null for other events.
     message: Option<Message>,
-    /// Whether the message's text was longer.
+    /// What a run said on its way; absent in other events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// Whether the text was longer.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     truncated: bool,
     run: Option<String>,
@@ -48,6 +53,7 @@ pub(super) fn of(view: &View<'_>, vault: &Vault, delivery: &Delivery) -> Result<
         event: delivery.event.as_str(),
         session: None,
         message: None,
+        text: None,
         truncated: false,
         run: None,
         status: None,
@@ -64,6 +70,14 @@ pub(super) fn of(view: &View<'_>, vault: &Vault, delivery: &Delivery) -> Result<
             letter.run = message.run.clone();
             (letter.session, letter.message) = (Some(session), Some(message));
         }
+        WebhookEvent::Notify => {
+            let (Some(id), Some(seq)) = (&delivery.run, delivery.seq) else { return Ok(None) };
+            let (Some(run), Some(event)) = (view.run_line(id)?, view.event(id, seq)?) else { return Ok(None) };
+            let Some(mut text) = notification(vault, &event.body) else { return Ok(None) };
+            letter.truncated = text.len() > MAX_TEXT;
+            text.truncate(text.floor_char_boundary(MAX_TEXT));
+            (letter.session, letter.run, letter.text) = (Some(run.session), Some(run.id.to_string()), Some(text));
+        }
         WebhookEvent::Run => {
             let Some(id) = &delivery.run else { return Ok(None) };
             let Some(run) = view.run_line(id)? else { return Ok(None) };
@@ -74,6 +88,13 @@ pub(super) fn of(view: &View<'_>, vault: &Vault, delivery: &Delivery) -> Result<
     Ok(Some(letter.bytes()))
 }
 
+/// What an event of a run's log says to everybody outside: the output of a task, or what the user is told of the way.
+fn notification(vault: &Vault, body: &str) -> Option<String> {
+    let body = vault.open_text(SEALED_RUN, body).ok()?;
+    let event: Event = serde_json::from_str(&body).ok()?;
+    event.notification().map(str::to_owned)
+}
+
 /// The body of a test.
 pub(super) fn test(key: &str, now_ms: i64) -> Vec<u8> {
     let letter = Letter {
@@ -81,6 +102,7 @@ pub(super) fn test(key: &str, now_ms: i64) -> Vec<u8> {
         event: TEST,
         session: None,
         message: None,
+        text: None,
         truncated: false,
         run: None,
         status: None,

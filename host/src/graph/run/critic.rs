@@ -36,10 +36,19 @@ impl Run {
         event.limits.push(LimitReached::new("max_review_depth", max.into()));
         self.notices.push_back(format!(
             "{} was not reviewed: {depth} rounds of fixes are behind it, which is the limit max_review_depth. It counts \
-             as what it reported itself.",
+             as what it reported itself, and the plan goes on.",
             self.last_label()
         ));
-        self.settle(event)
+        self.move_on(event)
+    }
+
+    /// "After `max_review_depth` inject rounds in the same chain, the worker stops calling the reviewer and moves on"
+    /// (seed 001): what comes next is the next task and no new plan, also behind one that failed.
+    fn move_on(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
+        if let Some(record) = self.records.last_mut() {
+            record.rejected = record.report.trouble();
+        }
+        self.accept_task(event)
     }
 
     /// The critic without a reviewer: exit code and tool status decide alone.

@@ -187,10 +187,11 @@ fn line(subagent: &Subagent, shown: Option<usize>) -> String {
     let state = match (subagent.state, subagent.status) {
         (JobState::Queued, _) => "waiting",
         (_, Some(RunStatus::Running)) | (JobState::Running, None) => "working",
+        (_, Some(RunStatus::Held)) | (JobState::Held, _) => "held",
         (_, Some(RunStatus::Done)) => "done",
         (_, Some(RunStatus::Failed)) => "failed",
         (_, Some(RunStatus::Cancelled)) => "cancelled",
-        (JobState::Done, None) => "ended",
+        (JobState::Done | JobState::Failed | JobState::Cancelled, None) => "ended",
     };
     let reply = subagent.reply.as_deref().unwrap_or_default();
     let beginning: String = reply.chars().take(shown.unwrap_or(usize::MAX)).collect();

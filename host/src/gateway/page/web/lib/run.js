@@ -1,12 +1,13 @@
 // The card of a run: what it does now, its plan with the tasks, and what it used.
 
 import { html, useStore } from './preact.js';
+import { post } from './api.js';
 import { cost, duration, plural, short } from './format.js';
 import { href } from './router.js';
 import { useBoard } from './run-data.js';
 import { plain } from './run-text.js';
 import { Elapsed, Mark, Task } from './run-task.js';
-import { Busy, Icon, Trouble } from './ui.js';
+import { Busy, Button, Icon, Trouble } from './ui.js';
 
 const ENDINGS = { done: 'Done in', failed: 'Failed after', cancelled: 'Stopped after' };
 
@@ -26,6 +27,8 @@ export function RunCard({ run, session, live, known, stopping }) {
       ${running
         ? html`<span class="run-thought" role="status"><bdi>${stopping ? 'stopping' : plain(thought?.text ?? 'begins')}</bdi></span>
           ${line?.started_ms && html`<${Elapsed} since=${line.started_ms} />`}`
+        : line.status === 'held' ? html`<span>Waits for you: kiso was cut off twice while it worked on this</span>
+          <${Button} onClick=${() => post(`/runs/${run}/retry`)}>Try again<//>`
         : html`<span>${ENDINGS[line.status] ?? line.status} ${duration(line.ended_ms - line.started_ms)}</span>`}
     </div>
     ${error && html`<${Trouble} error=${error} again=${again} />`}

@@ -18,7 +18,7 @@ export const why = (word) => WHY[word] ?? String(word).replaceAll('_', ' ');
 const STATUS = {
   ok: ['ok', 'good'], needs_fix: ['needs a fix', 'warn'], replan: ['needs a new plan', 'bad'], done: ['done', 'good'], failed: ['failed', 'bad'],
   interrupted: ['interrupted', 'warn'], partial: ['partial', 'warn'], error: ['error', 'bad'], blocked: ['blocked', 'bad'],
-  running: ['running', 'busy'], cancelled: ['cancelled', 'warn'],
+  running: ['running', 'busy'], held: ['waits for you', 'warn'], cancelled: ['cancelled', 'warn'],
 };
 
 export const statusWords = (status) => STATUS[status] ?? [String(status).replaceAll('_', ' '), ''];
