@@ -22,6 +22,7 @@ mod pause;
 mod perform;
 mod place;
 mod prompt;
+mod review;
 mod said;
 mod session;
 mod spent;

@@ -54,9 +54,9 @@ const MARKS: &[Mark] = {
     &[
         mark("mkasked", &[NewMessage, OriginalMessage, Messages, Tail, Exchange, Compress, Memory]),
         mark("mkreplied", &[Messages, Tail, Exchange, Compress, Memory]),
-        mark("mknew", &[NewMessage, OriginalMessage, Compress]),
+        mark("mknew", &[NewMessage, OriginalMessage, Messages, Tail, Compress]),
         mark("mkcore", &[Core]),
-        mark("mkfact", &[Facts, Consolidate, Memory]),
+        some("mkfact", &[Facts, Consolidate, Memory], &[(Reasoner, Memory)]),
         mark("mkmerged", &[Facts, Memory]),
         mark("mksummary", &[Summary]),
         mark("mkaim", &[Directive]),
@@ -64,6 +64,8 @@ const MARKS: &[Mark] = {
         mark("mkcategory", &[Skills, SkillEnvironment, Readiness, Categories]),
         mark("mkfile", &[Environment, Readiness]),
         mark("mkchatter", &[PlannerLane]),
+        // The planner has it in its lane, and so not among the messages.
+        some("mkearly", &[Replies, Messages, Tail, Compress], &[(Planner, Messages)]),
         some("mkgoal", &[Goal, PlannerLane, ReplanHistory], &[(Worker, Goal)]),
         some("mknext", &[Goal], &[(Reviewer, Goal), (Reasoner, Goal)]),
         mark("mkremaining", &[Plan, PlannerLane, Remaining]),
@@ -72,15 +74,16 @@ const MARKS: &[Mark] = {
         some("mkwritten", &[Task], &[(Reviewer, Task), (Reasoner, Task)]),
         some("mkexpected", &[Expect], &[(Worker, Expect)]),
         some("mkpolite", &[Expect], &[(Reviewer, Expect), (Reasoner, Expect)]),
-        mark("mkechoed", &[Evidence, Completed, ReplanHistory]),
+        // A call stands in the window of the next turn, with its result.
+        mark("mkechoed", &[Evidence, Completed, ReplanHistory, Messages]),
         mark("mkacted", &[Output, Transcript, Evidence, Completed]),
-        Mark { turns: true, ..mark("mktool", &[Transcript]) },
+        Mark { turns: true, ..mark("mktool", &[Transcript, Messages]) },
         mark("mkbrief", &[Brief, ReasoningLane]),
         mark("mkaction", &[Brief, ReasoningLane]),
         mark("mkfix", &[Feedback, ReplanHistory]),
         some("mkreason", &[Feedback, Failure, ReplanHistory], &[(Reasoner, Feedback)]),
-        some("mkunplanned", &[Correction], &[(Reviewer, Correction), (Reasoner, Correction)]),
-        some("mkunbriefed", &[Correction], &[(Planner, Correction), (Reviewer, Correction)]),
+        some("mkunplanned", &[Correction, PlannerLane], &[(Reviewer, Correction), (Reasoner, Correction)]),
+        some("mkunbriefed", &[Correction, ReasoningLane], &[(Planner, Correction), (Reviewer, Correction)]),
         some("mkunreviewed", &[Correction], &[(Planner, Correction), (Reasoner, Correction)]),
     ]
 };
@@ -152,7 +155,7 @@ text = '["the harbour opens at six and the ferry leaves at nine in mkmerged"]'
 const THIRD: &str = r#"
 [[reply]]
 role = "router"
-text = '{"effort": "high", "categories": [], "tool_need": 1, "goal": "mkaim", "durable": false}'
+text = '{"effort": "high", "categories": [], "tool_need": 1, "goal": "mkaim of the harbour", "durable": false}'
 
 [[reply]]
 role = "planner"
@@ -221,6 +224,43 @@ role = "summarizer"
 text = "They spoke of much."
 "#;
 
+/// Talk, and behind it a plan in the same turn.
+const FOURTH: &str = r#"
+[[reply]]
+role = "router"
+text = '{"effort": "low", "categories": [], "tool_need": 0, "goal": "to talk", "durable": false}'
+
+[[reply]]
+role = "worker"
+text = "That is mkearly."
+
+[[reply]]
+role = "router"
+text = '{"effort": "high", "categories": [], "tool_need": 1, "goal": "fourth aim", "durable": false}'
+
+[[reply]]
+role = "planner"
+text = '''{"goal": "fourth goal", "tasks": [
+  {"type": "act", "detail": "look there", "expect": "a sight"},
+  {"type": "msg", "detail": "Say four", "notify": true}]}'''
+
+[[reply]]
+role = "reasoner"
+text = '''{"goal": "fourth", "required": [], "delta": "all", "success": ["seen"], "context": {"discovery": [], "credentials": [], "artifacts": [], "blockers": []}, "action": "look"}'''
+
+[[reply]]
+role = "actor"
+text = "seen"
+
+[[reply]]
+role = "worker"
+text = "Four."
+
+[[reply]]
+role = "summarizer"
+text = "They spoke of everything."
+"#;
+
 /// What was said, done and asked.
 struct Told {
     home: Home,
@@ -232,7 +272,7 @@ struct Told {
 }
 
 fn tell() -> Told {
-    let server = ModelServer::toml(&[FIRST, SECOND, THIRD].concat());
+    let server = ModelServer::toml(&[FIRST, SECOND, THIRD, FOURTH].concat());
     let home = Home::new();
     home.config(&format!(
         "model = \"test:m\"\n[providers.test]\nkind = \"openai\"\nbase_url = \"{}\"\n[routing]\nfast_path = false\n\
@@ -254,9 +294,17 @@ fn tell() -> Told {
         "I want to know of the harbour, and call it mkasked".to_owned(),
         format!("and the same once more with {PIN}, please"),
         format!("now the harbour in mknew; my password: {PASSWORD}, my token: {LATE}"),
+        "tell me of the weather there".to_owned(),
     ];
     let mut told = Told { home, ran: Vec::new(), requests: Vec::new(), meanwhile: Vec::new() };
     for message in &messages {
+        if std::ptr::eq(message, &messages[3]) {
+            // Arrives while the one before it is answered, and belongs to its turn.
+            let store = rusqlite::Connection::open(told.home.path().join("store.db")).expect("there is a store");
+            let more =
+                "INSERT INTO messages (session, role, text, at_ms) VALUES (1, 'user', 'and look what it does', 0)";
+            store.execute(more, ()).expect("a message can be added");
+        }
         let before = server.requests().len();
         let args = ["run", "--session", "main", "--file", file, message.as_str()];
         // To a file, because a log of everything is more than a pipe holds.
@@ -382,13 +430,14 @@ fn secrets_stand_nowhere() {
     let asked = |run: usize, text: &str| -> Vec<Role> {
         requests[run].iter().filter(|seen| seen.body.to_string().contains(text)).map(role).collect()
     };
-    for run in 0..3 {
+    for run in 0..4 {
         assert_eq!(asked(run, PASSWORD), [], "run {run}");
     }
     // Those that have to find it, and nobody after them, although the plan that named it was refused.
-    assert_eq!([asked(0, PIN), asked(1, PIN), asked(2, PIN)], [vec![], vec![Role::Router, Role::Planner], vec![]]);
+    let told = [vec![], vec![Role::Router, Role::Planner], vec![], vec![]];
+    assert_eq!([asked(0, PIN), asked(1, PIN), asked(2, PIN), asked(3, PIN)], told);
     // It was an ordinary word before, and stands in the messages of then.
-    assert_eq!(asked(2, LATE), []);
+    assert_eq!([asked(2, LATE), asked(3, LATE)], [vec![], vec![]]);
     let mut shown: Vec<String> = ran.into_iter().flat_map(|ran| [ran.stdout, ran.stderr]).collect();
     assert!(shown[2..].iter().all(|text| !text.is_empty()));
     for line in home.kiso(&["--json", "trace"]).ok().json_lines() {
@@ -397,7 +446,7 @@ fn secrets_stand_nowhere() {
             shown.push(home.kiso(args).ok().stdout.clone());
         }
     }
-    assert_eq!(shown.len(), 12);
+    assert_eq!(shown.len(), 16);
     for text in &shown {
         assert!(![PASSWORD, PIN].iter().any(|secret| text.contains(secret)), "{text}");
     }

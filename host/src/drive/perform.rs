@@ -10,21 +10,19 @@ use super::window::{CALL, Earlier};
 use super::{Drive, DriveError, boundary};
 use crate::clock::now_ms;
 use crate::graph::brief::Brief;
-use crate::graph::lane::{Entry, SharedKind};
 use crate::graph::limits::LimitReached;
 use crate::graph::mention;
 use crate::graph::pill::{self, Pill};
 use crate::graph::plan::{Caller, Task, TaskKind};
 use crate::graph::route::Effort;
 use crate::graph::run::{Run, RunSpec};
-use crate::graph::step::{PillUse, PlanAsk, ReasonAsk, ReviewAsk, Step, StepResult};
+use crate::graph::step::{PillUse, PlanAsk, ReasonAsk, Step, StepResult};
 use crate::graph::tags::Tags;
-use crate::graph::verdict::Verdict;
 use crate::home::SessionName;
-use crate::llm::prompt::{ChatMessage, FileCard, Pieces};
+use crate::llm::prompt::{FileCard, Pieces};
 use crate::llm::{Completion, LlmError, Model, Priority, Request, Role, Sink};
 use crate::memory::Meaning;
-use crate::node::{self, output, planner, reasoner, retrieval, reviewer, router, worker};
+use crate::node::{self, output, planner, reasoner, retrieval, router, worker};
 use crate::secret::Secrets;
 use crate::store::{RunId, StoreError};
 use crate::tool::builtin::At;
@@ -52,7 +50,7 @@ pub(super) struct AtWork<'a> {
     /// What retrieval found, until something ran.
     environment: Option<Vec<FileCard>>,
     /// The task whose transcript was archived last, and the key.
-    transcript: Option<(usize, String)>,
+    pub transcript: Option<(usize, String)>,
     /// Messages that become the run's with the next event.
     pub taking: Vec<i64>,
     /// What models were asked since the last event.
@@ -325,51 +323,6 @@ impl<'a> AtWork<'a> {
         Ok(StepResult::Executed { task, report: Box::new(report), call })
     }
 
-    async fn review(&mut self, run: &Run, ask: &ReviewAsk) -> Result<StepResult, DriveError> {
-        let boundary = boundary();
-        let system = self.drive.system_prompt(Role::Reviewer)?;
-        let mut request = reviewer::request(&system, run, ask, &boundary);
-        if !ask.transcript.is_empty() && !self.fits(&request) {
-            let mark = scratchpad::mark(&self.put_transcript_away(ask).await?);
-            let transcript = ask.transcript.iter().cloned().chain([mark]).collect();
-            request = reviewer::request(&system, run, &ReviewAsk { transcript, ..ask.clone() }, &boundary);
-        }
-        Ok(match self.complete(run, request, &boundary, &mut |_: &str| {}).await? {
-            Ok(completion) => reviewer::read(&completion, &self.drive.tools, &run.spec().limits),
-            Err(none) => none.result(),
-        })
-    }
-
-    /// Whether a prompt stands whole in the context of its model.
-    fn fits(&self, request: &Request) -> bool {
-        let settings = self.drive.models.settings(request.role);
-        let max_tokens = settings.answer(request.max_tokens);
-        let room = context::room(settings.context_budget, &Request { max_tokens, ..request.clone() });
-        context::tokens(&request.user) <= room
-    }
-
-    /// Archives what the reviewer's context has no room for, once for each task, and returns the key.
-    async fn put_transcript_away(&mut self, ask: &ReviewAsk) -> Result<String, DriveError> {
-        if let Some((task, key)) = &self.transcript
-            && *task == ask.task
-        {
-            return Ok(key.clone());
-        }
-        let key = self.put_away("context", ask.transcript.join("\n\n")).await?;
-        self.transcript = Some((ask.task, key.clone()));
-        Ok(key)
-    }
-
-    /// What a reviewer learned counts at once, for the plan that may follow.
-    fn learn(&mut self, reviewed: &StepResult) {
-        if let StepResult::Reviewed { verdict: Verdict { learn: Some(fact), .. }, .. } = reviewed {
-            let facts = &mut self.earlier.facts;
-            if facts.iter().all(|known| !known.eq_ignore_ascii_case(fact)) {
-                facts.insert(0, fact.clone());
-            }
-        }
-    }
-
     /// An answer without tools: the worker writes, and what it writes about is the message itself.
     async fn converse(&self, run: &Run, message: &str, listener: &mut dyn Listener) -> Result<StepResult, DriveError> {
         let boundary = boundary();
@@ -403,36 +356,9 @@ impl<'a> AtWork<'a> {
         })
     }
 
-    /// What the session knows: the part of every prompt that talks to the user.
-    pub fn known(&self, run: &Run) -> Pieces {
-        let Earlier { summary, core, facts, .. } = &self.earlier;
-        let memory = run.lane().shared(SharedKind::ObservationalMemory);
-        Pieces {
-            messages: Some(self.talk(run, &[])),
-            summary: summary.clone(),
-            memory: memory.map(|text| text.lines().map(str::to_owned).collect()),
-            core: core.clone(),
-            facts: (!facts.is_empty()).then(|| facts.clone()),
-            ..Pieces::default()
-        }
-    }
-
     /// The model of a role, with what it uses counted.
     fn model(&self, role: Role) -> Metered<'_> {
         self.meter.of(self.drive.models.of(role))
-    }
-
-    /// What was said before the message that the run is at: before the run, and in earlier cycles of it, but for the
-    /// `replies` that stand elsewhere in the prompt.
-    fn talk(&self, run: &Run, replies: &[String]) -> Vec<ChatMessage> {
-        let mut messages = self.earlier.messages.clone();
-        let said = |from: &str, text: &String| Some(ChatMessage { from: from.to_owned(), text: text.clone() });
-        messages.extend(run.lane().earlier_cycles().filter_map(|entry| match entry {
-            Entry::User(text) => said("user", text),
-            Entry::Assistant(text) if !replies.contains(text) => said("assistant", text),
-            _ => None,
-        }));
-        messages
     }
 
     /// Calls the model of the request's role.

@@ -4,13 +4,15 @@
 //! result pair uses two window slots." Calls are those of the action loop, and the command lines and skills of a plan.
 
 use super::arrival::WAITING;
+use super::perform::AtWork;
 use super::{Drive, DriveError, SEALED_RUN};
-use crate::graph::lane::ToolCall;
+use crate::graph::lane::{Entry, SharedKind, ToolCall};
 use crate::graph::plan::{Task, TaskKind};
 use crate::graph::report::TaskReport;
+use crate::graph::run::Run;
 use crate::graph::step::{Event, StepResult};
 use crate::home::SessionName;
-use crate::llm::prompt::ChatMessage;
+use crate::llm::prompt::{ChatMessage, Pieces};
 use crate::scratchpad::sandwich;
 use crate::store::{self, MAX_JOINED, Message, MessageRole, RunId, StoreError, View};
 use std::collections::HashMap;
@@ -133,6 +135,35 @@ impl Drive {
             }
         }
         cycles
+    }
+}
+
+impl AtWork<'_> {
+    /// What the session knows: the part of every prompt that talks to the user.
+    pub fn known(&self, run: &Run) -> Pieces {
+        let Earlier { summary, core, facts, .. } = &self.earlier;
+        let memory = run.lane().shared(SharedKind::ObservationalMemory);
+        Pieces {
+            messages: Some(self.talk(run, &[])),
+            summary: summary.clone(),
+            memory: memory.map(|text| text.lines().map(str::to_owned).collect()),
+            core: core.clone(),
+            facts: (!facts.is_empty()).then(|| facts.clone()),
+            ..Pieces::default()
+        }
+    }
+
+    /// What was said before the message that the run is at: before the run, and in earlier cycles of it, but for the
+    /// `replies` that stand elsewhere in the prompt.
+    pub fn talk(&self, run: &Run, replies: &[String]) -> Vec<ChatMessage> {
+        let mut messages = self.earlier.messages.clone();
+        let said = |from: &str, text: &String| Some(ChatMessage { from: from.to_owned(), text: text.clone() });
+        messages.extend(run.lane().earlier_cycles().filter_map(|entry| match entry {
+            Entry::User(text) => said("user", text),
+            Entry::Assistant(text) if !replies.contains(text) => said("assistant", text),
+            _ => None,
+        }));
+        messages
     }
 }
 
