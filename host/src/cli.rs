@@ -44,7 +44,7 @@ use crate::graph::report::size;
 use crate::home::{Home, SessionName};
 use crate::secret::Secrets;
 use crate::secret::vault::Vault;
-use crate::skill::{Observer, Skills};
+use crate::skill::{Observer, Skills, compiler};
 use crate::store::Store;
 use crate::tool::Tools;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -136,6 +136,9 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Print a completion script for a shell
     Completions(completions::Completions),
+    /// Compile a component in a process of its own; what kiso starts itself
+    #[command(name = compiler::COMMAND, hide = true)]
+    CompileComponent(compiler::child::Limits),
 }
 
 /// Runs the program.
@@ -183,6 +186,7 @@ pub fn main() -> ExitCode {
             command.execute(&mut Kiso::command());
             Ok(Exit::Done)
         }
+        Command::CompileComponent(limits) => return compiler::child::serve(&limits),
     };
     match result {
         Ok(exit) => exit.into(),

@@ -218,6 +218,10 @@ settings! {
         tables: Int(64, 1, 1_000),
         /// Elements of a table.
         table_elements: Int(200_000, 1_000, 10_000_000),
+        /// Seconds of processor time, on all cores together, that compiling a skill may take.
+        compile_timeout_s: Int(120, 1, 86_400),
+        /// Memory in MiB that compiling a skill may take.
+        compile_memory_mib: Int(1_024, 64, 65_536),
     }
 
     /// What an exec task may use: one command line, with every process that it starts.

@@ -50,7 +50,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Runs command lines for a home. Cheap to clone; the engine starts with the first line.
 #[derive(Debug, Clone)]
@@ -202,8 +202,8 @@ impl Exec {
                     biased;
                     _ = task.stopped() => None,
                     ended = all => ended,
-                    () = tokio::time::sleep(timeout) => {
-                        task.blame_last();
+                    before = busy_at_the_end(&task, timeout) => {
+                        task.blame(&before);
                         task.hit(Limit::Time);
                         None
                     }
@@ -264,6 +264,15 @@ impl Exec {
         };
         own.into_iter().chain(mounts).map(open).collect::<Result<_, _>>().map(Dirs)
     }
+}
+
+/// Waits for the deadline; how busy each process was shortly before.
+async fn busy_at_the_end(task: &Task, timeout: Duration) -> BTreeMap<u32, Duration> {
+    let look = task::LAST_LOOK.min(timeout / 2);
+    tokio::time::sleep(timeout - look).await;
+    let before = task.busy();
+    tokio::time::sleep(look).await;
+    before
 }
 
 /// Ends a task when it goes away.

@@ -8,6 +8,7 @@ mod args;
 mod as_command;
 mod cache;
 pub mod compile;
+pub mod compiler;
 mod ctx;
 mod engine;
 mod entry;
@@ -18,10 +19,13 @@ mod install;
 mod installed;
 mod instance;
 pub mod limits;
+mod load;
 mod loader;
 pub mod manifest;
 pub mod pack;
 mod shown;
+mod source;
+mod surface;
 mod values;
 mod wit;
 
@@ -35,6 +39,7 @@ pub use self::installed::{Installed, Place, Tool, is_bundled};
 pub use self::instance::{Answer, Ended};
 pub use self::limits::{Limit, LimitHit};
 pub use self::loader::{MAX_WASM_BYTES, Shape};
+pub use self::surface::{is_kept_free, wire_name};
 
 /// What the sandbox of exec tasks has in common with that of skills.
 pub mod sandbox {
@@ -43,11 +48,11 @@ pub mod sandbox {
     pub use super::host::{ChargedFiles, Quota, charge_files};
 }
 
+use self::compiler::Compiler;
 use self::ctx::ReadableSecrets;
 use self::engine::Sandbox;
-use self::entry::entry;
 use self::grant::Allowed;
-use self::host::{HttpRule, HttpRules, Keep, Quota, Usage};
+use self::host::{HttpRule, HttpRules, Injection, Keep, Quota, Usage};
 use self::installed::BUNDLED;
 use self::instance::{Entry, Given};
 use self::limits::{Budget, HitCell};
@@ -75,6 +80,7 @@ struct Inner {
     observer: Arc<dyn Observer>,
     /// Made by the first call: a listing needs no engine.
     sandbox: OnceLock<Sandbox>,
+    compiler: Compiler,
     bundled: OnceLock<Vec<Arc<Installed>>>,
     /// What was read from the home, with the time stamp of its record.
     known: Mutex<HashMap<SkillName, (SystemTime, Arc<Installed>)>>,
@@ -108,7 +114,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Skills {
     /// The skills of a home. Reads and starts nothing yet.
     pub fn new(home: Home, config: Config, store: Store, observer: Arc<dyn Observer>) -> Self {
+        Self::with_compiler(home, config, store, observer, compiler::this_program())
+    }
+
+    /// The same in a program that is not `kiso`: `program` is, and compiles.
+    pub fn with_compiler(
+        home: Home,
+        config: Config,
+        store: Store,
+        observer: Arc<dyn Observer>,
+        program: PathBuf,
+    ) -> Self {
         Self(Arc::new(Inner {
+            compiler: Compiler::new(program, &config.engine),
             home,
             config,
             store,
@@ -195,7 +213,7 @@ impl Skills {
         let given = self.grant(&skill).and_then(|grant| {
             let allowed = self.allowed_under(&skill, &grant);
             let inner = &skill.tools[index].inner;
-            Ok((self.given(&skill.manifest, inner, &allowed, args, &caller, Keep::Disk)?, grant))
+            Ok((self.given(&skill.manifest, inner, &allowed, args, &caller, skill.keep())?, grant))
         });
         let (given, grant) = match given {
             Ok(given) => given,
@@ -234,7 +252,7 @@ impl Skills {
     {
         let allowed = self.allowed(skill)?;
         let tool = skill.name().as_str();
-        let given = self.given(&skill.manifest, tool, &allowed, Value::Null, &caller, Keep::Disk)?;
+        let given = self.given(&skill.manifest, tool, &allowed, Value::Null, &caller, skill.keep())?;
         let entry = self.load(skill).await?;
         let sandbox = self.sandbox().map_err(|e| SkillError::host(tool, e))?;
         as_command::call(sandbox, &entry, given, streams, waits).await
@@ -246,7 +264,7 @@ impl Skills {
         Arc::new(Quota::new(budget.clone(), hit, usage))
     }
 
-    /// Compiles what is not compiled yet, so that the first call does not wait. Returns whether it had to.
+    /// Compiles what is not compiled yet, so that the first call does not wait.
     pub async fn warm(&self, skill: &Arc<Installed>) -> Result<(), SkillError> {
         self.load(skill).await.map(|_| ())
     }
@@ -295,46 +313,6 @@ impl Skills {
         SkillError::new(name, Blame::Caller, "unknown-skill", format!("there is no such skill; {hint}"))
     }
 
-    /// The compiled skill, ready to be instantiated; loaded once however many calls wait for it.
-    async fn load(&self, skill: &Arc<Installed>) -> Result<Entry, SkillError> {
-        let key = match &skill.place {
-            Place::Binary(_) => skill.name().to_string(),
-            Place::Home { digest, .. } => digest.clone(),
-        };
-        let cell = lock(&self.0.loaded).entry(key).or_default().clone();
-        let entry = cell.get_or_try_init(|| async {
-            let (skills, skill) = (self.clone(), skill.clone());
-            let name = skill.name().to_string();
-            let loaded = tokio::task::spawn_blocking(move || skills.load_blocking(&skill)).await;
-            loaded.map_err(|e| SkillError::host(&name, e))?.map_err(|e| SkillError::host(&name, format!("{e:#}")))
-        });
-        entry.await.cloned()
-    }
-
-    fn load_blocking(&self, skill: &Installed) -> anyhow::Result<Entry> {
-        let sandbox = self.sandbox()?;
-        if let Place::Binary(bundled) = &skill.place
-            && let Some(component) = cache::of_binary(sandbox, bundled)
-        {
-            return entry(sandbox, &component, skill.shape).map(|(entry, _)| entry).map_err(anyhow::Error::msg);
-        }
-        let wasm = skill.wasm()?;
-        if let Place::Home { path, digest } = &skill.place {
-            let found = cache::Digest::of(&wasm).to_string();
-            anyhow::ensure!(
-                found == *digest,
-                "{} is not the file that was installed; add the skill again",
-                path.display()
-            );
-        }
-        if !cache::has(sandbox, self.home(), &wasm) {
-            self.observer().compiling(skill.name().as_str());
-        }
-        let (component, _) = cache::load(sandbox, self.home(), &wasm).map_err(|e| anyhow::anyhow!("{e:#}"))?;
-        let (entry, _) = entry(sandbox, &component, skill.shape).map_err(anyhow::Error::msg)?;
-        Ok(entry)
-    }
-
     /// Puts together what a call gets: limits, workspace, secrets and hosts, as granted.
     fn given(
         &self,
@@ -352,7 +330,7 @@ impl Skills {
             self.home().create_session(caller.session).map_err(|e| SkillError::host(name, e))?;
         }
         let usage = self.usage(caller.session, &work);
-        let (secrets, env, mut injected) = self.secrets(manifest, allowed, caller.secrets)?;
+        let (secrets, env, injected) = self.secrets(manifest, allowed, caller.secrets)?;
         let mut rules = Vec::new();
         for (need, private) in &allowed.http {
             let inject = match &need.inject {
@@ -360,11 +338,16 @@ impl Skills {
                 Some(inject) => {
                     let header = http::HeaderName::from_bytes(inject.header.as_bytes())
                         .map_err(|e| SkillError::host(name, e))?;
-                    let value = injected.remove(&inject.secret).or_else(|| secrets.values.get(&inject.secret).cloned());
-                    // Without its secret the request could only fail, and in a way that nobody understands.
-                    let Some(value) = value else { continue };
-                    injected.insert(inject.secret.clone(), value.clone());
-                    Some((header, value))
+                    let value = injected.get(&inject.secret).or_else(|| secrets.values.get(&inject.secret));
+                    Some(match value {
+                        Some(value) => Injection::Header(header, value.clone()),
+                        // Without its secret the request could only fail, and in a way that nobody understands.
+                        None => {
+                            let unset = secrets.unset.iter().find(|(unset, _)| *unset == inject.secret);
+                            let how = unset.map_or_else(|| "it is not granted".to_owned(), |(_, how)| how.clone());
+                            Injection::Unset { secret: inject.secret.clone(), how }
+                        }
+                    })
                 }
             };
             rules.push(HttpRule { host: need.host.clone(), methods: need.methods.clone(), private: *private, inject });
@@ -414,6 +397,9 @@ impl Skills {
         let declared = declared.chain(manifest.env.iter().map(|(s, required)| (s, true, *required)));
         for (secret, from_env, required) in declared {
             let injected_only = manifest.is_injected(secret);
+            if injected_only {
+                readable.injected.push(secret.clone());
+            }
             if !(allowed.secrets.contains(secret) || injected_only && injectable(secret)) {
                 readable.denied.push(secret.clone());
                 continue;

@@ -86,7 +86,7 @@ pub use figures::Figures;
 pub use id::{BadRunId, RunId};
 pub use integrity::{AT_ONCE, check_unopened};
 pub use jobs::{Admitted, Begun, Job, JobPriority, JobState, MAX_CLIENT_KEY, MAX_JOINED, NewJob};
-pub use kv::{MAX_KEY_BYTES, MAX_KEYS, MAX_SPACE_BYTES, MAX_VALUE_BYTES};
+pub use kv::{KvOwner, MAX_KEY_BYTES, MAX_KEYS, MAX_SPACE_BYTES, MAX_VALUE_BYTES};
 pub use logins::{CODE_MS, LOGIN_MS, Login, LoginId};
 pub use marks::Mark;
 pub use memory::{Chunk, MAX_CHUNK_BYTES, MAX_CHUNKS};

@@ -10,6 +10,7 @@ pub mod schedules;
 use self::builtin::Builtins;
 use crate::config::Config;
 use crate::exec::{Done, Exec, Line};
+use crate::graph::estimate::tokens;
 use crate::graph::plan::{Caller as Role, Catalog, Task, TaskKind, Violation};
 use crate::graph::report::{TaskError, TaskReport, TaskStatus};
 use crate::home::SessionName;
@@ -20,7 +21,7 @@ use crate::skill::grant::Grant;
 use crate::skill::{Blame, Caller, Ended, Installed, SkillError, Skills};
 use crate::store::Store;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::RwLock;
 
@@ -32,6 +33,8 @@ pub struct Tools {
     store: Store,
     builtins: Arc<Builtins>,
     workspaces: Arc<Workspaces>,
+    /// Skills of which it was said that they cannot be used.
+    unusable: Arc<Mutex<HashSet<String>>>,
 }
 
 /// One lock for each session's workspace: calls that read share it, a call that writes has it alone.
@@ -56,7 +59,7 @@ impl Tools {
     pub fn new(skills: Skills, exec: Exec, store: Store) -> Self {
         let vault = Vault::open(skills.home());
         let builtins = Arc::new(Builtins::new(store.clone(), skills.config().clone(), vault));
-        Self { skills, exec, store, builtins, workspaces: Arc::default() }
+        Self { skills, exec, store, builtins, workspaces: Arc::default(), unusable: Arc::default() }
     }
 
     /// The same tools under a configuration that was read anew, with the sandbox as it is.
@@ -70,10 +73,42 @@ impl Tools {
         &self.skills
     }
 
-    /// One card for each tool that can be called. A damaged skill has none.
+    /// One card for each tool that can be called. A skill that cannot be used has none, and that is said once.
     pub fn cards(&self) -> Vec<SkillCard> {
-        let skills = self.skills.list().into_iter().flatten();
-        skills.flat_map(|skill| cards(&skill)).collect()
+        let usable = |skill: Result<Arc<Installed>, SkillError>| match skill {
+            Ok(skill) => Some(skill),
+            Err(error) => {
+                let mut known = self.unusable.lock().unwrap_or_else(PoisonError::into_inner);
+                if known.insert(error.skill.clone()) {
+                    tracing::warn!(skill = error.skill, "a skill is left out: {}", error.message);
+                }
+                None
+            }
+        };
+        self.skills.list().into_iter().filter_map(usable).flat_map(|skill| cards(&skill)).collect()
+    }
+
+    /// Names the skills that take most of a context of so many tokens, where all together take more than a third of it.
+    pub fn crowding(&self, context: usize) -> Option<String> {
+        let mut by_skill: BTreeMap<String, usize> = BTreeMap::new();
+        for card in self.cards() {
+            let skill = card.name.split('.').next().unwrap_or_default().to_owned();
+            let told = [&card.name, &card.summary, &card.args.to_string()].map(|text| tokens(text));
+            let examples = card.examples.iter().map(|example| tokens(example));
+            *by_skill.entry(skill).or_default() += told.into_iter().chain(examples).sum::<usize>();
+        }
+        let all: usize = by_skill.values().sum();
+        if all <= context / 3 {
+            return None;
+        }
+        let mut largest: Vec<_> = by_skill.into_iter().collect();
+        largest.sort_by_key(|(_, tokens)| std::cmp::Reverse(*tokens));
+        let largest: Vec<String> = largest.iter().take(3).map(|(name, tokens)| format!("{name} ({tokens})")).collect();
+        Some(format!(
+            "What models are told of the skills takes about {all} tokens of it, most of them for {}; `kiso skill remove` takes \
+             one away.",
+            largest.join(", ")
+        ))
     }
 
     /// What the skills of a plan are and need, a line each (seed 004, `shared_context_skill_environment`).

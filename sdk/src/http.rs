@@ -183,6 +183,8 @@ impl<'a> Get<'a> {
 fn failed(url: &str, code: &ErrorCode) -> Failure {
     match code {
         ErrorCode::HttpRequestDenied => Failure::new("denied", format!("{url} is not allowed")),
+        ErrorCode::DestinationIpProhibited => Failure::new("denied", format!("{url} leads to a private address")),
+        ErrorCode::ConfigurationError => Failure::new("denied", format!("{url} was not asked")),
         ErrorCode::DnsError(_) => Failure::retryable("unavailable", format!("the host of {url} was not found")),
         ErrorCode::HttpRequestUriInvalid => Failure::new("bad-args", format!("{url} is not a URL")),
         ErrorCode::HttpResponseBodySize(_) => {

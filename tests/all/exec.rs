@@ -175,6 +175,22 @@ fn a_loop_without_end_meets_its_deadline() {
     intact(&home);
 }
 
+/// The one that spins, not the one that was started last.
+#[test]
+fn a_deadline_blames_the_command_that_works() {
+    let home = small();
+    for (line, culprit) in [
+        ("yes > /dev/null & sleep 1000", "yes"),
+        ("sleep 1000 & yes > /dev/null", "yes"),
+        ("sleep 999 & while :; do :; done", "sh"),
+        // Nobody works, and all wait for the last one.
+        ("cat | sleep 1000", "sleep 1000"),
+    ] {
+        let told = home.shell_json(line);
+        assert_eq!(told["failed"]["command"], culprit, "{line}: {told}");
+    }
+}
+
 #[test]
 fn a_file_without_end_meets_the_quota() {
     let home = small();

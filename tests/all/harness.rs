@@ -8,7 +8,7 @@ use tempfile::TempDir;
 pub use kiso_tests::{guest, root};
 
 /// The binary, built with the tests.
-const KISO: &str = env!("CARGO_BIN_EXE_kiso");
+pub const KISO: &str = env!("CARGO_BIN_EXE_kiso");
 
 /// A home of its own, gone with the test.
 pub struct Home {

@@ -46,7 +46,10 @@ fn a_private_address_needs_a_grant_of_its_own() {
     let (address, asked) = serve(1, PAGE);
     home.kiso(&["skill", "grant", "fetch", "--host", &address]).ok();
     let ran = home.kiso(&["skill", "run", "fetch", &format!("url=http://{address}/")]);
-    assert_ne!(ran.code, 0, "{ran:?}");
+    let hint =
+        format!("{address} has a private address; allow it with `kiso skill grant fetch --host {address} --private`");
+    ran.exit(4).says(&[&hint]);
+    assert!(!ran.stderr.contains("ErrorCode"), "{}", ran.stderr);
     assert!(asked.try_recv().is_err(), "nothing went over the wire");
     home.kiso(&["skill", "grant", "fetch", "--host", &address, "--private"]).ok();
     let ran = home.kiso(&["skill", "run", "fetch", &format!("url=http://{address}/")]);
@@ -104,23 +107,59 @@ fn a_server_that_never_answers_ends_with_the_deadline() {
     home.kiso(&["skill", "run", "fetch", &format!("url=http://{address}/")]).exit(5).says(&["deadline of 1 s"]);
 }
 
+/// A skill that asks for `address` with a key in a header, which a call can do without as far as the manifest says.
+fn with_key(home: &Home, guest: &str, name: &str, address: &str, required: bool) {
+    let root = crate::harness::root();
+    let places = [format!("skills/{guest}/kiso.toml"), format!("tests/guests/{guest}/kiso.toml")];
+    let manifest = places.iter().find_map(|place| std::fs::read_to_string(root.join(place)).ok()).unwrap();
+    let head = manifest.split("[kiso.skill.needs]").next().unwrap().split("[kiso.skill.env]").next().unwrap();
+    let needs = format!(
+        "[kiso.skill.env]\napi_key = {{ required = {required} }}\n[kiso.skill.needs]\n\
+         http = [{{ host = \"{address}\", inject = {{ header = \"X-Api-Key\", secret = \"api_key\" }} }}]\n"
+    );
+    let named = head.replace(&format!("name = \"{guest}\""), &format!("name = \"{name}\""));
+    let manifest = home.file("kiso.toml", named + &needs);
+    let wasm = crate::harness::guest(guest);
+    home.kiso(&["skill", "add", wasm.to_str().unwrap(), "--manifest", manifest.to_str().unwrap(), "--grant", "all"])
+        .ok();
+    home.kiso(&["skill", "grant", name, "--host", address, "--private"]).ok();
+}
+
+/// A key that is not there is what is missing, and not a grant.
+#[test]
+fn a_request_whose_secret_is_not_set_says_so() {
+    let home = Home::new();
+    let (address, asked) = serve(1, PAGE);
+    with_key(&home, "fetch", "fetcher", &address, false);
+    let ran = home.kiso(&["skill", "run", "fetcher", &format!("url=http://{address}/")]);
+    let words = ["carry the secret `api_key`, which is not set", "set KISO_SKILL_FETCHER_API_KEY where kiso runs"];
+    ran.exit(2).says(&words);
+    assert!(!ran.stderr.contains("not allowed") && !ran.stderr.contains("skill grant"), "{}", ran.stderr);
+    assert!(asked.try_recv().is_err(), "nothing went over the wire without its key");
+}
+
+/// A key for requests is declared, and still nothing that a skill may read.
+#[test]
+fn an_injected_secret_cannot_be_read_and_says_why() {
+    let home = Home::new();
+    with_key(&home, "hostile", "reader", "127.0.0.1:9", false);
+    for value in [None, Some("k-123-secret")] {
+        let ran = home.kiso_with(&["--json", "skill", "run", "reader", "mode=secrets"], |command| {
+            value.map(|value| command.env("KISO_SKILL_READER_API_KEY", value));
+        });
+        let data = &ran.ok().json()["data"];
+        assert_eq!(data["api_key"], "denied", "{data}");
+        let message = data["message"].as_str().unwrap();
+        assert!(message.contains("goes into the headers of requests") && !message.contains("declare"), "{message}");
+    }
+}
+
 /// A secret that is injected reaches the server, and neither the guest nor anything that is printed.
 #[test]
 fn an_injected_secret_goes_to_the_server_and_nowhere_else() {
     let home = Home::new();
     let (address, asked) = serve(1, PAGE);
-    // The bundled skill under another name, whose manifest asks for one host and a key for it.
-    let manifest = std::fs::read_to_string(crate::harness::root().join("skills/fetch/kiso.toml")).unwrap();
-    let (head, _) = manifest.split_once("[kiso.skill.needs]").unwrap();
-    let needs = format!(
-        "[kiso.skill.env]\napi_key = {{ required = true }}\n[kiso.skill.needs]\n\
-         http = [{{ host = \"{address}\", inject = {{ header = \"X-Api-Key\", secret = \"api_key\" }} }}]\n"
-    );
-    let manifest = home.file("kiso.toml", head.replace("name = \"fetch\"", "name = \"fetcher\"") + &needs);
-    let wasm = crate::harness::guest("fetch");
-    home.kiso(&["skill", "add", wasm.to_str().unwrap(), "--manifest", manifest.to_str().unwrap(), "--grant", "all"])
-        .ok();
-    home.kiso(&["skill", "grant", "fetcher", "--host", &address, "--private"]).ok();
+    with_key(&home, "fetch", "fetcher", &address, true);
     let url = format!("url=http://{address}/");
     home.kiso(&["skill", "run", "fetcher", &url]).exit(2).says(&["KISO_SKILL_FETCHER_API_KEY"]);
     let ran = home.kiso_with(&["--json", "skill", "run", "fetcher", &url], |c| {

@@ -111,7 +111,9 @@ fn a_failed_update_leaves_the_old_version() {
     let home = Home::new();
     home.add("echo");
     let unwell = guest("unwell");
-    home.kiso(&["skill", "add", unwell.to_str().unwrap(), "--name", "echo"]).exit(1).says(&["self-test failed"]);
+    home.kiso(&["skill", "add", unwell.to_str().unwrap(), "--name", "echo", "--grant", "none"])
+        .exit(1)
+        .says(&["self-test failed"]);
     assert_eq!(home.kiso(&["skill", "run", "echo", "text=still"]).ok().stdout, "still\n");
 }
 

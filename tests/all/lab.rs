@@ -1,6 +1,6 @@
 //! The sandbox without the command line: one home with the test guests installed, shared by the tests of a process.
 
-use crate::harness::{guest, root};
+use crate::harness::{KISO, guest, root};
 use kiso::config::Config;
 use kiso::home::{Home, SessionName};
 use kiso::secret::Secrets;
@@ -42,7 +42,7 @@ impl Lab {
         std::fs::write(home.config_path(), CONFIG).expect("the home can be written");
         let config = Config::load(&home).expect("the configuration is right");
         let store = Store::open(&home.store_path()).expect("a new store");
-        let skills = Skills::new(home.clone(), config, store, Arc::new(Quiet));
+        let skills = Skills::with_compiler(home.clone(), config, store, Arc::new(Quiet), KISO.into());
         let lab = Self { skills, home, outside };
         for name in ["echo", "hostile"] {
             lab.add(guest(name), None, None).await.expect("a guest is installed");

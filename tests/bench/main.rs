@@ -247,7 +247,7 @@ fn skills(path: &Path) -> Skills {
     let home = Home::open(path).expect("a home");
     let config = Config::load(&home).expect("a configuration");
     let store = Store::open(&home.store_path()).expect("a store");
-    Skills::new(home, config, store, Arc::new(Quiet))
+    Skills::with_compiler(home, config, store, Arc::new(Quiet), env!("CARGO_BIN_EXE_kiso").into())
 }
 
 /// Starts this program again to call each skill once and wait, and reads its resident memory.

@@ -135,6 +135,13 @@ impl Observer for Show {
         }
     }
 
+    fn still_compiling(&self, skill: &str, elapsed: Duration) {
+        // On a terminal the spinner counts already.
+        if !self.terminal {
+            self.line(&format!("still compiling {skill} ({} s)", elapsed.as_secs()));
+        }
+    }
+
     fn progress(&self, skill: &str, done: Option<f64>, note: &str) {
         let share = done.map(|d| format!(" {:.0} %", d * 100.0)).unwrap_or_default();
         self.busy(&format!("{skill}:{share} {note}"));

@@ -271,7 +271,7 @@ impl Models {
             false => "context.budget_tokens".to_owned(),
         };
         let value = smallest.settings.context_budget as u64;
-        Some(LimitReached { limit: "context_budget".to_owned(), value, setting })
+        Some(LimitReached { limit: "context_budget".to_owned(), value, setting, because: None })
     }
 
     /// Tokens that a message may have before it is put away: what is told of it must fit into the prompts that show the

@@ -416,7 +416,10 @@ impl<'a> AtWork<'a> {
         }
         request.max_tokens = settings.answer(request.max_tokens);
         let mut request = node::fit(request, boundary, settings.context_budget);
-        if let Some(limit) = self.drive.models.too_small_for(by, &request) {
+        if let Some(mut limit) = self.drive.models.too_small_for(by, &request) {
+            if matches!(request.role, Role::Planner | Role::Actor) {
+                limit.because = self.drive.tools.crowding(settings.context_budget);
+            }
             return Ok(Err(limit));
         }
         // Of the calls that this step has made already; one step may make many.

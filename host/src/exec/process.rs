@@ -8,7 +8,11 @@ use crate::skill::BrokenPipe;
 use crate::skill::limits::{Limit, LimitHit};
 use crate::skill::sandbox::{ChargedFiles, Quota};
 use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use wasmtime::component::{ResourceTable, ResourceTableError};
@@ -35,6 +39,8 @@ pub struct Process {
     pub parent: Option<u32>,
     /// Its name and arguments, cut, for people.
     pub title: String,
+    /// Nanoseconds for which a thread has worked for it.
+    busy: AtomicU64,
     ended: watch::Sender<Option<u8>>,
     abort: Mutex<Abort>,
 }
@@ -52,7 +58,33 @@ enum Abort {
 
 impl Process {
     pub fn new(id: u32, parent: Option<u32>, title: String) -> Arc<Self> {
-        Arc::new(Self { id, parent, title, ended: watch::Sender::new(None), abort: Mutex::default() })
+        Arc::new(Self {
+            id,
+            parent,
+            title,
+            busy: AtomicU64::new(0),
+            ended: watch::Sender::new(None),
+            abort: Mutex::default(),
+        })
+    }
+
+    /// For how long a thread has worked for it.
+    pub fn busy(&self) -> Duration {
+        Duration::from_nanos(self.busy.load(Relaxed))
+    }
+
+    /// The same work, with the time that it takes a thread counted. A process that spins gives its thread back at every tick, and
+    /// one that waits is not polled.
+    pub async fn counted(self: Arc<Self>, work: impl Future<Output = ()>) {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            let started = Instant::now();
+            let polled = work.as_mut().poll(context);
+            let taken = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            self.busy.fetch_add(taken, Relaxed);
+            polled
+        })
+        .await;
     }
 
     /// Waits for its end.

@@ -13,6 +13,7 @@ use crate::skill::sandbox::Quota;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use wasmtime_wasi::p2::bindings::CommandPre;
 
@@ -41,6 +42,12 @@ pub struct Task {
 
 /// What people call a process that is a shell.
 const SHELL: &str = "sh";
+
+/// The end of a task's time in which it is seen who works.
+pub const LAST_LOOK: Duration = Duration::from_secs(1);
+
+/// Work in it that makes a process one that spins rather than one that waits.
+const AT_WORK: Duration = Duration::from_millis(50);
 
 /// Why a process goes no further: another one of its task reached a limit.
 #[derive(Debug, thiserror::Error)]
@@ -236,13 +243,22 @@ impl Task {
         Ok(process)
     }
 
-    /// Takes the deadline to be the fault of the command that was started last and still runs.
-    pub fn blame_last(&self) {
+    /// How long threads have worked for each process that runs.
+    pub fn busy(&self) -> BTreeMap<u32, Duration> {
+        self.lock().iter().map(|(id, process)| (*id, process.busy())).collect()
+    }
+
+    /// Takes the deadline to be the fault of the process that worked most since `before`. Where all of them waited, it is that of
+    /// the command that was started last and still runs: the others wait for it.
+    pub fn blame(&self, before: &BTreeMap<u32, Duration>) {
         let processes = self.lock();
-        if let Some(last) =
-            processes.values().rev().find(|process| process.title != SHELL).or(processes.values().next())
-        {
-            let _ = self.culprit.set(last.title.clone());
+        let worked =
+            |process: &Process| process.busy().saturating_sub(before.get(&process.id).copied().unwrap_or_default());
+        let busiest =
+            processes.values().max_by_key(|process| worked(process)).filter(|process| worked(process) >= AT_WORK);
+        let last = || processes.values().rev().find(|process| process.title != SHELL).or(processes.values().next());
+        if let Some(culprit) = busiest.or_else(last) {
+            let _ = self.culprit.set(culprit.title.clone());
         }
     }
 
@@ -277,8 +293,9 @@ impl Task {
         self.processes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn spawn(&self, process: &Process, work: impl Future<Output = ()> + Send + 'static) {
-        process.aborts_with(self.engine.runtime().spawn(work).abort_handle());
+    fn spawn(&self, process: &Arc<Process>, work: impl Future<Output = ()> + Send + 'static) {
+        let counted = process.clone().counted(work);
+        process.aborts_with(self.engine.runtime().spawn(counted).abort_handle());
     }
 }
 

@@ -66,12 +66,15 @@ pub struct LimitReached {
     pub value: u64,
     /// The key in `config.toml` that raises it.
     pub setting: String,
+    /// What took most of it and what to do about that, a sentence, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
 }
 
 impl LimitReached {
     /// `limit` must be a field of [`Limits`].
     pub fn new(limit: &str, value: u64) -> Self {
-        Self { limit: limit.to_owned(), value, setting: format!("limits.{limit}") }
+        Self { limit: limit.to_owned(), value, setting: format!("limits.{limit}"), because: None }
     }
 }
 

@@ -29,10 +29,13 @@ impl Ending {
             Self::Done => None,
             Self::Failed { reason } => Some(reason.clone()),
             Self::Cancelled => Some("The run was cancelled before the work was done.".to_owned()),
-            Self::LimitHit(LimitReached { limit, value, setting }) => Some(format!(
-                "I stopped before the work was done: the run reached its limit {limit} of {value}. The setting \
-                 {setting} in config.toml raises it."
-            )),
+            Self::LimitHit(LimitReached { limit, value, setting, because }) => {
+                let because = because.as_ref().map(|because| format!(" {because}")).unwrap_or_default();
+                Some(format!(
+                    "I stopped before the work was done: the run reached its limit {limit} of {value}. The setting \
+                     {setting} in config.toml raises it.{because}"
+                ))
+            }
         }
     }
 }

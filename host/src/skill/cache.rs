@@ -31,31 +31,18 @@ impl std::fmt::Display for Digest {
     }
 }
 
-/// Where the code that is returned came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    Cache,
-    Compiled,
-}
-
-/// The compiled form of a component, from the cache if a valid entry is there. Blocking, and seconds of work on both
-/// cores when it has to compile a large component.
-pub fn load(sandbox: &Sandbox, home: &Home, wasm: &[u8]) -> wasmtime::Result<(Component, Origin)> {
-    let digest = Digest::of(wasm);
-    let path = entry_path(sandbox, home, &digest);
-    if let Some(component) = read(sandbox, home, &digest, &path) {
-        return Ok((component, Origin::Cache));
-    }
-    tracing::debug!(%digest, "skill.compile");
-    let component = Component::new(sandbox.engine(), wasm)?;
-    let mut entry = component.serialize()?;
-    let tag = sign(sandbox, home, &digest, &entry);
-    entry.extend_from_slice(tag.as_ref());
-    if let Err(error) = home.write_atomic(&path, &entry) {
+/// The component out of the code that a compiler of this home just made of it, kept for the next time. Blocking.
+pub fn keep(sandbox: &Sandbox, home: &Home, digest: &Digest, mut code: Vec<u8>) -> wasmtime::Result<Component> {
+    // SAFETY: a process of this very program made these bytes with `Engine::precompile_component`, and they came from it
+    // through a pipe that nobody else holds.
+    let component = unsafe { Component::deserialize(sandbox.engine(), &code) }?;
+    let tag = sign(sandbox, home, digest, &code);
+    code.extend_from_slice(tag.as_ref());
+    if let Err(error) = home.write_atomic(&entry_path(sandbox, home, digest), &code) {
         // The cache is a convenience: a full disk costs the next start its speed, not this call.
         tracing::warn!(%error, "skill.cache could not be written");
     }
-    Ok((component, Origin::Compiled))
+    Ok(component)
 }
 
 /// A bundled skill's code as it was compiled with the program; none where this engine has other settings.
@@ -64,16 +51,13 @@ pub fn of_binary(sandbox: &Sandbox, bundled: &Bundled) -> Option<Component> {
     unsafe { Component::deserialize(sandbox.engine(), bundled.code) }.ok()
 }
 
-/// Whether [`load`] would find a file for this component, valid or not.
-pub fn has(sandbox: &Sandbox, home: &Home, wasm: &[u8]) -> bool {
-    entry_path(sandbox, home, &Digest::of(wasm)).exists()
-}
-
-fn read(sandbox: &Sandbox, home: &Home, digest: &Digest, path: &PathBuf) -> Option<Component> {
-    let entry = std::fs::read(path).ok()?;
+/// The compiled form of a component, if a valid entry is there. Blocking.
+pub fn read(sandbox: &Sandbox, home: &Home, digest: &Digest) -> Option<Component> {
+    let path = entry_path(sandbox, home, digest);
+    let entry = std::fs::read(&path).ok()?;
     let discard = |why: &str| {
         tracing::warn!(path = %path.display(), why, "skill.cache entry discarded");
-        let _ = std::fs::remove_file(path);
+        let _ = std::fs::remove_file(&path);
         None
     };
     let Some(split) = entry.len().checked_sub(TAG_BYTES) else { return discard("too short") };
@@ -81,8 +65,7 @@ fn read(sandbox: &Sandbox, home: &Home, digest: &Digest, path: &PathBuf) -> Opti
     if hmac::verify(&key(home), &message(sandbox, digest, code), tag).is_err() {
         return discard("not signed by this home for this engine");
     }
-    // SAFETY: the signature shows that this very code was produced by `Component::serialize` in a process that holds the
-    // home's key, for this component and an engine of the same compatibility hash. It was verified on the bytes in
+    // SAFETY: the signature shows that this very code was taken from a compiler by a process that holds the home's key ([`keep`]), for this component and an engine of the same compatibility hash. It was verified on the bytes in
     // memory that are loaded here, so nobody can exchange the file in between.
     match unsafe { Component::deserialize(sandbox.engine(), code) } {
         Ok(component) => Some(component),

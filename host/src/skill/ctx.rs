@@ -9,6 +9,7 @@ use crate::store::Store;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
@@ -75,6 +76,9 @@ pub trait Observer: Send + Sync {
     /// A skill is being compiled, which may take seconds.
     fn compiling(&self, _skill: &str) {}
 
+    /// It is still being compiled, for so long already.
+    fn still_compiling(&self, _skill: &str, _elapsed: Duration) {}
+
     /// The guest reported progress: a share from 0 to 1 if known, and a few words.
     fn progress(&self, _skill: &str, _done: Option<f64>, _note: &str) {}
 }
@@ -90,6 +94,8 @@ impl Observer for Quiet {}
 pub struct ReadableSecrets {
     /// Name to value, where the skill declares it, it is granted and set.
     pub values: BTreeMap<String, SecretValue>,
+    /// Declared to go into requests, so that the guest never has it.
+    pub injected: Vec<String>,
     /// Declared, but not granted.
     pub denied: Vec<String>,
     /// Declared and granted, but nobody has set it: name and how to set it.

@@ -3,7 +3,8 @@
 use super::engine::Sandbox;
 use super::instance::{Entry, Function};
 use super::loader::Shape;
-use super::values::{self, Parts};
+use super::surface::brief;
+use super::values::{self, NoSchema, Room};
 use super::wit::since_v0_1::SandboxWithHttpPre;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -13,34 +14,39 @@ use wasmtime_wasi::p2::bindings::CommandPre;
 
 /// Links a compiled component and finds what is called in it; for plain functions also the schema of each.
 pub fn entry(sandbox: &Sandbox, component: &Component, shape: Shape) -> Result<(Entry, Vec<(String, Value)>), String> {
-    let pre = sandbox.linker().instantiate_pre(component).map_err(|e| format!("it does not fit this host: {e:#}"))?;
+    let pre = sandbox.linker().instantiate_pre(component).map_err(|e| said("it does not fit this host", &e))?;
     match shape {
         Shape::Skill => {
             is_skill_run(component)?;
             let pre = SandboxWithHttpPre::new(pre)
-                .map_err(|e| format!("its `skill.run` is not the one of kiso:skill@0.1: {e:#}"))?;
+                .map_err(|e| said("its `skill.run` is not the one of kiso:skill@0.1", &e))?;
             Ok((Entry::Skill(pre), Vec::new()))
         }
         Shape::Command => {
-            let pre = CommandPre::new(pre).map_err(|e| format!("its `wasi:cli/run` cannot be called: {e:#}"))?;
+            let pre = CommandPre::new(pre).map_err(|e| said("its `wasi:cli/run` cannot be called", &e))?;
             Ok((Entry::Command(pre), Vec::new()))
         }
         Shape::Functions => {
             let functions = functions(component)?;
-            let (mut schemas, mut parts) = (Vec::new(), Parts::default());
+            let (mut schemas, mut room) = (Vec::new(), Room::default());
             for function in &functions {
-                let params = function.ty.params().map(|(name, ty)| (name.to_owned(), ty)).collect();
-                let unusable = |ty: String| {
-                    format!("its function {} takes or returns a {ty}, which has no JSON form", function.tool)
-                };
+                let unusable =
+                    |why: NoSchema| format!("its function {} takes or returns {why}", brief(&function.tool, 80));
                 for result in function.ty.results() {
-                    values::schema(&result, &mut parts).map_err(unusable)?;
+                    // Only to know that it has a form; what models are told are the arguments.
+                    values::schema(&result, &mut room).map_err(unusable)?;
                 }
-                schemas.push((function.tool.clone(), values::object(params, &mut parts).map_err(unusable)?));
+                schemas
+                    .push((function.tool.clone(), values::object(function.ty.params(), &mut room).map_err(unusable)?));
             }
             Ok((Entry::Functions { pre, functions }, schemas))
         }
     }
+}
+
+/// What the engine said, as far as a person reads on: it repeats names that a component chose.
+fn said(what: &str, error: &wasmtime::Error) -> String {
+    format!("{what}: {}", brief(&format!("{error:#}"), 2_000))
 }
 
 /// Most functions of one component that become tools.
@@ -131,8 +137,8 @@ fn is_skill_run(component: &Component) -> Result<(), String> {
     let Some(ComponentItem::ComponentFunc(run)) = skill.get_export(engine, "run").map(|item| item.ty) else {
         return Err(expected.to_owned());
     };
-    let mut parts = Parts::default();
-    let params: Vec<_> = run.params().map(|(_, ty)| values::schema(&ty, &mut parts)).collect();
-    let results: Vec<_> = run.results().map(|ty| values::schema(&ty, &mut parts)).collect();
+    let mut room = Room::default();
+    let params: Vec<_> = run.params().map(|(_, ty)| values::schema(&ty, &mut room)).collect();
+    let results: Vec<_> = run.results().map(|ty| values::schema(&ty, &mut room)).collect();
     if params == [Ok(call)] && results == [Ok(result)] { Ok(()) } else { Err(expected.to_owned()) }
 }

@@ -181,6 +181,17 @@ impl Asked {
         }
     }
 
+    /// What is asked here and not in `other`.
+    pub fn without(&self, other: &Self) -> Self {
+        Self {
+            memory_mib: self.memory_mib.filter(|_| other.memory_mib.is_none()),
+            timeout_s: self.timeout_s.filter(|_| other.timeout_s.is_none()),
+            secrets: self.secrets.difference(&other.secrets).cloned().collect(),
+            http: self.http.iter().filter(|need| !other.http.contains(need)).cloned().collect(),
+            workspace: self.workspace.filter(|_| other.workspace.is_none()),
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -11,7 +11,7 @@ mod quota;
 mod secrets;
 
 pub use self::files::{ChargedFiles, FileNote, add_to_linker as charge_files, media_type, note};
-pub use self::http::{HttpGate, HttpRule, HttpRules, Refused};
+pub use self::http::{HttpGate, HttpRule, HttpRules, Injection, Refused};
 pub use self::kv::Keep;
 pub use self::output::Capture;
 pub use self::quota::{Quota, Usage};

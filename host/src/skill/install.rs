@@ -7,12 +7,14 @@ use super::host::Keep;
 use super::installed::{Installed, MANIFEST, RECORD, Record, WASM, tools};
 use super::instance::{self, Ended, Entry};
 use super::loader::{self, MAX_WASM_BYTES, Parsed, Shape};
-use super::manifest::{Manifest, Workspace};
-use super::{Caller, Skills};
+use super::manifest::{MAX_MANIFEST, Manifest, Workspace};
+use super::source::{self, Identity};
+use super::{Caller, Skills, surface};
 use crate::home::{HomeError, SkillName};
 use rustix::fs::{CWD, RenameFlags};
 use serde_json::{Value, json};
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,6 +31,15 @@ pub struct Candidate {
     pub beyond: Asked,
     /// The version that it replaces.
     pub replaces: Option<String>,
+    /// Why it may be somebody else's than what it replaces. What that was granted is not kept then, and [`Candidate::beyond`] is
+    /// everything that this one asks for.
+    pub doubt: Option<String>,
+    /// What of that was granted to what it replaces.
+    pub granted_before: Asked,
+    /// Where the file comes from.
+    source: Option<String>,
+    /// What was installed when the file was looked at: its digest and version.
+    seen: Option<(String, String)>,
     /// What it may do with the workspace where nothing is granted: no more than the version before, which had less than this
     /// one asks for.
     kept: Option<Workspace>,
@@ -42,6 +53,41 @@ impl Candidate {
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
+
+    /// What a person is asked before it is installed: lines, the last one ended.
+    pub fn question(&self) -> String {
+        let Manifest { name, version, .. } = &self.manifest;
+        let Some(doubt) = &self.doubt else {
+            let asks = if self.replaces.is_some() { "asks for what it was not granted" } else { "asks to" };
+            return format!("{name} {version} {asks}:\n{}", self.beyond);
+        };
+        let mut question = format!("{doubt}.\nNothing that was granted goes on to it, no stored value either.\n");
+        let more = self.beyond.without(&self.granted_before);
+        if self.beyond.is_empty() {
+            question += &format!("{name} {version} asks for nothing beyond what every skill gets.\n");
+        }
+        if !self.granted_before.is_empty() {
+            question +=
+                &format!("{name} {version} asks to, as the one before was allowed to:\n{}", self.granted_before);
+        }
+        if !more.is_empty() {
+            let also = if self.granted_before.is_empty() { "" } else { "also " };
+            question += &format!("{name} {version} {also}asks to:\n{more}");
+        }
+        question
+    }
+}
+
+/// What an installed skill is known by, while somebody thinks about the next one.
+fn seen(installed: &Installed) -> (String, String) {
+    (installed.identity().digest.to_owned(), installed.manifest.version.clone())
+}
+
+/// How a file came here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    File,
+    Upload,
 }
 
 /// What to do with what a skill asks for.
@@ -51,13 +97,28 @@ pub enum GrantChoice {
     All,
     /// Nothing beyond what every skill gets; an existing grant is taken back.
     None,
-    /// What stands in the grant file already.
+    /// What stands in the grant file already; nothing, where there is a [`Candidate::doubt`].
     Keep,
 }
 
 impl Skills {
     /// Reads a file and says what it is and what it asks for. Compiles nothing and changes nothing.
     pub fn examine(&self, file: &Path, manifest: Option<&Path>, name: Option<&str>) -> Result<Candidate, SkillError> {
+        self.examine_from(Origin::File, file, manifest, name)
+    }
+
+    /// The same for a file that a client sent, which stands here for a moment.
+    pub fn examine_upload(&self, file: &Path, name: Option<&str>) -> Result<Candidate, SkillError> {
+        self.examine_from(Origin::Upload, file, None, name)
+    }
+
+    fn examine_from(
+        &self,
+        origin: Origin,
+        file: &Path,
+        manifest: Option<&Path>,
+        name: Option<&str>,
+    ) -> Result<Candidate, SkillError> {
         let shown = file.display().to_string();
         let refuse = |code: &str, message: String| SkillError::new(&shown, Blame::Caller, code, message);
         let bytes = read_file(file).map_err(|m| refuse("not-found", m))?;
@@ -65,7 +126,7 @@ impl Skills {
 
         let (source, text) = match manifest {
             Some(path) => {
-                let text = fs::read_to_string(path)
+                let text = read_manifest(path)
                     .map_err(|e| refuse("not-found", format!("cannot read {}: {e}", path.display())))?;
                 (path.display().to_string(), Some(text))
             }
@@ -73,7 +134,7 @@ impl Skills {
                 Some(text) => (format!("{shown} (section kiso.toml)"), Some(text.clone())),
                 None => {
                     let beside = file.with_file_name(MANIFEST);
-                    (beside.display().to_string(), fs::read_to_string(&beside).ok())
+                    (beside.display().to_string(), read_manifest(&beside).ok())
                 }
             },
         };
@@ -95,13 +156,32 @@ impl Skills {
             let message = format!("`{name}` is a bundled skill; give this one another name with --name");
             return Err(refuse("name-taken", message));
         }
+        // Of functions it is not known before their types are: the tools are looked at again when it is compiled.
+        let tools = [(name.to_string(), &manifest.args)];
+        surface::check(&manifest, &tools).map_err(|m| refuse("bad-manifest", m))?;
         self.within_limits(&manifest).map_err(|m| refuse("bad-manifest", format!("{source}: {m}")))?;
         let old = self.read_installed(&name)?;
         let granted =
             Grant::load(self.home(), &name).map_err(|e| SkillError::host(name.as_str(), e))?.unwrap_or_default();
         // A grant without its skill was for another one of the same name.
         let granted = if old.is_some() { granted } else { Grant::default() };
-        let mut beyond = Asked::of(&manifest, &self.config().engine).beyond(&granted);
+        let digest = cache::Digest::of(&parsed.wasm);
+        let source = match origin {
+            Origin::Upload => source::of_upload(&digest),
+            Origin::File => source::of_file(file).map_err(|e| refuse("not-found", format!("cannot read it: {e}")))?,
+        };
+        let digest = digest.to_string();
+        let doubt = old.as_ref().and_then(|old| {
+            let new = Identity { version: &manifest.version, digest: &digest, source: Some(&source) };
+            source::doubt(name.as_str(), old.identity(), new)
+        });
+        let all = Asked::of(&manifest, &self.config().engine);
+        let mut beyond = all.beyond(&granted);
+        let mut granted_before = Asked::default();
+        if doubt.is_some() {
+            granted_before = all.without(&beyond);
+            beyond = all;
+        }
         if let Some(old) = &old {
             // Every skill gets the workspace as it asks; one that is known as a reader does not start to write unasked.
             beyond.workspace = Some(manifest.needs.workspace).filter(|new| *new > old.manifest.needs.workspace);
@@ -109,8 +189,27 @@ impl Skills {
         let had =
             |old: &Manifest| granted.workspace.map_or(old.needs.workspace, |granted| granted.min(old.needs.workspace));
         let kept = old.as_ref().map(|old| had(&old.manifest)).filter(|had| *had < manifest.needs.workspace);
+        let seen = old.as_ref().map(seen);
+        // The same file is as good from anywhere: what it was known by goes on.
+        let source = old
+            .as_ref()
+            .filter(|old| old.identity().digest == digest)
+            .map_or(Some(source), |old| old.source().map(str::to_owned));
         let replaces = old.map(|old| old.manifest.version);
-        Ok(Candidate { parsed, manifest, manifest_text: text.unwrap_or_default(), derived, beyond, replaces, kept })
+        let manifest_text = text.unwrap_or_default();
+        Ok(Candidate {
+            parsed,
+            manifest,
+            manifest_text,
+            derived,
+            beyond,
+            replaces,
+            doubt,
+            granted_before,
+            source,
+            seen,
+            kept,
+        })
     }
 
     /// Compiles the candidate, runs its self-test, and lists it. Until the last step nothing of an older version changes;
@@ -119,20 +218,18 @@ impl Skills {
         let name = candidate.manifest.name.clone();
         let host_error = |e: &dyn std::fmt::Display| SkillError::host(name.as_str(), e);
         let _lock = self.home().lock_install().map_err(|e| not_locked(&name, &e))?;
-
-        self.observer().compiling(name.as_str());
-        let (skills, wasm) = (self.clone(), candidate.parsed.wasm.clone());
-        let compiled = tokio::task::spawn_blocking(move || {
-            let sandbox = skills.sandbox()?;
-            cache::load(sandbox, skills.home(), &wasm).map_err(|e| anyhow::anyhow!("{e:#}"))
-        });
-        let component = compiled.await.map_err(|e| host_error(&e))?;
-        let (component, _) = component.map_err(|e| self.uncompilable(&candidate, &e))?;
+        if self.read_installed(&name).ok().flatten().as_ref().map(seen) != candidate.seen {
+            // What was asked, and answered, was about another one.
+            let message = "it was installed or removed by somebody else meanwhile; nothing was changed, try again";
+            let busy = SkillError::new(name.as_str(), Blame::Host, "busy", message);
+            return Err(SkillError { retryable: true, ..busy });
+        }
 
         let manifest = &candidate.manifest;
+        let component = self.compile(manifest, &candidate.parsed.wasm).await?;
         let sandbox = self.sandbox().map_err(|e| host_error(&e))?;
-        let (entry, found) = super::entry::entry(sandbox, &component, candidate.parsed.shape)
-            .map_err(|m| SkillError::new(name.as_str(), Blame::Skill, "bad-component", m).version(&manifest.version))?;
+        let (entry, found) =
+            super::entry::entry(sandbox, &component, candidate.parsed.shape).map_err(|m| self.unfit(manifest, m))?;
         if let Some(test) = &candidate.parsed.self_test {
             self.self_test(manifest, &component, &entry, test).await?;
         }
@@ -140,12 +237,14 @@ impl Skills {
             Shape::Functions => found,
             _ => vec![(name.to_string(), manifest.args.clone())],
         };
-        tools(manifest, candidate.parsed.shape, found.clone()).map_err(|e| host_error(&e))?;
+        tools(manifest, candidate.parsed.shape, found.clone()).map_err(|m| self.unfit(manifest, m))?;
 
+        let nothing = || Grant { workspace: candidate.kept, ..Grant::default() };
         let grant = match choice {
             GrantChoice::All => Some(Grant::all(manifest, &self.config().engine)),
-            GrantChoice::None => Some(Grant { workspace: candidate.kept, ..Grant::default() }),
+            GrantChoice::None => Some(nothing()),
             GrantChoice::Keep if candidate.replaces.is_none() => Some(Grant::default()),
+            GrantChoice::Keep if candidate.doubt.is_some() => Some(nothing()),
             GrantChoice::Keep => None,
         };
         let record = Record {
@@ -153,11 +252,15 @@ impl Skills {
             wrapped: candidate.parsed.wrapped,
             sdk: candidate.parsed.sdk.clone(),
             digest: cache::Digest::of(&candidate.parsed.wasm).to_string(),
+            source: candidate.source.clone(),
             tools: found,
         };
         let text = if candidate.derived { derived_text(manifest) } else { candidate.manifest_text.clone() };
         // Less goes into force before the new code does, more after it.
-        if choice != GrantChoice::All
+        if candidate.doubt.is_some() {
+            // At no moment does it run with what was granted to another one.
+            self.write_grant(&name, &nothing())?;
+        } else if choice != GrantChoice::All
             && let Some(grant) = &grant
         {
             self.write_grant(&name, grant)?;
@@ -176,23 +279,16 @@ impl Skills {
         let Candidate { parsed, manifest, .. } = candidate;
         let name = manifest.name.clone();
         let host_error = |e: &dyn std::fmt::Display| SkillError::host(name.as_str(), e);
-        self.observer().compiling(name.as_str());
-        let (skills, shape) = (self.clone(), parsed.shape);
-        let compiled = tokio::task::spawn_blocking(move || {
-            let sandbox = skills.sandbox()?;
-            let (component, _) =
-                cache::load(sandbox, skills.home(), &parsed.wasm).map_err(|e| anyhow::anyhow!("{e:#}"))?;
-            super::entry::entry(sandbox, &component, shape).map_err(anyhow::Error::msg)
-        });
-        let compiled = compiled.await.map_err(|e| host_error(&e))?;
-        let (entry, found) = compiled.map_err(|e| host_error(&format!("{e:#}")))?;
-        let tools = tools(&manifest, shape, found).map_err(|e| host_error(&e))?;
+        let component = self.compile(&manifest, &parsed.wasm).await?;
+        let sandbox = self.sandbox().map_err(|e| host_error(&e))?;
+        let (entry, found) =
+            super::entry::entry(sandbox, &component, parsed.shape).map_err(|m| self.unfit(&manifest, m))?;
+        let tools = tools(&manifest, parsed.shape, found).map_err(|m| self.unfit(&manifest, m))?;
         let tool = tools.first().ok_or_else(|| host_error(&"it has no tool"))?;
         let args = tool.args.check(args).map_err(|violations| SkillError::bad_args(name.as_str(), &violations))?;
         let engine = &self.config().engine;
         let allowed = Allowed::new(&manifest, Some(&Grant::all(&manifest, engine)), engine, true);
         let given = self.given(&manifest, &tool.inner, &allowed, args, &caller, Keep::Nothing)?;
-        let sandbox = self.sandbox().map_err(|e| host_error(&e))?;
         Ok(instance::call(sandbox, &entry, given).await.redact(caller.secrets))
     }
 
@@ -237,16 +333,8 @@ impl Skills {
         check(manifest.needs.timeout_s, engine.max_timeout_s, "timeout_s", "max_timeout_s")
     }
 
-    fn uncompilable(&self, candidate: &Candidate, error: &anyhow::Error) -> SkillError {
-        let manifest = &candidate.manifest;
-        let error = format!("{error:#}");
-        // What does not fit a slot of the pool never could be instantiated.
-        let message = if error.contains("pooling allocator") {
-            let settings = "[engine] max_memory_mib, table_elements, tables and instances in config.toml";
-            format!("it needs more than any skill gets on this host ({settings}): {error}")
-        } else {
-            format!("it cannot be compiled: {error}")
-        };
+    /// A component that compiles and still cannot be offered to models.
+    fn unfit(&self, manifest: &Manifest, message: String) -> SkillError {
         SkillError::new(manifest.name.as_str(), Blame::Skill, "bad-component", message).version(&manifest.version)
     }
 
@@ -341,6 +429,13 @@ fn read_file(file: &Path) -> Result<Vec<u8>, String> {
         return Err(loader::LoadError::TooLarge.to_string());
     }
     fs::read(file).map_err(|e| format!("cannot read it: {e}"))
+}
+
+/// The text of a manifest, no longer than one may be and a byte: the parser says that it is too long.
+fn read_manifest(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    fs::File::open(path)?.take(MAX_MANIFEST as u64 + 1).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// What can be said of a component that brings no manifest.

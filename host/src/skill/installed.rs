@@ -2,13 +2,19 @@
 
 use super::args::ArgsSchema;
 use super::error::{Blame, SkillError};
+use super::host::Keep;
 use super::loader::Shape;
-use super::manifest::Manifest;
+use super::manifest::{MAX_MANIFEST, Manifest};
+use super::source::Identity;
+use super::surface;
 use crate::home::{Home, SkillName};
+use crate::store::KvOwner;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 include!(concat!(env!("OUT_DIR"), "/bundled.rs"));
 
@@ -40,8 +46,8 @@ pub struct Installed {
 pub enum Place {
     /// Inside the binary.
     Binary(&'static Bundled),
-    /// In the home, with the SHA-256 that it had when it was installed.
-    Home { path: PathBuf, digest: String },
+    /// In the home, with the SHA-256 that it had when it was installed, and where it came from.
+    Home { path: PathBuf, digest: String, source: Option<String> },
 }
 
 /// One thing that can be called: for most skills the skill itself.
@@ -61,11 +67,18 @@ pub(super) struct Record {
     pub wrapped: bool,
     pub sdk: Option<String>,
     pub digest: String,
+    /// Where the file came from; an older kiso did not note it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub source: Option<String>,
     /// Inner name and schema of each tool.
     pub tools: Vec<(String, Value)>,
 }
 
 pub(super) const RECORD: &str = "installed.json";
+
+/// Largest `installed.json`, in bytes: the schemas of a skill, with what JSON for people puts around them.
+const MAX_RECORD: usize = 1 << 20;
+
 pub(super) const WASM: &str = "skill.wasm";
 pub(super) const MANIFEST: &str = "kiso.toml";
 
@@ -91,6 +104,28 @@ impl Installed {
         }
     }
 
+    /// Where its file came from, where that was noted.
+    pub fn source(&self) -> Option<&str> {
+        match &self.place {
+            Place::Binary(_) => None,
+            Place::Home { source, .. } => source.as_deref(),
+        }
+    }
+
+    /// What it is known by when another file of its name comes.
+    pub(super) fn identity(&self) -> Identity<'_> {
+        let digest = match &self.place {
+            Place::Binary(_) => "",
+            Place::Home { digest, .. } => digest,
+        };
+        Identity { version: &self.manifest.version, digest, source: self.source() }
+    }
+
+    /// What a call may keep, and where.
+    pub(super) fn keep(&self) -> Keep {
+        Keep::Disk(KvOwner::new(self.name(), self.source()))
+    }
+
     /// Reads a skill of the binary.
     pub(super) fn bundled(bundled: &'static Bundled) -> Self {
         let manifest =
@@ -108,36 +143,54 @@ impl Installed {
             let message = format!("{} is damaged ({why}); remove the skill and add it again", dir.join(what).display());
             SkillError::new(name.as_str(), Blame::Host, "io", message)
         };
-        let record = match std::fs::read(dir.join(RECORD)) {
-            Ok(record) => record,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(damaged(RECORD, error.to_string())),
+        // What an older kiso installed, and this one would not.
+        let set_aside = |why: String| {
+            let message = format!("it is set aside and cannot be called: {why}; `kiso skill remove {name}` removes it");
+            SkillError::new(name.as_str(), Blame::Skill, "set-aside", message)
         };
+        let read = |what: &str, max: usize| match read_at_most(&dir.join(what), max) {
+            Ok(bytes) if bytes.len() > max => {
+                Err(set_aside(format!("{} has more than {max} bytes", dir.join(what).display())))
+            }
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && what == RECORD => Ok(None),
+            Err(error) => Err(damaged(what, error.to_string())),
+        };
+        let Some(record) = read(RECORD, MAX_RECORD)? else { return Ok(None) };
         let record: Record = serde_json::from_slice(&record).map_err(|e| damaged(RECORD, e.to_string()))?;
-        let text = std::fs::read_to_string(dir.join(MANIFEST)).map_err(|e| damaged(MANIFEST, e.to_string()))?;
-        let mut manifest = Manifest::parse(MANIFEST, &text).map_err(|e| damaged(MANIFEST, e.to_string()))?;
+        let text = read(MANIFEST, MAX_MANIFEST)?.unwrap_or_default();
+        let text = String::from_utf8(text).map_err(|e| damaged(MANIFEST, e.to_string()))?;
+        let mut manifest = Manifest::parse(MANIFEST, &text).map_err(|e| set_aside(e.to_string()))?;
         // `--name` may have given it another one.
         manifest.name = name.clone();
-        let tools = tools(&manifest, record.shape, record.tools).map_err(|e| damaged(RECORD, e))?;
-        let place = Place::Home { path: dir.join(WASM), digest: record.digest };
+        let tools = tools(&manifest, record.shape, record.tools).map_err(set_aside)?;
+        let place = Place::Home { path: dir.join(WASM), digest: record.digest, source: record.source };
         Ok(Some(Self { manifest, shape: record.shape, wrapped: record.wrapped, sdk: record.sdk, tools, place }))
     }
+}
+
+/// The beginning of a file, one byte longer than `max` where there is more of it.
+fn read_at_most(path: &Path, max: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(max as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The tools of a skill. A component of plain functions has one for each function; the name of the skill alone names
 /// the function where there is only one.
 pub(super) fn tools(manifest: &Manifest, shape: Shape, found: Vec<(String, Value)>) -> Result<Vec<Tool>, String> {
     let skill = manifest.name.as_str();
-    if shape != Shape::Functions {
+    let named: Vec<(String, String, Value)> = if shape == Shape::Functions {
+        let single = found.len() == 1;
+        let name = |inner: &str| if single { skill.to_owned() } else { format!("{skill}.{inner}") };
+        found.into_iter().map(|(inner, schema)| (name(&inner), inner, schema)).collect()
+    } else {
         let args = found.into_iter().next().map_or_else(|| manifest.args.clone(), |(_, schema)| schema);
-        return Ok(vec![Tool { name: skill.to_owned(), inner: skill.to_owned(), args: ArgsSchema::new(args)? }]);
-    }
-    let single = found.len() == 1;
-    let tool = |(inner, schema): (String, Value)| {
-        let name = if single { skill.to_owned() } else { format!("{skill}.{inner}") };
-        Ok(Tool { name, inner, args: ArgsSchema::new(schema)? })
+        vec![(skill.to_owned(), skill.to_owned(), args)]
     };
-    found.into_iter().map(tool).collect()
+    let shown: Vec<_> = named.iter().map(|(name, _, schema)| (name.clone(), schema)).collect();
+    surface::check(manifest, &shown)?;
+    named.into_iter().map(|(name, inner, schema)| Ok(Tool { name, inner, args: ArgsSchema::new(schema)? })).collect()
 }
 
 #[cfg(test)]

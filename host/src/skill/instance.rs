@@ -161,9 +161,10 @@ pub async fn call(sandbox: &Sandbox, entry: &Entry, given: Given) -> Ended {
             .and_then(|reply| accept(&skill, reply, work.as_deref(), published, &budget)),
     };
     let result = result.map_err(|error| match refused {
-        Some(refused) if error.code == "denied" => {
+        Some(refused) if error.limit.is_none() && refused.is_told_by(&error.code, &error.message) => {
             let message = format!("{}; {}", error.message, refused.hint(&skill));
-            SkillError { blame: Blame::Policy, message, ..error }
+            // The same call would be refused again.
+            SkillError { blame: refused.blame(), message, retryable: false, ..error }
         }
         _ => error,
     });

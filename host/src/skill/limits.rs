@@ -40,6 +40,10 @@ pub enum Limit {
     Files,
     /// Processes of an exec task that run at once.
     Processes,
+    /// Processor time of the compiler.
+    CompileTime,
+    /// Memory of the compiler.
+    CompileMemory,
 }
 
 impl Limit {
@@ -60,6 +64,8 @@ impl Limit {
             Self::Workspace => "workspace",
             Self::Files => "files",
             Self::Processes => "processes",
+            Self::CompileTime => "compile-time",
+            Self::CompileMemory => "compile-memory",
         }
     }
 }
@@ -92,6 +98,8 @@ impl fmt::Display for LimitHit {
             Limit::Workspace => "the session's workspace would hold more than its",
             Limit::Files => "the session's workspace would hold more than its",
             Limit::Processes => "it ran more processes at once than its",
+            Limit::CompileTime => "compiling it took more processor time than",
+            Limit::CompileMemory => "compiling it took more memory than",
         };
         write!(f, "{what} {}; the setting is {}", self.value, self.setting)
     }
@@ -260,6 +268,7 @@ impl Budget {
             Limit::Workspace => (format!("{} MiB", self.workspace_mib), "[engine] workspace_mib in config.toml"),
             Limit::Files => (format!("{} files and directories", self.files), "[engine] max_files in config.toml"),
             Limit::Processes => ("1".to_owned(), "fixed; a skill starts nothing"),
+            Limit::CompileTime | Limit::CompileMemory => unreachable!("no call compiles"),
         }
     }
 }

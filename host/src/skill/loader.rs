@@ -1,5 +1,6 @@
 //! What a file is, before anything of it is compiled or run: its shape, its manifest, what it imports.
 
+use super::surface::brief;
 use wasmparser::{
     ComponentExternalKind, ComponentTypeRef, Encoding, ExternalKind, Parser, Payload, TypeRef, Validator, WasmFeatures,
 };
@@ -56,7 +57,7 @@ pub enum LoadError {
     TooLarge,
     #[error("the file is damaged or cut off (byte {offset}): {message}")]
     Invalid { offset: usize, message: String },
-    #[error("it imports what kiso does not offer: {}; kiso offers kiso:skill@0.1, wasi:cli/imports@0.2 and wasi:http/outgoing-handler@0.2", .0.join(", "))]
+    #[error("it imports what kiso does not offer: {}; kiso offers kiso:skill@0.1, wasi:cli/imports@0.2 and wasi:http/outgoing-handler@0.2", few(.0))]
     MissingImports(Vec<String>),
     #[error("it is built for version {found} of kiso:skill, and this kiso knows {known}; update kiso")]
     NewerWorld { found: String, known: &'static str },
@@ -69,8 +70,21 @@ pub enum LoadError {
 }
 
 fn found(exports: &[String]) -> String {
-    if exports.is_empty() { String::new() } else { format!(" (found: {})", exports.join(", ")) }
+    if exports.is_empty() { String::new() } else { format!(" (found: {})", few(exports)) }
 }
+
+/// Names that a file chose, as many and as much of each as a person reads.
+fn few(names: &[String]) -> String {
+    const FEW: usize = 10;
+    let mut shown: Vec<String> = names.iter().take(FEW).map(|name| brief(name, 100)).collect();
+    if names.len() > FEW {
+        shown.push(format!("and {} more", names.len() - FEW));
+    }
+    shown.join(", ")
+}
+
+/// Longest text of the section `kiso-sdk` that is kept.
+const MAX_SDK: usize = 100;
 
 /// The version of `kiso:skill` that this host speaks.
 const WORLD: &str = "0.1";
@@ -139,7 +153,7 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, LoadError> {
     // The wrapped module keeps its custom sections inside, but the original is what its author signed off.
     let manifest =
         outside.manifest.map(|m| String::from_utf8(m).map_err(|_| LoadError::ManifestNotText)).transpose()?;
-    let sdk = outside.sdk.map(|s| String::from_utf8_lossy(&s).into_owned());
+    let sdk = outside.sdk.map(|s| brief(&String::from_utf8_lossy(&s), MAX_SDK));
     let self_test = component.exports.iter().map(|(name, _)| name).find(|n| n.starts_with("kiso:skill/self-test@0.1."));
     let self_test = self_test.cloned();
     Ok(Parsed { shape, wasm, wrapped, manifest, sdk, self_test })
@@ -159,7 +173,7 @@ impl Outside {
     fn read(bytes: &[u8]) -> Result<Self, LoadError> {
         let invalid = |e: wasmparser::BinaryReaderError| LoadError::Invalid {
             offset: e.offset(),
-            message: e.message().to_owned(),
+            message: brief(e.message(), 1_000),
         };
         Validator::new_with_features(WasmFeatures::default()).validate_all(bytes).map_err(invalid)?;
         let mut out =
@@ -181,7 +195,10 @@ impl Outside {
                         manifest_depth = depth;
                         out.manifest = Some(section.data().to_vec());
                     }
-                    "kiso-sdk" if out.sdk.is_none() => out.sdk = Some(section.data().to_vec()),
+                    "kiso-sdk" if out.sdk.is_none() => {
+                        let data = section.data();
+                        out.sdk = Some(data[..data.len().min(4 * MAX_SDK)].to_vec());
+                    }
                     _ => {}
                 },
                 Payload::ComponentImportSection(imports) if depth == 1 => {
@@ -227,7 +244,7 @@ impl Outside {
     }
 
     fn export_names(&self) -> Vec<String> {
-        self.exports.iter().map(|(n, _)| n.clone()).take(10).collect()
+        self.exports.iter().map(|(n, _)| n.clone()).collect()
     }
 }
 
@@ -253,7 +270,7 @@ fn is_offered(import: &str) -> bool {
 /// The version of `kiso:skill` that an import asks for, if it is one that this host does not know.
 fn newer_world(import: &str) -> Option<String> {
     let (name, version) = import.split_once('@')?;
-    (name.starts_with("kiso:skill/") && !version.starts_with("0.1.")).then(|| version.to_owned())
+    (name.starts_with("kiso:skill/") && !version.starts_with("0.1.")).then(|| brief(version, 100))
 }
 
 /// Makes a `wasi:cli/command` component of a core module for WASI preview 1.
@@ -262,7 +279,8 @@ fn wrap(module: &[u8], outside: &Outside) -> Result<Vec<u8>, LoadError> {
     let name = adapter::WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME;
     if let Some(other) = outside.imports.iter().find(|i| *i != name) {
         return Err(LoadError::Core(format!(
-            "it imports from `{other}`; only WASI preview 1 (`{name}`) can be wrapped, so build it for wasm32-wasip2 or wasm32-wasip1"
+            "it imports from `{}`; only WASI preview 1 (`{name}`) can be wrapped, so build it for wasm32-wasip2 or wasm32-wasip1",
+            brief(other, 100)
         )));
     }
     if !outside.has(|n| n == "_start") {
@@ -274,7 +292,7 @@ fn wrap(module: &[u8], outside: &Outside) -> Result<Vec<u8>, LoadError> {
             .adapter(name, adapter::WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER)?
             .encode()
     };
-    encode().map_err(|e| LoadError::Core(format!("{e:#}")))
+    encode().map_err(|e| LoadError::Core(brief(&format!("{e:#}"), 2_000)))
 }
 
 /// What a file that is not wasm seems to be, and what to do.

@@ -85,11 +85,17 @@ struct Env {
     required: bool,
 }
 
-/// Sizes of text that goes into every planner's prompt.
-const MAX_MANIFEST: usize = 64 << 10;
+/// Largest manifest, in bytes.
+pub const MAX_MANIFEST: usize = 64 << 10;
+/// Longest description. People read it; models are told the summary.
+const MAX_DESCRIPTION: usize = 4_000;
+/// Longest category: as long as a tag, because `#CATEGORY` names it.
+const MAX_CATEGORY: usize = 32;
+/// Sizes of text that goes into every planner's prompt. All of a skill together: `surface.rs`.
 const MAX_SUMMARY: usize = 400;
 const MAX_EXAMPLES: usize = 32;
 const MAX_EXAMPLE: usize = 200;
+const MAX_SECRETS: usize = 32;
 
 impl Manifest {
     /// Parses and checks a manifest. `file` is what errors call it.
@@ -110,6 +116,12 @@ impl Manifest {
                 kiso.version.span().start,
                 "`version` must be 1 to 64 characters without spaces, such as \"0.1.0\"",
             ));
+        }
+        if kiso.description.len() > MAX_DESCRIPTION {
+            let (bytes, at) = (kiso.description.len(), text.find("description").unwrap_or(0));
+            return Err(
+                source.at(at, format!("`description` has {bytes} bytes; at most {MAX_DESCRIPTION} are allowed"))
+            );
         }
         let skill = kiso.skill.unwrap_or_else(|| Skill {
             summary: None,
@@ -134,6 +146,16 @@ impl Manifest {
                 format!("`examples` holds at most {MAX_EXAMPLES} sentences of {MAX_EXAMPLE} bytes"),
             ));
         }
+        let category = skill.category.unwrap_or_else(|| "other".to_owned());
+        if !is_category(&category) {
+            return Err(source.at(
+                of_key("category"),
+                format!("`category` must be 1 to {MAX_CATEGORY} letters, digits, _ and -, beginning with a letter, such as \"web\""),
+            ));
+        }
+        if skill.secrets.len() + skill.env.len() > MAX_SECRETS {
+            return Err(source.at(of_key("secrets"), format!("a skill declares at most {MAX_SECRETS} secrets")));
+        }
         let mut secrets = Vec::new();
         for secret in skill.secrets {
             let span = secret.span();
@@ -152,7 +174,7 @@ impl Manifest {
             version,
             description: kiso.description,
             summary,
-            category: skill.category.unwrap_or_else(|| "other".to_owned()),
+            category,
             examples: skill.examples,
             secrets,
             env,
@@ -187,6 +209,12 @@ impl Manifest {
             needs: Needs::default(),
         }
     }
+}
+
+fn is_category(category: &str) -> bool {
+    category.chars().count() <= MAX_CATEGORY
+        && category.starts_with(char::is_alphabetic)
+        && category.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
 /// A name that can stand in an environment variable.

@@ -29,7 +29,7 @@ impl Skills {
         Ok(json!({
             "skill": manifest.name.as_str(), "version": manifest.version, "origin": skill.origin(),
             "shape": skill.shape, "category": manifest.category, "summary": manifest.summary,
-            "description": manifest.description, "digest": self.digest(skill), "sdk": skill.sdk,
+            "description": manifest.description, "digest": self.digest(skill), "source": skill.source(), "sdk": skill.sdk,
             "examples": manifest.examples, "tools": tools, "needs": needs(manifest),
             "allowed": {
                 "workspace": allowed.workspace, "memory_mib": allowed.memory_mib, "timeout_s": allowed.timeout_s,

@@ -16,27 +16,66 @@
 use serde_json::{Map, Number, Value, json};
 use wasmtime::component::{Type, Val};
 
-/// What is left of the size that the schemas of one component may have. A type that names itself twice on each of twenty
-/// levels takes a few bytes in the component and a million parts when it is written out.
-#[derive(Debug)]
-pub struct Parts(usize);
+/// Parts that the types of one component may be written out as.
+const MAX_PARTS: usize = 4_000;
 
-impl Default for Parts {
+/// Bytes that the names in them may take together.
+const MAX_NAME_BYTES: usize = super::surface::MAX_BYTES;
+
+/// What is left of the size that the schemas of one component may have. A type that names itself twice on each of twenty
+/// levels takes a few bytes in the component and a million parts when it is written out, and one long name in a type that is
+/// used a thousand times is written a thousand times.
+#[derive(Debug)]
+pub struct Room {
+    parts: usize,
+    name_bytes: usize,
+}
+
+impl Default for Room {
     fn default() -> Self {
-        Self(4_000)
+        Self { parts: MAX_PARTS, name_bytes: MAX_NAME_BYTES }
     }
 }
 
-impl Parts {
-    fn take(&mut self) -> Result<(), String> {
-        self.0 = self.0.checked_sub(1).ok_or("type of more than 4,000 parts")?;
+/// Why a type has no schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoSchema {
+    #[error("a {0}, which has no JSON form")]
+    NoForm(String),
+    #[error("types of more than 4,000 parts, nested ones counted each time, which is the limit for a component")]
+    TooManyParts,
+    #[error(
+        "types whose names take more than {MAX_NAME_BYTES} bytes, counted each time they stand there, which is the limit for a component"
+    )]
+    TooManyBytes,
+}
+
+impl Room {
+    fn part(&mut self) -> Result<(), NoSchema> {
+        self.parts = self.parts.checked_sub(1).ok_or(NoSchema::TooManyParts)?;
         Ok(())
     }
+
+    fn name(&mut self, name: &str) -> Result<(), NoSchema> {
+        self.name_bytes = self.name_bytes.checked_sub(name.len()).ok_or(NoSchema::TooManyBytes)?;
+        Ok(())
+    }
+
+    /// Each name takes its bytes and is a part, so that a list of a million empty ones is bounded too.
+    fn names<'a>(&mut self, names: impl Iterator<Item = &'a str>) -> Result<Vec<&'a str>, NoSchema> {
+        names
+            .map(|name| {
+                self.part()?;
+                self.name(name)?;
+                Ok(name)
+            })
+            .collect()
+    }
 }
 
-/// The schema of a type; an error names a type that has no JSON form (resources, streams, futures).
-pub fn schema(ty: &Type, parts: &mut Parts) -> Result<Value, String> {
-    parts.take()?;
+/// The schema of a type, within the room that there is for its component.
+pub fn schema(ty: &Type, room: &mut Room) -> Result<Value, NoSchema> {
+    room.part()?;
     let integer =
         |min: i128, max: i128| Ok(json!({ "type": "integer", "minimum": number(min), "maximum": number(max) }));
     match ty {
@@ -52,52 +91,61 @@ pub fn schema(ty: &Type, parts: &mut Parts) -> Result<Value, String> {
         Type::Float32 | Type::Float64 => Ok(json!({ "type": "number" })),
         Type::Char => Ok(json!({ "type": "string", "minLength": 1, "maxLength": 1 })),
         Type::String => Ok(json!({ "type": "string" })),
-        Type::List(list) => Ok(json!({ "type": "array", "items": schema(&list.ty(), parts)? })),
+        Type::List(list) => Ok(json!({ "type": "array", "items": schema(&list.ty(), room)? })),
         Type::Tuple(tuple) => {
-            let items = tuple.types().map(|t| schema(&t, parts)).collect::<Result<Vec<_>, _>>()?;
+            let items = tuple.types().map(|t| schema(&t, room)).collect::<Result<Vec<_>, _>>()?;
             let n = items.len();
             Ok(json!({ "type": "array", "prefixItems": items, "minItems": n, "maxItems": n }))
         }
-        Type::Record(record) => object(record.fields().map(|f| (f.name.to_owned(), f.ty)).collect(), parts),
-        Type::Option(option) => Ok(json!({ "anyOf": [schema(&option.ty(), parts)?, { "type": "null" }] })),
-        Type::Enum(names) => Ok(json!({ "type": "string", "enum": names.names().collect::<Vec<_>>() })),
+        Type::Record(record) => object(record.fields().map(|f| (f.name, f.ty)), room),
+        Type::Option(option) => Ok(json!({ "anyOf": [schema(&option.ty(), room)?, { "type": "null" }] })),
+        Type::Enum(names) => Ok(json!({ "type": "string", "enum": room.names(names.names())? })),
         Type::Flags(names) => {
-            let names = names.names().collect::<Vec<_>>();
+            let names = room.names(names.names())?;
             Ok(json!({ "type": "array", "items": { "type": "string", "enum": names }, "uniqueItems": true }))
         }
         Type::Variant(variant) => {
-            let cases = variant.cases().map(|c| case(c.name, c.ty.as_ref(), parts)).collect::<Result<Vec<_>, _>>()?;
+            let cases = variant.cases().map(|c| case(c.name, c.ty.as_ref(), room)).collect::<Result<Vec<_>, _>>()?;
             Ok(json!({ "oneOf": cases }))
         }
         Type::Result(result) => Ok(
-            json!({ "oneOf": [tagged("ok", result.ok().as_ref(), parts)?, tagged("err", result.err().as_ref(), parts)?] }),
+            json!({ "oneOf": [tagged("ok", result.ok().as_ref(), room)?, tagged("err", result.err().as_ref(), room)?] }),
         ),
-        other => Err(format!("{other:?}").split('(').next().unwrap_or_default().to_lowercase()),
+        other => Err(NoSchema::NoForm(format!("{other:?}").split('(').next().unwrap_or_default().to_lowercase())),
     }
 }
 
 /// The schema of an object whose members have these types.
-pub fn object(fields: Vec<(String, Type)>, parts: &mut Parts) -> Result<Value, String> {
+pub fn object<'a>(fields: impl Iterator<Item = (&'a str, Type)>, room: &mut Room) -> Result<Value, NoSchema> {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for (name, ty) in fields {
+        room.name(name)?;
         if !matches!(ty, Type::Option(_)) {
+            room.name(name)?;
             required.push(json!(name));
         }
-        properties.insert(name, schema(&ty, parts)?);
+        properties.insert(name.to_owned(), schema(&ty, room)?);
     }
     Ok(json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false }))
 }
 
-fn case(name: &str, ty: Option<&Type>, parts: &mut Parts) -> Result<Value, String> {
+fn case(name: &str, ty: Option<&Type>, room: &mut Room) -> Result<Value, NoSchema> {
     match ty {
-        Some(_) => tagged(name, ty, parts),
-        None => Ok(json!({ "const": name })),
+        Some(_) => tagged(name, ty, room),
+        None => {
+            room.part()?;
+            room.name(name)?;
+            Ok(json!({ "const": name }))
+        }
     }
 }
 
-fn tagged(name: &str, ty: Option<&Type>, parts: &mut Parts) -> Result<Value, String> {
+fn tagged(name: &str, ty: Option<&Type>, room: &mut Room) -> Result<Value, NoSchema> {
+    // It stands there as a property and as a required one.
+    room.name(name)?;
+    room.name(name)?;
     let value = match ty {
-        Some(ty) => schema(ty, parts)?,
+        Some(ty) => schema(ty, room)?,
         None => json!({ "type": "null" }),
     };
     Ok(json!({ "type": "object", "properties": { name: value }, "required": [name], "additionalProperties": false }))

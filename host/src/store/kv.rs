@@ -1,9 +1,25 @@
-//! Small values of skills, a space for each session and skill (`kv` in `wit/since_v0_1/skill.wit`, which sets the limits).
+//! Small values of skills, a space for each session and owner (`kv` in `wit/since_v0_1/skill.wit`, which sets the limits).
 
 use rusqlite::OptionalExtension;
 
 use super::{StoreError, Tx, View};
 use crate::home::{SessionName, SkillName};
+
+/// Whose values they are: those of a skill's name and of the source that its file came from. Another publisher's file of the same
+/// name finds nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KvOwner(String);
+
+impl KvOwner {
+    /// Without a source, as for what is part of the program and what an older kiso installed, the name alone.
+    pub fn new(skill: &SkillName, source: Option<&str>) -> Self {
+        let Some(source) = source else { return Self(skill.to_string()) };
+        let digest = ring::digest::digest(&ring::digest::SHA256, source.as_bytes());
+        let source: String = digest.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        // No name of a skill has an @.
+        Self(format!("{skill}@{source}"))
+    }
+}
 
 pub const MAX_KEY_BYTES: usize = 256;
 pub const MAX_VALUE_BYTES: u64 = 64 << 10;
@@ -14,21 +30,21 @@ pub const MAX_SPACE_BYTES: u64 = 1 << 20;
 
 impl View<'_> {
     /// The value, or none where there is no such key.
-    pub fn kv_get(&self, session: &SessionName, skill: &SkillName, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+    pub fn kv_get(&self, session: &SessionName, owner: &KvOwner, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
         check_key(key)?;
         let Some(session) = self.session_id(session)? else { return Ok(None) };
         let mut query =
             self.conn.prepare_cached("SELECT value FROM kv WHERE session = ?1 AND skill = ?2 AND key = ?3")?;
-        Ok(query.query_row((session, skill.as_str(), key.as_bytes()), |row| row.get(0)).optional()?)
+        Ok(query.query_row((session, &owner.0, key.as_bytes()), |row| row.get(0)).optional()?)
     }
 
     /// The keys that start with `prefix`, in byte order.
-    pub fn kv_keys(&self, session: &SessionName, skill: &SkillName, prefix: &str) -> Result<Vec<String>, StoreError> {
+    pub fn kv_keys(&self, session: &SessionName, owner: &KvOwner, prefix: &str) -> Result<Vec<String>, StoreError> {
         let Some(session) = self.session_id(session)? else { return Ok(Vec::new()) };
         let mut query = self
             .conn
             .prepare_cached("SELECT key FROM kv WHERE session = ?1 AND skill = ?2 AND key >= ?3 ORDER BY key")?;
-        let mut rows = query.query((session, skill.as_str(), prefix.as_bytes()))?;
+        let mut rows = query.query((session, &owner.0, prefix.as_bytes()))?;
         let mut keys = Vec::new();
         while let Some(row) = rows.next()? {
             let key = row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?;
@@ -44,7 +60,7 @@ impl View<'_> {
 
 impl Tx<'_> {
     /// Sets a value; an old one is replaced. [`StoreError::BadKey`] and [`StoreError::Quota`] are for the guest to handle.
-    pub fn kv_set(&self, session: &SessionName, skill: &SkillName, key: &str, value: &[u8]) -> Result<(), StoreError> {
+    pub fn kv_set(&self, session: &SessionName, owner: &KvOwner, key: &str, value: &[u8]) -> Result<(), StoreError> {
         check_key(key)?;
         if value.len() as u64 > MAX_VALUE_BYTES {
             return Err(StoreError::Quota { what: "the value has too many bytes", max: MAX_VALUE_BYTES });
@@ -59,7 +75,7 @@ impl Tx<'_> {
              WHERE session = ?1 AND skill = ?2 AND key <> ?3",
         )?;
         let (keys, bytes): (u32, u32) =
-            query.query_row((session, skill.as_str(), key.as_bytes()), |row| Ok((row.get(0)?, row.get(1)?)))?;
+            query.query_row((session, &owner.0, key.as_bytes()), |row| Ok((row.get(0)?, row.get(1)?)))?;
         if u64::from(keys) >= MAX_KEYS {
             return Err(StoreError::Quota { what: "the skill has too many keys in this session", max: MAX_KEYS });
         }
@@ -71,16 +87,16 @@ impl Tx<'_> {
             "INSERT INTO kv (session, skill, key, value) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT DO UPDATE SET value = excluded.value",
         )?;
-        upsert.execute((session, skill.as_str(), key.as_bytes(), value))?;
+        upsert.execute((session, &owner.0, key.as_bytes(), value))?;
         Ok(())
     }
 
     /// Removes a key; true if there was one.
-    pub fn kv_delete(&self, session: &SessionName, skill: &SkillName, key: &str) -> Result<bool, StoreError> {
+    pub fn kv_delete(&self, session: &SessionName, owner: &KvOwner, key: &str) -> Result<bool, StoreError> {
         check_key(key)?;
         let Some(session) = self.session_id(session)? else { return Ok(false) };
         let mut delete = self.conn.prepare_cached("DELETE FROM kv WHERE session = ?1 AND skill = ?2 AND key = ?3")?;
-        Ok(delete.execute((session, skill.as_str(), key.as_bytes()))? > 0)
+        Ok(delete.execute((session, &owner.0, key.as_bytes()))? > 0)
     }
 }
 

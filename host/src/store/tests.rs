@@ -44,8 +44,8 @@ fn session(name: &str) -> SessionName {
     SessionName::parse(name).unwrap()
 }
 
-fn skill(name: &str) -> SkillName {
-    SkillName::parse(name).unwrap()
+fn skill(name: &str) -> KvOwner {
+    KvOwner::new(&SkillName::parse(name).unwrap(), None)
 }
 
 /// A run with no events, begun at that time.

@@ -12,7 +12,7 @@ use crate::llm::{ToolCall, ToolSpec};
 use crate::scratchpad;
 use crate::skill::grant::Grant;
 use crate::skill::manifest::Workspace;
-use crate::skill::{Caller, near_names};
+use crate::skill::{Caller, near_names, wire_name};
 use crate::store::StoreError;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ impl Tools {
             }),
         };
         let skills = self.cards().into_iter().map(|card| {
-            let spec = ToolSpec { name: wire(&card.name), description: card.summary, parameters: card.args };
+            let spec = ToolSpec { name: wire_name(&card.name), description: card.summary, parameters: card.args };
             (spec, card.category)
         });
         let builtins = self.builtins.specs().into_iter().map(|(spec, category)| (spec, category.to_owned()));
@@ -291,7 +291,7 @@ impl Tools {
     /// The tool of a skill behind the name that models know it by.
     fn skill_name(&self, name: &str) -> String {
         let skills = self.cards().into_iter().map(|card| card.name);
-        skills.into_iter().find(|skill| wire(skill) == name).unwrap_or_else(|| name.to_owned())
+        skills.into_iter().find(|skill| wire_name(skill) == name).unwrap_or_else(|| name.to_owned())
     }
 }
 
@@ -304,11 +304,6 @@ struct Refused {
 
 fn told(violations: &[Violation]) -> String {
     violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-}
-
-/// A tool's name as providers take it: `feed.read` becomes `feed__read`.
-fn wire(name: &str) -> String {
-    name.replace('.', "__")
 }
 
 impl<'a> Line<'a> {

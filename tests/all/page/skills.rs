@@ -191,9 +191,10 @@ fn a_dropped_skill_is_granted_what_was_ticked() {
     assert_eq!(stage.daemon.request("GET", "/skills/echo", None).status, 404);
 }
 
-/// With what it asks for, and then an update that asks for more: only the difference is asked.
+/// The same file again: only what it was not granted is asked, and what it has it keeps. Another file of its name may be another
+/// publisher's: that is said, nothing is kept, and everything is asked.
 #[test]
-fn a_chosen_skill_is_granted_all_and_its_update_asks_for_the_rest() {
+fn a_file_that_comes_again_asks_for_the_rest_and_another_one_for_all() {
     let Some(stage) = Stage::reflex() else { return };
     let tab = &stage.tab;
     tab.expects("answer: 409 /skills");
@@ -202,27 +203,47 @@ fn a_chosen_skill_is_granted_all_and_its_update_asks_for_the_rest() {
     tab.wait_for(role("button", "Install a skill"));
     tab.choose_file(css("input[aria-label='File of the skill']"), &file);
     tab.wait_for(role("dialog", "Install echo?"));
-    tab.click(role("button", "Tick everything"));
-    assert!(ticked(tab, "Use 96 MiB of memory"));
+    tab.click(role("checkbox", "Reach api.example.org"));
     tab.click(role("button", "Install and grant selected"));
     tab.wait_until("location.hash === '#/skills/echo'");
-    tab.wait_of(role("region", "What it may do"), "!it.innerText.includes('not granted')");
-    assert_eq!(grant(&stage)["http"][0]["host"], "api.example.org");
-    tab.shows("Each call has 96 MiB of memory");
-    let more = ASKING.replace("0.1.0", "0.2.0").replace("http = [", "http = [{ host = \"*.tracker.example\" }, ");
-    let file = packed(&stage.home, "newer.wasm", &more);
+    tab.wait_of(role("region", "What it may do"), "it.innerText.match(/not granted/g).length === 2");
     tab.drop_file(css("main"), &file);
     tab.wait_for(role("dialog", "Install echo?"));
     tab.shows("asks for more than it was granted");
-    assert_eq!(tab.count(css("dialog input[type=checkbox]")), 1, "{:?}", tab.names("checkbox"));
-    assert!(!ticked(tab, "Reach *.tracker.example"));
+    assert_eq!(tab.count(css("dialog input[type=checkbox]")), 2, "{:?}", tab.names("checkbox"));
+    tab.click(role("checkbox", "Use 96 MiB of memory"));
+    tab.click(role("button", "Install and grant selected"));
+    tab.wait_gone(role("dialog", ""));
+    tab.wait("both are granted", || {
+        let granted = grant(&stage);
+        granted["http"][0]["host"] == "api.example.org" && granted["memory_mib"] == 96
+    });
+
+    let more = ASKING.replace("0.1.0", "0.2.0").replace("http = [", "http = [{ host = \"*.tracker.example\" }, ");
+    let other = packed(&stage.home, "newer.wasm", &more);
+    tab.drop_file(css("main"), &other);
+    tab.wait_for(role("dialog", "Install echo?"));
+    tab.shows("it may be another publisher's");
+    tab.shows("Nothing that was granted goes on to it");
+    assert_eq!(tab.count(css("dialog input[type=checkbox]")), 4, "{:?}", tab.names("checkbox"));
+    assert_eq!(tab.count(css("dialog input:checked")), 0);
+    audit_in_both(tab, "a skill that may be somebody else's");
     tab.click(role("button", "Install without"));
     tab.wait_gone(role("dialog", ""));
     tab.shows("version 0.2.0");
-    let hosts: Vec<_> = grant(&stage)["http"].as_array().unwrap().iter().map(|one| one["host"].clone()).collect();
-    assert_eq!(hosts, ["api.example.org"], "what it had, it keeps");
-    assert_eq!(grant(&stage)["memory_mib"], 96, "also of memory");
-    assert!(!ticked(tab, "Reach *.tracker.example") && ticked(tab, "Reach api.example.org"));
+    let none = grant(&stage);
+    assert_eq!((&none["http"], &none["secrets"], &none["memory_mib"]), (&json!([]), &json!([]), &Value::Null));
+
+    // And everything at once.
+    tab.drop_file(css("main"), &other);
+    tab.wait_for(role("dialog", "Install echo?"));
+    tab.click(role("button", "Tick everything"));
+    assert!(ticked(tab, "Use 96 MiB of memory"));
+    tab.click(role("button", "Install and grant selected"));
+    tab.wait_gone(role("dialog", ""));
+    tab.wait_of(role("region", "What it may do"), "!it.innerText.includes('not granted')");
+    assert_eq!(grant(&stage)["http"].as_array().unwrap().len(), 2);
+    tab.shows("Each call has 96 MiB of memory");
 }
 
 #[test]

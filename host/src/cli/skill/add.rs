@@ -1,6 +1,7 @@
 //! `kiso skill add`.
 
 use super::open;
+use crate::cli::show::printable;
 use crate::cli::{Exit, Failure, Shared, block_on};
 use crate::skill::GrantChoice;
 use clap::ValueEnum;
@@ -44,13 +45,12 @@ impl Add {
         let choice = match self.grant {
             Some(Grant::All) => GrantChoice::All,
             Some(Grant::None) => GrantChoice::None,
-            None if candidate.beyond.is_empty() => GrantChoice::Keep,
-            None => {
-                let asks = if candidate.replaces.is_some() { "asks for what it was not granted" } else { "asks to" };
-                let question = format!("{name} {version} {asks}:\n{}", candidate.beyond);
-                ask(&question, shared.json)?
-            }
+            None if candidate.beyond.is_empty() && candidate.doubt.is_none() => GrantChoice::Keep,
+            None => ask(&candidate.question(), shared.json)?,
         };
+        if let (Some(doubt), Some(_)) = (&candidate.doubt, self.grant) {
+            show.line(&printable(doubt));
+        }
         let installed = block_on(skills.install(candidate, choice));
         show.rest();
         let installed = installed??;
@@ -76,7 +76,7 @@ fn ask(question: &str, json: bool) -> Result<GrantChoice, Failure> {
         let message = format!("{question}nothing was installed; say --grant all or --grant none");
         return Err(Failure::new(Exit::Policy, message));
     }
-    eprint!("{question}Allow all of this? [y]es, [n]o but install, [c]ancel: ");
+    eprint!("{}Allow all of this? [y]es, [n]o but install, [c]ancel: ", printable(question));
     std::io::stderr().flush().ok();
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).ok();

@@ -27,6 +27,9 @@ impl Info {
         outln!("{} {}  ({shape}, {})", manifest.name, manifest.version, skill.origin());
         outln!("{}", printable(&manifest.summary));
         outln!("sha256 {digest}");
+        if let Some(source) = skill.source() {
+            outln!("from {}", printable(source));
+        }
         if let Some(sdk) = &skill.sdk {
             outln!("written with kiso-sdk for {}", printable(sdk));
         }

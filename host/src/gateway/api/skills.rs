@@ -94,7 +94,7 @@ pub async fn add(
     let skills = app.0.drive.now().tools.skills().clone();
     let named = adding.name.is_some();
     let (examined, path, name) = (skills.clone(), upload.path().to_owned(), adding.name);
-    let examining = blocking(move || match examined.examine(&path, None, name.as_deref()) {
+    let examining = blocking(move || match examined.examine_upload(&path, name.as_deref()) {
         Ok(candidate) => Ok((candidate, upload)),
         Err(error) => Err(upload.name(error)),
     });
@@ -108,14 +108,14 @@ pub async fn add(
     let choice = match adding.grant {
         Some(Choice::All) => GrantChoice::All,
         Some(Choice::None) => GrantChoice::None,
-        None if candidate.beyond.is_empty() => GrantChoice::Keep,
+        None if candidate.beyond.is_empty() && candidate.doubt.is_none() => GrantChoice::Keep,
         None => {
-            let asks = candidate.beyond.to_string();
-            let message = format!("{} asks to:\n{asks}nothing was installed", candidate.name());
+            let message = format!("{}nothing was installed", candidate.question());
             return Err(ApiError::new(StatusCode::CONFLICT, "grant_needed", message)
                 .hint("`?grant=all` allows this, `?grant=none` installs it without")
                 .with("skill", candidate.name().as_str().into())
-                .with("asks", candidate.beyond.shown()));
+                .with("asks", candidate.beyond.shown())
+                .with("doubt", json!(candidate.doubt)));
         }
     };
     let installed = skills.install(candidate, choice).await?;

@@ -167,6 +167,7 @@ fn stopped() -> StepResult {
         limit: "max_tokens_per_day".to_owned(),
         value: 9,
         setting: "limits.max_tokens_per_day".to_owned(),
+        because: None,
     };
     StepResult::Stopped { limit }
 }

@@ -4,6 +4,7 @@
 
 use crate::net::{self, NetError};
 use crate::secret::SecretValue;
+use crate::skill::error::Blame;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response, Uri};
 use http_body_util::{BodyExt, Limited};
@@ -37,8 +38,19 @@ pub struct HttpRule {
     pub methods: Vec<String>,
     /// Whether loopback, private and link-local addresses may be reached. Only an administrator's file can say so.
     pub private: bool,
-    /// Header and secret that the host puts into each request. The guest never sees the value.
-    pub inject: Option<(HeaderName, SecretValue)>,
+    /// What the host puts into each request. The guest never sees the value.
+    pub inject: Option<Injection>,
+}
+
+/// A secret in a header.
+#[derive(Debug, Clone)]
+pub enum Injection {
+    Header(HeaderName, SecretValue),
+    /// There is no value, and how to set one. No request goes without it.
+    Unset {
+        secret: String,
+        how: String,
+    },
 }
 
 impl HttpRules {
@@ -90,6 +102,10 @@ pub enum Refused {
     Host { host: String, method: String },
     /// The host is granted, but its address is private.
     Private { host: String },
+    /// The host is granted, but the secret for it has no value.
+    Unset { host: String, secret: String, how: String },
+    /// The host is granted, but the secret for it would go over the open internet in clear.
+    Clear { host: String },
 }
 
 impl Refused {
@@ -102,7 +118,30 @@ impl Refused {
                     "{host} has a private address; allow it with `kiso skill grant {skill} --host {host} --private`"
                 )
             }
+            Self::Unset { host, secret, how } => {
+                format!("requests to {host} carry the secret `{secret}`, which is not set; {how}")
+            }
+            Self::Clear { host } => {
+                format!("requests to {host} carry a secret, which goes over the internet with https only")
+            }
         }
+    }
+
+    /// Who has to change something.
+    pub fn blame(&self) -> Blame {
+        match self {
+            Self::Host { .. } | Self::Private { .. } => Blame::Policy,
+            Self::Unset { .. } => Blame::Caller,
+            Self::Clear { .. } => Blame::Skill,
+        }
+    }
+
+    /// Whether a guest that failed with this code and message speaks of this request. It may have gone on without it, and
+    /// failed for a reason of its own.
+    pub fn is_told_by(&self, code: &str, message: &str) -> bool {
+        let (Self::Host { host, .. } | Self::Private { host } | Self::Unset { host, .. } | Self::Clear { host }) = self;
+        let names = ["HttpRequestDenied", "DestinationIpProhibited", "ConfigurationError"];
+        code == "denied" || message.contains(host.as_str()) || names.iter().any(|name| message.contains(name))
     }
 }
 
@@ -121,16 +160,43 @@ impl WasiHttpHooks for HttpGate {
             // As it stands in a grant: with its port where the URL has one.
             let host = request.uri().authority().map(|a| a.as_str().to_ascii_lowercase()).unwrap_or_default();
             let sent = send(&rules, request, options).await;
-            let note = match &sent {
-                Err(Error::HttpRequestDenied) => Some(Refused::Host { host, method }),
-                Err(Error::DestinationIpProhibited) => Some(Refused::Private { host }),
-                _ => None,
-            };
-            if note.is_some() {
-                *refused.lock().unwrap_or_else(PoisonError::into_inner) = note;
-            }
-            sent
+            sent.map_err(|Unsent { error, why }| {
+                let note = match (why, &error) {
+                    (Why::Unset { secret, how }, _) => Some(Refused::Unset { host, secret, how }),
+                    (Why::Clear, _) => Some(Refused::Clear { host }),
+                    (Why::Other, Error::HttpRequestDenied) => Some(Refused::Host { host, method }),
+                    (Why::Other, Error::DestinationIpProhibited) => Some(Refused::Private { host }),
+                    (Why::Other, _) => None,
+                };
+                if note.is_some() {
+                    *refused.lock().unwrap_or_else(PoisonError::into_inner) = note;
+                }
+                error
+            })
         })
+    }
+}
+
+/// A request that did not go out, or found no answer.
+struct Unsent {
+    /// What the guest is told.
+    error: Error,
+    why: Why,
+}
+
+/// What a guest's error has no words for.
+enum Why {
+    /// The error says all.
+    Other,
+    /// The secret for the request has no value.
+    Unset { secret: String, how: String },
+    /// The secret would go in clear.
+    Clear,
+}
+
+impl From<Error> for Unsent {
+    fn from(error: Error) -> Self {
+        Self { error, why: Why::Other }
     }
 }
 
@@ -138,20 +204,27 @@ async fn send(
     rules: &HttpRules,
     mut request: Request<WasiBody>,
     options: Option<RequestOptions>,
-) -> Result<Sent, Error> {
+) -> Result<Sent, Unsent> {
     let uri = request.uri().clone();
     let host = uri.host().ok_or(Error::HttpRequestUriInvalid)?.to_ascii_lowercase();
     let (tls, default_port) = match uri.scheme_str() {
         Some("https") => (true, 443),
         Some("http") => (false, 80),
-        _ => return Err(Error::HttpRequestUriInvalid),
+        _ => return Err(Error::HttpRequestUriInvalid.into()),
     };
     let port = uri.port_u16().unwrap_or(default_port);
     let rule = rules.find(request.method(), &host, port, default_port).ok_or(Error::HttpRequestDenied)?;
-    if let Some((header, secret)) = &rule.inject {
-        let mut value = HeaderValue::from_str(secret.expose()).map_err(|_| Error::HttpRequestDenied)?;
-        value.set_sensitive(true);
-        request.headers_mut().insert(header.clone(), value);
+    match &rule.inject {
+        None => {}
+        Some(Injection::Unset { secret, how }) => {
+            let why = Why::Unset { secret: secret.clone(), how: how.clone() };
+            return Err(Unsent { error: Error::ConfigurationError, why });
+        }
+        Some(Injection::Header(header, secret)) => {
+            let mut value = HeaderValue::from_str(secret.expose()).map_err(|_| Error::ConfigurationError)?;
+            value.set_sensitive(true);
+            request.headers_mut().insert(header.clone(), value);
+        }
     }
     // The guest's own Host header could name another site behind the same front server.
     let authority = if port == default_port { host.clone() } else { format!("{host}:{port}") };
@@ -166,7 +239,7 @@ async fn send(
     let stream = stream.map_err(unreached)?;
     // In clear over the open internet the secret would be anybody's; inside this machine's own network it may go so.
     if !tls && rule.inject.is_some() && stream.peer_addr().map_or(true, |peer| net::is_public(peer.ip())) {
-        return Err(Error::HttpRequestDenied);
+        return Err(Unsent { error: Error::HttpRequestDenied, why: Why::Clear });
     }
     let stream: Box<dyn Stream> = if tls {
         let secured = timeout(connect_limit, net::secure(stream, &host)).await.map_err(late)?;

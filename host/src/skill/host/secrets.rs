@@ -11,6 +11,12 @@ impl Host for Ctx {
         if let Some(value) = secrets.values.get(&name) {
             return Ok(Ok(value.expose().to_owned()));
         }
+        if secrets.injected.contains(&name) {
+            let message = format!(
+                "the secret `{name}` goes into the headers of requests (`inject` in kiso.toml); kiso adds it there, and no skill can read it"
+            );
+            return Ok(Err(failure("denied", message)));
+        }
         if secrets.denied.contains(&name) {
             return Ok(Err(failure("denied", format!("the secret `{name}` is not granted to this skill"))));
         }

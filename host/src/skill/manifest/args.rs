@@ -58,6 +58,9 @@ const FORMATS: [&str; 7] = ["file", "column", "url", "condition", "aggregate", "
 /// Each argument stands in every planner's prompt.
 const MAX_ARGS: usize = 64;
 
+/// And so does what is said about it, in bytes.
+const MAX_DESCRIPTION: usize = 1_000;
+
 /// Compiles a schema. Patterns come from strangers: their engine takes linear time and their programs little memory.
 pub fn validator(schema: &Value) -> Result<jsonschema::Validator, jsonschema::ValidationError<'static>> {
     let patterns = jsonschema::PatternOptions::regex().size_limit(64 << 10);
@@ -113,6 +116,10 @@ pub fn args_schema(args: &Args) -> Result<Value, ArgError> {
 
 fn schema(name: &str, arg: &Arg) -> Result<Value, ArgError> {
     let offset = arg.kind.span().start;
+    if let Some(bytes) = arg.description.as_ref().map(String::len).filter(|bytes| *bytes > MAX_DESCRIPTION) {
+        let message = format!("the description of `{name}` has {bytes} bytes; at most {MAX_DESCRIPTION} are allowed");
+        return Err(ArgError { offset, message });
+    }
     let kind = match arg.kind.get_ref().as_str() {
         "string" => "string",
         "int" => "integer",

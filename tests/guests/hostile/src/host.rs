@@ -99,7 +99,9 @@ pub fn secrets() -> Result<Reply, Failure> {
         assert_eq!(code(name), "undeclared", "{name:?}");
     }
     let declared = code("api_key");
-    Ok(Reply::text(format!("api_key: {declared}")).data(&json!({ "undeclared": "undeclared", "api_key": declared })))
+    let message = kiso_sdk::secret("api_key").err().map(|f| f.message);
+    let data = json!({ "undeclared": "undeclared", "api_key": declared, "message": message });
+    Ok(Reply::text(format!("api_key: {declared}")).data(&data))
 }
 
 pub fn environment() -> Result<Reply, Failure> {

@@ -107,9 +107,10 @@ function Install({ file, onClose, onInstalled }) {
   const refused = async (error, query) => {
     if (error.name === 'AbortError') return;
     if (error.code === 'grant_needed' && error.more.asks) {
-      // An update asks for what is beyond; what it has already, it keeps.
-      const { skill, asks } = error.more;
-      set({ at: 'asks', query, skill, beyond: permissions(asks), workspace: asks.workspace, has: permissions(await grantOf(skill)) });
+      // An update asks for what is beyond; what it has already, it keeps, unless it may be somebody else's.
+      const { skill, asks, doubt } = error.more;
+      const has = permissions(doubt ? null : await grantOf(skill));
+      set({ at: 'asks', query, skill, beyond: permissions(asks), workspace: asks.workspace, has, doubt });
     } else if (error.code === 'bad_request' && !query.name && /kiso\.toml/.test(error.message)) {
       set({ at: 'name' });
     } else if (query.name && error.status >= 400 && error.status < 500) {
@@ -162,10 +163,10 @@ function Sending({ progress, onClose }) {
 }
 
 /** What it asks for: nothing is ticked at first, because nothing is granted that nobody allowed. */
-function Asks({ skill, beyond, workspace, has, query, send, onClose }) {
+function Asks({ skill, beyond, workspace, has, doubt, query, send, onClose }) {
   const [choice, set] = useState(NOTHING);
   const nothing = isNothing(choice);
-  const update = asksAnything(has) || Boolean(workspace);
+  const update = !doubt && (asksAnything(has) || Boolean(workspace));
   const all = everything(beyond);
   const whole = !update && ['hosts', 'secrets'].every((kind) => choice[kind].length === all[kind].length) && choice.limits === all.limits
     && choice.hosts.every((one) => !one.private && beyond.http.some((need) => need.host === one.host));
@@ -185,7 +186,9 @@ function Asks({ skill, beyond, workspace, has, query, send, onClose }) {
     return saveGrant(name, needs, permissions(), fitting(needs, kept));
   });
   const install = (grant, then) => send({ ...query, grant }, then);
-  return html`<p><bdi class="strong">${skill}</bdi> asks ${update ? 'for more than it was granted' : 'for this'}. ${update
+  return html`${doubt && html`<p><${Icon} name="alert" size=${16} /> <${Said}>${doubt}<//>. Nothing that was granted goes on to it, no
+      stored value either.</p>`}
+    <p><bdi class="strong">${skill}</bdi> asks ${update ? 'for more than it was granted' : 'for this'}. ${update
       ? `What it was granted stays${anew ? ', memory and time excepted' : ''}.` : 'It is granted nothing that you do not tick, and can be granted more later.'}
       ${' '}<button type="button" class="link" onClick=${() => set(everything(beyond))}>Tick everything</button></p>
     ${workspace && html`<p><${Icon} name="alert" size=${16} /> It also asks to <strong>${workspace}</strong> files in the session’s workspace,

@@ -1,0 +1,139 @@
+//! From a skill's file to what can be called: out of the cache, or compiled.
+
+use super::compiler::CompileError;
+use super::entry::entry;
+use super::error::{Blame, SkillError};
+use super::instance::Entry;
+use super::limits::LimitHit;
+use super::manifest::Manifest;
+use super::{Installed, Place, Skills, cache, lock};
+use std::borrow::Cow;
+use std::sync::Arc;
+use wasmtime::component::Component;
+
+/// Why a component is not ready to be called.
+#[derive(Debug)]
+pub enum NotLoaded {
+    /// A limit ended its compilation.
+    Limit(LimitHit),
+    /// The component is at fault.
+    Component(String),
+    /// This machine is.
+    Host(String),
+}
+
+impl NotLoaded {
+    /// The error of the skill of this name.
+    pub fn of(self, name: &str) -> SkillError {
+        match self {
+            Self::Limit(hit) => SkillError::limit(name, hit),
+            Self::Component(message) => SkillError::new(name, Blame::Skill, "bad-component", message),
+            Self::Host(message) => SkillError::host(name, message),
+        }
+    }
+}
+
+impl From<CompileError> for NotLoaded {
+    fn from(error: CompileError) -> Self {
+        match error {
+            CompileError::Limit(hit) => Self::Limit(hit),
+            CompileError::Host { .. } => Self::Host(error.to_string()),
+            CompileError::Invalid(_) | CompileError::Crashed { .. } => Self::Component(error.to_string()),
+        }
+    }
+}
+
+/// Work that must not hold up the threads that everything else runs on.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, NotLoaded> + Send + 'static,
+) -> Result<T, NotLoaded> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|panic| Err(NotLoaded::Host(panic.to_string())))
+}
+
+impl Skills {
+    /// The compiled skill, ready to be instantiated; loaded once however many calls wait for it.
+    pub(super) async fn load(&self, skill: &Arc<Installed>) -> Result<Entry, SkillError> {
+        let key = match &skill.place {
+            Place::Binary(_) => skill.name().to_string(),
+            Place::Home { digest, .. } => digest.clone(),
+        };
+        let cell = lock(&self.0.loaded).entry(key).or_default().clone();
+        let entry = cell.get_or_try_init(|| async {
+            let loaded = self.load_now(skill).await;
+            loaded.map_err(|error| error.of(skill.name().as_str()).version(&skill.manifest.version))
+        });
+        entry.await.cloned()
+    }
+
+    async fn load_now(&self, skill: &Arc<Installed>) -> Result<Entry, NotLoaded> {
+        let (skills, of) = (self.clone(), skill.clone());
+        let read = blocking(move || {
+            let sandbox = skills.sandbox().map_err(|e| NotLoaded::Host(format!("{e:#}")))?;
+            if let Place::Binary(bundled) = &of.place
+                && let Some(component) = cache::of_binary(sandbox, bundled)
+            {
+                return Ok(Ok(component));
+            }
+            let wasm = of.wasm().map_err(|e| NotLoaded::Host(e.to_string()))?;
+            if let Place::Home { path, digest, .. } = &of.place
+                && cache::Digest::of(&wasm).to_string() != *digest
+            {
+                let path = path.display();
+                return Err(NotLoaded::Host(format!("{path} is not the file that was installed; add the skill again")));
+            }
+            Ok(Err(wasm))
+        });
+        let component = match read.await? {
+            Ok(component) => component,
+            Err(wasm) => self.component(skill.name().as_str(), wasm).await?,
+        };
+        let (skills, shape) = (self.clone(), skill.shape);
+        blocking(move || {
+            let sandbox = skills.sandbox().map_err(|e| NotLoaded::Host(format!("{e:#}")))?;
+            entry(sandbox, &component, shape).map(|(entry, _)| entry).map_err(NotLoaded::Component)
+        })
+        .await
+    }
+
+    /// The compiled form of a component: from the cache, or from a compiler that ends when this future is dropped. `name` is
+    /// what a person is told that is being compiled.
+    pub(super) async fn component(&self, name: &str, wasm: Cow<'static, [u8]>) -> Result<Component, NotLoaded> {
+        let skills = self.clone();
+        let read = blocking(move || {
+            let sandbox = skills.sandbox().map_err(|e| NotLoaded::Host(format!("{e:#}")))?;
+            let digest = cache::Digest::of(&wasm);
+            let cached = cache::read(sandbox, skills.home(), &digest);
+            Ok((cached, digest, wasm))
+        });
+        let (cached, digest, wasm) = read.await?;
+        if let Some(component) = cached {
+            return Ok(component);
+        }
+        self.observer().compiling(name);
+        tracing::debug!(%digest, "skill.compile");
+        let code = self.0.compiler.compile(wasm, |elapsed| self.observer().still_compiling(name, elapsed)).await?;
+        let skills = self.clone();
+        blocking(move || {
+            let sandbox = skills.sandbox().map_err(|e| NotLoaded::Host(format!("{e:#}")))?;
+            cache::keep(sandbox, skills.home(), &digest, code).map_err(|e| unusable(&format!("{e:#}")))
+        })
+        .await
+    }
+
+    /// [`Skills::component`], for a skill that is not installed yet.
+    pub(super) async fn compile(&self, manifest: &Manifest, wasm: &[u8]) -> Result<Component, SkillError> {
+        let name = manifest.name.as_str();
+        let compiled = self.component(name, Cow::Owned(wasm.to_vec())).await;
+        compiled.map_err(|error| error.of(name).version(&manifest.version))
+    }
+}
+
+/// Code that this engine does not take. What does not fit a slot of the pool never could be instantiated.
+fn unusable(error: &str) -> NotLoaded {
+    NotLoaded::Component(if error.contains("pooling allocator") {
+        let settings = "[engine] max_memory_mib, table_elements, tables and instances in config.toml";
+        format!("it needs more than any skill gets on this host ({settings}): {error}")
+    } else {
+        format!("it cannot be compiled: {error}")
+    })
+}

@@ -1,0 +1,107 @@
+//! Whose code it is, as far as that can be known without signatures: where its file came from.
+//!
+//! A name proves nothing. What a skill was granted, and the values that it keeps, go on to another file of its name only where
+//! that comes from the same source and is no older. Everything else begins with nothing, and a person is asked again.
+
+use super::cache::Digest;
+use std::cmp::Ordering;
+use std::path::Path;
+
+/// Where a file comes from: its path without links.
+pub fn of_file(path: &Path) -> std::io::Result<String> {
+    Ok(format!("file:{}", path.canonicalize()?.display()))
+}
+
+/// The source of a file that a client sent. Nobody knows where that client has it from, so every file is a source of its own.
+pub fn of_upload(digest: &Digest) -> String {
+    format!("upload:{digest}")
+}
+
+/// A source as people read it.
+fn shown(source: Option<&str>) -> String {
+    match source {
+        None => "an unknown place".to_owned(),
+        Some(source) if source.starts_with("upload:") => "an upload".to_owned(),
+        Some(source) => source.strip_prefix("file:").unwrap_or(source).to_owned(),
+    }
+}
+
+/// What can be known of a file before anything of it is believed.
+#[derive(Debug, Clone, Copy)]
+pub struct Identity<'a> {
+    pub version: &'a str,
+    pub digest: &'a str,
+    /// None where an older kiso did not note it.
+    pub source: Option<&'a str>,
+}
+
+/// Why a new file is not taken for the next version of what is installed under its name; none where it is.
+pub fn doubt(name: &str, old: Identity<'_>, new: Identity<'_>) -> Option<String> {
+    let (was, is) = (shown(old.source), shown(new.source));
+    if old.digest != new.digest && (old.source.is_none() || old.source != new.source) {
+        return Some(format!(
+            "{name} {} was installed from {was}, and this file comes from {is}: it may be another publisher's",
+            old.version
+        ));
+    }
+    is_lower(new.version, old.version).then(|| {
+        format!("{name} {} is installed, and this file is version {}, which is lower", old.version, new.version)
+    })
+}
+
+/// Whether a version comes before another one. Of versions that cannot be compared, every other one does.
+fn is_lower(new: &str, old: &str) -> bool {
+    match (parsed(new), parsed(old)) {
+        (Some(new), Some(old)) => new.cmp_precedence(&old) == Ordering::Less,
+        _ => new != old,
+    }
+}
+
+/// A version, also one of fewer than three numbers.
+fn parsed(version: &str) -> Option<semver::Version> {
+    let numbers = version.split(['-', '+']).next().unwrap_or_default();
+    let missing = 3usize.checked_sub(numbers.split('.').count())?;
+    let (numbers, rest) = version.split_at(numbers.len());
+    semver::Version::parse(&format!("{numbers}{}{rest}", ".0".repeat(missing))).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        let table = [
+            ("0.2.0", "0.1.0", false),
+            ("0.1.0", "0.1.0", false),
+            ("0.1.0", "0.2.0", true),
+            ("1.10.0", "1.9.0", false),
+            ("1.9", "1.10.0", true),
+            ("2", "1.9.3", false),
+            ("1.0.0-rc.1", "1.0.0", true),
+            ("1.0.0+b", "1.0.0+a", false),
+            ("spring", "spring", false),
+            ("summer", "spring", true),
+            ("1.0.0.1", "1.0.0", true),
+        ];
+        for (new, old, expected) in table {
+            assert_eq!(is_lower(new, old), expected, "{new} after {old}");
+        }
+    }
+
+    #[test]
+    fn only_the_same_source_goes_on() {
+        let (a, b) = (Some("file:/a.wasm"), Some("file:/b.wasm"));
+        let id = |digest, source| Identity { version: "1.0.0", digest, source };
+        let doubted = |old, new| doubt("x", old, new).is_some();
+        assert!(!doubted(id("1", a), id("2", a)), "built again");
+        assert!(!doubted(id("1", a), id("1", b)), "the very same file");
+        assert!(doubted(id("1", a), id("2", b)));
+        assert!(doubted(id("1", None), id("2", a)) && doubted(id("1", None), id("2", None)), "nobody knows");
+        let upload = |digest: &str| of_upload(&Digest::of(digest.as_bytes()));
+        let (one, two) = (upload("1"), upload("2"));
+        assert!(
+            doubted(id("1", Some(&one)), id("2", Some(&two))) && !doubted(id("1", Some(&one)), id("1", Some(&one)))
+        );
+    }
+}
