@@ -185,12 +185,31 @@ fn what_is_installed_and_goes_too_far_is_set_aside() {
     let listed = home.kiso(&["skill", "list"]);
     listed.exit(1).prints(&["echo"]).says(&["exec: it is set aside", "long: it is set aside", "huge: it is set aside"]);
     listed.says(&["built-in tool", "58", "installed.json", "kiso skill remove huge"]);
-    let ran = home.kiso(&["run", "@echo text=still here"]);
-    ran.ok().prints(&["still here"]).says(&["a skill is left out", "set aside"]);
+    let ran = home.kiso(&["run", "@echo text=still-here"]);
+    ran.ok().prints(&["still-here"]).says(&["a skill is left out", "set aside"]);
     assert_eq!(ran.stderr.matches("built-in tool").count(), 1, "it is said once: {}", ran.stderr);
     for name in ["exec", "long", "huge"] {
         home.kiso(&["skill", "run", name, "text=x"]).exit(1).says(&["set aside"]);
         home.kiso(&["skill", "remove", name]).ok();
     }
     home.kiso(&["skill", "list"]).ok();
+}
+
+/// Two skills that are each within the limit may be too much for a small context together with everything else.
+#[test]
+fn a_catalog_that_does_not_fit_is_told_with_the_skills_that_fill_it() {
+    let home = Home::new();
+    let params: String = names(100, 100).iter().map(|name| format!("(param \"{name}\" (list u8)) ")).collect();
+    let file = home.file("wide.wasm", functions("", &["f"], &params, "i32"));
+    home.kiso(&["skill", "add", file.to_str().unwrap()]).ok();
+    let routing =
+        json!({ "effort": "medium", "categories": ["other"], "tool_need": 1, "goal": "it", "durable": false });
+    let config = "[model_settings.\"test:m\"]\ncontext_budget = 6_000\n[routing]\nfast_path = false\n";
+    let _model = crate::crash::serve(&home, &[("router", json!({ "text": routing.to_string() }))], config);
+    let ran = home.kiso(&["run", "do it with the wide one"]);
+    ran.exit(5);
+    let told = format!("{}{}", ran.stdout, ran.stderr);
+    for part in ["context_budget", "most of them for wide (", "`kiso skill remove` takes one away"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
 }

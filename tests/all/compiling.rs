@@ -69,19 +69,17 @@ fn memory_is_limited() {
 
 /// What was compiled once is compiled within the limits again where the cache is empty.
 #[test]
-#[cfg(target_os = "linux")]
 fn the_first_load_is_limited_too() {
     let home = Home::new();
-    let file = home.file("heavy.wasm", bomb(300, 300));
+    let file = home.file("heavy.wasm", bomb(200, 200));
     home.kiso(&["skill", "add", file.to_str().unwrap()]).ok();
     for entry in std::fs::read_dir(home.path().join("cache")).unwrap().flatten() {
         std::fs::remove_file(entry.path()).unwrap();
     }
-    home.config("[engine]\ncompile_memory_mib = 64\n");
-    home.kiso(&["skill", "run", "heavy"]).exit(5).says(&["heavy 0.0.0", "compile_memory_mib"]);
-    home.kiso(&["shell", "-c", "heavy"]).says(&["compile_memory_mib"]);
-    home.config("");
-    home.kiso(&["skill", "run", "heavy"]).says(&["compiling heavy"]);
+    home.config("[engine]\ncompile_timeout_s = 1\n");
+    home.kiso(&["skill", "run", "heavy"]).exit(5).says(&["compiling heavy", "heavy 0.0.0", "compile_timeout_s"]);
+    home.kiso(&["shell", "-c", "heavy"]).exit(137).says(&["compile_timeout_s"]);
+    assert_eq!(files_in_cache(&home), [""; 0], "nothing is kept of what was not finished");
 }
 
 /// The process that this one has started to compile, with its environment.
@@ -164,10 +162,13 @@ fn a_daemon_serves_while_it_compiles() {
     use std::io::Write as _;
     let home = Home::new();
     let wasm = bomb(4_000, 4_000);
-    let daemon = Served::start(&home);
+    let token = home.kiso(&["--json", "token", "add", "t", "--scope", "admin"]).json();
+    let mut daemon = Served::start(&home);
+    daemon.token = token["token"].as_str().map(str::to_owned);
+    let token = daemon.token.as_deref().unwrap();
     let mut client = std::net::TcpStream::connect(&daemon.address).unwrap();
     let head = format!(
-        "POST /skills?name=bomb HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\n\r\n",
+        "POST /skills?name=bomb HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\ncontent-length: {}\r\n\r\n",
         daemon.address,
         wasm.len()
     );

@@ -17,6 +17,7 @@ secrets = [\"token\"]
 
 [kiso.skill.args]
 mode = { type = \"string\", required = true }
+amount = { type = \"int\" }
 
 [kiso.skill.needs]
 http = [{ host = \"api.example.org\", methods = [\"GET\"] }]
@@ -173,9 +174,9 @@ fn upload(daemon: &Served, file: &Path, query: &str) -> (u16, Value) {
     use std::io::{Read, Write};
     let bytes = std::fs::read(file).unwrap();
     let mut stream = std::net::TcpStream::connect(&daemon.address).unwrap();
-    let length = bytes.len();
+    let (length, token) = (bytes.len(), daemon.token.as_deref().unwrap());
     let head = format!(
-        "POST /skills{query} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n",
+        "POST /skills{query} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n",
         daemon.address
     );
     stream.write_all(head.as_bytes()).unwrap();
@@ -194,7 +195,13 @@ fn uploads_inherit_nothing_either() {
     let home = Home::new();
     let first = file(&home, "a.wasm", "1.1.0", "of one");
     let other = file(&home, "b.wasm", "1.2.0", "of another");
-    let daemon = Served::start(&home);
+    let token = home.kiso(&["--json", "token", "add", "t", "--scope", "admin"]).json();
+    let start = || {
+        let mut daemon = Served::start(&home);
+        daemon.token = token["token"].as_str().map(str::to_owned);
+        daemon
+    };
+    let daemon = start();
     assert_eq!(upload(&daemon, &first, "?grant=all").0, 201);
     assert_eq!(upload(&daemon, &first, "").0, 201, "the very same file");
     let granted = |what: &str| daemon.get("/skills/hostile")["grant"][what].as_array().unwrap().len();
@@ -213,10 +220,10 @@ fn uploads_inherit_nothing_either() {
     assert_eq!(upload(&daemon, &other, "?grant=none").0, 201);
     assert_eq!((granted("secrets"), granted("http")), (0, 0));
     // What is uploaded does not take the place of a file of this machine either.
-    drop(daemon);
+    assert_eq!(daemon.terminate(), 0);
     add(&home, &other, &[]).ok();
     add(&home, &first, &["--grant", "all"]).ok();
-    let daemon = Served::start(&home);
+    let daemon = start();
     let third = file(&home, "c.wasm", "1.3.0", "of a third");
     assert_eq!(upload(&daemon, &third, "").0, 409);
 }

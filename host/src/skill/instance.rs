@@ -163,8 +163,9 @@ pub async fn call(sandbox: &Sandbox, entry: &Entry, given: Given) -> Ended {
     let result = result.map_err(|error| match refused {
         Some(refused) if error.limit.is_none() && refused.is_told_by(&error.code, &error.message) => {
             let message = format!("{}; {}", error.message, refused.hint(&skill));
+            let (blame, code) = refused.blame(&error.code);
             // The same call would be refused again.
-            SkillError { blame: refused.blame(), message, retryable: false, ..error }
+            SkillError { blame, code, message, retryable: false, ..error }
         }
         _ => error,
     });

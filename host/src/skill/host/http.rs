@@ -127,12 +127,12 @@ impl Refused {
         }
     }
 
-    /// Who has to change something.
-    pub fn blame(&self) -> Blame {
+    /// Who has to change something, and the code of the error where the guest gave it this one.
+    pub fn blame(&self, code: &str) -> (Blame, String) {
         match self {
-            Self::Host { .. } | Self::Private { .. } => Blame::Policy,
-            Self::Unset { .. } => Blame::Caller,
-            Self::Clear { .. } => Blame::Skill,
+            Self::Host { .. } | Self::Private { .. } => (Blame::Policy, code.to_owned()),
+            Self::Unset { .. } => (Blame::Caller, "secret-missing".to_owned()),
+            Self::Clear { .. } => (Blame::Skill, code.to_owned()),
         }
     }
 
