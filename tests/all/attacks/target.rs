@@ -38,6 +38,8 @@ max_timeout_s = 10
 default_timeout_s = 10
 host_calls = 200_000
 max_files = 2_000
+compile_timeout_s = 10
+compile_memory_mib = 512
 [http]
 max_response_mib = 1
 "#;
