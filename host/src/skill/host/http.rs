@@ -160,7 +160,7 @@ impl WasiHttpHooks for HttpGate {
             // As it stands in a grant: with its port where the URL has one.
             let host = request.uri().authority().map(|a| a.as_str().to_ascii_lowercase()).unwrap_or_default();
             let sent = send(&rules, request, options).await;
-            sent.map_err(|Unsent { error, why }| {
+            sent.map_err(|SendError { error, why }| {
                 let note = match (why, &error) {
                     (Why::Unset { secret, how }, _) => Some(Refused::Unset { host, secret, how }),
                     (Why::Clear, _) => Some(Refused::Clear { host }),
@@ -178,7 +178,7 @@ impl WasiHttpHooks for HttpGate {
 }
 
 /// A request that did not go out, or found no answer.
-struct Unsent {
+struct SendError {
     /// What the guest is told.
     error: Error,
     why: Why,
@@ -194,7 +194,7 @@ enum Why {
     Clear,
 }
 
-impl From<Error> for Unsent {
+impl From<Error> for SendError {
     fn from(error: Error) -> Self {
         Self { error, why: Why::Other }
     }
@@ -204,7 +204,7 @@ async fn send(
     rules: &HttpRules,
     mut request: Request<WasiBody>,
     options: Option<RequestOptions>,
-) -> Result<Sent, Unsent> {
+) -> Result<Sent, SendError> {
     let uri = request.uri().clone();
     let host = uri.host().ok_or(Error::HttpRequestUriInvalid)?.to_ascii_lowercase();
     let (tls, default_port) = match uri.scheme_str() {
@@ -218,7 +218,7 @@ async fn send(
         None => {}
         Some(Injection::Unset { secret, how }) => {
             let why = Why::Unset { secret: secret.clone(), how: how.clone() };
-            return Err(Unsent { error: Error::ConfigurationError, why });
+            return Err(SendError { error: Error::ConfigurationError, why });
         }
         Some(Injection::Header(header, secret)) => {
             let mut value = HeaderValue::from_str(secret.expose()).map_err(|_| Error::ConfigurationError)?;
@@ -239,7 +239,7 @@ async fn send(
     let stream = stream.map_err(unreached)?;
     // In clear over the open internet the secret would be anybody's; inside this machine's own network it may go so.
     if !tls && rule.inject.is_some() && stream.peer_addr().map_or(true, |peer| net::is_public(peer.ip())) {
-        return Err(Unsent { error: Error::HttpRequestDenied, why: Why::Clear });
+        return Err(SendError { error: Error::HttpRequestDenied, why: Why::Clear });
     }
     let stream: Box<dyn Stream> = if tls {
         let secured = timeout(connect_limit, net::secure(stream, &host)).await.map_err(late)?;
