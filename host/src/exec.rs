@@ -125,6 +125,7 @@ pub struct Scratch(PathBuf);
 impl Drop for Scratch {
     fn drop(&mut self) {
         // Links in it are removed, not followed.
+        let _ = std::fs::remove_dir_all(self.root());
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
             tracing::warn!(%error, "exec.scratch could not be removed; the session's next start tries again");
         }
@@ -132,6 +133,13 @@ impl Drop for Scratch {
 }
 
 impl Scratch {
+    /// Where the line's `/` is: beside its `/tmp`, so that it goes with it.
+    fn root(&self) -> PathBuf {
+        let mut path = self.0.clone().into_os_string();
+        path.push("-root");
+        path.into()
+    }
+
     /// Writes a file into a directory of it, before a line has seen it. Neither name may have a separator.
     pub fn put(&self, dir: &str, name: &str, text: &str) -> std::io::Result<()> {
         debug_assert!(!dir.contains('/') && !name.contains('/'));
@@ -262,7 +270,9 @@ impl Exec {
         let open = |(at, path, write): (&str, PathBuf, bool)| {
             Mounted::open(at, path.clone(), write).map_err(|e| ExecError(unusable(at, &path, &e)))
         };
-        own.into_iter().chain(mounts).map(open).collect::<Result<_, _>>().map(Dirs)
+        let all = own.into_iter().chain(mounts).map(open).collect::<Result<_, _>>()?;
+        let root = scratch.root();
+        Dirs::new(root.clone(), all).map_err(|e| ExecError(unusable("/", &root, &e)))
     }
 }
 

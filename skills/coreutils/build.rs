@@ -3,7 +3,9 @@
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("wasi") {
-        for function in ["close", "lstat", "open", "read", "realpath", "stat", "write", "writev"] {
+        for function in
+            ["__wasilibc_find_relpath_alloc", "close", "lstat", "open", "read", "realpath", "stat", "write", "writev"]
+        {
             println!("cargo::rustc-link-arg-bins=--wrap={function}");
         }
     }

@@ -30,9 +30,19 @@ impl Mounted {
 
 /// All directories of a task.
 #[derive(Debug)]
-pub struct Dirs(pub Vec<Mounted>);
+pub struct Dirs(Vec<Mounted>);
 
 impl Dirs {
+    /// Beside these a task sees `/` itself: a read-only directory in which each of them has its name and nothing else is.
+    /// It is made at `root`, where it may stay from one line to the next.
+    pub fn new(root: PathBuf, mut all: Vec<Mounted>) -> io::Result<Self> {
+        for mounted in &all {
+            std::fs::create_dir_all(root.join(mounted.at.trim_start_matches('/')))?;
+        }
+        all.push(Mounted::open("/", root, false)?);
+        Ok(Self(all))
+    }
+
     /// Gives a process all of them.
     pub fn give(&self, wasi: &mut WasiCtxBuilder) -> wasmtime::Result<()> {
         for mounted in &self.0 {
@@ -126,6 +136,6 @@ fn lexical(path: &str) -> Option<PathBuf> {
 
 /// What a directory of this machine that cannot be used is told as.
 pub fn unusable(at: &str, path: &Path, error: &io::Error) -> String {
-    let whose = if matches!(at, "/work" | "/tmp") { "" } else { "; [exec.mounts] in config.toml names it" };
+    let whose = if matches!(at, "/" | "/work" | "/tmp") { "" } else { "; [exec.mounts] in config.toml names it" };
     format!("the directory {} for {at} cannot be opened: {error}{whose}", path.display())
 }

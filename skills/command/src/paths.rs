@@ -1,14 +1,12 @@
-//! Paths that WASI does not know: the root above the directories that there are, and the devices that command lines name.
+//! Paths that WASI does not know: those that lead from one of the directories that there are to another, and the devices
+//! that command lines name.
 //!
-//! A component sees only the directories that it was given, so `/` itself cannot be looked at, and wasi-libc's `realpath`,
-//! which begins there, always fails. There is no `/dev` either.
+//! A component was given its directories one by one, and `..` leads out of none of them, so `/work/../tmp` has to be
+//! resolved before it is looked up; wasi-libc's `realpath` needs one directory that holds all others. There is no `/dev`.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::{Component, Path, PathBuf};
-
-/// The directory that is always there.
-const WORK: &CStr = c"/work";
 
 /// What `/dev/null` is read from and written to: a file that is empty after each opening.
 const NULL: &CStr = c"/tmp/.null";
@@ -32,6 +30,13 @@ unsafe extern "C" {
     fn __real_close(fd: c_int) -> c_int;
     fn __real_stat(path: *const c_char, into: *mut libc::stat) -> c_int;
     fn __real_lstat(path: *const c_char, into: *mut libc::stat) -> c_int;
+    fn __real___wasilibc_find_relpath_alloc(
+        path: *const c_char,
+        directory: *mut *const c_char,
+        relative: *mut *mut c_char,
+        length: *mut usize,
+        can_realloc: c_int,
+    ) -> c_int;
 }
 
 enum Device {
@@ -98,13 +103,11 @@ pub fn fill(fd: c_int, bytes: &mut [u8]) -> bool {
 type Stat = unsafe extern "C" fn(*const c_char, *mut libc::stat) -> c_int;
 
 unsafe fn look(real: Stat, path: *const c_char, into: *mut libc::stat) -> c_int {
-    let text = unsafe { CStr::from_ptr(path) };
-    let is_device = device(text).is_some();
-    if !is_device && text.to_bytes() != b"/" {
+    if device(unsafe { CStr::from_ptr(path) }).is_none() {
         return unsafe { real(path, into) };
     }
-    let code = unsafe { real(WORK.as_ptr(), into) };
-    if is_device && code == 0 {
+    let code = unsafe { real(c"/".as_ptr(), into) };
+    if code == 0 {
         unsafe {
             // Utilities ask for the kinds that they know before they open.
             (*into).st_mode = libc::S_IFREG | 0o666;
@@ -112,6 +115,41 @@ unsafe fn look(real: Stat, path: *const c_char, into: *mut libc::stat) -> c_int 
         }
     }
     code
+}
+
+/// Where every function of wasi-libc that takes a path begins: the directory that it lies in (its number, and its name in
+/// `directory`), and in `relative` the rest of the path.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap___wasilibc_find_relpath_alloc(
+    path: *const c_char,
+    directory: *mut *const c_char,
+    relative: *mut *mut c_char,
+    length: *mut usize,
+    can_realloc: c_int,
+) -> c_int {
+    let resolved = climbing(unsafe { CStr::from_ptr(path) });
+    let path = resolved.as_ref().map_or(path, |path| path.as_ptr());
+    unsafe { __real___wasilibc_find_relpath_alloc(path, directory, relative, length, can_realloc) }
+}
+
+/// A path that leaves the directory it begins in, by its letters; nothing for all others, whose `..` behind a link mean
+/// what the link leads to.
+fn climbing(path: &CStr) -> Option<CString> {
+    let text = path.to_str().ok().filter(|text| text.contains(".."))?;
+    let absolute = if text.starts_with('/') { PathBuf::from(text) } else { std::env::current_dir().ok()?.join(text) };
+    let mut resolved: Vec<PathBuf> = Vec::new();
+    let mut climbs = false;
+    for part in parts(&absolute).into_iter().rev() {
+        if part.as_os_str() != ".." {
+            resolved.push(part);
+            continue;
+        }
+        // The first name is that of one of the directories.
+        climbs |= resolved.len() < 2;
+        resolved.pop();
+    }
+    let resolved = PathBuf::from("/").join(resolved.iter().collect::<PathBuf>());
+    climbs.then(|| CString::new(resolved.into_os_string().into_encoded_bytes()).ok()).flatten()
 }
 
 #[unsafe(no_mangle)]
