@@ -164,7 +164,10 @@ fn extended_binary(env: &mut dyn Env, operator: &BinaryPredicate, left: &Word, r
             let right = expand::text(env, right)?;
             match arithmetic_comparison(other) {
                 // Here both sides are expressions.
-                Some(compare) => Ok(compare(arith::evaluate(env, &left)?, arith::evaluate(env, &right)?)),
+                Some(compare) => {
+                    let left = arith::evaluate(env, &left).map_err(Stop::of_command)?;
+                    Ok(compare(left, arith::evaluate(env, &right).map_err(Stop::of_command)?))
+                }
                 None => binary(env, other, &left, &right),
             }
         }
@@ -179,7 +182,7 @@ fn unary(env: &mut dyn Env, operator: &UnaryPredicate, operand: &str) -> Result<
         Is::ShellVariableIsSetAndAssigned => is_set(env, operand)?,
         // There are no references to names.
         Is::ShellVariableIsSetAndNameRef => false,
-        Is::ShellOptionEnabled => option(env, operand),
+        Is::ShellOptionEnabled => env.named_option(operand),
         Is::FdIsOpenTerminal => operand.trim().parse().is_ok_and(|fd| env.is_terminal(fd)),
         other => file::is(env.cwd(), other, operand),
     })
@@ -195,22 +198,6 @@ fn is_set(env: &mut dyn Env, operand: &str) -> Result<bool, Stop> {
         Some((name, index)) => Ok(expand::element(env, name, index)?.is_some()),
         None => Ok(env.get(operand).is_some_and(|value| value.scalar().is_some())),
     }
-}
-
-/// `-o errexit`: those that `$-` shows.
-fn option(env: &dyn Env, name: &str) -> bool {
-    let letter = match name {
-        "allexport" => 'a',
-        "errexit" => 'e',
-        "noglob" => 'f',
-        "noexec" => 'n',
-        "nounset" => 'u',
-        "verbose" => 'v',
-        "xtrace" => 'x',
-        "noclobber" => 'C',
-        _ => return false,
-    };
-    env.special('-').is_some_and(|letters| letters.contains(letter))
 }
 
 fn binary(env: &mut dyn Env, operator: &BinaryPredicate, left: &str, right: &str) -> Result<bool, Stop> {

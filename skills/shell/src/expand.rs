@@ -43,6 +43,8 @@ pub trait Env {
     fn set_element(&mut self, name: &str, index: &str, value: String) -> Result<(), Stop>;
     /// Replaces a whole array: `BASH_REMATCH`.
     fn set_array(&mut self, name: &str, elements: Vec<String>) -> Result<(), Stop>;
+    /// The letters of `declare` that a variable has: `${x@a}`.
+    fn attributes(&self, name: &str) -> String;
     /// The names of all variables that are set and start with `prefix`, sorted: `${!prefix*}`.
     fn names(&self, prefix: &str) -> Vec<String>;
     /// `$1` and so on.
@@ -50,6 +52,8 @@ pub trait Env {
     /// One of `? $ ! # - 0`. None: unset, as `$!` before the first `&`.
     fn special(&self, name: char) -> Option<String>;
     fn option(&self, option: Opt) -> bool;
+    /// Whether `set -o NAME` is on.
+    fn named_option(&self, name: &str) -> bool;
     /// `$(…)`: standard output without the newlines at its end.
     fn substitute(&mut self, source: &str) -> Result<String, Stop>;
     /// Absolute.
@@ -59,6 +63,9 @@ pub trait Env {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opt {
+    Braces,
+    SkipDots,
+    PatternReplacement,
     Nounset,
     Noglob,
     Nullglob,
@@ -76,24 +83,40 @@ pub struct Stop {
     /// For standard error, without the shell's name.
     pub message: String,
     pub code: u8,
-    /// A shell that is not interactive exits because of it. `((…))`, `let`, `test` and `[[` only fail with `code`.
-    pub fatal: bool,
+    pub reach: Reach,
+}
+
+/// What an error ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The command, which fails.
+    Command,
+    /// All that was read with it: the line, with the loops and functions that are around it. The shell goes on with the
+    /// next line.
+    Line,
+    Shell,
 }
 
 impl Stop {
     /// An expansion that cannot be done.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self { message: message.into(), code: 1, fatal: true }
+        Self { message: message.into(), code: 1, reach: Reach::Line }
     }
 
     /// A parameter that should have been set: bash exits with 127 then.
     pub(crate) fn unset(message: impl Into<String>) -> Self {
-        Self { message: message.into(), code: 127, fatal: true }
+        Self { message: message.into(), code: 127, reach: Reach::Shell }
     }
 
     /// A test that makes no sense.
     pub(crate) fn misuse(message: impl Into<String>) -> Self {
-        Self { message: message.into(), code: 2, fatal: false }
+        Self { message: message.into(), code: 2, reach: Reach::Command }
+    }
+
+    /// A command that reads the expression itself fails where an expansion would end the line.
+    pub(crate) fn of_command(self) -> Self {
+        let reach = if self.reach == Reach::Line { Reach::Command } else { self.reach };
+        Self { reach, ..self }
     }
 }
 
@@ -111,7 +134,8 @@ pub fn word(env: &mut dyn Env, word: &Word) -> Result<Vec<String>, Stop> {
         return Ok(vec![word.value.clone()]);
     }
     let mut strings = Vec::new();
-    for source in brace::expand(&word.value)? {
+    let sources = if env.option(Opt::Braces) { brace::expand(&word.value)? } else { vec![word.value.clone()] };
+    for source in sources {
         let mut expander = Expander::splitting(env);
         expander.word(&lex::word(&source)?)?;
         let fields = expander.finish();

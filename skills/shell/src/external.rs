@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use crate::bindings::kiso::exec::spawn::{self, Process, Refusal};
 use crate::builtin;
 use crate::options;
+use crate::search::{Program, command_of, is_command};
 use crate::shell::{Shell, now};
 use crate::state::{self, State, Work};
 use crate::table::{self, End, HIGHEST, Table};
@@ -25,19 +26,50 @@ impl Started {
     }
 }
 
-/// Where other systems keep their commands. Nothing is there, but scripts name it.
-const USUAL_PLACES: [&str; 4] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/"];
-
 impl Shell {
     pub fn start_external(&mut self, argv: Vec<String>, table: &Table) -> Started {
+        self.start_along(argv, table, false)
+    }
+
+    /// `standard`: along the usual directories instead of `PATH`.
+    pub fn start_along(&mut self, mut argv: Vec<String>, table: &Table, standard: bool) -> Started {
         let Some(name) = argv.first() else { return Started::Ended(0) };
+        if name.contains('/') {
+            return self.start_path(argv, table);
+        }
+        match self.programs(name, standard).into_iter().next() {
+            Some(Program::Script(path)) => {
+                self.remember(&path);
+                argv[0] = path;
+                return self.start_path(argv, table);
+            }
+            Some(Program::Component(path)) => self.remember(&path),
+            None if is_command(name) => {
+                let path = self.scalar("PATH").unwrap_or_default();
+                self.say(
+                    table,
+                    &format!("{name}: command not found; commands are in /usr/bin, and PATH is \"{path}\""),
+                );
+                return Started::Ended(127);
+            }
+            None => {}
+        }
+        self.start_component(argv, table)
+    }
+
+    /// For `hash`.
+    fn remember(&mut self, path: &str) {
+        *self.state.hashed.entry(path.to_owned()).or_default() += 1;
+    }
+
+    fn start_component(&mut self, argv: Vec<String>, table: &Table) -> Started {
+        let name = &argv[0];
         match name.as_str() {
             "sh" | "bash" | "dash" => return self.start_shell(&argv, table),
             "" => {
                 self.say(table, ": command not found");
                 return Started::Ended(127);
             }
-            _ if name.contains('/') => return self.start_path(argv, table),
             _ => {}
         }
         let command = spawn::Command {
@@ -74,13 +106,12 @@ impl Shell {
                 return Started::Ended(126);
             }
             Err((code, reason)) => {
-                let usual = USUAL_PLACES.iter().find_map(|place| path.strip_prefix(place));
-                if let Some(name) = usual.filter(|name| !name.contains('/')) {
+                if let Some(name) = command_of(&path) {
                     argv[0] = name.to_owned();
-                    return if builtin::find(name).is_some() && !spawn::exists(name) {
+                    return if builtin::find(name).is_some() && !is_command(name) {
                         self.start_builtin(argv, table)
                     } else {
-                        self.start_external(argv, table)
+                        self.start_component(argv, table)
                     };
                 }
                 self.say(table, &format!("{path}: {reason}"));
@@ -93,7 +124,7 @@ impl Shell {
                 let mut command = vec![name.clone()];
                 command.extend(arguments.iter().cloned());
                 command.extend(argv);
-                self.start_external(command, table)
+                self.start_along(command, table, true)
             }
             Some((_, arguments)) if !arguments.is_empty() => {
                 let mut command = vec!["sh".to_owned()];
@@ -103,7 +134,8 @@ impl Shell {
             }
             _ => {
                 argv.remove(0);
-                let state = self.fresh(path, argv);
+                let mut state = self.fresh(path.clone(), argv);
+                state.script = Some(path);
                 self.start_image(state, source, table)
             }
         }
@@ -118,14 +150,19 @@ impl Shell {
 
     /// `sh -c 'commands' name arguments…`, `sh file arguments…`, `sh -s arguments…`.
     fn start_shell(&mut self, argv: &[String], table: &Table) -> Started {
-        let mut state = self.fresh("sh".to_owned(), Vec::new());
+        let name = self.called.take().unwrap_or_else(|| argv[0].clone());
+        let mut state = self.fresh(name, Vec::new());
         let mut words = argv[1..].iter().cloned().peekable();
         let (mut command, mut standard_input) = (false, false);
         while let Some(word) = words.next_if(|word| word.len() > 1 && word.starts_with(['-', '+'])) {
             if word == "--" {
                 break;
             }
-            if matches!(word.as_str(), "--norc" | "--noprofile" | "--posix" | "--login" | "-l" | "-i") {
+            if matches!(word.as_str(), "--norc" | "--noprofile" | "--posix" | "--login" | "--noediting") {
+                continue;
+            }
+            if matches!(word.as_str(), "--rcfile" | "--init-file") {
+                words.next();
                 continue;
             }
             let on = word.starts_with('-');
@@ -141,7 +178,8 @@ impl Shell {
                         };
                         state.options.switch(flag, on);
                     }
-                    'l' | 'i' => {}
+                    'l' => {}
+                    'i' => state.started.push('i'),
                     letter => {
                         let Some(flag) = options::lettered(letter) else {
                             self.say(table, &format!("sh: -{letter}: invalid option"));
@@ -161,6 +199,7 @@ impl Shell {
                 state.name = name;
             }
             state.positional = words.collect();
+            state.started.push('c');
             return self.start_image(state, source, table);
         }
         if standard_input || words.peek().is_none() {
@@ -169,12 +208,14 @@ impl Shell {
                 _ => Vec::new(),
             };
             state.positional = words.collect();
+            state.started.push('s');
             return self.start_image(state, String::from_utf8_lossy(&source).into_owned(), table);
         }
         let path = words.next().unwrap_or_default();
         match read(&self.absolute(&path)) {
             Ok(source) => {
-                state.name = path;
+                state.name.clone_from(&path);
+                state.script = Some(path);
                 state.positional = words.collect();
                 self.start_image(state, source, table)
             }

@@ -17,12 +17,14 @@ mod job;
 mod lower;
 mod options;
 mod parse;
+mod path;
 mod pattern;
 mod print;
 mod program;
 mod redirect;
 mod run;
 mod script;
+mod search;
 mod select;
 mod shell;
 mod simple;
@@ -55,7 +57,8 @@ impl Guest for Component {
         let nothing =
             |code, state, cwd, incomplete| Ended { code, failed: None, state, cwd, incomplete, exited: false };
         let restored = if state.is_empty() {
-            Ok(State::fresh(cwd.clone(), env, args, now()))
+            let started = if partial { "s" } else { "c" }.to_owned();
+            Ok(State { started, ..State::fresh(cwd.clone(), env, args, now()) })
         } else {
             state::decode(&state).map(|(state, _)| state)
         };
@@ -67,8 +70,8 @@ impl Guest for Component {
             }
         };
         let mut shell = Shell::new(restored, table);
-        let list = match parse::parse(&source) {
-            Ok(list) => list,
+        let lines = match parse::script(&source) {
+            Ok(lines) => lines,
             Err(error) if partial && error.incomplete => return nothing(0, state, shell.state.cwd, true),
             Err(error) => {
                 shell.complain(&error.message);
@@ -77,7 +80,7 @@ impl Guest for Component {
             }
         };
         shell.echo_source(&source);
-        let outcome = shell.list(&list);
+        let outcome = shell.lines(&lines);
         // A shell at a terminal goes on with the next line, so its EXIT trap waits for `exit`.
         let code = shell.finish(outcome, partial);
         let failed = shell.blame.take().filter(|_| code != 0);
@@ -106,10 +109,10 @@ impl Guest for Component {
         let outcome = match work {
             Some(Work::List(list)) => shell.list(&list),
             Some(Work::Command(command)) => shell.list(&program::List::of(command)),
-            Some(Work::Source(source)) => match parse::parse(&source) {
-                Ok(list) => {
+            Some(Work::Source(source)) => match parse::script(&source) {
+                Ok(lines) => {
                     shell.echo_source(&source);
-                    shell.list(&list)
+                    shell.lines(&lines)
                 }
                 Err(error) => {
                     shell.complain(&error.message);

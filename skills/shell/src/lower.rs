@@ -19,14 +19,8 @@ pub struct Unsupported {
 
 type Lowered<T> = Result<T, Unsupported>;
 
-pub fn program(source: &Masked, tree: ast::Program) -> Lowered<List> {
-    let items = tree
-        .complete_commands
-        .into_iter()
-        .flat_map(|list| list.0)
-        .map(|tree| item(source, tree))
-        .collect::<Lowered<_>>()?;
-    Ok(List(items))
+pub fn program(source: &Masked, tree: ast::Program) -> Lowered<Vec<List>> {
+    tree.complete_commands.into_iter().map(|tree| list(source, tree)).collect()
 }
 
 fn list(source: &Masked, tree: ast::CompoundList) -> Lowered<List> {

@@ -24,6 +24,12 @@ pub struct SyntaxError {
 }
 
 pub fn parse(source: &str) -> Result<List, SyntaxError> {
+    let lines = script(source)?;
+    Ok(List(lines.into_iter().flat_map(|line| line.0).collect()))
+}
+
+/// The lines of a script, each with all that was read at once with it.
+pub fn script(source: &str) -> Result<Vec<List>, SyntaxError> {
     let source = &*without_returns(source);
     if source.len() > LONGEST_SOURCE {
         let size = source.len();

@@ -51,6 +51,11 @@ impl Pattern {
         Self { nodes, fold }
     }
 
+    /// How many slashes are written in it.
+    pub fn slashes(&self) -> usize {
+        self.nodes.iter().filter(|node| matches!(node, Node::Char('/'))).count()
+    }
+
     /// Whether it stands for nothing but the empty text.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()

@@ -1,11 +1,17 @@
-//! Commands as text again, on one line: for messages, `jobs`, `type` and `declare -f`. What is printed can be run.
+//! Commands as text again, on one line: for messages and `jobs`. What is printed can be run. `layout` writes functions.
+
+mod layout;
 
 use std::fmt::{self, Display, Formatter, Write};
 
+use crate::expand::Value;
+use crate::expand::value::ordered;
 use crate::program::{
     Access, Argument, Assigned, Assignment, At, CaseItem, Command, Direction, Item, Kind, Link, List, Pipeline,
     Redirection, Target, Then,
 };
+
+pub use layout::function;
 
 /// At most this much of a command is named in a message.
 const LONGEST: usize = 200;
@@ -260,7 +266,7 @@ pub fn escape(text: &str) -> String {
 
 /// In double quotes: as `declare -p` writes values.
 pub fn double_quote(text: &str) -> String {
-    if text.chars().any(|c| c.is_control() && c != '\n') {
+    if text.chars().any(char::is_control) {
         return dollar_quote(text);
     }
     let mut quoted = String::with_capacity(text.len() + 2);
@@ -273,6 +279,29 @@ pub fn double_quote(text: &str) -> String {
     }
     quoted.push('"');
     quoted
+}
+
+/// A value as `declare -p` and `set` write it.
+pub fn literal(value: &Value) -> String {
+    match value {
+        Value::Scalar(text) => double_quote(text),
+        Value::Indexed(elements) => {
+            let elements: Vec<String> =
+                elements.iter().map(|(at, text)| format!("[{at}]={}", double_quote(text))).collect();
+            format!("({})", elements.join(" "))
+        }
+        Value::Keyed(elements) => {
+            let key = |key: &str| {
+                let plain = key.chars().all(|c| c.is_alphanumeric() || c == '_');
+                if plain && !key.is_empty() { key.to_owned() } else { double_quote(key) }
+            };
+            let elements: String = ordered(elements)
+                .into_iter()
+                .map(|(name, text)| format!("[{}]={} ", key(name), double_quote(text)))
+                .collect();
+            format!("({elements})")
+        }
+    }
 }
 
 fn dollar_quote(text: &str) -> String {
@@ -294,9 +323,4 @@ fn dollar_quote(text: &str) -> String {
     }
     quoted.push('\'');
     quoted
-}
-
-/// A function as `declare -f` and `type` write it.
-pub fn function(name: &str, body: &Command) -> String {
-    format!("{name} () \n{body}\n")
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::bindings::kiso::exec::spawn::{self, Channel, Errno, Mode};
-use crate::expand::{self, Env, Stop};
+use crate::expand::{self, Env, Reach, Stop};
 use crate::options::Flag;
 use crate::program::{Access, At, Redirection, Target};
 use crate::shell::{Outcome, Shell};
@@ -89,7 +89,7 @@ impl Shell {
 
     /// The number for `{name}>`: that in the variable if it is to be closed, else one that is free and is stored there.
     fn named(&mut self, name: &str, target: &Target) -> Result<u32, Stop> {
-        let refused = |message: &str| Stop { message: format!("{name}: {message}"), code: 1, fatal: false };
+        let refused = |message: &str| Stop { message: format!("{name}: {message}"), code: 1, reach: Reach::Command };
         if matches!(target, Target::Duplicate { word, .. } if word.value == "-") {
             let number = self.scalar(name).and_then(|number| number.parse().ok());
             return number.ok_or_else(|| refused("Bad file descriptor"));

@@ -11,6 +11,7 @@ use crate::print;
 use crate::program::{CaseItem, Clock, Command, Item, Kind, Link, List, Pipeline, Then};
 use crate::shell::{Blame, Flow, Outcome, Shell};
 use crate::state::Work;
+use crate::variable::is_name;
 use brush_parser::ast::Word;
 
 impl Shell {
@@ -80,13 +81,20 @@ impl Shell {
             }
         }
         self.state.status = code;
-        if code != 0 && self.asked == 0 && !pipeline.negated && is_checked(&pipeline.stages) {
-            self.run_trap("ERR")?;
-            if self.on(Flag::ErrExit) {
-                return Err(Flow::Exit(code));
-            }
+        match code != 0 && !pipeline.negated && is_checked(&pipeline.stages) {
+            true => self.checked(code),
+            false => Ok(code),
         }
-        Ok(code)
+    }
+
+    /// What a failure means for the ERR trap and `set -e`.
+    fn checked(&mut self, code: u8) -> Outcome {
+        if self.asked > 0 {
+            return Ok(code);
+        }
+        self.state.status = code;
+        self.run_trap("ERR")?;
+        if self.on(Flag::ErrExit) { Err(Flow::Exit(code)) } else { Ok(code) }
     }
 
     fn report_time(&self, clock: Clock, begun: Instant) {
@@ -164,10 +172,17 @@ impl Shell {
     }
 
     pub fn command(&mut self, command: &Command) -> Outcome {
-        self.line = command.line;
+        self.line = command.line.saturating_add(self.offset);
+        if is_traced(&command.kind) {
+            self.run_trap("DEBUG")?;
+        }
         match &command.kind {
             Kind::Simple(simple) => self.simple(command, simple),
             Kind::Function { name, body } => {
+                match self.file().map(str::to_owned) {
+                    Some(file) => self.state.sources.insert(name.clone(), file),
+                    None => self.state.sources.remove(name),
+                };
                 self.state.functions.insert(name.clone(), Rc::clone(body));
                 Ok(0)
             }
@@ -175,13 +190,15 @@ impl Shell {
             _ => {
                 let saved = self.table.clone();
                 let files = self.temporary.len();
-                let outcome = match self.redirect(&command.redirections) {
-                    Ok(0) => self.nested(command),
-                    failed => failed,
-                };
+                let opened = self.redirect(&command.redirections);
+                let outcome = if matches!(opened, Ok(0)) { self.nested(command) } else { opened.clone() };
                 self.table = saved;
                 self.remove_temporary(files);
-                outcome
+                // The codes of what stands in it have been looked at, this one has not.
+                match opened {
+                    Ok(code) if code != 0 && !is_checked(std::slice::from_ref(command)) => self.checked(code),
+                    _ => outcome,
+                }
             }
         }
     }
@@ -213,7 +230,7 @@ impl Shell {
                 }
                 let code = match expand::arithmetic(self, expression) {
                     Ok(number) => u8::from(number == 0),
-                    Err(stop) => self.stopped(expand::Stop { fatal: false, ..stop })?,
+                    Err(stop) => self.stopped(stop.of_command())?,
                 };
                 self.leaf(command, code)
             }
@@ -298,15 +315,20 @@ impl Shell {
             Ok(values) => values,
             Err(stop) => return self.stopped(stop),
         };
+        if !is_name(name) {
+            self.complain(format_args!("`{name}': not a valid identifier"));
+            return Ok(1);
+        }
         let mut code = 0;
         for value in values {
+            self.run_trap("DEBUG")?;
             if self.on(Flag::XTrace) {
                 let words =
                     words.map(|words| words.iter().map(|word| word.value.as_str()).collect::<Vec<_>>().join(" "));
                 self.trace(format_args!("for {name} in {}", words.as_deref().unwrap_or("\"$@\"")));
             }
             if let Err(stop) = self.set(name, value) {
-                return self.stopped(stop);
+                return self.stopped(stop.of_command());
             }
             if !self.turn(body, &mut code)? {
                 break;
@@ -318,28 +340,31 @@ impl Shell {
     fn count(&mut self, start: &str, condition: &str, step: &str, body: &List) -> Outcome {
         let mut code = 0;
         let evaluate = |shell: &mut Shell, expression: &str| {
+            if let Err(flow) = shell.run_trap("DEBUG") {
+                return Err(flow);
+            }
             if expression.trim().is_empty() {
-                return Ok(1);
+                return Ok(Ok(1));
             }
             if shell.on(Flag::XTrace) {
                 shell.trace(format_args!("(( {} ))", expression.trim()));
             }
-            expand::arithmetic(shell, expression)
+            Ok(expand::arithmetic(shell, expression))
         };
-        if let Err(stop) = evaluate(self, start) {
-            return self.stopped(expand::Stop { fatal: false, ..stop });
+        if let Err(stop) = evaluate(self, start)? {
+            return self.stopped(stop.of_command());
         }
         loop {
-            match evaluate(self, condition) {
+            match evaluate(self, condition)? {
                 Ok(0) => return Ok(code),
                 Ok(_) => {}
-                Err(stop) => return self.stopped(expand::Stop { fatal: false, ..stop }),
+                Err(stop) => return self.stopped(stop.of_command()),
             }
             if !self.turn(body, &mut code)? {
                 return Ok(code);
             }
-            if let Err(stop) = evaluate(self, step) {
-                return self.stopped(expand::Stop { fatal: false, ..stop });
+            if let Err(stop) = evaluate(self, step)? {
+                return self.stopped(stop.of_command());
             }
         }
     }
@@ -403,6 +428,11 @@ impl Shell {
             _ => self.fork(Work::Command(command.clone()), table),
         }
     }
+}
+
+/// Whether the DEBUG trap runs before it. Loops run it for each turn.
+fn is_traced(kind: &Kind) -> bool {
+    matches!(kind, Kind::Simple(_) | Kind::Test(_) | Kind::Arithmetic(_) | Kind::Case { .. })
 }
 
 /// Whether `set -e` looks at the code of this pipeline. A compound command's own parts have been looked at already.

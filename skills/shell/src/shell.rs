@@ -6,19 +6,22 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use brush_parser::ast::Word;
 
 use crate::bindings::kiso::exec::spawn::Errno;
-use crate::expand::{Env, Opt, Stop, Value};
+use crate::expand::{Env, Opt, Reach, Stop, Value};
 use crate::job::Jobs;
-use crate::options::Flag;
-use crate::state::State;
+use crate::options::{self, Flag};
+use crate::path;
+use crate::state::{Frame, State, Variable};
 use crate::table::{self, Table};
 
 /// Why commands are not simply done one after the other.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// Out of this many loops.
     Break(u32),
     Continue(u32),
     Return(u8),
+    /// An error ended the line.
+    Discard(u8),
     Exit(u8),
     /// Nobody reads what was written: as SIGPIPE, this ends the shell and runs no trap.
     Killed(u8),
@@ -45,6 +48,10 @@ pub struct Shell {
     /// How many calls of functions, `eval` and `.` are around this place.
     pub depth: u32,
     pub line: u32,
+    /// What is added to the lines of commands: `eval` and traps count on from where they stand.
+    pub offset: u32,
+    /// `exec -a`: what the shell that is started next is called.
+    pub called: Option<String>,
     pub blame: Option<Blame>,
     /// The code of the last `$(…)`, for `x=$(false)`.
     pub substituted: Option<u8>,
@@ -68,6 +75,8 @@ impl Shell {
             loops: 0,
             depth: 0,
             line: 1,
+            offset: 0,
+            called: None,
             blame: None,
             substituted: None,
             temporary: Vec::new(),
@@ -86,14 +95,19 @@ impl Shell {
         let _ = self.table.write(2, format!("sh: {message}\n").as_bytes());
     }
 
-    /// An expansion that failed: what becomes of the shell is up to `fatal`.
+    /// An expansion that failed: what becomes of the shell is up to its reach.
     pub fn stopped(&mut self, stop: Stop) -> Outcome {
         if !stop.message.is_empty() {
             self.complain(&stop.message);
         }
         // bash's code for this is 127 in the shell that was started, 1 in its forks.
-        let code = if stop.code == 127 && self.state.subshells > 0 { 1 } else { stop.code };
-        if stop.fatal { Err(Flow::Exit(code)) } else { Ok(code) }
+        let forked = self.state.subshells > 0 || self.on(Flag::ErrExit);
+        let code = if stop.code == 127 && forked { 1 } else { stop.code };
+        match stop.reach {
+            Reach::Command => Ok(code),
+            Reach::Line => Err(Flow::Discard(code)),
+            Reach::Shell => Err(Flow::Exit(code)),
+        }
     }
 
     /// Writes the whole output of a builtin.
@@ -113,7 +127,25 @@ impl Shell {
 
     /// A path as the host takes it.
     pub fn absolute(&self, path: &str) -> String {
-        if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.state.cwd.trim_end_matches('/')) }
+        path::absolute(&self.state.cwd, path)
+    }
+
+    /// What a word in the place of a command's name stands for.
+    pub fn alias(&self, name: &str) -> Option<String> {
+        self.state.aliases.get(name).filter(|_| self.on(Flag::ExpandAliases)).cloned()
+    }
+
+    /// The file that the present command comes from, if it comes from one.
+    pub fn file(&self) -> Option<&str> {
+        let sourced = self.state.frames.iter().rev().find(|frame| frame.name == "source");
+        sourced.map(|frame| frame.source.as_str()).or(self.state.script.as_deref())
+    }
+
+    /// The calls with the script around them, the innermost first.
+    fn frames(&self) -> Vec<Frame> {
+        let main = self.state.script.as_ref();
+        let main = main.map(|script| Frame { name: "main".to_owned(), source: script.clone(), line: 0 });
+        self.state.frames.iter().rev().cloned().chain(main).collect()
     }
 
     pub fn scalar(&self, name: &str) -> Option<String> {
@@ -143,12 +175,16 @@ impl Env for Shell {
             "EPOCHSECONDS" => Value::Scalar((now() / 1000).to_string()),
             "EPOCHREALTIME" => Value::Scalar(format!("{}.{:06}", now() / 1000, now() % 1000 * 1000)),
             "_" => Value::Scalar(self.state.last_argument.clone()),
-            "BASHPID" => Value::Scalar("1".to_owned()),
+            "BASHPID" => Value::Scalar((1 + self.state.subshells).to_string()),
             "LINENO" => Value::Scalar(self.line.to_string()),
             "PIPESTATUS" => elements(self.state.pipe_status.iter().map(u8::to_string).collect()),
-            "FUNCNAME" if !self.state.scopes.is_empty() => {
-                elements(self.state.scopes.iter().rev().map(|scope| scope.function.clone()).collect())
+            "FUNCNAME" if !self.state.frames.is_empty() => {
+                elements(self.frames().into_iter().map(|frame| frame.name).collect())
             }
+            "BASH_SOURCE" => elements(self.frames().into_iter().map(|frame| frame.source).collect()),
+            "BASH_LINENO" => elements(self.frames().into_iter().map(|frame| frame.line.to_string()).collect()),
+            "SHELLOPTS" => Value::Scalar(self.state.options.names(false)),
+            "BASHOPTS" => Value::Scalar(self.state.options.names(true)),
             "BASH_SUBSHELL" => Value::Scalar(self.state.subshells.to_string()),
             "DIRSTACK" => {
                 let rest = self.state.directories.iter().rev().cloned();
@@ -171,6 +207,10 @@ impl Env for Shell {
         self.assign_value(name, Value::Indexed((0..).zip(elements).collect()))
     }
 
+    fn attributes(&self, name: &str) -> String {
+        self.state.variables.get(self.target(name)).map(Variable::flags).unwrap_or_default()
+    }
+
     fn names(&self, prefix: &str) -> Vec<String> {
         let from = self.state.variables.range(prefix.to_owned()..);
         let with_prefix = from.take_while(|(name, _)| name.starts_with(prefix));
@@ -187,14 +227,21 @@ impl Env for Shell {
             '$' => "1".to_owned(),
             '!' => self.state.background?.to_string(),
             '#' => self.state.positional.len().to_string(),
-            '-' => self.state.options.letters(),
+            '-' => format!("{}{}", self.state.options.letters(), self.state.started),
             '0' => self.state.name.clone(),
             _ => return None,
         })
     }
 
+    fn named_option(&self, name: &str) -> bool {
+        options::named(name, false).is_some_and(|flag| self.on(flag))
+    }
+
     fn option(&self, option: Opt) -> bool {
         self.on(match option {
+            Opt::Braces => Flag::BraceExpand,
+            Opt::SkipDots => Flag::GlobSkipDots,
+            Opt::PatternReplacement => Flag::PatternReplacement,
             Opt::Nounset => Flag::NoUnset,
             Opt::Noglob => Flag::NoGlob,
             Opt::Nullglob => Flag::NullGlob,

@@ -11,7 +11,7 @@ use crate::options::Flag;
 use crate::print;
 use crate::program::{Argument, Assigned, Assignment, Command, Simple, Target};
 use crate::shell::{Flow, Outcome, Shell};
-use crate::state::{Scope, Variable};
+use crate::state::{Frame, Scope, Variable};
 use crate::table::Table;
 
 /// How deep calls and compound commands may be nested while they run, so that 500 calls with an `if` in each are
@@ -30,7 +30,6 @@ type Hidden = BTreeMap<String, Option<Variable>>;
 
 impl Shell {
     pub fn simple(&mut self, command: &Command, simple: &Simple) -> Outcome {
-        self.run_trap("DEBUG")?;
         let files = self.temporary.len();
         let saved = self.table.clone();
         self.substituted = None;
@@ -43,7 +42,7 @@ impl Shell {
         let code = match outcome {
             Ok((code, _)) => code,
             Err(flow) => {
-                if let Flow::Exit(code) | Flow::Killed(code) | Flow::Return(code) = flow
+                if let Flow::Exit(code) | Flow::Killed(code) | Flow::Return(code) | Flow::Discard(code) = flow
                     && code != 0
                     && self.blame.as_ref().is_none_or(|blame| blame.code != code)
                 {
@@ -75,17 +74,21 @@ impl Shell {
             return self.assignments_only(command, simple).map(|code| (code, false));
         };
         let name = name.clone();
-        match self.redirect(&command.redirections)? {
-            0 => {}
-            code => return Ok((code, false)),
-        }
         let mut hidden = Hidden::new();
         if let Err(stop) = self.assign_for_command(&simple.assignments, &mut hidden) {
             self.restore(hidden);
             return self.stopped(stop).map(|code| (code, false));
         }
         if self.on(Flag::XTrace) {
+            // Before standard error goes elsewhere.
             self.trace(traced(&operands));
+        }
+        match self.redirect(&command.redirections) {
+            Ok(0) => {}
+            failed => {
+                self.restore(hidden);
+                return failed.map(|code| (code, false));
+            }
         }
         self.state.last_argument = match operands.last() {
             Some(Operand::Text(text)) => text.clone(),
@@ -98,22 +101,26 @@ impl Shell {
     }
 
     fn assignments_only(&mut self, command: &Command, simple: &Simple) -> Outcome {
-        match self.redirect(&command.redirections)? {
-            0 => {}
-            code => return Ok(code),
-        }
         for assignment in &simple.assignments {
             if let Err(stop) = self.assignment(assignment) {
                 return self.stopped(stop);
             }
         }
-        Ok(self.substituted.unwrap_or(0))
+        match self.redirect(&command.redirections)? {
+            0 => Ok(self.substituted.unwrap_or(0)),
+            code => Ok(code),
+        }
     }
 
     /// `A=1 command`: for this command only.
     fn assign_for_command(&mut self, assignments: &[Assignment], hidden: &mut Hidden) -> Result<(), Stop> {
         for assignment in assignments {
             let before = self.state.variables.get(&assignment.name).cloned();
+            if before.as_ref().is_some_and(|variable| variable.readonly) {
+                // The command runs without it.
+                self.complain(format_args!("{}: readonly variable", assignment.name));
+                continue;
+            }
             hidden.entry(assignment.name.clone()).or_insert(before);
             self.assignment(assignment)?;
             if let Some(variable) = self.state.variables.get_mut(&assignment.name) {
@@ -125,12 +132,8 @@ impl Shell {
 
     fn operands<'a>(&mut self, simple: &'a Simple) -> Result<Vec<Operand<'a>>, Stop> {
         let mut operands = Vec::with_capacity(simple.words.len());
-        let declares = simple.words.iter().find_map(|word| match word {
-            Argument::Word(word) if matches!(word.value.as_str(), "command" | "builtin") => None,
-            Argument::Word(word) => Some(builtin::declares(&word.value)),
-            _ => Some(false),
-        });
-        let declares = declares.unwrap_or(false);
+        // Behind `command` or `builtin` their assignments are words like others.
+        let declares = matches!(simple.words.first(), Some(Argument::Word(word)) if builtin::declares(&word.value));
         for argument in &simple.words {
             match argument {
                 Argument::Word(word) => operands.extend(expand::word(self, word)?.into_iter().map(Operand::Text)),
@@ -163,15 +166,20 @@ impl Shell {
     pub fn call(&mut self, name: &str, body: &Command, arguments: Vec<String>) -> Outcome {
         let positional = std::mem::replace(&mut self.state.positional, arguments);
         self.state.scopes.push(Scope { function: name.to_owned(), hidden: Hidden::new() });
-        let loops = std::mem::take(&mut self.loops);
+        let source = self.state.sources.get(name).cloned().unwrap_or_else(|| "environment".to_owned());
+        self.state.frames.push(Frame { name: name.to_owned(), source, line: self.line });
+        let line = self.line;
+        let (loops, offset) = (std::mem::take(&mut self.loops), std::mem::take(&mut self.offset));
         // These two are a function's own.
-        let hidden = ["DEBUG", "RETURN"].map(|name| self.state.traps.remove_entry(name));
+        let own = if self.on(Flag::FuncTrace) { [""; 2] } else { ["DEBUG", "RETURN"] };
+        let hidden = own.map(|name| self.state.traps.remove_entry(name));
         let outcome = self.deeper(name, |shell| shell.command(body));
         let trapped = self.run_trap("RETURN");
         for (name, action) in hidden.into_iter().flatten() {
             self.state.traps.entry(name).or_insert(action);
         }
-        self.loops = loops;
+        (self.loops, self.offset, self.line) = (loops, offset, line);
+        self.state.frames.pop();
         if let Some(scope) = self.state.scopes.pop() {
             self.restore(scope.hidden);
         }
@@ -227,14 +235,19 @@ impl Shell {
     pub fn start_simple(&mut self, command: &Command, simple: &Simple, table: &Table) -> Started {
         let saved = std::mem::replace(&mut self.table, table.clone());
         let line = std::mem::replace(&mut self.line, command.line);
+        // A fork remembers by itself which programs it started.
+        let hashed = self.state.hashed.clone();
         let mut hidden = Hidden::new();
         let started = self.prepared(command, simple, &mut hidden);
         self.restore(hidden);
         self.line = line;
+        self.state.hashed = hashed;
         self.table = saved;
         match started {
             Ok(started) => started,
-            Err(Flow::Exit(code) | Flow::Killed(code) | Flow::Return(code)) => Started::Ended(code),
+            Err(Flow::Exit(code) | Flow::Killed(code) | Flow::Return(code) | Flow::Discard(code)) => {
+                Started::Ended(code)
+            }
             Err(Flow::Break(_) | Flow::Continue(_)) => Started::Ended(0),
         }
     }

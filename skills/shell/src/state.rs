@@ -7,7 +7,7 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use crate::expand::Value;
-use crate::options::{Flag, Options};
+use crate::options::Options;
 use crate::program::{Command, List};
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -17,9 +17,20 @@ pub struct State {
     pub scopes: Vec<Scope>,
     pub functions: BTreeMap<String, Rc<Command>>,
     pub traps: BTreeMap<String, String>,
+    /// They are those of the shell that this one was forked from.
+    pub foreign_traps: bool,
+    pub aliases: BTreeMap<String, String>,
+    /// Calls of functions and sourced files, the innermost last.
+    pub frames: Vec<Frame>,
+    /// The file that each function comes from, where it comes from one.
+    pub sources: BTreeMap<String, String>,
+    /// The file that is being run, if it is not a command line.
+    pub script: Option<String>,
     pub options: Options,
     /// `$0`.
     pub name: String,
+    /// The letter of `$-` for how it was started: `c` with a command line, `s` with standard input.
+    pub started: String,
     pub positional: Vec<String>,
     pub cwd: String,
     /// What `pushd` left, the newest last.
@@ -31,6 +42,8 @@ pub struct State {
     /// `$!`.
     pub background: Option<u32>,
     pub umask: u32,
+    /// The programs that were started, by path, and how often: `hash`.
+    pub hashed: BTreeMap<String, u32>,
     /// When the shell began, in milliseconds since 1970: `SECONDS` counts from there.
     pub began: u64,
     /// The state of `RANDOM`.
@@ -53,6 +66,33 @@ pub struct Variable {
     pub case: Option<Case>,
     /// `declare -n`: the value is the name of what is meant.
     pub reference: bool,
+}
+
+impl Variable {
+    /// As `declare -p` writes its attributes.
+    pub fn flags(&self) -> String {
+        let marks = [
+            (matches!(self.value, Some(Value::Indexed(_))), 'a'),
+            (matches!(self.value, Some(Value::Keyed(_))), 'A'),
+            (self.integer, 'i'),
+            (self.reference, 'n'),
+            (self.readonly, 'r'),
+            (self.exported, 'x'),
+            (self.case == Some(Case::Lower), 'l'),
+            (self.case == Some(Case::Upper), 'u'),
+        ];
+        marks.into_iter().filter(|(on, _)| *on).map(|(_, flag)| flag).collect()
+    }
+}
+
+/// One call, for `FUNCNAME`, `BASH_SOURCE` and `BASH_LINENO`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Frame {
+    pub name: String,
+    /// The file that it runs.
+    pub source: String,
+    /// Where it was called.
+    pub line: u32,
 }
 
 /// `declare -l` and `declare -u`.
@@ -94,7 +134,7 @@ struct Image {
 }
 
 /// Goes up with each change of what is stored.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// The state as bytes, perhaps with something to do.
 pub fn encode(state: &State, work: &Option<Work>) -> Vec<u8> {
@@ -111,6 +151,9 @@ pub fn decode(bytes: &[u8]) -> Result<(State, Option<Work>), String> {
     Ok((image.state, image.work))
 }
 
+/// What no environment sets.
+const OWN: [&str; 5] = ["PPID", "UID", "EUID", "SHELLOPTS", "BASHOPTS"];
+
 impl State {
     /// A shell that has just been started.
     pub fn fresh(cwd: String, env: Vec<(String, String)>, positional: Vec<String>, now: u64) -> State {
@@ -123,13 +166,18 @@ impl State {
             random: Cell::new(now | 1),
             ..State::default()
         };
-        for flag in [Flag::HashAll, Flag::ExtGlob] {
-            state.options.switch(flag, true);
-        }
-        for (name, value) in
-            [("IFS", " \t\n"), ("PS4", "+ "), ("OPTIND", "1"), ("PPID", "0"), ("UID", "0"), ("EUID", "0")]
-        {
-            let variable = Variable { value: Some(Value::Scalar(value.to_owned())), ..Variable::default() };
+        let env = env.into_iter().filter(|(name, _)| !OWN.contains(&name.as_str()));
+        for (name, value) in [
+            ("IFS", " \t\n"),
+            ("PS4", "+ "),
+            ("OPTIND", "1"),
+            ("PPID", "0"),
+            ("UID", "0"),
+            ("EUID", "0"),
+            ("OSTYPE", "wasi"),
+        ] {
+            let readonly = OWN.contains(&name);
+            let variable = Variable { value: Some(Value::Scalar(value.to_owned())), readonly, ..Variable::default() };
             state.variables.insert(name.to_owned(), variable);
         }
         for (name, value) in env {

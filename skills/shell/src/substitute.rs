@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use crate::bindings::kiso::exec::spawn::{self, Channel};
 use crate::builtin;
-use crate::expand::Stop;
+use crate::expand::{Reach, Stop};
 use crate::external::Started;
 use crate::options::Flag;
 use crate::parse::parse;
@@ -32,10 +32,10 @@ pub fn command(shell: &mut Shell, source: &str) -> Result<String, Stop> {
     let list = parse(source).map_err(|error| Stop {
         message: format!("command substitution: {}", error.message),
         code: 2,
-        fatal: true,
+        reach: Reach::Line,
     })?;
     let line = shell.line;
-    let (output, code) = capture(shell, &list).map_err(|message| Stop { message, code: 1, fatal: false })?;
+    let (output, code) = capture(shell, &list).map_err(|message| Stop { message, code: 1, reach: Reach::Command })?;
     shell.line = line;
     shell.substituted = Some(code);
     shell.state.status = code;
@@ -152,7 +152,7 @@ fn run_here(shell: &mut Shell, command: &Command) -> (Vec<u8>, u8) {
     shell.table.put(1, Rc::clone(&memory));
     let (status, asked) = (shell.state.status, shell.asked);
     let code = match shell.command(command) {
-        Ok(code) | Err(Flow::Exit(code) | Flow::Killed(code) | Flow::Return(code)) => code,
+        Ok(code) | Err(Flow::Exit(code) | Flow::Killed(code) | Flow::Return(code) | Flow::Discard(code)) => code,
         Err(Flow::Break(_) | Flow::Continue(_)) => 0,
     };
     shell.table = saved;
@@ -167,11 +167,7 @@ fn run_here(shell: &mut Shell, command: &Command) -> (Vec<u8>, u8) {
 impl Shell {
     /// Another shell that goes on from here.
     pub fn fork(&mut self, work: Work, table: &Table) -> Started {
-        let traps = std::mem::take(&mut self.state.traps);
-        // What is ignored stays ignored.
-        self.state.traps.extend(
-            traps.iter().filter(|(_, action)| action.is_empty()).map(|(name, action)| (name.clone(), action.clone())),
-        );
+        let foreign = std::mem::replace(&mut self.state.foreign_traps, true);
         // Where a failure is asked for, `set -e` is off inside of a subshell too.
         let errexit = self.on(Flag::ErrExit);
         self.state.options.switch(Flag::ErrExit, errexit && self.asked == 0);
@@ -179,15 +175,18 @@ impl Shell {
         let image = state::encode(&self.state, &Some(work));
         self.state.subshells -= 1;
         self.state.options.switch(Flag::ErrExit, errexit);
-        self.state.traps = traps;
+        self.state.foreign_traps = foreign;
         Started::Process(spawn::fork(&image, &table.channels(table::HIGHEST + 1)))
     }
 
     /// The path of a file that stands for `<(…)` or `>(…)`. A pipe has no path here, so the one is run first and the
     /// other afterwards.
     pub fn process_file(&mut self, direction: Direction, list: &List) -> Result<String, Stop> {
-        let failed =
-            |message: String| Stop { message: format!("process substitution: {message}"), code: 1, fatal: false };
+        let failed = |message: String| Stop {
+            message: format!("process substitution: {message}"),
+            code: 1,
+            reach: Reach::Command,
+        };
         let path = self.temporary_with(b"").map_err(failed)?;
         let reader = (direction == Direction::Write).then(|| list.clone());
         self.temporary.push(Temporary { path: path.clone(), reader });

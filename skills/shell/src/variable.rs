@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::expand::value::absolute;
-use crate::expand::{self, Stop, Value};
+use crate::expand::{self, Reach, Stop, Value};
 use crate::options::Flag;
 use crate::program::{Assigned, Assignment};
 use crate::shell::{Shell, now};
@@ -23,7 +23,7 @@ pub fn is_name(text: &str) -> bool {
 }
 
 fn error(message: String) -> Stop {
-    Stop { message, code: 1, fatal: false }
+    Stop { message, code: 1, reach: Reach::Command }
 }
 
 /// `name[index]`.
@@ -33,7 +33,7 @@ fn element(name: &str) -> Option<(&str, &str)> {
 
 impl Shell {
     /// What a name stands for: itself, or what a name reference leads to, which may be an element of an array.
-    fn target<'a>(&'a self, name: &'a str) -> &'a str {
+    pub fn target<'a>(&'a self, name: &'a str) -> &'a str {
         let mut name = name;
         for _ in 0..MOST_REFERENCES {
             match self.state.variables.get(name) {
@@ -61,9 +61,10 @@ impl Shell {
     fn writable(&mut self, name: &str) -> Result<&mut Variable, Stop> {
         let name = &*self.target(name).to_owned();
         let exported = self.on(Flag::AllExport);
+        let reach = if self.on(Flag::ErrExit) { Reach::Shell } else { Reach::Line };
         let variable = self.state.variables.entry(name.to_owned()).or_default();
         if variable.readonly {
-            return Err(Stop { message: format!("{name}: readonly variable"), code: 1, fatal: true });
+            return Err(Stop { message: format!("{name}: readonly variable"), code: 1, reach });
         }
         variable.exported |= exported;
         Ok(variable)
@@ -84,6 +85,9 @@ impl Shell {
         }
         let name = target.as_str();
         match name {
+            "SHELLOPTS" | "BASHOPTS" => {
+                return Err(Stop { message: format!("{name}: readonly variable"), code: 1, reach: Reach::Line });
+            }
             "RANDOM" => {
                 self.state.random.set(value.parse().unwrap_or(1));
                 return Ok(());
@@ -276,6 +280,13 @@ impl Shell {
             return Err(error(format!("unset: {name}: cannot unset: readonly variable")));
         }
         self.state.variables.remove(name);
+        // A local of a caller uncovers what it hid; one of the present function stays a local without a value.
+        let mut scopes = self.state.scopes.iter_mut().rev();
+        if scopes.next().is_some_and(|own| !own.hidden.contains_key(name))
+            && let Some(covered) = scopes.find_map(|scope| scope.hidden.remove(name)).flatten()
+        {
+            self.state.variables.insert(name.to_owned(), covered);
+        }
         Ok(())
     }
 

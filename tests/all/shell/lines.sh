@@ -2213,6 +2213,274 @@ printf '%s' $'\xe9\xff' | od -An -tx1; echo -e '\0351' | od -An -tx1
 ### five hundred calls deep
 f() { if (($1 > 0)); then f $(($1 - 1)); else echo bottom; fi; }; f 500
 
+## What a shell knows of names and of itself
+
+### the root is no workspace
+cd /
+pwd
+ls words.txt 2> /dev/null || echo 'not here'
+[ -e words.txt ] || echo 'nor for test'
+echo words.tx? *.csv
+cat < words.txt 2> /dev/null || echo 'nor for a redirection'
+cd - > /dev/null
+ls words.txt
+ls / | grep -c '^words.txt$'
+
+### relative paths through the root
+here=$PWD
+cd /; cd ..; echo "$PWD"
+ls -d tmp ./tmp /tmp ../tmp
+[ -d tmp ] && [ -d ./tmp/. ] && echo both
+cd tmp; echo "$PWD"; cd ../tmp/..; echo "$PWD"
+cd "$here"; [ "$PWD" = "$here" ] && ls poem.txt
+
+### a path from one directory to another
+f=$(mktemp -d)
+echo inside > "$f/x"
+cd "$f"
+cat ../"${f##*/}"/x
+cp ./../../"${f#/}"/x y 2> /dev/null || cp x y
+cat < ../"${f##*/}"/y; ls ../"${f##*/}"; echo ../"${f##*/}"/*  | tr ' ' '\n' | wc -l
+
+### cd without a way there
+cd none/..; echo $?
+cd words.txt 2> /dev/null; echo $?
+cd tree photos 2> /dev/null; echo $?
+cd -x 2> /dev/null; echo $?
+cd -- tree; echo "${PWD##*/}"
+
+### cd and its dash
+cd tree; cd ../photos; cd - | sed 's/.*\///'
+echo "${OLDPWD##*/}"; unset OLDPWD; cd - 2> /dev/null; echo $?
+
+### CDPATH
+CDPATH=tree:photos
+cd src | sed 's/.*\///'; cd src > /dev/null; echo "${PWD##*/}"
+cd ./src 2> /dev/null; echo $?
+
+### pwd and links
+ln -s tree link; cd link/src
+pwd | sed 's/.*link/link/'; pwd -P | sed 's/.*tree/tree/'; pwd -L | sed 's/.*link/link/'
+cd ..; pwd | sed 's/.*link/link/'; cd -P src; pwd | sed 's/.*tree/tree/'
+pwd -x 2> /dev/null; echo $?
+
+### the stack of directories
+top=$PWD; show() { dirs "$@" | sed "s|$top|top|g; s|~|top|g"; }
+pushd tree > /dev/null; pushd src > /dev/null; show -l; show -v
+pushd +1 > /dev/null; show -l; popd -n > /dev/null; show -p
+pushd -n photos > /dev/null; show +1; popd +1 > /dev/null; show
+pushd a b 2> /dev/null; echo $?; popd x 2> /dev/null; echo $?; dirs x 2> /dev/null; echo $?; dirs -c; popd 2> /dev/null; echo $?
+
+### type of everything
+f() { echo one; }; type -t f if cd sort nothing; echo $?
+type f cd if; type -a pwd | head -n 1; type nothing 2> /dev/null; echo $?
+type -p cd; echo $?; type -P cd; echo $?; type -P sort | sed 's/.*\///'
+sort() { :; }; type -t sort; type -ft sort; type -z x 2> /dev/null; echo $?
+
+### functions are laid out
+f() { local x=1; if [ $x = 1 ]; then echo a; elif b; then c; else d; fi; for i in 1 2; do echo $i; done > o
+while a; b; do c & d; done; case $x in a | b) echo a; echo b ;; *) c ;& esac; (a; b) | c && { d; }; }
+declare -f f; type f | head -n 2; declare -F; declare -F f; declare -F none; echo $?
+
+### command and its flags
+f() { echo mine; }; command -v f cd if; command -V cd; command -v none; echo $?
+command -v none cd; echo $?; command -p echo plain; command -x 2> /dev/null; echo $?; command; echo $?
+
+### names along PATH
+mkdir one two; echo 'echo one $1' > one/tool; echo 'echo two $1' > two/tool
+[ -n "$BASH_VERSION" ] && chmod +x one/tool two/tool
+PATH=$PWD/one:$PWD/two:$PATH; tool x; hash -r; rm one/tool; hash -r; tool y
+type -t tool; type -P tool | sed 's/.*two/two/'; command -v tool | sed 's/.*two/two/'
+command -p tool 2> /dev/null; echo $?
+
+### PATH without the commands
+keep=$PATH; PATH=$PWD/tree; ls 2> /dev/null; echo $?; command -v ls; echo $?; echo builtin; PATH=$keep; ls words.txt
+
+### what hash remembers
+hash -r; hash; sort words.txt > /dev/null; hash sort; echo $?; hash -t sort | sed 's/.*\///'; hash none 2> /dev/null; echo $?
+hash | sed 's/\t.*\//\t/'
+
+### source along PATH
+mkdir lib; echo 'echo from lib $1' > lib/part; echo 'echo from here' > part
+PATH=$PWD/lib:$PATH; . part x; source ./part; source -- part; source 2> /dev/null; echo $?
+rm lib/part; . part; mkdir lib/part; . part
+
+### declare -p and flags
+declare -i n=1; declare -r c=x; declare -x e=y; declare -lx low=ABC; declare -u up=abc; declare -a l=(1 'b c'); declare -A m=([k]=v)
+declare -p n c e low up l m; declare -irx all=3; declare -p all; declare -p none 2> /dev/null; echo $?
+declare -n r=n; declare -p r; readonly -p | grep ' c='; export -p | grep ' e='
+
+### declare without -p lists values
+f() { local one=1 two='b c'; local; }; f; t='x y'; declare | grep '^t='; set | grep '^t='
+
+### declare of a wrong kind
+declare -a l=(1 2); declare -A l 2> /dev/null; echo $?; declare -A m=([a]=1); declare -a m 2> /dev/null; echo $?
+declare 1x=2 2> /dev/null; echo $?; declare -z 2> /dev/null; echo $?; declare -n q='#' 2> /dev/null; echo $?
+
+### control characters in declare -p
+v=$'one\ntwo\tthree'; declare -p v; declare -a w=("$v" plain); declare -p w
+
+### attributes of variables
+declare -r a=1; declare -ax l=(1 2); echo "${a@a} ${l@a} ${l[0]@a} ${l[@]@a}"; echo "${a@A}"; echo "${l[@]@A}"
+declare -A m=([x]=1); echo "${m@a}" "${m[@]@k}"; v="it's"; echo "${v@Q}" "${v@K}" "${none@Q}"
+
+### associative arrays come in the order of bash
+declare -A m=([one]=1 [two]=2 [three]=3 [four]=4 [five]=5); echo "${!m[@]}"; echo "${m[@]}"; declare -p m
+for i in {1..40}; do m[key$i]=$i; done; unset 'm[two]'; m[two]=again; echo "${!m[*]}"
+
+### options as they are listed
+set -o | head -n 5; shopt | wc -l; shopt -p xpg_echo nullglob; shopt -po errexit; shopt -o nounset; echo $?
+set -e; shopt -qo errexit && echo on; set +e; set +o | grep -c '^set'; shopt -s none 2> /dev/null; echo $?
+
+### letters of options
+set -eux; echo "$-" | tr -d c; set +eux; set -C -f -a; case $- in *C*) echo C ;; esac; [[ -o noglob ]] && [ -o allexport ] && echo both
+echo "$SHELLOPTS" | tr : '\n' | grep -c noglob; bash -c 'case $- in *c*) echo c ;; esac'
+
+### readonly options
+SHELLOPTS=x
+echo $?
+set -o none 2> /dev/null; echo $?; set -Z 2> /dev/null; echo $?
+
+### set and dashes
+set -- -a b; echo "$@"; set -v -x 2> /dev/null; set - c d; echo "$@"; case $- in *[xv]*) echo still ;; esac; set -- ; echo $#; set + ; echo $#
+
+### braces off and on
+set +B; echo {1,2}; set -B; echo {1,2}
+
+### an error ends its line
+echo $((1 / 0)); echo same line
+echo next $?
+for i in 1 2; do x=abc; echo "${x:1:-5}"; done; echo same line
+echo next $?
+f() { echo "${none!}"; echo in f; }; f; echo same line
+echo next $?
+(echo $((1 / 0)); echo in the subshell); echo on $?
+eval 'echo $((1 / 0)); echo same
+echo next in eval'; echo on $?
+
+### a readonly variable ends its line
+readonly r=1
+r=2; echo same line
+echo next $? $r
+r=3 echo runs; read -r r <<< x; echo $?; declare r=4; echo $?; ((r = 5)); echo $?
+for r in a b; do echo turn; done; echo $?
+unset r; echo $?
+
+### set -u ends the shell
+set -u
+echo before
+echo "$none"
+echo never
+
+### no match ends its line
+shopt -s failglob
+echo *.none; echo same line
+echo next $?
+
+### test of wrong words
+[ a -foo b ] 2> /dev/null; echo $?; [ a b ] 2> /dev/null; echo $?; [ a = ] 2> /dev/null; echo $?; [ 1 -eq x ] 2> /dev/null; echo $?
+[ 'a' 2> /dev/null; echo $?; test 1 -lt 2 -a x; echo $?; [ \( a \) ]; echo $?; [ 08 -eq 8 ]; echo $?; [[ 1/0 -eq 1 ]] 2> /dev/null; echo $?
+
+### expressions that are none
+[[ a =~ $'(' ]] 2> /dev/null; echo $?; p='a{2'; [[ aa =~ $p ]] 2> /dev/null; echo $?; p='[x'; [[ x =~ $p ]] 2> /dev/null; echo $?; [[ ab =~ a(.) ]]; echo "$? ${BASH_REMATCH[1]}"
+
+### printf of times
+printf '%(%Y-%m-%d %H:%M:%S)T\n' 0 1700000000; printf '[%12(%F)T|%-12(%F)T|%.4(%F)T]\n' 0 0 0; printf '%(%j %a %b %e %I %p %u %w %U %W %V %G %s %%)T\n' 1709251199
+printf -v now '%(%s)T' -1; [ "$now" -gt 1700000000 ] && echo now; printf '%(%Y)T\n' | grep -c '^2'
+
+### printf with a hash
+printf '%#o %#x %#X %#o %#x|%#.0f|%#g|%#.3g\n' 8 255 255 0 0 3 3 3
+
+### printf of large numbers and characters
+printf '%u %d %u\n' 18446744073709551615 9223372036854775807 -1; printf '%d %u\n' 99999999999999999999 99999999999999999999 2> /dev/null; printf '%d\n' "'" "'A" '"'
+
+### tildes
+HOME=/h; x=~/a:~/b; echo $x; y=a:~:~/c; echo $y; echo ~/z a=~ b=c:~; v=/h/x; echo "${v/#~/T}" ${v/x/~} "${none:-~}" ${none:-~}; export e=~:~; echo $e
+z=~:${none-~:~}; echo $z; [[ ~ == /h ]] && echo test; case ~ in /h) echo case ;; esac; a=(~ ~/b); echo "${a[@]}"; echo \~ "~" '~' ~none
+
+### slashes in replacements
+v=/a/b/; echo "${v////:}" "${v/\//:}" "${v//\//}" "${v///}" "${v/%\//!}"; shopt -u patsub_replacement; w=x; echo "${w/x/[&]}"
+
+### traps know their line
+trap 'echo line $LINENO' ERR
+true
+false
+f() {
+  false
+}
+f
+trap - ERR
+
+### debug traps
+trap 'echo "do $LINENO"' DEBUG
+for i in 1 2; do :; done
+case x in x) : ;; esac
+((1)); [[ a ]]
+trap - DEBUG
+
+### traps of a fork are shown and do not run
+trap 'echo bye' EXIT
+(trap -p EXIT); echo "$(trap -p)"; trap | cat
+(trap 'echo own' EXIT; trap -p)
+trap 'echo usr' USR1; trap -p; kill -USR1 $$; trap - USR1; trap -- '' INT; trap -p INT; trap 1 2> /dev/null; echo $?; trap x NONE 2> /dev/null; echo $?
+
+### names of signals
+kill -l 1 15 137 INT SIGTERM 0; kill -l 128 2> /dev/null; echo $?; trap -l | head -n 1 | tr -s ' \t' ' '
+
+### where a function was called
+f() { echo "${FUNCNAME[@]}" "${BASH_LINENO[0]}"; }
+g() {
+  f
+}
+f
+g
+echo 'h() { echo "${BASH_SOURCE[0]##*/}" "${FUNCNAME[0]}"; }; h' > lib.sh; . ./lib.sh; echo 'f() { echo "${FUNCNAME[*]}"; }; f' > s.sh; bash s.sh
+
+### wait of wrong jobs
+wait %9 2> /dev/null; echo $?; wait x 2> /dev/null; echo $?; wait 99999 2> /dev/null; echo $?; (exit 4) & wait -n; echo $?; wait -z 2> /dev/null; echo $?
+(exit 5) & p=$!; wait "$p"; echo $?; jobs; (exit 3) & wait %1; echo $?
+
+### eval, exec and their dashes
+eval -- 'echo a'; eval -x 2> /dev/null; echo $?; exec -a named sh -c 'echo $0'
+
+### exit and break with wrong numbers
+(exit 1 2 2> /dev/null; echo same); echo $?; (exit x 2> /dev/null); echo $?; (while :; do break x 2> /dev/null; done; echo never); echo $?
+(shift 1 2 2> /dev/null); echo $?; f() { return 300; }; f; echo $?
+
+### loops over nothing
+set -- a b; for x in; do echo $x; done; for x in ; do echo $x; done; for x; do echo $x; done; for x
+do echo $x; done; for x in
+do echo never; done; for 1x in a; do echo never; done 2> /dev/null; echo $?
+
+### redirections that fail
+set -e
+{ echo never; } < none || echo group; while read -r l; do echo never; done < none || echo loop
+{ echo never; } < none
+echo never
+
+### trace and redirections
+{ set -x; echo a > f 2>&1; set +x; } 2> trace; cat f; head -n 1 trace
+{ set -x; printf %s b 2> g; set +x; } 2> /dev/null; cat g; x=$(echo e >&2) 2> h; cat h
+
+### what GLOBIGNORE leaves out
+touch a.md .hidden; GLOBIGNORE='*.txt:*.c*'; echo *.*; GLOBIGNORE=; echo *.md; GLOBIGNORE='tree/doc'; echo tree/d*
+
+### symbolic masks
+umask 022; umask u=rwx,g=rx,o=; umask; umask -S; umask -p; umask a+r,g-w; umask; umask u-r,,x 2> /dev/null; echo $?; umask 9 2> /dev/null; echo $?
+
+### aliases are listed
+alias a=b 2> /dev/null; alias c='d e' 2> /dev/null; alias; alias a; alias none 2> /dev/null; echo $?; unalias a; alias a 2> /dev/null; echo $?; unalias -a; alias; unalias 2> /dev/null; echo $?
+
+### unset of locals and references
+f() { local v=inner; g; echo "f ${v-none}"; unset v; echo "f ${v-none}"; }; g() { unset v; echo "g ${v-none}"; }; v=outer; f; echo "$v"
+unset -x 2> /dev/null; echo $?; h() { :; }; unset h; type -t h; echo $?
+
+### read of counted characters
+echo 'a\b\c\d\e' | { read -n 3 x; echo "$x"; }; echo 'äöü' | { read -rn 2 x; echo "${#x}"; }; read -n x 2> /dev/null; echo $?; read -N 3 x <<< 'ab cd'; echo "$x"
+
+### builtin words
+x='a b'; builtin export y=$x 2> /dev/null; echo "$y"; export z=$x; echo "$z"; builtin -- echo hi; builtin none 2> /dev/null; echo $?; getopts a 1x 2> /dev/null; echo $?
+
 ## Long scripts
 
 ### report over a log

@@ -1,7 +1,8 @@
 //! `declare`, `typeset`, `local`, `export` and `readonly`.
 
 use super::misuse;
-use crate::expand::{Stop, Value};
+use crate::expand::{Reach, Stop, Value};
+use crate::options::Flag;
 use crate::print;
 use crate::program::Assignment;
 use crate::shell::{Outcome, Shell};
@@ -64,6 +65,7 @@ pub fn declare(shell: &mut Shell, operands: Vec<Operand>) -> Outcome {
     let mut code = 0;
     for operand in rest {
         if let Err(stop) = one(shell, &wanted, is_local, operand) {
+            let stop = stop.of_command();
             let message = if is_name(stop.message.split(':').next().unwrap_or_default()) {
                 stop.message
             } else {
@@ -107,12 +109,22 @@ impl Wanted {
             && (self.export != Some(true) || variable.exported)
             && (!self.readonly || variable.readonly)
             && (self.integer != Some(true) || variable.integer)
+            && (self.reference != Some(true) || variable.reference)
+    }
+
+    fn selects(&self) -> bool {
+        self.array
+            || self.keyed
+            || self.readonly
+            || [self.integer, self.export, self.reference].contains(&Some(true))
+            || self.case.is_some()
     }
 }
 
 /// `name`, `name=value` or `name=(…)`.
 fn one(shell: &mut Shell, wanted: &Wanted, is_local: bool, operand: Operand) -> Result<(), Stop> {
-    let refused = |text: &str| Stop { message: format!("`{text}': not a valid identifier"), code: 1, fatal: false };
+    let refused =
+        |text: &str| Stop { message: format!("`{text}': not a valid identifier"), code: 1, reach: Reach::Command };
     let (name, assignment, text) = match operand {
         Operand::Assignment(assignment) => (assignment.name.clone(), Some(assignment), None),
         Operand::Text(text) => match text.split_once('=') {
@@ -137,7 +149,13 @@ fn one(shell: &mut Shell, wanted: &Wanted, is_local: bool, operand: Operand) -> 
         if is_local {
             shell.hide(&plain);
         }
-        let variable = shell.state.variables.entry(plain).or_default();
+        let variable = shell.state.variables.entry(plain.clone()).or_default();
+        let meant = target.as_deref().or(variable.value.as_ref().and_then(Value::scalar));
+        if let Some(meant) = meant.filter(|meant| on && (!is_reference(meant) || *meant == plain)) {
+            let message = format!("`{meant}': invalid variable name for name reference");
+            return Err(Stop { message, code: 1, reach: Reach::Command });
+        }
+        variable.exported = wanted.export.unwrap_or(variable.exported);
         variable.reference = on;
         variable.value = target.map(Value::Scalar).or(variable.value.take());
         return Ok(());
@@ -148,12 +166,12 @@ fn one(shell: &mut Shell, wanted: &Wanted, is_local: bool, operand: Operand) -> 
         {
             let value = crate::expand::assigned(shell, word)?;
             shell.hide(&plain);
-            attributes(shell, wanted, &plain);
+            attributes(shell, wanted, &plain)?;
             return finish(shell, wanted, &plain, |shell| shell.assign(&plain, value, *append));
         }
         shell.hide(&plain);
     }
-    attributes(shell, wanted, &plain);
+    attributes(shell, wanted, &plain)?;
     finish(shell, wanted, &plain, |shell| match (assignment, text) {
         (Some(assignment), _) => shell.assignment(assignment),
         (None, Some(value)) => shell.assign(&plain, value, append),
@@ -161,18 +179,30 @@ fn one(shell: &mut Shell, wanted: &Wanted, is_local: bool, operand: Operand) -> 
     })
 }
 
+/// A name, or an element of an array.
+fn is_reference(text: &str) -> bool {
+    is_name(text.strip_suffix(']').and_then(|text| text.split_once('[')).map_or(text, |(name, _)| name))
+}
+
 /// What has to be known before the value is assigned.
-fn attributes(shell: &mut Shell, wanted: &Wanted, name: &str) {
+fn attributes(shell: &mut Shell, wanted: &Wanted, name: &str) -> Result<(), Stop> {
+    let refused = |name: &str, why: &str| Stop { message: format!("{name}: {why}"), code: 1, reach: Reach::Command };
     let variable = shell.state.variables.entry(name.to_owned()).or_default();
     variable.integer = wanted.integer.unwrap_or(variable.integer);
     variable.case = wanted.case.unwrap_or(variable.case);
     variable.exported = wanted.export.unwrap_or(variable.exported);
     match (&variable.value, wanted.array, wanted.keyed) {
+        (Some(Value::Keyed(_)), true, _) => return Err(refused(name, "cannot convert associative to indexed array")),
+        (Some(Value::Indexed(_)), _, true) => return Err(refused(name, "cannot convert indexed to associative array")),
         (None, true, _) => variable.value = Some(Value::Indexed(Default::default())),
         (None, _, true) => variable.value = Some(Value::Keyed(Default::default())),
         (Some(Value::Scalar(text)), true, _) => variable.value = Some(Value::Indexed([(0, text.clone())].into())),
+        (Some(Value::Scalar(text)), _, true) => {
+            variable.value = Some(Value::Keyed([("0".to_owned(), text.clone())].into_iter().collect()));
+        }
         _ => {}
     }
+    Ok(())
 }
 
 fn finish(
@@ -201,6 +231,10 @@ fn functions(shell: &mut Shell, name: &str, wanted: &Wanted, rest: Vec<Operand>)
     for function in &all {
         match shell.state.functions.get(function) {
             Some(_) if wanted.function_names && names.is_empty() => text.push_str(&format!("declare -f {function}\n")),
+            Some(body) if wanted.function_names && shell.on(Flag::ExtDebug) => {
+                let source = shell.state.sources.get(function).map_or("environment", String::as_str);
+                text.push_str(&format!("{function} {} {source}\n", body.line));
+            }
             Some(_) if wanted.function_names => text.push_str(&format!("{function}\n")),
             Some(body) => text.push_str(&print::function(function, body)),
             None => code = 1,
@@ -216,12 +250,24 @@ fn list(shell: &mut Shell, name: &str, wanted: &Wanted, rest: Vec<Operand>) -> O
     let mut code = 0;
     if names.is_empty() {
         let local = (name == "local").then(|| shell.state.scopes.last()).flatten();
+        // Without `-p` and attributes, `declare` lists as `set` does.
+        let plain = matches!(name, "declare" | "typeset") && !wanted.print && !wanted.selects();
         for (name, variable) in &shell.state.variables {
-            if wanted.fits(variable) && local.is_none_or(|scope| scope.hidden.contains_key(name)) {
-                text.push_str(&describe(name, variable));
+            if !wanted.fits(variable) || local.is_some_and(|scope| !scope.hidden.contains_key(name)) {
+                continue;
+            }
+            match &variable.value {
+                Some(Value::Scalar(value)) if plain => {
+                    text.push_str(&format!("{name}={}\n", print::quote_value(value)));
+                }
+                Some(value) if plain => text.push_str(&format!("{name}={}\n", print::literal(value))),
+                None if plain => {}
+                _ => text.push_str(&describe(name, variable)),
             }
         }
     }
+    // As in bash, these two name no variables.
+    let names = if matches!(name, "export" | "readonly") { Vec::new() } else { names };
     for wanted in names {
         match shell.state.variables.get(&wanted) {
             Some(variable) => text.push_str(&describe(&wanted, variable)),
@@ -237,44 +283,10 @@ fn list(shell: &mut Shell, name: &str, wanted: &Wanted, rest: Vec<Operand>) -> O
 
 /// As `declare -p` writes it.
 fn describe(name: &str, variable: &Variable) -> String {
-    let mut flags = String::new();
-    match &variable.value {
-        Some(Value::Indexed(_)) => flags.push('a'),
-        Some(Value::Keyed(_)) => flags.push('A'),
-        _ => {}
-    }
-    let marks = [
-        (variable.integer, 'i'),
-        (variable.case == Some(Case::Lower), 'l'),
-        (variable.reference, 'n'),
-        (variable.readonly, 'r'),
-        (variable.case == Some(Case::Upper), 'u'),
-        (variable.exported, 'x'),
-    ];
-    flags.extend(marks.into_iter().filter(|(on, _)| *on).map(|(_, flag)| flag));
+    let mut flags = variable.flags();
     if flags.is_empty() {
         flags.push('-');
     }
-    let value = variable.value.as_ref().map(|value| format!("={}", literal(value))).unwrap_or_default();
+    let value = variable.value.as_ref().map(|value| format!("={}", print::literal(value))).unwrap_or_default();
     format!("declare -{flags} {name}{value}\n")
-}
-
-fn literal(value: &Value) -> String {
-    match value {
-        Value::Scalar(text) => print::double_quote(text),
-        Value::Indexed(elements) => {
-            let elements: Vec<String> =
-                elements.iter().map(|(at, text)| format!("[{at}]={}", print::double_quote(text))).collect();
-            format!("({})", elements.join(" "))
-        }
-        Value::Keyed(elements) => {
-            let key = |key: &str| {
-                let plain = key.chars().all(|c| c.is_alphanumeric() || c == '_');
-                if plain && !key.is_empty() { key.to_owned() } else { print::double_quote(key) }
-            };
-            let elements: String =
-                elements.iter().map(|(name, text)| format!("[{}]={} ", key(name), print::double_quote(text))).collect();
-            format!("({elements})")
-        }
-    }
 }

@@ -3,11 +3,16 @@
 use super::misuse;
 use crate::expand::{Env, Stop};
 use crate::shell::{Outcome, Shell};
+use crate::variable::is_name;
 
 pub fn getopts(shell: &mut Shell, args: &[String]) -> Outcome {
     let [_, options, name, operands @ ..] = args else {
         return misuse(shell, "getopts", "usage: getopts optstring name [arg ...]");
     };
+    if !is_name(name) {
+        shell.complain(format_args!("getopts: `{name}': not a valid identifier"));
+        return Ok(1);
+    }
     let operands = if operands.is_empty() { shell.state.positional.clone() } else { operands.to_vec() };
     match next(shell, options, name, &operands) {
         Ok(code) => Ok(code),

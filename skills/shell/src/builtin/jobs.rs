@@ -1,6 +1,6 @@
 //! `jobs`, `wait`, `kill`, `fg`, `bg` and `disown`.
 
-use super::control::{signal, signals};
+use super::control::{signal, signal_table, signals};
 use super::{failure, misuse};
 use crate::shell::{Flow, Outcome, Shell};
 
@@ -35,8 +35,17 @@ pub fn jobs(shell: &mut Shell, args: &[String]) -> Outcome {
 
 pub fn wait(shell: &mut Shell, args: &[String]) -> Outcome {
     let mut names = &args[1..];
-    if names.first().is_some_and(|name| name == "-n") {
+    let mut any = false;
+    while let Some(flags) = names.first().and_then(|word| word.strip_prefix('-')).filter(|flags| !flags.is_empty()) {
         names = &names[1..];
+        match flags {
+            "-" => break,
+            "n" => any = true,
+            "f" => {}
+            flags => return misuse(shell, "wait", &format!("-{flags}: invalid option")),
+        }
+    }
+    if any {
         return wait_for_any(shell, names);
     }
     if names.is_empty() {
@@ -56,6 +65,9 @@ pub fn wait(shell: &mut Shell, args: &[String]) -> Outcome {
             None if name.starts_with('%') => {
                 shell.complain(format_args!("wait: {name}: no such job"));
                 127
+            }
+            None if name.parse::<u32>().is_err() => {
+                return failure(shell, "wait", &format!("`{name}': not a pid or valid job spec"));
             }
             None => {
                 shell.complain(format_args!("wait: pid {name} is not a child of this shell"));
@@ -92,8 +104,7 @@ pub fn kill(shell: &mut Shell, args: &[String]) -> Outcome {
     let mut number = 15;
     match names.first().map(String::as_str) {
         Some("-l" | "-L") => {
-            let list: Vec<&str> = signals().map(|(name, _)| name).collect();
-            return shell.print("kill", format!("{}\n", list.join(" ")).as_bytes());
+            return signal_names(shell, &names[1..]);
         }
         Some("-s" | "-n") if names.len() > 1 => {
             let Some((_, code)) = signal(&names[1]) else { return bad_signal(shell, &names[1]) };
@@ -112,6 +123,8 @@ pub fn kill(shell: &mut Shell, args: &[String]) -> Outcome {
         return misuse(shell, "kill", "usage: kill [-s sigspec | -sigspec] pid | jobspec ...");
     }
     let mut code = 0;
+    // `$$`, and `$BASHPID` in a fork.
+    let own = ["1".to_owned(), (1 + shell.state.subshells).to_string()];
     for name in names {
         match shell.jobs.position(name) {
             Some(at) => {
@@ -123,8 +136,8 @@ pub fn kill(shell: &mut Shell, args: &[String]) -> Outcome {
                     job.kill(number);
                 }
             }
-            None if name == "1" && number == 0 => {}
-            None if name == "1" => signal_to_self(shell, number)?,
+            None if own.contains(name) && number == 0 => {}
+            None if own.contains(name) => signal_to_self(shell, number)?,
             None => code = failure(shell, "kill", &format!("({name}) - No such process"))?,
         }
     }
@@ -134,10 +147,38 @@ pub fn kill(shell: &mut Shell, args: &[String]) -> Outcome {
 /// `kill $$`.
 fn signal_to_self(shell: &mut Shell, number: u8) -> Result<(), Flow> {
     let trapped = signals().find(|&(_, known)| known == number).map(|(name, _)| name);
-    match trapped.filter(|name| number != 9 && shell.state.traps.contains_key(*name)) {
+    // Those that nothing is done about if nobody wants them.
+    if trapped
+        .is_some_and(|name| matches!(name, "CHLD" | "CONT" | "URG" | "WINCH") && !shell.state.traps.contains_key(name))
+    {
+        return Ok(());
+    }
+    match trapped.filter(|name| number != 9 && shell.state.traps.contains_key(*name) && shell.in_force(name)) {
         Some(name) => shell.run_trap(name),
         None => Err(Flow::Killed(128 + number)),
     }
+}
+
+/// `kill -l`: all signals, or the names of numbers (exit codes too) and the numbers of names.
+fn signal_names(shell: &mut Shell, wanted: &[String]) -> Outcome {
+    if wanted.is_empty() {
+        return shell.print("kill", signal_table().as_bytes());
+    }
+    let mut text = String::new();
+    let mut code = 0;
+    for word in wanted {
+        let number = word.parse::<u8>().ok().map(|number| if number > 128 { number - 128 } else { number });
+        let found = match number {
+            Some(number) => signal(&number.to_string()).map(|(name, _)| name.to_owned()),
+            None => signal(word).map(|(_, number)| number.to_string()),
+        };
+        match found {
+            Some(found) => text.push_str(&format!("{found}\n")),
+            None => code = bad_signal(shell, word)?,
+        }
+    }
+    let printed = shell.print("kill", text.as_bytes())?;
+    Ok(code.max(printed))
 }
 
 fn bad_signal(shell: &Shell, name: &str) -> Outcome {

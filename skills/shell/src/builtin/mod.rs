@@ -1,5 +1,6 @@
 //! The commands that the shell is made of.
 
+mod calendar;
 mod control;
 mod declare;
 mod directory;
@@ -75,14 +76,14 @@ const BUILTINS: &[(&str, Builtin)] = &[
     ("typeset", Builtin::Declaring(declare::declare)),
     ("ulimit", Builtin::Plain(inspect::limits)),
     ("umask", Builtin::Plain(inspect::umask)),
-    ("unalias", Builtin::Plain(inspect::alias)),
+    ("unalias", Builtin::Plain(inspect::unalias)),
     ("unset", Builtin::Plain(variables::unset)),
     ("wait", Builtin::Plain(jobs::wait)),
 ];
 
-pub const KEYWORDS: [&str; 20] = [
-    "!", "[[", "]]", "case", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select",
-    "then", "time", "until", "while", "{",
+pub const KEYWORDS: [&str; 22] = [
+    "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
+    "select", "then", "time", "until", "while", "{", "}",
 ];
 
 pub fn find(name: &str) -> Option<Builtin> {

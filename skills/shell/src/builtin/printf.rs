@@ -1,10 +1,11 @@
 //! `printf`.
 
+use super::calendar;
 use super::echo::{Style, unescape};
 use super::misuse;
 use crate::expand::Env;
 use crate::print;
-use crate::shell::{Outcome, Shell};
+use crate::shell::{Outcome, Shell, now};
 use crate::variable::is_name;
 
 /// A width is no way to ask for gigabytes.
@@ -28,7 +29,9 @@ pub fn printf(shell: &mut Shell, args: &[String]) -> Outcome {
     let Some((format, operands)) = words.split_first() else {
         return misuse(shell, "printf", "usage: printf [-v var] format [arguments]");
     };
-    let mut printed = Printed { operands, out: Vec::new(), complaints: Vec::new() };
+    let began = i64::try_from(shell.state.began / 1000).unwrap_or(i64::MAX);
+    let now = i64::try_from(now() / 1000).unwrap_or(i64::MAX);
+    let mut printed = Printed { operands, out: Vec::new(), complaints: Vec::new(), now, began };
     printed.all(format);
     for complaint in &printed.complaints {
         shell.complain(format_args!("printf: {complaint}"));
@@ -60,6 +63,9 @@ struct Printed<'a> {
     operands: &'a [String],
     out: Vec<u8>,
     complaints: Vec<String>,
+    /// Seconds since 1970.
+    now: i64,
+    began: i64,
 }
 
 #[derive(Default)]
@@ -124,6 +130,13 @@ impl Printed<'_> {
                 rest = after;
             }
             rest = rest.trim_start_matches(['l', 'h', 'j', 'z', 't', 'L']);
+            if let Some(inner) = rest.strip_prefix('(')
+                && let Some((format, after)) = inner.split_once(")T")
+            {
+                rest = after;
+                self.time(format, &spec);
+                continue;
+            }
             let Some(kind) = rest.chars().next() else {
                 self.complaints.push("`%': missing format character".to_owned());
                 return true;
@@ -140,7 +153,7 @@ impl Printed<'_> {
     /// A width or a precision: digits, or `*` for the next operand.
     fn count<'t>(&mut self, text: &'t str) -> (Option<i64>, &'t str) {
         if let Some(rest) = text.strip_prefix('*') {
-            return (Some(self.integer()), rest);
+            return (Some(self.integer() as i64), rest);
         }
         let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         (text[..end].parse().ok(), &text[end..])
@@ -167,16 +180,16 @@ impl Printed<'_> {
                 self.pad(text.as_bytes(), spec);
             }
             'c' => {
-                let first = self.next().and_then(|text| text.chars().next());
-                let text = first.map(String::from).unwrap_or_default();
-                self.pad(text.as_bytes(), spec);
+                // Of the bytes, as in C.
+                let first = self.next().and_then(|text| text.bytes().next());
+                self.pad(first.as_slice(), spec);
             }
             'd' | 'i' => {
-                let number = self.integer();
+                let number = self.integer() as i64;
                 self.number(&number.unsigned_abs().to_string(), sign(number < 0, spec), spec);
             }
             'u' | 'o' | 'x' | 'X' => {
-                let number = self.integer() as u64;
+                let number = self.unsigned();
                 let (digits, prefix) = match kind {
                     'u' => (number.to_string(), ""),
                     'o' => (format!("{number:o}"), "0"),
@@ -226,7 +239,38 @@ impl Printed<'_> {
         }
     }
 
-    fn integer(&mut self) -> i64 {
+    /// `%(format)T`: seconds since 1970; -1 is now, -2 when the shell began.
+    fn time(&mut self, format: &str, spec: &Spec) {
+        let seconds = match self.operands.is_empty() {
+            true => -1,
+            false => self.integer() as i64,
+        };
+        let seconds = match seconds {
+            -1 => self.now,
+            -2 => self.began,
+            seconds => seconds,
+        };
+        let format = if format.is_empty() { "%X" } else { format };
+        let text = calendar::format(format, seconds);
+        let cut = spec.precision.and_then(|most| text.char_indices().nth(most)).map_or(text.len(), |(at, _)| at);
+        self.pad(&text.as_bytes()[..cut], spec);
+    }
+
+    /// Within 64 bits and a sign; of what is greater the nearest.
+    fn integer(&mut self) -> i128 {
+        let number = self.number_of();
+        number.clamp(i128::from(i64::MIN), i128::from(i64::MAX))
+    }
+
+    fn unsigned(&mut self) -> u64 {
+        match self.number_of() {
+            number if number >= 0 => u64::try_from(number).unwrap_or(u64::MAX),
+            // As C does it: the negative of a number without sign.
+            number => u64::try_from(-number).map_or(u64::MAX, u64::wrapping_neg),
+        }
+    }
+
+    fn number_of(&mut self) -> i128 {
         let text = self.next().unwrap_or_default().to_owned();
         match integer(&text) {
             Ok(number) => number,
@@ -262,14 +306,14 @@ impl Printed<'_> {
 
 /// `'a` and `"a` mean the number of the character.
 fn character(text: &str) -> Option<u32> {
-    text.strip_prefix(['\'', '"'])?.chars().next().map(u32::from)
+    Some(text.strip_prefix(['\'', '"'])?.chars().next().map_or(0, u32::from))
 }
 
 /// As C writes them: decimal, octal after a 0, hexadecimal after 0x. The error is the number in front of what is none.
-fn integer(text: &str) -> Result<i64, i64> {
+fn integer(text: &str) -> Result<i128, i128> {
     let text = text.trim_start();
     if let Some(c) = character(text) {
-        return Ok(i64::from(c));
+        return Ok(i128::from(c));
     }
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -280,19 +324,13 @@ fn integer(text: &str) -> Result<i64, i64> {
         None if digits.len() > 1 && digits.starts_with('0') => (8, &digits[1..]),
         None => (10, digits),
     };
-    let mut number = 0_u128;
+    let mut number = 0_i128;
     let mut end = 0;
     for digit in digits.chars().map_while(|c| c.to_digit(base)) {
-        number = number.saturating_mul(u128::from(base)).saturating_add(u128::from(digit));
+        number = number.saturating_mul(i128::from(base)).saturating_add(i128::from(digit));
         end += 1;
     }
-    let value = if negative {
-        i64::try_from(number).map_or(i64::MIN, |number| -number)
-    } else if number > i64::MAX as u128 && number <= u64::MAX as u128 && base != 10 {
-        number as u64 as i64
-    } else {
-        i64::try_from(number).unwrap_or(i64::MAX)
-    };
+    let value = if negative { -number } else { number };
     if end == digits.len() && (end > 0 || text.is_empty()) { Ok(value) } else { Err(value) }
 }
 
@@ -310,6 +348,7 @@ fn float(number: f64, kind: char, spec: &Spec) -> String {
     let text = if number.is_finite() {
         let precision = spec.precision.unwrap_or(6);
         match kind.to_ascii_lowercase() {
+            'f' if spec.alternate && precision == 0 => format!("{number:.0}."),
             'f' => format!("{number:.precision$}"),
             'e' => exponent(number, precision),
             _ => general(number, precision.max(1), spec.alternate),
@@ -352,7 +391,7 @@ mod tests {
     #[track_caller]
     fn check(format: &str, operands: &[&str], expected: &str) {
         let operands: Vec<String> = operands.iter().map(|operand| (*operand).to_owned()).collect();
-        let mut printed = Printed { operands: &operands, out: Vec::new(), complaints: Vec::new() };
+        let mut printed = Printed { operands: &operands, out: Vec::new(), complaints: Vec::new(), now: 0, began: 0 };
         printed.all(format);
         assert_eq!(String::from_utf8_lossy(&printed.out), expected);
     }
@@ -383,7 +422,7 @@ mod tests {
     #[test]
     fn complains_of_what_is_no_number() {
         let operands = ["12x".to_owned()];
-        let mut printed = Printed { operands: &operands, out: Vec::new(), complaints: Vec::new() };
+        let mut printed = Printed { operands: &operands, out: Vec::new(), complaints: Vec::new(), now: 0, began: 0 };
         printed.all("%d");
         assert_eq!((printed.out.as_slice(), printed.complaints.len()), (&b"12"[..], 1));
     }

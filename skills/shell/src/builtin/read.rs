@@ -25,6 +25,7 @@ pub fn read(shell: &mut Shell, args: &[String]) -> Outcome {
         Wanted { raw: false, array: None, delimiter: b'\n', characters: None, channel: 0, prompt: String::new() };
     let names = match options(&mut wanted, &args[1..]) {
         Ok(names) => names,
+        Err(message) if message.contains("invalid number") => return failure(shell, "read", &message),
         Err(message) => return misuse(shell, "read", &message),
     };
     if let Some(name) = names.iter().chain(&wanted.array).find(|name| !is_name(name)) {
@@ -115,6 +116,8 @@ fn take(shell: &Shell, wanted: &Wanted) -> Result<(Vec<u8>, bool), Errno> {
     let exactly = wanted.characters.is_some_and(|(_, exactly)| exactly);
     let mut characters = 0;
     let mut escaped = false;
+    // Bytes that the present character still needs.
+    let mut missing = 0_u32;
     while characters < most {
         let piece = shell.table.read(wanted.channel, 1)?;
         let Some(&byte) = piece.first() else { return Ok((line, true)) };
@@ -122,10 +125,14 @@ fn take(shell: &Shell, wanted: &Wanted) -> Result<(Vec<u8>, bool), Errno> {
             return Ok((line, false));
         }
         line.push(byte);
-        escaped = byte == b'\\' && !escaped && !wanted.raw;
-        if !escaped && std::str::from_utf8(&line).is_ok() {
-            characters = line.iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
-        }
+        let protected = std::mem::take(&mut escaped);
+        escaped = byte == b'\\' && !protected && !wanted.raw;
+        missing = match byte {
+            0x80..=0xbf => missing.saturating_sub(1),
+            byte => byte.leading_ones().saturating_sub(1),
+        };
+        // A backslash is no character of the result, nor is a newline that it takes away.
+        characters += usize::from(missing == 0 && !escaped && !(protected && byte == b'\n'));
     }
     Ok((line, false))
 }

@@ -2,7 +2,7 @@
 
 use super::{failure, misuse};
 use crate::expand::Value;
-use crate::options::{By, FLAGS, lettered, named};
+use crate::options::{By, FLAGS, Flag, lettered, named};
 use crate::print;
 use crate::shell::{Outcome, Shell};
 
@@ -19,7 +19,14 @@ pub fn set(shell: &mut Shell, args: &[String]) -> Outcome {
                 shell.state.positional = words.to_vec();
                 return Ok(0);
             }
-            "-" | "+" => break,
+            "-" => {
+                // As in the first shells, it also ends what `set -xv` began.
+                shell.state.options.switch(Flag::XTrace, false);
+                shell.state.options.switch(Flag::Verbose, false);
+                break;
+            }
+            // Nothing, and options may follow.
+            "+" => continue,
             _ => {}
         }
         for letter in word[1..].chars() {
@@ -50,12 +57,7 @@ fn list_variables(shell: &mut Shell) -> Outcome {
         match &variable.value {
             None => {}
             Some(Value::Scalar(value)) => text.push_str(&format!("{name}={}\n", print::quote_value(value))),
-            Some(array) => {
-                let pairs = array.keys().into_iter().zip(array.elements());
-                let pairs: Vec<String> =
-                    pairs.map(|(key, value)| format!("[{key}]={}", print::double_quote(&value))).collect();
-                text.push_str(&format!("{name}=({})\n", pairs.join(" ")));
-            }
+            Some(array) => text.push_str(&format!("{name}={}\n", print::literal(array))),
         }
     }
     shell.print("set", text.as_bytes())
@@ -63,7 +65,7 @@ fn list_variables(shell: &mut Shell) -> Outcome {
 
 fn list_options(shell: &mut Shell, table: bool) -> Outcome {
     let mut text = String::new();
-    for (flag, name, by) in FLAGS {
+    for &(flag, name, by, _) in FLAGS {
         if by == By::Shopt {
             continue;
         }
@@ -95,11 +97,12 @@ pub fn shopt(shell: &mut Shell, args: &[String]) -> Outcome {
     let mut text = String::new();
     let mut code = 0;
     let line = |name: &str, on: bool| match reusable {
+        true if of_set => format!("set {}o {name}\n", if on { '-' } else { '+' }),
         true => format!("shopt -{} {name}\n", if on { 's' } else { 'u' }),
         false => format!("{name:<15}\t{}\n", if on { "on" } else { "off" }),
     };
     if names.is_empty() {
-        for (flag, name, by) in FLAGS {
+        for &(flag, name, by, _) in FLAGS {
             let on = shell.on(flag);
             if (by == By::Shopt) != of_set && switch.is_none_or(|wanted| wanted == on) {
                 text.push_str(&line(name, on));

@@ -31,7 +31,7 @@ pub fn arithmetic(shell: &mut Shell, args: &[String]) -> Outcome {
     for expression in &args[1..] {
         match expand::arithmetic(shell, expression) {
             Ok(number) => last = number,
-            Err(stop) => return shell.stopped(expand::Stop { fatal: false, ..stop }),
+            Err(stop) => return shell.stopped(stop.of_command()),
         }
     }
     Ok(u8::from(last == 0))

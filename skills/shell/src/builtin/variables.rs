@@ -5,6 +5,9 @@ use crate::shell::{Outcome, Shell};
 use crate::variable::is_name;
 
 pub fn shift(shell: &mut Shell, args: &[String]) -> Outcome {
+    if args.len() > 2 {
+        return failure(shell, "shift", "too many arguments");
+    }
     let count = match args.get(1).map(|count| count.parse::<usize>()) {
         None => 1,
         Some(Ok(count)) => count,
@@ -20,12 +23,17 @@ pub fn shift(shell: &mut Shell, args: &[String]) -> Outcome {
 pub fn unset(shell: &mut Shell, args: &[String]) -> Outcome {
     let (mut variables, mut functions, mut references) = (true, true, false);
     let mut code = 0;
+    let mut may_be_flag = true;
     for name in &args[1..] {
+        may_be_flag &= name.starts_with('-');
         match name.as_str() {
-            "-v" => functions = false,
-            "-f" => variables = false,
-            "-n" => references = true,
-            "--" => {}
+            "-v" if may_be_flag => functions = false,
+            "-f" if may_be_flag => variables = false,
+            "-n" if may_be_flag => references = true,
+            "--" if may_be_flag => may_be_flag = false,
+            flag if may_be_flag && flag.len() > 1 && flag.starts_with('-') => {
+                return misuse(shell, "unset", &format!("{flag}: invalid option"));
+            }
             name if references => {
                 shell.state.variables.remove(name);
             }
@@ -37,7 +45,10 @@ pub fn unset(shell: &mut Shell, args: &[String]) -> Outcome {
                 let element = name.strip_suffix(']').and_then(|name| name.split_once('['));
                 let plain = element.map_or(name, |(plain, _)| plain);
                 if !is_name(plain) {
-                    code = misuse(shell, "unset", &format!("`{name}': not a valid identifier"))?.min(1);
+                    if !functions || !shell.state.functions.contains_key(name) {
+                        code = failure(shell, "unset", &format!("`{name}': not a valid identifier"))?;
+                    }
+                    shell.state.functions.remove(name);
                     continue;
                 }
                 let result = match element {

@@ -2,12 +2,10 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
-use std::path::{Component, Path, PathBuf};
 
 use brush_parser::ast::UnaryPredicate;
 
-/// How many links in a row are followed, as on Linux.
-const MAX_LINKS: usize = 40;
+use crate::path;
 
 /// Devices that the host offers under names that are in no directory.
 const DEVICES: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/urandom"];
@@ -27,7 +25,7 @@ pub fn is(cwd: &str, predicate: &UnaryPredicate, operand: &str) -> bool {
                 | Is::FileExistsAndIsWritable
         );
     }
-    let path = Path::new(cwd).join(operand);
+    let path = path::absolute(cwd, operand);
     if let Is::FileExistsAndIsSymlink = predicate {
         return fs::symlink_metadata(&path).is_ok_and(|data| data.is_symlink());
     }
@@ -40,7 +38,10 @@ pub fn is(cwd: &str, predicate: &UnaryPredicate, operand: &str) -> bool {
         Is::FileExistsAndIsDir => data.is_dir(),
         Is::FileExistsAndIsRegularFile => data.is_file(),
         Is::FileExistsAndIsNotZeroLength => data.len() > 0,
-        Is::FileExistsAndIsWritable => data.is_dir() || OpenOptions::new().write(true).open(&path).is_ok(),
+        // Nothing is ever made in `/` itself.
+        Is::FileExistsAndIsWritable => {
+            data.is_dir() && path != "/" || OpenOptions::new().write(true).open(&path).is_ok()
+        }
         Is::FileExistsAndIsExecutable => data.is_dir() || is_program(&path),
         Is::FileExistsAndModifiedSinceLastRead => match (data.modified(), data.accessed()) {
             (Ok(modified), Ok(accessed)) => modified > accessed,
@@ -52,7 +53,7 @@ pub fn is(cwd: &str, predicate: &UnaryPredicate, operand: &str) -> bool {
 }
 
 /// What could be started: without modes only the content tells.
-fn is_program(path: &Path) -> bool {
+fn is_program(path: &str) -> bool {
     let mut start = [0; 4];
     let read = File::open(path).and_then(|mut file| file.read(&mut start));
     read.is_ok_and(|count| start[..count].starts_with(b"#!") || start == *b"\0asm")
@@ -60,7 +61,7 @@ fn is_program(path: &Path) -> bool {
 
 /// Also if only the first exists.
 pub fn is_newer(cwd: &str, first: &str, second: &str) -> bool {
-    let modified = |name: &str| fs::metadata(Path::new(cwd).join(name)).and_then(|data| data.modified()).ok();
+    let modified = |name: &str| fs::metadata(path::absolute(cwd, name)).and_then(|data| data.modified()).ok();
     match (modified(first), modified(second)) {
         (Some(first), Some(second)) => first > second,
         (Some(_), None) => true,
@@ -70,44 +71,9 @@ pub fn is_newer(cwd: &str, first: &str, second: &str) -> bool {
 
 /// Whether two names lead to one file. Hard links are not seen: WASI does not tell.
 pub fn is_same(cwd: &str, first: &str, second: &str) -> bool {
-    match (resolved(cwd, first), resolved(cwd, second)) {
+    let physical = |name: &str| path::physical(&path::absolute(cwd, name));
+    match (physical(first), physical(second)) {
         (Some(first), Some(second)) => first == second,
         _ => false,
     }
-}
-
-/// The path without links, `.` and `..`; nothing if there is no file.
-fn resolved(cwd: &str, name: &str) -> Option<PathBuf> {
-    let mut links = 0;
-    let mut open: Vec<PathBuf> = parts(&Path::new(cwd).join(name));
-    let mut path = PathBuf::from("/");
-    while let Some(part) = open.pop() {
-        if part.as_os_str() == ".." {
-            path.pop();
-            continue;
-        }
-        path.push(&part);
-        if let Ok(target) = fs::read_link(&path) {
-            links += 1;
-            if links > MAX_LINKS {
-                return None;
-            }
-            path.pop();
-            if target.is_absolute() {
-                path = PathBuf::from("/");
-            }
-            open.append(&mut parts(&target));
-        }
-    }
-    fs::metadata(&path).ok().map(|_| path)
-}
-
-/// The names in a path, the last first.
-fn parts(path: &Path) -> Vec<PathBuf> {
-    let part = |component: Component| match component {
-        Component::Normal(name) => Some(PathBuf::from(name)),
-        Component::ParentDir => Some(PathBuf::from("..")),
-        _ => None,
-    };
-    path.components().rev().filter_map(part).collect()
 }

@@ -8,7 +8,7 @@ use crate::expand::Stop;
 
 /// The match and its groups, for `BASH_REMATCH`. The expression's parts say whether they were quoted.
 pub fn groups(parts: &[(String, bool)], text: &str, fold: bool) -> Result<Option<Vec<String>>, Stop> {
-    let source = translated(parts);
+    let source = translated(parts).map_err(|why| Stop::misuse(format!("[[: invalid regular expression: {why}")))?;
     let regex = RegexBuilder::new(&source)
         .case_insensitive(fold)
         .dot_matches_new_line(true)
@@ -21,18 +21,18 @@ pub fn groups(parts: &[(String, bool)], text: &str, fold: bool) -> Result<Option
 
 /// In the crate's syntax. They differ inside brackets, where POSIX has no escapes and the crate has more operators, and in
 /// escapes of letters, which mean nothing in POSIX.
-fn translated(parts: &[(String, bool)]) -> String {
+fn translated(parts: &[(String, bool)]) -> Result<String, &'static str> {
     let marks: Vec<(char, bool)> =
         parts.iter().flat_map(|(text, quoted)| text.chars().map(move |c| (c, *quoted))).collect();
     let mut source = String::new();
-    let mut at = 0;
+    let (mut at, mut groups) = (0, 0_usize);
     while let Some(&(c, quoted)) = marks.get(at) {
         at += 1;
         match c {
             _ if quoted => literal(c, &mut source),
             '[' => match bracket(&marks, at, &mut source) {
                 Some(behind) => at = behind,
-                None => source.push_str("\\["),
+                None => return Err("a [ without its ]"),
             },
             '\\' => match marks.get(at) {
                 Some(&(next @ ('b' | 'B' | 'w' | 'W' | 's' | 'S'), _)) => {
@@ -43,14 +43,21 @@ fn translated(parts: &[(String, bool)]) -> String {
                     literal(next, &mut source);
                     at += 1;
                 }
-                None => source.push_str("\\\\"),
+                None => return Err("a backslash at its end"),
             },
-            // A repetition of nothing is the character itself in POSIX.
-            '{' if !repetition(&marks[at..]) => source.push_str("\\{"),
-            c => source.push(c),
+            '{' if marks.get(at).is_some_and(|next| next.0 == ',') && repetition(&marks[at + 1..]) => {
+                source.push_str("{0");
+            }
+            '{' if !repetition(&marks[at..]) => return Err("a { that no repetition follows"),
+            // One that closes nothing is a character.
+            ')' if groups == 0 => source.push_str("\\)"),
+            c => {
+                groups = groups + usize::from(c == '(') - usize::from(c == ')');
+                source.push(c);
+            }
         }
     }
-    source
+    Ok(source)
 }
 
 fn literal(c: char, source: &mut String) {

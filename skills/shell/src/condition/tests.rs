@@ -1,6 +1,7 @@
 use std::fs;
 
 use super::*;
+use crate::expand::Reach;
 use crate::expand::tests::{Directory, Shell, files};
 
 fn ask(args: &[&str]) -> Result<bool, String> {
@@ -8,7 +9,7 @@ fn ask(args: &[&str]) -> Result<bool, String> {
     let mut shell = files();
     let result = test(&mut shell, &args);
     result.map_err(|stop| {
-        assert_eq!((stop.code, stop.fatal), (2, false));
+        assert_eq!((stop.code, stop.reach), (2, Reach::Command));
         stop.message
     })
 }
@@ -173,7 +174,7 @@ fn expressions_fill_the_match() {
     }
     let mut shell = Shell::new().var("open", "(");
     let wrong = extended_test(&mut shell, &condition("x =~ $open")).expect_err("an open group");
-    assert_eq!((wrong.code, wrong.fatal), (2, false));
+    assert_eq!((wrong.code, wrong.reach), (2, Reach::Command));
 }
 
 #[test]

@@ -12,6 +12,8 @@ pub struct Expander<'e> {
     fields: Fields,
     /// There is one field only: lists are joined.
     joining: bool,
+    /// This is the right side of an assignment: a tilde behind each colon is a directory.
+    colons: bool,
     /// A list in double quotes was empty, so that the quotes around it may be nothing at all.
     vanished: bool,
 }
@@ -46,11 +48,11 @@ impl Found {
 impl<'e> Expander<'e> {
     /// For words that may become several.
     pub fn splitting(env: &'e mut dyn Env) -> Self {
-        Self { env, fields: Fields::default(), joining: false, vanished: false }
+        Self { env, fields: Fields::default(), joining: false, colons: false, vanished: false }
     }
 
     pub fn joining(env: &'e mut dyn Env) -> Self {
-        Self { env, fields: Fields::default(), joining: true, vanished: false }
+        Self { env, fields: Fields::default(), joining: true, colons: false, vanished: false }
     }
 
     pub fn finish(self) -> Vec<Field> {
@@ -79,6 +81,7 @@ impl<'e> Expander<'e> {
 
     /// The right side of an assignment.
     pub fn assigned(&mut self, pieces: &[Piece]) -> Result<(), Stop> {
+        self.colons = true;
         match pieces.split_first() {
             Some((Piece::Text(text), rest)) => self.tildes(text, rest, true, Kind::Literal),
             _ => self.tildes("", pieces, true, Kind::Literal),
@@ -88,7 +91,9 @@ impl<'e> Expander<'e> {
     /// Pieces outside of quotes. `kind` is what plain text is: in the operand of a `${…}` it is split.
     pub fn unquoted(&mut self, pieces: &[Piece], kind: Kind) -> Result<(), Stop> {
         match pieces.split_first() {
-            Some((Piece::Text(text), rest)) if text.starts_with('~') => self.tildes(text, rest, false, kind),
+            Some((Piece::Text(text), rest)) if self.colons || text.starts_with('~') => {
+                self.tildes(text, rest, self.colons, kind)
+            }
             _ => pieces.iter().try_for_each(|piece| self.piece(piece, kind)),
         }
     }
@@ -186,7 +191,8 @@ impl<'e> Expander<'e> {
         let target = target.as_ref();
         if let Operation::Unless { what, empty, word } = &parameter.operation {
             let found = self.found(target)?;
-            let missing = !found.is_set() || *empty && found.is_empty();
+            let is_empty = if kind == Kind::Quoted { self.is_empty(&found) } else { found.is_empty() };
+            let missing = !found.is_set() || *empty && is_empty;
             return match operation::unless(self.env, target, *what, *empty, missing, word, &parameter.source)? {
                 operation::Use::Value => self.emit(found, kind),
                 operation::Use::Word if kind == Kind::Quoted => self.quoted(word),
@@ -196,6 +202,16 @@ impl<'e> Expander<'e> {
         }
         let found = operation::apply(self, target, parameter)?;
         self.emit(found, kind)
+    }
+
+    /// `$*` is what joining makes of it.
+    fn is_empty(&self, found: &Found) -> bool {
+        match found {
+            Found::Many { values, star: true } if first_separator(self.env).is_empty() => {
+                values.iter().all(String::is_empty)
+            }
+            found => found.is_empty(),
+        }
     }
 
     /// The value of a parameter; one that is not set is an error under `set -u` unless the operator is for that.

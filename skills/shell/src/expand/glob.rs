@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::split::{self, Field, Kind, Mark};
-use super::{Env, Opt, Pattern, Stop};
+use super::{Env, Opt, Pattern, Reach, Stop};
 
 /// More names than this for one word would not fit a command's arguments anyway, and links to directories can make any
 /// number of paths out of few files.
@@ -21,16 +21,56 @@ pub fn expand(env: &dyn Env, field: Field, words: &mut Vec<String>) -> Result<()
         words.push(split::join(&field));
         return Ok(());
     }
-    let mut found = Walk::new(env).all(&marks)?;
+    let ignored = env.get("GLOBIGNORE").and_then(super::value::scalar).filter(|patterns| !patterns.is_empty());
+    let mut walk = Walk::new(env);
+    // Whoever says what to leave out sees all else.
+    walk.dotglob |= ignored.is_some();
+    let mut found = walk.all(&marks)?;
+    if let Some(ignored) = ignored {
+        let patterns: Vec<Pattern> = colons(&ignored).iter().map(|text| Pattern::new(text, true, walk.fold)).collect();
+        found.retain(|path| !is_dots(path) && !patterns.iter().any(|pattern| matches_path(pattern, path)));
+    }
     if !found.is_empty() {
         found.sort_unstable();
         words.append(&mut found);
     } else if env.option(Opt::Failglob) {
-        return Err(Stop { message: format!("no match: {}", split::join(&field)), code: 1, fatal: false });
+        let reach = if env.named_option("errexit") { Reach::Shell } else { Reach::Line };
+        return Err(Stop { message: format!("no match: {}", split::join(&field)), code: 1, reach });
     } else if !env.option(Opt::Nullglob) {
         words.push(split::join(&field));
     }
     Ok(())
+}
+
+/// The patterns of `GLOBIGNORE`, which colons separate; one in brackets or behind a backslash does not.
+fn colons(text: &str) -> Vec<Vec<Mark>> {
+    let mut patterns = vec![Vec::new()];
+    let (mut chars, mut brackets) = (text.chars(), 0_usize);
+    while let Some(c) = chars.next() {
+        let last = patterns.len() - 1;
+        match c {
+            '\\' => patterns[last].extend(chars.next().map(|c| (c, true))),
+            ':' if brackets == 0 => patterns.push(Vec::new()),
+            c => {
+                match c {
+                    '[' => brackets += 1,
+                    ']' => brackets = brackets.saturating_sub(1),
+                    _ => {}
+                }
+                patterns[last].push((c, false));
+            }
+        }
+    }
+    patterns
+}
+
+/// A star of `GLOBIGNORE` does not reach over a slash.
+fn matches_path(pattern: &Pattern, path: &str) -> bool {
+    pattern.slashes() == path.matches('/').count() && pattern.matches_text(path)
+}
+
+fn is_dots(path: &str) -> bool {
+    matches!(path.rsplit('/').next(), Some("." | ".."))
 }
 
 /// Whether anything in it stands for more than itself.
@@ -54,6 +94,8 @@ struct Walk<'a> {
     globstar: bool,
     extended: bool,
     fold: bool,
+    /// `.` and `..` match nothing.
+    skip_dots: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -64,6 +106,7 @@ impl<'a> Walk<'a> {
             globstar: env.option(Opt::Globstar),
             extended: env.option(Opt::Extglob),
             fold: env.option(Opt::Nocaseglob),
+            skip_dots: env.option(Opt::SkipDots),
         }
     }
 
@@ -91,7 +134,8 @@ impl<'a> Walk<'a> {
                 let pattern = Pattern::new(part, self.extended, self.fold);
                 for path in &paths {
                     for name in self.names(path) {
-                        let visible = self.dotglob || !name.starts_with('.') || pattern.starts_with_dot();
+                        let visible =
+                            self.dotglob && !is_dots(&name) || !name.starts_with('.') || pattern.starts_with_dot();
                         if visible && pattern.matches_text(&name) {
                             next.push(format!("{path}{name}{slash}"));
                         }
@@ -121,7 +165,7 @@ impl<'a> Walk<'a> {
                 found.push(path.clone());
             }
             for name in self.names(&path) {
-                if name.starts_with('.') && !self.dotglob {
+                if name.starts_with('.') && !self.dotglob || is_dots(&name) {
                     continue;
                 }
                 let child = format!("{path}{name}");
@@ -146,7 +190,9 @@ impl<'a> Walk<'a> {
     /// What is in a directory; nothing if it cannot be read.
     fn names(&self, path: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.absolute(path)) else { return Vec::new() };
-        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let dots = [".", ".."].into_iter().filter(|_| !self.skip_dots).map(str::to_owned);
+        dots.chain(names).collect()
     }
 
     fn is_directory(&self, path: &str) -> bool {
@@ -158,7 +204,7 @@ impl<'a> Walk<'a> {
     }
 
     fn absolute(&self, path: &str) -> String {
-        if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.cwd) }
+        crate::path::absolute(self.cwd, path)
     }
 }
 

@@ -133,7 +133,8 @@ pub fn apply(expander: &mut Expander, target: &Target, parameter: &Parameter) ->
             let found = expander.checked(target, &parameter.source)?;
             let fold = expander.env.option(Opt::Nocasematch);
             let pattern = evaluate::pattern(expander.env, pattern, fold)?;
-            let with = Replacement::new(&evaluate::field(expander.env, with, Kind::Literal)?);
+            let ampersand = expander.env.option(Opt::PatternReplacement);
+            let with = Replacement::new(&evaluate::field(expander.env, with, Kind::Literal)?, ampersand);
             Ok(each(found, |text| replace(&pattern, &text, *r#where, &with)))
         }
         Operation::Case { upper, all, pattern } => {
@@ -216,8 +217,12 @@ fn replace(pattern: &Pattern, text: &str, r#where: Where, with: &Replacement) ->
 struct Replacement(Vec<Mark>);
 
 impl Replacement {
-    fn new(field: &Field) -> Self {
-        Self(split::marks(field))
+    fn new(field: &Field, ampersand: bool) -> Self {
+        let mut marks = split::marks(field);
+        if !ampersand {
+            marks.iter_mut().for_each(|mark| mark.1 = true);
+        }
+        Self(marks)
     }
 
     fn write(&self, matched: &[char], result: &mut String) {
@@ -297,12 +302,40 @@ fn range(offset: i64, length: Option<i64>, count: usize, negative: bool) -> Resu
 }
 
 fn transform(expander: &mut Expander, target: &Target, source: &str, letter: char) -> Result<Found, Stop> {
-    if let 'A' | 'a' = letter {
-        return Ok(Found::One(declaration(expander, target, letter)?));
+    let name = match target {
+        Target::Name(name) | Target::Elements { name, .. } | Target::Element { name, .. } => Some(name.as_str()),
+        _ => None,
+    };
+    if letter == 'a' {
+        let attributes = name.map_or_else(String::new, |name| expander.env.attributes(name));
+        let found = expander.found(target)?;
+        let declared = name.is_some_and(|name| expander.env.get(name).is_some()) || !attributes.is_empty();
+        return match found {
+            Found::Many { values, star } => Ok(Found::Many { values: vec![attributes; values.len()], star }),
+            Found::One(None) if !declared => {
+                expander.checked(target, source)?;
+                Ok(Found::One(None))
+            }
+            Found::One(_) => Ok(Found::One(Some(attributes))),
+        };
+    }
+    if letter == 'A' {
+        return Ok(Found::One(declaration(expander, target)?));
+    }
+    if let ('K' | 'k', Target::Elements { name, star }) = (letter, target) {
+        let value = expander.env.get(name).map(Cow::into_owned);
+        let pairs = value.map_or_else(Vec::new, |value| value.keys().into_iter().zip(value.elements()).collect());
+        let words = |(key, value): (String, String)| match letter {
+            'K' => [key, format!("\"{}\"", protected(&value))],
+            _ => [key, value],
+        };
+        let values: Vec<String> = pairs.into_iter().flat_map(words).collect();
+        let values = if letter == 'K' { vec![values.join(" ")] } else { values };
+        return Ok(Found::Many { values, star: *star });
     }
     let found = expander.checked(target, source)?;
     Ok(each(found, |text| match letter {
-        'Q' => quote::quoted(&text),
+        'Q' | 'K' | 'k' => quote::quoted(&text),
         'E' => quote::ansi(&text),
         'U' => text.to_uppercase(),
         'L' => text.to_lowercase(),
@@ -312,25 +345,30 @@ fn transform(expander: &mut Expander, target: &Target, source: &str, letter: cha
     }))
 }
 
-/// `@A`: the assignment that makes the variable again; `@a`: its attributes.
-fn declaration(expander: &mut Expander, target: &Target, letter: char) -> Result<Option<String>, Stop> {
+/// `@A`: the assignment that makes the variable again.
+fn declaration(expander: &mut Expander, target: &Target) -> Result<Option<String>, Stop> {
     let (Target::Name(name) | Target::Elements { name, .. }) = target else {
         return Ok(None);
     };
+    let attributes = expander.env.attributes(name);
     let value = expander.env.get(name).map(Cow::into_owned);
-    let (attributes, declaration) = match value {
-        None => return Ok(None),
-        Some(Value::Scalar(text)) => ("", format!("{name}={}", quote::quoted(&text))),
-        Some(Value::Indexed(elements)) => ("a", listed(name, 'a', elements.iter())),
-        Some(Value::Keyed(elements)) => ("A", listed(name, 'A', elements.iter())),
-    };
-    Ok(Some(if letter == 'a' { attributes.into() } else { declaration }))
+    Ok(match value {
+        None if attributes.is_empty() => None,
+        None => Some(format!("declare -{attributes} {name}")),
+        Some(Value::Indexed(elements)) => Some(listed(name, &attributes, elements.iter())),
+        Some(value @ Value::Keyed(_)) => {
+            let pairs: Vec<_> = value.keys().into_iter().zip(value.elements()).collect();
+            Some(listed(name, &attributes, pairs.iter().map(|(key, value)| (key, value))))
+        }
+        Some(Value::Scalar(text)) if attributes.is_empty() => Some(format!("{name}={}", quote::quoted(&text))),
+        Some(Value::Scalar(text)) => Some(format!("declare -{attributes} {name}={}", quote::quoted(&text))),
+    })
 }
 
-fn listed<'a>(name: &str, letter: char, elements: impl Iterator<Item = (impl ToString, &'a String)>) -> String {
+fn listed<'a>(name: &str, attributes: &str, elements: impl Iterator<Item = (impl ToString, &'a String)>) -> String {
     let elements: Vec<String> =
         elements.map(|(key, value)| format!("[{}]=\"{}\"", key.to_string(), protected(value))).collect();
-    format!("declare -{letter} {name}=({})", elements.join(" "))
+    format!("declare -{attributes} {name}=({})", elements.join(" "))
 }
 
 /// For double quotes.

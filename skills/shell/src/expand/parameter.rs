@@ -276,12 +276,25 @@ fn operation(lexer: &mut Lexer, mode: Mode) -> Result<Option<Operation>, Stop> {
                 _ => Where::First,
             };
             lexer.at += usize::from(r#where != Where::First);
-            let pattern = lexer.until(Mode::Word, b"/}")?;
+            // `${x////-}` replaces slashes.
+            let slash = r#where == Where::All && lexer.eat("/");
+            let mut pattern = lexer.until(Mode::Word, b"/}")?;
+            if matches!(r#where, Where::Start | Where::End)
+                && let Some(Piece::Text(text)) = pattern.first_mut()
+                && text.starts_with('~')
+            {
+                // The tilde is not the first character behind the operator.
+                text.remove(0);
+                pattern.insert(0, Piece::Quoted("~".to_owned()));
+            }
+            if slash {
+                pattern.insert(0, Piece::Quoted("/".to_owned()));
+            }
             let with = if lexer.eat("/") { lexer.until(Mode::Word, b"}")? } else { Vec::new() };
             Operation::Replace { r#where, pattern, with }
         }
         b'@' => match lexer.peek() {
-            Some(letter @ (b'Q' | b'E' | b'P' | b'A' | b'a' | b'U' | b'u' | b'L')) => {
+            Some(letter @ (b'Q' | b'E' | b'P' | b'A' | b'a' | b'U' | b'u' | b'L' | b'K' | b'k')) => {
                 lexer.at += 1;
                 Operation::Transform(char::from(letter))
             }

@@ -137,7 +137,20 @@ impl Env for Shell {
     }
 
     fn option(&self, option: Opt) -> bool {
-        self.options.contains(&option)
+        let usual = matches!(option, Opt::Braces | Opt::SkipDots | Opt::PatternReplacement);
+        usual != self.options.contains(&option)
+    }
+
+    fn attributes(&self, name: &str) -> String {
+        match self.get(name).as_deref() {
+            Some(Value::Indexed(_)) => "a".to_owned(),
+            Some(Value::Keyed(_)) => "A".to_owned(),
+            _ => String::new(),
+        }
+    }
+
+    fn named_option(&self, _: &str) -> bool {
+        false
     }
 
     fn substitute(&mut self, source: &str) -> Result<String, Stop> {
@@ -778,7 +791,7 @@ fn nesting_is_limited() {
         assert!(word(&mut Shell::new(), &nested(20)).is_ok(), "{open}");
         for count in [100, 10_000] {
             let stop = word(&mut Shell::new(), &nested(count)).expect_err(open);
-            assert!(stop.fatal && stop.code == 1, "{stop:?}");
+            assert!(stop.reach == Reach::Line && stop.code == 1, "{stop:?}");
         }
         word(&mut Shell::new(), &one(&open.repeat(10_000))).expect_err("it is not closed");
     }

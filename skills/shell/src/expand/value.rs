@@ -10,7 +10,7 @@ pub enum Value {
     Scalar(String),
     /// `a=(x y)`: elements by index, with gaps.
     Indexed(BTreeMap<u64, String>),
-    /// `declare -A`: in the order in which the keys were first set.
+    /// `declare -A`: in the order in which the keys were first set; `ordered` is how they are shown.
     Keyed(IndexMap<String, String>),
 }
 
@@ -29,7 +29,7 @@ impl Value {
         match self {
             Self::Scalar(text) => vec![text.clone()],
             Self::Indexed(elements) => elements.values().cloned().collect(),
-            Self::Keyed(elements) => elements.values().cloned().collect(),
+            Self::Keyed(elements) => ordered(elements).into_iter().map(|(_, value)| value.clone()).collect(),
         }
     }
 
@@ -38,7 +38,7 @@ impl Value {
         match self {
             Self::Scalar(_) => vec!["0".into()],
             Self::Indexed(elements) => elements.keys().map(u64::to_string).collect(),
-            Self::Keyed(elements) => elements.keys().cloned().collect(),
+            Self::Keyed(elements) => ordered(elements).into_iter().map(|(key, _)| key.clone()).collect(),
         }
     }
 
@@ -50,6 +50,25 @@ impl Value {
             Self::Keyed(elements) => elements.get(&index.to_string()).map(String::as_str),
         }
     }
+}
+
+/// The elements as bash goes through them: by the place of the key's hash in its table, the newest first in each place. Scripts
+/// whose output was kept show that order.
+pub fn ordered(elements: &IndexMap<String, String>) -> Vec<(&String, &String)> {
+    // The table starts with 1024 places, and grows to four times as many when there are two elements for each.
+    let mut places = 1024;
+    while elements.len() >= places * 2 {
+        places *= 4;
+    }
+    let mut all: Vec<_> =
+        elements.iter().enumerate().map(|(at, pair)| (hash(pair.0) as usize % places, at, pair)).collect();
+    all.sort_unstable_by_key(|&(place, at, _)| (place, std::cmp::Reverse(at)));
+    all.into_iter().map(|(_, _, pair)| pair).collect()
+}
+
+/// FNV-1, with 32 bits.
+fn hash(key: &str) -> u32 {
+    key.bytes().fold(2_166_136_261, |hash: u32, byte| hash.wrapping_mul(16_777_619) ^ i32::from(byte as i8) as u32)
 }
 
 /// The index that a subscript means in this array; nothing if it lies before the start.

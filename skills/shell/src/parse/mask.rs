@@ -214,10 +214,12 @@ impl<'a> Walker<'a> {
                 let index = self.characters + self.masked.source[self.copied..start].chars().count();
                 self.masked.selects.insert(index);
                 self.replace(start, at, "for");
+                at = self.nothing(at);
                 false
             }
             "for" if first => {
                 at = self.counting(at);
+                at = self.nothing(at);
                 false
             }
             "if" | "then" | "else" | "elif" | "do" | "while" | "until" | "!" | "{" | "time" => first,
@@ -249,6 +251,22 @@ impl<'a> Walker<'a> {
             self.put_aside(at, end.min(self.bytes.len()));
         }
         Some(end)
+    }
+
+    /// Behind `for` or `select`: `name in` without words gets one that stands for none, because for the parser it would be
+    /// the same as no `in`.
+    fn nothing(&mut self, at: usize) -> usize {
+        let rest = &self.masked.source[at..];
+        let Some((_, behind)) = rest.trim_start_matches([' ', '\t']).split_once([' ', '\t', '\n']) else { return at };
+        let Some(behind) = behind.trim_start_matches([' ', '\t', '\n']).strip_prefix("in") else { return at };
+        let end = at + rest.len() - behind.len();
+        if !behind.trim_start_matches([' ', '\t']).starts_with([';', '\n']) || rest.starts_with('#') {
+            return at;
+        }
+        self.copy(end);
+        self.push(" ");
+        self.put_aside(end, end);
+        end
     }
 
     /// `{name}>`: the index at the operator.
