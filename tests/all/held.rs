@@ -53,6 +53,8 @@ fn a_run_that_brought_the_daemon_down_twice_waits_and_is_tried_again_when_somebo
     ] {
         assert!(text.contains(&part), "{part}: {text}");
     }
+    let warnings = served.get("/health/details")["warnings"].to_string();
+    assert!(warnings.contains(&format!("while it worked on run {run}")), "{warnings}");
     // The session goes on, and another start changes nothing.
     assert_eq!(served.reply(served.send("main", "what is a comet?")), "A ball of ice.");
     assert_eq!(served.terminate(), 0);

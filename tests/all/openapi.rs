@@ -138,7 +138,8 @@ fn every_operation_answers_as_it_is_documented() {
 
     let files = "/sessions/{session}/files/{path}";
     let message_path = format!("/messages/{message}");
-    let [run_path, trace, cancel] = ["", "/trace?prompts=true", "/cancel"].map(|end| format!("/runs/{run}{end}"));
+    let ends = ["", "/trace?prompts=true", "/cancel", "/retry"];
+    let [run_path, trace, cancel, retry] = ends.map(|end| format!("/runs/{run}{end}"));
     let (c, a) = (Some(api.chat.clone()), Some(api.admin.clone()));
     let login = json!({ "token": api.chat }).to_string();
     let login = login.as_bytes();
@@ -198,6 +199,8 @@ fn every_operation_answers_as_it_is_documented() {
         ("GET", "/runs/{run}/trace", "/runs/zzz/trace", &c, b"", 404),
         ("POST", "/runs/{run}/cancel", &cancel, &c, b"", 409),
         ("POST", "/runs/{run}/cancel", "/runs/zzz/cancel", &c, b"", 404),
+        ("POST", "/runs/{run}/retry", &retry, &c, b"", 409),
+        ("POST", "/runs/{run}/retry", "/runs/zzz/retry", &c, b"", 404),
         ("GET", "/events", "/events?session=main&after=0", &c, b"", 200),
         ("GET", "/events", "/events?after=x", &c, b"", 400),
         ("POST", "/schedules", "/schedules", &c, br#"{"name": "tick", "when": "@daily", "message": "hello"}"#, 201),
@@ -295,6 +298,11 @@ fn every_operation_answers_as_it_is_documented() {
     busy.refuses(409, "at_work");
     api.ask("POST", "/skills/{name}/call", "/skills/chart/call", c.as_deref(), br#"{"session": "slow"}"#)
         .refuses(409, "busy");
+    let retry = |api: &mut Api| api.ask("POST", "/runs/{run}/retry", &format!("/runs/{slow}/retry"), c.as_deref(), b"");
+    retry(&mut api).refuses(409, "running");
+    // tests/all/held.rs shows how a run comes to be held.
+    crate::crash::store(&api.home).execute("UPDATE runs SET held_ms = 1 WHERE id = ?1", [&slow]).unwrap();
+    retry(&mut api).expect(200);
     api.ask("POST", "/runs/{run}/cancel", &format!("/runs/{slow}/cancel"), c.as_deref(), b"").expect(200);
 
     // What is open to nobody without a token, and to nobody but administrators.

@@ -29,6 +29,16 @@ impl View<'_> {
         rows.into_iter().map(|(session, run)| Ok((session, self.priority_of_run(&run)?))).collect()
     }
 
+    /// Runs that are held, the oldest first, at most `limit`.
+    pub fn held_runs(&self, limit: u32) -> Result<Vec<RunId>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT id FROM runs INDEXED BY runs_unfinished WHERE status = 'running' AND held_ms IS NOT NULL
+             ORDER BY num LIMIT ?1",
+        )?;
+        let rows = query.query_map([limit], |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// How often a run was taken up again after it had been cut off.
     pub fn times_resumed(&self, run: &RunId) -> Result<u32, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT resumed FROM runs WHERE id = ?1")?;

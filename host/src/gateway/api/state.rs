@@ -18,6 +18,9 @@ use crate::store::WebhookLine;
 /// What the API offers, for programs.
 pub(super) const OPENAPI: &str = include_str!("../../../../docs/openapi.json");
 
+/// Runs that are named because they wait for somebody.
+const MAX_HELD: u32 = 5;
+
 /// `GET /health`: whether messages are taken in. That needs a store that can be read, and a daemon that is not ending.
 pub async fn health(State(app): State<App>) -> Made<Value> {
     let not_ready = |message: &str| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message);
@@ -48,6 +51,12 @@ pub async fn details(_: Who, State(app): State<App>) -> Made<Value> {
         let WebhookLine { webhook, failed, .. } = webhook;
         warnings.push(format!("{failed} deliveries of the webhook {webhook} were given up"));
     }
+    let held = app.0.drive.store.read(|view| view.held_runs(MAX_HELD)).await?;
+    warnings.extend(held.iter().map(|run| {
+        format!(
+            "kiso was cut off twice while it worked on run {run}, which waits: POST /runs/{run}/retry, or cancel it"
+        )
+    }));
     let ending = *app.0.ending.borrow();
     let sum = |of: fn(&WebhookLine) -> u64| now.webhooks.iter().map(of).sum::<u64>();
     Ok(Json(json!({
