@@ -169,7 +169,8 @@ fn sessions_are_listed_shown_and_changed_beside_a_daemon() {
     home.kiso(&["session", "model", "one", "lab:small"]).ok();
     assert!(served.command("one", "/model").contains("lab:small"), "the daemon knows it at once");
     let model = home.kiso(&["--json", "session", "model", "one", "default"]).ok().json();
-    assert_eq!(model, json!({ "type": "model", "session": "one", "model": "reflex", "default": true }));
+    assert_eq!((&model["model"], &model["default"]), (&json!("reflex"), &json!(true)), "{model}");
+    assert_eq!(model["roles"]["worker"], "reflex", "{model}");
 
     let segment = home.kiso(&["--json", "session", "new", "one"]).ok().json();
     assert_eq!(segment["after"].to_string(), last);

@@ -36,7 +36,8 @@ fn output_is_sent_to_the_webhook_when_it_happens() {
     let (home, inbox) = (Home::new(), Inbox::open());
     home.add("echo");
     let brief = json!({
-        "goal": "a goal", "required": [], "delta": "nothing seen", "success": ["a sight"], "context": {}, "action": "look",
+        "goal": "a goal", "required": [], "delta": "nothing seen", "success": ["a sight"], "action": "look",
+        "context": { "discovery": [], "credentials": [], "artifacts": [], "blockers": [] },
     });
     let first = json!([
         { "type": "msg", "detail": "Say that it begins", "notify": true },

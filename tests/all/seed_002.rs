@@ -421,7 +421,11 @@ mod command_handler_test {
         let message = "write a greeting for the whole team into the report";
         lab.ask(message);
         assert_eq!(of_each(&lab), ["router m", "planner own", "worker own"]);
-        assert!(lab.command("/status").contains("- model: test:own (router, "), "{}", lab.command("/status"));
+        assert!(
+            lab.command("/status").contains(", router, reasoner, actor: test:m; titler: reflex)"),
+            "{}",
+            lab.command("/status")
+        );
         let now = "The model of this session is now test:other (titler: reflex).";
         assert_eq!(lab.command("/model test:other"), now, "the titler has its own");
         lab.ask(message);

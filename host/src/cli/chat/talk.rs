@@ -475,11 +475,8 @@ impl Doing {
 
 /// Whether what an event says came from a model that writes to the user, or is a notice.
 fn is_written(event: &Event) -> bool {
-    match &event.result {
-        StepResult::Told { .. } => true,
-        StepResult::Executed { report, .. } => report.task.kind == TaskKind::Msg,
-        _ => false,
-    }
+    matches!(&event.result, StepResult::Told { .. })
+        || matches!(&event.result, StepResult::Executed { report, .. } if report.task.kind == TaskKind::Msg)
 }
 
 fn made_by(event: &Event) -> Vec<FileNote> {
