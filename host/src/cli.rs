@@ -15,10 +15,12 @@ mod doctor;
 mod export;
 mod fact;
 mod failure;
+mod import;
 mod listing;
 mod log;
 mod memory;
 mod open;
+mod pill;
 mod restore;
 mod role;
 mod run;
@@ -90,6 +92,9 @@ enum Command {
     /// Messages that come by themselves: add, list, run, pause and remove schedules
     #[command(subcommand)]
     Schedule(schedule::ScheduleCommand),
+    /// Workflows that are picked by name: make, list, remove and share pills
+    #[command(subcommand)]
+    Pill(pill::PillCommand),
     /// Run the daemon as a service of systemd
     #[command(subcommand)]
     Service(unit::Daemonize),
@@ -132,6 +137,8 @@ enum Command {
     Restore(restore::Restore),
     /// Write a session as JSON lines
     Export(export::Export),
+    /// Restore a session from what `kiso export` wrote
+    Import(import::Import),
     /// Check the home, the configuration, the store, every skill, and ask every model what it can do
     Doctor(doctor::Doctor),
     /// Print a completion script for a shell
@@ -165,6 +172,7 @@ pub fn main() -> ExitCode {
         Command::Serve(command) => command.execute(shared),
         Command::Open(command) => command.execute(shared),
         Command::Schedule(command) => command.execute(shared),
+        Command::Pill(command) => command.execute(shared),
         Command::Service(command) => command.execute(shared),
         Command::Token(command) => command.execute(shared),
         Command::Webhook(command) => command.execute(shared),
@@ -181,6 +189,7 @@ pub fn main() -> ExitCode {
         Command::Backup(command) => command.execute(shared),
         Command::Restore(command) => command.execute(shared),
         Command::Export(command) => command.execute(shared),
+        Command::Import(command) => command.execute(shared),
         Command::Doctor(command) => command.execute(shared),
         Command::Completions(command) => {
             command.execute(&mut Kiso::command());

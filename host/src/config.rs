@@ -27,6 +27,7 @@ mod webhook;
 
 pub use change::{Change, Effect};
 pub use command::{COMMAND_NAMES, Command};
+pub use fields::{NAME_RULE, is_name};
 pub use key::{KEYS, Key, Kind, SECTIONS, Section};
 pub use model::{DEFAULT_MAX_OUTPUT, ModelName, ModelSettings, roles};
 pub use mount::Mount;

@@ -77,6 +77,7 @@ impl Daemon {
             tokio::spawn(upkeep::check_behind(drive.store.clone()));
         }
         crate::session::removal::sweep(&drive.home, &drive.store).await?;
+        tokio::spawn(upkeep::index_messages(drive.store.clone(), ended.clone()));
         tokio::spawn(upkeep::look_after(drive.clone(), ended.clone()));
         let workers = Workers::start()?;
         let queue = Queue::start(drive.clone(), secrets.clone(), limits, workers.handle()).await?;

@@ -8,6 +8,7 @@
 //! that was cut off can be told from its log, and taken up again ([`Drive::resume`]).
 
 mod action;
+mod admit;
 mod arrival;
 mod background;
 mod cancel;
@@ -213,7 +214,7 @@ impl Drive {
                 return Err(DriveError::Paused);
             }
             listener.step(log.seq + 1, &step);
-            voice::think(&step, listener);
+            voice::think(&step, &self.tools, listener);
             let delivers = matches!(step, Step::Finish(_));
             at_work.seq = log.seq;
             let result = {
@@ -237,6 +238,7 @@ impl Drive {
                 at_work.earlier = self.earlier(&log.session, Some(&log.id), run.spec().policy.subagent).await?;
             }
             listener.event(log.seq, &event, &run);
+            voice::conclude(&event, listener);
         }
         let outcome = run.outcome().cloned().expect("a run that has ended has an outcome");
         log.finish(&outcome, &run, &at_work.secrets, &self.config.context).await?;
@@ -272,7 +274,7 @@ impl Drive {
     }
 
     fn system_prompt(&self, role: Role) -> Result<String, DriveError> {
-        Ok(crate::node::prompt_of(&self.home, role)?)
+        Ok(crate::node::role::system_prompt(&self.home, role)?)
     }
 }
 

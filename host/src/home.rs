@@ -5,7 +5,7 @@
 //! store.db              everything that changes     roles/NAME.md         overrides of the built-in prompts
 //! skills/NAME/          an installed skill          grants/NAME.toml      what it was allowed
 //! cache/DIGEST.cwasm    compiled code               sessions/ID/work/     a session's workspace, seen by tasks as /work
-//! kiso.sock
+//! kiso.sock             SOUL.md, IDENTITY.md, AGENTS.md: who kiso is, written by hand
 //! ```
 //!
 //! It is made on first use and private to its owner. Any number of processes may open it at once. What must not be done
@@ -41,8 +41,14 @@ use cap_std::fs::Dir;
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::fs::Access;
 
+/// Who kiso is, how it speaks and what it is to heed, as the owner of a home or of a workspace wrote it.
+pub const GUIDANCE: [&str; 3] = ["SOUL.md", "IDENTITY.md", "AGENTS.md"];
+
 /// What a home may hold besides [`FOLDERS`] before it has a key. `lost+found` stands at the root of a file system of its own.
-const FILES: [&str; 9] = [
+const FILES: [&str; 12] = [
+    GUIDANCE[0],
+    GUIDANCE[1],
+    GUIDANCE[2],
     "config.toml",
     "key",
     "store.db",

@@ -17,7 +17,7 @@ pub use record::{ImportError, Imported, Record, export, import};
 
 use crate::graph::estimate::tokens;
 use crate::home::SessionName;
-use crate::store::{Chunk, Store, StoreError, Vector, View};
+use crate::store::{Chunk, Store, StoreError, Tx, Vector, View};
 use std::collections::HashMap;
 
 /// Largest text that is saved at once: a long article. A book belongs into the workspace.
@@ -136,7 +136,10 @@ pub async fn digest(
     let found = store.read(move |view| {
         // A third each at least, so that none of the three pushes the others out.
         let part = limit.div_ceil(3).max(1);
-        Ok((view.find_facts(&goal, part)?, find(view, &goal, meaning.as_ref(), part)?, view.facts(limit)?))
+        let mut passages = find(view, &goal, meaning.as_ref(), part)?;
+        // Nobody asked for them: what `/new` put away comes back only when it is looked for.
+        passages.retain(|chunk| chunk.source != SUMMARY);
+        Ok((view.find_facts(&goal, part)?, passages, view.facts(limit)?))
     });
     let (relevant, passages, surest) = found.await?;
     let lines = relevant.into_iter().map(|fact| fact.text);
@@ -176,6 +179,30 @@ pub async fn ingest_turn(
     let reply = one_line(reply, REPLY);
     let text = if reply.is_empty() { message.to_owned() } else { format!("{message}\n(answer: {reply})") };
     save(store, &text, "turn", Some(session), at_ms).await
+}
+
+/// Source of the passages of summaries.
+const SUMMARY: &str = "summary";
+
+/// Remembers the summary of a session, with the transaction that keeps it: it holds what the one before held, whose passages
+/// go. Where memory is full, it is not remembered.
+pub fn keep_summary(
+    tx: &Tx<'_>,
+    session: &SessionName,
+    before: Option<&str>,
+    summary: &str,
+    at_ms: i64,
+) -> Result<(), StoreError> {
+    for chunk in chunks(before.unwrap_or_default()) {
+        tx.delete_chunk_of(&chunk, SUMMARY, session)?;
+    }
+    for chunk in chunks(summary) {
+        match tx.add_chunk(&chunk, SUMMARY, Some(session), at_ms) {
+            Err(StoreError::Quota { .. }) => break,
+            added => added?,
+        };
+    }
+    Ok(())
 }
 
 /// The text with all space between its words made one space, at most `max` characters.
@@ -236,6 +263,27 @@ mod tests {
         assert!(found[0].text.chars().count() < 700);
         assert_eq!(ingest_turn(&store, &s, " ", "x", 1).await.unwrap().passages, 0);
         assert!(ingest_turn(&store, &s, &"word ".repeat(200_000), "x", 1).await.unwrap().new > 0);
+    }
+
+    #[tokio::test]
+    async fn a_summary_takes_the_place_of_the_one_that_it_holds() {
+        let (_dir, store) = open();
+        let keep = async |before: Option<&'static str>, summary: &'static str| {
+            let s = SessionName::parse("s").unwrap();
+            store.write(move |tx| keep_summary(tx, &s, before, summary, 1)).await.unwrap();
+        };
+        keep(None, "They spoke of ferries.").await;
+        keep(Some("They spoke of ferries."), "They spoke of ferries and of trams.").await;
+        assert_eq!(digest(&store, "ferries", None, 5).await.unwrap(), [""; 0], "it is not told by itself");
+        // Of the next segment.
+        keep(None, "They spoke of planes.").await;
+        let found = search(&store, "ferries", None, 5).await.unwrap();
+        assert_eq!(
+            found.iter().map(|chunk| chunk.text.as_str()).collect::<Vec<_>>(),
+            ["They spoke of ferries and of trams."]
+        );
+        assert_eq!(found[0].source, "summary");
+        assert_eq!(search(&store, "planes", None, 5).await.unwrap().len(), 1);
     }
 
     #[tokio::test]

@@ -2,6 +2,7 @@
 //! next, and none does I/O except by calling the model that it is given.
 
 pub mod actor;
+pub mod guidance;
 pub mod output;
 pub mod planner;
 pub mod reasoner;

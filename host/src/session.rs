@@ -9,6 +9,7 @@
 
 pub mod command;
 pub mod export;
+pub mod import;
 pub mod intake;
 pub mod live;
 pub mod queue;

@@ -4,6 +4,7 @@
 pub mod builtin;
 mod call;
 pub mod files;
+pub mod pills;
 mod refs;
 pub mod schedules;
 
@@ -58,14 +59,15 @@ impl Workspaces {
 impl Tools {
     pub fn new(skills: Skills, exec: Exec, store: Store) -> Self {
         let vault = Vault::open(skills.home());
-        let builtins = Arc::new(Builtins::new(store.clone(), skills.config().clone(), vault));
+        let builtins = Arc::new(Builtins::new(store.clone(), skills.config().clone(), vault, skills.clone()));
         Self { skills, exec, store, builtins, workspaces: Arc::default(), unusable: Arc::default() }
     }
 
     /// The same tools under a configuration that was read anew, with the sandbox as it is.
     pub fn under(&self, config: &Config) -> Self {
         let vault = Vault::open(self.skills.home());
-        Self { builtins: Arc::new(Builtins::new(self.store.clone(), config.clone(), vault)), ..self.clone() }
+        let builtins = Builtins::new(self.store.clone(), config.clone(), vault, self.skills.clone());
+        Self { builtins: Arc::new(builtins), ..self.clone() }
     }
 
     /// The skills that are installed.

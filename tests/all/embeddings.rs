@@ -265,3 +265,56 @@ fn a_model_without_vectors_is_a_mistake_of_the_configuration() {
     home.kiso(&["run", "$ echo x"]).exit(3).says(&["the model \"test:embed\" of the role embedder", "TEST_KEY"]);
     home.kiso(&["fact", "list"]).ok();
 }
+
+/// Seed 002: "docs are indexed semantically — natural language queries work well".
+#[test]
+fn the_documentation_is_searched_by_meaning() {
+    let script = r#"
+[[reply]]
+role = "router"
+text = '{"effort": "medium", "categories": ["docs"], "tool_need": 1, "goal": "storage", "durable": false}'
+
+[[reply]]
+role = "actor"
+calls = [{ name = "docs_search", args = { query = "couchpotatoes" } }]
+
+[[reply]]
+role = "actor"
+expect_contains = "backup.md: SD cards"
+text = "It is there."
+
+[[reply]]
+role = "router"
+text = '{"effort": "medium", "categories": ["docs"], "tool_need": 1, "goal": "storage", "durable": false}'
+
+[[reply]]
+role = "actor"
+calls = [{ name = "docs_search", args = { query = "couchpotatoes", limit = 1 } }, { name = "docs_search", args = { query = "debounce_ms" } }]
+
+[[reply]]
+role = "actor"
+expect_contains = ["backup.md: SD cards", "debounce_ms"]
+text = "It is still there."
+
+[[meaning]]
+words = ["couchpotatoes", "backup.md: SD cards"]
+"#;
+    let server = ModelServer::toml(script);
+    let home = Home::new();
+    let more = "embedding_batch = 100\n[routing]\nfast_path = false\n[models]\ntitler = \"reflex\"";
+    home.config(&config(&server, "embed", more).replace("model = \"reflex\"", "model = \"test:m\""));
+    let ask =
+        |text: &str| home.kiso_with(&["run", "--session", text, "how long do the cards of the storage live"], key);
+    ask("one").ok().prints(&["It is there."]);
+    let sections = || texts(&server).into_iter().filter(|text| text.contains(".md: ")).count();
+    let first = sections();
+    assert!(first > 100, "each section was sent: {first}");
+    // What they mean is kept.
+    ask("two").ok().prints(&["It is still there."]);
+    assert_eq!(sections(), first);
+    let store = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
+    let kept: i64 =
+        store.query_row("SELECT count(*) FROM doc_vectors WHERE vector IS NOT NULL", (), |row| row.get(0)).unwrap();
+    assert!(kept > 100 && kept <= first as i64, "{kept}");
+    server.finish();
+}

@@ -221,6 +221,16 @@ fn every_operation_answers_as_it_is_documented() {
         ("DELETE", "/schedules/{name}", "/schedules/tock", &c, b"", 403),
         ("DELETE", "/schedules/{name}", "/schedules/tick", &c, b"", 204),
         ("DELETE", "/schedules/{name}", "/schedules/tick", &c, b"", 404),
+        ("PUT", "/pills/{name}", "/pills/sum", &c, br#"{"template": "Sum up {input}", "effort": "low"}"#, 201),
+        ("PUT", "/pills/{name}", "/pills/sum", &c, br#"{"template": "again"}"#, 409),
+        ("PUT", "/pills/{name}", "/pills/sum", &c, br#"{"template": "again", "replace": true}"#, 200),
+        ("PUT", "/pills/{name}", "/pills/a%20b", &c, br#"{"template": "x"}"#, 400),
+        ("PUT", "/pills/{name}", "/pills/root", &a, br#"{"template": "x", "categories": ["web"]}"#, 201),
+        ("PUT", "/pills/{name}", "/pills/root", &c, br#"{"template": "y", "replace": true}"#, 403),
+        ("GET", "/pills", "/pills", &c, b"", 200),
+        ("DELETE", "/pills/{name}", "/pills/root", &c, b"", 403),
+        ("DELETE", "/pills/{name}", "/pills/sum", &c, b"", 204),
+        ("DELETE", "/pills/{name}", "/pills/sum", &c, b"", 404),
         ("GET", "/skills", "/skills?limit=2", &c, b"", 200),
         ("GET", "/skills", "/skills?before=none", &c, b"", 400),
         ("POST", "/skills", "/skills", &a, b"no component", 400),
@@ -349,6 +359,10 @@ fn every_operation_answers_as_it_is_documented() {
     let found = json("/search?q=HELLO+echo&session=main");
     assert_eq!(found["items"].as_array().unwrap().last().unwrap()["text"], "$ echo hello", "{found}");
     assert_eq!(json("/memory?limit=1")["items"][0]["text"], "the garden is green");
+    assert_eq!(
+        json("/pills")["items"][0],
+        json!({ "name": "root", "template": "x", "categories": ["web"], "effort": "high", "origin": "admin" })
+    );
     assert_eq!(json("/facts?q=house")["items"][0]["text"], "The house is blue");
     assert_eq!(json("/usage?before=2030-01-01")["items"].as_array().unwrap().last().unwrap()["day"], "2026-01-01");
     // The lines of chunks stand between.

@@ -13,6 +13,7 @@ mod live;
 mod login;
 mod memory;
 mod pictures;
+mod pills;
 mod plan;
 mod reach;
 mod schedule;

@@ -1,10 +1,10 @@
 //! `kiso fact`: sentences that are known, one by one.
 
-use super::listing::{Page, confirm, minute};
+use super::listing::{Page, confirm};
 use super::memory::print_fact;
 use super::show::{Show, printable};
 use super::{Exit, Failure, Opened, Shared, environment_secrets};
-use crate::clock::now_ms;
+use crate::clock::{minute, now_ms};
 use crate::memory::MAX_HITS;
 use crate::secret::found;
 use crate::skill::Quiet;

@@ -37,12 +37,6 @@ impl Page {
     }
 }
 
-/// "2026-11-21 22:08" in local time.
-pub fn minute(ms: i64) -> String {
-    let at = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();
-    at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
-}
-
 /// A row of a listing: `head` stands as it is, of `text` as much of one line as the terminal has room for. A pipe gets
 /// all of it.
 pub fn row(head: &str, text: &str) {

@@ -2,10 +2,10 @@
 
 mod transfer;
 
-use super::listing::{Page, confirm, minute, row};
+use super::listing::{Page, confirm, row};
 use super::show::{Show, printable};
 use super::{Exit, Failure, Opened, Shared, block_on};
-use crate::clock::now_ms;
+use crate::clock::{minute, now_ms};
 use crate::graph::limits::Usage;
 use crate::memory::{self, CoreError, MAX_HITS};
 use crate::skill::Quiet;

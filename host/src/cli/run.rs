@@ -1,5 +1,6 @@
 //! `kiso run`: one message, from plan to reply, without a daemon.
 
+use super::show::charts::{Charts, folded};
 use super::show::told::{self, LastError};
 use super::show::{Show, Written, printable};
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, session};
@@ -173,6 +174,7 @@ impl<'a> Watched<'a> {
             run: None,
             last: None,
             written: Written::default(),
+            charts: Charts::default(),
             talk: Written::default(),
         };
         let (_, outcome) = perform(&mut told).await?;
@@ -204,6 +206,8 @@ struct Told<'a> {
     last: Option<LastError>,
     /// The reply, on standard output.
     written: Written,
+    /// The charts of it, for which lines stand there.
+    charts: Charts,
     /// What the planner says beside its plan, on standard error.
     talk: Written,
 }
@@ -231,7 +235,7 @@ impl Told<'_> {
             self.json(&json!({ "type": "ended", "outcome": outcome.ending, "reply": outcome.reply, "files": files }));
             return;
         }
-        outln!("{}", self.written.end(&printable(&outcome.reply)));
+        outln!("{}", self.written.end(&folded(&printable(&outcome.reply))));
         for file in &outcome.files {
             self.show.line(&self.show.dim(&format!("{} ({})", printable(&place(&file.path)), size(file.bytes))));
         }
@@ -248,6 +252,8 @@ impl Listener for Told<'_> {
     }
 
     fn step(&mut self, _seq: u32, step: &Step) {
+        // What is held back of a text is no beginning of the next.
+        self.charts = Charts::default();
         match step {
             Step::Execute { brief, .. } if brief.task.kind == TaskKind::Msg && brief.task.notify => self.written.part(),
             Step::Converse { .. } | Step::Act(_) => self.written.part(),
@@ -267,13 +273,15 @@ impl Listener for Told<'_> {
             self.show.piece(&self.talk.push(&printable(text)));
         } else if !self.json {
             self.show.rest();
-            out!("{}", self.written.push(&printable(text)));
+            let shown = self.charts.push(&printable(text));
+            out!("{}", self.written.push(&shown));
         }
     }
 
     fn restart(&mut self, role: Role) {
         self.json(&json!({ "type": "restart", "role": role.name() }));
         let written = if role == Role::Planner { &mut self.talk } else { &mut self.written };
+        self.charts = Charts::default();
         if std::mem::take(written).has_no_text() {
             return;
         }
@@ -336,13 +344,17 @@ impl Listener for Told<'_> {
             StepResult::Finished { reply, .. } if event.continues => {
                 self.json(&json!({ "type": "reply", "text": reply }));
                 if !self.json {
-                    outln!("{}\n", self.written.end(&printable(reply)));
+                    outln!("{}\n", self.written.end(&folded(&printable(reply))));
                 }
             }
             StepResult::Stopped { limit } => self.json(&json!({ "type": "limit", "limit": limit })),
             StepResult::Cancelled => self.json(&json!({ "type": "cancelled" })),
-            StepResult::Admitted { .. }
-            | StepResult::Retrieved { .. }
+            StepResult::Admitted { unknown, .. } => {
+                for tag in unknown {
+                    self.json(&json!({ "type": "notice", "text": tag.to_string() }));
+                }
+            }
+            StepResult::Retrieved { .. }
             | StepResult::Started { .. }
             | StepResult::CallsStarted
             | StepResult::Assessed { .. }

@@ -1,9 +1,9 @@
 //! `kiso session`: conversations, and what they are about.
 
-use super::listing::{Page, confirm, minute, row};
+use super::listing::{Page, confirm, row};
 use super::show::{Show, printable};
 use super::{Exit, Failure, Opened, Shared, block_on};
-use crate::clock::now_ms;
+use crate::clock::{minute, now_ms};
 use crate::drive::SEALED_RUN;
 use crate::home::SessionName;
 use crate::llm::Role;

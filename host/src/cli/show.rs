@@ -1,5 +1,6 @@
 //! What a person sees while kiso works: lines on standard error, and a spinner where that is a terminal.
 
+pub mod charts;
 mod paint;
 pub mod told;
 mod width;
@@ -10,7 +11,7 @@ pub use self::width::{clip, columns};
 pub use self::written::Written;
 
 use crate::skill::Observer;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -93,7 +94,12 @@ impl Show {
         let bar = spinner.get_or_insert_with(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             bar.set_style(
-                ProgressStyle::with_template("{spinner:.cyan} {msg} {elapsed:.dim}").expect("the template is right"),
+                ProgressStyle::with_template("{spinner:.cyan} {msg} {tenths:.dim}")
+                    .expect("the template is right")
+                    .with_key("tenths", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+                        let millis = u64::try_from(state.elapsed().as_millis()).unwrap_or(u64::MAX);
+                        let _ = out.write_str(&elapsed(millis));
+                    }),
             );
             bar.enable_steady_tick(TICK);
             bar
@@ -155,6 +161,12 @@ pub fn printable(text: &str) -> String {
         return text.to_owned();
     }
     text.chars().map(|c| if keep(c) { c } else { '\u{fffd}' }).collect()
+}
+
+/// How long something has taken so far, in tenths of a second: "3.2 s", "2 min 5.0 s".
+pub fn elapsed(millis: u64) -> String {
+    let (s, tenths) = (millis / 1_000, millis % 1_000 / 100);
+    if s < 60 { format!("{s}.{tenths} s") } else { format!("{} min {}.{tenths} s", s / 60, s % 60) }
 }
 
 /// "340 ms", "1.2 s".

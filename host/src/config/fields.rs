@@ -165,9 +165,9 @@ impl<'a> Fields<'a> {
 }
 
 /// A name that a user may choose for a table: 1 to 32 letters, digits, `-` and `_`.
-pub(super) fn is_name(name: &str) -> bool {
+pub fn is_name(name: &str) -> bool {
     (1..=32).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
 }
 
 /// What [`is_name`] wants, for messages.
-pub(super) const NAME_RULE: &str = "1 to 32 letters, digits, - or _";
+pub const NAME_RULE: &str = "1 to 32 letters, digits, - or _";

@@ -13,7 +13,7 @@ use crate::llm::prompt::Pieces;
 /// What gets shorter when a prompt is over its budget, in this order: first what is said elsewhere too or can be asked
 /// for again, last what the role cannot do its work without. What is not listed is never cut for the budget: the new
 /// message, the correction, the task, the goal, and the brief, which is a task.
-pub const SHRINK: [Piece; 29] = [
+pub const SHRINK: [Piece; 30] = [
     Piece::Messages,
     Piece::Tail,
     Piece::Evidence,
@@ -27,6 +27,7 @@ pub const SHRINK: [Piece; 29] = [
     Piece::Facts,
     Piece::Memory,
     Piece::Summary,
+    Piece::Guidance,
     Piece::Core,
     Piece::ReplanHistory,
     Piece::Remaining,

@@ -29,6 +29,7 @@ macro_rules! pieces {
 
 pieces! {
     Caller caller
+    Guidance guidance
     Core core
     Facts facts
     Memory memory
@@ -142,13 +143,14 @@ pub const TABLE: [Row; Piece::ALL.len()] = {
     use Cell::{Brief as Part, No as N, Old, Replan, Retry, Writes, Yes};
     use Piece::{
         Brief, Caller, Categories, Completed, Compress, Consolidate, Core, Correction, Directive, Environment, Evidence,
-        Exchange, Expect, Facts, Failure, Feedback, Goal, Memory, Messages, NewMessage, OriginalMessage, Output, Plan,
-        PlannerLane, Readiness, ReasoningLane, Remaining, ReplanHistory, Replies, SkillEnvironment, Skills, Summary, Tail,
-        Task, Transcript,
+        Exchange, Expect, Facts, Failure, Feedback, Goal, Guidance, Memory, Messages, NewMessage, OriginalMessage, Output,
+        Plan, PlannerLane, Readiness, ReasoningLane, Remaining, ReplanHistory, Replies, SkillEnvironment, Skills, Summary,
+        Tail, Task, Transcript,
     };
     [
         //                                                                  planner reviewer worker summarizer router reasoner actor titler
         row(Caller,           "Role of the caller",                         [Yes,    N,       N,     N,         N,     N,       N,    N], 20),
+        row(Guidance,         "SOUL.md, IDENTITY.md and AGENTS.md in /work", [Yes,   N,       Yes,   N,         N,     N,       Yes,  N], 2_000),
         row(Core,             "Core memory",                                [Yes,    N,       Yes,   N,         N,     N,       Yes,  N], 1_500),
         row(Facts,            "Facts",                                      [Yes,    N,       Yes,   N,         N,     N,       N,    N], 1_500),
         row(Memory,           "Memory that matters here",                   [Yes,    N,       Yes,   N,         N,     Yes,     N,    N], 1_000),

@@ -52,6 +52,7 @@ fn planted() -> Pieces {
         }]),
         summary: text("M-summary"),
         messages: said("M-messages"),
+        guidance: lines("M-guidance"),
         core: text("M-core"),
         facts: lines("M-facts"),
         goal: text("M-goal"),
@@ -94,18 +95,18 @@ fn planted() -> Pieces {
 const COLUMNS: [(Role, &str); 8] = [
     (
         Role::Planner,
-        "caller core facts memory summary messages skills skill_environment environment replies planner_lane feedback \
+        "caller guidance core facts memory summary messages skills skill_environment environment replies planner_lane feedback \
          new_message directive",
     ),
     (Role::Reviewer, "original_message goal task expect transcript output"),
-    (Role::Worker, "core facts memory summary messages goal evidence task expect"),
+    (Role::Worker, "guidance core facts memory summary messages goal evidence task expect"),
     (Role::Summarizer, "summary compress consolidate"),
     (Role::Router, "tail categories new_message"),
     (
         Role::Reasoner,
         "memory skill_environment replies plan readiness evidence reasoning_lane feedback goal task expect",
     ),
-    (Role::Actor, "core brief"),
+    (Role::Actor, "guidance core brief"),
     (Role::Titler, "exchange"),
 ];
 const REPLAN: &str = "completed remaining replan_history failure";

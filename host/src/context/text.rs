@@ -37,6 +37,7 @@ pub(super) fn body(piece: Piece, pieces: &Pieces) -> Option<Body> {
     let talk = |messages: &Option<Vec<ChatMessage>>| list(messages, |_, message| message_text(message));
     match piece {
         Piece::Caller => whole(pieces.caller.map(|caller| vec![caller_line(caller)])),
+        Piece::Guidance => whole(pieces.guidance.clone()),
         Piece::Core => whole(pieces.core.as_ref().map(|core| core.lines().map(str::to_owned).collect())),
         Piece::Facts => ranked(lines(&pieces.facts)),
         Piece::Memory => ranked(lines(&pieces.memory)),

@@ -27,6 +27,9 @@ const EVERY_MS: i64 = 60 * MINUTE_MS;
 /// Notices of the feed that one transaction forgets; a notice has some twenty bytes.
 const NOTICES: u32 = 1_000;
 
+/// Messages that one transaction takes into the index.
+const MESSAGES: u32 = 100;
+
 /// Free pages that one transaction gives back: 1 MiB of the usual 4 KiB, each of which is moved there from the end.
 const PAGES: u32 = 256;
 
@@ -51,6 +54,16 @@ pub(super) async fn check_behind(store: Store) {
         Ok(()) => tracing::info!("the store is whole after a crash"),
         Err(StoreError::Closed) => {}
         Err(error) => tracing::error!("{error}"),
+    }
+}
+
+/// Takes the messages of a store from before there was an index of them into it, in small steps.
+pub(super) async fn index_messages(store: Store, ending: watch::Receiver<bool>) {
+    let steps = Steps { store: &store, ending: &ending };
+    match steps.all(|tx| tx.index_messages(MESSAGES)).await {
+        Ok(0) | Err(StoreError::Closed) => {}
+        Ok(messages) => tracing::info!(messages, "messages from before are in the index"),
+        Err(error) => tracing::warn!("messages from before are not all in the index yet: {error}"),
     }
 }
 

@@ -98,6 +98,9 @@ impl AtWork<'_> {
             if let Some(question) = builtin::question(call)
                 && let Some(meaning) = self.meaning(&question).await?
             {
+                if builtin::asks_documentation(call) {
+                    self.drive.embed_documentation(Some(&self.session)).await?;
+                }
                 of.meanings.push((question, meaning));
             }
             at.push(of);

@@ -40,6 +40,9 @@ const MAX_MESSAGES: u32 = 60;
 /// Archived sources that a summary names: the last ones. Each takes a few tokens of every prompt.
 const MAX_SOURCES: usize = 12;
 
+/// Older messages that one turn takes into the index.
+const INDEXED: u32 = 500;
+
 /// Tokens of messages that one summary takes in; the rest waits for the next.
 const MAX_TOKENS: usize = 8_000;
 
@@ -66,6 +69,10 @@ impl Drive {
                     tracing::debug!(kind = work.kind.as_str(), again, %error, "background work failed");
                 }
             }
+        }
+        // A store from before messages were indexed, where no daemon does it in the background.
+        if !self.store.is_attended() {
+            self.store.write(|tx| tx.index_messages(INDEXED)).await?;
         }
         // Behind the rest: what was just remembered is among it.
         Ok(done + self.embed_passages().await?)
@@ -142,11 +149,15 @@ impl Drive {
         sources.drain(..sources.len().saturating_sub(MAX_SOURCES));
         let boundary = boundary();
         let system = self.system_prompt(Role::Summarizer)?;
-        let request = summarizer::messages(&system, old, messages, &boundary);
+        let request = summarizer::messages(&system, old.clone(), messages, &boundary);
         let text = self.ask(work, request, &boundary).await?.trim().to_owned();
         if !text.is_empty() {
             let (session, summary) = (work.session.clone(), Summary { text, to, sources });
-            self.store.write(move |tx| tx.set_summary(&session, segment, &summary)).await?;
+            let write = self.store.write(move |tx| match tx.set_summary(&session, segment, &summary)? {
+                true => memory::keep_summary(tx, &session, old.as_deref(), &summary.text, now_ms()),
+                false => Ok(()),
+            });
+            write.await?;
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::llm::{LlmError, Priority};
 use crate::memory::Meaning;
 use crate::secret::Secrets;
 use crate::store::{RunId, Unembedded, UsageLine, Vector};
+use crate::tool::builtin::documentation;
 
 /// Batches of passages that are embedded behind one reply; the next has its turn later.
 const BATCHES: usize = 4;
@@ -55,6 +56,42 @@ impl Drive {
             }
         }
         Ok(done)
+    }
+
+    /// Embeds the sections of the documentation that have no vector yet, on account of this session: all of them with the first
+    /// search of a version, none with the next. Stops at the first trouble; words find the rest, and the next search tries again.
+    pub async fn embed_documentation(&self, session: Option<&SessionName>) -> Result<(), DriveError> {
+        let Some(embedder) = self.models.embedder() else { return Ok(()) };
+        let name = embedder.name().to_owned();
+        let num = self.store.write(move |tx| tx.add_embedder(&name)).await?;
+        let known = self.store.read(move |view| view.doc_vectors(num)).await?;
+        let missing: Vec<_> = documentation().iter().filter(|section| !known.contains_key(&section.digest)).collect();
+        for batch in missing.chunks(usize::try_from(self.config.memory.embedding_batch).unwrap_or(1).max(1)) {
+            if let Some(limit) = self.over_limit(session, Usage::default()).await? {
+                tracing::debug!(limit = limit.limit, "the documentation is embedded later");
+                return Ok(());
+            }
+            let texts: Vec<String> = batch.iter().map(|section| section.embedded()).collect();
+            let vectors = match self.embed(embedder, session, &texts).await? {
+                Ok(vectors) => Ok(vectors.into_iter().map(Some).collect()),
+                Err(LlmError::Refused { .. }) => self.embed_each(embedder, session, &texts).await?,
+                Err(error) => Err(error),
+            };
+            let vectors: Vec<Option<Vector>> = match vectors {
+                Ok(vectors) => vectors,
+                Err(error) => {
+                    tracing::debug!(%error, "the documentation is embedded later");
+                    return Ok(());
+                }
+            };
+            let new: Vec<_> = batch.iter().map(|section| section.digest.clone()).zip(vectors).collect();
+            let write = self.store.write(move |tx| {
+                let current: Vec<_> = documentation().iter().map(|section| section.digest.clone()).collect();
+                tx.set_doc_vectors(num, &new, &current)
+            });
+            write.await?;
+        }
+        Ok(())
     }
 
     async fn embed_batch(

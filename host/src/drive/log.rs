@@ -10,6 +10,7 @@ use crate::config::Context;
 use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::run::{BoardTask, Run, RunSpec, TaskState};
 use crate::graph::step::{Event, StepResult};
+use crate::graph::tags::Tags;
 use crate::home::SessionName;
 use crate::json;
 use crate::llm::Role;
@@ -245,10 +246,7 @@ impl Log {
             StepResult::Finished { reply, .. } if event.continues => Some(secrets.redact(reply)),
             _ => None,
         };
-        let tags: Vec<_> = match &event.result {
-            StepResult::Admitted { tags, .. } => tags.iter().map(|tag| secrets.redact(tag)).collect(),
-            _ => Vec::new(),
-        };
+        let is_tagged = matches!(&event.result, StepResult::Admitted { tags, .. } if !tags.is_empty());
         let notifies = event.notification().is_some();
         let taken = if event.continues { taking } else { Vec::new() };
         let (id, seq, kind, session) = (self.id.clone(), self.seq, event.result.name(), self.session.clone());
@@ -274,8 +272,13 @@ impl Log {
                     tx.scratchpad_put(&session, key, &known.redact(&text), false, at)?;
                 }
             }
-            if !tags.is_empty() {
-                tx.set_tags_of(&id, &tags)?;
+            if is_tagged {
+                for message in tx.messages_of_run(&id)?.iter().filter(|message| message.role == MessageRole::User) {
+                    // Each has its own, by which it is found.
+                    let Ok(text) = vault.open_text(SEALED_RUN, &message.text) else { continue };
+                    let tags: Vec<_> = Tags::of(&text).names.iter().map(|tag| known.redact(tag)).collect();
+                    tx.set_tags(message.id, &tags)?;
+                }
             }
             for prompt in &prompts {
                 tx.put_prompt(&id, prompt)?;

@@ -11,30 +11,23 @@ use super::{Drive, DriveError, boundary};
 use crate::clock::now_ms;
 use crate::graph::brief::Brief;
 use crate::graph::limits::LimitReached;
-use crate::graph::mention;
-use crate::graph::pill::{self, Pill};
 use crate::graph::plan::{Caller, Task, TaskKind};
-use crate::graph::route::Effort;
 use crate::graph::run::{Run, RunSpec};
-use crate::graph::step::{PillUse, PlanAsk, ReasonAsk, Step, StepResult};
-use crate::graph::tags::Tags;
+use crate::graph::step::{PlanAsk, ReasonAsk, Step, StepResult};
 use crate::home::SessionName;
 use crate::llm::prompt::{FileCard, Pieces};
 use crate::llm::{Completion, LlmError, Model, Priority, Request, Role, Sink};
 use crate::memory::Meaning;
 use crate::node::{self, output, planner, reasoner, retrieval, router, worker};
 use crate::secret::Secrets;
-use crate::store::{RunId, StoreError};
+use crate::store::RunId;
 use crate::tool::builtin::At;
-use crate::{config, context, memory, scratchpad, skill};
+use crate::{context, memory, scratchpad, skill};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// Lines of observational memory.
 const DIGEST: u32 = 8;
-
-/// Bytes of an input that are put away: sealed, it takes twice as many.
-const MAX_INPUT: usize = crate::store::MAX_ENTRY_BYTES as usize / 2 - 256;
 
 /// A run that is being performed.
 pub(super) struct AtWork<'a> {
@@ -135,46 +128,6 @@ impl<'a> AtWork<'a> {
             return Ok(result);
         }
         Ok(self.secrets.redact_document(&result)?)
-    }
-
-    /// Gatekeeper, tags, skills that are named, and pill.
-    async fn admit(&self, texts: &[String]) -> Result<StepResult, DriveError> {
-        let drive = self.drive;
-        let mut message = texts.join("\n\n");
-        let tags = Tags::of(&message);
-        let mut categories = tags.categories(&drive.tools.categories());
-        let named = mention::categories(&message, &drive.tools.by_name());
-        for category in named {
-            if !categories.contains(&category) {
-                categories.push(category);
-            }
-        }
-        let pills: Vec<_> = drive.config.pills.iter().map(of_config).collect();
-        let used = pill::find(&message, &pills).map(|(pill, rest)| (pill.clone(), rest.to_owned()));
-        let pill = used.map(|(pill, rest)| {
-            message = pill::expand(&pill.template, &rest);
-            PillUse { name: pill.name, effort: pill.effort, categories: pill.categories }
-        });
-        let limit = usize::try_from(drive.config.limits.input_limit_tokens).unwrap_or(usize::MAX);
-        let limit = limit.min(drive.models.message_tokens());
-        let mut archived = None;
-        if scratchpad::is_too_large(&message, limit) {
-            // Sealed like the message itself; the log opens it when a model has looked for secrets.
-            let whole = scratchpad::fit(self.secrets.redact(&message), MAX_INPUT);
-            let sealed = drive.vault.seal_text(super::SEALED_RUN, &whole)?;
-            match scratchpad::put_away(&drive.store, &self.session, "input", sealed, now_ms()).await {
-                Ok(key) => {
-                    message = scratchpad::preview(&message, &key, limit);
-                    archived = Some(key);
-                }
-                // As for a tool's result: what fits is still worth something, and the message itself is not lost.
-                Err(full @ StoreError::Quota { .. }) => {
-                    message = format!("{}\n[{full}]", scratchpad::sandwich(&message, limit));
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(StepResult::Admitted { message, tags: tags.names, pill, categories, archived })
     }
 
     pub async fn put_away(&self, stem: &'static str, text: String) -> Result<String, DriveError> {
@@ -460,14 +413,4 @@ impl<'a> AtWork<'a> {
             meanings: Vec::new(),
         }
     }
-}
-
-fn of_config(pill: &config::Pill) -> Pill {
-    let config::Pill { name, template, categories, effort, description } = pill.clone();
-    let effort = match effort {
-        config::Effort::Low => Effort::Low,
-        config::Effort::Medium => Effort::Medium,
-        config::Effort::High => Effort::High,
-    };
-    Pill { name, template, categories, effort, description }
 }

@@ -1,11 +1,14 @@
 //! What a run tells those who watch it: steps, tokens, events, and the thought stream of seed 003.
 
 use crate::graph::banner::Stripper;
+use crate::graph::plan::Task;
 use crate::graph::run::Run;
-use crate::graph::step::{Event, Step};
-use crate::llm::{Role, Sink};
+use crate::graph::step::{Event, Step, StepResult};
+use crate::llm::{Role, Sink, ToolCall};
 use crate::secret::Secrets;
 use crate::store::RunId;
+use crate::tool::Tools;
+use serde_json::Value;
 
 /// Hears what a run does, while it does it. Must return at once.
 pub trait Listener: Send {
@@ -33,6 +36,10 @@ pub trait Listener: Send {
 pub enum Thought {
     Analyzing,
     Routing,
+    /// To the tools of these categories.
+    Routed {
+        categories: Vec<String>,
+    },
     Planning {
         attempt: u32,
     },
@@ -44,6 +51,10 @@ pub enum Thought {
     /// A task, or the tools of a round.
     Working {
         what: Vec<String>,
+    },
+    /// Hosts that a skill asks.
+    Interrogating {
+        hosts: Vec<String>,
     },
     Compressing,
     Reviewing {
@@ -57,11 +68,12 @@ impl Thought {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Analyzing => "analyzing",
-            Self::Routing => "routing",
+            Self::Routing | Self::Routed { .. } => "routing",
             Self::Planning { .. } => "planning",
             Self::Briefing { .. } => "briefing",
             Self::Thinking => "thinking",
             Self::Working { .. } => "working",
+            Self::Interrogating { .. } => "interrogating",
             Self::Compressing => "compressing",
             Self::Reviewing { .. } => "reviewing",
             Self::Synthesizing => "synthesizing",
@@ -73,11 +85,13 @@ impl Thought {
         match self {
             Self::Analyzing => "looking at the request".to_owned(),
             Self::Routing => "finding out what it needs".to_owned(),
+            Self::Routed { categories } => format!("Routing intent to [{}]", categories.join(", ")),
             Self::Planning { attempt: 1 } => "planning".to_owned(),
             Self::Planning { attempt } => format!("planning, attempt {attempt}"),
             Self::Briefing { task } => format!("preparing {task}"),
             Self::Thinking => "deciding what to do next".to_owned(),
             Self::Working { what } => what.join(", "),
+            Self::Interrogating { hosts } => format!("Interrogating [{}]", hosts.join(", ")),
             Self::Compressing => "condensing what was found so far".to_owned(),
             Self::Reviewing { task } => format!("reviewing {task}"),
             Self::Synthesizing => "writing the answer".to_owned(),
@@ -85,8 +99,8 @@ impl Thought {
     }
 }
 
-/// Tells the thought that goes with a step.
-pub(super) fn think(step: &Step, listener: &mut dyn Listener) {
+/// Tells the thoughts that go with a step.
+pub(super) fn think(step: &Step, tools: &Tools, listener: &mut dyn Listener) {
     let thought = match step {
         Step::Admit { .. } => Thought::Analyzing,
         Step::Route { .. } => Thought::Routing,
@@ -104,6 +118,32 @@ pub(super) fn think(step: &Step, listener: &mut dyn Listener) {
         _ => return,
     };
     listener.thought(&thought);
+    let mut hosts: Vec<String> = match step {
+        Step::Execute { brief, .. } => {
+            let Task { skill, args, .. } = &brief.task;
+            skill.iter().flat_map(|skill| tools.hosts(skill, args.as_ref().unwrap_or(&Value::Null))).collect()
+        }
+        Step::Call { calls } => {
+            let of_call =
+                |call: &ToolCall| tools.hosts(&call.name, &serde_json::from_str(&call.args).unwrap_or_default());
+            calls.iter().flat_map(of_call).collect()
+        }
+        _ => return,
+    };
+    hosts.sort_unstable();
+    hosts.dedup();
+    if !hosts.is_empty() {
+        listener.thought(&Thought::Interrogating { hosts });
+    }
+}
+
+/// Tells what an event has led to, before the next step begins.
+pub(super) fn conclude(event: &Event, listener: &mut dyn Listener) {
+    if let StepResult::Routed { routing, .. } = &event.result
+        && !routing.categories.is_empty()
+    {
+        listener.thought(&Thought::Routed { categories: routing.categories.clone() });
+    }
 }
 
 /// A model's text on its way to the listener: without secrets and banners, however its pieces fall. A self-assessment,

@@ -147,6 +147,7 @@ impl AtWork<'_> {
             messages: Some(self.talk(run, &[])),
             summary: summary.clone(),
             memory: memory.map(|text| text.lines().map(str::to_owned).collect()),
+            guidance: self.guidance(),
             core: core.clone(),
             facts: (!facts.is_empty()).then(|| facts.clone()),
             ..Pieces::default()

@@ -3,7 +3,9 @@
 use super::DriveError;
 use super::perform::AtWork;
 use crate::compute;
+use crate::home::GUIDANCE;
 use crate::llm::prompt::FileCard;
+use crate::node::guidance::MAX_GUIDANCE;
 use crate::tool::files;
 
 impl AtWork<'_> {
@@ -16,5 +18,12 @@ impl AtWork<'_> {
             tracing::warn!(session = %self.session, "{overdue}");
             Vec::new()
         }))
+    }
+
+    /// What the workspace says about who kiso is and what it is to heed: a few files of a known size.
+    pub(super) fn guidance(&self) -> Option<Vec<String>> {
+        let work = self.drive.home.open_work(&self.session).ok()?;
+        let found = files::heads(&work, &GUIDANCE, MAX_GUIDANCE);
+        (!found.is_empty()).then_some(found)
     }
 }

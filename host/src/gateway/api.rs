@@ -9,6 +9,7 @@ mod login;
 mod memory;
 mod messages;
 mod metrics;
+mod pills;
 mod range;
 mod runs;
 mod schedules;
@@ -78,6 +79,9 @@ routes! {
     POST "/schedules/{name}/run" Chat schedules::run;
     POST "/schedules/{name}/pause" Chat schedules::pause;
     POST "/schedules/{name}/resume" Chat schedules::resume;
+    GET "/pills" Chat pills::list;
+    PUT "/pills/{name}" Chat pills::put;
+    DELETE "/pills/{name}" Chat pills::remove;
     GET "/events" Chat events::follow;
     GET "/skills" Chat skills::list;
     POST "/skills" Admin skills::add;

@@ -1,15 +1,17 @@
-//! Pills (seed 003, phase 1): workflows that an administrator wrote into `config.toml`. A client names one beside the
-//! message, or the message begins with `!NAME`; either way the router is not asked.
+//! Pills (seed 003, phase 1): workflows that a person picks, out of `config.toml` or made by people. A message that begins with
+//! `!NAME` is expanded by one, and the router is not asked.
 
 use serde::{Deserialize, Serialize};
 
 use super::route::Effort;
+use super::step::PillUse;
 
 /// Where the message stands in a template.
 pub const INPUT: &str = "{input}";
 
 /// A workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Pill {
     pub name: String,
     /// What the message becomes; see [`expand`].
@@ -17,10 +19,48 @@ pub struct Pill {
     /// Tools that it may use; none means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
+    #[serde(default = "high")]
     pub effort: Effort,
     /// For the list that a person chooses from.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
+}
+
+fn high() -> Effort {
+    Effort::High
+}
+
+/// The messages of a turn as one text, each expanded by the pill that it begins with, and what the pills ask for: the greatest
+/// effort, and the tools of all of them.
+pub fn expand_all(texts: &[String], pills: &[Pill]) -> (String, Option<PillUse>) {
+    let mut used: Option<PillUse> = None;
+    let expanded = texts.iter().map(|text| {
+        let Some((pill, rest)) = find(text, pills) else { return text.clone() };
+        used = Some(match used.take() {
+            None => PillUse { name: pill.name.clone(), effort: pill.effort, categories: pill.categories.clone() },
+            Some(before) => before.and(pill),
+        });
+        expand(&pill.template, rest)
+    });
+    let message = expanded.collect::<Vec<_>>().join("\n\n");
+    (message, used)
+}
+
+impl PillUse {
+    fn and(mut self, pill: &Pill) -> PillUse {
+        if self.name.split(", ").all(|name| name != pill.name) {
+            self.name = format!("{}, {}", self.name, pill.name);
+        }
+        self.effort = self.effort.max(pill.effort);
+        // None named are all tools.
+        if self.categories.is_empty() || pill.categories.is_empty() {
+            self.categories.clear();
+        } else {
+            let new = pill.categories.iter().filter(|category| !self.categories.contains(category)).cloned();
+            self.categories = self.categories.iter().cloned().chain(new).collect();
+        }
+        self
+    }
 }
 
 /// The template with `input` in the place of the first `{input}`, or below it if it has none. The input is not a
@@ -79,6 +119,31 @@ mod tests {
         for message in ["", "!", "! day", " !day", "daily", "!Daily", "!dailyx", "!!day", "!unknown x"] {
             assert_eq!(found(message), None, "{message}");
         }
+    }
+
+    #[test]
+    fn every_message_of_a_turn_may_begin_with_one() {
+        let of = |name: &str, template: &str, effort, categories: &[&str]| Pill {
+            template: template.to_owned(),
+            effort,
+            categories: categories.iter().map(|category| (*category).to_owned()).collect(),
+            ..pill(name)
+        };
+        let pills = [
+            of("sum", "Sum up {input}", Effort::Low, &["web"]),
+            of("draw", "Draw {input}", Effort::Medium, &["chart", "web"]),
+            of("all", "{input}!", Effort::High, &[]),
+        ];
+        let turn =
+            |texts: &[&str]| expand_all(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>(), &pills);
+        assert_eq!(turn(&["hello", "there"]), ("hello\n\nthere".to_owned(), None));
+        let (text, used) = turn(&["wait", "!sum the page", "!draw it"]);
+        assert_eq!(text, "wait\n\nSum up the page\n\nDraw it");
+        let used = used.unwrap();
+        assert_eq!((used.name.as_str(), used.effort), ("sum, draw", Effort::Medium));
+        assert_eq!(used.categories, ["web", "chart"]);
+        let (_, used) = turn(&["!all x", "!sum y", "!sum z"]);
+        assert_eq!(used.unwrap(), PillUse { name: "all, sum".to_owned(), effort: Effort::High, categories: vec![] });
     }
 
     proptest! {

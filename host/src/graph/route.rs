@@ -16,7 +16,7 @@ use super::plan::{Secrets, Unusable, Violation};
 pub use cues::{continues, durable, fast_path, follow_up};
 
 /// How much of the graph a message goes through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effort {
     /// Talk: an answer without any tool.

@@ -10,6 +10,7 @@ use super::plan::{Plan, Task, TaskKind};
 use super::reflection;
 use super::report::{Allowance, Attempt, Correction, FailureNote, FileNote, TaskReport, Used};
 use super::route::{Effort, Routing};
+use super::tags::UnknownTag;
 use super::teb::Teb;
 use super::verdict::Verdict;
 use super::{Node, Why};
@@ -250,6 +251,9 @@ pub enum StepResult {
         /// Categories that the tags add, and those of skills that the text names.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         categories: Vec<String>,
+        /// Tags that are no category of tools, each with those that are near.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unknown: Vec<UnknownTag>,
         /// Key of the scratchpad entry that has the whole input.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         archived: Option<String>,

@@ -1,5 +1,7 @@
 //! Hashtags in a message (seed 003, phase 1): `#web` adds a category of tools. The text keeps them.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// Tags of one message; what follows them is text.
@@ -13,6 +15,22 @@ const MAX_TAG: usize = 32;
 #[serde(transparent)]
 pub struct Tags {
     pub names: Vec<String>,
+}
+
+/// A tag that adds no tools: it is kept with the message all the same, which can be found by it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnknownTag {
+    pub tag: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub near: Vec<String>,
+}
+
+impl fmt::Display for UnknownTag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let UnknownTag { tag, near } = self;
+        write!(f, "#{tag} is no category of tools; it is kept as a tag")?;
+        if near.is_empty() { Ok(()) } else { write!(f, " (near: #{})", near.join(", #")) }
+    }
 }
 
 impl Tags {
@@ -39,6 +57,12 @@ impl Tags {
             self.names.contains(&category)
         };
         known.iter().filter(named).cloned().collect()
+    }
+
+    /// The tags that are none of `known`.
+    pub fn unknown<'t>(&'t self, known: &'t [String]) -> impl Iterator<Item = &'t str> {
+        let named = |tag: &&str| !known.iter().any(|category| category.to_lowercase() == **tag);
+        self.names.iter().map(String::as_str).filter(named)
     }
 
     fn add(&mut self, word: &str) {
@@ -190,7 +214,9 @@ mod tests {
     #[test]
     fn known_categories_are_named() {
         let known = ["Web".to_owned(), "data".to_owned()];
-        assert_eq!(Tags::of("#web #moon").categories(&known), ["Web"]);
+        let tags = Tags::of("#web #moon");
+        assert_eq!(tags.categories(&known), ["Web"]);
+        assert_eq!(tags.unknown(&known).collect::<Vec<_>>(), ["moon"]);
     }
 
     proptest! {

@@ -32,6 +32,9 @@ pub struct Pieces {
     /// What was learned, those first that matter most: the last ones go where not all have room.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<Vec<String>>,
+    /// What the workspace has of SOUL.md, IDENTITY.md and AGENTS.md, each under its name: anybody may have written it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guidance: Option<Vec<String>>,
     /// Core memory: what is always known, a line for each value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub core: Option<String>,

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use super::guidance::{GuidanceError, is_guided, of_home};
 use crate::home::Home;
 use crate::llm::Role;
 
@@ -27,6 +28,8 @@ pub enum RoleError {
     NotAFile { path: PathBuf },
     #[error("failed to read {}: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },
+    #[error(transparent)]
+    Guidance(#[from] GuidanceError),
 }
 
 /// The prompt of `role` that is compiled in; `roles/NAME.md` in the home takes its place.
@@ -53,6 +56,19 @@ pub fn prompt_of(home: &Home, role: Role) -> Result<String, RoleError> {
     Ok(override_of(home, role)?.unwrap_or_else(|| built_in_prompt(role).to_owned()))
 }
 
+/// What `role` is told before anything else: its prompt, and what the owner of the home wrote about who it is.
+pub fn system_prompt(home: &Home, role: Role) -> Result<String, RoleError> {
+    let mut prompt = prompt_of(home, role)?;
+    if is_guided(role)
+        && let Some(guidance) = of_home(home)?
+    {
+        prompt.truncate(prompt.trim_end().len());
+        prompt.push_str(&guidance);
+        prompt.push('\n');
+    }
+    Ok(prompt)
+}
+
 /// The prompt that the administrator wrote for `role`; `None` if there is none.
 pub fn override_of(home: &Home, role: Role) -> Result<Option<String>, RoleError> {
     let path = override_path(home, role);
@@ -67,8 +83,9 @@ pub fn override_of(home: &Home, role: Role) -> Result<Option<String>, RoleError>
     }
 }
 
-/// Reads every override, so that a run does not find out half-way that one cannot be used.
+/// Reads every override and what stands beside them, so that a run does not find out half-way that one cannot be used.
 pub fn check_prompts(home: &Home) -> Result<(), RoleError> {
+    of_home(home)?;
     Role::ALL.into_iter().try_for_each(|role| override_of(home, role).map(drop))
 }
 

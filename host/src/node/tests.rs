@@ -144,7 +144,7 @@ async fn a_message_becomes_a_reply() {
 
 fn admitted(message: &str) -> StepResult {
     let (message, tags, categories) = (message.to_owned(), Vec::new(), Vec::new());
-    StepResult::Admitted { message, tags, pill: None, categories, archived: None }
+    StepResult::Admitted { message, tags, pill: None, categories, unknown: Vec::new(), archived: None }
 }
 
 fn found(call: &ToolCall, text: &str) -> ToolResult {

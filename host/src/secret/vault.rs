@@ -17,7 +17,7 @@ use crate::home::{Home, SessionName};
 use crate::store::{Store, StoreError};
 
 /// What begins every sealed text. The rest of it is hexadecimal.
-pub const SEALED: &str = "sealed:1:";
+pub const SEALED: &str = crate::store::SEALED;
 
 /// What the texts of runs are sealed for, from their message on.
 pub const SEALED_RUN: &str = "run";

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::drive::SEALED_RUN;
 use crate::home::SessionName;
-use crate::secret::vault::Vault;
+use crate::secret::vault::{Vault, is_sealed};
 use crate::store::{RunId, StoreError, View};
 
 /// Messages that are in memory at once.
@@ -50,11 +50,16 @@ impl Export {
                 self.messages += page.len() as u64;
                 let next = page.last().map_or(At::Runs { after: None }, |last| At::Messages { after: last.id });
                 lines.extend(page.into_iter().map(|message| {
-                    json!({
+                    let mut line = json!({
                         "type": "message", "id": message.id, "role": message.role.as_str(), "at_ms": message.at_ms,
                         "run": message.run.map(|run| run.to_string()), "tags": message.tags,
                         "text": open(vault, &message.text),
-                    })
+                    });
+                    // Who takes it in again keeps it as it was kept here.
+                    if is_sealed(&message.text) {
+                        line["sealed"] = true.into();
+                    }
+                    line
                 }));
                 next
             }
@@ -84,10 +89,13 @@ impl Export {
 
     fn head(&self, view: &View<'_>) -> Result<Value, StoreError> {
         let session = &self.session;
-        let summary = view.summary(session)?.map(|summary| summary.text);
+        let summary = view.summary(session)?;
+        let segments = view.segments(session)?.into_iter();
+        let segments = segments.map(|(after, at_ms)| json!({ "after": after, "at_ms": at_ms }));
         Ok(json!({
             "type": "session", "session": session, "title": view.title(session)?, "model": view.session_model(session)?,
-            "summary": summary,
+            "summary": summary.as_ref().map(|summary| &summary.text),
+            "summary_to": summary.as_ref().map(|summary| summary.to), "segments": segments.collect::<Vec<_>>(),
         }))
     }
 }

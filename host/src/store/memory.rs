@@ -129,6 +129,16 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// Forgets the chunk of a session with this text and source, if there is one.
+    pub fn delete_chunk_of(&self, text: &str, source: &str, session: &SessionName) -> Result<(), StoreError> {
+        let mut delete = self.conn.prepare_cached(
+            "DELETE FROM memory_chunks WHERE digest = ?1 AND source = ?2
+             AND session = (SELECT id FROM sessions WHERE name = ?3)",
+        )?;
+        delete.execute((digest_of(text), source, session.as_str()))?;
+        Ok(())
+    }
+
     /// Forgets a chunk; true if there was one of that id.
     pub fn delete_chunk(&self, id: i64) -> Result<bool, StoreError> {
         Ok(self.conn.prepare_cached("DELETE FROM memory_chunks WHERE id = ?1")?.execute([id])? > 0)

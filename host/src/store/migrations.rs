@@ -35,6 +35,9 @@ pub(super) const ALL: &[Migration] = &[
         name: "held runs and notifications",
         sql: include_str!("migrations/0016_held_runs_and_notifications.sql"),
     },
+    Migration { name: "messages by their words", sql: include_str!("migrations/0017_messages_by_their_words.sql") },
+    Migration { name: "documentation by meaning", sql: include_str!("migrations/0018_documentation_by_meaning.sql") },
+    Migration { name: "pills", sql: include_str!("migrations/0019_pills.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

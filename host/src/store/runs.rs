@@ -191,8 +191,8 @@ impl Tx<'_> {
     /// Replaces the text of a message: when it is known what in it is secret. The old bytes are overwritten
     /// (`secure_delete`).
     pub fn replace_message(&self, message: i64, text: &str) -> Result<(), StoreError> {
-        let mut update = self.conn.prepare_cached("UPDATE messages SET text = ?2 WHERE id = ?1")?;
-        update.execute((message, text))?;
+        let mut update = self.conn.prepare_cached("UPDATE messages SET text = ?2, grams = ?3 WHERE id = ?1")?;
+        update.execute((message, text, super::search::indexed_grams(text)))?;
         Ok(())
     }
 

@@ -14,6 +14,15 @@ impl View<'_> {
         Ok(query.query_row([session.as_str()], |row| row.get(0))?)
     }
 
+    /// The breaks of the session, oldest first: the message that each stands behind, and when it was made.
+    pub fn segments(&self, session: &SessionName) -> Result<Vec<(i64, i64)>, StoreError> {
+        let mut query = self.conn.prepare_cached(
+            "SELECT after, at_ms FROM segments WHERE session = (SELECT id FROM sessions WHERE name = ?1) ORDER BY after",
+        )?;
+        let rows = query.query_map([session.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// The last `count` messages of the session's segment, oldest first. An answer to a message of an earlier segment
     /// belongs to that one, however late it came. Reads about as many rows as it gives.
     pub fn last_of_segment(&self, session: &SessionName, count: u32) -> Result<Vec<Message>, StoreError> {

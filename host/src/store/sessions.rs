@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::OptionalExtension;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
+use super::search::indexed_grams;
 use super::{RunId, StoreError, Tx, View};
 use crate::home::SessionName;
 
@@ -161,10 +162,10 @@ impl Tx<'_> {
         run: Option<&RunId>,
     ) -> Result<i64, StoreError> {
         let session = self.ensure_session(session, at_ms)?;
-        let mut insert = self
-            .conn
-            .prepare_cached("INSERT INTO messages (session, role, text, at_ms, run) VALUES (?1, ?2, ?3, ?4, ?5)")?;
-        let message = insert.insert((session, role, text, at_ms, run))?;
+        let mut insert = self.conn.prepare_cached(
+            "INSERT INTO messages (session, role, text, at_ms, run, grams) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?;
+        let message = insert.insert((session, role, text, at_ms, run, indexed_grams(text)))?;
         self.tell_message(session, message, at_ms)?;
         if role == MessageRole::Assistant {
             self.tell_webhooks_of_reply(session, message, at_ms)?;

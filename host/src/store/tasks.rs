@@ -50,6 +50,11 @@ impl TaskState {
         TaskState::Dropped,
     ];
 
+    /// The state of that name.
+    pub fn named(name: &str) -> Option<TaskState> {
+        TaskState::ALL.into_iter().find(|state| state.as_str() == name)
+    }
+
     /// "planned", "running", "done", "failed", "interrupted" or "dropped".
     pub fn as_str(self) -> &'static str {
         match self {

@@ -86,6 +86,17 @@ impl View<'_> {
 impl Tx<'_> {
     /// Records a call, and adds it to the sums of its run, session and day. `run` is none for work between runs.
     pub fn add_usage(&self, session: &SessionName, run: Option<&RunId>, line: &UsageLine) -> Result<(), StoreError> {
+        self.add_usage_between(session, run, line, true)
+    }
+
+    /// [`Tx::add_usage`], with or without the sum of the day.
+    pub(super) fn add_usage_between(
+        &self,
+        session: &SessionName,
+        run: Option<&RunId>,
+        line: &UsageLine,
+        of_day: bool,
+    ) -> Result<(), StoreError> {
         let session = self.ensure_session(session, line.at_ms)?;
         let run = run.map(|run| self.num(run)).transpose()?;
         let day = line.at_ms.div_euclid(DAY_MS);
@@ -96,7 +107,7 @@ impl Tx<'_> {
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?;
         insert.execute((line.at_ms, day, session, run, &line.role, &line.model, input, output, cost))?;
-        for (scope, key) in [("run", run), ("session", Some(session)), ("day", Some(day))] {
+        for (scope, key) in [("run", run), ("session", Some(session)), ("day", of_day.then_some(day))] {
             if let Some(key) = key {
                 self.add_to_total(scope, key, line.usage)?;
             }

@@ -52,7 +52,11 @@ impl Vector {
         likeness(&self.0, other.0.iter().copied())
     }
 
-    fn bytes(&self) -> Vec<u8> {
+    pub(super) fn from_bytes(bytes: Vec<u8>) -> Vector {
+        Vector(bytes.into_iter().map(u8::cast_signed).collect())
+    }
+
+    pub(super) fn bytes(&self) -> Vec<u8> {
         self.0.iter().map(|number| number.cast_unsigned()).collect()
     }
 

@@ -42,13 +42,6 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Sets the tags of the message that a run began with.
-    pub fn set_tags_of(&self, run: &RunId, tags: &[String]) -> Result<(), StoreError> {
-        let mut query = self.conn.prepare_cached("SELECT message FROM runs WHERE id = ?1")?;
-        let message = query.query_row([run], |row| row.get(0))?;
-        self.set_tags(message, tags)
-    }
-
     /// Gives a waiting message to a run; false where another run has it, so that none is answered twice.
     pub fn take_message(&self, run: &RunId, message: i64) -> Result<bool, StoreError> {
         let mut update = self.conn.prepare_cached(

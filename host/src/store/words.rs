@@ -63,6 +63,16 @@ impl Words {
         joined(self.0.iter().map(Word::phrase), " AND ")
     }
 
+    /// Whether a text that no index has holds all of the words, each perhaps as the beginning of a longer one.
+    pub fn stand_in(&self, text: &str) -> bool {
+        self.0.iter().all(|word| word.stands_at(text).is_some())
+    }
+
+    /// The byte at which the first of the words that stands in the text begins.
+    pub fn first_in(&self, text: &str) -> Option<usize> {
+        self.0.iter().filter_map(|word| word.stands_at(text)).min()
+    }
+
     /// Rows that have any of the words. Words that stand in every text count only where there are no others.
     pub fn any(&self) -> String {
         joined(self.telling().iter().map(Word::phrase), " OR ")
@@ -84,6 +94,23 @@ impl Word {
         }
     }
 
+    /// Where the word stands in a text, perhaps as the beginning of a longer one.
+    fn stands_at(&self, text: &str) -> Option<usize> {
+        let plain = match self {
+            Word::Run(run) => return text.find(&run.iter().collect::<String>()),
+            Word::Plain(word) => word,
+        };
+        let of_word = |c: char| c.is_alphanumeric() && !is_dense(c);
+        let mut within = false;
+        for (at, c) in text.char_indices() {
+            if of_word(c) && !within && begins_with(&text[at..], plain) {
+                return Some(at);
+            }
+            within = of_word(c);
+        }
+        None
+    }
+
     /// What may stand alone in a row that is about the same, and whether it says much.
     fn terms(&self) -> Vec<(Word, bool)> {
         match self {
@@ -96,6 +123,12 @@ impl Word {
             }
         }
     }
+}
+
+/// Whether the text begins with the word, which is in lower case.
+fn begins_with(text: &str, word: &str) -> bool {
+    let mut letters = text.chars().flat_map(char::to_lowercase);
+    word.chars().all(|letter| letters.next() == Some(letter))
 }
 
 fn joined(terms: impl IntoIterator<Item = String>, with: &str) -> String {
@@ -178,6 +211,16 @@ mod tests {
         assert_eq!(Words::of(&text).unwrap().0.len(), MAX_WORDS);
         assert_eq!(Words::of(&"x".repeat(1_000)).unwrap().all().len(), MAX_WORD + 3);
         assert_eq!(Words::of(&"車".repeat(1_000)).unwrap().any().matches(" OR ").count(), MAX_WORDS - 1);
+    }
+
+    #[test]
+    fn words_are_seen_in_a_text_without_an_index() {
+        let words = Words::of("RAIN in 東京").unwrap();
+        assert!(words.stand_in("It is raining in 東京都"));
+        assert!(!words.stand_in("It is raining in Oslo"));
+        assert_eq!(Words::of("rain oslo").unwrap().first_in("Terrain of Oslo, rainy"), Some(11));
+        assert_eq!(Words::of("京都").unwrap().first_in("東京都"), Some(3));
+        assert_eq!(Words::of("snow").unwrap().first_in("Terrain"), None);
     }
 
     proptest::proptest! {

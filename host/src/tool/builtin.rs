@@ -1,13 +1,15 @@
-//! Tools that are part of the host: the scratchpad, memory, the documentation, where the run stands, subagents, and the
-//! schedule.
+//! Tools that are part of the host: the scratchpad, memory and messages, the documentation, skills, where the run stands,
+//! subagents, and the schedule.
 //!
-//! They read and write the store and nothing else. A subagent may read what is remembered and not change it: it works for
+//! They read and write the store, read what is installed, and nothing else. A subagent may read what is remembered and not change it: it works for
 //! somebody who did not ask for that. Nor may it change the schedule: nobody reads along.
 
 mod docs;
 mod memory;
+mod messages;
 mod schedule;
 mod scratchpad;
+mod skills;
 mod status;
 mod subagents;
 
@@ -21,11 +23,13 @@ use crate::home::SessionName;
 use crate::llm::{ToolCall, ToolSpec};
 use crate::memory::Meaning;
 use crate::secret::vault::Vault;
-use crate::skill::ArgsSchema;
+use crate::skill::{ArgsSchema, Skills};
 use crate::store::{RunId, Store, StoreError};
 
 /// The category of the tools that read what was put away.
 pub const SCRATCHPAD: &str = scratchpad::CATEGORY;
+
+pub use docs::{Section, documentation};
 
 /// Text that a tool gives at once, in bytes, whatever it is asked for; the output guard has a limit of its own below it.
 const MAX_ANSWER: usize = 256 << 10;
@@ -36,6 +40,7 @@ pub struct Builtins {
     store: Store,
     config: Config,
     vault: Vault,
+    skills: Skills,
     tools: Vec<Tool>,
     docs: docs::Library,
 }
@@ -60,7 +65,7 @@ pub struct At {
     pub caller: Caller,
     /// Which call of the run it is: the event that it comes after, and its place among those that come with it.
     pub call: (u32, usize),
-    /// What the questions to memory mean that are asked, as far as somebody could tell.
+    /// What the questions mean that are asked of memory and of the documentation, as far as somebody could tell.
     pub meanings: Vec<(String, Meaning)>,
 }
 
@@ -86,13 +91,18 @@ impl At {
     }
 }
 
-/// What is asked of memory, if that is what the call does.
+/// What is asked of memory or of the documentation, if that is what the call does.
 pub fn question(call: &ToolCall) -> Option<String> {
-    if call.name != memory::SEARCH {
+    if call.name != memory::SEARCH && call.name != docs::SEARCH {
         return None;
     }
     let args: Value = serde_json::from_str(&call.args).ok()?;
     Some(text(&args, memory::QUERY).to_owned()).filter(|question| !question.is_empty())
+}
+
+/// Whether the call is one that the documentation is searched by.
+pub fn asks_documentation(call: &ToolCall) -> bool {
+    call.name == docs::SEARCH
 }
 
 /// Why a tool gave nothing. Meant for the model that called it.
@@ -132,11 +142,13 @@ impl From<StoreError> for ToolFault {
 }
 
 impl Builtins {
-    pub fn new(store: Store, config: Config, vault: Vault) -> Builtins {
+    pub fn new(store: Store, config: Config, vault: Vault, skills: Skills) -> Builtins {
         let families = [
             scratchpad::tools(),
             memory::tools(),
+            messages::tools(),
             docs::tools(),
+            skills::tools(),
             status::tools(),
             subagents::tools(),
             schedule::tools(),
@@ -145,12 +157,14 @@ impl Builtins {
             store,
             config,
             vault,
+            skills,
             tools: families.into_iter().flatten().collect(),
             docs: docs::Library::default(),
         }
     }
 
-    /// Every tool as a model sees it, and its category: "scratchpad", "memory", "docs", "status", "subagents" or "schedule".
+    /// Every tool as a model sees it, and its category: "scratchpad", "memory", "docs", "skills", "status", "subagents" or
+    /// "schedule".
     pub fn specs(&self) -> Vec<(ToolSpec, &'static str)> {
         let spec = |tool: &Tool| ToolSpec {
             name: tool.name.to_owned(),
@@ -206,8 +220,16 @@ impl Builtins {
         }
         let mut answer = match tool.category {
             scratchpad::CATEGORY => scratchpad::call(&self.store, name, &args, at).await,
+            memory::CATEGORY if matches!(name, messages::SEARCH | messages::READ) => {
+                messages::call(&self.store, name, &args, at).await
+            }
             memory::CATEGORY => memory::call(&self.store, name, args, at).await,
-            docs::CATEGORY => self.docs.call(name, &args).await,
+            docs::CATEGORY => self.docs.call(&self.store, name, &args, at).await,
+            skills::CATEGORY => {
+                let (skills, name) = (self.skills.clone(), tool.name);
+                let read = tokio::task::spawn_blocking(move || skills::call(&skills, name, &args)).await;
+                read.unwrap_or_else(|error| Err(ToolFault::new(error.to_string())))
+            }
             subagents::CATEGORY => subagents::call(self, name, &args, at).await,
             schedule::CATEGORY => schedule::call(self, name, &args, at).await,
             _ => status::call(&self.store, at).await,

@@ -23,6 +23,9 @@ pub const EXEC: &str = "exec";
 /// Its category.
 const SHELL: &str = "shell";
 
+/// Hosts of a call that a person is told.
+const MAX_HOSTS: usize = 3;
+
 /// Longest arguments of a call, in bytes. Larger data goes by `ref:KEY` or by a file.
 const MAX_ARGS: usize = 256 << 10;
 
@@ -90,6 +93,21 @@ impl Tools {
         });
         let builtins = self.builtins.specs().into_iter().map(|(spec, category)| (spec, category.to_owned()));
         std::iter::once((exec, SHELL.to_owned())).chain(skills).chain(builtins).collect()
+    }
+
+    /// The hosts that a call of a skill reaches, as far as it can be told: those of the addresses among its arguments that it was
+    /// granted, else those that it was granted by name.
+    pub fn hosts(&self, tool: &str, args: &Value) -> Vec<String> {
+        let Ok((skill, _)) = self.skills.find_tool(&self.skill_name(tool)) else { return Vec::new() };
+        let Ok(allowed) = self.skills.allowed(&skill) else { return Vec::new() };
+        let granted: Vec<&str> = allowed.http.iter().map(|(need, _)| bare(&need.host)).collect();
+        let reaches = |host: &String| granted.iter().any(|granted| covers(granted, host));
+        let mut hosts: Vec<String> = texts(args).filter_map(host_of).filter(reaches).take(MAX_HOSTS).collect();
+        if hosts.is_empty() {
+            let named = granted.iter().filter(|host| !host.contains('*')).take(MAX_HOSTS);
+            hosts = named.map(|host| (*host).to_owned()).collect();
+        }
+        hosts
     }
 
     /// Calls one tool. Whatever happens is a result: an unknown tool, broken JSON and a wrong argument come back as errors
@@ -293,6 +311,33 @@ impl Tools {
         let skills = self.cards().into_iter().map(|card| card.name);
         skills.into_iter().find(|skill| wire_name(skill) == name).unwrap_or_else(|| name.to_owned())
     }
+}
+
+/// A host as a grant names it, without its port.
+fn bare(host: &str) -> &str {
+    host.rsplit_once(':').map_or(host, |(host, _)| host)
+}
+
+/// Whether a grant that says "api.example.org", "*.example.org" or "*" is about this host.
+fn covers(granted: &str, host: &str) -> bool {
+    match granted.strip_prefix('*') {
+        Some(suffix) => host.ends_with(suffix) && host.len() > suffix.len(),
+        None => granted == host,
+    }
+}
+
+/// The texts of arguments, those in lists too.
+fn texts(args: &Value) -> impl Iterator<Item = &str> {
+    let values = args.as_object().into_iter().flat_map(|args| args.values());
+    values
+        .flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice))
+        .filter_map(Value::as_str)
+}
+
+/// The host of an address.
+fn host_of(text: &str) -> Option<String> {
+    let uri: http::Uri = text.trim().parse().ok()?;
+    matches!(uri.scheme_str(), Some("http" | "https")).then(|| uri.host().map(str::to_lowercase)).flatten()
 }
 
 /// Why a call is not made.

@@ -18,6 +18,7 @@ use cap_std::fs::Dir;
 use rustix::fs::{Mode, OFlags, openat};
 use std::collections::VecDeque;
 use std::fs::File;
+use std::io::Read;
 
 /// Files that are listed; the retrieval node shows fewer.
 const MAX_FILES: usize = 500;
@@ -43,6 +44,25 @@ pub fn cards(work: &Dir) -> Vec<FileCard> {
         (card.columns, left) = (columns, rest);
     }
     cards
+}
+
+/// The beginnings of these files at the top of a workspace, at most `bytes` of each, as far as they are text; each under its
+/// name.
+pub fn heads(work: &Dir, names: &[&str], bytes: u64) -> Vec<String> {
+    let head = |name: &&str| {
+        let file =
+            open(work, name, OFlags::empty()).filter(|file| file.metadata().is_ok_and(|found| found.is_file()))?;
+        let mut head = Vec::new();
+        file.take(bytes + 1).read_to_end(&mut head).ok()?;
+        let cut = head.len() as u64 > bytes;
+        head.truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
+        let text = String::from_utf8_lossy(&head);
+        // A character that the cut took apart.
+        let text = if cut { text.trim_end_matches('\u{fffd}') } else { &text };
+        let more = if cut { "\n[… the rest is left out …]" } else { "" };
+        (!text.trim().is_empty()).then(|| format!("{name}:\n{}{more}", text.trim()))
+    };
+    names.iter().filter_map(head).collect()
 }
 
 /// All files without their columns, level by level, so that a deep or crowded directory cannot hide what is above it.

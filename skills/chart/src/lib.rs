@@ -1,10 +1,11 @@
 //! The skill `chart`: a line, bar or scatter chart or a histogram of a table, as SVG and PNG.
 //!
 //! table → `request` (which columns) → `series` (which points) → `picture` → `frame` (title, axes, margins) and
-//! `line`, `bar`, `scatter`, `histogram` (the data) → `scene` → `svg`, `png`.
+//! `line`, `bar`, `scatter`, `histogram` (the data) → `scene` → `svg`, `png`; and `block`, the data for who draws it anew.
 
 mod axis;
 mod bar;
+mod block;
 mod calendar;
 mod font;
 mod frame;
@@ -45,6 +46,8 @@ pub struct Drawn {
     pub out: String,
     pub title: String,
     pub text: String,
+    /// The same chart as data, in a fenced block.
+    pub block: String,
     pub data: serde_json::Value,
 }
 
@@ -58,7 +61,8 @@ pub fn draw(table: &Table, request: &Request) -> Result<Drawn, Failure> {
     data["kind"] = json!(request.kind.name());
     data["png"] = json!({ "width": width, "height": height });
     let out = title::out(table, request);
-    Ok(Drawn { svg, png, out, title: picture.scene.title, text: picture.text, data })
+    let block = block::fenced(&picture.scene.title, picture.chart);
+    Ok(Drawn { svg, png, out, title: picture.scene.title, text: picture.text, block, data })
 }
 
 impl Skill for Chart {
@@ -69,7 +73,7 @@ impl Skill for Chart {
         let drawn = draw(&table, &request)?;
         let svg = kiso_sdk::write(&format!("{}.svg", drawn.out), &drawn.svg)?;
         let png = kiso_sdk::write(&format!("{}.png", drawn.out), &drawn.png)?;
-        let text = format!("{}\n", drawn.text);
+        let text = format!("{}\n\n{}\n", drawn.text, drawn.block);
         let title = drawn.title;
         Ok(Reply::text(text)
             .data(&drawn.data)

@@ -7,7 +7,7 @@ use crate::request::{Choice, Kind, Request, choose};
 use crate::scale::{MOST, span, told};
 use crate::scene::Scene;
 use crate::series::{Prepared, Series, X, prepare, told_x, x_range};
-use crate::{bar, calendar, histogram, line, scatter, title};
+use crate::{bar, block, calendar, histogram, line, scatter, title};
 use kiso_sdk::Failure;
 use serde_json::{Value as Json, json};
 use table::Table;
@@ -19,6 +19,8 @@ pub struct Picture {
     /// What was drawn, in a sentence or a few.
     pub text: String,
     pub data: Json,
+    /// What a block `chart` says, without its title.
+    pub chart: Json,
 }
 
 /// Bars that can be told apart; beyond, an axis of this width shows nothing but a block.
@@ -52,6 +54,10 @@ fn of_series(table: &Table, request: &Request, choice: &Choice, font: &Font) -> 
     let (x_low, x_high) = x_range(&prepared.series);
     let data = told_data(&prepared, &x_name, (x_low, x_high));
     let mut text = told_text(table, request, &prepared, &x_name, (x_low, x_high));
+    let (chart, shown, total) = block::of_series(&prepared, request, &x_name);
+    if shown < total {
+        text.push_str(&format!("\nNote: the block chart has {shown} of {total} points; the files show all"));
+    }
     for column in &choice.left_out {
         let name = &table.columns[*column].name;
         text.push_str(&format!("\nNote: {name} is of another magnitude and was left out; name it in y to draw it"));
@@ -138,7 +144,7 @@ fn of_series(table: &Table, request: &Request, choice: &Choice, font: &Font) -> 
     if !area.complete {
         text.push_str(&format!("\nNote: not every {x_name} has room for its name on the axis"));
     }
-    Ok(Picture { scene, text, data })
+    Ok(Picture { scene, text, data, chart })
 }
 
 fn of_values(table: &Table, request: &Request, choice: &Choice, font: &Font) -> Result<Picture, Failure> {
@@ -199,7 +205,8 @@ fn of_values(table: &Table, request: &Request, choice: &Choice, font: &Font) -> 
         "rows": values.len(), "column": column.name, "min": low, "max": high, "missing": missing,
         "bins": { "first": bins.first, "width": bins.width, "counts": bins.counts },
     });
-    Ok(Picture { scene, text, data })
+    let chart = block::of_bins(&bins, &kind, request, &column.name);
+    Ok(Picture { scene, text, data, chart })
 }
 
 fn y_range(series: &[Series]) -> (f64, f64) {

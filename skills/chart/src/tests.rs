@@ -51,6 +51,42 @@ fn a_missing_value_breaks_the_line() {
     assert_eq!(drawn.data["series"][0], json!({"name": "temp", "points": 4, "missing": 1, "min": 2.0, "max": 5.0}));
 }
 
+fn block_of(drawn: &Drawn) -> Json {
+    let lines: Vec<&str> = drawn.block.lines().collect();
+    let ["```chart", chart, "```"] = lines[..] else { panic!("{}", drawn.block) };
+    serde_json::from_str(chart).unwrap()
+}
+
+#[test]
+fn a_block_has_the_chart_as_data() {
+    let chart = block_of(&drawn(DAYS, json!({"y": ["temp", "rain"], "y_label": "°C"})));
+    let wanted = json!({
+        "type": "line", "title": "Temp and rain, Jan 2024", "x_label": "date", "y_label": "°C",
+        "x": ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05"],
+        "series": [{"name": "temp", "values": [2, 3, null, 5, 4]}, {"name": "rain", "values": [0, 1, 2, 0, 3]}],
+    });
+    assert_eq!(chart, wanted);
+    let bars = block_of(&drawn("who,n\n\"a\n```\",3.14159265\nb,4\n", json!({"kind": "bar"})));
+    assert_eq!((&bars["type"], &bars["x"]), (&json!("bar"), &json!(["a\n```", "b"])));
+    assert_eq!(bars["series"][0]["values"], json!([3.14159, 4]));
+    let cloud = block_of(&drawn("x,y\n1,2\n1,3\n0.5,1\n", json!({"kind": "scatter", "x": "x", "y": ["y"]})));
+    assert_eq!((&cloud["x"], &cloud["series"][0]["values"]), (&json!([0.5, 1, 1]), &json!([1, 2, 3])));
+    let bins = block_of(&drawn("d\n1\n2\n2\n3\n", json!({"kind": "histogram", "y": ["d"]})));
+    assert_eq!((&bins["type"], &bins["series"][0]["values"]), (&json!("bar"), &json!([1, 2, 1])));
+}
+
+#[test]
+fn a_block_stays_small_and_keeps_the_peaks() {
+    let rows: String = (0..5_000).map(|n| format!("{n},{}\n", if n == 2_345 { 900 } else { n % 7 })).collect();
+    let drawn = drawn(&format!("n,v\n{rows}"), json!({"x": "n", "y": ["v"]}));
+    let chart = block_of(&drawn);
+    let values = chart["series"][0]["values"].as_array().unwrap();
+    assert!(drawn.block.len() < crate::block::MOST_BYTES + 100, "{}", drawn.block.len());
+    assert!(values.len() > 200 && values.contains(&json!(900)), "{}", values.len());
+    assert_eq!(chart["x"].as_array().unwrap().len(), values.len());
+    assert!(drawn.text.contains(&format!("has {} of 5000 points", values.len())), "{}", drawn.text);
+}
+
 #[test]
 fn names_are_escaped() {
     let drawn = drawn("who,n\n\"<script>&\"\"x\",3\nb,4\n", json!({"kind": "bar", "title": "a < b & \u{1}c"}));

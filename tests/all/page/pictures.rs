@@ -24,8 +24,6 @@ const BEFORE: [(&str, &str); 6] = [
 
 const ROUTED: &str = r#"{"effort": "high", "categories": [], "tool_need": 1, "goal": "An answer", "durable": false}"#;
 
-const TALK: &str = r#"{"effort": "low", "categories": [], "tool_need": 0, "goal": "An answer", "durable": false}"#;
-
 /// Sessions and usage of a month.
 fn past(home: &Home) {
     for (name, _) in BEFORE.iter().rev() {
@@ -63,27 +61,6 @@ fn take(tab: &Tab, name: &str) {
     }
 }
 
-fn chart() -> String {
-    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let lisbon = [11.6, 12.4, 14.3, 15.6, 18.1, 21.2, 23.5, 23.8, 22.0, 18.6, 14.7, 12.3];
-    let oslo = [-3.9, -3.2, 0.4, 5.1, 11.2, 15.6, 17.4, 16.1, 11.8, 6.4, 1.2, -2.6];
-    let chart = json!({
-        "type": "line", "title": "Mean temperature in 2024", "unit": "°C", "x": months,
-        "series": [{ "name": "Lisbon", "values": lisbon }, { "name": "Oslo", "values": oslo }],
-    });
-    format!("```chart\n{chart}\n```")
-}
-
-fn answer() -> String {
-    format!(
-        "Both years are in `weather.csv`. **Lisbon** was 9.8 °C warmer than **Oslo** on average, and never froze.\n\n{}\n\n\
-         | city | mean | coldest day | days above 25 °C |\n|:--|--:|--:|--:|\n| Lisbon | 17.3 °C | 5.1 °C | 64 |\n| Oslo | 7.5 °C | −14.2 °C | 11 |\n\n\
-         This is what I ran:\n\n```python\nimport csv, statistics\n\nwith open(\"weather.csv\") as file:\n    rows = list(csv.DictReader(file))\n\
-         for city in (\"Lisbon\", \"Oslo\"):\n    print(city, statistics.mean(float(r[\"temperature_c\"]) for r in rows if r[\"city\"] == city))\n```\n",
-        chart()
-    )
-}
-
 const PLAN: &str = r#"<FINAL_PRD>{"goal": "A report on the rain of 2024, with a chart, ready to be sent", "tasks": [
   {"type": "exec", "detail": "cut -d, -f2 weather.csv | sort | uniq -c", "expect": "one line for each city", "review": true},
   {"type": "skill", "skill": "chart", "args": {"file": "weather.csv", "x": "date", "y": ["rain_mm"], "title": "Rain by day"}, "detail": "Draw the rain"},
@@ -98,11 +75,7 @@ const OK: &str = r#"{"status": "ok", "reason": "Two cities, 366 rows each"}"#;
 
 #[test]
 fn chat_plan_trace_skills_and_usage_in_pictures() {
-    let answer = answer();
     let server = server(&[
-        reply("router", TALK, ""),
-        reply("worker", &answer, "usage = { input = 1840, output = 402, cost = 0.0113 }"),
-        title("Weather of Lisbon and Oslo"),
         reply("router", ROUTED, ""),
         reply("planner", PLAN, "usage = { input = 3120, output = 388, cost = 0.0182 }"),
         reply("reviewer", OK, "usage = { input = 910, output = 41, cost = 0.0031 }"),
@@ -111,16 +84,19 @@ fn chat_plan_trace_skills_and_usage_in_pictures() {
         title("Rain report for 2024"),
     ]);
     let config = scripted(&server).replace("test:m", "local:gemma-3-27b").replace("providers.test", "providers.local");
+    // The first conversation is with the rules that are built in, so that its chart is that of a run.
+    let config = format!("{config}\n[models]\nsummarizer = \"reflex\"\n");
     let Some(stage) = Stage::prepared(Home::new(), &config, past) else { return };
     let tab = &stage.tab;
     tab.goto(stage.home.kiso(&["open", "--print"]).ok().stdout.trim());
     tab.wait_for(super::stage::ACCOUNT);
-    tab.set_viewport(1280, 1240, false);
+    tab.set_viewport(1280, 1000, false);
+    stage.daemon.command("weather", "/model reflex");
+    std::fs::create_dir_all(stage.home.work("weather")).unwrap();
+    std::fs::copy(root().join("examples/weather.csv"), stage.home.work("weather").join("weather.csv")).unwrap();
     stage.open("weather");
-    stage.say("How warm was 2024 in Lisbon and in Oslo? Draw it, and show me how you found out.");
+    stage.say("plot temperature over date from weather.csv");
     tab.wait_for(css("article canvas"));
-    tab.wait_for(css("article pre code [class^=hl-]"));
-    tab.wait_for(role("link", "Weather of Lisbon and Oslo"));
     tab.wait_gone(role("button", "Stop"));
     if tab.has(role("button", "Hide what was done")) {
         tab.click(role("button", "Hide what was done"));

@@ -17,10 +17,10 @@ pub struct Names {
 }
 
 impl Names {
-    pub fn new(config: &Config, skills: &Skills) -> Names {
+    pub fn new(config: &Config, skills: &Skills, pills: Vec<String>) -> Names {
         let mut names = Names {
             models: config.model_strings().into_iter().map(str::to_owned).collect(),
-            pills: config.pills.iter().map(|pill| pill.name.clone()).collect(),
+            pills,
             ..Names::default()
         };
         // A skill that cannot be read is told of by `kiso skill list`.

@@ -7,6 +7,7 @@ mod block;
 mod inline;
 mod table;
 
+use super::super::show::charts::Charts;
 use super::super::show::{Paint, printable};
 use crate::graph::tags::{closes, fence_mark};
 use pulldown_cmark::{Event, Options, Parser, Tag};
@@ -30,6 +31,7 @@ pub struct Looks {
 #[derive(Debug)]
 pub struct Markdown {
     looks: Looks,
+    charts: Charts,
     /// Without its end.
     line: String,
     /// Whole lines of what is not finished.
@@ -64,7 +66,14 @@ fn options() -> Options {
 
 impl Markdown {
     pub fn new(looks: Looks) -> Markdown {
-        Markdown { looks, line: String::new(), block: String::new(), fence: None, list: None }
+        Markdown {
+            looks,
+            charts: Charts::default(),
+            line: String::new(),
+            block: String::new(),
+            fence: None,
+            list: None,
+        }
     }
 
     /// What is printed from here on fits so many columns.
@@ -74,6 +83,11 @@ impl Markdown {
 
     /// Takes a piece; what is finished with it, as whole lines.
     pub fn push(&mut self, piece: &str) -> String {
+        let shown = self.charts.push(piece);
+        self.push_shown(&shown)
+    }
+
+    fn push_shown(&mut self, piece: &str) -> String {
         let mut out = String::new();
         let mut rest = piece;
         while let Some((line, more)) = rest.split_once('\n') {
@@ -88,7 +102,8 @@ impl Markdown {
 
     /// The text is at its end: what is left of it. Another one may follow.
     pub fn finish(&mut self) -> String {
-        let mut out = String::new();
+        let held = std::mem::take(&mut self.charts).finish();
+        let mut out = self.push_shown(&held);
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
             self.take(&line, &mut out);

@@ -4,7 +4,7 @@
 //! is being typed and removes both when something is printed above. Nothing else ever moves the cursor.
 
 use super::talk::Busy;
-use crate::cli::show::{Paint, clip, columns};
+use crate::cli::show::{Paint, clip, columns, elapsed};
 use rustyline::ExternalPrinter;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -110,11 +110,11 @@ fn add(text: &mut String, draw: Draw) {
     }
 }
 
-/// "⠹ 1/3 data file=weather.csv 3 s".
+/// "⠹ 1/3 data file=weather.csv 3.2 s".
 fn line(paint: Paint, busy: &Busy, now_ms: i64, width: usize) -> String {
     let ms = u64::try_from(now_ms - busy.since_ms).unwrap_or(0);
     let frame = FRAMES[usize::try_from(ms / FRAME_MS).unwrap_or(0) % FRAMES.len()];
-    let elapsed = elapsed(ms / 1_000);
+    let elapsed = elapsed(ms);
     // The last column stays free: some terminals break the line behind it.
     let room = width.saturating_sub(columns(frame) + columns(&elapsed) + 3);
     if room == 0 {
@@ -122,11 +122,6 @@ fn line(paint: Paint, busy: &Busy, now_ms: i64, width: usize) -> String {
     }
     let what: String = busy.what.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     format!("{} {} {}", paint.with("36", frame), paint.dim(&clip(&what, room)), paint.dim(&elapsed))
-}
-
-/// "3 s", "2 min 5 s".
-fn elapsed(s: u64) -> String {
-    if s < 60 { format!("{s} s") } else { format!("{} min {} s", s / 60, s % 60) }
 }
 
 #[cfg(test)]
@@ -140,9 +135,9 @@ mod tests {
     #[test]
     fn the_line_says_what_goes_on_and_for_how_long() {
         let line = |ms, width| line(Paint::never(), &busy("1/3 data\tfile=weather.csv"), ms, width);
-        assert_eq!(line(1_000, 80), "⠋ 1/3 data file=weather.csv 0 s");
-        assert_eq!(line(126_300, 80), "⠹ 1/3 data file=weather.csv 2 min 5 s");
-        assert_eq!(line(1_000, 16), "⠋ 1/3 data… 0 s");
+        assert_eq!(line(1_000, 80), "⠋ 1/3 data file=weather.csv 0.0 s");
+        assert_eq!(line(126_300, 80), "⠹ 1/3 data file=weather.csv 2 min 5.3 s");
+        assert_eq!(line(1_000, 16), "⠋ 1/3 da… 0.0 s");
         assert_eq!(line(0, 5), "", "a clock that was set back, a terminal without room");
     }
 

@@ -12,6 +12,7 @@ use crate::cli::show::Paint;
 use crate::cli::{Exit, Failure};
 use crate::clock::now_ms;
 use crate::secret::Secrets;
+use crate::tool::pills::Pills;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use std::io::Write;
 use std::time::Duration;
@@ -25,7 +26,9 @@ const ENDED_BY_SIGNAL: u8 = 130;
 pub async fn run(place: &Place<'_>, secrets: Secrets) -> Result<Exit, Failure> {
     let _restored = Restored::new();
     let paint = Paint::new(true);
-    let names = Names::new(&place.opened.config, &place.opened.skills);
+    let pills = Pills::new(&place.opened.config, &place.opened.store).list().await?;
+    let pills = pills.into_iter().map(|(pill, _)| pill.name).collect();
+    let names = Names::new(&place.opened.config, &place.opened.skills, pills);
     let (status, history) = (Status::default(), History::new(&place.opened.home, secrets));
     let prompt = format!("{}> ", place.session);
     let mut signals = Signals::new()?;

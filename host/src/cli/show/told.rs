@@ -16,6 +16,9 @@ const ARGS: usize = 160;
 /// The lines about an event; none for one that shows itself or says nothing to a person.
 pub fn lines(paint: Paint, event: &Event, skills: &Skills) -> Vec<String> {
     match &event.result {
+        StepResult::Admitted { unknown, .. } => {
+            unknown.iter().map(|tag| paint.dim(&printable(&tag.to_string()))).collect()
+        }
         StepResult::Planned { plan, .. } => plan_lines(paint, &plan.goal, &plan.tasks, skills),
         StepResult::Unplanned { correction, .. } => {
             vec![format!("the plan could not be used: {}", printable(&correction.violations.join("; ")))]

@@ -17,13 +17,16 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
         }
     };
     match &event.result {
-        StepResult::Admitted { tags, pill, archived, .. } => {
+        StepResult::Admitted { tags, pill, unknown, archived, .. } => {
             outln!("{head}  input");
             if let Some(pill) = pill {
                 more(&format!("pill {} ({})", pill.name, pill.effort));
             }
             if !tags.is_empty() {
                 more(&format!("tags: #{}", tags.join(" #")));
+            }
+            for tag in unknown {
+                more(&tag.to_string());
             }
             if let Some(key) = archived {
                 more(&format!("the input was too large and stands in ref:{key}"));

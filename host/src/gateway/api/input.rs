@@ -12,20 +12,17 @@ use crate::session::command::listed;
 use crate::skill::Skills;
 
 /// `GET /input`: pills, tags, commands, models and skills, as they are now.
-pub async fn show(_: Who, State(app): State<App>) -> Made<Value> {
+pub async fn show(who: Who, State(app): State<App>) -> Made<Value> {
     let drive = app.0.drive.now();
     let config = app.0.drive.config_now();
     let tools = drive.tools.clone();
     // Records of skills are read from the disk.
     let read = tokio::task::spawn_blocking(move || (tools.by_category(), skills(tools.skills())));
     let (categories, skills) = read.await.map_err(|panic| ApiError::internal(&panic))?;
-    let pills: Vec<_> = config
-        .pills
-        .iter()
-        .map(|pill| {
-            let effort = pill.effort.name();
-            json!({ "name": pill.name, "description": pill.description, "effort": effort })
-        })
+    // Those that count in this caller's messages.
+    let pills = super::pills::of(&app).of(who.caller()).await?.into_iter();
+    let pills: Vec<_> = pills
+        .map(|pill| json!({ "name": pill.name, "description": pill.description, "effort": pill.effort.name() }))
         .collect();
     let tags: Vec<_> = categories.into_iter().map(|(name, tools)| json!({ "name": name, "skills": tools })).collect();
     let commands = listed(&config).into_iter();

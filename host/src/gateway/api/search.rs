@@ -1,4 +1,4 @@
-//! Messages by their words.
+//! Messages by their words and tags.
 
 use axum::Json;
 use axum::extract::State;
@@ -9,14 +9,10 @@ use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
 use crate::gateway::wire::{Made, Message, Page, Query, page_size};
-use crate::store::PAGE_BYTES;
+use crate::store::{PAGE_BYTES, Search};
 
 /// Bytes of texts that one request reads; the next goes on behind them.
 const MAX_READ: usize = 64 << 20;
-
-/// Messages that one request looks through. There is no index over them, which would be written with every message and hold
-/// its words in clear; a page that is not full has a `next` all the same where there are more to look through.
-const LOOKED_THROUGH: u32 = 5_000;
 
 /// Characters of a question.
 const MAX_QUESTION: usize = 200;
@@ -24,7 +20,7 @@ const MAX_QUESTION: usize = 200;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// Words that a message must have, all of them, in any order and case.
+    /// Words and `#tags` that a message must have, all of them, in any order and case; a word may be the beginning of one.
     q: String,
     /// Only in this session; without it, in all.
     session: Option<String>,
@@ -34,21 +30,20 @@ pub struct Asked {
 
 /// `GET /search`, the newest first.
 pub async fn search(_: Who, State(app): State<App>, Query(asked): Query<Asked>) -> Made<Page<Message>> {
-    let words: Vec<String> = asked.q.split_whitespace().map(str::to_lowercase).collect();
-    if words.is_empty() || asked.q.chars().count() > MAX_QUESTION {
+    let search = Search::of(&asked.q).filter(|_| asked.q.chars().count() <= MAX_QUESTION);
+    let Some(search) = search else {
         return Err(ApiError::bad_request(format!("`q` needs a word, and has at most {MAX_QUESTION} characters")));
-    }
+    };
     let of = asked.session.as_deref().map(session).transpose()?;
     let (limit, before) = (page_size(asked.limit)? as usize, asked.before);
     let vault = app.0.drive.vault.clone();
     let read = app.0.drive.store.read(move |view| {
         let mut found = Vec::new();
         let (mut read, mut kept) = (0, 0);
-        let next = view.look_back(of.as_ref(), before, LOOKED_THROUGH, |session, message| {
-            let message = open_message(&vault, session, message);
-            let text = message.text.to_lowercase();
-            read += text.len();
-            if words.iter().all(|word| text.contains(word)) {
+        let next = view.messages_with(&search, of.as_ref(), before, |candidate| {
+            let message = open_message(&vault, candidate.session.clone(), candidate.message.clone());
+            read += message.text.len();
+            if search.fits(&candidate, &message.text) {
                 kept += message.text.len();
                 found.push(message);
             }

@@ -55,6 +55,7 @@ fn admitted(message: &str) -> StepResult {
         tags: Vec::new(),
         pill: None,
         categories: Vec::new(),
+        unknown: Vec::new(),
         archived: None,
     }
 }

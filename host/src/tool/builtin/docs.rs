@@ -1,16 +1,19 @@
 //! `docs_search`, `docs_list`, `docs_read`: the user's documentation, as it was compiled in.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
+use ring::digest::{SHA256, digest};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use super::{Tool, ToolFault, number, page, text, tool};
+use super::{At, Tool, ToolFault, number, page, text, tool};
+use crate::memory::{Meaning, RANKS};
 use crate::skill::near_names;
-use crate::store::Words;
+use crate::store::{Store, StoreError, Words};
 
 pub(super) const CATEGORY: &str = "docs";
-const SEARCH: &str = "docs_search";
+pub(super) const SEARCH: &str = "docs_search";
 const LIST: &str = "docs_list";
 const READ: &str = "docs_read";
 
@@ -43,6 +46,52 @@ const PAGES: &[(&str, &str)] = &[
 /// Bytes of a section that a search shows; `docs_read` shows the rest.
 const SHOWN: usize = 1_500;
 
+/// Most sections that a search gives.
+const MAX_HITS: usize = 20;
+
+/// Bytes of a section by which its meaning is told: a section is about one thing, and says so at its beginning.
+const MEANT: usize = 2_000;
+
+/// A part of a page under one heading.
+#[derive(Debug)]
+pub struct Section {
+    page: &'static str,
+    heading: &'static str,
+    text: &'static str,
+    /// SHA-256 of what is embedded of it.
+    pub digest: Vec<u8>,
+}
+
+impl Section {
+    /// What is embedded of it.
+    pub fn embedded(&self) -> String {
+        let Section { page, heading, text, .. } = self;
+        format!("{page}: {heading}\n{}", &text[..text.floor_char_boundary(MEANT)])
+    }
+
+    fn shown(&self) -> String {
+        let shown = &self.text[..self.text.floor_char_boundary(SHOWN)];
+        let more = if shown.len() < self.text.len() { "\n[…]" } else { "" };
+        format!("{}: {}\n{shown}{more}", self.page, self.heading)
+    }
+}
+
+/// Every section that says something, in the order of the pages.
+pub fn documentation() -> &'static [Section] {
+    static SECTIONS: LazyLock<Vec<Section>> = LazyLock::new(|| {
+        let of_page = |(page, whole): &(&'static str, &'static str)| {
+            let page = *page;
+            sections(whole).into_iter().filter(|(_, text)| !text.is_empty()).map(move |(heading, text)| {
+                let mut section = Section { page, heading, text, digest: Vec::new() };
+                section.digest = digest(&SHA256, section.embedded().as_bytes()).as_ref().to_vec();
+                section
+            })
+        };
+        PAGES.iter().flat_map(of_page).collect()
+    });
+    &SECTIONS
+}
+
 /// The pages, and an index over their sections that is made when somebody first searches.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Library(Arc<OnceLock<Result<Mutex<Connection>, String>>>);
@@ -55,7 +104,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "Search kiso's documentation: commands, settings, skills, the shell, memory.",
             json!({
                 "query": { "type": "string", "minLength": 1, "maxLength": 400, "description": "words to look for" },
-                "limit": { "type": "integer", "minimum": 1, "maximum": 20, "default": 5, "description": "most sections to give" },
+                "limit": { "type": "integer", "minimum": 1, "maximum": MAX_HITS, "default": 5, "description": "most sections to give" },
             }),
             &["query"],
         ),
@@ -75,19 +124,28 @@ pub(super) fn tools() -> Vec<Tool> {
 }
 
 impl Library {
-    pub async fn call(&self, name: &str, args: &Value) -> Result<String, ToolFault> {
+    pub async fn call(&self, store: &Store, name: &str, args: &Value, at: &At) -> Result<String, ToolFault> {
         match name {
             SEARCH => {
                 let (library, query, limit) = (self.clone(), text(args, "query").to_owned(), number(args, "limit"));
+                let near = match at.meanings.iter().find(|(question, _)| *question == query) {
+                    Some((_, meaning)) => near(store, meaning.clone()).await?,
+                    None => Vec::new(),
+                };
                 // Making the index takes a moment.
-                let search = tokio::task::spawn_blocking(move || library.search(&query, limit)).await;
-                let found = search.map_err(|error| ToolFault::new(error.to_string()))?;
-                let found =
-                    found.map_err(|error| ToolFault::new(format!("the documentation cannot be searched: {error}")))?;
+                let search = tokio::task::spawn_blocking(move || library.search(&query, MAX_HITS)).await;
+                let by_words = search.map_err(|error| ToolFault::new(error.to_string()))?;
+                let by_words = by_words
+                    .map_err(|error| ToolFault::new(format!("the documentation cannot be searched: {error}")))?;
+                let found = fused(&by_words, &near, limit);
                 if found.is_empty() {
                     return Err(ToolFault::new("no section has these words").hint("docs_list shows all pages"));
                 }
-                Ok(found.join("\n---\n"))
+                Ok(found
+                    .into_iter()
+                    .map(|section| documentation()[section].shown())
+                    .collect::<Vec<_>>()
+                    .join("\n---\n"))
             }
             LIST => Ok(PAGES.iter().map(|(page, text)| contents(page, text)).collect::<Vec<_>>().join("\n")),
             _ => {
@@ -105,19 +163,18 @@ impl Library {
         }
     }
 
-    /// The sections that fit best, each under "page: heading".
-    fn search(&self, query: &str, limit: usize) -> Result<Vec<String>, String> {
+    /// The places of the sections whose words fit best.
+    fn search(&self, query: &str, limit: usize) -> Result<Vec<usize>, String> {
         let Some(words) = Words::of(query) else { return Ok(Vec::new()) };
         let index = self.0.get_or_init(|| index().map(Mutex::new).map_err(|error| error.to_string()));
         let index = index.as_ref().map_err(Clone::clone)?.lock().unwrap_or_else(PoisonError::into_inner);
-        let ask = |words: &str| -> Result<Vec<String>, rusqlite::Error> {
+        let ask = |words: &str| -> Result<Vec<usize>, rusqlite::Error> {
             // A word in a heading tells more than one in the text.
             let mut query = index.prepare_cached(
-                "SELECT page || ': ' || heading, text FROM sections WHERE sections MATCH ?1
-                 ORDER BY bm25(sections, 2.0, 6.0, 1.0) LIMIT ?2",
+                "SELECT rowid FROM sections WHERE sections MATCH ?1 ORDER BY bm25(sections, 2.0, 6.0, 1.0) LIMIT ?2",
             )?;
-            let rows = query.query_map((words, limit as i64), |row| Ok((row.get(0)?, row.get(1)?)))?;
-            rows.map(|row| row.map(|(title, text): (String, String)| section(&title, &text))).collect()
+            let rows = query.query_map((words, limit as i64), |row| row.get::<_, i64>(0))?;
+            rows.map(|row| row.map(|place| usize::try_from(place).unwrap_or_default())).collect()
         };
         let found = ask(&words.all()).map_err(|error| error.to_string())?;
         if found.is_empty() { ask(&words.any()).map_err(|error| error.to_string()) } else { Ok(found) }
@@ -129,18 +186,44 @@ fn index() -> Result<Connection, rusqlite::Error> {
     conn.execute_batch(
         "CREATE VIRTUAL TABLE sections USING fts5 (page, heading, text, tokenize = 'porter unicode61')",
     )?;
-    for (page, text) in PAGES {
-        for (heading, text) in sections(text) {
-            conn.prepare_cached("INSERT INTO sections VALUES (?1, ?2, ?3)")?.execute((page, heading, text))?;
-        }
+    for (place, Section { page, heading, text, .. }) in documentation().iter().enumerate() {
+        conn.prepare_cached("INSERT INTO sections (rowid, page, heading, text) VALUES (?1, ?2, ?3, ?4)")?.execute((
+            place as i64,
+            page,
+            heading,
+            text,
+        ))?;
     }
     Ok(conn)
 }
 
-fn section(title: &str, text: &str) -> String {
-    let shown = &text[..text.floor_char_boundary(SHOWN)];
-    let more = if shown.len() < text.len() { "\n[…]" } else { "" };
-    format!("{title}\n{shown}{more}")
+/// The places of the sections that mean about the same, the nearest first; none where nobody has told their meanings yet.
+async fn near(store: &Store, meaning: Meaning) -> Result<Vec<usize>, StoreError> {
+    let name = meaning.embedder.clone();
+    let read = store.read(move |view| match view.embedder(&name)? {
+        Some(embedder) => view.doc_vectors(embedder),
+        None => Ok(HashMap::new()),
+    });
+    let vectors = read.await?;
+    let likeness = |(place, section): (usize, &Section)| {
+        let how = vectors.get(&section.digest)?.as_ref()?.likeness(&meaning.vector);
+        (how >= meaning.least).then_some((place, how))
+    };
+    let mut near: Vec<(usize, f32)> = documentation().iter().enumerate().filter_map(likeness).collect();
+    near.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    near.truncate(MAX_HITS);
+    Ok(near.into_iter().map(|(place, _)| place).collect())
+}
+
+/// Both lists by reciprocal rank fusion, as in memory.
+fn fused(by_words: &[usize], near: &[usize], limit: usize) -> Vec<usize> {
+    let mut score: HashMap<usize, f64> = HashMap::new();
+    for (rank, place) in [by_words, near].into_iter().flat_map(|list| list.iter().enumerate()) {
+        *score.entry(*place).or_default() += 1.0 / (RANKS + rank as f64 + 1.0);
+    }
+    let mut best: Vec<(usize, f64)> = score.into_iter().collect();
+    best.sort_by(|(a, score_a), (b, score_b)| score_b.total_cmp(score_a).then(a.cmp(b)));
+    best.into_iter().take(limit).map(|(place, _)| place).collect()
 }
 
 /// A line for a page and one for each of its sections.

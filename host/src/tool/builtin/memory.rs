@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{At, Tool, ToolFault, number, text, tool};
+use super::{At, Tool, ToolFault, messages, number, text, tool};
 use crate::clock::now_ms;
 use crate::memory::{self, CoreError, MAX_HITS, MAX_TEXT};
 use crate::store::{Store, StoreError};
@@ -15,12 +15,15 @@ pub(super) const SEARCH: &str = "memory_search";
 pub(super) const QUERY: &str = "query";
 const CORE_GET: &str = "memory_core_get";
 
+/// Messages that a search gives beside what is remembered; `message_search` gives more.
+const MESSAGES: usize = 4;
+
 pub(super) fn tools() -> Vec<Tool> {
     vec![
         tool(
             SEARCH,
             CATEGORY,
-            "Search what is remembered from earlier conversations: facts, and passages that were saved.",
+            "Search what is remembered from earlier conversations: facts, passages that were saved, summaries, and older messages.",
             json!({
                 QUERY: { "type": "string", "minLength": 1, "maxLength": 1_000, "description": "words to look for" },
                 "limit": { "type": "integer", "minimum": 1, "maximum": MAX_HITS, "default": 8, "description": "most results of each kind" },
@@ -57,7 +60,8 @@ pub(super) async fn call(store: &Store, name: &str, mut args: Value, at: &At) ->
             let chunks = memory::search(store, &query, meaning, limit).await?;
             let facts = facts.into_iter().map(|fact| format!("fact ({} %): {}", fact.confidence, fact.text));
             let chunks = chunks.into_iter().map(|chunk| format!("{}: {}", chunk.source, chunk.text));
-            let found: Vec<String> = facts.chain(chunks).collect();
+            let said = messages::find(store, &query, None, at, number(&args, "limit").min(MESSAGES)).await?;
+            let found: Vec<String> = facts.chain(chunks).chain(said).collect();
             if found.is_empty() {
                 return Ok("Nothing that is remembered has these words.".to_owned());
             }

@@ -1,6 +1,8 @@
 use super::*;
 use crate::graph::plan::TaskKind;
-use crate::store::{NewFact, TaskRow, TaskState};
+use crate::skill::Quiet;
+use crate::store::{MessageRole, NewFact, TaskRow, TaskState};
+use std::sync::Arc;
 
 struct House {
     _dir: tempfile::TempDir,
@@ -14,7 +16,8 @@ fn house() -> House {
     let home = crate::home::Home::open(&dir.path().join("home")).unwrap();
     let session = SessionName::parse("s").unwrap();
     let at = At { session, run: None, subagent: false, caller: Caller::User, call: (0, 0), meanings: Vec::new() };
-    let tools = Builtins::new(store, Config::default(), Vault::open(&home));
+    let skills = Skills::new(home.clone(), Config::default(), store.clone(), Arc::new(Quiet));
+    let tools = Builtins::new(store, Config::default(), Vault::open(&home), skills);
     House { _dir: dir, tools, at }
 }
 
@@ -41,9 +44,13 @@ fn every_tool_has_a_name_that_all_providers_take_and_a_checked_schema() {
         "memory_save",
         "memory_core_get",
         "memory_core_update",
+        "message_search",
+        "message_read",
         "docs_search",
         "docs_list",
         "docs_read",
+        "skill_list",
+        "skill_read",
         "task_status",
         "subagent_spawn",
         "subagent_status",
@@ -54,7 +61,7 @@ fn every_tool_has_a_name_that_all_providers_take_and_a_checked_schema() {
     ];
     assert_eq!(names, wanted);
     for (spec, category) in specs {
-        assert!(["scratchpad", "memory", "docs", "status", "subagents", "schedule"].contains(&category));
+        assert!(["scratchpad", "memory", "docs", "skills", "status", "subagents", "schedule"].contains(&category));
         assert!(spec.name.chars().all(|c| c.is_ascii_lowercase() || c == '_'));
         assert_eq!(spec.parameters["type"], "object");
         assert!(tools.has(&spec.name) && !spec.description.is_empty());
@@ -239,4 +246,53 @@ async fn a_subagent_cannot_change_the_schedule() {
     house.at.subagent = true;
     assert!(house.call("schedule_list", json!({})).await.unwrap().contains("tide  @daily"));
     assert!(house.call("schedule_remove", json!({ "name": "tide" })).await.unwrap_err().contains("not for subagents"));
+}
+
+#[tokio::test]
+async fn a_user_finds_the_messages_of_the_conversation_alone() {
+    let mut house = house();
+    let add = |session: &'static str, text: &'static str| {
+        house.tools.store.write(move |tx| {
+            tx.add_message(&SessionName::parse(session).unwrap(), MessageRole::User, text, 1_700_000_000_000, None)
+        })
+    };
+    let (own, other) =
+        (add("s", "the tower has 120 steps").await.unwrap(), add("t", "a tower of paper").await.unwrap());
+    let found = house.call("message_search", json!({ "query": "tower" })).await.unwrap();
+    assert!(found.contains("120 steps") && !found.contains("paper"), "{found}");
+    assert!(found.starts_with(&format!("message {own}, user, session s, 2023-11-1")), "{found}");
+    assert!(house.call("memory_search", json!({ "query": "tower" })).await.unwrap().contains("120 steps"));
+    let read = house.call("message_read", json!({ "message": own, "offset": 4, "limit": 5 })).await.unwrap();
+    assert!(read.ends_with("go on with offset 9]\ntower"), "{read}");
+    for refused in [json!({ "message": other }), json!({ "message": 99 })] {
+        let fault = house.call("message_read", refused).await.unwrap_err();
+        assert!(fault.contains("message_search gives the numbers"), "{fault}");
+    }
+    let fault = house.call("message_search", json!({ "query": "tower", "session": "t" })).await.unwrap_err();
+    assert!(fault.contains("not of this conversation"), "{fault}");
+    house.at.caller = Caller::Admin;
+    assert!(house.call("message_search", json!({ "query": "tower" })).await.unwrap().contains("paper"));
+    let of_one = house.call("message_search", json!({ "query": "tower", "session": "t" })).await.unwrap();
+    assert!(!of_one.contains("120 steps"), "{of_one}");
+    assert!(house.call("message_read", json!({ "message": other })).await.unwrap().contains("paper"));
+}
+
+#[tokio::test]
+async fn skills_are_listed_and_read_about() {
+    let house = house();
+    let list = house.call("skill_list", json!({})).await.unwrap();
+    assert!(list.lines().any(|line| line.starts_with("chart (chart): Draw a line, bar or scatter chart")), "{list}");
+    let page = house.call("skill_read", json!({ "skill": "chart" })).await.unwrap();
+    for part in [
+        "# chart 0.1.0 (chart)",
+        "Draws a line, bar",
+        "## chart",
+        "\"bins\"",
+        "plot {y} from {file}",
+        "workspace: write",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let fault = house.call("skill_read", json!({ "skill": "chrat" })).await.unwrap_err();
+    assert!(fault.contains("skill_list shows the skills"), "{fault}");
 }

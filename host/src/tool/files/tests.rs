@@ -246,3 +246,18 @@ fn crowded_workspaces_cost_bounded_work() {
     dir.write("1/2/3/4/5/6/7/x", "").unwrap();
     assert_eq!(paths(&cards(&dir)), ["1/2/3/4/5/6/x"]);
 }
+
+#[test]
+fn heads_are_read_of_plain_files_alone() {
+    let (temp, dir) = workspace();
+    dir.write("SOUL.md", "Kind.\n").unwrap();
+    dir.write("AGENTS.md", "é".repeat(10)).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", temp.path().join("IDENTITY.md")).unwrap();
+    let heads = super::heads(&dir, &crate::home::GUIDANCE, 9);
+    assert_eq!(heads, ["SOUL.md:\nKind.", "AGENTS.md:\néééé\n[… the rest is left out …]"]);
+    dir.remove_file("SOUL.md").unwrap();
+    dir.remove_file("AGENTS.md").unwrap();
+    // Nobody writes into it: who opened it would wait.
+    rustix::fs::mkfifoat(&dir, "SOUL.md", rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+    assert_eq!(super::heads(&dir, &crate::home::GUIDANCE, 9), [""; 0]);
+}

@@ -8,12 +8,14 @@ import { Busy, Button, Icon, Menu, Overlay, Trouble, announce, style, toast } fr
 import { Login, Logo } from './screens/login.js';
 import { Sidebar } from './screens/sessions.js';
 import { Chat } from './screens/chat.js';
+import { query } from './lib/search.js';
 import { unread } from './lib/sessions.js';
 
 /** Screens that are fetched when they are first opened, each with its styles. */
 const SCREENS = {
   run: { title: 'Trace', load: () => import('./screens/trace.js'), css: 'screens/trace.css' },
   skills: { title: 'Skills', icon: 'skills', load: () => import('./screens/skills.js'), css: 'screens/skills.css' },
+  pills: { title: 'Pills', icon: 'pill', load: () => import('./screens/pills.js'), css: 'screens/lists.css' },
   schedule: { title: 'Schedule', icon: 'clock', load: () => import('./screens/schedule.js'), css: 'screens/lists.css' },
   memory: { title: 'Memory', icon: 'memory', load: () => import('./screens/memory.js'), css: 'screens/lists.css', admin: true },
   usage: { title: 'Usage', icon: 'usage', load: () => import('./screens/usage.js'), css: 'screens/usage.css' },
@@ -70,6 +72,8 @@ function Frame() {
   const first = useRef(true);
   const screen = SCREENS[place];
   const title = screen?.title ?? 'Chat';
+  // What is looked for from within a conversation is found in the sidebar.
+  useEffect(() => query.watch((q) => q && matchMedia(NARROW).matches && setDrawer(true)), []);
   useEffect(() => {
     // A conversation says itself what it is called.
     if (place !== 's') document.title = `${waiting ? `(${waiting}) ` : ''}${title} · kiso`;

@@ -84,6 +84,7 @@ pub(super) fn answer(dice: &mut Dice, step: &Step, limits: &Limits) -> StepResul
                 categories: web(dice),
             }),
             categories: web(dice),
+            unknown: Vec::new(),
             archived: None,
         },
         Step::Retrieve { .. } => StepResult::Retrieved {

@@ -8,6 +8,7 @@ fn pill(effort: Effort) -> StepResult {
         tags: Vec::new(),
         pill: Some(PillUse { name: "sum".to_owned(), effort, categories: vec!["web".to_owned()] }),
         categories: Vec::new(),
+        unknown: Vec::new(),
         archived: None,
     }
 }
@@ -18,6 +19,7 @@ fn tagged(message: &str, categories: &[&str]) -> StepResult {
         tags: categories.iter().map(|&tag| tag.to_owned()).collect(),
         pill: None,
         categories: categories.iter().map(|&tag| tag.to_owned()).collect(),
+        unknown: Vec::new(),
         archived: None,
     }
 }

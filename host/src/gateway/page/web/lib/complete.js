@@ -26,6 +26,12 @@ export async function loadInput() {
   }
 }
 
+/** Something of it has changed. */
+export function renewInput() {
+  asked = 0;
+  return loadInput();
+}
+
 on('gap', () => { asked = 0; });
 me.watch((who) => {
   if (who) return;

@@ -13,8 +13,8 @@ const LINES = 24;
 const PIECE = 20_000;
 const AT_ONCE = 8;
 
-/** Text as it is. `label` is the name of the box in which a program's output scrolls. */
-export function Long({ text, label }) {
+/** Text as it is. `label` is the name of the box in which a program's output scrolls; `draw(text)` gives its parts another look. */
+export function Long({ text, label, draw = (part) => part }) {
   const [pieces, set] = useState(0);
   const beginning = cut(text);
   const whole = beginning.length === text.length;
@@ -25,16 +25,16 @@ export function Long({ text, label }) {
     return () => cancelAnimationFrame(frame);
   }, [pieces, all]);
   const shown = pieces && !whole
-    ? Array.from({ length: Math.min(pieces, all) }, (_, index) => html`<${Piece} key=${index} text=${text.slice(edge(text, index * PIECE), edge(text, (index + 1) * PIECE))} />`)
-    : plain(beginning);
+    ? Array.from({ length: Math.min(pieces, all) }, (_, index) => html`<${Piece} key=${index} draw=${draw} text=${text.slice(edge(text, index * PIECE), edge(text, (index + 1) * PIECE))} />`)
+    : draw(plain(beginning));
   const inside = html`${shown}${!whole && !pieces && '…'}`;
   return html`
     ${label ? html`<pre class="run-output" tabindex="0" role="group" aria-label=${label}>${inside}</pre>` : html`<div class="run-text">${inside}</div>`}
     ${!whole && html`<${Button} kind="small" onClick=${() => set(pieces ? 0 : AT_ONCE)}>${pieces ? 'Show less' : `Show all (${bytes(text.length)})`}<//>`}`;
 }
 
-function Piece({ text }) {
-  const [shown] = useState(() => plain(text));
+function Piece({ text, draw }) {
+  const [shown] = useState(() => draw(plain(text)));
   return html`<span class=${text.length >= PIECE - 1 ? 'run-piece' : ''}>${shown}</span>`;
 }
 

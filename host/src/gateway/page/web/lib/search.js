@@ -1,6 +1,6 @@
 // Messages by their words.
 
-import { useEffect, useState } from './preact.js';
+import { store, useEffect, useState } from './preact.js';
 import { get } from './api.js';
 import { plain } from './run-text.js';
 
@@ -18,6 +18,16 @@ const TURNS = 4;
 /** Characters shown before and behind the first word that was found. */
 const BEFORE = 40;
 const BEHIND = 110;
+
+/** What is looked for in the sidebar. */
+export const query = store('');
+
+/** Looks for something, and leads to where it is found. */
+export function lookFor(text) {
+  query.set(text);
+  // On a narrow screen the sidebar comes into view only now.
+  setTimeout(() => document.getElementById('search')?.focus(), 0);
+}
 
 /** The words of a question. */
 export const wordsOf = (q) => q.trim().split(/\s+/).filter(Boolean);

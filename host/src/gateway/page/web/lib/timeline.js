@@ -23,6 +23,7 @@ const NICE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4,
 /** In which row the work of a thought will be. */
 const THOUGHT_LANE = {
   analyzing: 'input', routing: 'router', planning: 'planner', briefing: 'reasoner', thinking: 'actor', working: 'tools',
+  interrogating: 'tools',
   compressing: 'actor', reviewing: 'reviewer', synthesizing: 'worker',
 };
 

@@ -10,6 +10,7 @@ import { withFiles } from './run-files.js';
 import { liveOf } from './run-live.js';
 import { Long } from './run-output.js';
 import { plain } from './run-text.js';
+import { Tagged } from './tags.js';
 import { Button, CopyButton, Icon, Menu, copyText, toast } from './ui.js';
 
 const SILENT = store({ thoughts: [], said: [], reply: '' });
@@ -47,9 +48,10 @@ const When = ({ ms }) => html`<time class="chat-time" dateTime=${new Date(ms).to
 
 /** What a user wrote, as text. */
 function Asked({ message, session, marked, queued, acts }) {
-  const { id, text, at_ms } = message;
+  const { id, text, at_ms, tags } = message;
+  const draw = tags?.length ? (part) => html`<${Tagged} text=${part} tags=${tags} />` : undefined;
   return html`<article class=${`chat-asked ${marked ? 'marked' : ''}`} data-message=${id} tabindex="-1" aria-label=${`You, ${clock(at_ms)}`}>
-    <div class="chat-bubble" dir="auto"><${Long} text=${text} /></div>
+    <div class="chat-bubble" dir="auto"><${Long} text=${text} draw=${draw} /></div>
     <footer class="chat-foot">
       ${queued && html`<span class="chat-state">waits for its turn</span>`}
       <div class="chat-acts"><${CopyButton} text=${text} label="Copy message" />

@@ -5,7 +5,7 @@ import { now } from '../lib/api.js';
 import { connection } from '../lib/events.js';
 import { clock, fullTime, plural } from '../lib/format.js';
 import { go, href } from '../lib/router.js';
-import { marked, snippet, useSearch, wordsOf } from '../lib/search.js';
+import { marked, query, snippet, useSearch, wordsOf } from '../lib/search.js';
 import {
   MOST_UNREAD, SessionDialog, SessionMenu, freshName, givenTitle, isOurs, loadSessions, moreSessions, rename, sessionOf, sessions, titleOf,
 } from '../lib/sessions.js';
@@ -21,7 +21,8 @@ const MAC = /^Mac|^iP/.test(navigator.platform);
 
 /** `current` is the name of the session in view, or null; `onLeave()` says that somebody goes on in the session beside. */
 export function Sidebar({ current, onLeave }) {
-  const [q, search] = useState('');
+  const q = useStore(query);
+  const search = query.set;
   const field = useRef(null);
   useEffect(() => {
     loadSessions();

@@ -1,0 +1,71 @@
+//! `kiso import`: a session out of what `kiso export` wrote.
+
+use super::{Exit, Failure, Shared, environment_secrets};
+use crate::home::{Home, SessionName};
+use crate::secret::found;
+use crate::secret::vault::Vault;
+use crate::session::import::{self, ImportError};
+use crate::store::Store;
+use serde_json::json;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+pub struct Import {
+    /// A file that `kiso export` wrote; - reads standard input
+    file: PathBuf,
+    /// Give the session this name instead of its own
+    #[arg(long = "as", value_name = "NAME")]
+    name: Option<String>,
+}
+
+impl Import {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let name = self.name.as_deref().map(SessionName::parse).transpose()?;
+        let is_stdin = self.file == Path::new("-");
+        let from = if is_stdin { "standard input".to_owned() } else { self.file.display().to_string() };
+        let unread = |why: String| Failure::new(Exit::Failed, format!("{from} cannot be read: {why}"));
+        let file: Box<dyn BufRead> = if is_stdin {
+            Box::new(io::stdin().lock())
+        } else {
+            let file = File::open(&self.file).map_err(|error| unread(error.to_string()))?;
+            if !file.metadata().is_ok_and(|about| about.is_file()) {
+                return Err(unread("it is no file; `-` reads standard input".to_owned()));
+            }
+            Box::new(BufReader::new(file))
+        };
+        let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
+        let (store, vault) = (Store::open(&home.store_path())?, Vault::open(&home));
+        let secrets = environment_secrets();
+        let clean = |text: &str| found::extract(&secrets.redact(text), &secrets).0;
+        let imported = import::import(&store, &vault, file, name, &clean).map_err(|error| match error {
+            ImportError::Store(error) => error.into(),
+            ImportError::Line { line, why } => {
+                Failure::new(Exit::Failed, format!("{from}:{line}: {why}; nothing was imported"))
+            }
+            ImportError::TooLarge(why) => {
+                Failure::new(Exit::Limit, format!("{from}: {why}, the most that is imported; nothing was"))
+            }
+            ImportError::Taken(session) => Failure::new(
+                Exit::Usage,
+                format!(
+                    "there is a session {session} already: give another name with --as, or delete it with \
+                     `kiso session delete {session}`; nothing was imported"
+                ),
+            ),
+            ImportError::Io(error) => unread(error.to_string()),
+        })?;
+        home.create_session(&imported.session)?;
+        if shared.json {
+            outln!(
+                "{}",
+                json!({ "type": "imported", "session": imported.session, "messages": imported.messages, "runs": imported.runs })
+            );
+        } else {
+            outln!("session {}: {} messages, {} runs", imported.session, imported.messages, imported.runs);
+        }
+        store.close();
+        Ok(Exit::Done)
+    }
+}

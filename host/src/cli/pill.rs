@@ -1,0 +1,198 @@
+//! `kiso pill`: workflows that are picked by name, made and shared.
+
+use super::show::printable;
+use super::{Exit, Failure, Opened, Shared, block_on};
+use crate::clock::now_ms;
+use crate::graph::pill::Pill;
+use crate::graph::plan::Caller;
+use crate::graph::route::Effort;
+use crate::skill::Quiet;
+use crate::tool::pills::{Origin, PillError, Pills};
+use clap::Subcommand;
+use serde_json::json;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes of a line that is imported: the longest template, each of its characters escaped.
+const MAX_LINE: u64 = 128 << 10;
+
+/// Lines of a file that is imported.
+const MAX_LINES: u64 = 1_000;
+
+#[derive(Debug, Subcommand)]
+pub enum PillCommand {
+    /// Make a pill; a message that begins with !NAME becomes its template
+    Add {
+        /// Name of the pill: 1 to 32 letters, digits, - or _
+        name: String,
+        /// What the message becomes; {input} stands for what is written behind the name
+        template: String,
+        /// A category of tools that it may use; may be given several times [default: all]
+        #[arg(long = "category", value_name = "NAME")]
+        categories: Vec<String>,
+        /// How much is done: low (an answer), medium (tools without a plan), high (a plan)
+        #[arg(long, default_value = "high", value_parser = effort)]
+        effort: Effort,
+        /// What a person sees beside the name
+        #[arg(long, default_value = "", hide_default_value = true)]
+        description: String,
+        /// Replace a pill of that name
+        #[arg(long)]
+        force: bool,
+    },
+    /// List the pills, those of config.toml too
+    List,
+    /// Show a pill with its template
+    Show { name: String },
+    /// Remove a pill
+    Remove { name: String },
+    /// Print pills as JSON lines, to be shared: these, or all that were made
+    Export { names: Vec<String> },
+    /// Take pills that `export` or the page wrote, all of them or none
+    Import {
+        /// The file; - reads standard input
+        file: PathBuf,
+        /// Replace pills of the same names
+        #[arg(long)]
+        force: bool,
+    },
+}
+
+fn effort(text: &str) -> Result<Effort, String> {
+    Effort::of(text).ok_or_else(|| "it is low, medium or high".to_owned())
+}
+
+impl PillCommand {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let opened = Opened::new(shared, Arc::new(Quiet))?;
+        let pills = Pills::new(&opened.config, &opened.store);
+        block_on(self.perform(shared, &pills))??;
+        Ok(Exit::Done)
+    }
+
+    async fn perform(&self, shared: &Shared, pills: &Pills) -> Result<(), Failure> {
+        // Who may write to the home is its administrator.
+        let by = Caller::Admin;
+        match self {
+            Self::Add { name, template, categories, effort, description, force } => {
+                let pill = Pill {
+                    name: name.clone(),
+                    template: template.clone(),
+                    categories: categories.clone(),
+                    effort: *effort,
+                    description: description.clone(),
+                };
+                pills.put(vec![pill.clone()], *force, by, now_ms()).await?;
+                tell(shared, &pill, Origin::Made(by));
+            }
+            Self::List => {
+                for (pill, origin) in pills.list().await? {
+                    tell(shared, &pill, origin);
+                }
+            }
+            Self::Show { name } => {
+                let (pill, origin) = pills.one(name).await?;
+                tell(shared, &pill, origin);
+                if !shared.json {
+                    outln!("\n{}", printable(&pill.template));
+                }
+            }
+            Self::Remove { name } => {
+                pills.remove(name, by).await?;
+                if shared.json {
+                    outln!("{}", json!({ "type": "removed", "name": name }));
+                } else {
+                    outln!("{name} is removed");
+                }
+            }
+            Self::Export { names } => {
+                let mut shown = Vec::new();
+                for name in names {
+                    shown.push(pills.one(name).await?.0);
+                }
+                if names.is_empty() {
+                    let made = pills.list().await?.into_iter().filter(|(_, origin)| *origin != Origin::Config);
+                    shown = made.map(|(pill, _)| pill).collect();
+                }
+                for pill in shown {
+                    outln!("{}", json!(pill));
+                }
+            }
+            Self::Import { file, force } => {
+                let new = pills.put(read(file)?, *force, by, now_ms()).await?;
+                let added = new.iter().filter(|new| **new).count();
+                if shared.json {
+                    outln!("{}", json!({ "type": "imported", "added": added, "replaced": new.len() - added }));
+                } else {
+                    outln!("imported {added} pills, replaced {}", new.len() - added);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The pills of a file, a line each.
+fn read(file: &Path) -> Result<Vec<Pill>, Failure> {
+    let is_stdin = file == Path::new("-");
+    let from = if is_stdin { "standard input".to_owned() } else { file.display().to_string() };
+    let unread = |why: String| Failure::new(Exit::Failed, format!("{from} cannot be read: {why}"));
+    let mut lines: Box<dyn BufRead> = if is_stdin {
+        Box::new(io::stdin().lock())
+    } else {
+        let opened = File::open(file).map_err(|error| unread(error.to_string()))?;
+        if !opened.metadata().is_ok_and(|about| about.is_file()) {
+            return Err(unread("it is no file; `-` reads standard input".to_owned()));
+        }
+        Box::new(BufReader::new(opened))
+    };
+    let mut pills: Vec<Pill> = Vec::new();
+    for number in 1.. {
+        let mut line = Vec::new();
+        let read = lines.by_ref().take(MAX_LINE + 1).read_until(b'\n', &mut line);
+        let read = read.map_err(|error| unread(error.to_string()))? as u64;
+        if read == 0 {
+            break;
+        }
+        let wrong = |why: String| Failure::new(Exit::Failed, format!("{from}:{number}: {why}; nothing was imported"));
+        if read > MAX_LINE || number > MAX_LINES {
+            return Err(wrong(format!("pills are {MAX_LINES} lines at most, of {} KiB each", MAX_LINE >> 10)));
+        }
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let pill: Pill = serde_json::from_slice(&line).map_err(|error| wrong(format!("this is no pill: {error}")))?;
+        if pills.iter().any(|known| known.name == pill.name) {
+            return Err(wrong(format!("there is a pill {} before it", printable(&pill.name))));
+        }
+        pills.push(pill);
+    }
+    Ok(pills)
+}
+
+fn tell(shared: &Shared, pill: &Pill, origin: Origin) {
+    if shared.json {
+        let mut object = json!(pill);
+        object["type"] = "pill".into();
+        object["origin"] = origin.name().into();
+        outln!("{object}");
+        return;
+    }
+    let tools = if pill.categories.is_empty() { "all tools".to_owned() } else { pill.categories.join(", ") };
+    let description = if pill.description.is_empty() { String::new() } else { format!("  {}", pill.description) };
+    let from = if origin == Origin::Config { ", config.toml" } else { "" };
+    outln!("{}", printable(&format!("!{:20} {} effort, {tools}{from}{description}", pill.name, pill.effort)));
+}
+
+impl From<PillError> for Failure {
+    fn from(error: PillError) -> Failure {
+        match error {
+            PillError::Store(error) => error.into(),
+            PillError::Taken(_) => Failure::new(Exit::Usage, format!("{error}; --force replaces it")),
+            PillError::TooMany => Failure::new(Exit::Limit, error.to_string()),
+            error => Failure::new(Exit::Usage, error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Charts in a text for a terminal, which cannot draw them: a line stands for the block of data.
+
+use super::printable;
+
+const OPENS: &str = "```chart";
+const CLOSES: &str = "```";
+
+/// A text on its way to the terminal, in pieces.
+#[derive(Debug, Default)]
+pub struct Charts {
+    /// Whether the next character is not the first of its line.
+    within: bool,
+    /// The beginning of a line that may open a block.
+    held: String,
+    /// The block that was opened, without that line.
+    block: Option<String>,
+}
+
+impl Charts {
+    /// What is to be shown of the next piece.
+    pub fn push(&mut self, piece: &str) -> String {
+        let mut out = String::new();
+        for part in piece.split_inclusive('\n') {
+            let ends = part.ends_with('\n');
+            if let Some(block) = &mut self.block {
+                block.push_str(part);
+                if ends && is_closed(block) {
+                    out.push_str(&shown(block));
+                    out.push('\n');
+                    self.block = None;
+                }
+            } else if self.within {
+                out.push_str(part);
+                self.within = !ends;
+            } else {
+                self.held.push_str(part);
+                if ends && self.held.trim_end() == OPENS {
+                    self.held.clear();
+                    self.block = Some(String::new());
+                } else if ends || !OPENS.starts_with(&self.held) {
+                    out.push_str(&std::mem::take(&mut self.held));
+                    self.within = !ends;
+                }
+            }
+        }
+        out
+    }
+
+    /// What is left at the end.
+    pub fn finish(self) -> String {
+        match self.block {
+            Some(block) if is_closed(&block) => shown(&block),
+            Some(block) => format!("{OPENS}\n{block}"),
+            None => self.held,
+        }
+    }
+}
+
+/// A whole text, as its pieces would be shown.
+pub fn folded(text: &str) -> String {
+    let mut charts = Charts::default();
+    let out = charts.push(text);
+    out + &charts.finish()
+}
+
+fn is_closed(block: &str) -> bool {
+    block.lines().last().is_some_and(|line| line.trim() == CLOSES)
+}
+
+fn shown(block: &str) -> String {
+    let data = block.trim_end().strip_suffix(CLOSES).unwrap_or(block);
+    line(data).unwrap_or_else(|| format!("{OPENS}\n{}", block.trim_end()))
+}
+
+/// The line that stands for the data of a chart; `None` where it is none.
+pub fn line(data: &str) -> Option<String> {
+    let chart: serde_json::Value = serde_json::from_str(data).ok()?;
+    let series = chart.get("series")?.as_array()?.len();
+    let title = chart.get("title").and_then(|title| title.as_str()).unwrap_or_default();
+    let title = if title.is_empty() { "without a title" } else { title };
+    Some(printable(&format!("[chart: {title} ({series} series); the page draws it]")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str =
+        "Drawn:\n\n```chart\n{\"title\":\"Rain\",\"series\":[{\"values\":[1]}]}\n```\n\nFiles: `a`, ```b```\n";
+
+    #[test]
+    fn a_line_stands_for_a_chart_however_its_pieces_fall() {
+        let wanted = "Drawn:\n\n[chart: Rain (1 series); the page draws it]\n\nFiles: `a`, ```b```\n";
+        assert_eq!(folded(TEXT), wanted);
+        for size in 1..TEXT.len() {
+            let mut charts = Charts::default();
+            let pieces: Vec<char> = TEXT.chars().collect();
+            let shown: String =
+                pieces.chunks(size).map(|piece| charts.push(&piece.iter().collect::<String>())).collect();
+            assert_eq!(shown + &charts.finish(), wanted, "{size}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_chart_stays_as_it_is() {
+        for text in
+            ["```chart\nno data\n```\nend", "```chart\n{\"series\":[", "```charts\nx\n```", "```", "a ```chart\n", ""]
+        {
+            assert_eq!(folded(text), text);
+        }
+    }
+}

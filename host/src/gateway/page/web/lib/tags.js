@@ -1,0 +1,27 @@
+// Tags in what a user wrote: each leads to all messages that have the same.
+
+import { html, useStore } from './preact.js';
+import { input } from './complete.js';
+import { lookFor } from './search.js';
+
+/** A word that may be a tag, behind what may stand before one. Which are is what the daemon found. */
+const TAG = /(^|[\s([{"'“‘«„,;、。（「])#(\p{L}[\p{L}\p{N}_-]*)/gu;
+
+/** A text whose `tags` are marked; those that are no category of tools look like it. */
+export function Tagged({ text, tags }) {
+  const categories = useStore(input, (known) => known.tags);
+  const pieces = [];
+  let from = 0;
+  for (const found of text.matchAll(TAG)) {
+    const word = found[2].replace(/[_-]+$/, '');
+    const name = word.toLowerCase();
+    if (!tags.includes(name)) continue;
+    const at = found.index + found[1].length;
+    pieces.push(text.slice(from, at));
+    from = at + 1 + word.length;
+    const unknown = categories.length > 0 && !categories.some((one) => one.name.toLowerCase() === name);
+    const title = unknown ? 'Kept as a tag; no category of tools is called so. Shows all messages with it' : 'Shows all messages with this tag';
+    pieces.push(html`<button type="button" class=${`chat-tag ${unknown ? 'unknown' : ''}`} title=${title} onClick=${() => lookFor(`#${name}`)}>#${word}</button>`);
+  }
+  return [...pieces, text.slice(from)];
+}

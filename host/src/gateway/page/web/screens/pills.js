@@ -1,0 +1,171 @@
+// Pills: workflows that a message picks by their name, made, changed and shared.
+
+import { html, useEffect, useLoaded, useRef, useState, useStore } from '../lib/preact.js';
+import { ApiError, del, get, isAdmin, me, part, put } from '../lib/api.js';
+import { input, loadInput, renewInput } from '../lib/complete.js';
+import { Badge, Button, Dialog, Empty, Icon, Loaded, Menu, Said, ScreenHead, Trouble, confirm, copyText, toast } from '../lib/ui.js';
+
+const EFFORTS = [['low', 'Low: an answer without tools'], ['medium', 'Medium: tools without a plan'], ['high', 'High: a plan']];
+
+/** What may be typed, as the daemon checks it. */
+const NAME = 32;
+const TEMPLATE = 8_000;
+const DESCRIPTION = 200;
+
+const path = (name) => `/pills/${part(name)}`;
+
+/** A pill as it is shared: what it says, without whose it is. */
+const shared = ({ name, template, categories, effort, description }) => JSON.stringify({ name, template, categories, effort, description });
+
+export default function Screen() {
+  useStore(me);
+  const pills = useLoaded((signal) => get('/pills', null, signal));
+  const [editing, edit] = useState(null);
+  const [taking, take] = useState(false);
+  const changed = (words) => {
+    edit(null);
+    take(false);
+    toast(words, 'good');
+    pills.again();
+    renewInput();
+  };
+  return html`<div class="screen">
+    <${ScreenHead} title="Pills" about="Workflows with a name: a message that begins with !NAME becomes what the pill says.">
+      <${Button} icon="download" onClick=${() => take(true)}>Add shared pills<//>
+      <${Button} kind="primary" icon="plus" onClick=${() => edit({})}>Make a pill<//><//>
+    <${Loaded} of=${pills}>${({ items }) => (items.length
+      ? html`<ul class="lists-cards" aria-label="Pills">
+          ${items.map((one) => html`<${Line} key=${one.name} of=${one} onEdit=${edit} changed=${changed} />`)}</ul>`
+      : html`<${Empty} icon="pill" title="No pills yet">Make one for what you ask again and again: “!digest URL”.<//>`)}<//>
+    ${editing && html`<${Edit} of=${editing} onClose=${() => edit(null)} changed=${changed} />`}
+    ${taking && html`<${Take} onClose=${() => take(false)} changed=${changed} />`}
+  </div>`;
+}
+
+function Line({ of, onEdit, changed }) {
+  const may = of.origin === 'user' || (of.origin === 'admin' && isAdmin());
+  const share = async () => {
+    await copyText(shared(of));
+    toast(`${of.name} is copied: paste it where it is to go`, 'good');
+  };
+  const remove = async () => {
+    if (!await confirm({ title: `Delete the pill ${of.name}?`, text: 'Messages that were made with it stay.', action: 'Delete' })) return;
+    await del(path(of.name));
+    document.querySelector('#main h1').focus();
+    changed(`${of.name} was deleted`);
+  };
+  return html`<li class="card lists-card">
+    <div class="lists-head"><h2>!<${Said}>${of.name}<//></h2>
+      <${Badge}>${of.effort} effort<//>${of.origin === 'config' && html`<${Badge}>config.toml<//>`}
+      ${of.origin === 'user' && isAdmin() && html`<${Badge} kind="warn">a user’s: not for your messages<//>`}
+      <div class="actions"><${Button} class="button small" icon="copy" aria-label=${`Share ${of.name}`} onClick=${share}>Share<//>
+        ${may ? html`<${Button} class="button small" icon="edit" aria-label=${`Change ${of.name}`} onClick=${() => onEdit(of)}>Change<//>
+          <${Menu} label=${`Actions for ${of.name}`} items=${[{ label: 'Delete…', icon: 'trash', danger: true, run: remove }]} />`
+    : html`<span class="muted"><${Icon} name="lock" size=${14} /> ${of.origin === 'config' ? 'It is changed in config.toml.' : 'Only an administrator changes it.'}</span>`}</div></div>
+    ${of.description && html`<p><${Said}>${of.description}<//></p>`}
+    <p class="lists-message"><${Said}>${of.template}<//></p>
+    <p class="muted">Tools: ${of.categories?.length ? html`<${Said}>${of.categories.join(', ')}<//>` : 'all'}</p></li>`;
+}
+
+/** The daemon names what is wrong; it is shown at the field that it is about. */
+const BLAMED = [
+  ['name', /name of a pill|there is a pill|the pill/], ['template', /the template/], ['description', /the description/], ['categories', /categories/],
+];
+
+/** One that is made, or changed where `of` has a name. */
+function Edit({ of, onClose, changed }) {
+  const [value, set] = useState({
+    name: of.name ?? '', template: of.template ?? '', description: of.description ?? '', effort: of.effort ?? 'high', categories: of.categories ?? [],
+  });
+  const [errors, setErrors] = useState({});
+  const [under, setUnder] = useState(false);
+  const form = useRef(null);
+  const known = useStore(input, ({ tags }) => tags);
+  useEffect(() => {
+    loadInput();
+  }, []);
+  const names = [...new Set([...known.map((one) => one.name), ...value.categories])];
+  const refuse = (found) => {
+    setErrors(found);
+    setTimeout(() => form.current?.querySelector('[aria-invalid=true]')?.focus(), 0);
+  };
+  const send = async (event) => {
+    event.preventDefault();
+    const missing = {};
+    if (!value.name.trim()) missing.name = 'give it a name';
+    if (!value.template.trim()) missing.template = 'say what the message becomes';
+    if (Object.keys(missing).length) return refuse(missing);
+    setErrors({});
+    setUnder(true);
+    try {
+      const { name, ...rest } = value;
+      await put(path(name.trim()), { ...rest, replace: Boolean(of.name) });
+      return changed(of.name ? `${name} is changed` : `${name} is made: write !${name.trim()}`);
+    } catch (error) {
+      setUnder(false);
+      const field = error instanceof ApiError && BLAMED.find(([, words]) => words.test(error.message))?.[0];
+      return refuse(field ? { [field]: error.message } : { whole: error });
+    }
+  };
+  const write = (key) => (event) => set({ ...value, [key]: event.target.value });
+  const told = (key, help) => ({ id: `pill-${key}`, value: value[key], onInput: write(key), 'aria-invalid': errors[key] ? 'true' : undefined,
+    'aria-describedby': [help, errors[key] && `pill-${key}-wrong`].filter(Boolean).join(' ') || undefined });
+  const tick = (name) => set({ ...value, categories: value.categories.includes(name) ? value.categories.filter((one) => one !== name) : [...value.categories, name] });
+  return html`<${Dialog} title=${of.name ? `Change ${of.name}` : 'Make a pill'} onClose=${onClose}><form ref=${form} class="lists-form" onSubmit=${send} novalidate>
+    <${Labelled} name="name" label="Name" wrong=${errors.name}>
+      <input ...${told('name', 'pill-name-help')} disabled=${Boolean(of.name)} spellcheck=${false} autocapitalize="none" autocomplete="off" maxlength=${NAME} autofocus />
+      <p class="muted" id="pill-name-help">Letters, digits, “-” and “_”.</p><//>
+    <${Labelled} name="template" label="What the message becomes" wrong=${errors.template}>
+      <textarea ...${told('template', 'pill-template-help')} rows="4" maxlength=${TEMPLATE} placeholder="Read {input} and tell me the five things that matter"></textarea>
+      <p class="muted" id="pill-template-help"><code>{input}</code> stands for what is written behind the name.</p><//>
+    <${Labelled} name="description" label="Description" wrong=${errors.description}><input ...${told('description')} maxlength=${DESCRIPTION} autocomplete="off" /><//>
+    <${Labelled} name="effort" label="How much is done"><select id="pill-effort" onChange=${write('effort')}>
+      ${EFFORTS.map(([one, words]) => html`<option key=${one} value=${one} selected=${one === value.effort}>${words}</option>`)}</select><//>
+    ${names.length > 0 && html`<fieldset class="lists-when"><legend>Tools that it may use; none for all</legend>
+      ${names.map((name) => html`<label key=${name} class="lists-tick"><input type="checkbox" checked=${value.categories.includes(name)} onChange=${() => tick(name)} /> <${Said}>${name}<//></label>`)}
+      ${errors.categories && html`<p class="wrong"><${Icon} name="alert" size=${16} />${errors.categories}</p>`}</fieldset>`}
+    ${errors.whole && html`<${Trouble} error=${errors.whole} />`}
+    <footer><${Button} onClick=${onClose}>Cancel<//>
+      <button class="button primary" disabled=${under} aria-busy=${under ? 'true' : undefined}><span>${of.name ? 'Change pill' : 'Make pill'}</span></button></footer>
+  </form><//>`;
+}
+
+/** Pills that somebody shared, a line each; what is there already stays. */
+function Take({ onClose, changed }) {
+  const [text, set] = useState('');
+  const [wrong, setWrong] = useState('');
+  const send = async (event) => {
+    event.preventDefault();
+    const lines = text.split('\n').filter((line) => line.trim());
+    let done = 0;
+    try {
+      if (!lines.length) throw new Error('Paste a line for each pill.');
+      const pills = lines.map((line, at) => {
+        try {
+          const { name, template, categories, effort, description } = JSON.parse(line);
+          if (typeof name !== 'string') throw new Error('without a name');
+          return [name, { template, categories, effort, description }];
+        } catch {
+          throw new Error(`Line ${at + 1} is no pill.`);
+        }
+      });
+      for (const [name, pill] of pills) {
+        await put(path(name), pill);
+        done += 1;
+      }
+      changed(done === 1 ? 'One pill was added' : `${done} pills were added`);
+    } catch (error) {
+      setWrong(done ? `${error.message} (${done} before it were added)` : error.message);
+      if (done) renewInput();
+    }
+  };
+  return html`<${Dialog} title="Add shared pills" onClose=${onClose}><form class="lists-form" onSubmit=${send} novalidate>
+    <${Labelled} name="lines" label="Pills as lines of JSON" wrong=${wrong}>
+      <textarea id="pill-lines" rows="6" class="mono" spellcheck=${false} value=${text} onInput=${(event) => set(event.target.value)} autofocus
+        aria-invalid=${wrong ? 'true' : undefined} aria-describedby=${wrong ? 'pill-lines-wrong' : undefined}></textarea><//>
+    <footer><${Button} onClick=${onClose}>Cancel<//><button class="button primary"><span>Add pills</span></button></footer>
+  </form><//>`;
+}
+
+const Labelled = ({ name, label, wrong, children }) => html`<div class="field"><label for=${`pill-${name}`}>${label}</label>${children}
+  ${wrong && html`<p class="wrong" id=${`pill-${name}-wrong`}><${Icon} name="alert" size=${16} />${wrong}</p>`}</div>`;

@@ -1,0 +1,99 @@
+//! `skill_list`, `skill_read`: what is installed, and the documentation of one skill when it is needed (seed 002, "load skill
+//! documentation on demand").
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::{Tool, ToolFault, text, tool};
+use crate::skill::{Installed, Skills};
+
+pub(super) const CATEGORY: &str = "skills";
+const LIST: &str = "skill_list";
+const READ: &str = "skill_read";
+
+/// Skills that a list shows.
+const MAX_LISTED: usize = 200;
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        tool(LIST, CATEGORY, "List the skills that are installed, a line each.", json!({}), &[]),
+        tool(
+            READ,
+            CATEGORY,
+            "Read the documentation of a skill: what it does, its tools and their arguments, examples, what it may reach.",
+            json!({ "skill": { "type": "string", "minLength": 1, "maxLength": 200, "description": "name of the skill or of one of its tools" } }),
+            &["skill"],
+        ),
+    ]
+}
+
+/// Both read files of the home.
+pub(super) fn call(skills: &Skills, name: &str, args: &Value) -> Result<String, ToolFault> {
+    if name == LIST {
+        return Ok(list(skills));
+    }
+    let wanted = text(args, "skill").trim();
+    // A tool of a skill with several is written as on the wire, too.
+    let skill =
+        skills.find(wanted).or_else(|error| skills.find_tool(wanted).map(|(skill, _)| skill).map_err(|_| error));
+    let skill = skill.map_err(|error| ToolFault::new(error.to_string()).hint("skill_list shows the skills"))?;
+    document(skills, &skill)
+}
+
+fn list(skills: &Skills) -> String {
+    let (mut lines, mut more) = (Vec::new(), 0);
+    for skill in skills.list() {
+        if lines.len() == MAX_LISTED {
+            more += 1;
+            continue;
+        }
+        lines.push(match skill {
+            Ok(skill) => {
+                let manifest = &skill.manifest;
+                format!("{} ({}): {}", manifest.name, manifest.category, manifest.summary)
+            }
+            Err(error) => format!("{} cannot be used: {}", error.skill, error.message),
+        });
+    }
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    if lines.is_empty() { "No skill is installed.".to_owned() } else { lines.join("\n") }
+}
+
+fn document(skills: &Skills, skill: &Installed) -> Result<String, ToolFault> {
+    let fault = |error: crate::skill::SkillError| ToolFault::new(error.to_string());
+    let (manifest, allowed) = (&skill.manifest, skills.allowed(skill).map_err(fault)?);
+    let mut page =
+        format!("# {} {} ({})\n\n{}\n", manifest.name, manifest.version, manifest.category, manifest.summary);
+    if !manifest.description.is_empty() && manifest.description != manifest.summary {
+        let _ = write!(page, "\n{}\n", manifest.description);
+    }
+    for tool in &skill.tools {
+        let _ = write!(page, "\n## {}\n\nArguments: {}\n", tool.name, tool.args.schema());
+    }
+    if !manifest.examples.is_empty() {
+        let _ = write!(page, "\n## Examples\n");
+        for example in &manifest.examples {
+            let _ = write!(page, "\n- {example}");
+        }
+        page.push('\n');
+    }
+    let _ = write!(
+        page,
+        "\n## What it may do\n\n- workspace: {}\n- memory: {} MiB, time: {} s",
+        allowed.workspace, allowed.memory_mib, allowed.timeout_s
+    );
+    for (need, _) in &allowed.http {
+        let _ = write!(page, "\n- reach {} ({})", need.host, need.methods.join(", "));
+    }
+    for secret in manifest.env.keys().chain(&manifest.secrets) {
+        let _ = write!(page, "\n- secret {secret}");
+    }
+    let missing = skills.missing(skill, &skills.grant(skill).map_err(fault)?);
+    if !missing.is_empty() {
+        let _ = write!(page, "\n\nIt asks for more, which an administrator did not grant:\n{missing}");
+    }
+    Ok(page)
+}
