@@ -76,6 +76,7 @@ const OK: &str = r#"{"status": "ok", "reason": "Two cities, 366 rows each"}"#;
 #[test]
 fn chat_plan_trace_skills_and_usage_in_pictures() {
     let server = server(&[
+        title("Temperatures of Lisbon and Oslo"),
         reply("router", ROUTED, ""),
         reply("planner", PLAN, "usage = { input = 3120, output = 388, cost = 0.0182 }"),
         reply("reviewer", OK, "usage = { input = 910, output = 41, cost = 0.0031 }"),
@@ -97,6 +98,7 @@ fn chat_plan_trace_skills_and_usage_in_pictures() {
     stage.open("weather");
     stage.say("plot temperature over date from weather.csv");
     tab.wait_for(css("article canvas"));
+    tab.wait_for(role("link", "Temperatures of Lisbon and Oslo"));
     tab.wait_gone(role("button", "Stop"));
     if tab.has(role("button", "Hide what was done")) {
         tab.click(role("button", "Hide what was done"));
