@@ -221,7 +221,7 @@ fn uploads_inherit_nothing_either() {
     assert_eq!((granted("secrets"), granted("http")), (0, 0));
     // What is uploaded does not take the place of a file of this machine either.
     assert_eq!(daemon.terminate(), 0);
-    add(&home, &other, &[]).ok();
+    add(&home, &first, &[]).exit(4).says(&["installed from an upload", "another publisher's"]);
     add(&home, &first, &["--grant", "all"]).ok();
     let daemon = start();
     let third = file(&home, "c.wasm", "1.3.0", "of a third");

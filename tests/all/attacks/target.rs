@@ -292,7 +292,15 @@ impl Target {
         if let Some(name) = &component.name {
             query += &format!("&name={}", fill(name));
         }
-        let answer = self.send("POST", &format!("/skills?{query}"), &bytes);
+        let began = Instant::now();
+        let answer = loop {
+            let answer = self.send("POST", &format!("/skills?{query}"), &bytes);
+            // One file at a time comes in, and another category may be at it.
+            if answer.status != 409 || !answer.body.contains("\"busy\"") || began.elapsed() > PATIENCE {
+                break answer;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
         if answer.status == 201 {
             let name = answer.expect(201)["skill"].as_str().expect("it has a name").to_owned();
             let body = component.call.as_ref().map(|args| json!({ "session": session, "args": filled(args, fill) }));
