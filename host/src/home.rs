@@ -21,12 +21,13 @@ mod jobs;
 mod lock;
 mod name;
 mod removal;
+mod tree;
 
 pub use error::HomeError;
 pub use import::{ImportError, ImportedFile};
 pub use lock::HomeLock;
 pub use name::{NameError, SessionName, SkillName};
-pub use removal::Aside;
+pub use removal::{Aside, Leftover};
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -183,23 +184,49 @@ impl Home {
             return Err(HomeError::SameName { session: session.clone(), other: real });
         }
         private_dir(&self.work_dir(session))?;
-        match self.open_work(session)?.create_dir("pub") {
-            // Whatever a guest left under that name is its own affair.
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                Err(HomeError::from_io(&self.work_dir(session).join("pub"), "create", error))
-            }
+        let work = self.open_work(session)?;
+        let failed = |error| HomeError::from_io(&self.work_dir(session).join("pub"), "create", error);
+        // Through a link, what skills put there would stand elsewhere, and nothing of it could be published.
+        if work.symlink_metadata("pub").is_ok_and(|there| there.is_symlink()) {
+            work.remove_file("pub").map_err(failed)?;
+        }
+        match work.create_dir("pub") {
+            // A file that a guest left under that name is its own affair.
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed(error)),
             _ => Ok(()),
         }
     }
 
-    /// A fresh directory for what a task needs only while it runs, beside the workspace. The caller removes it;
-    /// [`Home::lock_session`] removes what a crash left.
+    /// A fresh directory for what a task needs only while it runs, beside the workspace. The caller hands it to
+    /// [`Home::remove_scratch`]; [`Home::lock_session`] and [`Home::sweep_scratch`] remove what a crash left.
     pub fn create_scratch(&self, session: &SessionName) -> Result<PathBuf, HomeError> {
-        let parent = self.session_dir(session).join("tmp");
+        let parent = self.scratch_dir(session);
         private_dir(&parent)?;
-        let dir = parent.join(format!("{}-{}", std::process::id(), SCRATCHES.fetch_add(1, Ordering::Relaxed)));
-        private_dir(&dir)?;
-        Ok(dir)
+        loop {
+            let dir = parent.join(format!("{}-{}", std::process::id(), SCRATCHES.fetch_add(1, Ordering::Relaxed)));
+            match DirBuilder::new().mode(0o700).create(&dir) {
+                // Of a killed process that had our pid: no task may see what another one left.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return made.map(|()| dir.clone()).map_err(|error| HomeError::from_io(&dir, "create", error)),
+            }
+        }
+    }
+
+    /// Holds the scratch directories of the session's tasks.
+    pub fn scratch_dir(&self, session: &SessionName) -> PathBuf {
+        self.session_dir(session).join("tmp")
+    }
+
+    /// Removes what [`Home::create_scratch`] made. Links in it are removed, not followed; what cannot be removed waits for
+    /// [`Home::empty_trash`].
+    pub fn remove_scratch(dir: &Path) {
+        removal::drop_scratch(dir);
+    }
+
+    /// Removes a directory of the home with everything below it, however deep a guest made that.
+    pub fn remove_tree(&self, dir: &Path) -> io::Result<()> {
+        debug_assert!(dir.starts_with(self.path()), "{} is not in the home", dir.display());
+        tree::remove(dir)
     }
 
     /// The session's workspace as a capability: nothing opened through it lies outside, whatever links stand in it.
@@ -279,7 +306,7 @@ impl Home {
         let dir = self.session_dir(session);
         let lock = lock::take(&dir.join("lock"), format!("the session {session} is in use"))?;
         import::sweep(&dir);
-        let _ = fs::remove_dir_all(dir.join("tmp"));
+        removal::drop_scratch(&dir.join("tmp"));
         Ok(lock)
     }
 }
@@ -562,11 +589,18 @@ mod tests {
         home.create_session(&session).unwrap();
         assert!(home.work_dir(&session).join("pub").is_dir());
         assert_eq!(mode(&home.work_dir(&session)), 0o700);
-        // A link to the outside in place of pub/ is neither followed nor an error.
-        fs::remove_dir(home.work_dir(&session).join("pub")).unwrap();
-        symlink("/", home.work_dir(&session).join("pub")).unwrap();
+        // A link in place of pub/ is not followed, and gives way to the directory; a file stays.
+        let place = home.work_dir(&session).join("pub");
+        for target in ["/", "../..", "."] {
+            fs::remove_dir(&place).unwrap();
+            symlink(target, &place).unwrap();
+            home.create_session(&session).unwrap();
+            assert!(place.symlink_metadata().unwrap().is_dir());
+        }
+        fs::remove_dir(&place).unwrap();
+        fs::write(&place, "kept").unwrap();
         home.create_session(&session).unwrap();
-        assert!(home.open_work(&session).unwrap().read_dir("pub").is_err());
+        assert_eq!(fs::read_to_string(&place).unwrap(), "kept");
     }
 
     #[test]

@@ -41,6 +41,7 @@ impl Doctor {
         report.note("clock sync", machine::synchronized());
         let store = report.check("store", open_store(&home));
         report.note("clock jump", store.as_ref().and_then(machine::jumped));
+        report.note("leftovers", leftovers(&home));
         report.note("file system", machine::file_system(&home));
         report.note("memory", Some(machine::memory(config.as_ref())));
         report.note("socket", Some(reach::socket(&home)));
@@ -298,6 +299,18 @@ fn disk(home: &Home) -> Result<u64, Failure> {
         return Err(Failure::new(Exit::Failed, message));
     }
     Ok(free)
+}
+
+/// Directories of deleted sessions and of tasks that are still there.
+fn leftovers(home: &Home) -> Option<Finding> {
+    let trash = home.trash();
+    let first = trash.first()?;
+    let more = if trash.len() > 1 { format!(" and {} more", trash.len() - 1) } else { String::new() };
+    Some(Finding::Warn(format!(
+        "{}{more} is still to be removed; `kiso serve` tries again at its start and every hour, and its log says what is in \
+         the way",
+        first.display()
+    )))
 }
 
 /// A board without a battery starts in 1970 until it reaches a time server; timestamps and certificates are wrong then.

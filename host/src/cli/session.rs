@@ -198,14 +198,21 @@ fn rename(opened: &Opened, session: &SessionName, title: &str, json: bool) -> Re
 fn delete(opened: &Opened, session: &SessionName, yes: bool, json: bool) -> Result<Exit, Failure> {
     let work = opened.home.work_dir(session);
     confirm(&format!("Delete the session {session} for good, with the files in {}?", work.display()), yes)?;
-    for gone in block_on(remove(&opened.home, &opened.store, session, |_| {}))?? {
+    let removed = block_on(remove(&opened.home, &opened.store, session, |_| {}))??;
+    let left: Vec<String> = removed.left.iter().map(ToString::to_string).collect();
+    for gone in removed.sessions {
         if json {
             outln!("{}", json!({ "type": "deleted", "session": gone.as_str() }));
         } else {
             outln!("{gone} is deleted");
         }
     }
-    Ok(Exit::Done)
+    if left.is_empty() {
+        return Ok(Exit::Done);
+    }
+    let message =
+        format!("files are left: {}; `kiso serve` tries again, and `kiso doctor` shows them", left.join("; "));
+    Err(Failure::new(Exit::Failed, message))
 }
 
 impl From<NotRemoved> for Failure {

@@ -3,7 +3,8 @@
 //! After the start and then once in an hour, as soon as nothing has happened for a minute: what `[retention]` says is old is
 //! forgotten, the feed is cut, free pages are given back, and the log is moved into the file. It goes in small transactions,
 //! with pauses as long as they take, so that a message that comes meanwhile waits for a few milliseconds at most. A daemon that
-//! is never at rest does it once in a day all the same.
+//! is never at rest does it once in a day all the same. Then it tries again to remove files of deleted sessions that could not
+//! be removed before.
 
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use crate::clock::now_ms;
 use crate::config::Retention;
 use crate::drive::Drive;
 use crate::home::Home;
+use crate::session::removal;
 use crate::store::{AT_ONCE, Store, StoreError, Tx, check_unopened};
 
 const MINUTE_MS: i64 = 60_000;
@@ -82,6 +84,9 @@ pub(super) async fn look_after(drive: Drive, mut ending: watch::Receiver<bool>) 
             Ok(Some(done)) => {
                 tracing::debug!(?done, "upkeep of the store");
                 due_ms = now + EVERY_MS;
+                let home = drive.home.clone();
+                // Waited for: two at once would be in each other's way.
+                let _ = tokio::task::spawn_blocking(move || removal::empty_trash(&home)).await;
             }
             Ok(None) => {}
             Err(StoreError::Closed) => return,

@@ -1,13 +1,28 @@
-//! Takes a session's directory away.
+//! Takes directories away that guests have filled: a session's, and what its tasks needed for a moment.
+//!
+//! ```text
+//! sessions/demo ──▶ sessions/.gone-demo ──▶ sessions/.trash-7-3 ──▶ nothing
+//!            put aside; can be put back    nothing needs it; removed, now or later
+//! ```
+//!
+//! What has become trash stays that until it is gone: what could not be removed at once is tried again by
+//! [`Home::empty_trash`].
 
 use std::fs;
-use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{Home, HomeError, SessionName, lock};
+use super::{Home, HomeError, SessionName, lock, tree};
 
 /// How the names of directories begin that are on their way out; no session's name does.
 const GONE: &str = ".gone-";
+
+/// How the names of directories begin that nothing needs any more.
+const TRASH: &str = ".trash-";
+
+/// How the names of directories begin, in the cache, that self-tests of skills write to.
+const SELF_TEST: &str = "scratch-";
 
 /// A session's directory that was moved out of the way. Until it is removed it can be put back.
 #[derive(Debug)]
@@ -17,6 +32,14 @@ pub struct Aside {
     aside: PathBuf,
 }
 
+/// Files that nothing needs and that could not be removed.
+#[derive(Debug, thiserror::Error)]
+#[error("{} could not be removed: {error}", path.display())]
+pub struct Leftover {
+    pub path: PathBuf,
+    pub error: io::Error,
+}
+
 impl Home {
     /// Moves the session's directory, with its workspace, out of the way: whatever happens next, a new session of that name
     /// finds nothing of it. The caller holds the session's lock. `None` where there is no directory.
@@ -24,11 +47,8 @@ impl Home {
         let place = self.session_dir(session);
         let aside = place.with_file_name(format!("{GONE}{session}"));
         let failed = |error| HomeError::from_io(&place, "remove", error);
-        match fs::remove_dir_all(&aside) {
-            // A crash left it.
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
-            _ => {}
-        }
+        // A crash left it; what stands in its place now is newer.
+        discard(&aside).map_err(failed)?;
         match fs::rename(&place, &aside) {
             Ok(()) => Ok(Some(Aside { place, aside })),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -39,15 +59,61 @@ impl Home {
     /// What deletions that were cut off left, each with the name of its session. A deletion that is under way holds the lock
     /// in what it has put aside, and is left alone.
     pub fn left_aside(&self) -> Vec<(SessionName, Aside)> {
-        let entries = fs::read_dir(self.path().join("sessions")).into_iter().flatten().flatten();
-        let left = entries.filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let session = SessionName::parse(name.strip_prefix(GONE)?).ok()?;
-            drop(lock::take(&entry.path().join("lock"), "the session is being deleted".to_owned()).ok()?);
+        let left = self.below_sessions().filter_map(|path| {
+            let session = SessionName::parse(path.file_name()?.to_str()?.strip_prefix(GONE)?).ok()?;
+            drop(lock::take(&path.join("lock"), "the session is being deleted".to_owned()).ok()?);
             let place = self.session_dir(&session);
-            Some((session, Aside { place, aside: entry.path() }))
+            Some((session, Aside { place, aside: path }))
         });
         left.collect()
+    }
+
+    /// What waits to be removed.
+    pub fn trash(&self) -> Vec<PathBuf> {
+        let is_trash =
+            |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(TRASH.as_bytes()));
+        self.below_sessions().filter(is_trash).collect()
+    }
+
+    /// Removes what waits for it; returns what could not be removed now. It may take long.
+    pub fn empty_trash(&self) -> Vec<Leftover> {
+        let removed =
+            self.trash().into_iter().map(|path| tree::remove(&path).map_err(|error| Leftover { path, error }));
+        removed.filter_map(Result::err).collect()
+    }
+
+    /// Makes trash of what tasks of killed processes left in `/tmp`, in every session that nobody works in. Removes nothing,
+    /// so that each is in use for a moment only.
+    pub fn sweep_scratch(&self) {
+        let is_session = |dir: &PathBuf| !dir.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        for dir in self.below_sessions().filter(is_session) {
+            let scratch = dir.join("tmp");
+            let left = fs::read_dir(&scratch).is_ok_and(|mut entries| entries.next().is_some());
+            if left
+                && let Ok(_lock) = lock::take(&dir.join("lock"), String::new())
+                && let Err(error) = discard_into(&scratch, &self.path().join("sessions"))
+            {
+                tracing::warn!("{} could not be moved away: {error}", scratch.display());
+            }
+        }
+        // A self-test runs while its skill is installed, and has such a directory, too.
+        if let Ok(_lock) = self.lock_install() {
+            for entry in fs::read_dir(self.cache_dir()).into_iter().flatten().flatten() {
+                if entry.file_name().as_encoded_bytes().starts_with(SELF_TEST.as_bytes()) {
+                    let _ = discard_into(&entry.path(), &self.path().join("sessions"));
+                }
+            }
+        }
+    }
+
+    /// A directory for a self-test, which is under way only while the skills are being changed.
+    pub fn self_test_dir(&self) -> PathBuf {
+        self.cache_dir().join(format!("{SELF_TEST}{}", std::process::id()))
+    }
+
+    fn below_sessions(&self) -> impl Iterator<Item = PathBuf> {
+        let entries = fs::read_dir(self.path().join("sessions")).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path())
     }
 }
 
@@ -57,8 +123,104 @@ impl Aside {
         fs::rename(&self.aside, &self.place).map_err(|error| HomeError::from_io(&self.place, "put back", error))
     }
 
-    /// Removes it for good. Links in it are removed, not followed.
-    pub fn remove(self) -> Result<(), HomeError> {
-        fs::remove_dir_all(&self.aside).map_err(|error| HomeError::from_io(&self.aside, "remove", error))
+    /// Removes it for good. Links in it are removed, not followed. What cannot be removed waits as trash; it can never
+    /// be put back.
+    pub fn remove(self) -> Result<(), Leftover> {
+        let trash = match discard(&self.aside) {
+            Ok(trash) => trash,
+            Err(error) => return Err(Leftover { path: self.aside, error }),
+        };
+        match trash {
+            None => Ok(()),
+            Some(path) => tree::remove(&path).map_err(|error| Leftover { path, error }),
+        }
+    }
+}
+
+/// Removes a directory that tasks saw as `/tmp`, or that holds such; what cannot be removed waits as trash.
+pub(super) fn drop_scratch(dir: &Path) {
+    let Err(error) = tree::remove(dir) else { return };
+    let kept = sessions_of(dir).and_then(|sessions| discard_into(dir, sessions));
+    tracing::warn!("{} could not be removed, and is tried again: {error}", dir.display());
+    if let Err(error) = kept {
+        tracing::warn!("nor could it be moved away: {error}");
+    }
+}
+
+/// The directory `sessions` that a path is below.
+fn sessions_of(path: &Path) -> io::Result<&Path> {
+    path.ancestors().find(|at| at.file_name().is_some_and(|name| name == "sessions")).ok_or(ErrorKind::NotFound.into())
+}
+
+/// Makes trash of a directory beside the sessions; says where it is then. `None` if it is not there.
+fn discard(dir: &Path) -> io::Result<Option<PathBuf>> {
+    discard_into(dir, dir.parent().unwrap_or(dir))
+}
+
+fn discard_into(dir: &Path, sessions: &Path) -> io::Result<Option<PathBuf>> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let trash = sessions.join(format!("{TRASH}{}-{next}", std::process::id()));
+        // A process that had our pid may have left that name.
+        if trash.symlink_metadata().is_ok() {
+            continue;
+        }
+        return match fs::rename(dir, &trash) {
+            Ok(()) => Ok(Some(trash)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Temp;
+    use super::*;
+
+    fn house() -> (Temp, Home, SessionName) {
+        let temp = Temp::new();
+        let home = Home::open(&temp.0.join("home")).unwrap();
+        (temp, home, SessionName::parse("s").unwrap())
+    }
+
+    #[test]
+    fn what_became_trash_is_never_put_back_and_keeps_nobody_from_going_on() {
+        let (_temp, home, session) = house();
+        for round in ["first", "second"] {
+            let lock = home.lock_session(&session).unwrap();
+            fs::write(home.work_dir(&session).join(round), "").unwrap();
+            let aside = home.put_aside(&session).unwrap().unwrap();
+            drop(lock);
+            // A crash, before anything was removed; and then another session of that name, which is deleted in turn.
+            drop(aside);
+        }
+        assert_eq!(home.trash().len(), 1, "the older of the two");
+        let left = home.left_aside();
+        assert_eq!(left.len(), 1);
+        for (_, aside) in left {
+            aside.put_back().unwrap();
+        }
+        assert!(home.work_dir(&session).join("second").exists());
+        assert!(home.empty_trash().is_empty() && home.trash().is_empty());
+    }
+
+    #[test]
+    fn scratch_directories_of_killed_processes_are_swept_unless_somebody_works_there() {
+        let (_temp, home, session) = house();
+        home.create_session(&session).unwrap();
+        let scratch = home.create_scratch(&session).unwrap();
+        fs::create_dir_all(scratch.join("d/e")).unwrap();
+        let lock = home.lock_session(&session).unwrap();
+        assert!(!scratch.exists(), "whoever takes the lock sweeps");
+        let scratch = home.create_scratch(&session).unwrap();
+        home.sweep_scratch();
+        assert!(scratch.exists(), "somebody works there");
+        drop(lock);
+        fs::create_dir_all(home.self_test_dir().join("d")).unwrap();
+        home.sweep_scratch();
+        assert!(!scratch.exists() && !home.self_test_dir().exists() && home.trash().len() == 2);
+        assert!(home.empty_trash().is_empty() && home.trash().is_empty());
     }
 }

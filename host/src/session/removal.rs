@@ -1,6 +1,6 @@
 //! Deleting a session: what the store has of it, and the files of its workspace.
 
-use crate::home::{Aside, Home, HomeError, HomeLock, SessionName};
+use crate::home::{Aside, Home, HomeError, HomeLock, Leftover, SessionName};
 use crate::store::{Deletion, Store, StoreError};
 
 /// Why a session was not deleted. Nothing of it was then changed.
@@ -17,8 +17,17 @@ pub enum NotRemoved {
     Store(#[from] StoreError),
 }
 
-/// Deletes the session for good, with the subagents that it spawned; returns their names, its own first. Works beside a
-/// daemon and without one: whoever works in the session holds its lock.
+/// Sessions that were deleted.
+#[derive(Debug)]
+pub struct Removal {
+    /// The one that was meant, and then the subagents that it spawned.
+    pub sessions: Vec<SessionName>,
+    /// Files of them that could not be removed. A daemon tries again.
+    pub left: Vec<Leftover>,
+}
+
+/// Deletes the session for good, with the subagents that it spawned. Works beside a daemon and without one: whoever works in
+/// the session holds its lock.
 ///
 /// `told` hears of them as soon as the store has none of them, and before their files are removed, which may take long.
 ///
@@ -29,7 +38,7 @@ pub async fn remove(
     store: &Store,
     session: &SessionName,
     told: impl FnOnce(&[SessionName]),
-) -> Result<Vec<SessionName>, NotRemoved> {
+) -> Result<Removal, NotRemoved> {
     let unknown = || NotRemoved::Unknown { session: session.clone() };
     let wanted = session.clone();
     let (tree, busy) = store.read(move |view| Ok((view.session_tree(&wanted)?, view.at_work_below(&wanted)?))).await?;
@@ -49,8 +58,8 @@ pub async fn remove(
             told(&gone);
             drop(locks);
             // A workspace may be large, and a card slow.
-            let _ = tokio::task::spawn_blocking(move || discard(aside)).await;
-            Ok(gone)
+            let left = tokio::task::spawn_blocking(move || discard(aside)).await.unwrap_or_default();
+            Ok(Removal { sessions: gone, left })
         }
         kept => {
             put_back(aside);
@@ -63,8 +72,8 @@ pub async fn remove(
     }
 }
 
-/// Brings to an end what deletions were cut off at: a session that is still in the store gets its files back, and others are
-/// removed. Before any run begins.
+/// Brings to an end what deletions and tasks were cut off at: a session that is still in the store gets its files back, and
+/// what nothing needs is removed, behind what follows. Before any run begins.
 pub async fn sweep(home: &Home, store: &Store) -> Result<(), StoreError> {
     let mut files = Vec::new();
     for (session, aside) in home.left_aside() {
@@ -75,19 +84,30 @@ pub async fn sweep(home: &Home, store: &Store) -> Result<(), StoreError> {
             files.push(aside);
         }
     }
-    if !files.is_empty() {
-        tokio::task::spawn_blocking(move || discard(files));
-    }
+    let (sweeping, home) = (home.clone(), home.clone());
+    // Waited for: it takes the locks of sessions, each for a moment.
+    let _ = tokio::task::spawn_blocking(move || sweeping.sweep_scratch()).await;
+    tokio::task::spawn_blocking(move || {
+        discard(files);
+        empty_trash(&home);
+    });
     Ok(())
 }
 
-/// Removes what is out of the way; what cannot be removed waits for the next start of a daemon.
-fn discard(files: Vec<Aside>) {
-    for directory in files {
-        if let Err(error) = directory.remove() {
-            tracing::warn!("files of a deleted session are left: {error}");
-        }
+/// Tries once more to remove what could not be removed. It may take long.
+pub fn empty_trash(home: &Home) {
+    for left in home.empty_trash() {
+        tracing::warn!("{left}");
     }
+}
+
+/// Removes what is out of the way; returns what could not be removed and waits for the next time.
+fn discard(files: Vec<Aside>) -> Vec<Leftover> {
+    let left: Vec<_> = files.into_iter().filter_map(|directory| directory.remove().err()).collect();
+    for left in &left {
+        tracing::warn!("files of a deleted session are left: {left}");
+    }
+    left
 }
 
 /// Takes the lock of every session of the tree, and then its directory out of the way; all of them or none.

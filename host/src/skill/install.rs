@@ -10,7 +10,7 @@ use super::loader::{self, MAX_WASM_BYTES, Parsed, Shape};
 use super::manifest::{MAX_MANIFEST, Manifest, Workspace};
 use super::source::{self, Identity};
 use super::{Caller, Skills, surface};
-use crate::home::{HomeError, SkillName};
+use crate::home::{Home, HomeError, SkillName};
 use rustix::fs::{CWD, RenameFlags};
 use serde_json::{Value, json};
 use std::fs;
@@ -354,9 +354,9 @@ impl Skills {
             SkillError::new(manifest.name.as_str(), Blame::Skill, "bad-component", "its self-test has no function run")
         };
         let index = find().ok_or_else(missing)?;
-        let scratch = Scratch::new(self.home().path()).map_err(|e| SkillError::host(manifest.name.as_str(), e))?;
+        let scratch = Scratch::new(self.home()).map_err(|e| SkillError::host(manifest.name.as_str(), e))?;
         let test = Entry::SelfTest { pre: pre.instance_pre().clone(), index };
-        let given = self.test_given(manifest, scratch.0.clone());
+        let given = self.test_given(manifest, scratch.path.clone());
         let sandbox = self.sandbox().map_err(|e| SkillError::host(manifest.name.as_str(), e))?;
         let ended = instance::call(sandbox, &test, given).await;
         ended.result.map(|_| ()).map_err(|mut error| {
@@ -400,23 +400,24 @@ fn not_locked(name: &SkillName, error: &HomeError) -> SkillError {
     SkillError { retryable: busy, ..SkillError::new(name.as_str(), Blame::Host, code, error.to_string()) }
 }
 
-/// A directory of the home for a moment.
-pub(super) struct Scratch(pub PathBuf);
+/// A directory of the home for a moment. A guest may have filled it.
+pub(super) struct Scratch {
+    home: Home,
+    pub path: PathBuf,
+}
 
 impl Scratch {
-    pub fn new(home: &Path) -> std::io::Result<Self> {
-        let path = home.join("cache").join(format!("scratch-{}", std::process::id()));
-        if path.exists() {
-            fs::remove_dir_all(&path)?;
-        }
+    pub fn new(home: &Home) -> std::io::Result<Self> {
+        let path = home.self_test_dir();
+        home.remove_tree(&path)?;
         fs::create_dir_all(&path)?;
-        Ok(Self(path))
+        Ok(Self { home: home.clone(), path })
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = self.home.remove_tree(&self.path);
     }
 }
 

@@ -168,8 +168,8 @@ pub async fn delete(who: Who, State(app): State<App>, Path(name): Path<String>) 
         };
         removal::remove(home, store, &of, told).await
     });
-    let gone = match removing.await.map_err(|panic| ApiError::internal(&panic))? {
-        Ok(gone) => gone,
+    let removed = match removing.await.map_err(|panic| ApiError::internal(&panic))? {
+        Ok(removed) => removed,
         Err(NotRemoved::Unknown { .. }) => return Err(no_session(&name)),
         Err(error @ NotRemoved::AtWork { .. }) => {
             return Err(ApiError::new(StatusCode::CONFLICT, "at_work", error.to_string()));
@@ -178,7 +178,12 @@ pub async fn delete(who: Who, State(app): State<App>, Path(name): Path<String>) 
         Err(error) => return Err(ApiError::internal(&error)),
     };
     tracing::info!(%session, by = who.name(), "a session was deleted");
-    Ok(Json(json!({ "deleted": gone })))
+    let mut answer = json!({ "deleted": removed.sessions });
+    if !removed.left.is_empty() {
+        // Where they are is for the log, not for the client.
+        answer["files_left"] = true.into();
+    }
+    Ok(Json(answer))
 }
 
 /// Of no width, or one that turns the order of what stands around it. Joiners are neither: emoji and Persian need them.
