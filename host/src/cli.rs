@@ -220,6 +220,7 @@ impl Opened {
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
         let config = Config::load(&home)?;
         let store = Store::open(&home.store_path())?;
+        store.limit_sessions(config.limits.max_sessions);
         let skills = Skills::new(home.clone(), config.clone(), store.clone(), observer);
         let exec = Exec::new(home.clone(), config.clone(), skills.clone());
         Ok(Self { home, config, store, skills, exec })

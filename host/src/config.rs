@@ -143,6 +143,10 @@ settings! {
         tool_output_limit_tokens: Int(2_000, 100, 1_000_000),
         /// Size in MiB of a file that is copied into a workspace with --file.
         file_mib: Int(256, 1, 65_536),
+        /// Sessions that there may be, those of subagents and schedules included; more are refused until some are deleted.
+        max_sessions: Int(10_000, 1, 1_000_000),
+        /// Size in MiB of all workspaces and the store together; more is refused until something is deleted.
+        home_mib: Int(16_384, 64, 1_073_741_824),
     }
 
     /// What models are told of a conversation.

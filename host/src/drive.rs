@@ -56,6 +56,7 @@ use crate::llm::Role;
 use crate::node::RoleError;
 use crate::secret::vault::{Vault, VaultError};
 use crate::secret::{Secrets, found};
+use crate::skill::LimitHit;
 use crate::store::{Begun, JobPriority, RunId, Store, StoreError};
 use crate::tool::Tools;
 use std::sync::Arc;
@@ -93,6 +94,9 @@ pub enum DriveError {
     Illegal(#[from] IllegalResult),
     #[error("an event could not be written down or read: {0}")]
     Json(#[from] serde_json::Error),
+    /// Nothing was begun.
+    #[error("nothing more is taken: {0}; delete sessions or files that are not needed any more")]
+    HomeFull(LimitHit),
     /// Of work that nobody waits for: it has to wait until the limit allows it.
     #[error("the limit {} of {} is reached", .0.limit, .0.value)]
     OverLimit(LimitReached),
@@ -125,6 +129,15 @@ impl DriveError {
 pub const SPEC: &str = "spec";
 
 impl Drive {
+    /// Whether there is room for more messages and what comes of them.
+    pub async fn has_room(&self) -> Result<(), DriveError> {
+        let skills = self.tools.skills().clone();
+        match tokio::task::spawn_blocking(move || skills.home_is_full()).await {
+            Ok(Some(hit)) => Err(DriveError::HomeFull(hit)),
+            _ => Ok(()),
+        }
+    }
+
     /// Performs a run from its message to its reply. `secrets` are those of the environment; more may be found in the
     /// message. They are taken out of it before anything is stored.
     pub async fn run(
@@ -138,6 +151,7 @@ impl Drive {
     ) -> Result<(RunId, Outcome), DriveError> {
         // Before anything is stored: a prompt that cannot be used is the administrator's to mend.
         crate::node::role::check_prompts(&self.home)?;
+        self.has_room().await?;
         let mut secrets = self.with_session(session, secrets).await?;
         let (message, found) = {
             let (message, known) = (message.to_owned(), secrets.clone());

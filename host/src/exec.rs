@@ -124,11 +124,8 @@ pub struct Scratch(PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Links in it are removed, not followed.
-        let _ = std::fs::remove_dir_all(self.root());
-        if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            tracing::warn!(%error, "exec.scratch could not be removed; the session's next start tries again");
-        }
+        Home::remove_scratch(&self.root());
+        Home::remove_scratch(&self.0);
     }
 }
 

@@ -45,14 +45,14 @@ pub use self::surface::{is_kept_free, wire_name};
 pub mod sandbox {
     pub use super::compile::{EXEC_RESERVATION, settings};
     pub use super::engine::Ticker;
-    pub use super::host::{ChargedFiles, Quota, charge_files};
+    pub use super::host::{Charge, ChargedFiles, DirId, Quota, Roots, charge_files};
 }
 
 use self::compiler::Compiler;
 use self::ctx::ReadableSecrets;
 use self::engine::Sandbox;
 use self::grant::Allowed;
-use self::host::{HttpRule, HttpRules, Injection, Keep, Quota, Usage};
+use self::host::{HomeSpace, HttpRule, HttpRules, Injection, Keep, Quota, SessionSpace, Usage};
 use self::installed::BUNDLED;
 use self::instance::{Entry, Given};
 use self::limits::{Budget, HitCell};
@@ -88,6 +88,7 @@ struct Inner {
     loaded: Mutex<HashMap<String, Arc<tokio::sync::OnceCell<Entry>>>>,
     /// What workspaces hold, for sessions with a call that runs.
     usages: Mutex<HashMap<SessionName, Weak<Usage>>>,
+    space: Arc<HomeSpace>,
 }
 
 impl std::fmt::Debug for Skills {
@@ -125,7 +126,9 @@ impl Skills {
         observer: Arc<dyn Observer>,
         program: PathBuf,
     ) -> Self {
+        let space = HomeSpace::new(store.clone(), config.limits.home_mib);
         Self(Arc::new(Inner {
+            space,
             compiler: Compiler::new(program, &config.engine),
             home,
             config,
@@ -260,8 +263,17 @@ impl Skills {
 
     /// The quota of an exec task, or an upload, in a session's workspace.
     pub fn exec_quota(&self, session: &SessionName, budget: &Budget, hit: HitCell) -> Arc<Quota> {
-        let usage = self.usage(session, &self.home().work_dir(session));
-        Arc::new(Quota::new(budget.clone(), hit, usage))
+        Arc::new(Quota::new(budget.clone(), hit, self.usage(session)))
+    }
+
+    /// The limit of what all sessions and the store hold together, if it is reached. Reads the store.
+    pub fn home_is_full(&self) -> Option<LimitHit> {
+        self.0.space.full()
+    }
+
+    /// Sets how much they may hold.
+    pub fn limit_home(&self, max_mib: u64) {
+        self.0.space.limit(max_mib);
     }
 
     /// Compiles what is not compiled yet, so that the first call does not wait.
@@ -329,7 +341,7 @@ impl Skills {
         if allowed.workspace != Workspace::None {
             self.home().create_session(caller.session).map_err(|e| SkillError::host(name, e))?;
         }
-        let usage = self.usage(caller.session, &work);
+        let usage = self.usage(caller.session);
         let (secrets, env, injected) = self.secrets(manifest, allowed, caller.secrets)?;
         let mut rules = Vec::new();
         for (need, private) in &allowed.http {
@@ -433,13 +445,15 @@ impl Skills {
     }
 
     /// What the session's workspace holds, shared by all calls of the session that run.
-    fn usage(&self, session: &SessionName, work: &std::path::Path) -> Arc<Usage> {
+    fn usage(&self, session: &SessionName) -> Arc<Usage> {
         let mut usages = lock(&self.0.usages);
         if let Some(usage) = usages.get(session).and_then(Weak::upgrade) {
             return usage;
         }
         usages.retain(|_, usage| usage.strong_count() > 0);
-        let usage = Arc::new(Usage::of(work));
+        let dirs = vec![self.home().work_dir(session), self.home().scratch_dir(session)];
+        let space = SessionSpace::new(self.0.space.clone(), session.clone());
+        let usage = Arc::new(Usage::of(dirs, Some(space)));
         usages.insert(session.clone(), Arc::downgrade(&usage));
         usage
     }
@@ -455,7 +469,7 @@ impl Skills {
             locale: "en".to_owned(),
             budget: Budget::new(&self.config().engine, allowed.memory_mib, allowed.timeout_s),
             workspace: manifest.needs.workspace,
-            usage: Arc::new(Usage::of(&work)),
+            usage: Arc::new(Usage::of(vec![work.clone()], None)),
             work,
             env: Vec::new(),
             secrets: ReadableSecrets::default(),

@@ -118,6 +118,7 @@ use std::fs::OpenOptions;
 use std::ops::Deref;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -149,6 +150,7 @@ struct Shared {
     /// The last notice of the feed that this process knows of.
     feed: watch::Sender<i64>,
     bell: watch::Sender<()>,
+    max_sessions: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -161,11 +163,19 @@ struct Writer {
 #[derive(Debug)]
 pub struct View<'a> {
     conn: &'a Connection,
+    /// Sessions that there may be.
+    max_sessions: u64,
 }
 
 /// A transaction: all of it is done, or, when its closure returns an error, nothing. It can read what it wrote.
 #[derive(Debug)]
 pub struct Tx<'a>(View<'a>);
+
+impl<'a> View<'a> {
+    fn new(conn: &'a Connection) -> View<'a> {
+        View { conn, max_sessions: u64::MAX }
+    }
+}
 
 impl<'a> Deref for Tx<'a> {
     type Target = View<'a>;
@@ -196,11 +206,12 @@ impl Store {
         }
         let (jobs, queue) = mpsc::channel(QUEUE);
         let feed = watch::Sender::new(0);
+        let max_sessions = Arc::new(AtomicU64::new(u64::MAX));
         let thread = std::thread::Builder::new()
             .name("store".to_owned())
             .spawn({
-                let feed = feed.clone();
-                move || writer::run(conn, queue, &feed)
+                let (feed, max_sessions) = (feed.clone(), max_sessions.clone());
+                move || writer::run(conn, queue, &feed, &max_sessions)
             })
             .map_err(StoreError::from_io)?;
         Ok(Store(Arc::new(Shared {
@@ -209,6 +220,7 @@ impl Store {
             writer: Mutex::new(Some(Writer { jobs, thread })),
             feed,
             bell: watch::Sender::new(()),
+            max_sessions,
         })))
     }
 
@@ -233,6 +245,23 @@ impl Store {
         let (answer, answered) = oneshot::channel();
         self.jobs()?.blocking_send(Box::new(Pending { work, answer })).map_err(|_| StoreError::Closed)?;
         answered.blocking_recv().unwrap_or(Err(StoreError::Closed)).map_err(|error| error.in_file(&self.0.path))
+    }
+
+    /// Leaves work for the writer that nobody waits for; where too much waits already, it is not done.
+    pub fn post<F>(&self, work: F)
+    where
+        F: FnOnce(&Tx<'_>) -> Result<(), StoreError> + Send + 'static,
+    {
+        let (answer, _) = oneshot::channel();
+        if let Ok(jobs) = self.jobs() {
+            let _ = jobs.try_send(Box::new(Pending { work, answer }));
+        }
+    }
+
+    /// Sets how many sessions there may be; a write that would make one more fails with [`StoreError::Sessions`]. What is
+    /// there already stays.
+    pub fn limit_sessions(&self, max: u64) {
+        self.0.max_sessions.store(max, Ordering::Relaxed);
     }
 
     /// Reads in one snapshot, on a thread where blocking is allowed.

@@ -8,6 +8,7 @@ mod bad_input;
 mod bounds;
 mod cache;
 mod cancel;
+mod capacity;
 mod chat;
 mod commands;
 mod compiling;

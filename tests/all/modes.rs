@@ -54,7 +54,7 @@ limits! {
     mode_rewrite "hostile" "rewrite" => CallWrites;
     mode_files "hostile" "files" => Files;
     mode_dirs "hostile" "dirs" => Files;
-    mode_deep_dirs "hostile" "deep-dirs" => Files;
+    mode_deep_dirs "hostile" "deep-dirs" => Depth;
     mode_symlinks "hostile" "symlinks" => Files;
     mode_open "hostile" "open" => OpenFiles;
     mode_print "hostile" "print" => Output;
@@ -122,8 +122,6 @@ walls! {
     mode_publish_escape "hostile" "publish-escape";
     mode_secrets "hostile" "secrets";
     mode_net "hostile" "net";
-    mode_escape "hostile" "escape";
-    mode_race "hostile" "race";
     mode_work_when_none "hostile-no-work" "work-when-none";
 }
 
@@ -177,26 +175,72 @@ fn mode_long_failure() {
     });
 }
 
-/// Two calls in one session, one that swaps a directory for a link while the other opens through it.
+/// Every way out, its own links and such as somebody else left there.
 #[test]
-fn mode_race_swap() {
-    run(race("mode-race-swap"));
+fn mode_escape() {
+    run(async {
+        let lab = Lab::get().await;
+        let session = kiso::home::SessionName::parse("mode-escape").expect("a plain name");
+        lab.home.create_session(&session).expect("there is room");
+        let given = lab.home.work_dir(&session).join("given");
+        std::fs::create_dir(&given).expect("there is room");
+        for (name, target) in [
+            ("root", "/"),
+            ("etc", "/etc"),
+            ("up", "../../.."),
+            ("store", "../../../../store.db"),
+            ("behind", "x/../../.."),
+        ] {
+            std::os::unix::fs::symlink(target, given.join(name)).expect("there is room");
+        }
+        let answer = lab.call("hostile", "mode-escape", json!({ "mode": "escape" })).await.result;
+        let tried = answer.unwrap_or_else(|e| panic!("{e}")).data.expect("what was tried");
+        assert!(tried["tried"].as_array().expect("a list").len() > 300, "{tried}");
+    });
 }
 
+/// A directory is swapped for a link to the outside, on the host, while a guest opens through it.
 #[test]
 fn mode_race_open() {
-    run(race("mode-race-open"));
+    run(async {
+        let lab = Lab::get().await;
+        let session = kiso::home::SessionName::parse("mode-race-open").expect("a plain name");
+        lab.home.create_session(&session).expect("there is room");
+        let work = lab.home.work_dir(&session);
+        std::fs::create_dir(work.join("real")).expect("there is room");
+        std::fs::write(work.join("real/store.db"), "inside").expect("there is room");
+        std::os::unix::fs::symlink("../../..", work.join("link")).expect("there is room");
+        let over = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let swapping = std::thread::spawn({
+            let over = over.clone();
+            move || {
+                let mut swaps = 0_u64;
+                while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                    for (from, to) in [("real", "door"), ("door", "real"), ("link", "door"), ("door", "link")] {
+                        std::fs::rename(work.join(from), work.join(to)).expect("nobody else moves it");
+                    }
+                    swaps += 1;
+                }
+                swaps
+            }
+        });
+        let ended = lab.call("hostile", "mode-race-open", json!({ "mode": "race-open", "amount": 2_000 })).await;
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(swapping.join().expect("it swaps") > 0);
+        ended.result.unwrap_or_else(|e| panic!("{e}"));
+    });
 }
 
-/// In a session of each test's own: two that swap would be in each other's way.
-async fn race(session: &str) {
-    let lab = Lab::get().await;
-    let swap = lab.call("hostile", session, json!({ "mode": "race-swap", "amount": 300 }));
-    let open = lab.call("hostile", session, json!({ "mode": "race-open", "amount": 300 }));
-    let (swap, open) = tokio::join!(swap, open);
-    for ended in [swap, open] {
-        ended.result.unwrap_or_else(|e| panic!("{e}"));
-    }
+/// A tree as deep as may be is made, and the next level is an error that names depth, not one that comes from elsewhere.
+#[test]
+fn directories_nest_as_deep_as_is_said() {
+    run(async {
+        let lab = Lab::get().await;
+        let made = lab.call("hostile", "just-deep", json!({ "mode": "deep-dirs", "amount": 62 })).await;
+        made.result.unwrap_or_else(|e| panic!("{e}"));
+        let error = error(lab.call("hostile", "too-deep", json!({ "mode": "deep-dirs", "amount": 70 })).await);
+        assert!(error.message.contains("nested deeper than its 64 levels"), "{error}");
+    });
 }
 
 /// Ten guests that spin and two more that want to work: everybody comes to an end.

@@ -76,6 +76,9 @@ fn a_file_is_shown_played_or_downloaded_and_nothing_in_it_runs() {
     std::fs::remove_file(dir.join("song.mp3")).unwrap();
     std::fs::remove_file(dir.join("page.html")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", dir.join("page.html")).unwrap();
+    // Nor is it what a task has put a link to in its place: that was not published.
+    std::fs::write(home.work("main").join("private.txt"), "private").unwrap();
+    std::os::unix::fs::symlink("../private.txt", dir.join("song.mp3")).unwrap();
     for gone in [&song, &page, "/pub/00000000000000000000000000"] {
         assert_eq!(get(gone).0, 404, "{gone}");
     }

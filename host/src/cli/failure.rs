@@ -131,6 +131,7 @@ impl From<StoreError> for Failure {
             | store::StoreError::Changed { .. }
             | store::StoreError::Foreign { .. }
             | store::StoreError::Corrupt { .. } => Exit::Config,
+            store::StoreError::Sessions { .. } => Exit::Limit,
             _ => Exit::Failed,
         };
         Self::new(exit, error.to_string())
@@ -143,6 +144,7 @@ impl From<DriveError> for Failure {
             DriveError::Store(error) => error.into(),
             DriveError::Home(error) => error.into(),
             DriveError::Role(error) => error.into(),
+            DriveError::HomeFull(_) => Self::new(Exit::Limit, error.to_string()),
             other => Self::new(Exit::Failed, other.to_string()),
         }
     }

@@ -64,6 +64,8 @@ impl Run {
                 (Some(run.id), run.session)
             }
         };
+        // Before anything of it is made.
+        opened.store.read_blocking(|view| view.may_open(&session, opened.config.limits.max_sessions))?;
         let lock = opened.home.lock_session(&session)?;
         opened.import(&session, &self.file, &show)?;
         let cancel = Cancel::new();

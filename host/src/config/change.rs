@@ -26,6 +26,9 @@ pub struct Change {
 /// What is fixed when the daemon starts: the port that is listened on, and how many places there are on it.
 const FIXED: [(&str, &str); 3] = [("gateway", "bind"), ("gateway", "port"), ("gateway", "max_connections")];
 
+/// Keys of other tables that are heeded for each session or write.
+const LIVE_KEYS: [(&str, &str); 2] = [("limits", "max_sessions"), ("limits", "home_mib")];
+
 /// Tables that are read for each message, request or line.
 const LIVE: [&str; 5] = ["daemon", "gateway", "log", "retention", "schedule"];
 
@@ -38,7 +41,7 @@ impl Key {
     pub fn effect(&self) -> Effect {
         match self.section {
             section if FIXED.contains(&(section, self.name)) => Effect::Restart,
-            section if LIVE.contains(&section) => Effect::AtOnce,
+            section if LIVE.contains(&section) || LIVE_KEYS.contains(&(section, self.name)) => Effect::AtOnce,
             section if OF_A_RUN.contains(&section) => Effect::NextRun,
             _ => Effect::Restart,
         }

@@ -59,6 +59,8 @@ impl Drive {
                 Tools::new(skills, exec, self.store.clone())
             }
         };
+        self.store.limit_sessions(config.limits.max_sessions);
+        tools.skills().limit_home(config.limits.home_mib);
         let parts = Parts { config: Arc::new(config), models, tools };
         *self.current.0.write().unwrap_or_else(PoisonError::into_inner) = Some(parts);
         Ok(())

@@ -322,7 +322,7 @@ impl OpenFile {
         if !self.writable {
             return Err(Errno::BadChannel.into());
         }
-        self.quota.write(bytes.len() as u64).map_err(Refused::Limit)?;
+        let _until_written = self.quota.write(bytes.len() as u64).map_err(Refused::Limit)?;
         let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
         if self.append {
             *position = self.file.metadata()?.len();

@@ -2,7 +2,7 @@
 
 use super::channel::{Channel, OpenFile, Refused};
 use super::wit::kiso::exec::spawn::{Errno, Mode};
-use crate::skill::sandbox::Quota;
+use crate::skill::sandbox::{DirId, Quota, Roots};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use std::io;
@@ -30,22 +30,31 @@ impl Mounted {
 
 /// All directories of a task.
 #[derive(Debug)]
-pub struct Dirs(Vec<Mounted>);
+pub struct Dirs {
+    mounted: Vec<Mounted>,
+    roots: Roots,
+}
 
 impl Dirs {
     /// Beside these a task sees `/` itself: a read-only directory in which each of them has its name and nothing else is.
     /// It is made at `root`, where it may stay from one line to the next.
-    pub fn new(root: PathBuf, mut all: Vec<Mounted>) -> io::Result<Self> {
-        for mounted in &all {
+    pub fn new(root: PathBuf, mut mounted: Vec<Mounted>) -> io::Result<Self> {
+        for mounted in &mounted {
             std::fs::create_dir_all(root.join(mounted.at.trim_start_matches('/')))?;
         }
-        all.push(Mounted::open("/", root, false)?);
-        Ok(Self(all))
+        mounted.push(Mounted::open("/", root, false)?);
+        let roots = mounted.iter().map(|mounted| DirId::of(&mounted.dir)).collect::<Result<_, _>>()?;
+        Ok(Self { mounted, roots })
+    }
+
+    /// What the system knows them as.
+    pub fn roots(&self) -> &Roots {
+        &self.roots
     }
 
     /// Gives a process all of them.
     pub fn give(&self, wasi: &mut WasiCtxBuilder) -> wasmtime::Result<()> {
-        for mounted in &self.0 {
+        for mounted in &self.mounted {
             let perms = if mounted.write { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
             wasi.preopened_dir(&mounted.path, &mounted.at, perms)?;
         }
@@ -77,10 +86,7 @@ impl Dirs {
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(error) => return Err(error.into()),
         };
-        let new = !there && writable;
-        if new {
-            quota.entry().map_err(Refused::Limit)?;
-        }
+        let charge = (!there && writable).then(|| quota.entry().map_err(Refused::Limit)).transpose()?;
         let mut options = OpenOptions::new();
         options
             .read(readable)
@@ -89,11 +95,16 @@ impl Dirs {
             .create_new(mode == Mode::CreateNew)
             .truncate(mode == Mode::Write)
             .custom_flags(i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0));
-        let file = mounted.dir.open_with(&relative, &options).inspect_err(|_| {
-            if new {
-                quota.give_back_entry();
+        let file = match mounted.dir.open_with(&relative, &options) {
+            Ok(file) => file,
+            Err(error) => {
+                if let Some(charge) = charge {
+                    charge.give_back();
+                }
+                return Err(error.into());
             }
-        })?;
+        };
+        drop(charge);
         if !file.metadata()?.is_file() {
             return Err(Errno::NotPlain.into());
         }
@@ -109,7 +120,7 @@ impl Dirs {
 
     fn find(&self, path: &str) -> Result<(&Mounted, PathBuf), Refused> {
         let path = lexical(path).ok_or(Errno::Invalid)?;
-        let under = self.0.iter().filter_map(|m| Some((m, path.strip_prefix(&m.at).ok()?.to_owned())));
+        let under = self.mounted.iter().filter_map(|m| Some((m, path.strip_prefix(&m.at).ok()?.to_owned())));
         let (mounted, relative) = under.max_by_key(|(m, _)| m.at.len()).ok_or(Errno::NotFound)?;
         if relative.as_os_str().is_empty() {
             return Err(Errno::IsADirectory.into());

@@ -6,7 +6,7 @@ use super::streams::{Stdio, WriteError, in_words};
 use super::task::Task;
 use crate::skill::BrokenPipe;
 use crate::skill::limits::{Limit, LimitHit};
-use crate::skill::sandbox::{ChargedFiles, Quota};
+use crate::skill::sandbox::{ChargedFiles, Quota, Roots};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -26,8 +26,6 @@ const KILLED: u8 = 137;
 const CRASHED: u8 = 134;
 /// Most bytes that a process hands to the host at once.
 const TRANSFER_BYTES: usize = 32 << 20;
-/// Handles that a process may always hold.
-const MIN_HANDLES: u64 = 512;
 /// Most random bytes at once.
 const RANDOM_BYTES: u64 = 1 << 20;
 
@@ -178,8 +176,12 @@ impl ChargedFiles for Ctx {
         &mut self.listings
     }
 
-    fn open_files_hit(&self) -> LimitHit {
-        self.task.hit(Limit::OpenFiles)
+    fn listings_hit(&self) -> LimitHit {
+        self.task.hit(Limit::Listings)
+    }
+
+    fn roots(&self) -> &Roots {
+        self.task.dirs.roots()
     }
 }
 
@@ -214,8 +216,7 @@ pub fn store(task: &Arc<Task>, process: &Arc<Process>, given: Given, streams: St
         .allow_blocking_current_thread(true);
     task.dirs.give(&mut wasi)?;
     let mut table = ResourceTable::new();
-    // Deleting a tree holds a handle for each level that may be made.
-    table.set_max_capacity(usize::try_from(task.budget.open_files.max(MIN_HANDLES)).unwrap_or(usize::MAX));
+    table.set_max_capacity(usize::try_from(task.budget.handles()).unwrap_or(usize::MAX));
     let ctx = Ctx {
         wasi: wasi.build(),
         table,

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::drive::DriveError;
 use crate::secret::VaultError;
 use crate::session::intake::{RETRY_AFTER_S, Refused};
+use crate::skill::LimitHit;
 use crate::store::StoreError;
 
 /// What goes back instead of an answer.
@@ -57,6 +58,13 @@ impl ApiError {
         ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", message).hint("send it again when there is room")
     }
 
+    /// All sessions and the store together hold as much as they may.
+    pub fn home_full(hit: &LimitHit) -> ApiError {
+        let message = format!("nothing more is taken: {hit}");
+        ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "home_full", message)
+            .hint("delete sessions or files that are not needed any more")
+    }
+
     pub fn internal(error: &dyn std::fmt::Display) -> ApiError {
         tracing::error!("a request failed: {error}");
         ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the request failed on kiso's side")
@@ -91,6 +99,12 @@ impl From<StoreError> for ApiError {
             StoreError::NoRun { .. } => ApiError::not_found(error.to_string()),
             StoreError::Ambiguous { .. } => ApiError::bad_request(error.to_string()),
             StoreError::Quota { .. } => ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "quota", error.to_string()),
+            StoreError::Sessions { max } => {
+                let message = format!("there are {max} sessions already, and no more are made");
+                ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "too_many_sessions", message).hint(
+                    "delete sessions that are not needed any more; limits.max_sessions in config.toml raises this",
+                )
+            }
             StoreError::DiskFull { .. } => {
                 tracing::error!("a request failed: {error}");
                 ApiError::disk_full()
@@ -113,6 +127,7 @@ impl From<DriveError> for ApiError {
     fn from(error: DriveError) -> ApiError {
         match error {
             DriveError::Store(error) | DriveError::Vault(VaultError::Store(error)) => error.into(),
+            DriveError::HomeFull(hit) => ApiError::home_full(&hit),
             error => ApiError::internal(&error),
         }
     }

@@ -144,6 +144,7 @@ impl Intake {
             return Err(Refused::Full { max });
         }
         let place = Place(&inner.queued);
+        drive.has_room().await?;
         let known = drive.secrets_of(&inbound.session).await?;
         // Its length is the client's choice, and every word of it is looked at.
         let (text, found) = {

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 
 use crate::home::{Home, HomeError, SessionName};
 use crate::skill::LimitHit;
-use crate::skill::sandbox::Quota;
+use crate::skill::sandbox::{Charge, Quota};
 
 /// Bytes of a path, and names in it.
 const MAX_PATH: usize = 1_024;
@@ -152,11 +152,26 @@ pub fn open(home: &Home, session: &SessionName, path: &FilePath) -> Result<(File
     if meta.is_file() { Ok((file, meta)) } else { Err(path.missing()) }
 }
 
+/// Opens a file that was published, by its path as the store has it. A link in its path, or in its place, is not followed:
+/// it would lead to what nobody published.
+pub fn open_published(home: &Home, session: &SessionName, path: &str) -> Option<(File, Metadata)> {
+    let work = home.open_work(session).ok()?;
+    let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let file: File = enter(&directory(&work, parent).ok()?, name, OFlags::NONBLOCK).ok()?;
+    let meta = file.metadata().ok()?;
+    meta.is_file().then_some((file, meta))
+}
+
 /// Deletes a file, or a link in its place. Directories stay.
-pub fn remove(home: &Home, session: &SessionName, path: &FilePath) -> Result<(), FileError> {
+pub fn remove(home: &Home, session: &SessionName, path: &FilePath, quota: &Quota) -> Result<(), FileError> {
     let (dir, name) = existing(home, session, path)?;
+    quota.settle();
+    let there = dir.symlink_metadata(name).map_err(|_| path.missing())?;
     match rustix::fs::unlinkat(&dir, name, AtFlags::empty()) {
-        Ok(()) => Ok(()),
+        Ok(()) => {
+            quota.credit_entry(if there.nlink() == 1 { there.len() } else { 0 });
+            Ok(())
+        }
         Err(Errno::NOENT) => Err(path.missing()),
         // Linux says the one, other systems say the other.
         Err(Errno::ISDIR | Errno::PERM) => Err(FileError::Directory { path: path.0.clone() }),
@@ -176,7 +191,8 @@ pub struct Incoming {
     file: File,
     bytes: u64,
     quota: Arc<Quota>,
-    kept: bool,
+    /// What it takes, as long as it does not stand in the workspace.
+    charge: Option<Charge>,
 }
 
 impl Incoming {
@@ -192,13 +208,23 @@ impl Incoming {
         sweep(&dir, &own);
         let name = format!("{own}{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        quota.entry().map_err(FileError::Full)?;
-        let file = rustix::fs::openat(&dir, &name, flags, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)?;
-        Ok(Incoming { session: dir, place, work, name, file: file.into(), bytes: 0, quota, kept: false })
+        let charge = quota.entry().map_err(FileError::Full)?;
+        let file = match rustix::fs::openat(&dir, &name, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => file,
+            Err(error) => {
+                charge.give_back();
+                return Err(io::Error::from(error).into());
+            }
+        };
+        Ok(Incoming { session: dir, place, work, name, file: file.into(), bytes: 0, quota, charge: Some(charge) })
     }
 
     pub fn write(&mut self, piece: &[u8]) -> Result<(), FileError> {
-        self.quota.write(piece.len() as u64).map_err(FileError::Full)?;
+        let charge = self.quota.write(piece.len() as u64).map_err(FileError::Full)?;
+        match &mut self.charge {
+            Some(all) => all.join(charge),
+            all => *all = Some(charge),
+        }
         self.bytes += piece.len() as u64;
         Ok(self.file.write_all(piece)?)
     }
@@ -215,18 +241,22 @@ impl Incoming {
         let (parent, name) = path.split();
         let mut dir = self.work.try_clone()?;
         for part in parent.split('/').filter(|part| !part.is_empty()) {
-            self.quota.entry().map_err(FileError::Full)?;
-            let made = dir.create_dir(part);
-            if let Err(error) = made {
-                self.quota.give_back_entry();
-                if error.kind() != io::ErrorKind::AlreadyExists {
-                    return Err(error.into());
+            let charge = self.quota.entry().map_err(FileError::Full)?;
+            match dir.create_dir(part) {
+                Ok(()) => drop(charge),
+                Err(error) => {
+                    charge.give_back();
+                    if error.kind() != io::ErrorKind::AlreadyExists {
+                        return Err(error.into());
+                    }
                 }
             }
             let opened = enter(&dir, part, OFlags::DIRECTORY);
             dir = opened.map_err(|_| FileError::NoDirectory { path: parent.to_owned() })?;
         }
-        let old = dir.symlink_metadata(name).ok().filter(|meta| meta.is_file()).map(|meta| meta.len());
+        let old = dir.symlink_metadata(name).ok().filter(|meta| meta.is_file());
+        // What has another name is still there.
+        let old = old.map(|meta| if meta.nlink() == 1 { meta.len() } else { 0 });
         let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         let moved = match rustix::fs::renameat_with(&self.session, &self.name, &dir, name, flags) {
             // Some file systems cannot tell; then two uploads at once may both be told that the place was free.
@@ -238,9 +268,9 @@ impl Incoming {
         };
         match moved {
             Ok(()) => {
-                self.kept = true;
+                drop(self.charge.take());
                 if let Some(old) = old {
-                    self.quota.credit_file(old);
+                    self.quota.credit_entry(old);
                 }
                 Ok(self.bytes)
             }
@@ -253,11 +283,9 @@ impl Incoming {
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        if self.kept {
-            return;
-        }
+        let Some(charge) = self.charge.take() else { return };
         let _ = self.session.remove_file(&self.name);
-        self.quota.credit_file(self.bytes);
+        charge.give_back();
         // Of a session that nothing was done in yet, nothing stays; what is not empty is not removed.
         if !self.session.exists("lock") {
             for made in ["work/pub", "work", ""] {

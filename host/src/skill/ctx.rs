@@ -1,6 +1,6 @@
 //! What one call carries through the host's functions: the store's data.
 
-use super::host::{ChargedFiles, HttpGate, Keep, Quota};
+use super::host::{ChargedFiles, HttpGate, Keep, Quota, Roots};
 use super::limits::{Budget, HitCell, Limit, LimitHit, Meter};
 use crate::graph::report::LogLine;
 use crate::home::{SessionName, SkillName};
@@ -27,6 +27,7 @@ pub struct Ctx {
     pub(super) session: SessionName,
     /// The session's workspace on this machine, if the skill may see it.
     pub(super) work: Option<PathBuf>,
+    pub(super) roots: Roots,
     pub(super) secrets: ReadableSecrets,
     pub(super) store: Store,
     pub(super) progress: Arc<dyn Observer>,
@@ -54,8 +55,12 @@ impl ChargedFiles for Ctx {
         &mut self.listings
     }
 
-    fn open_files_hit(&self) -> LimitHit {
-        self.hit.set(self.budget.hit(Limit::OpenFiles))
+    fn listings_hit(&self) -> LimitHit {
+        self.hit.set(self.budget.hit(Limit::Listings))
+    }
+
+    fn roots(&self) -> &Roots {
+        &self.roots
     }
 }
 

@@ -1,20 +1,25 @@
 //! What a guest may import: one file for each interface.
 
 mod files;
+mod home_space;
 mod http;
 mod kv;
 mod log;
+mod measure;
 mod output;
 mod progress;
 mod publish;
 mod quota;
 mod secrets;
+mod structure;
 
 pub use self::files::{ChargedFiles, FileNote, add_to_linker as charge_files, media_type, note};
+pub use self::home_space::{HomeSpace, SessionSpace};
 pub use self::http::{HttpGate, HttpRule, HttpRules, Injection, Refused};
 pub use self::kv::Keep;
 pub use self::output::Capture;
-pub use self::quota::{Quota, Usage};
+pub use self::quota::{Charge, Quota, Usage};
+pub use self::structure::{DirId, Roots};
 
 use super::ctx::Ctx;
 use super::wit::since_v0_1::kiso::skill;

@@ -4,7 +4,7 @@ use super::ctx::{Ctx, Log, Observer, ReadableSecrets, cut};
 use super::engine::Sandbox;
 use super::error::{Blame, SkillError};
 use super::grant::Grant;
-use super::host::{Capture, FileNote, HttpGate, HttpRules, Keep, Quota, Refused, Usage, note};
+use super::host::{Capture, DirId, FileNote, HttpGate, HttpRules, Keep, Quota, Refused, Roots, Usage, note};
 use super::limits::{Budget, HEADER_BYTES, HitCell, Limit, Meter, TRANSFER_BYTES};
 use super::manifest::Workspace;
 use super::values;
@@ -233,13 +233,15 @@ pub(super) fn permissions(workspace: Workspace) -> Option<FsPerms> {
 pub(super) fn context(given: Given, mut wasi: WasiCtxBuilder, hit: &HitCell) -> Result<Ctx, SkillError> {
     wasi.envs(&given.env).allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false).max_random_size(RANDOM_BYTES);
     let perms = permissions(given.workspace);
+    let mut roots = Roots::new();
     if let Some(perms) = perms {
-        wasi.preopened_dir(&given.work, "/work", perms).map_err(|e| {
-            SkillError::host(
-                given.skill.as_str(),
-                format!("the workspace {} cannot be opened: {e}", given.work.display()),
-            )
-        })?;
+        let unusable = |e: &dyn std::fmt::Display| {
+            let message = format!("the workspace {} cannot be opened: {e}", given.work.display());
+            SkillError::host(given.skill.as_str(), message)
+        };
+        wasi.preopened_dir(&given.work, "/work", perms).map_err(|e| unusable(&e))?;
+        let root = std::fs::File::open(&given.work).and_then(DirId::of).map_err(|e| unusable(&e))?;
+        roots.push(root);
     }
     let mut http = WasiHttpCtx::new();
     http.set_field_size_limit(HEADER_BYTES);
@@ -257,6 +259,7 @@ pub(super) fn context(given: Given, mut wasi: WasiCtxBuilder, hit: &HitCell) -> 
         skill: given.skill,
         session: given.session,
         work: perms.map(|_| given.work),
+        roots,
         secrets: given.secrets,
         store: given.store,
         progress: given.observer,

@@ -38,6 +38,14 @@ pub enum Limit {
     Workspace,
     /// Files and directories that the session's workspace holds.
     Files,
+    /// Levels of directories below the workspace.
+    Depth,
+    /// Directories that are listed at once.
+    Listings,
+    /// What the session's workspace holds cannot be told.
+    Unmeasured,
+    /// Bytes that all sessions and the store hold together.
+    Home,
     /// Processes of an exec task that run at once.
     Processes,
     /// Processor time of the compiler.
@@ -63,6 +71,10 @@ impl Limit {
             Self::CallWrites => "call-writes",
             Self::Workspace => "workspace",
             Self::Files => "files",
+            Self::Depth => "depth",
+            Self::Listings => "listings",
+            Self::Unmeasured => "unmeasured",
+            Self::Home => "home",
             Self::Processes => "processes",
             Self::CompileTime => "compile-time",
             Self::CompileMemory => "compile-memory",
@@ -97,6 +109,10 @@ impl fmt::Display for LimitHit {
             Limit::CallWrites => "it wrote more to files than its",
             Limit::Workspace => "the session's workspace would hold more than its",
             Limit::Files => "the session's workspace would hold more than its",
+            Limit::Depth => "the session's workspace would hold, or holds, directories nested deeper than its",
+            Limit::Listings => "it listed more directories at once, one in another, than its",
+            Limit::Unmeasured => "nothing can be written to the session's workspace, which cannot be measured:",
+            Limit::Home => "all sessions and the store together would hold more than their",
             Limit::Processes => "it ran more processes at once than its",
             Limit::CompileTime => "compiling it took more processor time than",
             Limit::CompileMemory => "compiling it took more memory than",
@@ -156,6 +172,15 @@ pub struct Budget {
     pub table_elements: u64,
 }
 
+/// Levels of directories that may be made below a workspace: listing and measuring a tree takes a handle for each.
+pub const MAX_LEVELS: usize = 64;
+
+/// Directory listings that a guest may hold open at once: one for each level of a tree that is being deleted.
+pub const MAX_LISTINGS: usize = 100;
+
+/// Handles that a process of an exec task may always hold: deleting a tree takes two for each level that may be made.
+const MIN_HANDLES: u64 = 512;
+
 /// Linear memories in one instance: a component of several modules has one for each.
 pub const MEMORIES: usize = 8;
 
@@ -203,6 +228,14 @@ impl Budget {
         Self { write_mib: engine.workspace_mib, ..Self::new(engine, 0, 0) }
     }
 
+    /// Handles that an instance may hold at once.
+    pub fn handles(&self) -> u64 {
+        match self.of {
+            Of::Skill => self.open_files,
+            Of::Exec { .. } => self.open_files.max(MIN_HANDLES),
+        }
+    }
+
     /// What a trace shows beside what was used.
     pub fn allowance(&self) -> Allowance {
         let (processes_at_once, output_bytes) = match self.of {
@@ -229,6 +262,9 @@ impl Budget {
             }
             (Limit::CallWrites, Of::Exec { .. }) => {
                 (format!("{} MiB", self.write_mib), "[exec] write_mib in config.toml")
+            }
+            (Limit::OpenFiles, Of::Exec { .. }) => {
+                (format!("{}", self.handles()), "[engine] open_files in config.toml, where it is more than 512")
             }
             (Limit::Transfer, Of::Exec { .. }) => ("32 MiB".to_owned(), "fixed; pass large data in files and pipes"),
             (Limit::Processes, Of::Exec { processes, .. }) => {
@@ -267,6 +303,15 @@ impl Budget {
             Limit::CallWrites => (format!("{} MiB", self.write_mib), "[engine] write_mib in config.toml"),
             Limit::Workspace => (format!("{} MiB", self.workspace_mib), "[engine] workspace_mib in config.toml"),
             Limit::Files => (format!("{} files and directories", self.files), "[engine] max_files in config.toml"),
+            Limit::Depth => {
+                (format!("{MAX_LEVELS} levels"), "fixed; move what lies deeper up, or delete it, where kiso runs")
+            }
+            Limit::Listings => (
+                format!("{MAX_LISTINGS}"),
+                "fixed; a tree that is nested deeper than that was not made here: move what lies deep up, where kiso runs",
+            ),
+            Limit::Unmeasured => ("an error of its disk".to_owned(), "none: the log says what is in the way"),
+            Limit::Home => ("room".to_owned(), "[limits] home_mib in config.toml"),
             Limit::Processes => ("1".to_owned(), "fixed; a skill starts nothing"),
             Limit::CompileTime | Limit::CompileMemory => unreachable!("no call compiles"),
         }

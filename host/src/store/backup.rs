@@ -209,7 +209,7 @@ fn check(path: &Path) -> Result<Copied, BackupError> {
     let version = check_version(path)?;
     let damaged = |detail: String| BackupError::Damaged { path: path.to_path_buf(), detail };
     let conn = open_read_only(path).map_err(|error| damaged(error.to_string()))?;
-    let found = View { conn: &conn }.integrity().map_err(|error| match error {
+    let found = View::new(&conn).integrity().map_err(|error| match error {
         StoreError::Corrupt { detail, .. } => damaged(detail),
         other => BackupError::Store(other.in_file(path)),
     })?;

@@ -57,6 +57,10 @@ pub enum StoreError {
 
     #[error("a key must have 1 to {max} bytes, and this has {bytes}")]
     BadKey { bytes: usize, max: usize },
+    #[error(
+        "there are {max} sessions already, as many as limits.max_sessions in config.toml allows: delete some with `kiso session delete`, or raise it"
+    )]
+    Sessions { max: u64 },
     /// A limit that does not depend on the disk: how many, how large.
     #[error("{what}: at most {max} are allowed")]
     Quota { what: &'static str, max: u64 },

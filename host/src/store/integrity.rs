@@ -61,7 +61,7 @@ fn check(path: &Path) -> Result<(), StoreError> {
     let conn = connect(path)?;
     conn.pragma_update(None, "query_only", true)?;
     leave_log(&conn, true)?;
-    let found = View { conn: &conn }.quick_integrity()?;
+    let found = View::new(&conn).quick_integrity()?;
     drop(conn);
     whole(&found)
 }

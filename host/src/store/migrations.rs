@@ -38,6 +38,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "messages by their words", sql: include_str!("migrations/0017_messages_by_their_words.sql") },
     Migration { name: "documentation by meaning", sql: include_str!("migrations/0018_documentation_by_meaning.sql") },
     Migration { name: "pills", sql: include_str!("migrations/0019_pills.sql") },
+    Migration { name: "what workspaces hold", sql: include_str!("migrations/0020_what_workspaces_hold.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

@@ -41,7 +41,7 @@ impl Readers {
         };
         // One transaction, so that several queries see the same state.
         let snapshot = conn.transaction_with_behavior(TransactionBehavior::Deferred)?;
-        let result = work(&View { conn: &snapshot });
+        let result = work(&View::new(&snapshot));
         drop(snapshot);
         if let Some(idle) = self.idle.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
             && idle.len() < IDLE

@@ -226,7 +226,12 @@ impl Tx<'_> {
         let unchanged =
             |now: &Schedule| now.id == read.id && (*by_hand || (now.next_ms == read.next_ms && !now.paused));
         let Some(now) = self.schedule(&read.name)?.filter(unchanged) else { return Ok(None) };
-        let waits = !self.queued_jobs(session, 1)?.is_empty();
+        let room = if self.has_session(session)? { Ok(()) } else { self.check_sessions() };
+        if *by_hand {
+            room.clone()?;
+        }
+        // Where there is no room for another session, a time is skipped as if the one before were waiting.
+        let waits = room.is_err() || !self.queued_jobs(session, 1)?.is_empty();
         let message = if waits { None } else { Some(self.admit_fired(&now, session, *at_ms)?) };
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO receipts (schedule, due_ms, fired_ms, by_hand, message) VALUES (?1, ?2, ?3, ?4, ?5)",

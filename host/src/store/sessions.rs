@@ -145,6 +145,34 @@ impl View<'_> {
         Ok(ModelChoice { all, roles: serde_json::from_str(&roles).map_err(wrong)? })
     }
 
+    /// Whether a session of this name is there, or may be made.
+    pub fn may_open(&self, session: &SessionName, max: u64) -> Result<(), StoreError> {
+        if self.has_session(session)? || self.count_sessions()? < max {
+            return Ok(());
+        }
+        Err(StoreError::Sessions { max })
+    }
+
+    fn count_sessions(&self) -> Result<u64, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT count(*) FROM sessions")?;
+        Ok(query.query_row((), |row| row.get::<_, i64>(0))?.unsigned_abs())
+    }
+
+    /// What the session's workspace held when it was last measured.
+    pub fn workspace_bytes(&self, session: &SessionName) -> Result<u64, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT workspace_bytes FROM sessions WHERE name = ?1")?;
+        let bytes = query.query_row([session.as_str()], |row| row.get::<_, i64>(0)).optional()?;
+        Ok(bytes.unwrap_or(0).unsigned_abs())
+    }
+
+    /// What all workspaces held when they were last measured, and what stands in the store.
+    pub fn home_bytes(&self) -> Result<u64, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT coalesce(sum(workspace_bytes), 0) FROM sessions")?;
+        let workspaces = query.query_row((), |row| row.get::<_, i64>(0))?.unsigned_abs();
+        let space = self.space()?;
+        Ok(workspaces + space.bytes.saturating_sub(space.free))
+    }
+
     pub(super) fn session_id(&self, session: &SessionName) -> Result<Option<i64>, StoreError> {
         let mut query = self.conn.prepare_cached("SELECT id FROM sessions WHERE name = ?1")?;
         Ok(query.query_row([session.as_str()], |row| row.get(0)).optional()?)
@@ -241,11 +269,25 @@ impl Tx<'_> {
         }
     }
 
+    /// Keeps how much the session's workspace holds.
+    pub fn set_workspace_bytes(&self, session: &SessionName, bytes: u64) -> Result<(), StoreError> {
+        let mut update = self.conn.prepare_cached("UPDATE sessions SET workspace_bytes = ?2 WHERE name = ?1")?;
+        update.execute((session.as_str(), i64::try_from(bytes).unwrap_or(i64::MAX)))?;
+        Ok(())
+    }
+
+    /// Whether one more may be made.
+    pub(super) fn check_sessions(&self) -> Result<(), StoreError> {
+        let max = self.max_sessions;
+        if max < u64::MAX && self.count_sessions()? >= max { Err(StoreError::Sessions { max }) } else { Ok(()) }
+    }
+
     /// The session's row; made with this time where there is none.
     pub(super) fn ensure_session(&self, session: &SessionName, at_ms: i64) -> Result<i64, StoreError> {
         if let Some(id) = self.session_id(session)? {
             return Ok(id);
         }
+        self.check_sessions()?;
         let mut insert =
             self.conn.prepare_cached("INSERT INTO sessions (name, created_ms, active_ms) VALUES (?1, ?2, ?2)")?;
         Ok(insert.insert((session.as_str(), at_ms))?)

@@ -1,6 +1,7 @@
 //! The one thread that writes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -51,7 +52,12 @@ where
 }
 
 /// Works until every sender is gone.
-pub(super) fn run(conn: Connection, mut jobs: mpsc::Receiver<Box<dyn Work>>, feed: &watch::Sender<i64>) {
+pub(super) fn run(
+    conn: Connection,
+    mut jobs: mpsc::Receiver<Box<dyn Work>>,
+    feed: &watch::Sender<i64>,
+    max_sessions: &AtomicU64,
+) {
     while let Some(first) = jobs.blocking_recv() {
         let mut group = vec![first];
         while group.len() < GROUP
@@ -59,7 +65,7 @@ pub(super) fn run(conn: Connection, mut jobs: mpsc::Receiver<Box<dyn Work>>, fee
         {
             group.push(next);
         }
-        commit(&conn, group);
+        commit(&conn, max_sessions.load(Ordering::Relaxed), group);
         tell(&conn, feed);
     }
     // Closing the last connection moves the log into the file.
@@ -78,7 +84,7 @@ fn tell(conn: &Connection, feed: &watch::Sender<i64>) {
     }
 }
 
-fn commit(conn: &Connection, group: Vec<Box<dyn Work>>) {
+fn commit(conn: &Connection, max_sessions: u64, group: Vec<Box<dyn Work>>) {
     let mut group = group.into_iter().peekable();
     // More than once only when SQLite gives the transaction up, as it may on a full disk.
     while group.peek().is_some() {
@@ -90,7 +96,7 @@ fn commit(conn: &Connection, group: Vec<Box<dyn Work>>) {
         let mut answers = Vec::new();
         let mut ended = Ok(());
         for job in group.by_ref() {
-            match step(conn, job) {
+            match step(conn, max_sessions, job) {
                 Ok(answer) => answers.extend(answer),
                 Err(error) => {
                     ended = Err(error);
@@ -110,13 +116,13 @@ fn commit(conn: &Connection, group: Vec<Box<dyn Work>>) {
 
 /// One job, which leaves nothing when it fails; its caller hears of that at once. An error means that the whole
 /// transaction is lost.
-fn step(conn: &Connection, job: Box<dyn Work>) -> Result<Option<Answer>, StoreError> {
+fn step(conn: &Connection, max_sessions: u64, job: Box<dyn Work>) -> Result<Option<Answer>, StoreError> {
     if let Err(error) = conn.execute_batch("SAVEPOINT job") {
         let error = StoreError::from(error);
         job.refuse(error.clone());
         return Err(error);
     }
-    let (done, answer) = job.run(&Tx(View { conn }));
+    let (done, answer) = job.run(&Tx(View { conn, max_sessions }));
     if let Err(error) = done {
         answer(Ok(()));
         // SQLite may have given up the whole transaction, for reasons of the disk.

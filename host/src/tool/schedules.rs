@@ -269,7 +269,7 @@ impl Schedules {
         let name = firing.schedule.name.clone();
         let fired = self.store.write(move |tx| tx.fire_schedule(&firing)).await?;
         if fired == Some(ReceiptState::Skipped) {
-            tracing::warn!(schedule = %name, "the message of the time before is still waiting; this time is skipped");
+            tracing::warn!(schedule = %name, "this time is skipped: the message of the time before is still waiting, or there are too many sessions");
         }
         self.store.ring();
         Ok(())

@@ -9,6 +9,7 @@ use futures_util::stream::unfold;
 use crate::gateway::App;
 use crate::gateway::error::ApiError;
 use crate::gateway::wire::Path;
+use crate::session::workspace::open_published;
 
 use super::range::{self, Wanted};
 use axum::http::StatusCode;
@@ -47,12 +48,7 @@ pub async fn published(
     let found = app.0.drive.store.read(move |view| view.published(&id)).await?.ok_or_else(missing)?;
     let home = app.0.drive.home.clone();
     let path = found.path.clone();
-    // Opened below the workspace, whatever links a task has left there since.
-    let opened = tokio::task::spawn_blocking(move || {
-        let file = home.open_work(&found.session).ok()?.open(&path).ok()?.into_std();
-        let meta = file.metadata().ok()?;
-        meta.is_file().then_some((file, meta))
-    });
+    let opened = tokio::task::spawn_blocking(move || open_published(&home, &found.session, &path));
     let (file, meta) = opened.await.ok().flatten().ok_or_else(missing)?;
     Ok(answer(Opened { file, meta, path: found.path, media_type: found.media_type }, &asked))
 }

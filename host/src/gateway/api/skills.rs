@@ -224,14 +224,14 @@ pub async fn call(_: Who, State(app): State<App>, Path(name): Path<String>, Body
     let skills = drive.tools.skills().clone();
     let wanted = name.clone();
     blocking(move || skills.find_tool(&wanted)).await?;
+    // So that what it leaves in a workspace is found, and can be deleted.
+    let of = session.clone();
+    drive.store.write(move |tx| tx.open_session(&of, now_ms())).await?;
     let lock = drive.home.lock_session(&session);
     let _lock = lock.map_err(|error| match error {
         HomeError::Busy { .. } => busy("the session is being worked in"),
         error => ApiError::internal(&error),
     })?;
-    // So that what it leaves in a workspace is found, and can be deleted.
-    let of = session.clone();
-    drive.store.write(move |tx| tx.open_session(&of, now_ms())).await?;
     let secrets = drive.secrets_with(&session, app.0.secrets.clone()).await?;
     let args = given.args.unwrap_or_else(|| json!({}));
     let caller = Caller { session: &session, locale: "en", secrets: &secrets };

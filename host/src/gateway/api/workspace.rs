@@ -20,7 +20,7 @@ use crate::gateway::error::ApiError;
 use crate::gateway::wire::{Made, Path, Query, page_size};
 use crate::home::HomeError;
 use crate::session::workspace::{self, FileError, FilePath, Incoming};
-use crate::skill::limits::{Budget, HitCell};
+use crate::skill::limits::{Budget, HitCell, Limit};
 use crate::skill::media_type;
 
 /// Which part of the listing.
@@ -107,11 +107,13 @@ pub async fn put(
     let too_large = ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", format!("a file has at most {max} MiB"))
         .hint("gateway.max_upload_mib in config.toml raises this");
     let (drive, of) = (app.0.drive.now(), session.clone());
-    let incoming = blocking(move || {
-        let budget = Budget::upload(&drive.config.engine);
-        let quota = drive.tools.skills().exec_quota(&of, &budget, HitCell::default());
-        Incoming::begin(&drive.home, &of, quota)
-    });
+    // Before it comes, for it may be large; made is the session with the file.
+    let most = drive.config.limits.max_sessions;
+    drive.store.read(move |view| view.may_open(&of, most)).await?;
+    let budget = Budget::upload(&drive.config.engine);
+    let quota = drive.tools.skills().exec_quota(&session, &budget, HitCell::default());
+    let (of, charged) = (session.clone(), quota.clone());
+    let incoming = blocking(move || Incoming::begin(&drive.home, &of, charged));
     let write = |incoming: &mut Incoming, piece: &[u8]| incoming.write(piece).map_err(ApiError::from);
     let (incoming, _) = upload::pour(&app, request, incoming.await?, write, (max << 20, too_large)).await?;
     let (at, replace) = (path.clone(), putting.replace);
@@ -121,6 +123,8 @@ pub async fn put(
     let finishing = tokio::spawn(async move {
         let bytes = blocking(move || incoming.finish(&at, replace)).await?;
         store.write(move |tx| tx.open_session(&of, now_ms())).await?;
+        // What the workspace holds is kept with the session, which is there only now.
+        drop(quota);
         Ok::<_, ApiError>(bytes)
     });
     let bytes = finishing.await.map_err(|panic| ApiError::internal(&panic))??;
@@ -136,8 +140,10 @@ pub async fn remove(
     Path((name, path)): Path<(String, String)>,
 ) -> Result<StatusCode, ApiError> {
     let (session, path) = (session(&name)?, FilePath::parse(&path)?);
-    let (home, of, at) = (app.0.drive.home.clone(), session.clone(), path.clone());
-    blocking(move || workspace::remove(&home, &of, &at)).await?;
+    let drive = app.0.drive.now();
+    let quota = drive.tools.skills().exec_quota(&session, &Budget::upload(&drive.config.engine), HitCell::default());
+    let (of, at) = (session.clone(), path.clone());
+    blocking(move || workspace::remove(&drive.home, &of, &at, &quota)).await?;
     tracing::info!(%session, path = path.as_str(), by = who.name(), "a file was deleted");
     Ok(StatusCode::NO_CONTENT)
 }
@@ -162,6 +168,7 @@ impl From<FileError> for ApiError {
             FileError::Taken { .. } => taken(message).hint("`?replace=true` replaces it"),
             FileError::Directory { .. } | FileError::NoDirectory { .. } => taken(message),
             FileError::Home(HomeError::SameName { .. }) => taken(message),
+            FileError::Full(hit) if hit.limit == Limit::Home => ApiError::home_full(&hit),
             FileError::Full(_) => ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "quota", message)
                 .hint("delete files that are not needed any more"),
             FileError::Io(error) => upload::failed(error),

@@ -3,9 +3,10 @@
 //! The implementation is wasmtime's. The functions that make a workspace grow are shadowed by ones that charge the
 //! call's quota first and then delegate.
 
-use super::quota::Quota;
+use super::quota::{Charge, Quota};
+use super::structure::{Place, PlaceError, Roots, enter};
 use crate::graph::report::FileNote as Note;
-use crate::skill::limits::LimitHit;
+use crate::skill::limits::{LimitHit, MAX_LISTINGS};
 use bytes::Bytes;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
@@ -36,8 +37,11 @@ pub trait ChargedFiles: WasiView + 'static {
     /// Handles of directory listings that may still be open.
     fn listings(&mut self) -> &mut Vec<u32>;
 
-    /// Records that the limit of open files was reached.
-    fn open_files_hit(&self) -> LimitHit;
+    /// Records that the limit of directories that are listed at once was reached.
+    fn listings_hit(&self) -> LimitHit;
+
+    /// The directories that the guest sees.
+    fn roots(&self) -> &Roots;
 }
 
 /// Shadows everything that makes a file longer or an entry appear.
@@ -71,8 +75,10 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
             Box::new(async move {
                 let ctx = store.data_mut();
                 let hole = offset.saturating_sub(size(ctx, &fd).await);
-                ctx.quota().write(hole.saturating_add(bytes.len() as u64))?;
-                answer(ctx.filesystem().write(fd, bytes, offset).await)
+                let charge = ctx.quota().write(hole.saturating_add(bytes.len() as u64))?;
+                let written = ctx.filesystem().write(fd, bytes, offset).await;
+                drop(charge);
+                answer(written)
             })
         },
     )?;
@@ -82,8 +88,10 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
             Box::new(async move {
                 let ctx = store.data_mut();
                 let longer = new.saturating_sub(size(ctx, &fd).await);
-                ctx.quota().write(longer)?;
-                answer(ctx.filesystem().set_size(fd, new).await)
+                let charge = ctx.quota().write(longer)?;
+                let set = ctx.filesystem().set_size(fd, new).await;
+                drop(charge);
+                answer(set)
             })
         },
     )?;
@@ -99,13 +107,9 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                     return Ok((Err(ErrorCode::NotPermitted),));
                 }
                 let new = there.is_err() && open.contains(OpenFlags::CREATE);
-                if new {
-                    ctx.quota().entry()?;
-                }
+                let charge = if new { Some(ctx.quota().entry()?) } else { None };
                 let opened = ctx.filesystem().open_at(fd, follow, path, open, flags).await;
-                if new && opened.is_err() {
-                    ctx.quota().give_back_entry();
-                }
+                made(charge, &opened);
                 answer(opened)
             })
         },
@@ -114,16 +118,16 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
         "[method]descriptor.create-directory-at",
         |mut store: StoreContextMut<'_, T>, (fd, path): (Resource<Descriptor>, String)| {
             Box::new(async move {
-                if path.split('/').filter(|part| !part.is_empty()).count() > MAX_LEVELS {
-                    return Ok((Err(ErrorCode::NameTooLong),));
-                }
                 let ctx = store.data_mut();
-                ctx.quota().entry()?;
-                let made = ctx.filesystem().create_directory_at(fd, path).await;
-                if made.is_err() {
-                    ctx.quota().give_back_entry();
+                let _still = ctx.quota().structure().lock_owned().await;
+                let place = place(ctx, &fd, &path)?;
+                if let Some(code) = refused(ctx, place.and_then(|place| place.takes_directory()))? {
+                    return Ok((Err(code),));
                 }
-                answer(made)
+                let charge = ctx.quota().entry()?;
+                let result = ctx.filesystem().create_directory_at(fd, path).await;
+                made(Some(charge), &result);
+                answer(result)
             })
         },
     )?;
@@ -132,12 +136,15 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
         |mut store: StoreContextMut<'_, T>, (fd, old, new): (Resource<Descriptor>, String, String)| {
             Box::new(async move {
                 let ctx = store.data_mut();
-                ctx.quota().entry()?;
-                let made = ctx.filesystem().symlink_at(fd, old, new).await;
-                if made.is_err() {
-                    ctx.quota().give_back_entry();
+                let _still = ctx.quota().structure().lock_owned().await;
+                let place = place(ctx, &fd, &new)?;
+                if let Some(code) = refused(ctx, place.and_then(|place| place.takes_link(&old)))? {
+                    return Ok((Err(code),));
                 }
-                answer(made)
+                let charge = ctx.quota().entry()?;
+                let result = ctx.filesystem().symlink_at(fd, old, new).await;
+                made(Some(charge), &result);
+                answer(result)
             })
         },
     )?;
@@ -147,12 +154,69 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
          (fd, follow, old, to, new): (Resource<Descriptor>, PathFlags, String, Resource<Descriptor>, String)| {
             Box::new(async move {
                 let ctx = store.data_mut();
-                ctx.quota().entry()?;
-                let made = ctx.filesystem().link_at(fd, follow, old, to, new).await;
-                if made.is_err() {
-                    ctx.quota().give_back_entry();
+                let _still = ctx.quota().structure().lock_owned().await;
+                // A second name of a link is a link, and may lead elsewhere from there.
+                let (from, place) = (place(ctx, &fd, &old)?, place(ctx, &to, &new)?);
+                let fits = from.and_then(|from| place.and_then(|place| place.takes(&from)));
+                if let Some(code) = refused(ctx, fits)? {
+                    return Ok((Err(code),));
                 }
-                answer(made)
+                let (charge, moving) = (ctx.quota().entry()?, ctx.quota().moving());
+                let result = ctx.filesystem().link_at(fd, follow, old, to, new).await;
+                drop(moving);
+                made(Some(charge), &result);
+                answer(result)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.rename-at",
+        |mut store: StoreContextMut<'_, T>,
+         (fd, old, to, new): (Resource<Descriptor>, String, Resource<Descriptor>, String)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                let _still = ctx.quota().structure().lock_owned().await;
+                let (from, place) = (place(ctx, &fd, &old)?, place(ctx, &to, &new)?);
+                let fits = from.and_then(|from| place.and_then(|place| place.takes(&from)));
+                if let Some(code) = refused(ctx, fits)? {
+                    return Ok((Err(code),));
+                }
+                let moving = ctx.quota().moving();
+                let moved = ctx.filesystem().rename_at(fd, old, to, new).await;
+                drop(moving);
+                answer(moved)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.unlink-file-at",
+        |mut store: StoreContextMut<'_, T>, (fd, path): (Resource<Descriptor>, String)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                // Nothing takes the file's place between the look at it and its end.
+                let _still = ctx.quota().structure().lock_owned().await;
+                ctx.quota().settle();
+                let bytes = place(ctx, &fd, &path)?.ok().and_then(|place| place.file_bytes());
+                let gone = ctx.filesystem().unlink_file_at(fd, path).await;
+                if let (Ok(()), Some(bytes)) = (&gone, bytes) {
+                    ctx.quota().credit_entry(bytes);
+                }
+                answer(gone)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.remove-directory-at",
+        |mut store: StoreContextMut<'_, T>, (fd, path): (Resource<Descriptor>, String)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                let _still = ctx.quota().structure().lock_owned().await;
+                ctx.quota().settle();
+                let gone = ctx.filesystem().remove_directory_at(fd, path).await;
+                if gone.is_ok() {
+                    ctx.quota().credit_entry(0);
+                }
+                answer(gone)
             })
         },
     )?;
@@ -168,7 +232,7 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
                 let full = open.len() >= MAX_LISTINGS;
                 *ctx.listings() = open;
                 if full {
-                    return Err(ctx.open_files_hit().into());
+                    return Err(ctx.listings_hit().into());
                 }
                 let listing = ctx.filesystem().read_directory(fd).await;
                 if let Ok(listing) = &listing {
@@ -182,15 +246,37 @@ pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Resul
     Ok(())
 }
 
-/// Levels of directories that may be made below a workspace. Measuring and deleting a tree takes a handle for each.
-const MAX_LEVELS: usize = 64;
-
-/// Directory listings that a guest may hold open at once: one for each level of a tree that is being deleted.
-const MAX_LISTINGS: usize = 100;
-
 /// What a guest may open: nothing that can block.
 fn is_plain(kind: DescriptorType) -> bool {
     matches!(kind, DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink)
+}
+
+/// Where a path leads to; the outer error ends the call.
+fn place<T: ChargedFiles>(
+    ctx: &mut T,
+    fd: &Resource<Descriptor>,
+    path: &str,
+) -> wasmtime::Result<Result<Place, PlaceError>> {
+    let Descriptor::Dir(dir) = ctx.ctx().table.get(fd)? else { return Ok(Err(PlaceError::Io)) };
+    let dir = dir.dir.clone();
+    Ok(Place::find(&dir, path, ctx.roots()))
+}
+
+/// What a guest is told of something that may not be there; `None` if it may, or if doing it says what is wrong.
+fn refused<T: ChargedFiles>(ctx: &T, fits: Result<(), PlaceError>) -> Result<Option<ErrorCode>, LimitHit> {
+    match fits {
+        Ok(()) | Err(PlaceError::Io) => Ok(None),
+        Err(PlaceError::Outside) => Ok(Some(ErrorCode::NotPermitted)),
+        Err(PlaceError::TooDeep) => Err(ctx.quota().too_deep()),
+    }
+}
+
+/// Settles the charge for an entry by whether it was made.
+fn made<V>(charge: Option<Charge>, result: &FsResult<V>) {
+    match (charge, result) {
+        (Some(charge), Err(_)) => charge.give_back(),
+        (charge, _) => drop(charge),
+    }
 }
 
 /// A second handle for the same descriptor, because delegating consumes the first.
@@ -222,7 +308,7 @@ fn charged<T: ChargedFiles>(
         Err(error) => return Ok(Err(error.downcast()?)),
     };
     let inner = ctx.ctx().table.delete(stream)?;
-    let charged: DynOutputStream = Box::new(Charged { inner, quota: ctx.quota().clone(), hole });
+    let charged: DynOutputStream = Box::new(Charged { inner, quota: ctx.quota().clone(), hole, pending: None });
     Ok(Ok(ctx.ctx().table.push(charged)?))
 }
 
@@ -231,12 +317,20 @@ struct Charged {
     inner: DynOutputStream,
     quota: Arc<Quota>,
     hole: u64,
+    /// What the inner stream may still be writing.
+    pending: Option<Charge>,
 }
 
 impl Charged {
     fn charge(&mut self, bytes: usize) -> StreamResult<()> {
         let hole = std::mem::take(&mut self.hole);
-        self.quota.write(hole.saturating_add(bytes as u64)).map_err(|hit| StreamError::Trap(hit.into()))
+        let charge = self.quota.write(hole.saturating_add(bytes as u64));
+        let charge = charge.map_err(|hit| StreamError::Trap(hit.into()))?;
+        match &mut self.pending {
+            Some(pending) => pending.join(charge),
+            pending => *pending = Some(charge),
+        }
+        Ok(())
     }
 }
 
@@ -249,7 +343,9 @@ impl OutputStream for Charged {
 
     async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.charge(bytes.len())?;
-        self.inner.blocking_write_and_flush(bytes).await
+        let written = self.inner.blocking_write_and_flush(bytes).await;
+        self.pending = None;
+        written
     }
 
     fn flush(&mut self) -> StreamResult<()> {
@@ -257,7 +353,12 @@ impl OutputStream for Charged {
     }
 
     fn check_write(&mut self) -> StreamResult<usize> {
-        self.inner.check_write()
+        let room = self.inner.check_write();
+        // It takes more when it has written what it had.
+        if matches!(room, Ok(1..)) {
+            self.pending = None;
+        }
+        room
     }
 
     async fn cancel(&mut self) {
@@ -281,12 +382,14 @@ pub enum NoteError {
     Outside,
     #[error("it is not a regular file")]
     NotRegular,
+    #[error("a link stands in its path")]
+    Link,
     #[error("{0}")]
     Io(io::Error),
 }
 
 /// Looks at a file that a guest named, "/work/pub/a.svg" or "pub/a.svg", without ever leaving the workspace or
-/// following a link at its end.
+/// following a link: what it leads to could be another file by the time that somebody opens it.
 pub fn note(work: &Path, named: &str) -> Result<FileNote, NoteError> {
     let named = Path::new(named);
     let relative = named.strip_prefix("/work").unwrap_or(named);
@@ -299,8 +402,15 @@ pub fn note(work: &Path, named: &str) -> Result<FileNote, NoteError> {
         io::ErrorKind::PermissionDenied => NoteError::Outside,
         _ => NoteError::Io(error),
     };
-    let dir = Dir::open_ambient_dir(work, ambient_authority()).map_err(io)?;
-    let metadata = dir.symlink_metadata(&relative).map_err(io)?;
+    let mut dir = Dir::open_ambient_dir(work, ambient_authority()).map_err(io)?;
+    let (parent, name) = (relative.parent().unwrap_or(Path::new("")), relative.file_name().unwrap_or_default());
+    for part in parent {
+        dir = match enter(&dir, part) {
+            Err(_) if dir.symlink_metadata(part).is_ok_and(|there| there.is_symlink()) => return Err(NoteError::Link),
+            opened => opened.map_err(io)?,
+        };
+    }
+    let metadata = dir.symlink_metadata(name).map_err(io)?;
     if !metadata.is_file() {
         return Err(NoteError::NotRegular);
     }

@@ -98,7 +98,7 @@ fn there_are_a_hundred_at_most() {
     by_code(&store, &link(&store, 200 + LOGIN_MS), 200 + LOGIN_MS).unwrap();
     let count =
         |view: View<'_>| Ok(view.conn.query_row("SELECT count(*) FROM logins", (), |row| row.get::<_, i64>(0))?);
-    assert_eq!(store.read_blocking(|view| count(View { conn: view.conn })).unwrap(), 2);
+    assert_eq!(store.read_blocking(|view| count(View::new(view.conn))).unwrap(), 2);
 }
 
 /// Every statement that was sent is looked at: none but those that end everything walks over a table without an index.
@@ -108,7 +108,7 @@ fn logins_are_found_by_their_indexes() {
     house.open().close();
     let conn = connect(&house.path()).unwrap();
     conn.set_prepared_statement_cache_capacity(256);
-    let tx = Tx(View { conn: &conn });
+    let tx = Tx(View::new(&conn));
     tx.add_token("phone", TokenScope::Chat, 1).unwrap();
     let handle = tx.tokens().unwrap().remove(0).handle;
     let value = tx.log_in_by_token(&handle, 1).unwrap().unwrap();

@@ -194,7 +194,7 @@ fn the_outbox_is_read_by_its_indexes() {
     let run = begin(&store, 1);
     let conn = connect(&house.path()).unwrap();
     conn.set_prepared_statement_cache_capacity(256);
-    let tx = Tx(View { conn: &conn });
+    let tx = Tx(View::new(&conn));
     tx.set_webhooks(&[subscription("other", &[], &[])], 1).unwrap();
     tx.set_webhooks(&[subscription("all", &[], &[WebhookEvent::Reply, WebhookEvent::Run])], 1).unwrap();
     tx.add_message(&session("s"), MessageRole::Assistant, "x", 1, None).unwrap();

@@ -584,7 +584,7 @@ fn nothing_is_found_by_reading_whole_tables() {
     let conn = connect(&house.path()).unwrap();
     conn.set_prepared_statement_cache_capacity(256);
     let s = session("s");
-    let tx = Tx(View { conn: &conn });
+    let tx = Tx(View::new(&conn));
     let line = UsageLine { at_ms: 1, role: "r".into(), model: "m".into(), usage: Usage::default() };
     tx.add_usage(&s, Some(&run), &line).unwrap();
     tx.add_fact(&fact("a fact", 5), 1).unwrap();

@@ -97,6 +97,7 @@ pub fn run() -> Result<Reply, Failure> {
     }
     links(&mut tries)?;
     moved_links(&mut tries)?;
+    given_links(&mut tries)?;
     descriptors(&mut tries)?;
     let tried = tries.0;
     Ok(Reply::text(format!("{} tries, all refused\n{}", tried.len(), tried.join("\n")))
@@ -133,22 +134,44 @@ fn links(tries: &mut Tries) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Links that stay inside where they are made and lead outside where they are moved to.
+/// Links that stay inside where they are made and would lead outside where they are moved to, by any way.
 fn moved_links(tries: &mut Tries) -> std::io::Result<()> {
     fs::create_dir_all("/work/a/b/c/d")?;
-    symlink("../../../../store.db", "/work/a/b/c/d/file")?;
+    symlink("../../../../mine.txt", "/work/a/b/c/d/file")?;
     symlink("../../..", "/work/a/b/c/d/up")?;
     assert!(fs::read_dir("/work/a/b/c/d/up").is_ok(), "a link that stays inside can be followed");
 
-    fs::rename("/work/a/b/c/d/file", "/work/a/file")?;
-    tries.file("/work/a/file");
-    fs::rename("/work/a/b/c/d", "/work/d")?;
-    tries.dir("/work/d/up");
-    tries.refused("read through a moved directory", fs::read("/work/d/up/store.db"));
-    fs::remove_file("/work/a/file")?;
-    fs::remove_dir_all("/work/a")?;
-    fs::remove_file("/work/d/up")?;
-    fs::remove_dir_all("/work/d")
+    tries.refused("move a link up", fs::rename("/work/a/b/c/d/file", "/work/a/file"));
+    tries.refused("give it a name further up", fs::hard_link("/work/a/b/c/d/file", "/work/a/file"));
+    tries.refused("move what holds it up", fs::rename("/work/a/b/c/d", "/work/d"));
+    tries.refused("move what holds that up", fs::rename("/work/a/b", "/work/b"));
+    symlink("a/b/c", "/work/short")?;
+    tries.refused("move it through a link", fs::rename("/work/a/b/c/d/file", "/work/short/../file"));
+    tries.refused("make it through a link", symlink("../../../..", "/work/short/up"));
+    tries.refused("go up behind a name", symlink("a/../..", "/work/a/b/c/d/behind"));
+    fs::rename("/work/a/b/c/d", "/work/a/b/c/e")?;
+    fs::remove_file("/work/short")?;
+    fs::remove_dir_all("/work/a")
+}
+
+/// Links to the outside that were there before, made by no guest.
+fn given_links(tries: &mut Tries) -> std::io::Result<()> {
+    let Ok(entries) = fs::read_dir("/work/given") else { return Ok(()) };
+    for entry in entries.flatten() {
+        let link = format!("/work/given/{}", entry.file_name().to_string_lossy());
+        tries.file(&link);
+        tries.dir(&link);
+        for inner in ["store.db", "etc/passwd", "passwd", "..", "../../../store.db"] {
+            tries.refused(format_args!("read {inner:?} through {link:?}"), fs::read(format!("{link}/{inner}")));
+        }
+        let twin = "/work/given/twin";
+        if fs::hard_link(&link, twin).is_ok() {
+            tries.file(twin);
+            fs::remove_file(twin)?;
+        }
+        tries.refused(format_args!("move {link:?}"), fs::rename(&link, "/work/taken"));
+    }
+    Ok(())
 }
 
 /// Below the C library, which resolves some names by itself: descriptors as roots of their own.

@@ -59,8 +59,11 @@ pub fn publish_flood() -> Result<Reply, Failure> {
 
 pub fn publish_escape() -> Result<Reply, Failure> {
     std::fs::create_dir_all("/work/folder")?;
-    symlink("../../../store.db", "/work/out.txt")?;
-    symlink("../../..", "/work/up")?;
+    assert!(symlink("../../../store.db", "/work/out.txt").is_err(), "a link to the outside was made");
+    assert!(symlink("../../..", "/work/up").is_err(), "a link to the outside was made");
+    std::fs::write("/work/folder/kept.txt", "kept")?;
+    symlink("folder/kept.txt", "/work/out.txt")?;
+    symlink("folder", "/work/up")?;
     let paths = [
         "../../../store.db",
         "/work/../../../store.db",
@@ -69,7 +72,7 @@ pub fn publish_escape() -> Result<Reply, Failure> {
         "file:///etc/passwd",
         "out.txt",
         "/work/out.txt",
-        "up/store.db",
+        "up/kept.txt",
         "folder",
         "/work",
         "missing.txt",

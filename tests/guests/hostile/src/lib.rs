@@ -90,8 +90,8 @@ enum Mode {
     Files,
     /// Makes directories without end, side by side. Limit: files, or host calls.
     Dirs,
-    /// Nests directories deeper than any path can name, so that naive removal of the session fails. Limit: files, or
-    /// host calls. `amount` bounds the depth; then it replies, and the host must be able to clean up.
+    /// Nests directories by moving them, so that no path is ever long: naive removal of the session would fail. Limit:
+    /// depth. `amount` bounds the depth; then it replies, and the host must be able to clean up.
     DeepDirs,
     /// Makes symbolic links without end, chained so that resolving them explodes. Limit: files, or host calls.
     Symlinks,
@@ -156,12 +156,8 @@ enum Mode {
 
     /// Tries to leave `/work` by names, links, renames and descriptors. Asserts that every try fails; replies with all of them.
     Escape,
-    /// Swaps a directory for a link to the outside while opening through it, `amount` times (default 200); asserts that
-    /// it never sees what is outside. `path` (default "store.db") is a name that exists three levels above `/work`.
-    Race,
-    /// Only swaps, for a second call in the same session that does [`Mode::RaceOpen`] meanwhile.
-    RaceSwap,
-    /// Only opens.
+    /// Opens through `/work/door`, `amount` times (default 200), while somebody else swaps it for a link to the outside;
+    /// asserts that it never sees what is outside. `path` (default "store.db") is a name that exists behind both.
     RaceOpen,
     /// Everything that changes the workspace, for a call whose workspace is "read". Asserts that each is refused and
     /// that `given.txt` can still be read.
@@ -236,8 +232,6 @@ impl Skill for Hostile {
             Mode::Net => host::net(),
 
             Mode::Escape => escape::run(),
-            Mode::Race => race::both(amount.unwrap_or(200), path.unwrap_or("store.db")),
-            Mode::RaceSwap => race::swap(amount.unwrap_or(200), path.unwrap_or("store.db")),
             Mode::RaceOpen => race::open(amount.unwrap_or(200), path.unwrap_or("store.db")),
             Mode::WriteWhenReadOnly => walls::read_only(),
             Mode::WorkWhenNone => walls::none(),

@@ -46,7 +46,8 @@ pub fn many_files() -> Result<Reply, Failure> {
 
 pub fn reply_link() -> Result<Reply, Failure> {
     let _ = fs::remove_file("/work/link.txt");
-    symlink("../../../store.db", "/work/link.txt")?;
+    fs::write("/work/real.txt", "real")?;
+    symlink("real.txt", "/work/link.txt")?;
     Ok(Reply::text("see the link").file("/work/link.txt"))
 }
 

@@ -1,0 +1,286 @@
+//! How deep directories may be nested, and where links may lead, whatever they are made or moved by.
+//!
+//! Both are said of real places: the directory that a path leads to is opened, and its parents are counted up to the
+//! workspace. So neither a link in the path nor a handle on a directory far down makes a deep place look shallow.
+//!
+//! A link may lead up to the workspace and no further, wherever it is or comes to be. Guests could follow it no further
+//! anyway; but programs of this machine that read a workspace (an editor, a backup) follow links wherever they lead.
+
+use crate::skill::limits::MAX_LEVELS;
+use cap_std::fs::Dir;
+use rustix::fs::{AtFlags, Dev, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
+use rustix::path::Arg;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+
+/// A directory, by what the system knows it as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DirId {
+    device: Dev,
+    inode: u64,
+}
+
+impl DirId {
+    pub fn of(dir: impl AsFd) -> io::Result<DirId> {
+        let found = fstat(dir)?;
+        Ok(DirId { device: found.st_dev, inode: found.st_ino })
+    }
+}
+
+/// The directories that a guest sees, such as `/work`.
+pub type Roots = Vec<DirId>;
+
+/// Why something may not be where it was to come.
+#[derive(Debug)]
+pub(super) enum PlaceError {
+    /// Directories would be nested too deep.
+    TooDeep,
+    /// A link would lead out of what the guest sees.
+    Outside,
+    /// It cannot be told; whoever does it finds the same error.
+    Io,
+}
+
+impl From<io::Error> for PlaceError {
+    fn from(_: io::Error) -> Self {
+        PlaceError::Io
+    }
+}
+
+impl From<rustix::io::Errno> for PlaceError {
+    fn from(_: rustix::io::Errno) -> Self {
+        PlaceError::Io
+    }
+}
+
+/// A name in a directory, as a path leads to it.
+#[derive(Debug)]
+pub(super) struct Place {
+    dir: Dir,
+    name: String,
+    /// The directory that the guest sees and that this is below, and how far.
+    root: DirId,
+    levels: usize,
+}
+
+impl Place {
+    /// Where a path leads to that begins in `dir`: the last name is not followed, all others are.
+    pub fn find(dir: &std::fs::File, path: &str, roots: &[DirId]) -> Result<Place, PlaceError> {
+        let mut path = path;
+        while let Some(shorter) = path.strip_suffix('/').or_else(|| path.strip_suffix("/.")) {
+            path = shorter;
+        }
+        let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+        if matches!(name, "" | "." | "..") {
+            return Err(PlaceError::Io);
+        }
+        let base = Dir::from_std_file(dir.try_clone()?);
+        let dir = if parent.is_empty() { base } else { base.open_dir(parent)? };
+        let (root, levels) = levels(&dir, roots)?;
+        Ok(Place { dir, name: name.to_owned(), root, levels })
+    }
+
+    /// Whether a directory may be made here.
+    pub fn takes_directory(&self) -> Result<(), PlaceError> {
+        if self.levels + 1 > MAX_LEVELS { Err(PlaceError::TooDeep) } else { Ok(()) }
+    }
+
+    /// Whether a link with this target may be made here.
+    pub fn takes_link(&self, target: &str) -> Result<(), PlaceError> {
+        if leads_up(target).is_some_and(|up| up <= self.levels) { Ok(()) } else { Err(PlaceError::Outside) }
+    }
+
+    /// Whether what is at `from` may come here, with everything below it.
+    pub fn takes(&self, from: &Place) -> Result<(), PlaceError> {
+        let found = statat(&from.dir, &from.name, AtFlags::SYMLINK_NOFOLLOW)?;
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::Symlink => {
+                let target = readlinkat(&from.dir, &from.name, Vec::new())?;
+                self.takes_link(target.to_str().map_err(|_| PlaceError::Outside)?)
+            }
+            // On the same level, everything below is as deep as it was, and as far from the top.
+            FileType::Directory if (from.root, from.levels) == (self.root, self.levels) => Ok(()),
+            FileType::Directory => {
+                self.takes_directory()?;
+                takes_below(enter(&from.dir, &from.name)?, self.levels + 1)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What goes when the file is deleted that is here: the bytes that no other name has. `None` for what is no file
+    /// or link.
+    pub fn file_bytes(&self) -> Option<u64> {
+        let found = statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::Directory => None,
+            FileType::RegularFile if found.st_nlink == 1 => u64::try_from(found.st_size).ok(),
+            _ => Some(0),
+        }
+    }
+}
+
+/// Opens a directory without following a link. `name` is one of an entry: it has no slash and is not `..`.
+pub(super) fn enter(dir: &Dir, name: impl Arg) -> io::Result<Dir> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(Dir::from_std_file(openat(dir, name, flags, Mode::empty())?.into()))
+}
+
+/// How far a directory is below the one of `roots` that it is in.
+fn levels(dir: &Dir, roots: &[DirId]) -> Result<(DirId, usize), PlaceError> {
+    let mut id = DirId::of(dir)?;
+    let mut above: Option<OwnedFd> = None;
+    for levels in 0..=MAX_LEVELS {
+        if roots.contains(&id) {
+            return Ok((id, levels));
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let next = match &above {
+            None => openat(dir, "..", flags, Mode::empty())?,
+            Some(below) => openat(below, "..", flags, Mode::empty())?,
+        };
+        id = DirId::of(&next)?;
+        above = Some(next);
+    }
+    Err(PlaceError::TooDeep)
+}
+
+/// Whether a directory may be at this level, with everything below it: that nothing comes too deep, and no link too high.
+fn takes_below(dir: Dir, level: usize) -> Result<(), PlaceError> {
+    // As in `measure`: the parent stays open, so that a name is looked up where it was read.
+    let mut pending = vec![(Rc::new(dir), None::<OsString>, level)];
+    while let Some((parent, name, level)) = pending.pop() {
+        if level > MAX_LEVELS {
+            return Err(PlaceError::TooDeep);
+        }
+        let dir = match name {
+            Some(name) => Rc::new(enter(&parent, name)?),
+            None => parent,
+        };
+        for entry in dir.entries()? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                pending.push((dir.clone(), Some(entry.file_name()), level + 1));
+            } else if kind.is_symlink() {
+                let target = readlinkat(&*dir, entry.file_name(), Vec::new())?;
+                let up = target.to_str().ok().and_then(leads_up);
+                if up.is_none_or(|up| up > level) {
+                    return Err(PlaceError::Outside);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How many directories up a link leads before it leads down; `None` if that cannot be said of the target alone. After a
+/// name, ".." may leave whatever that name is a link to.
+fn leads_up(target: &str) -> Option<usize> {
+    if target.starts_with('/') {
+        return None;
+    }
+    let parts = target.split('/').filter(|part| !matches!(*part, "" | "."));
+    let (mut up, mut down) = (0, false);
+    for part in parts {
+        match part {
+            ".." if down => return None,
+            ".." => up += 1,
+            _ => down = true,
+        }
+    }
+    Some(up)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cap_std::ambient_authority;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_target_says_how_far_up_it_leads() {
+        for (target, up) in [
+            ("a", Some(0)),
+            ("./a//b/", Some(0)),
+            ("..", Some(1)),
+            (".././../a/b", Some(2)),
+            ("", Some(0)),
+            ("a/..", None),
+            ("../a/../b", None),
+            ("/", None),
+            ("/work/a", None),
+        ] {
+            assert_eq!(leads_up(target), up, "{target:?}");
+        }
+    }
+
+    #[test]
+    fn places_are_counted_where_paths_really_lead() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().join("work");
+        std::fs::create_dir_all(root.join("a/b/c")).unwrap();
+        symlink("a/b/c", root.join("deep")).unwrap();
+        symlink("../..", root.join("a/b/up")).unwrap();
+        let dir = Dir::open_ambient_dir(&root, ambient_authority()).unwrap();
+        let roots = vec![DirId::of(&dir).unwrap()];
+        let at = |from: &str, path: &str| {
+            let from = dir.open_dir(from).unwrap().into_std_file();
+            Place::find(&from, path, &roots).map(|place| place.levels)
+        };
+        assert_eq!(at(".", "x").unwrap(), 0);
+        assert_eq!(at(".", "a/x/").unwrap(), 1);
+        assert_eq!(at("a/b/c", "x").unwrap(), 3);
+        assert_eq!(at(".", "deep/x").unwrap(), 3, "through a link");
+        assert_eq!(at("a/b", "up/x").unwrap_err_kind(), "Io", "out of the directory that it begins in");
+        assert_eq!(at(".", "a/b/up/x").unwrap(), 0);
+        assert!(at(".", "..").is_err() && at(".", "a/..").is_err() && at(".", "none/x").is_err());
+        assert!(at(".", "../x").is_err());
+    }
+
+    trait Kind {
+        fn unwrap_err_kind(self) -> &'static str;
+    }
+
+    impl Kind for Result<usize, PlaceError> {
+        fn unwrap_err_kind(self) -> &'static str {
+            match self.unwrap_err() {
+                PlaceError::TooDeep => "TooDeep",
+                PlaceError::Outside => "Outside",
+                PlaceError::Io => "Io",
+            }
+        }
+    }
+
+    #[test]
+    fn what_moves_is_looked_at_with_all_below_it() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().join("work");
+        let nested = |levels: usize| vec!["d"; levels].join("/");
+        std::fs::create_dir_all(root.join("tall").join(nested(40))).unwrap();
+        std::fs::create_dir_all(root.join("other").join(nested(30))).unwrap();
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        symlink("../../tall", root.join("a/b/link")).unwrap();
+        let dir = Dir::open_ambient_dir(&root, ambient_authority()).unwrap();
+        let roots = vec![DirId::of(&dir).unwrap()];
+        let file = dir.try_clone().unwrap().into_std_file();
+        let place = |path: &str| Place::find(&file, path, &roots).unwrap();
+        let takes = |to: &str, from: &str| match place(to).takes(&place(from)) {
+            Ok(()) => "yes",
+            Err(PlaceError::TooDeep) => "too deep",
+            Err(PlaceError::Outside) => "outside",
+            Err(PlaceError::Io) => "error",
+        };
+        assert_eq!(takes("new", "tall"), "yes");
+        assert_eq!(takes(&format!("other/{}/new", nested(20)), "tall"), "yes");
+        assert_eq!(takes(&format!("other/{}/new", nested(23)), "tall"), "too deep");
+        assert_eq!(takes("c", "a/b"), "outside", "the link below it");
+        assert_eq!(takes("a/c", "a/b"), "yes");
+        assert_eq!(takes("other/d/b", "a/b"), "yes");
+        assert_eq!(takes("a/link", "a/b/link"), "outside", "the link itself");
+        assert_eq!(takes("other/d/d/link", "a/b/link"), "yes");
+        assert_eq!(takes("x", "none"), "error");
+    }
+}

@@ -1,0 +1,151 @@
+//! How much there may be of everything together: sessions, bytes; and that what is deleted is gone and makes room.
+
+use crate::harness::Home;
+use crate::served::Served;
+use serde_json::json;
+use std::path::Path;
+
+const QUICK: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
+
+fn home(config: &str) -> Home {
+    let home = Home::new();
+    home.config(&format!("{QUICK}{config}"));
+    home
+}
+
+fn say(session: &str, text: &str) -> String {
+    json!({ "session": session, "text": text }).to_string()
+}
+
+/// Directories inside each other, whose path is longer than any that the system takes.
+fn nest(at: &Path, levels: usize) {
+    use rustix::fs::{Mode, OFlags, mkdirat, openat};
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let mut dir = openat(rustix::fs::CWD, at, flags, Mode::empty()).unwrap();
+    for _ in 0..levels {
+        mkdirat(&dir, "deep", Mode::RWXU).unwrap();
+        dir = openat(&dir, "deep", flags, Mode::empty()).unwrap();
+    }
+}
+
+#[test]
+fn there_are_no_more_sessions_than_may_be() {
+    let home = home("[limits]\nmax_sessions = 3\n[schedule]\nmin_interval_s = 1\n");
+    home.kiso(&["schedule", "add", "tick", "0 0 1 1 *", "$ echo tock"]).ok();
+    let served = Served::start(&home);
+    for session in ["one", "two", "three"] {
+        assert!(served.reply(served.send(session, "$ echo here")).contains("here"));
+    }
+    // By every way that makes one.
+    let refused = served.request("POST", "/msg", Some(&say("four", "$ echo here")));
+    refused.refuses(507, "too_many_sessions");
+    assert!(refused.body.contains("limits.max_sessions"), "{refused:?}");
+    served.request("PUT", "/sessions/four/files/a", Some("x")).refuses(507, "too_many_sessions");
+    let call = json!({ "session": "four", "args": { "file": "none.csv" } }).to_string();
+    served.request("POST", "/skills/data/call", Some(&call)).refuses(507, "too_many_sessions");
+    home.kiso(&["schedule", "run", "tick"]).exit(5).says(&["there are 3 sessions already"]);
+    home.kiso(&["run", "-s", "four", "$ echo here"]).exit(5).says(&["there are 3 sessions already", "session delete"]);
+    assert!(!home.path().join("sessions/four").exists(), "nothing of it was made");
+    // Those that are there go on.
+    assert!(served.reply(served.send("two", "$ echo again")).contains("again"));
+    served.request("PUT", "/sessions/two/files/a", Some("x")).expect(201);
+    home.kiso(&["session", "delete", "three", "--yes"]).ok();
+    assert!(served.reply(served.send("four", "$ echo room")).contains("room"));
+    served.request("POST", "/msg", Some(&say("five", "$ echo here"))).refuses(507, "too_many_sessions");
+    // Read anew, without a restart.
+    home.config(&format!("{QUICK}[limits]\nmax_sessions = 4\n"));
+    home.kiso(&["config", "reload"]).ok();
+    assert!(served.reply(served.send("five", "$ echo more")).contains("more"));
+}
+
+#[test]
+fn all_sessions_together_hold_no_more_than_may_be() {
+    let home = home("[limits]\nhome_mib = 64\n");
+    let served = Served::start(&home);
+    let fill = |mib: u64, name: &str| format!("$ head -c {} /dev/zero > {name}; echo filled", mib << 20);
+    assert!(served.reply(served.send("one", &fill(40, "f"))).contains("filled"));
+    let told = served.reply(served.send("two", &fill(40, "f")));
+    assert!(told.contains("all sessions and the store together") && told.contains("home_mib"), "{told}");
+    served.reply(served.send("two", "$ rm -f f"));
+    // What was uploaded counts, too, and what another process wrote.
+    served.request("PUT", "/sessions/three/files/u", Some(&"x".repeat(10 << 20))).expect(201);
+    home.kiso(&["run", "-s", "four", &fill(20, "f")])
+        .exit(5)
+        .says(&["all sessions and the store together", "home_mib"]);
+    served.reply(served.send("one", "$ for i in 1 2 3 4 5 6 7 8 9 10 11; do head -c 100000 /dev/zero > p$i; done"));
+    let refused = served.request("PUT", "/sessions/five/files/u", Some(&"x".repeat(900 << 10)));
+    refused.refuses(507, "home_full");
+    served.request("GET", "/status/five", None).refuses(404, "not_found");
+    // What is deleted makes room, a file as well as a session.
+    assert!(served.reply(served.send("one", "$ rm f p*; echo gone")).contains("gone"));
+    assert_eq!(served.request("DELETE", "/sessions/three/files/u", None).status, 204);
+    served.request("PUT", "/sessions/three/files/u", Some(&"x".repeat(900 << 10))).expect(201);
+    assert!(served.reply(served.send("two", &fill(40, "f"))).contains("filled"));
+    home.kiso(&["session", "delete", "two", "--yes"]).ok();
+    assert!(served.reply(served.send("one", &fill(40, "f"))).contains("filled"));
+}
+
+#[test]
+fn a_full_home_takes_no_message_and_can_be_emptied() {
+    let home = home("");
+    home.kiso(&["run", "-s", "large", &format!("$ head -c {} /dev/zero > f", 70 << 20)]).ok();
+    home.config(&format!("{QUICK}[limits]\nhome_mib = 64\n"));
+    home.kiso(&["run", "$ echo here"]).exit(5).says(&["nothing more is taken", "home_mib"]);
+    let served = Served::start(&home);
+    served.request("POST", "/msg", Some(&say("main", "$ echo here"))).refuses(507, "home_full");
+    home.kiso(&["session", "delete", "large", "--yes"]).ok();
+    assert!(served.reply(served.send("main", "$ echo here")).contains("here"));
+}
+
+/// What an earlier kiso let guests make: deeper than any path is long, and than a process may hold files open.
+#[test]
+fn a_session_is_deleted_however_deep_it_is() {
+    let home = home("");
+    let made = home.kiso(&["run", "-s", "deep", "$ mkdir d; echo x > d/f"]);
+    made.ok();
+    nest(&home.work("deep").join("d"), 6_000);
+    home.kiso(&["session", "delete", "deep", "--yes"]).ok().prints(&["deep is deleted"]);
+    let left: Vec<_> = std::fs::read_dir(home.path().join("sessions")).unwrap().flatten().collect();
+    assert!(left.iter().all(|entry| entry.file_name() == "default"), "{left:?}");
+    // The next of that name begins with nothing, and can be deleted in turn.
+    home.kiso(&["run", "-s", "deep", "$ ls"]).ok();
+    home.kiso(&["session", "delete", "deep", "--yes"]).ok();
+    home.kiso(&["doctor", "--offline"]).ok();
+}
+
+/// A crash in the middle of a task, and one in the middle of a deletion.
+#[test]
+fn what_crashes_leave_is_swept_and_shown_until_then() {
+    let home = home("");
+    home.kiso(&["run", "-s", "main", "$ echo here"]).ok();
+    let sessions = home.path().join("sessions");
+    let scratch = sessions.join("main/tmp/1-0");
+    std::fs::create_dir_all(&scratch).unwrap();
+    nest(&scratch, 3_000);
+    let trash = sessions.join(".trash-1-0");
+    std::fs::create_dir(&trash).unwrap();
+    nest(&trash, 3_000);
+    home.kiso(&["doctor", "--offline"]).ok().prints(&["leftovers", ".trash-1-0", "still to be removed"]);
+    let served = Served::start(&home);
+    let left = || std::fs::read_dir(&sessions).unwrap().any(|entry| entry.unwrap().file_name() != "main");
+    served.until(|| !left() && !scratch.exists());
+    assert!(!home.kiso(&["doctor", "--offline"]).stdout.contains("leftovers"));
+}
+
+/// Uploads and commands that write, while others delete: nobody is told that there is no room.
+#[test]
+fn deleting_while_writing_takes_no_room() {
+    let home = home("");
+    let served = Served::start(&home);
+    served.request("PUT", "/sessions/main/files/a", Some("x")).expect(201);
+    let churn = "$ for i in $(seq 150); do mkdir -p d/a/b; echo x > d/a/b/f; rm -rf d; done; echo churned";
+    let message = served.send("main", churn);
+    served.until(|| served.get("/status/main")["running"].is_string());
+    let mut puts = 0;
+    while served.get("/status/main")["running"].is_string() {
+        let put = served.request("PUT", "/sessions/main/files/in/b?replace=true", Some("xx"));
+        put.expect(201);
+        puts += 1;
+    }
+    assert!(served.reply(message).contains("churned") && puts > 0);
+}
