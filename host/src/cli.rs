@@ -15,6 +15,7 @@ mod doctor;
 mod export;
 mod fact;
 mod failure;
+mod history;
 mod import;
 mod listing;
 mod log;
@@ -38,7 +39,7 @@ mod webhook;
 
 pub use self::failure::{Exit, Failure};
 
-use self::show::Show;
+use self::show::{Show, printable, printable_line};
 use crate::config::Config;
 use crate::drive::{Current, Drive, Models, Pause, RunSet};
 use crate::exec::Exec;
@@ -159,13 +160,16 @@ pub fn main() -> ExitCode {
                 let message = message.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
                 Failure::new(Exit::Usage, message).print(true);
             } else {
-                let _ = error.print();
+                print_help(&error);
             }
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
     log::begin();
     let shared = &kiso.shared;
+    if shared.json {
+        out::is_json();
+    }
     let result = match kiso.command.unwrap_or_else(|| Command::Chat(chat::Chat::default())) {
         Command::Chat(command) => command.execute(shared),
         Command::Run(command) => command.execute(shared),
@@ -203,6 +207,18 @@ pub fn main() -> ExitCode {
             failure.print(shared.json);
             failure.exit.into()
         }
+    }
+}
+
+/// Help, or what was wrong with the command line.
+fn print_help(error: &clap::Error) {
+    let to_stderr = error.use_stderr();
+    let show = if to_stderr { Show::new(false) } else { Show::stdout() };
+    let rendered = error.render();
+    let text = if show.paint().is_coloured() { rendered.ansi().to_string() } else { printable(&rendered.to_string()) };
+    match to_stderr {
+        true => err!("{text}"),
+        false => out!("{text}"),
     }
 }
 
@@ -248,7 +264,11 @@ impl Opened {
         for file in files {
             let imported = self.home.import_file(session, file, self.config.limits.file_mib << 20)?;
             let verb = if imported.replaced { "replaced" } else { "copied" };
-            show.line(&show.dim(&format!("{verb} /work/{} ({})", imported.name, size(imported.bytes))));
+            show.line(&show.dim(&format!(
+                "{verb} /work/{} ({})",
+                printable_line(&imported.name),
+                size(imported.bytes)
+            )));
         }
         Ok(())
     }

@@ -6,9 +6,11 @@
 //! and its grant, not here.
 
 mod document;
+mod form;
 pub mod found;
 pub mod hush;
 mod stream;
+mod url;
 pub mod vault;
 
 pub use stream::Stream;
@@ -17,16 +19,12 @@ pub use vault::{Vault, VaultError};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
+use self::form::{Form, forms_of};
 use crate::home::SkillName;
 
 const PREFIX: &str = "KISO_SKILL_";
-
-/// Values that are shorter are not looked for in texts: they would be found in half of all words, and hide nothing.
-const LEAST_REDACTED: usize = 4;
-
-/// How deep JSON inside JSON is looked into.
-const LEVELS: usize = 4;
 
 /// A value that is never printed, and overwritten in memory when it goes.
 #[derive(Clone, PartialEq, Eq)]
@@ -73,6 +71,8 @@ pub struct Secrets {
     session: BTreeMap<String, SecretValue>,
     /// Keys of providers, only to be kept out of texts.
     keys: BTreeMap<String, SecretValue>,
+    /// What is looked for in texts; made when it is first asked for.
+    forms: OnceLock<Arc<[(String, Form)]>>,
 }
 
 impl Secrets {
@@ -94,6 +94,7 @@ impl Secrets {
     pub fn add_session(&mut self, name: String, value: SecretValue) {
         hush::add(&name, &value);
         self.session.insert(name, value);
+        self.forms = OnceLock::new();
     }
 
     /// What the secret of that name was, with a free name for it, if it is another one now: an old password is still
@@ -123,6 +124,7 @@ impl Secrets {
     pub fn add_key(&mut self, variable: String, value: SecretValue) {
         hush::keep(&variable, &value);
         self.keys.insert(variable, value);
+        self.forms = OnceLock::new();
     }
 
     /// A secret of the environment that was set for this skill.
@@ -140,9 +142,19 @@ impl Secrets {
         self.session.keys().map(String::as_str)
     }
 
-    /// The text with every value of a known secret replaced by "[secret NAME]", also where it stands inside JSON.
+    /// The text with every value of a known secret replaced by "[secret NAME]", in each of its [`form`]s.
     pub fn redact(&self, text: &str) -> String {
-        let mut stream = Stream::new(self.forms().into_iter().filter(|(_, form)| text.contains(form.expose())));
+        let decoded = url::is_encoded(text).then(|| url::bytes(&url::decode(text)));
+        let decoded = decoded.as_deref().map(String::from_utf8_lossy);
+        let stands = |form: &Form| match form.in_url {
+            false => text.contains(form.text.expose()),
+            true => decoded.as_ref().is_some_and(|decoded| decoded.contains(form.text.expose())),
+        };
+        let forms: Vec<_> = self.forms().iter().filter(|(_, form)| stands(form)).cloned().collect();
+        if forms.is_empty() {
+            return text.to_owned();
+        }
+        let mut stream = Stream::new(forms);
         let mut clean = stream.push(text);
         clean.push_str(&stream.finish());
         clean
@@ -150,38 +162,16 @@ impl Secrets {
 
     /// [`Secrets::redact`] for a text that arrives in pieces. Secrets that are added later are not looked for.
     pub fn streaming(&self) -> Stream {
-        Stream::new(self.forms())
+        Stream::new(self.forms().iter().cloned())
     }
 
     /// Every form in which a value may stand in a text, with its name.
-    fn forms(&self) -> Vec<(String, SecretValue)> {
-        let mut forms = Vec::new();
-        for (name, value) in self.session.iter().chain(&self.environment).chain(&self.keys) {
-            forms.extend(forms_of(value).into_iter().map(|form| (name.clone(), form)));
-        }
-        forms
+    fn forms(&self) -> &[(String, Form)] {
+        self.forms.get_or_init(|| {
+            let values = self.session.iter().chain(&self.environment).chain(&self.keys);
+            values.flat_map(|(name, value)| forms_of(value).into_iter().map(|form| (name.clone(), form))).collect()
+        })
     }
-}
-
-/// Every form in which a value may stand in a text; none of one that is too short to be looked for.
-fn forms_of(value: &SecretValue) -> Vec<SecretValue> {
-    let mut forms = Vec::new();
-    if value.0.chars().count() < LEAST_REDACTED {
-        return forms;
-    }
-    // JSON may stand inside JSON, each level with its escapes.
-    let mut form = value.clone();
-    for _ in 0..LEVELS {
-        let escaped = serde_json::Value::from(form.expose()).to_string();
-        // Without the quotes around it.
-        let escaped = SecretValue(escaped[1..escaped.len() - 1].to_owned());
-        let last = escaped == form;
-        forms.push(std::mem::replace(&mut form, escaped));
-        if last {
-            break;
-        }
-    }
-    forms
 }
 
 /// The variable that holds a secret of a skill, such as `KISO_SKILL_SEARCH_API_KEY`. A dash becomes two underscores:
@@ -249,6 +239,33 @@ mod tests {
             (r#"[\"quoted\"]"#, "[[secret quoted]]"),
         ] {
             assert_eq!(secrets.redact(text), clean, "{text}");
+        }
+    }
+
+    #[test]
+    fn encoded_values_are_found() {
+        let secrets = secrets(&[], &[("pw", "hunter/2 x+é"), ("odd", "50%25off\""), ("key", "k-12345678")]);
+        for (text, clean) in [
+            ("?q=hunter%2F2%20x%2B%C3%A9&a", "?q=[secret pw]&a"),
+            ("?q=hunter%2f2+x%2b%c3%a9", "?q=[secret pw]"),
+            ("%68%75%6E%74er%2f2%20x+%C3%a9.", "[secret pw]."),
+            ("hunter%252F2%2520x%252B%25C3%25A9", "[secret pw]"),
+            ("50%2525off%22", "[secret odd]"),
+            ("50%2525off%5C%22", "[secret odd]"),
+            ("6b2d3132333435363738", "[secret key]"),
+            ("6B2D3132333435363738;", "[secret key];"),
+            ("Basic dXNlcjprLTEyMzQ1Njc4", "Basic dXNlcjp[secret key]"),
+            ("[ay0xMjM0NTY3OA==]", "[[secret key]A==]"),
+            ("100% of 5+5 is é%", "100% of 5+5 is é%"),
+        ] {
+            assert_eq!(secrets.redact(text), clean, "{text}");
+            for step in [1, 2, 3, 7] {
+                let mut stream = secrets.streaming();
+                let chars: Vec<char> = text.chars().collect();
+                let mut pieces: String = chars.chunks(step).map(|c| stream.push(&String::from_iter(c))).collect();
+                pieces += &stream.finish();
+                assert_eq!(pieces, clean, "{text} in pieces of {step}");
+            }
         }
     }
 

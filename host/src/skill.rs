@@ -26,6 +26,7 @@ pub mod pack;
 mod shown;
 mod source;
 mod surface;
+pub mod trap;
 mod values;
 mod wit;
 

@@ -123,7 +123,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    fn open(home: &Home, args: &[&str], environment: &[(&str, &str)]) -> Terminal {
+    pub fn open(home: &Home, args: &[&str], environment: &[(&str, &str)]) -> Terminal {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("there are terminals");
         grantpt(&ours).expect("it is ours");
         unlockpt(&ours).expect("it is ours");
@@ -169,18 +169,19 @@ impl Terminal {
         let mut terminal = Terminal::open(home, args, &[]);
         terminal.keys(keys);
         let began = Instant::now();
-        let status = loop {
-            if let Ok(text) = terminal.output.recv_timeout(Duration::from_millis(10)) {
-                terminal.raw.push_str(&text);
-            } else if let Some(status) = terminal.child.try_wait().expect("it was started here") {
-                break status;
+        // Nobody else has the other end, so it is closed when the binary ends, and not before all was read.
+        loop {
+            match terminal.output.recv_timeout(PATIENCE.saturating_sub(began.elapsed())) {
+                Ok(text) => terminal.raw.push_str(&text),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end:\n{:?}", terminal.raw),
             }
-            assert!(began.elapsed() < PATIENCE, "it does not end:\n{:?}", terminal.raw);
-        };
+        }
+        let status = terminal.child.wait().expect("it was started here");
         (std::mem::take(&mut terminal.raw), status.code().unwrap_or(-1))
     }
 
-    fn keys(&mut self, keys: &str) {
+    pub fn keys(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).expect("it reads");
     }
 
@@ -201,6 +202,17 @@ impl Terminal {
         }
     }
 
+    /// Waits until the last line ends like this, as a prompt does.
+    #[track_caller]
+    pub fn prompts(&mut self, end: &str) {
+        self.until(&format!("the prompt {end:?}"), |screen| screen.last().ends_with(end));
+    }
+
+    /// Every byte that was written so far.
+    pub fn raw(&self) -> &str {
+        &self.raw
+    }
+
     #[track_caller]
     fn shows(&mut self, part: &str) {
         self.until(&format!("{part:?}"), |screen| screen.text().contains(part));
@@ -208,7 +220,7 @@ impl Terminal {
 
     /// Waits for the end; the exit code.
     #[track_caller]
-    fn code(&mut self) -> i32 {
+    pub fn code(&mut self) -> i32 {
         let began = Instant::now();
         let status = loop {
             if let Ok(text) = self.output.recv_timeout(Duration::from_millis(10)) {
@@ -291,7 +303,7 @@ fn a_conversation_at_a_terminal() {
     chat.until("the reply", |screen| screen.text().contains("second\n\ndefault>"));
     // What skills and models write cannot move the cursor.
     chat.keys("$ printf 'a\\033[2Jb'\r");
-    chat.shows("a\u{fffd}[2Jb");
+    chat.shows("a⟦U+001B⟧[2Jb");
     assert!(!chat.raw.contains("\x1b[2J"));
     chat.until("the reply", |screen| screen.text().contains("[2Jb\n\ndefault>"));
     chat.keys("my password: hunter2hunter2\r");

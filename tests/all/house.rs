@@ -125,6 +125,84 @@ fn the_map_names_every_module() {
     }
 }
 
+/// Files of the host that write to a terminal themselves, each with its reason.
+const WRITERS: &[(&str, &str)] = &[
+    ("cli/out.rs", "the one way: every other file uses its macros"),
+    ("cli/log.rs", "the log, which has one formatter for all that is said in it"),
+    ("cli/show.rs", "the spinner, whose only text is made printable where it is set"),
+    ("cli/shell.rs", "what commands print: a stream of bytes, filtered piece by piece"),
+    ("skill/compiler/child.rs", "a process of its own, whose parent reads what it says"),
+    ("cli/skill/build.rs", "the compiler that a person starts has kiso's standard error"),
+];
+
+/// What code writes to standard output or standard error with.
+fn writes(code: &str) -> Option<&'static str> {
+    // Only asked whether they are terminals, or how wide.
+    let mut code = code.to_owned();
+    for harmless in [
+        "Show::stdout()",
+        "std::io::stdout().is_terminal()",
+        "std::io::stderr().is_terminal()",
+        "tcgetwinsize(std::io::stdout())",
+    ] {
+        code = code.replace(harmless, "");
+    }
+    let ways = [
+        "println!",
+        "print!",
+        "eprintln!",
+        "eprint!",
+        "dbg!",
+        "stdout()",
+        "stderr()",
+        "io::stdout",
+        "io::stderr",
+        "/dev/tty",
+        "ProgressBar",
+        "tracing_subscriber",
+        "error.print()",
+    ];
+    let is_whole = |at: usize| !code[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    ways.into_iter().find(|way| code.match_indices(way).any(|(at, _)| is_whole(at)))
+}
+
+/// What others wrote reaches a terminal through `cli/out.rs`, and the log through its formatter. A way around either is
+/// one more place that forgets an escape sequence.
+#[test]
+fn nothing_writes_to_a_terminal_by_itself() {
+    for around in
+        ["    println!(\"{x}\");", "std::io::stdout().lock()", "io::stderr().flush()", "eprint!(\"a\")", "dbg!(x)"]
+    {
+        assert!(writes(around).is_some(), "{around}");
+    }
+    for fine in
+        ["outln!(\"{x}\");", "errln!()", "Show::stdout().dim(x)", "std::io::stdout().is_terminal()", "err!(\"x\")"]
+    {
+        assert_eq!(writes(fine), None, "{fine}");
+    }
+    let mut found = Vec::new();
+    let mut used = std::collections::BTreeSet::new();
+    let host = root().join("host/src");
+    for path in sources(&host, ".rs") {
+        let name = path.strip_prefix(&host).unwrap().display().to_string();
+        if name.ends_with("tests.rs") || name.contains("/tests/") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        for (number, line) in code.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
+            let Some(way) = writes(line) else { continue };
+            match WRITERS.iter().find(|(file, _)| *file == name) {
+                Some((file, _)) => drop(used.insert(*file)),
+                None => found.push(format!("{name}:{}: {way}", number + 1)),
+            }
+        }
+    }
+    assert!(found.is_empty(), "use out!, outln!, err! and errln! of cli/out.rs: {found:#?}");
+    let idle: Vec<_> = WRITERS.iter().filter(|(file, _)| !used.contains(file)).collect();
+    assert!(idle.is_empty(), "they write nothing any more: {idle:?}");
+}
+
 const FORBIDDEN: &[&str] = &["manager", "helper", "util", "utils", "common", "service", "processor"];
 
 #[test]

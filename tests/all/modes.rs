@@ -84,7 +84,7 @@ macro_rules! errors {
 errors! {
     mode_recurse_frames "recurse-frames" => "trap" "crashed";
     mode_random "random" => "trap" "crashed";
-    mode_trap "trap" => "trap" "unreachable";
+    mode_trap "trap" => "trap" "gave up";
     mode_panic "panic" => "trap" "the guest gave up, on purpose";
     mode_exit3 "exit3" => "exit" "exit code";
     mode_exit0 "exit0" => "exit" "exit code 0";

@@ -47,13 +47,13 @@ impl Backup {
             return Ok(Exit::Done);
         }
         outln!("{} ({}, version {}, checked)", file.display(), size(copied.bytes), copied.version);
-        eprintln!(
+        errln!(
             "not in it: config.toml, roles, skills, grants, and the sessions' files; copy them from {}",
             home.path().display()
         );
         match key {
-            Some(key) => eprintln!("the key is in {}: keep it apart from the backup", key.display()),
-            None => eprintln!(
+            Some(key) => errln!("the key is in {}: keep it apart from the backup", key.display()),
+            None => errln!(
                 "the key is not in it: where {} is lost, sealed messages and secrets stay closed; --with-key saves it",
                 home.path().join("key").display()
             ),

@@ -3,7 +3,6 @@
 mod client;
 mod complete;
 mod editor;
-mod history;
 mod markdown;
 mod plain;
 mod screen;
@@ -102,7 +101,7 @@ impl Chat {
             let own = begin(&opened, paint).await?;
             if opened.config.model == "reflex" {
                 let words = "the model is `reflex`: rules that are built in, and no language model. `kiso config preset` and docs/models.md lead to one";
-                eprintln!("{}", paint.dim(words));
+                errln!("{}", paint.dim(words));
             }
             let ended = match plain {
                 true => plain::run(&place).await,
@@ -130,7 +129,7 @@ async fn begin(opened: &Opened, paint: Paint) -> Result<Option<Daemon>, Failure>
                     opened.home.path().display(),
                     daemon.address()
                 );
-                eprintln!("{}", paint.dim(&words));
+                errln!("{}", paint.dim(&words));
                 return Ok(Some(daemon));
             }
             // Another one is just beginning or ending.

@@ -3,7 +3,7 @@
 mod machine;
 mod reach;
 
-use super::show::{Show, printable};
+use super::show::{Show, printable_line};
 use super::{Exit, Failure, Shared, block_on, role};
 use crate::clock::now_ms;
 use crate::config::{self, Config};
@@ -124,7 +124,7 @@ impl Doctor {
         }
         let numbers = |answer: Embedded| answer.vectors.first().map_or(0, Vector::dimensions);
         let result = answer.map(|answer| ((), format!("vectors of {} numbers", numbers(answer))));
-        report.check(&what, result.map_err(|error| Failure::new(Exit::Failed, printable(&error.to_string()))));
+        report.check(&what, result.map_err(|error| Failure::new(Exit::Failed, error.to_string())));
         Ok(())
     }
 
@@ -158,7 +158,7 @@ impl Doctor {
         }
         let more = serde_json::to_value(&found).unwrap_or_default();
         let result = match found.iter().find(|capability| capability.name == "answers" && !capability.works) {
-            Some(silent) => Err(Failure::new(Exit::Failed, printable(&silent.note))),
+            Some(silent) => Err(Failure::new(Exit::Failed, silent.note.clone())),
             None => Ok(((), format!("{}; {uses}", abilities(&found)))),
         };
         report.check_with(&what, result, json!({ "capabilities": more }));
@@ -169,7 +169,7 @@ impl Doctor {
 /// "answers, streams, usage; no tools: it called no tool".
 fn abilities(found: &[Capability]) -> String {
     let works: Vec<_> = found.iter().filter(|c| c.works).map(|c| c.name).collect();
-    let lacks = found.iter().filter(|c| !c.works).map(|c| format!("; no {}: {}", c.name, printable(&c.note)));
+    let lacks = found.iter().filter(|c| !c.works).map(|c| format!("; no {}: {}", c.name, c.note));
     works.join(", ") + &lacks.collect::<String>()
 }
 
@@ -201,7 +201,9 @@ impl Report {
             Some(Finding::Warn(text)) if self.json => {
                 outln!("{}", json!({ "type": "check", "what": what, "ok": true, "warn": true, "detail": text }));
             }
-            Some(Finding::Warn(text)) => outln!("{} {what}: {}", self.show.paint().bold("warn"), printable(&text)),
+            Some(Finding::Warn(text)) => {
+                outln!("{} {}", self.show.paint().bold("warn"), printable_line(&format!("{what}: {text}")))
+            }
         }
     }
 
@@ -223,7 +225,7 @@ impl Report {
             outln!("{object}");
         } else {
             let mark = if ok { self.show.green("ok  ") } else { self.show.red("FAIL") };
-            outln!("{mark} {what}: {text}");
+            outln!("{mark} {}", printable_line(&format!("{what}: {text}")));
         }
         value
     }

@@ -33,6 +33,7 @@ impl Export {
             return Err(Failure::new(Exit::Usage, format!("there is no session {session}")));
         }
         let Some(output) = &self.output else {
+            super::out::is_json();
             // One snapshot: what is said meanwhile is not in it, and nothing is in it by half.
             store.read_blocking(|view| {
                 let print = &mut |line: Value| {

@@ -2,7 +2,7 @@
 
 use super::listing::{Page, confirm};
 use super::memory::print_fact;
-use super::show::{Show, printable};
+use super::show::{Show, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, environment_secrets};
 use crate::clock::{minute, now_ms};
 use crate::memory::MAX_HITS;
@@ -62,7 +62,7 @@ impl Fact {
                 let before = page.before_id()?;
                 let facts = opened.store.read_blocking(|view| view.facts_before(before, page.limit))?;
                 if facts.is_empty() && before.is_none() && !shared.json {
-                    eprintln!("there are no facts yet; `kiso fact add` adds one");
+                    errln!("there are no facts yet; `kiso fact add` adds one");
                 }
                 facts.iter().for_each(|fact| print_fact(fact, shared.json));
                 page.more(facts.len(), facts.last().map(|fact| fact.id));
@@ -75,7 +75,7 @@ impl Fact {
                 let question = question.join(" ");
                 let facts = opened.store.read_blocking(|view| view.find_facts(&question, *limit))?;
                 if facts.is_empty() && !shared.json {
-                    eprintln!("no fact has these words");
+                    errln!("no fact has these words");
                 }
                 facts.iter().for_each(|fact| print_fact(fact, shared.json));
                 Ok(Exit::Done)
@@ -120,7 +120,7 @@ fn show(opened: &Opened, id: i64, json: bool) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let session = fact.session.as_ref().map(|session| format!("  session {session}")).unwrap_or_default();
-    let from = printable(&fact.source);
+    let from = printable_line(&fact.source);
     let head = format!("fact {id}  {}  {from}{session}  {} % sure", minute(fact.at_ms), fact.confidence);
     outln!("{}", Show::stdout().dim(&head));
     outln!("{}", printable(&fact.text));

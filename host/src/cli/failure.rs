@@ -73,7 +73,8 @@ impl Failure {
         if json {
             outln!("{}", json!({ "type": "error", "code": self.exit.code(), "message": self.message }));
         } else {
-            eprintln!("error: {}", printable(&self.message));
+            // What a guest or a model said may stand in it: only the first line is at the margin.
+            errln!("error: {}", printable(self.message.trim_end()).replace('\n', "\n  "));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Listings: pages, times, and lines that fit the terminal.
 
-use super::show::printable;
+use super::show::{printable, printable_line};
 use super::{Exit, Failure};
 use std::fmt::Display;
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 
 /// Which part of a listing that has no end.
 #[derive(Debug, Clone, clap::Args)]
@@ -32,7 +32,7 @@ impl Page {
             && let Some(last) = last
             && std::io::stderr().is_terminal()
         {
-            eprintln!("more with --before {last}");
+            errln!("more with --before {last}");
         }
     }
 }
@@ -40,7 +40,7 @@ impl Page {
 /// A row of a listing: `head` stands as it is, of `text` as much of one line as the terminal has room for. A pipe gets
 /// all of it.
 pub fn row(head: &str, text: &str) {
-    let text = printable(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let text = printable_line(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     let Some(width) = width() else { return outln!("{head}  {text}") };
     let room = width.saturating_sub(head.chars().count() + 2).max(20);
     match text.char_indices().nth(room) {
@@ -63,8 +63,7 @@ pub fn confirm(question: &str, yes: bool) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(Failure::new(Exit::Usage, format!("{question} Nobody can be asked here; --yes says so")));
     }
-    eprint!("{question} [y/N] ");
-    let _ = std::io::stderr().flush();
+    err!("{} [y/N] ", printable(question));
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
     match (read, answer.trim()) {

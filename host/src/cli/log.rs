@@ -1,7 +1,8 @@
 //! The log of this process: lines on standard error, without secrets.
 //!
 //! A line is for people on a terminal, carries its priority where the journal of systemd reads it, or is one JSON object.
-//! Whatever it is, every text in it goes through [`hush`] before it is written, and no text can begin a line of its own.
+//! Whatever it is, every text in it goes through [`hush`] before it is written, and none can begin a line or a field of
+//! its own, move a cursor or turn a line around: a client names files, a model names tools.
 
 use std::fmt::{self, Write as _};
 use std::io::IsTerminal;
@@ -18,6 +19,8 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Registry, reload};
 
+use super::out::escaped;
+use super::show::is_active;
 use crate::secret::hush;
 
 /// The variable that stands above what `config.toml` says.
@@ -175,12 +178,12 @@ impl Lines {
         for (name, fields) in spans {
             let _ = match fields.is_empty() {
                 true => write!(line, "{name}: "),
-                false => write!(line, "{name}{{{}}}: ", one_line(fields)),
+                false => write!(line, "{name}{{{}}}: ", plain(fields)),
             };
         }
-        line += &one_line(&said.message);
+        line += &message(&said.message);
         for (name, value) in &said.fields {
-            let text = value.as_str().map_or_else(|| value.to_string(), one_line);
+            let text = value.as_str().map_or_else(|| value.to_string(), word);
             let _ = write!(line, " {name}={text}");
         }
         line
@@ -199,16 +202,32 @@ fn json_line(level: Level, target: &str, said: Said, spans: &[(&'static str, Str
     if !spans.is_empty() {
         line["spans"] = spans.iter().map(|(name, fields)| json!({ "name": name, "fields": fields })).collect();
     }
-    line.to_string()
+    escaped(line.to_string())
 }
 
-/// What comes from outside may hold line breaks and sequences that move the cursor; a line stays one line.
-fn one_line(text: &str) -> String {
+/// A message as it is, or in quotes where it could be taken for one with other fields.
+fn message(text: &str) -> String {
+    if text.contains('=') || text.starts_with('"') { quoted(text) } else { plain(text) }
+}
+
+/// The value of a field as it is, or in quotes where it has more than one word.
+fn word(text: &str) -> String {
+    let is_word =
+        !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c == '"' || c == '=' || is_active(c));
+    if is_word { text.to_owned() } else { quoted(text) }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", plain(&text.replace('\\', "\\\\").replace('"', "\\\"")))
+}
+
+/// One line, in which no character acts.
+fn plain(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '\n' => clean.push_str("\\n"),
-            c if c.is_control() => drop(write!(clean, "{}", c.escape_default())),
+            c if is_active(c) => drop(write!(clean, "{}", c.escape_unicode())),
             c => clean.push(c),
         }
     }
@@ -222,5 +241,34 @@ fn priority(level: Level) -> u8 {
         Level::WARN => 4,
         Level::INFO => 6,
         _ => 7,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_cannot_be_taken_for_another_field() {
+        for (value, shown) in [
+            ("report.csv", "report.csv"),
+            ("a/b-c_d.txt", "a/b-c_d.txt"),
+            ("", "\"\""),
+            ("x by=admin", "\"x by=admin\""),
+            ("x\" by=admin y=\"", "\"x\\\" by=admin y=\\\"\""),
+            ("x\\\" by=admin", "\"x\\\\\\\" by=admin\""),
+            ("by=admin", "\"by=admin\""),
+            ("a\nERROR b", "\"a\\nERROR b\""),
+            ("a\u{1b}[2J", "\"a\\u{1b}[2J\""),
+            ("a\u{202e}b", "\"a\\u{202e}b\""),
+            ("a\u{9b}2J", "\"a\\u{9b}2J\""),
+            ("a\u{a0}by", "\"a\u{a0}by\""),
+            ("שלום", "שלום"),
+        ] {
+            assert_eq!(word(value), shown, "{value:?}");
+        }
+        assert_eq!(message("a request failed: no host"), "a request failed: no host");
+        assert_eq!(message("gone by=admin"), "\"gone by=admin\"");
+        assert_eq!(message("gone\n\u{9b}"), "gone\\n\\u{9b}");
     }
 }

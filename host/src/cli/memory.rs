@@ -3,7 +3,7 @@
 mod transfer;
 
 use super::listing::{Page, confirm, row};
-use super::show::{Show, printable};
+use super::show::{Show, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on};
 use crate::clock::{minute, now_ms};
 use crate::graph::limits::Usage;
@@ -89,8 +89,8 @@ fn print(chunk: &Chunk, json: bool) {
         return;
     }
     let from = match session {
-        Some(session) => format!("{}, {session}", printable(&chunk.source)),
-        None => printable(&chunk.source),
+        Some(session) => format!("{}, {session}", printable_line(&chunk.source)),
+        None => printable_line(&chunk.source),
     };
     row(&format!("{:6}  {}  {from:16}", chunk.id, minute(chunk.at_ms)), &chunk.text);
 }
@@ -102,7 +102,7 @@ fn one(opened: &Opened, id: i64, json: bool) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let session = chunk.session.as_ref().map(|session| format!("  session {session}")).unwrap_or_default();
-    let head = format!("passage {id}  {}  {}{session}", minute(chunk.at_ms), printable(&chunk.source));
+    let head = format!("passage {id}  {}  {}{session}", minute(chunk.at_ms), printable_line(&chunk.source));
     outln!("{}", Show::stdout().dim(&head));
     outln!("{}", printable(&chunk.text));
     Ok(Exit::Done)
@@ -146,7 +146,7 @@ fn search(opened: &Opened, question: &str, limit: u32, words: bool, json: bool) 
     };
     let chunks = block_on(memory::search(&opened.store, question, meaning, limit))??;
     if facts.is_empty() && chunks.is_empty() && !json {
-        eprintln!("nothing that is remembered fits");
+        errln!("nothing that is remembered fits");
     }
     facts.iter().for_each(|fact| print_fact(fact, json));
     chunks.iter().for_each(|chunk| print(chunk, json));
@@ -164,7 +164,7 @@ pub(super) fn print_fact(fact: &Fact, json: bool) {
         );
         return;
     }
-    let from = printable(&fact.source);
+    let from = printable_line(&fact.source);
     row(&format!("{:6}  {}  {from:10}  {:3} %", fact.id, minute(fact.at_ms), fact.confidence), &fact.text);
 }
 

@@ -69,8 +69,8 @@ impl Open {
         outln!("{url}");
         let minutes = CODE_MS / 60_000;
         match shown {
-            true => eprintln!("A browser opens it; the link works once, within {minutes} minutes."),
-            false => eprintln!("Open it in a browser; the link works once, within {minutes} minutes."),
+            true => errln!("A browser opens it; the link works once, within {minutes} minutes."),
+            false => errln!("Open it in a browser; the link works once, within {minutes} minutes."),
         }
         Ok(Exit::Done)
     }

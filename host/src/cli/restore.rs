@@ -47,13 +47,13 @@ impl Restore {
         let store = home.store_path();
         outln!("{} is restored from {} ({})", store.display(), file.display(), size(copied.bytes));
         if let Some(kept) = copied.kept {
-            eprintln!("what was there is in {}: delete it when you do not need it", kept.display());
+            errln!("what was there is in {}: delete it when you do not need it", kept.display());
         }
         if let Some(kept) = key_kept {
-            eprintln!("the key that was there is in {}", kept.display());
+            errln!("the key that was there is in {}", kept.display());
         }
         if !opens {
-            eprintln!(
+            errln!(
                 "the key of this home does not open what is sealed in it: restore again with --with-key, or put the key of the \
                  home that the backup is from at {}",
                 home.path().join("key").display()

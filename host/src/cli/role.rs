@@ -1,6 +1,6 @@
 //! `kiso role`: the prompts of the eight roles, and what the administrator put in their place.
 
-use super::show::{Show, printable};
+use super::show::{Show, printable_line};
 use super::{Exit, Failure, Shared};
 use crate::context::tokens;
 use crate::home::Home;
@@ -99,7 +99,7 @@ fn list(home: &Home, json: bool) -> Exit {
             let line = format!("{:12} {source:10} {size:18} {}", role.name(), what(role));
             outln!("{}", line.trim_end());
             if let Some(error) = &error {
-                eprintln!("error: {}", printable(error));
+                errln!("error: {}", printable_line(error));
             }
         }
         if error.is_some() {

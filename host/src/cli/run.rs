@@ -2,7 +2,7 @@
 
 use super::show::charts::{Charts, folded};
 use super::show::told::{self, LastError};
-use super::show::{Show, Written, printable};
+use super::show::{Show, Written, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, session};
 use crate::drive::{Cancel, Drive, DriveError, Listener, Thought};
 use crate::graph::outcome::{Ending, Outcome};
@@ -239,7 +239,7 @@ impl Told<'_> {
         }
         outln!("{}", self.written.end(&folded(&printable(&outcome.reply))));
         for file in &outcome.files {
-            self.show.line(&self.show.dim(&format!("{} ({})", printable(&place(&file.path)), size(file.bytes))));
+            self.show.line(&self.show.dim(&format!("{} ({})", printable_line(&place(&file.path)), size(file.bytes))));
         }
         if let Some(run) = &self.run {
             self.show.line(&self.show.dim(&format!("`kiso trace {run}` shows every step")));
@@ -266,7 +266,7 @@ impl Listener for Told<'_> {
 
     fn thought(&mut self, thought: &Thought) {
         self.json(&json!({ "type": "thought", "kind": thought.kind(), "text": thought.text() }));
-        self.show.busy(&printable(&thought.text()));
+        self.show.busy(&thought.text());
     }
 
     fn token(&mut self, role: Role, text: &str) {

@@ -1,6 +1,6 @@
 //! `kiso schedule`: messages that come by themselves.
 
-use super::show::printable;
+use super::show::printable_line;
 use super::{Exit, Failure, Opened, Shared, block_on, session};
 use crate::clock::now_ms;
 use crate::graph::plan::Caller;
@@ -160,7 +160,7 @@ fn tell(shared: &Shared, schedule: &Schedule, schedules: &Schedules) -> Result<(
     } else {
         let message = message.unwrap_or_else(|| "(sealed with the key of another home)".to_owned());
         let first = message.lines().next().unwrap_or_default();
-        outln!("{}\n    {}", describe(schedule), printable(first));
+        outln!("{}\n    {}", describe(schedule), printable_line(first));
     }
     Ok(())
 }

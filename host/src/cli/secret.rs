@@ -71,7 +71,7 @@ impl Secret {
 fn list(opened: &Opened, session: &SessionName, json: bool) -> Result<Exit, Failure> {
     let names = opened.store.read_blocking(|view| view.secret_names(session))?;
     if names.is_empty() && !json {
-        eprintln!("the session {session} has no secrets");
+        errln!("the session {session} has no secrets");
     }
     for name in names {
         if json {
@@ -92,7 +92,7 @@ fn set(opened: &Opened, session: &SessionName, name: &str, json: bool) -> Result
     }
     let value = typed::read(name)?;
     if value.expose().chars().count() < SHORT {
-        eprintln!(
+        errln!(
             "a value of fewer than {SHORT} characters is kept, but not taken out of texts: it would be found everywhere"
         );
     }

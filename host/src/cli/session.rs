@@ -1,7 +1,7 @@
 //! `kiso session`: conversations, and what they are about.
 
 use super::listing::{Page, confirm, row};
-use super::show::{Show, printable};
+use super::show::{Show, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on};
 use crate::clock::{minute, now_ms};
 use crate::drive::SEALED_RUN;
@@ -92,7 +92,7 @@ fn list(opened: &Opened, page: &Page, json: bool) -> Result<Exit, Failure> {
     let before = page.before.as_ref().map(parse).transpose()?;
     let sessions = opened.store.read_blocking(|view| view.list_sessions(before, page.limit))?;
     if sessions.is_empty() && before.is_none() && !json {
-        eprintln!("there are no sessions yet; a session begins with its first message");
+        errln!("there are no sessions yet; a session begins with its first message");
     }
     for session in &sessions {
         print(session, json);
@@ -138,7 +138,7 @@ fn show(opened: &Opened, session: &SessionLine, page: &Page, json: bool) -> Resu
             print(session, true);
         } else {
             let paint = Show::stdout().paint();
-            let title = session.title.as_deref().map(printable).unwrap_or_default();
+            let title = session.title.as_deref().map(printable_line).unwrap_or_default();
             outln!("{}  {title}", paint.bold(name.as_str()));
             let model = session.model.as_deref().unwrap_or("the default");
             let about = format!(
@@ -147,7 +147,7 @@ fn show(opened: &Opened, session: &SessionLine, page: &Page, json: bool) -> Resu
                 minute(session.active_ms),
                 opened.home.work_dir(name).display()
             );
-            outln!("{}", paint.dim(&printable(&about)));
+            outln!("{}", paint.dim(&printable_line(&about)));
             if let Some(summary) = summary {
                 outln!("{}", paint.dim(&format!("summary of what came before: {}", printable(&summary.text))));
             }
@@ -190,7 +190,7 @@ fn rename(opened: &Opened, session: &SessionName, title: &str, json: bool) -> Re
     if json {
         outln!("{}", json!({ "type": "renamed", "session": session.as_str(), "title": title }));
     } else {
-        outln!("{session} is now titled {}", printable(&title));
+        outln!("{session} is now titled {}", printable_line(&title));
     }
     Ok(Exit::Done)
 }
@@ -258,7 +258,7 @@ fn tell_model(opened: &Opened, session: &SessionName, json: bool) -> Result<Exit
         );
     } else {
         let of = if default { " (the default)" } else { "" };
-        outln!("the model of {session} is {}{of}", printable(&models.summary()));
+        outln!("the model of {session} is {}{of}", printable_line(&models.summary()));
     }
     Ok(Exit::Done)
 }

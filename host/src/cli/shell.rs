@@ -2,7 +2,8 @@
 
 mod prompt;
 
-use super::show::Show;
+use super::history::History;
+use super::show::{Output, Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, environment_secrets, session};
 use crate::exec::{Channel, Done, Exec, ExecError, Line, Scratch, Writer, pipe};
 use crate::graph::plan::Caller;
@@ -53,7 +54,9 @@ impl Shell {
         let runtime = runtime()?;
         let exit = match &self.command {
             Some(command) => shell.once(&runtime, command, self.args.clone(), true),
-            None if std::io::stdin().is_terminal() => prompt::run(&shell, &runtime, &opened.home),
+            None if std::io::stdin().is_terminal() => {
+                prompt::run(&shell, &runtime, History::of_shell(&opened.home, environment_secrets()), &opened.home)
+            }
             None => shell.once(&runtime, &script()?, Vec::new(), false),
         };
         runtime.shutdown_background();
@@ -140,8 +143,9 @@ impl Hand {
                 })
             );
         } else if let Some(limit) = limit {
-            let command = done.failed.as_ref().map(|f| format!("`{}` stopped: ", f.command)).unwrap_or_default();
-            eprintln!("kiso: {command}{limit}");
+            let command =
+                done.failed.as_ref().map(|f| format!("`{}` stopped: ", printable_line(&f.command))).unwrap_or_default();
+            errln!("kiso: {command}{limit}");
         }
     }
 }
@@ -178,24 +182,24 @@ impl Drain {
     }
 }
 
+/// Guests write the bytes: a file or a program gets them as they are, a terminal only what it may act on.
 fn pass_on(handle: &tokio::runtime::Handle, from: &Channel, mut stream: impl Write + IsTerminal) {
-    let is_terminal = stream.is_terminal();
+    let mut terminal = stream.is_terminal().then(Output::default);
+    let mut write = |bytes: &[u8]| stream.write_all(bytes).and_then(|()| stream.flush()).is_ok();
     while let Ok(bytes) = handle.block_on(from.read(32 << 10)) {
         if bytes.is_empty() {
-            return;
+            break;
         }
-        // Guests write them: on a terminal without what could move its cursor.
-        let shown: Vec<u8>;
-        let bytes = if is_terminal {
-            shown =
-                bytes.iter().map(|b| if b.is_ascii_control() && !b"\n\t\r".contains(b) { b'?' } else { *b }).collect();
-            &shown[..]
-        } else {
-            &bytes[..]
+        let written = match &mut terminal {
+            Some(output) => write(&output.push(&bytes)),
+            None => write(&bytes),
         };
-        if stream.write_all(bytes).and_then(|()| stream.flush()).is_err() {
+        if !written {
             return;
         }
+    }
+    if let Some(output) = terminal {
+        write(&output.finish());
     }
 }
 

@@ -1,11 +1,13 @@
 //! What a person sees while kiso works: lines on standard error, and a spinner where that is a terminal.
 
 pub mod charts;
+mod harmless;
 mod paint;
 pub mod told;
 mod width;
 mod written;
 
+pub use self::harmless::{Output, backstop, is_active, printable, printable_line};
 pub use self::paint::{Paint, is_dumb};
 pub use self::width::{clip, columns};
 pub use self::written::Written;
@@ -62,8 +64,8 @@ impl Show {
         }
         self.end_line();
         match &*self.lock() {
-            Some(spinner) => spinner.suspend(|| eprintln!("{text}")),
-            None => eprintln!("{text}"),
+            Some(spinner) => spinner.suspend(|| errln!("{text}")),
+            None => errln!("{text}"),
         }
     }
 
@@ -73,13 +75,13 @@ impl Show {
             return;
         }
         self.rest();
-        eprint!("{text}");
+        err!("{text}");
         self.unended.store(true, Ordering::Relaxed);
     }
 
     fn end_line(&self) {
         if self.unended.swap(false, Ordering::Relaxed) {
-            eprintln!();
+            errln!();
         }
     }
 
@@ -104,7 +106,7 @@ impl Show {
             bar.enable_steady_tick(TICK);
             bar
         });
-        bar.set_message(what.to_owned());
+        bar.set_message(printable_line(what));
     }
 
     /// Takes the spinner away.
@@ -137,7 +139,7 @@ impl Observer for Show {
         if self.terminal {
             self.busy(&format!("compiling {skill} (once)"));
         } else {
-            self.line(&format!("compiling {skill} (once)"));
+            self.line(&format!("compiling {} (once)", printable_line(skill)));
         }
     }
 
@@ -152,15 +154,6 @@ impl Observer for Show {
         let share = done.map(|d| format!(" {:.0} %", d * 100.0)).unwrap_or_default();
         self.busy(&format!("{skill}:{share} {note}"));
     }
-}
-
-/// Text of a guest or a model without what could move a terminal's cursor or colour its output.
-pub fn printable(text: &str) -> String {
-    let keep = |c: char| c == '\n' || c == '\t' || !c.is_control();
-    if text.chars().all(keep) {
-        return text.to_owned();
-    }
-    text.chars().map(|c| if keep(c) { c } else { '\u{fffd}' }).collect()
 }
 
 /// How long something has taken so far, in tenths of a second: "3.2 s", "2 min 5.0 s".

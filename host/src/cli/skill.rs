@@ -11,7 +11,7 @@ mod remove;
 mod run;
 mod test;
 
-use super::show::{Show, printable};
+use super::show::{Show, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared};
 use crate::graph::report::size;
 use crate::home::SessionName;
@@ -89,7 +89,7 @@ fn print_ended(
     show.rest();
     for line in &ended.log {
         if matches!(line.level.as_str(), "error" | "warn") {
-            show.line(&format!("{}: {}", line.level, printable(&line.message)));
+            show.line(&format!("{}: {}", line.level, printable_line(&line.message)));
         }
     }
     if json {
@@ -111,7 +111,7 @@ fn print_ended(
             for file in &answer.files {
                 show.line(&show.dim(&format!(
                     "{} ({})",
-                    printable(&work.join(&file.path).display().to_string()),
+                    printable_line(&work.join(&file.path).display().to_string()),
                     size(file.bytes)
                 )));
             }

@@ -59,7 +59,7 @@ impl Token {
                     outln!("{}", json!({ "type": "token", "name": name, "scope": scope.as_str(), "token": text }));
                 } else {
                     outln!("{text}");
-                    eprintln!("This is the only time that it is shown. Send it as `Authorization: Bearer …`.");
+                    errln!("This is the only time that it is shown. Send it as `Authorization: Bearer …`.");
                 }
             }
             Token::List => {

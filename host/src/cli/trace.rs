@@ -3,7 +3,7 @@
 mod step;
 
 use self::step::step;
-use super::show::{Show, duration, printable};
+use super::show::{Show, duration, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared};
 use crate::drive::{SEALED_RUN, SPEC};
 use crate::graph::limits::Usage;
@@ -39,7 +39,7 @@ impl Trace {
     fn list(&self, opened: &Opened, json: bool) -> Result<Exit, Failure> {
         let runs = opened.store.read_blocking(|view| view.list_runs(None, None, self.limit))?;
         if runs.is_empty() && !json {
-            eprintln!("there are no runs yet; `kiso run \"…\"` makes one");
+            errln!("there are no runs yet; `kiso run \"…\"` makes one");
         }
         for run in runs {
             if json {
@@ -51,7 +51,7 @@ impl Trace {
             } else {
                 let message = match is_sealed(&run.message) {
                     true => "(not looked at yet)".to_owned(),
-                    false => printable(run.message.lines().next().unwrap_or_default()),
+                    false => printable_line(run.message.lines().next().unwrap_or_default()),
                 };
                 outln!(
                     "{}  {}  {:9}  {:12}  {}",
@@ -123,7 +123,11 @@ fn show(opened: &Opened, name: &str, prompts: bool, json: bool) -> Result<Exit, 
                 stored.calls().for_each(|call| usage += call.usage);
                 step(&show, &head, took, &stored);
             }
-            Err(error) => outln!("{head}  {}  (this version of kiso cannot read the event: {error})", event.kind),
+            Err(error) => outln!(
+                "{head}  {}  (this version of kiso cannot read the event: {})",
+                event.kind,
+                printable_line(&error.to_string())
+            ),
         }
         for prompt in prompts.iter().filter(|prompt| prompt.seq == event.seq) {
             outln!("{}", show.dim(&format!("     ┌ prompt of the {}", prompt.role)));

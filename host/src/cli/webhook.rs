@@ -1,6 +1,6 @@
 //! `kiso webhook`: who is told of replies, what did not arrive, and sending it again.
 
-use super::show::printable;
+use super::show::printable_line;
 use super::trace::time;
 use super::{Exit, Failure, Opened, Shared, block_on, environment};
 use crate::clock::now_ms;
@@ -45,7 +45,7 @@ impl WebhookCommand {
 fn list(opened: &Opened, as_json: bool) -> Result<Exit, Failure> {
     let lines = opened.store.read_blocking(|view| view.webhooks())?;
     if opened.config.webhooks.is_empty() && !as_json {
-        eprintln!("there are no webhooks; [webhooks.NAME] in config.toml makes one");
+        errln!("there are no webhooks; [webhooks.NAME] in config.toml makes one");
     }
     for given in &opened.config.webhooks {
         let line = lines.iter().find(|line| line.webhook == given.name);
@@ -105,7 +105,7 @@ fn test(opened: &Opened, name: &str, as_json: bool) -> Result<Exit, Failure> {
 fn failed(opened: &Opened, limit: u32, as_json: bool) -> Result<Exit, Failure> {
     let failed = opened.store.read_blocking(move |view| view.failed_deliveries(limit))?;
     if failed.is_empty() && !as_json {
-        eprintln!("no delivery was given up");
+        errln!("no delivery was given up");
     }
     for delivery in failed {
         let (name, event, error) = (&delivery.webhook, delivery.event.as_str(), delivery.error.unwrap_or_default());
@@ -125,7 +125,7 @@ fn failed(opened: &Opened, limit: u32, as_json: bool) -> Result<Exit, Failure> {
                 (None, None) => "deleted".to_owned(),
             };
             let attempts = counted(attempts.into(), "attempt", "attempts");
-            outln!("{ended}  {name}  {event}  {what}  {attempts}: {}", printable(&error));
+            outln!("{ended}  {name}  {event}  {what}  {attempts}: {}", printable_line(&error));
         }
     }
     Ok(Exit::Done)

@@ -7,6 +7,7 @@ use super::task::Task;
 use crate::skill::BrokenPipe;
 use crate::skill::limits::{Limit, LimitHit};
 use crate::skill::sandbox::{ChargedFiles, Quota, Roots};
+use crate::skill::trap;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -273,8 +274,9 @@ pub async fn exit_code(task: &Task, title: &str, stderr: &Channel, result: wasmt
         Some(Trap::StackOverflow) => {
             (format!("it recursed deeper than its stack of {} KiB", super::engine::STACK_BYTES >> 10), CRASHED)
         }
-        // A panic; it has said why.
+        // A panic of a bundled command; it has said why.
         Some(Trap::UnreachableCodeReached) => return CRASHED,
+        Some(trap) => (trap::in_words(*trap).to_owned(), CRASHED),
         _ if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) => {
             task.hit(Limit::OpenFiles);
             return KILLED;

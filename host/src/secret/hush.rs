@@ -9,7 +9,8 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::sync::{PoisonError, RwLock};
 
-use super::{SecretValue, forms_of, found};
+use super::form::{Form, forms_of};
+use super::{SecretValue, found, url};
 
 /// Values of sessions that are remembered: those of a busy day. Of more, the one that was noted first is forgotten; a run
 /// that begins notes those of its session again.
@@ -19,7 +20,7 @@ const MAX_KNOWN: usize = 4_096;
 struct Known {
     name: String,
     value: SecretValue,
-    forms: Vec<SecretValue>,
+    forms: Vec<Form>,
     /// Of the process, and not of a session.
     kept: bool,
 }
@@ -46,10 +47,9 @@ fn note(name: &str, value: &SecretValue, kept: bool) {
     if forms.is_empty() {
         return;
     }
-    for other in [debugged(value), encoded(value)] {
-        if !forms.contains(&other) {
-            forms.push(other);
-        }
+    let debugged = Form { text: debugged(value), in_url: false };
+    if !forms.contains(&debugged) {
+        forms.push(debugged);
     }
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
     if is_known(&known) {
@@ -68,11 +68,19 @@ fn note(name: &str, value: &SecretValue, kept: bool) {
 pub fn hushed(text: &str) -> String {
     let mut spans = found::by_form(text);
     spans.extend(bearer(text));
+    let decoded = if url::is_encoded(text) { url::decode(text) } else { Vec::new() };
+    let decoded_bytes = url::bytes(&decoded);
     {
         let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
         for known in known.iter() {
-            for form in &known.forms {
-                spans.extend(places(text, form.expose()).map(|range| (range, known.name.clone())));
+            for form in known.forms.iter().filter(|form| !form.in_url) {
+                spans.extend(places(text, form.text.expose()).map(|range| (range, known.name.clone())));
+            }
+            for form in known.forms.iter().filter(|form| form.in_url && !decoded.is_empty()) {
+                let form = form.text.expose().as_bytes();
+                let found = decoded_bytes.windows(form.len()).enumerate().filter(|(_, window)| *window == form);
+                let ranges = found.map(|(at, _)| decoded[at].start..decoded[at + form.len() - 1].end);
+                spans.extend(ranges.map(|range| (range, known.name.clone())));
             }
             spans.extend(beginning(text, known));
         }
@@ -126,18 +134,6 @@ fn debugged(value: &SecretValue) -> SecretValue {
     SecretValue::new(shown[1..shown.len() - 1].to_owned())
 }
 
-/// As it stands in a URL.
-fn encoded(value: &SecretValue) -> SecretValue {
-    let mut text = String::new();
-    for byte in value.expose().bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => text.push(char::from(byte)),
-            other => drop(write!(text, "%{other:02X}")),
-        }
-    }
-    SecretValue::new(text)
-}
-
 /// What follows the word "Bearer" in a header, where it is long enough to be a token.
 fn bearer(text: &str) -> impl Iterator<Item = (Range<usize>, String)> {
     const LEAST: usize = 12;
@@ -161,7 +157,10 @@ mod tests {
         for text in [
             "got hu\"sh me/1ü here".to_owned(),
             format!("got {:?} here", value.expose()).replace('"', "").replace('\\', "\\\""),
-            format!("got {} here", encoded(&value).expose()),
+            "got hu%22sh%20me%2F1%C3%BC here".to_owned(),
+            "got %68u%22sh+me%2f1%c3%bc here".to_owned(),
+            "got hu%2522sh%2520me/1%25C3%25BC here".to_owned(),
+            "got 6875227368206d652f31c3bc here".to_owned(),
             format!("got {} here", serde_json::json!({ "a": value.expose() })),
         ] {
             let clean = hushed(&text);

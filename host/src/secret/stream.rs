@@ -1,17 +1,24 @@
 //! Keeping secrets out of a text that arrives in pieces.
 //!
 //! Each known value is followed through the text with the automaton of Knuth, Morris and Pratt, whose state says how much
-//! of the value the text ends with. What may still become a value is held back; everything before that is settled.
+//! of the value the text ends with. What may still become a value is held back; everything before that is settled. Some
+//! are followed through the text as it reads when its URL-encoding is undone, of which each byte knows where it stood.
 
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 use std::fmt;
 
-use super::SecretValue;
+use super::form::Form;
+use super::url::{Decoded, Decoder};
 
 /// Cleans a text piece by piece. However it is cut, the pieces together are what [`super::Secrets::redact`] makes of the
 /// whole.
 pub struct Stream {
     values: Vec<Value>,
+    decoder: Decoder,
+    /// Where the last bytes of the decoded text begin, as many as the longest value has.
+    decoded: VecDeque<usize>,
+    longest: usize,
     /// What is not settled yet; it may hold the beginning of a secret.
     held: String,
     /// Where `held` begins, counted from the beginning of the text in bytes.
@@ -25,7 +32,7 @@ pub struct Stream {
 /// A form of a value, and how much of it the text ends with.
 struct Value {
     name: String,
-    form: SecretValue,
+    form: Form,
     /// For each length of a matching beginning, the next shorter one that also matches.
     shorter: Vec<usize>,
     state: usize,
@@ -39,30 +46,76 @@ impl fmt::Debug for Stream {
 
 impl Stream {
     /// `forms` are names and what to look for; of two that are equal the first gives the name. None is empty.
-    pub(super) fn new(forms: impl IntoIterator<Item = (String, SecretValue)>) -> Stream {
-        let values = forms.into_iter().map(|(name, form)| Value::new(name, form)).collect();
-        Stream { values, held: String::new(), start: 0, hidden_to: 0, found: Vec::new() }
+    pub(super) fn new(forms: impl IntoIterator<Item = (String, Form)>) -> Stream {
+        let values: Vec<Value> = forms.into_iter().map(|(name, form)| Value::new(name, form)).collect();
+        let in_url = values.iter().filter(|value| value.form.in_url);
+        let longest = in_url.map(|value| value.form.text.expose().len()).max().unwrap_or(0);
+        Stream {
+            values,
+            decoder: Decoder::default(),
+            decoded: VecDeque::new(),
+            longest,
+            held: String::new(),
+            start: 0,
+            hidden_to: 0,
+            found: Vec::new(),
+        }
     }
 
     /// The next piece of the text; returns what can be let out now, which may be nothing.
     pub fn push(&mut self, piece: &str) -> String {
         let begin = self.start + self.held.len();
-        for (which, value) in self.values.iter_mut().enumerate() {
+        for (which, value) in self.values.iter_mut().enumerate().filter(|(_, value)| !value.form.in_url) {
             for (at, byte) in piece.bytes().enumerate() {
                 if value.advance(byte) {
-                    let length = value.form.expose().len();
+                    let length = value.form.text.expose().len();
                     self.found.push((begin + at + 1 - length, length, which));
                 }
             }
         }
+        if self.longest > 0 {
+            self.decode(piece, begin);
+        }
         self.held.push_str(piece);
         let end = self.start + self.held.len();
-        let settled = self.values.iter().map(|value| end - value.state).min().unwrap_or(end);
+        let unsettled = self.values.iter().map(|value| match value.form.in_url {
+            false => end - value.state,
+            true if value.state == 0 => end,
+            true => self.decoded[self.decoded.len() - value.state],
+        });
+        let settled = unsettled.chain(self.decoder.unsettled()).min().unwrap_or(end);
         self.settle(settled)
+    }
+
+    /// Follows the piece through the decoded text.
+    fn decode(&mut self, piece: &str, begin: usize) {
+        let mut decoded = Vec::new();
+        for (at, byte) in piece.bytes().enumerate() {
+            self.decoder.push(byte, begin + at, &mut decoded);
+        }
+        self.follow(&decoded);
+    }
+
+    fn follow(&mut self, decoded: &[Decoded]) {
+        for &Decoded { byte, start, end } in decoded {
+            if self.decoded.len() == self.longest {
+                self.decoded.pop_front();
+            }
+            self.decoded.push_back(start);
+            for (which, value) in self.values.iter_mut().enumerate().filter(|(_, value)| value.form.in_url) {
+                if value.advance(byte) {
+                    let first = self.decoded[self.decoded.len() - value.form.text.expose().len()];
+                    self.found.push((first, end - first, which));
+                }
+            }
+        }
     }
 
     /// The text is at its end: returns the rest.
     pub fn finish(mut self) -> String {
+        let mut decoded = Vec::new();
+        self.decoder.finish(&mut decoded);
+        self.follow(&decoded);
         self.settle(self.start + self.held.len())
     }
 
@@ -99,8 +152,8 @@ impl Stream {
 }
 
 impl Value {
-    fn new(name: String, form: SecretValue) -> Value {
-        let bytes = form.expose().as_bytes();
+    fn new(name: String, form: Form) -> Value {
+        let bytes = form.text.expose().as_bytes();
         let mut shorter = vec![0; bytes.len() + 1];
         let mut state = 0;
         for at in 1..bytes.len() {
@@ -115,7 +168,7 @@ impl Value {
 
     /// True if the text with this byte ends with the whole value.
     fn advance(&mut self, byte: u8) -> bool {
-        let bytes = self.form.expose().as_bytes();
+        let bytes = self.form.text.expose().as_bytes();
         while self.state > 0 && bytes[self.state] != byte {
             self.state = self.shorter[self.state];
         }
@@ -130,8 +183,7 @@ impl Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Secrets;
-    use super::*;
+    use super::super::{SecretValue, Secrets};
     use proptest::prelude::*;
 
     fn secrets(values: &[(&str, &str)]) -> Secrets {

@@ -7,6 +7,7 @@ use super::grant::Grant;
 use super::host::{Capture, DirId, FileNote, HttpGate, HttpRules, Keep, Quota, Refused, Roots, Usage, note};
 use super::limits::{Budget, HEADER_BYTES, HitCell, Limit, Meter, TRANSFER_BYTES};
 use super::manifest::Workspace;
+use super::trap;
 use super::values;
 use super::wit::since_v0_1::exports::kiso::skill::skill as guest;
 use super::wit::since_v0_1::{SandboxWithHttpPre as SkillPre, kiso::skill::types};
@@ -433,7 +434,7 @@ impl Stopped {
             return Self::Exit(exit.0, String::new()).explain(skill, budget, stderr);
         }
         // A panic says why on standard error before it traps.
-        let said = last_lines(stderr, 3);
+        let said = cut(&trap::said(stderr), FAILURE_BYTES).to_owned();
         let why = if said.is_empty() { reason(&error) } else { said };
         SkillError::new(skill, Blame::Skill, "trap", format!("it crashed: {why}"))
     }
@@ -442,7 +443,7 @@ impl Stopped {
 /// The innermost cause in words; the outer ones are wasm frames.
 fn reason(error: &wasmtime::Error) -> String {
     match error.downcast_ref::<Trap>() {
-        Some(trap) => trap.to_string(),
+        Some(trap) => trap::in_words(*trap).to_owned(),
         None => error.root_cause().to_string(),
     }
 }

@@ -37,16 +37,32 @@ pub fn start() {
     }
 }
 
-/// `println!` panics when it cannot write, which is how a command learns that a full disk or a closed file is its output.
+/// What a panic says is for whoever wrote the command; who typed the line is told what it means to them.
 fn report_panic(panic: &std::panic::PanicHookInfo) {
-    let message = panic.payload_as_str().unwrap_or("no message");
+    let message = panic.payload_as_str().unwrap_or_default();
     let name = std::env::args().next().unwrap_or_default();
+    // `println!` panics when it cannot write, which is how a command learns that a full disk or a closed file is its output.
     if let Some((_, reason)) = message.split_once("failed printing to stdout: ") {
         eprintln!("{name}: write error: {reason}");
         end(1);
     }
-    eprintln!("{name}: crashed: {message}");
-    end(CRASHED)
+    let (words, code) = in_words(message);
+    eprintln!("{name}: {words}");
+    end(code)
+}
+
+/// Rust has a panic where C's libraries return an error: for a text that would not fit into memory, and for a number that
+/// says how wide another is to be written. Everything else is a mistake in the command.
+fn in_words(message: &str) -> (&'static str, i32) {
+    if message.contains("Formatting argument out of range") || message.contains("formatting width too large") {
+        ("a width or precision is too large", 1)
+    } else if message.contains("capacity overflow") || message.contains("OutOfMemory") {
+        ("memory exhausted", 1)
+    } else if message.contains("PosOverflow") || message.contains("NegOverflow") {
+        ("a number is too large", 1)
+    } else {
+        ("crashed: it cannot do this; the mistake is in the command", CRASHED)
+    }
 }
 
 /// Ends at once, without flushing what a panic may have left half written or locked.
@@ -55,4 +71,25 @@ fn end(code: i32) -> ! {
     exit::now(code);
     #[cfg(not(target_os = "wasi"))]
     std::process::exit(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_word_of_rust_is_said() {
+        for (message, code) in [
+            ("Formatting argument out of range", 1),
+            ("capacity overflow", 1),
+            ("called `Result::unwrap()` on an `Err` value: ParseIntError { kind: PosOverflow }", 1),
+            ("called `Option::unwrap()` on a `None` value", CRASHED),
+            ("index out of bounds: the len is 3 but the index is 5", CRASHED),
+            ("", CRASHED),
+        ] {
+            let (words, ended) = in_words(message);
+            assert_eq!(ended, code, "{message}");
+            assert!(!words.contains('`') && !words.contains("panic") && !words.contains("overflow"), "{words}");
+        }
+    }
 }

@@ -1,5 +1,8 @@
 //! `cmp`: where two files differ first, byte by byte.
 
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+
 use lexopt::Arg::{Long, Short, Value};
 
 use crate::cli;
@@ -11,10 +14,15 @@ Compare two files byte by byte. Ends with 0 if they are the same, 1 if not, 2 if
   -n NUM  at most NUM bytes    -i NUM  without the first NUM bytes    -b  print the bytes
 ";
 
+/// A file as it is read: neither is ever in memory as a whole, because some have no end.
+type Bytes = BufReader<Box<dyn Read>>;
+
+const BUFFER: usize = 64 << 10;
+
 pub fn main(arguments: Vec<String>) -> i32 {
     cli::run(arguments, USAGE, 2, |mut parser| {
         let (mut silent, mut all, mut bytes) = (false, false, false);
-        let (mut limit, mut skip) = (usize::MAX, [0, 0]);
+        let (mut limit, mut skip) = (u64::MAX, [0_u64, 0]);
         let mut operands = Vec::new();
         while let Some(argument) = parser.next()? {
             match argument {
@@ -36,47 +44,63 @@ pub fn main(arguments: Vec<String>) -> i32 {
         for (index, operand) in operands.iter().skip(2).take(2).enumerate() {
             skip[index] = operand.parse()?;
         }
-        let cut = |path: &str, skip: usize| -> Result<Vec<u8>, cli::Error> {
-            let bytes = cli::read(path)?;
-            let from = skip.min(bytes.len());
-            Ok(bytes[from..bytes.len().min(from.saturating_add(limit))].to_vec())
+        let open = |path: &str, skip: u64| -> Result<Bytes, cli::Error> {
+            let mut file = cli::open(path).map_err(cli::at(path))?;
+            io::copy(&mut file.by_ref().take(skip), &mut io::sink()).map_err(cli::at(path))?;
+            Ok(BufReader::with_capacity(BUFFER, Box::new(file.take(limit))))
         };
-        let (a, b) = (cut(&left, skip[0])?, cut(&right, skip[1])?);
-        let mut line = 1;
-        let mut code = 0;
-        for (at, (x, y)) in a.iter().zip(&b).enumerate() {
-            if x != y {
-                code = 1;
-                if silent {
+        let (mut a, mut b) = (open(&left, skip[0])?, open(&right, skip[1])?);
+        let mut out = io::stdout().lock();
+        let (mut at, mut line, mut code, mut ends_line) = (0_u64, 1_u64, 0, false);
+        // As wide as the largest number that may come, where that is known before.
+        let sizes = [(&left, skip[0]), (&right, skip[1])].map(|(path, skip)| match path.as_str() {
+            "-" => u64::MAX,
+            path => fs::metadata(path).map_or(u64::MAX, |about| about.len().saturating_sub(skip)),
+        });
+        let width = sizes[0].min(sizes[1]).min(limit).min(i64::MAX as u64).to_string().len();
+        loop {
+            let x = a.fill_buf().map_err(cli::at(&left))?;
+            let y = b.fill_buf().map_err(cli::at(&right))?;
+            let both = x.len().min(y.len());
+            if both == 0 {
+                if x.len() != y.len() {
+                    if !silent {
+                        out.flush()?;
+                        let short = if x.is_empty() { &left } else { &right };
+                        match at {
+                            0 => eprintln!("cmp: EOF on {short} which is empty"),
+                            _ if all => eprintln!("cmp: EOF on {short} after byte {at}"),
+                            _ if ends_line => eprintln!("cmp: EOF on {short} after byte {at}, line {}", line - 1),
+                            _ => eprintln!("cmp: EOF on {short} after byte {at}, in line {line}"),
+                        }
+                    }
                     return Ok(1);
                 }
-                if !all {
-                    print!("{left} {right} differ: char {}, line {line}", at + 1);
-                    if bytes {
-                        print!(" is {x:3o} {} {y:3o} {}", shown(*x), shown(*y));
-                    }
-                    println!();
-                    return Ok(1);
-                }
-                println!("{:width$} {x:3o} {y:3o}", at + 1, width = a.len().min(b.len()).to_string().len());
+                return Ok(code);
             }
-            line += usize::from(*x == b'\n');
-        }
-        if a.len() != b.len() {
-            if !silent {
-                let (short, length) = if a.len() < b.len() { (&left, a.len()) } else { (&right, b.len()) };
-                match length {
-                    0 => eprintln!("cmp: EOF on {short} which is empty"),
-                    _ if all => eprintln!("cmp: EOF on {short} after byte {length}"),
-                    _ if line > 1 && a[..length].ends_with(b"\n") => {
-                        eprintln!("cmp: EOF on {short} after byte {length}, line {}", line - 1);
+            for (x, y) in x[..both].iter().zip(&y[..both]) {
+                at += 1;
+                if x != y {
+                    code = 1;
+                    if silent {
+                        return Ok(1);
                     }
-                    _ => eprintln!("cmp: EOF on {short} after byte {length}, in line {line}"),
+                    if !all {
+                        write!(out, "{left} {right} differ: char {at}, line {line}")?;
+                        if bytes {
+                            write!(out, " is {x:3o} {} {y:3o} {}", shown(*x), shown(*y))?;
+                        }
+                        writeln!(out)?;
+                        return Ok(1);
+                    }
+                    writeln!(out, "{at:width$} {x:3o} {y:3o}")?;
                 }
+                ends_line = *x == b'\n';
+                line += u64::from(ends_line);
             }
-            return Ok(1);
+            a.consume(both);
+            b.consume(both);
         }
-        Ok(code)
     })
 }
 

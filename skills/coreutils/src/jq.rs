@@ -26,6 +26,9 @@ Run FILTER on each JSON value of the files or of standard input.
   --args  --jsonargs     what is left are positional arguments
 ";
 
+/// How deep values of an input may be nested: what the parser's stack has room for. jq has 10,000, and had 256.
+const DEEPEST: usize = 1_000;
+
 /// What jq ends with: wrong use or input, a filter that is none, an error in a filter.
 const WRONG: i32 = 2;
 const NO_FILTER: i32 = 3;
@@ -101,6 +104,9 @@ fn parse(mut parser: lexopt::Parser) -> Result<Options, Error> {
             Long("slurpfile") => {
                 let (name, path) = (cli::value(&mut parser)?, cli::value(&mut parser)?);
                 let bytes = cli::read(&path)?;
+                if is_too_deep(&bytes) {
+                    return Err(format!("{path}: {TOO_DEEP}").into());
+                }
                 let values: Result<Vec<Val>, _> = read::parse_many(&bytes).collect();
                 options.named.push((name, values.map_err(|e| format!("{path}: {e}"))?.into_iter().collect()));
             }
@@ -136,6 +142,9 @@ fn definitions() -> impl Iterator<Item = Def<&'static str>> {
 }
 
 fn json(text: &str) -> Result<Val, Error> {
+    if is_too_deep(text.as_bytes()) {
+        return Err(TOO_DEEP.into());
+    }
     Ok(read::parse_single(text.as_bytes()).map_err(|e| e.to_string())?)
 }
 
@@ -240,11 +249,31 @@ fn values_of<'a>(options: &Options, bytes: &'a [u8]) -> Box<dyn Iterator<Item = 
         let lines: Vec<String> = text.lines().map(String::from).collect();
         return Box::new(lines.into_iter().map(|line| Ok(Val::utf8_str(line))));
     }
+    if is_too_deep(bytes) {
+        return Box::new(std::iter::once(Err(TOO_DEEP.to_owned())));
+    }
     let values = read::parse_many(bytes).map(|value| value.map_err(|e| e.to_string()));
     if options.slurp {
         return Box::new(std::iter::once(values.collect::<Result<Vec<Val>, _>>().map(|all| all.into_iter().collect())));
     }
     Box::new(values)
+}
+
+const TOO_DEEP: &str = "Exceeds depth limit for parsing";
+
+fn is_too_deep(bytes: &[u8]) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    bytes.iter().any(|byte| {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => depth += 1,
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > DEEPEST
+    })
 }
 
 /// The value with computed numbers as jq writes them: 2 instead of 2.0, and nothing that is no JSON.
@@ -348,6 +377,15 @@ mod tests {
             "[null,1.7976931348623157e+308,1e-07,1e+20]\n",
         );
         check(&["-c", "."], "[1.0,1.50,100000000000000000001]", "[1.0,1.50,100000000000000000001]\n");
+    }
+
+    #[test]
+    fn inputs_have_a_depth() {
+        let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(!is_too_deep(nested(DEEPEST).as_bytes()));
+        assert!(is_too_deep(nested(DEEPEST + 1).as_bytes()));
+        assert!(!is_too_deep(format!("\"\\\"{}\" [1] {}", "[".repeat(5_000), nested(3)).as_bytes()));
+        assert!(!is_too_deep("[1] {\"a\": []} ".repeat(5_000).as_bytes()));
     }
 
     #[test]

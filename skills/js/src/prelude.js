@@ -7,6 +7,21 @@
   const error = take("__error"), raw = take("__raw"), exit = take("__exit");
   const stdin = take("__stdin"), read = take("__read"), write = take("__write"), append = take("__append");
   const list = take("__list"), kind = take("__kind"), change = take("__change");
+  // A text has at most as many units as in node, and asking for more is an error that can be caught.
+  const bounded = (prototype, name, units) => {
+    const original = prototype[name];
+    const checked = { [name](...args) {
+      if (units(this, ...args) > 536870888) throw new RangeError("Invalid string length");
+      return original.apply(this, args);
+    } };
+    Object.defineProperty(prototype, name, { value: checked[name], writable: true, configurable: true });
+  };
+  const length = (text) => (typeof text === "string" || text instanceof String ? text.length : 0);
+  bounded(String.prototype, "repeat", (text, count) => (typeof count === "number" ? length(text) * count : 0));
+  bounded(String.prototype, "padStart", (_, count) => (typeof count === "number" ? count : 0));
+  bounded(String.prototype, "padEnd", (_, count) => (typeof count === "number" ? count : 0));
+  bounded(Array.prototype, "join", (list, between) =>
+    list ? (list.length - 1) * (between === undefined ? 1 : length(between)) : 0);
   const hide = (name, value) => Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
   const quote = (text) => (text.includes("'") ? JSON.stringify(text) : "'" + text.replace(/\\/g, "\\\\").replace(/\n/g, "\\n") + "'");
   const key = (name) => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : quote(name));

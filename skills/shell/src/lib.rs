@@ -53,6 +53,7 @@ impl Guest for Component {
         args: Vec<String>,
         partial: bool,
     ) -> Ended {
+        std::panic::set_hook(Box::new(report_panic));
         let table = Table::inherited();
         let nothing =
             |code, state, cwd, incomplete| Ended { code, failed: None, state, cwd, incomplete, exited: false };
@@ -97,6 +98,7 @@ impl Guest for Component {
     }
 
     fn resume(state: Vec<u8>) -> u8 {
+        std::panic::set_hook(Box::new(report_panic));
         let table = Table::inherited();
         let (state, work) = match state::decode(&state) {
             Ok(image) => image,
@@ -123,6 +125,11 @@ impl Guest for Component {
         };
         shell.finish(outcome, false)
     }
+}
+
+/// What a panic says is for whoever wrote the shell; who typed the line is told what it means to them.
+fn report_panic(_: &std::panic::PanicHookInfo) {
+    eprintln!("sh: crashed: it cannot do this; the mistake is in the shell and not in the line");
 }
 
 /// What the next line begins with; where there is none, nothing, because it may be large.

@@ -1,8 +1,8 @@
 //! Reading lines, in a thread of its own: history, completion, several lines, and the line above that says what goes on.
 
 use super::complete::Names;
-use super::history::{History, LINES};
 use super::screen::Status;
+use crate::cli::history::{History, LINES};
 use crate::cli::show::Paint;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;

@@ -34,7 +34,7 @@ pub async fn run(place: &Place<'_>) -> Result<Exit, Failure> {
             },
             _ = tokio::signal::ctrl_c() => match talk.cancel() {
                 Some(cancel) => {
-                    eprintln!("stopping the run; Ctrl-C again leaves");
+                    errln!("stopping the run; Ctrl-C again leaves");
                     client.say(cancel);
                 }
                 None => return Ok(Exit::Command(130)),
@@ -49,7 +49,7 @@ pub async fn run(place: &Place<'_>) -> Result<Exit, Failure> {
 fn print(shown: Shown) {
     match shown {
         Shown::Text(lines) => out!("{lines}"),
-        Shown::Note(line) => eprintln!("{line}"),
+        Shown::Note(line) => errln!("{line}"),
     }
 }
 

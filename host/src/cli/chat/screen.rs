@@ -4,7 +4,7 @@
 //! is being typed and removes both when something is printed above. Nothing else ever moves the cursor.
 
 use super::talk::Busy;
-use crate::cli::show::{Paint, clip, columns, elapsed};
+use crate::cli::show::{Paint, backstop, clip, columns, elapsed, printable_line};
 use rustyline::ExternalPrinter;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -72,7 +72,7 @@ impl Screen {
     /// Prints whole lines.
     pub fn print(&self, lines: &str) {
         let end = if lines.ends_with('\n') { "" } else { "\n" };
-        let _ = self.draw.send(Draw::Text(format!("{lines}{end}")));
+        let _ = self.draw.send(Draw::Text(format!("{}{end}", backstop(lines))));
     }
 
     /// Says what goes on, in at most so many columns. Where that is the same as before, nothing is drawn.
@@ -120,7 +120,7 @@ fn line(paint: Paint, busy: &Busy, now_ms: i64, width: usize) -> String {
     if room == 0 {
         return String::new();
     }
-    let what: String = busy.what.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let what = printable_line(&busy.what);
     format!("{} {} {}", paint.with("36", frame), paint.dim(&clip(&what, room)), paint.dim(&elapsed))
 }
 

@@ -5,7 +5,7 @@ use super::markdown::{Looks, Markdown};
 use super::wire::{Happened, Heard, LiveLine, Message, Outbound, RunLine, Said, Say, StepLine};
 use crate::cli::Exit;
 use crate::cli::show::told::{self, LastError};
-use crate::cli::show::{Paint, Written, clip, printable};
+use crate::cli::show::{Paint, Written, clip, printable, printable_line};
 use crate::graph::Why;
 use crate::graph::plan::TaskKind;
 use crate::graph::report::{FileNote, size};
@@ -240,7 +240,7 @@ impl Talk {
         }
         if let Some(run) = &self.run {
             let tail = [self.reply.unfinished(), self.planner.unfinished()].into_iter().find(|text| !text.is_empty());
-            let what = tail.map(printable).unwrap_or_else(|| run.thought.clone());
+            let what = tail.map(str::to_owned).unwrap_or_else(|| run.thought.clone());
             return Some(Busy { what, since_ms: run.since_ms });
         }
         let asked = self.asked.values().filter_map(|asked| match asked {
@@ -298,7 +298,7 @@ impl Talk {
                 self.exit =
                     if matches!(code.as_str(), "queue_full" | "too_large") { Exit::Limit } else { Exit::Failed };
                 let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-                vec![Shown::Note(self.paint.red(&printable(&format!("{message}{hint}"))))]
+                vec![Shown::Note(self.paint.red(&printable_line(&format!("{message}{hint}"))))]
             }
             Heard::Registered { .. } | Heard::Shutdown | Heard::Other => Vec::new(),
         }
@@ -356,7 +356,10 @@ impl Talk {
     fn made(&mut self) -> Vec<Shown> {
         let files = std::mem::take(&mut self.files);
         let place = |file: &FileNote| self.work.join(&file.path).display().to_string();
-        files.iter().map(|file| self.quiet(&format!("{} ({})", printable(&place(file)), size(file.bytes)))).collect()
+        files
+            .iter()
+            .map(|file| self.quiet(&format!("{} ({})", printable_line(&place(file)), size(file.bytes))))
+            .collect()
     }
 
     /// A message that somebody else wrote, or the schedule.
@@ -368,7 +371,7 @@ impl Talk {
             return Vec::new();
         }
         let line = message.text.split_whitespace().collect::<Vec<_>>().join(" ");
-        vec![self.quiet(&format!("» {}", clip(&printable(&line), STRANGER)))]
+        vec![self.quiet(&format!("» {}", clip(&printable_line(&line), STRANGER)))]
     }
 
     fn run_line(&mut self, line: RunLine, now_ms: i64) -> Vec<Shown> {
@@ -429,7 +432,7 @@ impl Talk {
                     _ => {}
                 }
                 if let Some(run) = &mut self.run {
-                    run.thought = printable(&thought);
+                    run.thought = thought;
                 }
             }
             Said::Token { role, text: piece } => {
@@ -593,7 +596,7 @@ mod tests {
         scene.ask();
         let message = |id: i64, text: &str| json!({ "id": id, "role": "user", "text": text, "run": null });
         assert_eq!(scene.event("message", message(7, "what is it?")), "");
-        assert_eq!(scene.event("message", message(6, "and\n\x1b[2J this")), "» and \u{fffd}[2J this\n");
+        assert_eq!(scene.event("message", message(6, "and\n\x1b[2J this")), "» and ⟦U+001B⟧[2J this\n");
     }
 
     #[test]

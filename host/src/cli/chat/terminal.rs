@@ -3,18 +3,17 @@
 use super::client::{Client, News};
 use super::complete::Names;
 use super::editor::{Reader, Typed};
-use super::history::History;
 use super::markdown::{Looks, WIDTH};
 use super::screen::{FRAME_MS, Screen, Status};
 use super::talk::{Form, Shown, Talk};
 use super::{Place, new_key};
+use crate::cli::history::History;
 use crate::cli::show::Paint;
 use crate::cli::{Exit, Failure};
 use crate::clock::now_ms;
 use crate::secret::Secrets;
 use crate::tool::pills::Pills;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
-use std::io::Write;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::MissedTickBehavior;
@@ -29,7 +28,7 @@ pub async fn run(place: &Place<'_>, secrets: Secrets) -> Result<Exit, Failure> {
     let pills = Pills::new(&place.opened.config, &place.opened.store).list().await?;
     let pills = pills.into_iter().map(|(pill, _)| pill.name).collect();
     let names = Names::new(&place.opened.config, &place.opened.skills, pills);
-    let (status, history) = (Status::default(), History::new(&place.opened.home, secrets));
+    let (status, history) = (Status::default(), History::of_chat(&place.opened.home, secrets));
     let prompt = format!("{}> ", place.session);
     let mut signals = Signals::new()?;
     let started = Reader::start(prompt, names, history, status.clone(), paint);
@@ -182,8 +181,7 @@ impl Drop for Restored {
         if raw {
             let _ = tcsetattr(std::io::stdin(), OptionalActions::Drain, before);
             // The editor has pasted text marked, and no longer reads the marks.
-            let _ = std::io::stdout().write_all(b"\x1b[?2004l\n");
-            let _ = std::io::stdout().flush();
+            crate::cli::out::end_of_paste();
         }
     }
 }

@@ -16,6 +16,7 @@ const MAX_STDIN: u64 = 64 << 20;
 
 pub fn export(opened: &Opened, file: Option<&Path>) -> Result<Exit, Failure> {
     let Some(path) = file else {
+        crate::cli::out::is_json();
         memory::export::<StoreError>(&opened.store, |record| {
             outln!("{}", json!(record));
             Ok(())

@@ -3,7 +3,7 @@
 use crate::cli::{Exit, Failure};
 use crate::secret::SecretValue;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-use std::io::{self, BufRead, IsTerminal, Read, Stdin, Write};
+use std::io::{self, BufRead, IsTerminal, Read, Stdin};
 
 /// Longest value in bytes, as the vault takes it.
 const MAX_VALUE: usize = 16 << 10;
@@ -31,13 +31,12 @@ fn piped(stdin: &Stdin) -> Result<Vec<u8>, Failure> {
 
 fn typed(stdin: &Stdin, name: &str) -> Result<Vec<u8>, Failure> {
     let failed = |error: io::Error| Failure::new(Exit::Failed, format!("the terminal cannot be read: {error}"));
-    eprint!("value of {name} (it is not shown): ");
-    let _ = io::stderr().flush();
+    err!("value of {name} (it is not shown): ");
     let typed = {
         let _silent = Silent::new(stdin).map_err(failed)?;
         keys(stdin.lock()).map_err(failed)?
     };
-    eprintln!();
+    errln!();
     typed.ok_or_else(|| Failure::new(Exit::Failed, "nothing was changed"))
 }
 

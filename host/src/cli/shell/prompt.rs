@@ -1,6 +1,8 @@
 //! `kiso shell` at a terminal: one line after the other, with history and completion.
 
 use super::Hand;
+use crate::cli::history::{History, LINES};
+use crate::cli::show::{is_active, printable_line};
 use crate::cli::{Exit, Failure};
 use crate::exec::Channel;
 use crate::home::Home;
@@ -9,20 +11,21 @@ use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
-use rustyline::history::{History, MemHistory, SearchDirection};
+use rustyline::history::MemHistory;
 use rustyline::validate::Validator;
 use rustyline::{Config, Context, Editor, Helper};
 
-/// Lines that are kept from one time to the next.
-const HISTORY: usize = 1_000;
-
 /// Reads and runs lines until Ctrl-D or `exit`.
-pub fn run(shell: &Hand, runtime: &tokio::runtime::Runtime, home: &Home) -> Result<Exit, Failure> {
-    let config = Config::builder().auto_add_history(false).completion_type(rustyline::CompletionType::List).build();
-    let history = MemHistory::with_config(&config);
-    let mut editor = Editor::<Names, MemHistory>::with_history(config, history).map_err(broken)?;
-    let path = home.path().join("history");
-    for line in std::fs::read_to_string(&path).unwrap_or_default().lines() {
+pub fn run(shell: &Hand, runtime: &tokio::runtime::Runtime, history: History, home: &Home) -> Result<Exit, Failure> {
+    let config = Config::builder()
+        .auto_add_history(false)
+        .max_history_size(LINES)
+        .map_err(broken)?
+        .completion_type(rustyline::CompletionType::List)
+        .build();
+    let lines = MemHistory::with_config(&config);
+    let mut editor = Editor::<Names, MemHistory>::with_history(config, lines).map_err(broken)?;
+    for line in history.load() {
         let _ = editor.add_history_entry(line);
     }
     editor.set_helper(Some(Names {
@@ -30,21 +33,24 @@ pub fn run(shell: &Hand, runtime: &tokio::runtime::Runtime, home: &Home) -> Resu
         work: home.open_work(&shell.session)?,
         cwd: "/work".to_owned(),
     }));
-    eprintln!("/work is the workspace of the session {}; Ctrl-D ends, docs/shell.md tells more", shell.session);
-    let code = lines(shell, runtime, &mut editor);
-    let _ = home.write_atomic(&path, kept(editor.history()).as_bytes());
-    code
+    errln!("/work is the workspace of the session {}; Ctrl-D ends, docs/shell.md tells more", shell.session);
+    answer(shell, runtime, &history, &mut editor)
 }
 
-fn lines(
+fn answer(
     shell: &Hand,
     runtime: &tokio::runtime::Runtime,
+    history: &History,
     editor: &mut Editor<Names, MemHistory>,
 ) -> Result<Exit, Failure> {
     let (mut source, mut state, mut code) = (String::new(), Vec::new(), 0);
     loop {
         let cwd = editor.helper().map(|names| names.cwd.clone()).unwrap_or_default();
-        let prompt = if source.is_empty() { format!("{}:{cwd}$ ", shell.session) } else { "> ".to_owned() };
+        // A command names directories as it likes.
+        let prompt = match source.is_empty() {
+            true => format!("{}:{}$ ", shell.session, printable_line(&cwd)),
+            false => "> ".to_owned(),
+        };
         match editor.readline(&prompt) {
             Ok(line) => source.push_str(&line),
             Err(ReadlineError::Interrupted) => {
@@ -65,7 +71,7 @@ fn lines(
             }
         })?;
         let Some(done) = done else {
-            eprintln!("^C");
+            errln!("^C");
             source.clear();
             continue;
         };
@@ -73,7 +79,10 @@ fn lines(
             source.push('\n');
             continue;
         }
-        let _ = editor.add_history_entry(source.trim_end().replace('\n', " "));
+        let line = source.trim_end();
+        if history.add(line) {
+            let _ = editor.add_history_entry(line);
+        }
         source.clear();
         shell.tell(&done);
         code = done.code;
@@ -88,13 +97,6 @@ fn lines(
             return Ok(Exit::Command(code));
         }
     }
-}
-
-/// The last lines of the history, one in a line.
-fn kept(history: &MemHistory) -> String {
-    let start = history.len().saturating_sub(HISTORY);
-    let entries = (start..history.len()).filter_map(|i| history.get(i, SearchDirection::Forward).ok().flatten());
-    entries.map(|entry| format!("{}\n", entry.entry)).collect()
 }
 
 fn broken(error: ReadlineError) -> Failure {
@@ -147,7 +149,7 @@ impl Names {
             .filter_map(|entry| {
                 let entry_name = entry.file_name().into_string().ok()?;
                 let hidden = entry_name.starts_with('.') && !name.starts_with('.');
-                if hidden || !entry_name.starts_with(name) || entry_name.contains(char::is_control) {
+                if hidden || !entry_name.starts_with(name) || entry_name.contains(is_active) {
                     return None;
                 }
                 let end = if entry.file_type().is_ok_and(|kind| kind.is_dir()) { "/" } else { " " };

@@ -1,6 +1,6 @@
 //! What the steps of a run look like to a person, in `kiso run` and in the chat alike.
 
-use super::{Paint, duration, printable};
+use super::{Paint, duration, printable, printable_line};
 use crate::cli::Exit;
 use crate::graph::brief::clip;
 use crate::graph::plan::{Task, TaskKind};
@@ -21,25 +21,27 @@ pub fn lines(paint: Paint, event: &Event, skills: &Skills) -> Vec<String> {
         }
         StepResult::Planned { plan, .. } => plan_lines(paint, &plan.goal, &plan.tasks, skills),
         StepResult::Unplanned { correction, .. } => {
-            vec![format!("the plan could not be used: {}", printable(&correction.violations.join("; ")))]
+            vec![format!("the plan could not be used: {}", printable_line(&correction.violations.join("; ")))]
         }
         StepResult::Executed { report, .. } => task(paint, report).into_iter().collect(),
         StepResult::Reviewed { verdict, .. } => {
-            let reason = verdict.reason.as_deref().map(|r| format!(": {}", printable(r))).unwrap_or_default();
+            let reason = verdict.reason.as_deref().map(|r| format!(": {}", printable_line(r))).unwrap_or_default();
             vec![format!("  review {}{reason}", status_of(verdict))]
         }
-        StepResult::ModelFailed { message } => vec![paint.red(&printable(message))],
+        StepResult::ModelFailed { message } => vec![paint.red(&printable_line(message))],
         StepResult::Told { text } => vec![printable(text)],
         StepResult::Acted { calls, .. } => calls
             .iter()
-            .map(|call| paint.dim(&format!("  → {} {}", printable(&call.name), printable(&clip(&call.args, ARGS)))))
+            .map(|call| {
+                paint.dim(&format!("  → {} {}", printable_line(&call.name), printable_line(&clip(&call.args, ARGS))))
+            })
             .collect(),
         StepResult::Called { results } => results
             .iter()
             .filter(|result| result.status != reflection::Status::Ok)
             .map(|result| {
                 let line = result.text.lines().next().unwrap_or_default();
-                printable(&format!("  {} {}: {line}", result.name, result.status.name()))
+                printable_line(&format!("  {} {}: {line}", result.name, result.status.name()))
             })
             .collect(),
         _ => Vec::new(),
@@ -47,10 +49,10 @@ pub fn lines(paint: Paint, event: &Event, skills: &Skills) -> Vec<String> {
 }
 
 fn plan_lines(paint: Paint, goal: &str, tasks: &[Task], skills: &Skills) -> Vec<String> {
-    let head = format!("{} {}", paint.bold("Plan:"), printable(goal));
+    let head = format!("{} {}", paint.bold("Plan:"), printable_line(goal));
     let tasks = tasks.iter().enumerate().map(|(i, task)| {
         let review = if task.review { paint.dim("  (reviewed)") } else { String::new() };
-        format!("  {}. {}{review}", i + 1, printable(&describe(task, skills)))
+        format!("  {}. {}{review}", i + 1, printable_line(&describe(task, skills)))
     });
     std::iter::once(head).chain(tasks).collect()
 }
@@ -62,10 +64,10 @@ pub fn task(paint: Paint, report: &TaskReport) -> Option<String> {
     }
     let (mark, rest) = match report.trouble() {
         None => (paint.green("✓"), String::new()),
-        Some(trouble) => (paint.red("✗"), format!("  {}", printable(&trouble))),
+        Some(trouble) => (paint.red("✗"), format!("  {}", printable_line(&trouble))),
     };
     let time = paint.dim(&duration(report.millis));
-    Some(format!("{mark} {}  {time}{rest}", printable(&report.task.label())))
+    Some(format!("{mark} {}  {time}{rest}", printable_line(&report.task.label())))
 }
 
 pub fn status_of(verdict: &Verdict) -> &'static str {

@@ -1,12 +1,12 @@
 //! `kiso skill add`.
 
 use super::open;
-use crate::cli::show::printable;
+use crate::cli::show::{printable, printable_line};
 use crate::cli::{Exit, Failure, Shared, block_on};
 use crate::skill::GrantChoice;
 use clap::ValueEnum;
 use serde_json::json;
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -40,7 +40,7 @@ impl Add {
             show.line("the file brings no kiso.toml; name and arguments are taken from the component");
         }
         if let Some(old) = &candidate.replaces {
-            show.line(&format!("replaces {name} {old}"));
+            show.line(&printable_line(&format!("replaces {name} {old}")));
         }
         let choice = match self.grant {
             Some(Grant::All) => GrantChoice::All,
@@ -64,7 +64,8 @@ impl Add {
         } else {
             let wrapped = if installed.wrapped { ", wrapped from WASI preview 1" } else { "" };
             let several = if tools.len() > 1 { format!("; tools: {}", tools.join(", ")) } else { String::new() };
-            outln!("loaded {name} {version} ({}{wrapped}){several}", installed.shape.describe());
+            let version = printable_line(&version);
+            outln!("loaded {name} {version} ({}{wrapped}){}", installed.shape.describe(), printable_line(&several));
         }
         Ok(Exit::Done)
     }
@@ -76,8 +77,7 @@ fn ask(question: &str, json: bool) -> Result<GrantChoice, Failure> {
         let message = format!("{question}nothing was installed; say --grant all or --grant none");
         return Err(Failure::new(Exit::Policy, message));
     }
-    eprint!("{}Allow all of this? [y]es, [n]o but install, [c]ancel: ", printable(question));
-    std::io::stderr().flush().ok();
+    err!("{}Allow all of this? [y]es, [n]o but install, [c]ancel: ", printable(question));
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).ok();
     match answer.trim().to_lowercase().as_str() {
@@ -86,7 +86,7 @@ fn ask(question: &str, json: bool) -> Result<GrantChoice, Failure> {
         _ => {
             // After Ctrl-D the cursor still stands behind the question.
             if answer.is_empty() {
-                eprintln!();
+                errln!();
             }
             Err(Failure::new(Exit::Policy, "nothing was installed; the answer was neither y nor n"))
         }

@@ -1,6 +1,7 @@
 //! `kiso skill build`: the language's own tool, then the manifest inside the file.
 
 use super::pack::write_packed;
+use crate::cli::show::printable_line;
 use crate::cli::{Exit, Failure, Shared};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ impl Build {
         if shared.json {
             outln!("{}", json!({ "type": "built", "file": built }));
         } else {
-            outln!("built {}", built.display());
+            outln!("built {}", printable_line(&built.display().to_string()));
         }
         Ok(Exit::Done)
     }

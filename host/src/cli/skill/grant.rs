@@ -1,6 +1,7 @@
 //! `kiso skill grant`: what an administrator allows.
 
 use super::open;
+use crate::cli::show::printable;
 use crate::cli::{Exit, Failure, Shared};
 use crate::skill::grant::Grant;
 use serde_json::json;
@@ -62,7 +63,7 @@ impl GrantSkill {
                 if rules.is_empty() {
                     "nothing is granted beyond what every skill gets".to_owned()
                 } else {
-                    rules.join("\n")
+                    printable(&rules.join("\n"))
                 }
             );
         }

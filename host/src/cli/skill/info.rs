@@ -1,7 +1,7 @@
 //! `kiso skill info`.
 
 use super::{open, typed};
-use crate::cli::show::printable;
+use crate::cli::show::{printable, printable_line};
 use crate::cli::{Exit, Failure, Shared};
 use crate::skill::Tool;
 use serde_json::Value;
@@ -24,14 +24,14 @@ impl Info {
         let digest = opened.skills.digest(&skill);
         let manifest = &skill.manifest;
         let shape = skill.shape.describe();
-        outln!("{} {}  ({shape}, {})", manifest.name, manifest.version, skill.origin());
-        outln!("{}", printable(&manifest.summary));
+        outln!("{} {}  ({shape}, {})", manifest.name, printable_line(&manifest.version), skill.origin());
+        outln!("{}", printable_line(&manifest.summary));
         outln!("sha256 {digest}");
         if let Some(source) = skill.source() {
             outln!("from {}", printable(source));
         }
         if let Some(sdk) = &skill.sdk {
-            outln!("written with kiso-sdk for {}", printable(sdk));
+            outln!("written with kiso-sdk for {}", printable_line(sdk));
         }
         for tool in &skill.tools {
             print_tool(tool);
@@ -39,7 +39,7 @@ impl Info {
         if !manifest.examples.is_empty() {
             outln!("\nexamples:");
             for example in &manifest.examples {
-                outln!("  {}", printable(example));
+                outln!("  {}", printable_line(example));
             }
         }
         outln!("\nallowed:");
@@ -47,22 +47,25 @@ impl Info {
         outln!("  memory: {} MiB, time: {} s", allowed.memory_mib, allowed.timeout_s);
         for (need, private) in &allowed.http {
             let private = if *private { ", private addresses too" } else { "" };
-            outln!("  reach {} ({}{private})", need.host, need.methods.join(", "));
+            outln!("  reach {} ({}{private})", printable_line(&need.host), printable_line(&need.methods.join(", ")));
         }
         for secret in &allowed.secrets {
-            outln!("  secret: {secret}");
+            outln!("  secret: {}", printable_line(secret));
         }
         let grant = opened.skills.grant(&skill)?;
         let missing = opened.skills.missing(&skill, &grant);
         if !missing.is_empty() {
-            outln!("\nasks for, and was not granted (see `kiso skill grant --help`):\n{missing}");
+            outln!(
+                "\nasks for, and was not granted (see `kiso skill grant --help`):\n{}",
+                printable(&missing.to_string())
+            );
         }
         Ok(Exit::Done)
     }
 }
 
 fn print_tool(tool: &Tool) {
-    outln!("\n{}", tool.name);
+    outln!("\n{}", printable_line(&tool.name));
     let schema = tool.args.schema();
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
@@ -79,6 +82,7 @@ fn print_tool(tool: &Tool) {
         }
         let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
         let description = property.get("description").and_then(Value::as_str).unwrap_or_default();
-        outln!("  {name:14} {kind:8} {}{notes}", printable(description));
+        let line = format!("{name:14} {kind:8} {description}{notes}");
+        outln!("  {}", printable_line(&line));
     }
 }

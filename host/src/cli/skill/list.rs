@@ -1,7 +1,7 @@
 //! `kiso skill list`.
 
 use super::open;
-use crate::cli::show::printable;
+use crate::cli::show::printable_line;
 use crate::cli::{Exit, Failure, Shared};
 use serde_json::json;
 
@@ -17,15 +17,7 @@ impl List {
                 Ok(skill) => skill,
                 Err(error) => {
                     exit = Exit::Failed;
-                    let failure = Failure::from(error);
-                    if shared.json {
-                        outln!(
-                            "{}",
-                            json!({ "type": "error", "code": failure.exit.code(), "message": failure.message })
-                        );
-                    } else {
-                        eprintln!("error: {}", printable(&failure.message));
-                    }
+                    Failure::from(error).print(shared.json);
                     continue;
                 }
             };
@@ -39,8 +31,8 @@ impl List {
                 });
                 outln!("{object}");
             } else {
-                let summary = printable(&manifest.summary);
-                outln!("{:16} {:10} {origin:10} {summary}", manifest.name.as_str(), manifest.version);
+                let (version, summary) = (printable_line(&manifest.version), printable_line(&manifest.summary));
+                outln!("{:16} {version:10} {origin:10} {summary}", manifest.name.as_str());
             }
         }
         Ok(exit)

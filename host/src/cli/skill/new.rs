@@ -1,5 +1,6 @@
 //! `kiso skill new`: a project that builds, with everything it needs inside.
 
+use crate::cli::show::printable_line;
 use crate::cli::{Exit, Failure, Shared};
 use crate::home::SkillName;
 use clap::ValueEnum;
@@ -66,7 +67,7 @@ impl New {
         if shared.json {
             outln!("{}", json!({ "type": "created", "skill": name.as_str(), "dir": dir }));
         } else {
-            let shown = dir.display();
+            let shown = printable_line(&dir.display().to_string());
             outln!(
                 "created {shown}\n\n  kiso skill build {shown}\n  kiso skill test --dir {shown} name=world\n  kiso skill add {shown}/{name}.wasm"
             );

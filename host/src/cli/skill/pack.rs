@@ -1,5 +1,6 @@
 //! `kiso skill pack`.
 
+use crate::cli::show::printable_line;
 use crate::cli::{Exit, Failure, Shared};
 use crate::skill::manifest::Manifest;
 use crate::skill::pack::pack;
@@ -35,7 +36,7 @@ impl Pack {
         if shared.json {
             outln!("{}", json!({ "type": "packed", "skill": name, "file": out }));
         } else {
-            outln!("packed {name} into {}", out.display());
+            outln!("packed {name} into {}", printable_line(&out.display().to_string()));
         }
         Ok(Exit::Done)
     }

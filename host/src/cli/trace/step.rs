@@ -1,6 +1,6 @@
 //! One event of a trace, as a person reads it.
 
-use crate::cli::show::{Show, duration, printable};
+use crate::cli::show::{Show, duration, printable, printable_line};
 use crate::graph::Why;
 use crate::graph::limits::Usage;
 use crate::graph::plan::TaskKind;
@@ -43,7 +43,7 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
         }
         StepResult::Routed { routing, by, memory, trouble, call, secrets } => {
             let who = call.as_ref().map(|call| model(call, took)).unwrap_or_default();
-            outln!("{head}  router{who}: {} ({by:?}), {}", routing.effort, printable(&routing.goal));
+            outln!("{head}  router{who}: {} ({by:?}), {}", routing.effort, printable_line(&routing.goal));
             if !routing.categories.is_empty() {
                 more(&format!("tools of: {}", routing.categories.join(", ")));
             }
@@ -56,7 +56,7 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
             taken_out(secrets, &more);
         }
         StepResult::Planned { plan, call, secrets, .. } => {
-            outln!("{head}  planner{}: {}", model(call, took), printable(&plan.goal));
+            outln!("{head}  planner{}: {}", model(call, took), printable_line(&plan.goal));
             for (i, task) in plan.tasks.iter().enumerate() {
                 let args = task.args.as_ref().map(|a| format!(" {a}")).unwrap_or_default();
                 more(&format!("{}. {}{args}", i + 1, task.label()));
@@ -77,7 +77,7 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
         StepResult::Executed { task, report, call } => {
             let who = call.as_ref().map(|call| model(call, took)).unwrap_or_default();
             let time = show.dim(&duration(report.millis));
-            outln!("{head}  task {}: {}{who} {time}", task + 1, printable(&report.task.label()));
+            outln!("{head}  task {}: {}{who} {time}", task + 1, printable_line(&report.task.label()));
             executed(report, &more);
         }
         StepResult::Reviewed { verdict, call } => {
@@ -92,7 +92,7 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
             more(&correction.violations.join("\n"));
         }
         StepResult::Briefed { brief, call } => {
-            outln!("{head}  reasoner{}: {}", model(call, took), printable(&brief.action));
+            outln!("{head}  reasoner{}: {}", model(call, took), printable_line(&brief.action));
             more(&brief.text());
         }
         StepResult::Unbriefed { correction, call } => {
@@ -135,7 +135,7 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
         StepResult::Conversed { call, .. } => outln!("{head}  worker{}: answer without tools", model(call, took)),
         StepResult::Stopped { limit } => outln!("{head}  stopped by the limit {}", limit.limit),
         StepResult::Cancelled => outln!("{head}  cancelled"),
-        StepResult::ModelFailed { message } => outln!("{head}  {}", printable(message)),
+        StepResult::ModelFailed { message } => outln!("{head}  {}", printable_line(message)),
         StepResult::Told { text } => {
             outln!("{head}  told the user");
             more(text);

@@ -8,8 +8,11 @@ use crate::print;
 use crate::shell::{Outcome, Shell, now};
 use crate::variable::is_name;
 
-/// A width is no way to ask for gigabytes.
-const WIDEST: usize = 1 << 20;
+/// A width or precision is no way to ask for gigabytes. A larger one is an error.
+const WIDEST: usize = 16 << 20;
+
+/// Digits behind the point after which every number that there is has only zeros, and what Rust writes at most.
+const MOST_DIGITS: usize = 1_100;
 
 pub fn printf(shell: &mut Shell, args: &[String]) -> Outcome {
     let mut words = &args[1..];
@@ -118,13 +121,20 @@ impl Printed<'_> {
             let (width, after) = self.count(rest);
             if let Some(width) = width {
                 spec.left |= width < 0;
-                spec.width = (width.unsigned_abs() as usize).min(WIDEST);
+                spec.width = match self.bounded(width.unsigned_abs()) {
+                    Some(width) => width,
+                    None => return true,
+                };
             }
             rest = after;
             if let Some(after) = rest.strip_prefix('.') {
                 let (precision, after) = self.count(after);
                 spec.precision = match precision {
-                    Some(precision) => usize::try_from(precision).ok().map(|precision| precision.min(WIDEST)),
+                    Some(precision) if precision < 0 => None,
+                    Some(precision) => match self.bounded(precision.unsigned_abs()) {
+                        Some(precision) => Some(precision),
+                        None => return true,
+                    },
                     None => Some(0),
                 };
                 rest = after;
@@ -150,13 +160,23 @@ impl Printed<'_> {
         false
     }
 
+    fn bounded(&mut self, count: u64) -> Option<usize> {
+        let bounded = usize::try_from(count).ok().filter(|count| *count <= WIDEST);
+        if bounded.is_none() {
+            self.complaints.push(format!("a width or precision is larger than {WIDEST}"));
+        }
+        bounded
+    }
+
     /// A width or a precision: digits, or `*` for the next operand.
     fn count<'t>(&mut self, text: &'t str) -> (Option<i64>, &'t str) {
         if let Some(rest) = text.strip_prefix('*') {
             return (Some(self.integer() as i64), rest);
         }
         let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        (text[..end].parse().ok(), &text[end..])
+        // Digits that are no number any more are a larger one.
+        let count = (end > 0).then(|| text[..end].parse().unwrap_or(i64::MAX));
+        (count, &text[end..])
     }
 
     fn convert(&mut self, kind: char, spec: &Spec) -> bool {
@@ -349,7 +369,7 @@ fn float(number: f64, kind: char, spec: &Spec) -> String {
         let precision = spec.precision.unwrap_or(6);
         match kind.to_ascii_lowercase() {
             'f' if spec.alternate && precision == 0 => format!("{number:.0}."),
-            'f' => format!("{number:.precision$}"),
+            'f' => fixed(number, precision),
             'e' => exponent(number, precision),
             _ => general(number, precision.max(1), spec.alternate),
         }
@@ -361,11 +381,19 @@ fn float(number: f64, kind: char, spec: &Spec) -> String {
     if kind.is_ascii_uppercase() { text.to_uppercase() } else { text }
 }
 
+/// `%f`.
+fn fixed(number: f64, precision: usize) -> String {
+    let digits = precision.min(MOST_DIGITS);
+    format!("{number:.digits$}{}", "0".repeat(precision - digits))
+}
+
+/// `%e`.
 fn exponent(number: f64, precision: usize) -> String {
-    let text = format!("{number:.precision$e}");
+    let most = precision.min(MOST_DIGITS);
+    let text = format!("{number:.most$e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |exponent| ('-', exponent));
-    format!("{digits}e{sign}{exponent:0>2}")
+    format!("{digits}{}e{sign}{exponent:0>2}", "0".repeat(precision - most))
 }
 
 /// `%g`: whichever form is shorter, without zeros at the end.
@@ -381,7 +409,7 @@ fn general(number: f64, precision: usize, keep_zeros: bool) -> String {
         return format!("{}e{power}", trim(digits));
     }
     let places = (precision as i32 - 1 - power).max(0) as usize;
-    trim(&format!("{number:.places$}"))
+    trim(&fixed(number, places))
 }
 
 #[cfg(test)]
@@ -410,6 +438,23 @@ mod tests {
         check("%.3s|%5s|%%|%b", &["abcdef", "ä", "a\\tb"], "abc|   ä|%|a\tb");
         check("%q %q", &["a b", ""], "a\\ b ''");
         check("%d", &["'a"], "97");
+    }
+
+    #[test]
+    fn a_precision_may_be_large_and_has_an_end() {
+        let operands = ["1.5".to_owned(), "x".to_owned()];
+        for (format, length) in
+            [("%.65536f", 65_538), ("%.1000000e", 1_000_006), ("%#.70000g", 70_001), ("%.70000g", 3)]
+        {
+            let mut printed = Printed { operands: &operands[..1], out: Vec::new(), complaints: Vec::new() };
+            printed.all(format);
+            assert_eq!((printed.out.len(), printed.complaints.len()), (length, 0), "{format}");
+        }
+        for format in ["%.1000000000f", "%1000000000d", "%99999999999999999999s", "%.99999999999999999999s"] {
+            let mut printed = Printed { operands: &operands, out: Vec::new(), complaints: Vec::new() };
+            printed.all(format);
+            assert_eq!((printed.out.len(), printed.complaints.len()), (0, 1), "{format}");
+        }
     }
 
     #[test]

@@ -1,11 +1,12 @@
-//! Lines that were typed, kept from one time to the next in the home. One that holds a credential is not kept.
+//! Lines that were typed into the chat or into `kiso shell`, kept from one time to the next in the home. One that holds
+//! a credential is not kept.
 
 use crate::home::Home;
 use crate::secret::{Secrets, found};
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Lines that are kept.
 pub const LINES: usize = 1_000;
@@ -13,7 +14,7 @@ pub const LINES: usize = 1_000;
 /// Bytes of the file, after which its older half is left out. A line that is longer than a sixteenth of it is not kept.
 const MAX_FILE: usize = 256 << 10;
 
-/// The file of the history. Several chats may add to it.
+/// The file of a history. Several chats may add to it.
 #[derive(Debug)]
 pub struct History {
     home: Home,
@@ -23,8 +24,23 @@ pub struct History {
 }
 
 impl History {
-    pub fn new(home: &Home, secrets: Secrets) -> History {
+    pub fn of_chat(home: &Home, secrets: Secrets) -> History {
         History { home: home.clone(), path: home.path().join("chat_history"), secrets }
+    }
+
+    pub fn of_shell(home: &Home, secrets: Secrets) -> History {
+        let history = History { home: home.clone(), path: home.path().join("shell_history"), secrets };
+        history.take_over(&home.path().join("history"));
+        history
+    }
+
+    /// Takes over what an earlier version kept, which did not look for credentials.
+    fn take_over(&self, before: &Path) {
+        let Ok(text) = std::fs::read_to_string(before) else { return };
+        for line in text.lines().skip(text.lines().count().saturating_sub(LINES)) {
+            self.add(line);
+        }
+        let _ = std::fs::remove_file(before);
     }
 
     /// The lines that were kept, oldest first.
@@ -97,7 +113,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(&dir.path().join("home")).unwrap();
         let secrets = Secrets::from_environment([("KISO_SKILL_X_KEY".into(), "of-the-environment-1".into())]);
-        let history = History::new(&home, secrets);
+        let history = History::of_chat(&home, secrets);
         assert_eq!(history.load(), [""; 0]);
         assert!(history.add("one\\n") && history.add("two\nlines"));
         for line in ["", " ", "my password: hunter2hunter2", "use of-the-environment-1", &"x".repeat(MAX_FILE)] {
@@ -109,10 +125,23 @@ mod tests {
     }
 
     #[test]
+    fn what_an_earlier_shell_kept_is_looked_through() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(&dir.path().join("home")).unwrap();
+        let before = home.path().join("history");
+        let token = ["gh", "p_a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6q7r8"].concat();
+        std::fs::write(&before, format!("ls | grep '\\.md$'\ncurl -H 'Authorization: Bearer {token}'\n")).unwrap();
+        let history = History::of_shell(&home, Secrets::default());
+        assert_eq!(history.load(), ["ls | grep '\\.md$'"]);
+        assert!(!before.exists());
+        assert_eq!(History::of_shell(&home, Secrets::default()).load().len(), 1);
+    }
+
+    #[test]
     fn the_file_does_not_grow_for_ever() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(&dir.path().join("home")).unwrap();
-        let history = History::new(&home, Secrets::default());
+        let history = History::of_chat(&home, Secrets::default());
         (0..2 * LINES).for_each(|n| assert!(history.add(&format!("line {n}"))));
         let lines = history.load();
         assert_eq!((lines.len(), lines.last().map(String::as_str)), (LINES, Some("line 1999")));

@@ -1,0 +1,128 @@
+//! The forms in which a value may stand in a text: as it is, in JSON, in hexadecimal and in base64; each of them also
+//! encoded for a URL.
+//!
+//! This keeps what a program or a model passes on in the usual ways from being written down. It is no wall against one
+//! that wants to hide a value: reversed, or with a letter between any two, it is another text.
+
+use super::{SecretValue, url};
+use std::fmt::Write;
+
+/// Values that are shorter are not looked for in texts: they would be found in half of all words, and hide nothing.
+const LEAST: usize = 4;
+
+/// From here on, the characters of base64 that depend on the value alone are too many to stand there by chance.
+const LEAST_BASE64: usize = 6;
+
+/// How deep JSON inside JSON is looked into.
+const LEVELS: usize = 4;
+
+/// What to look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Form {
+    pub text: SecretValue,
+    /// Whether it is looked for in the text as it is, or as it reads when its URL-encoding is undone.
+    pub in_url: bool,
+}
+
+/// Every form in which a value may stand in a text, the value itself first; none of one that is too short to be looked for.
+pub fn forms_of(value: &SecretValue) -> Vec<Form> {
+    let value = value.expose();
+    if value.chars().count() < LEAST {
+        return Vec::new();
+    }
+    let mut texts = in_json(value);
+    let hex: String = value.bytes().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    });
+    texts.push(SecretValue::new(hex.to_ascii_uppercase()));
+    texts.push(SecretValue::new(hex));
+    if value.len() >= LEAST_BASE64 {
+        texts.extend(in_base64(value.as_bytes()));
+    }
+    let mut forms: Vec<Form> = Vec::with_capacity(2 * texts.len());
+    for text in texts {
+        let decoded = SecretValue::new(url::decoded_value(text.expose()));
+        for form in [Form { text, in_url: false }, Form { text: decoded, in_url: true }] {
+            if !forms.contains(&form) {
+                forms.push(form);
+            }
+        }
+    }
+    forms
+}
+
+/// The value, and as it stands in JSON inside JSON, each level with its escapes.
+fn in_json(value: &str) -> Vec<SecretValue> {
+    let mut forms = Vec::new();
+    let mut form = SecretValue::new(value.to_owned());
+    for _ in 0..LEVELS {
+        let escaped = serde_json::Value::from(form.expose()).to_string();
+        // Without the quotes around it.
+        let escaped = SecretValue::new(escaped[1..escaped.len() - 1].to_owned());
+        let last = escaped == form;
+        forms.push(std::mem::replace(&mut form, escaped));
+        if last {
+            break;
+        }
+    }
+    forms
+}
+
+/// The characters that depend on the value alone, wherever it stands in what is encoded: after a multiple of three bytes,
+/// or one or two more, in both alphabets.
+fn in_base64(value: &[u8]) -> Vec<SecretValue> {
+    let alphabets = [b"+/", b"-_"].map(|last| {
+        let mut alphabet: Vec<u8> = (b'A'..=b'Z').chain(b'a'..=b'z').chain(b'0'..=b'9').collect();
+        alphabet.extend_from_slice(last);
+        alphabet
+    });
+    let mut forms = Vec::new();
+    for before in 0..3 {
+        let bits = |at: usize| match at / 8 {
+            byte if byte < before => 0,
+            byte => value.get(byte - before).map_or(0, |value| value >> (7 - at % 8) & 1),
+        };
+        // Groups of six bits that are all of the value.
+        let groups = (before * 8).div_ceil(6)..(before + value.len()) * 8 / 6;
+        for alphabet in &alphabets {
+            let letter = |group: usize| {
+                let index = (group * 6..group * 6 + 6).fold(0, |index, at| index << 1 | usize::from(bits(at)));
+                char::from(alphabet[index])
+            };
+            forms.push(SecretValue::new(groups.clone().map(letter).collect()));
+        }
+    }
+    forms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(value: &str) -> Vec<String> {
+        let forms = forms_of(&SecretValue::new(value.to_owned()));
+        forms.iter().filter(|form| !form.in_url).map(|form| form.text.expose().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_short_value_has_fewer_forms() {
+        assert_eq!(texts("abc"), [""; 0]);
+        assert_eq!(texts("abcd"), ["abcd", "61626364"]);
+        assert_eq!(texts("jkäl")[1..], ["6A6BC3A46C", "6a6bc3a46c"]);
+    }
+
+    /// Against what `base64` says of the value after zero, one and two other bytes.
+    #[test]
+    fn base64_is_known_wherever_the_value_stands() {
+        let forms = texts("hunter22");
+        for encoded in ["aHVudGVyMjI=", "eGh1bnRlcjIyeA==", "eHhodW50ZXIyMnh4", "dXNlcjpodW50ZXIyMg=="] {
+            assert!(forms.iter().any(|form| encoded.contains(form.as_str())), "{encoded}: {forms:?}");
+        }
+        let forms = texts("\u{7ff}\u{7ff}??>>>");
+        assert!(
+            forms.iter().any(|form| form.contains('+')) && forms.iter().any(|form| form.contains('_')),
+            "{forms:?}"
+        );
+    }
+}

@@ -1,0 +1,56 @@
+//! What a crash of a guest means, for people: neither the engine's words for it nor those of the guest's language.
+
+use wasmtime::Trap;
+
+/// What a trap means.
+pub fn in_words(trap: Trap) -> &'static str {
+    match trap {
+        // Compilers put the stack of a guest below its data: what outgrows it reaches below the memory.
+        Trap::StackOverflow | Trap::MemoryOutOfBounds => "it recursed too deeply, or reached beyond its memory",
+        // How a panic, an abort and a failed assertion end.
+        Trap::UnreachableCodeReached => "it gave up",
+        Trap::IntegerOverflow | Trap::IntegerDivisionByZero | Trap::BadConversionToInteger => {
+            "it calculated what has no result"
+        }
+        Trap::TableOutOfBounds | Trap::IndirectCallToNull | Trap::BadSignature => "it called a function that is none",
+        _ => "it did what no program may do",
+    }
+}
+
+/// What a guest said before it crashed: of a panic in Rust only the message, without thread and place.
+pub fn said(stderr: &str) -> String {
+    let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let panic = lines.iter().rposition(|line| line.starts_with("thread '") && line.contains(" panicked at "));
+    let lines = &lines[panic.map_or(0, |at| at + 1)..];
+    let of_guest = |line: &&&str| !line.starts_with("note: run with");
+    let lines: Vec<&str> = lines.iter().filter(of_guest).copied().collect();
+    let text = lines[lines.len().saturating_sub(3)..].join(" ");
+    if text.starts_with("memory allocation of ") && text.ends_with(" failed") || text == "capacity overflow" {
+        return "it had no memory left".to_owned();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_its_message() {
+        for (stderr, words) in [
+            ("", ""),
+            ("one\ntwo\nthree\nfour\n", "two three four"),
+            (
+                "\nthread '<unnamed>' (1) panicked at src/lib.rs:3:5:\nno such city\nnote: run with `RUST_BACKTRACE=1`\n",
+                "no such city",
+            ),
+            ("before\nthread 'main' panicked at a.rs:1:1:\ncapacity overflow\n", "it had no memory left"),
+            ("memory allocation of 1073741824 bytes failed\n", "it had no memory left"),
+        ] {
+            assert_eq!(said(stderr), words, "{stderr:?}");
+        }
+        for trap in [Trap::UnreachableCodeReached, Trap::MemoryOutOfBounds, Trap::NullReference] {
+            assert!(!in_words(trap).contains("wasm") && !in_words(trap).contains("unreachable"));
+        }
+    }
+}
