@@ -1,0 +1,97 @@
+//! Where inputs come from: numbers that depend on seed, target and number of the input alone.
+
+/// A generator of 64 bits (splitmix64).
+#[derive(Debug, Clone)]
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64, target: &str, number: u64) -> Dice {
+        let name = target.bytes().fold(0_u64, |sum, byte| sum.wrapping_mul(131).wrapping_add(byte.into()));
+        let mut dice = Dice(seed ^ name.rotate_left(32) ^ number.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        dice.next();
+        dice
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Below `most`, which is not 0.
+    pub fn below(&mut self, most: usize) -> usize {
+        (self.next() % most as u64) as usize
+    }
+
+    /// True once in so many times.
+    pub fn once_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    pub fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+
+    /// Bytes without any order.
+    pub fn bytes(&mut self, length: usize) -> Vec<u8> {
+        (0..length).map(|_| self.next() as u8).collect()
+    }
+
+    /// A text with what is hard about texts.
+    pub fn text(&mut self) -> String {
+        const PIECES: [&str; 24] = [
+            "a",
+            "Oslo",
+            "weather.csv",
+            " ",
+            "\"",
+            "\\",
+            "\n",
+            "\t",
+            "\u{0}",
+            "é",
+            "日本",
+            "🦀",
+            "\u{202e}",
+            "\u{feff}",
+            "-1",
+            "1e999",
+            "{",
+            "]",
+            "<FINAL_PRD>",
+            "</FINAL_PRD>",
+            "ref:x",
+            "\u{1b}[31m",
+            "%00",
+            "..",
+        ];
+        let mut text: String = (0..self.below(6)).map(|_| self.one_of(&PIECES)).collect();
+        if self.once_in(200) {
+            text = text.repeat(1 + self.below(2_000));
+        }
+        text
+    }
+
+    /// The same bytes with something wrong: a byte changed, taken out or put in, a piece twice, an end that is missing.
+    pub fn mutate(&mut self, bytes: &mut Vec<u8>) {
+        if bytes.is_empty() {
+            return;
+        }
+        let at = self.below(bytes.len());
+        match self.below(6) {
+            0 => bytes[at] = self.next() as u8,
+            1 => bytes[at] ^= 1 << self.below(8),
+            2 => drop(bytes.remove(at)),
+            3 => bytes.insert(at, self.next() as u8),
+            4 => bytes.truncate(at),
+            _ => {
+                let length = 1 + self.below(32.min(bytes.len() - at));
+                let piece = bytes[at..at + length].to_vec();
+                let to = self.below(bytes.len());
+                bytes.splice(to..to, piece);
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Fuzzing without nightly: inputs made with the structure in mind, five targets, one driver.
+//!
+//! ```text
+//! cargo test --package kiso --test fuzz                     some thousands of each, as part of the ordinary tests
+//! KISO_FUZZ=1000000 cargo test --config 'profile.dev.package.kiso.opt-level=2' --package kiso --test fuzz
+//! KISO_FUZZ_TARGET=plans KISO_FUZZ_SEED=7 KISO_FUZZ_AT=1234 cargo test --package kiso --test fuzz
+//! ```
+//!
+//! The second is the long lane, `.ci/long`. It is the same target in the same directory with the host alone optimised, so
+//! that wasmtime and Cranelift, which are optimised in every profile, are not built a second time. The third runs one
+//! input again: every input depends on the seed, the target and its number alone, and what fails prints all three.
+//!
+//! An execution fails when it panics, when it takes more than 5 s (in the ordinary tests a minute: the machine may be busy
+//! with something else), or when the memory of whoever runs it has grown by more than 512 MiB. A watchdog looks; it prints
+//! the input and aborts. A target also fails when fewer than a fifth of its inputs get past the parser: then the grammar
+//! has gone stale.
+
+#[path = "../tests/all/harness.rs"]
+#[allow(dead_code, unused_imports, reason = "the integration tests use all of it")]
+mod harness;
+#[path = "../tests/all/served.rs"]
+#[allow(dead_code, reason = "the integration tests use all of it")]
+mod served;
+
+mod components;
+mod dice;
+mod plans;
+mod shell;
+mod tables;
+mod watch;
+mod wire;
+
+use dice::Dice;
+use std::time::Instant;
+use watch::Watch;
+
+/// What is fed. An input is bytes, so that it can be printed and kept whatever it is.
+trait Target {
+    fn name(&self) -> &'static str;
+
+    /// Inputs that are tried together, because one alone costs more to begin than to run.
+    fn together(&self) -> u64 {
+        1
+    }
+
+    /// How many of a thousand inputs the ordinary tests run.
+    fn ordinary(&self) -> u64;
+
+    fn make(&self, dice: &mut Dice) -> Vec<u8>;
+
+    /// Runs these and says how many got past the parser, or what went wrong. A panic is a failure too.
+    fn run(&mut self, inputs: &[Vec<u8>]) -> Result<u64, String>;
+
+    /// The process whose memory is watched, where it is not this one.
+    fn process(&self) -> Option<u32> {
+        None
+    }
+}
+
+/// The seed where nobody gives another, so that the ordinary tests are the same everywhere.
+const SEED: u64 = 12;
+
+/// Per cent of all inputs that must get past the parser.
+const PAST_PARSER: f64 = 20.0;
+
+fn main() {
+    // What the test harness takes too: a part of a name, and options that mean nothing here.
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    if std::env::args().any(|arg| arg == "--list") {
+        return;
+    }
+    let number = |name: &str| {
+        let text = std::env::var(name).ok()?;
+        Some(text.parse::<u64>().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
+    };
+    let count = number("KISO_FUZZ");
+    let seed = number("KISO_FUZZ_SEED").unwrap_or(SEED);
+    let at = number("KISO_FUZZ_AT");
+    let only = std::env::var("KISO_FUZZ_TARGET").ok();
+    let all: [fn() -> Box<dyn Target>; 5] = [
+        || Box::new(shell::Shell::new()),
+        || Box::new(components::Components::new()),
+        || Box::new(plans::Plans),
+        || Box::new(wire::Wire::new()),
+        || Box::new(tables::Tables::new()),
+    ];
+    let names = ["shell", "components", "plans", "wire", "tables"];
+    if let Some(only) = &only {
+        assert!(names.contains(&only.as_str()), "KISO_FUZZ_TARGET={only} is none of {names:?}");
+    }
+    println!(
+        "{:<12}{:>10}{:>10}{:>9}{:>12}{:>10}  seed {seed}",
+        "target", "inputs", "past", "share", "inputs/s", "MiB more"
+    );
+    for (name, new) in names.into_iter().zip(all) {
+        let listed = wanted.is_empty() || wanted.iter().any(|part| name.contains(part));
+        if listed && only.as_ref().is_none_or(|only| only == name) {
+            let target = new();
+            assert_eq!(target.name(), name);
+            fuzz(target, seed, count, at);
+        }
+    }
+}
+
+/// Runs one target to its end; ends the process where something goes wrong.
+fn fuzz(mut target: Box<dyn Target>, seed: u64, count: Option<u64>, at: Option<u64>) {
+    let together = target.together();
+    let watch = Watch::start(target.name(), target.process(), count.is_some());
+    let (first, end) = match at {
+        Some(at) => (at, at + 1),
+        None => (0, count.unwrap_or_else(|| target.ordinary())),
+    };
+    let (began, mut past, mut next) = (Instant::now(), 0, first);
+    while next < end {
+        let numbers = next..(next + together).min(end);
+        let inputs: Vec<Vec<u8>> =
+            numbers.clone().map(|number| target.make(&mut Dice::new(seed, target.name(), number))).collect();
+        if at.is_some() {
+            println!("{}", String::from_utf8_lossy(&inputs[0]));
+        }
+        match attempt(&mut *target, &watch, seed, next, &inputs) {
+            Ok(accepted) => past += accepted,
+            // Which of them it was.
+            Err(why) => {
+                for (number, input) in numbers.zip(&inputs) {
+                    if let Err(why) = attempt(&mut *target, &watch, seed, number, std::slice::from_ref(input)) {
+                        watch.fail(seed, number, input, &why);
+                    }
+                }
+                watch.fail(seed, next, &inputs.concat(), &format!("{why}, and no single input does that"));
+            }
+        }
+        next += together;
+    }
+    let (inputs, seconds) = (end - first, began.elapsed().as_secs_f64());
+    let share = past as f64 * 100.0 / inputs as f64;
+    let grown = watch.end();
+    println!("{:<12}{inputs:>10}{past:>10}{share:>8.1}%{:>12.0}{grown:>10}", target.name(), inputs as f64 / seconds);
+    if at.is_none() && share < PAST_PARSER {
+        eprintln!("{}: only {share:.1} % of its inputs get past the parser", target.name());
+        std::process::exit(1);
+    }
+}
+
+fn attempt(target: &mut dyn Target, watch: &Watch, seed: u64, number: u64, inputs: &[Vec<u8>]) -> Result<u64, String> {
+    watch.begin(seed, number, inputs);
+    let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| target.run(inputs)));
+    watch.done();
+    ran.unwrap_or_else(|_| Err("it panicked".to_owned()))
+}

@@ -1,0 +1,111 @@
+//! The watchdog: whoever takes too long or too much memory is printed and ended.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Longest time of an execution, in the long lane and in the ordinary tests.
+const STRICT: Duration = Duration::from_secs(5);
+const PATIENT: Duration = Duration::from_secs(60);
+
+/// Growth of memory in KiB that ends it.
+const MOST_KIB: u64 = 512 << 10;
+
+/// Bytes of an input that are printed; all of it is kept in a file.
+const PRINTED: usize = 4_000;
+
+struct Current {
+    seed: u64,
+    number: u64,
+    inputs: Vec<u8>,
+    began: Instant,
+}
+
+struct Shared {
+    target: &'static str,
+    process: Option<u32>,
+    current: Mutex<Option<Current>>,
+    /// KiB before the first input, and the most since.
+    before: u64,
+    most: AtomicU64,
+    over: AtomicBool,
+}
+
+pub struct Watch(Arc<Shared>);
+
+impl Watch {
+    pub fn start(target: &'static str, process: Option<u32>, strict: bool) -> Watch {
+        let before = resident(process);
+        let shared = Shared {
+            target,
+            process,
+            current: Mutex::new(None),
+            before,
+            most: AtomicU64::new(before),
+            over: AtomicBool::new(false),
+        };
+        let watch = Watch(Arc::new(shared));
+        let looks = Watch(watch.0.clone());
+        let limit = if strict { STRICT } else { PATIENT };
+        std::thread::spawn(move || {
+            while !looks.0.over.load(Ordering::Relaxed) {
+                looks.look(limit);
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        watch
+    }
+
+    fn look(&self, limit: Duration) {
+        let resident = resident(self.0.process);
+        self.0.most.fetch_max(resident, Ordering::Relaxed);
+        let current = self.0.current.lock().unwrap();
+        let Some(current) = &*current else { return };
+        if current.began.elapsed() > limit {
+            self.fail(current.seed, current.number, &current.inputs, &format!("it takes more than {limit:?}"));
+        }
+        if resident.saturating_sub(self.0.before) > MOST_KIB {
+            let grown = (resident - self.0.before) >> 10;
+            self.fail(current.seed, current.number, &current.inputs, &format!("memory has grown by {grown} MiB"));
+        }
+    }
+
+    pub fn begin(&self, seed: u64, number: u64, inputs: &[Vec<u8>]) {
+        let current = Current { seed, number, inputs: inputs.join(&b'\n'), began: Instant::now() };
+        *self.0.current.lock().unwrap() = Some(current);
+    }
+
+    pub fn done(&self) {
+        *self.0.current.lock().unwrap() = None;
+    }
+
+    /// MiB by which memory had grown at most.
+    pub fn end(self) -> u64 {
+        self.0.over.store(true, Ordering::Relaxed);
+        self.0.most.load(Ordering::Relaxed).saturating_sub(self.0.before) >> 10
+    }
+
+    /// Says what went wrong with which input and how to see it again, and ends the process.
+    pub fn fail(&self, seed: u64, number: u64, input: &[u8], why: &str) -> ! {
+        let target = self.0.target;
+        let file = std::env::temp_dir().join(format!("kiso-fuzz-{target}-{seed}-{number}"));
+        let _ = std::fs::write(&file, input);
+        let shown = String::from_utf8_lossy(&input[..input.len().min(PRINTED)]);
+        eprintln!(
+            "\n{target}: {why}\n\
+             again: KISO_FUZZ_TARGET={target} KISO_FUZZ_SEED={seed} KISO_FUZZ_AT={number}\n\
+             input ({} bytes, {}): {shown:?}",
+            input.len(),
+            file.display()
+        );
+        std::process::abort()
+    }
+}
+
+/// KiB of memory that a process has; of this one where none is named. Nothing where the system does not say.
+fn resident(process: Option<u32>) -> u64 {
+    let path = process.map_or("/proc/self/status".to_owned(), |id| format!("/proc/{id}/status"));
+    let status = std::fs::read_to_string(path).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+}
