@@ -16,6 +16,14 @@ ci:
 attack:
     KISO_HEALTH_LIMIT_MS=1000 cargo test --package kiso --test all -- attacks:: --nocapture
 
+# inputs for each fuzz target, such as `just fuzz 1000000`
+fuzz inputs="100000":
+    KISO_FUZZ={{inputs}} cargo test --config 'profile.dev.package.kiso.opt-level=2' --package kiso --test fuzz
+
+# the long lane: attacks, a million inputs for each fuzz target, all tests five times beside two busy loops
+long:
+    bash .ci/long
+
 # ratios in one run, on the release profile
 bench:
     cargo bench --package kiso --bench bench

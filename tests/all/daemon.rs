@@ -1,7 +1,7 @@
 //! The daemon from outside: over HTTP, with the built-in model.
 
 use crate::harness::Home;
-use crate::served::Served;
+use crate::served::{Answer, Served};
 use serde_json::json;
 use std::collections::HashSet;
 use std::io::{Read, Write};
@@ -212,4 +212,33 @@ fn a_second_daemon_on_the_same_home_says_whose_it_is() {
 fn an_address_that_others_reach_demands_a_token() {
     let home = home("model = \"reflex\"\n[gateway]\nbind = \"0.0.0.0\"\n");
     home.kiso(&["serve", "--port", "0"]).exit(3).says(&["can be reached from other machines", "kiso token add"]);
+}
+
+/// A message that is complete only when the daemon is ending is refused with a reason, and is not kept.
+#[test]
+fn what_comes_while_it_ends_is_refused() {
+    let home = home(QUICK);
+    let mut served = Served::start(&home);
+    let mut events = served.follow("", None);
+    let body = json!({ "session": "late", "text": "$ echo late" }).to_string();
+    let (first, rest) = body.split_at(body.len() / 2);
+    let mut late = served.connect();
+    let head = format!(
+        "POST /msg HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        served.address,
+        body.len()
+    );
+    late.write_all((head + first).as_bytes()).unwrap();
+    // It is read before the end begins: an answer on a connection that was made later shows it.
+    served.get("/health");
+    served.signal(rustix::process::Signal::TERM);
+    // Streams are told when nothing is taken in any more.
+    events.next(&["shutdown"]);
+    late.write_all(rest.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    late.read_to_end(&mut answer).unwrap();
+    Answer::parse(&answer).expect("it is answered").refuses(503, "shutting_down");
+    assert_eq!(served.ended(), 0);
+    let served = Served::start(&home);
+    assert_eq!(served.get("/sessions")["items"], json!([]), "nothing of it was kept");
 }

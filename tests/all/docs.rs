@@ -5,7 +5,7 @@
 //! end, on a free port that stands in for 8333; a line that ends in `&` is waited for until its run is under way; and
 //! `# exit code N` behind a command says how it ends.
 
-use crate::harness::{Home, guest, root};
+use crate::harness::{Home, guest, missing_tool, root};
 use std::fmt::Write;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -42,8 +42,7 @@ const OF_CI: usize = 2;
 #[test]
 fn every_command_of_every_page_runs() {
     if !there("bash") {
-        eprintln!("!!! SKIPPED: the commands of the documentation are run by bash, which is not here");
-        return;
+        return missing_tool("the commands of the documentation", "there is no bash");
     }
     let mut pages = Vec::new();
     collect(&root().join("docs"), &mut pages);
@@ -57,7 +56,7 @@ fn every_command_of_every_page_runs() {
             continue;
         }
         if blocks.iter().any(|block| block.contains("curl ")) && !there("curl") {
-            eprintln!("!!! SKIPPED: {} needs curl, which is not here", page.display());
+            missing_tool(&page.display().to_string(), "there is no curl");
             continue;
         }
         lines += blocks.iter().map(|block| block.lines().count()).sum::<usize>();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-pub use kiso_tests::{guest, root};
+pub use kiso_tests::{guest, missing_tool, root, skipped};
 
 /// The binary, built with the tests.
 pub const KISO: &str = env!("CARGO_BIN_EXE_kiso");
@@ -148,9 +148,4 @@ impl Ran {
         let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line:?} is not JSON: {e}"));
         self.stdout.lines().map(parse).collect()
     }
-}
-
-/// Says loudly that something was not tested here.
-pub fn skipped(what: &str, why: &str) {
-    eprintln!("\n!!! SKIPPED {what}: {why}\n");
 }

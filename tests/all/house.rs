@@ -1,7 +1,7 @@
 //! The house: who may use whom, how long files are, which words are not used.
 
-use crate::harness::{Home, root};
-use std::collections::BTreeMap;
+use crate::harness::{Home, missing_tool, root};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Modules of the host from the outermost to the innermost (design §2); each may use only those behind it.
@@ -315,4 +315,66 @@ fn the_frozen_interface_is_as_it_was() {
         frozen.trim(),
         "kiso:skill@0.1.0 changed; before its first release the digest may follow, after it never"
     );
+}
+
+/// What stands at the top of the repository. A newcomer reads it first: a file more is a decision, and gets a line here.
+const TOP: [&str; 16] = [
+    ".ci",
+    ".gitignore",
+    "CONTRIBUTING.md",
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE",
+    "README.md",
+    "build",
+    "docs",
+    "examples",
+    "fuzz",
+    "host",
+    "justfile",
+    "roles",
+    "rust-toolchain.toml",
+    "rustfmt.toml",
+];
+
+/// The rest of it, a workspace or a crate each.
+const CRATES: [&str; 4] = ["sdk", "skills", "tests", "wit"];
+
+#[test]
+fn nothing_else_stands_at_the_top() {
+    let git = std::process::Command::new("git").args(["ls-files"]).current_dir(root()).output();
+    let Some(listed) = git.ok().filter(|listed| listed.status.success()) else {
+        return missing_tool("what stands at the top level", "there is no git, or no repository of it");
+    };
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let found: BTreeSet<&str> = listed.lines().map(|path| path.split('/').next().unwrap()).collect();
+    let known: BTreeSet<&str> = TOP.into_iter().chain(CRATES).collect();
+    assert_eq!(found, known);
+}
+
+/// A test whose tool is missing passes by hand and says so, and fails where `CI=true` promises the tool.
+#[test]
+fn a_missing_tool_is_a_failure_in_ci() {
+    let alone = |test: &str, ci: bool| {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", test, "--nocapture"]).env("PATH", "/nonexistent");
+        command.env_remove("CI").env_remove("KISO_CHROMIUM");
+        if ci {
+            command.env("CI", "true");
+        }
+        let output = command.output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for test in [
+        "socket::the_documented_client_works",
+        "webhooks::the_documented_receiver_works",
+        "life::systemd_finds_nothing_wrong_with_the_units",
+        "page::chat::a_command_is_answered_beside_the_conversation",
+        "docs::every_command_of_every_page_runs",
+    ] {
+        let (passed, said) = alone(test, false);
+        assert!(passed && said.contains("!!! SKIPPED"), "{test}: {said}");
+        let (passed, said) = alone(test, true);
+        assert!(!passed && said.contains("cannot be left out with CI=true"), "{test}: {said}");
+    }
 }

@@ -1,7 +1,7 @@
 //! The life of a daemon, from outside: what systemd hears, what the log says and never says, reading the configuration
 //! again, and the unit.
 
-use crate::harness::{Home, skipped};
+use crate::harness::{Home, missing_tool, skipped};
 use crate::served::Served;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -446,7 +446,7 @@ fn what_stands_in_the_way_of_a_unit_is_told() {
 fn systemd_finds_nothing_wrong_with_the_units() {
     let home = home(QUICK);
     if Command::new("systemd-analyze").arg("--version").output().is_err() {
-        return skipped("the units", "there is no systemd-analyze");
+        return missing_tool("the units", "there is no systemd-analyze");
     }
     for (args, name) in
         [(&["service", "install", "--print"][..], "user"), (&["service", "install", "--system", "--print"], "system")]

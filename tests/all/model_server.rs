@@ -29,7 +29,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 
@@ -88,6 +88,19 @@ pub struct Reply {
     /// Cuts the body into pieces of so many bytes, wherever that is.
     pub chunk_bytes: Option<usize>,
 }
+
+impl Reply {
+    /// All that it says, in whatever way.
+    pub fn texts(&self) -> Vec<String> {
+        let calls = self.calls.iter().map(|call| format!("{} {}", call.name, call.args));
+        let mut texts = vec![self.text.clone(), self.reasoning.clone(), self.raw.clone().unwrap_or_default()];
+        texts.extend(calls);
+        texts
+    }
+}
+
+/// A guard against what is never asked for; no test waits for it to pass.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A tool that is called.
 #[derive(Debug, Clone, Deserialize)]
@@ -347,9 +360,14 @@ impl ModelServer {
         state.problems.iter().cloned().chain(unused).collect()
     }
 
-    /// Panics if anything did not go as the script says.
+    /// Waits until every reply was asked for, since titles and summaries come after what a person is told, and panics if
+    /// anything did not go as the script says.
     #[track_caller]
     pub fn finish(self) {
+        let began = Instant::now();
+        while !self.is_told() && self.shared.state().problems.is_empty() && began.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         let problems = self.problems();
         assert!(problems.is_empty(), "{problems:#?}\n{:#?}", self.requests());
     }

@@ -41,7 +41,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Scenarios at once: each is a process that mostly waits for this one.
@@ -107,8 +107,12 @@ struct Turn {
     stderr_absent: Vec<String>,
     /// Objects on standard output, in order, others between them.
     lines: Vec<Value>,
-    /// No object on standard output has all of these.
+    /// No object on standard output has all of these. What is streamed comes in pieces: `streamed` looks at it as a whole.
     lines_absent: Vec<Value>,
+    /// Texts of standard output, with how often each stands in it.
+    stdout_times: BTreeMap<String, usize>,
+    /// All that a role streamed, with its pieces put together.
+    streamed: BTreeMap<String, String>,
     edges: Option<Vec<String>>,
     kinds: Option<Vec<String>>,
     events: Vec<Value>,
@@ -196,6 +200,53 @@ impl Scenario {
     }
 }
 
+impl Scenario {
+    /// Texts that are forbidden and could not come if everything were wrong: nobody says them in this scenario, and neither
+    /// the host nor a prompt has them. To look for such a text shows nothing.
+    fn impossible(&self) -> Vec<String> {
+        let mut said: Vec<String> = self.reply.iter().flat_map(Reply::texts).collect();
+        said.extend(self.files.values().chain(self.home.values()).chain(self.work.values()).cloned());
+        said.push(self.config.clone());
+        for turn in &self.turn {
+            said.extend(turn.say.iter().chain(&turn.args).chain(turn.env.values()).cloned());
+            said.extend(turn.stdout.iter().chain(&turn.stderr).cloned());
+            said.push(turn.sql.clone());
+            said.extend(turn.lines.iter().chain(&turn.events).map(Value::to_string));
+        }
+        let known = |text: &str| said.iter().any(|said| said.contains(text)) || host_says(text);
+        let mut wrong = Vec::new();
+        for turn in &self.turn {
+            let texts = turn.stdout_absent.iter().chain(&turn.stderr_absent);
+            wrong.extend(texts.filter(|text| !known(text)).map(|text| format!("{text:?} could never appear")));
+            let tokens = turn.lines_absent.iter().filter(|line| line["type"] == "token" && line["text"].is_string());
+            wrong.extend(tokens.map(|line| format!("{line} may come in two pieces: `streamed` says what comes in all")));
+        }
+        wrong
+    }
+}
+
+/// Whether a text stands in the sources of the host or in a role's prompt.
+fn host_says(text: &str) -> bool {
+    static SOURCES: OnceLock<String> = OnceLock::new();
+    fn collect(dir: &std::path::Path, into: &mut String) {
+        for path in std::fs::read_dir(dir).expect("it is there").flatten().map(|entry| entry.path()) {
+            match path.extension().and_then(|ending| ending.to_str()) {
+                Some("rs" | "md") => *into += &std::fs::read_to_string(&path).expect("a source is text"),
+                _ if path.is_dir() => collect(&path, into),
+                _ => {}
+            }
+        }
+    }
+    let sources = SOURCES.get_or_init(|| {
+        let mut all = String::new();
+        for dir in ["host/src", "roles"] {
+            collect(&root().join(dir), &mut all);
+        }
+        all
+    });
+    sources.contains(text)
+}
+
 /// Every scenario by its file's name, without the ending.
 pub fn scenarios() -> Vec<(String, Scenario)> {
     let dir = root().join("tests/scenarios");
@@ -274,6 +325,7 @@ fn play(scenario: &Scenario, format: &str) -> Vec<String> {
             Err(error) => wrong.push(format!("- {name}: {error}")),
         }
     }
+    wrong.extend(scenario.impossible().into_iter().map(|text| format!("- {text}")));
     wrong
 }
 
@@ -346,9 +398,22 @@ fn printed(turn: &Turn, ran: &Ran, wrong: &mut Vec<String>) {
         wrong.extend(wanted.iter().filter(|part| !text.contains(*part)).map(|part| format!("{name} lacks {part:?}")));
         wrong.extend(unwanted.iter().filter(|part| text.contains(*part)).map(|part| format!("{name} has {part:?}")));
     }
+    for (text, times) in &turn.stdout_times {
+        let found = ran.stdout.matches(text.as_str()).count();
+        if found != *times {
+            wrong.push(format!("standard output has {text:?} {found} times and not {times}"));
+        }
+    }
     if turn.json {
         let lines: Vec<Value> = ran.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         in_order("an object", &turn.lines, &lines, wrong);
+        for (role, wanted) in &turn.streamed {
+            let pieces = lines.iter().filter(|line| line["type"] == "token" && line["role"] == json!(role));
+            let all: String = pieces.filter_map(|piece| piece["text"].as_str()).collect();
+            if all.trim() != wanted {
+                wrong.push(format!("the {role} streamed {all:?}, not {wanted:?}"));
+            }
+        }
         for unwanted in &turn.lines_absent {
             wrong.extend(
                 lines.iter().find(|line| fits(unwanted, line)).map(|line| format!("there is the object {line}")),

@@ -3,7 +3,7 @@
 //!
 //! `KISO_LINES=substring cargo test --test all shell::` runs only the lines whose name holds the substring.
 
-use crate::harness::{Home, root, skipped};
+use crate::harness::{Home, missing_tool, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::io::Read;
@@ -53,7 +53,7 @@ fn lines_answer_as_in_bash() {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(line) = lines.get(at) else { break };
                     if let Some(needs) = line.needs.as_deref().filter(|needs| !host_has(needs)) {
-                        skipped(&line.name, &format!("this host has no {needs}"));
+                        missing_tool(&line.name, &format!("this host has no {needs}"));
                         continue;
                     }
                     compared.fetch_add(1, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! The unix socket of a real daemon, line by line, and the client that its documentation shows.
 
-use crate::harness::{Home, root, skipped};
+use crate::harness::{Home, missing_tool, root, skipped};
 use crate::served::Served;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -340,7 +340,7 @@ fn a_program_of_another_user_is_refused() {
         return skipped("the socket as another user", "only root can become one");
     }
     if Command::new("python3").arg("--version").output().is_err() {
-        return skipped("the socket as another user", "there is no python3");
+        return missing_tool("the socket as another user", "there is no python3");
     }
     let home = home(QUICK);
     let _served = Served::start(&home);
@@ -362,7 +362,7 @@ fn a_program_of_another_user_is_refused() {
 #[test]
 fn the_documented_client_works() {
     if Command::new("python3").arg("--version").output().is_err() {
-        return skipped("the example of docs/socket.md", "there is no python3");
+        return missing_tool("the example of docs/socket.md", "there is no python3");
     }
     let page = std::fs::read_to_string(root().join("docs/socket.md")).unwrap();
     let client = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).expect("it is there");

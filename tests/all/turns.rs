@@ -87,6 +87,26 @@ mod rate_limiting {
         server.finish();
     }
 
+    /// Without a word in the configuration, two calls are under way at once.
+    #[test]
+    fn two_calls_at_once_by_default() {
+        let server = patient_model(5);
+        let home = home(&server, "[daemon]\ndebounce_ms = 0\n");
+        let served = Served::start(&home);
+        for n in 0..5 {
+            served.send(&format!("person{n}"), "what is a wave?");
+        }
+        until("two calls, and three that wait", || {
+            assert!(server.held() <= 2, "{} calls are under way", server.held());
+            server.held() == 2 && gauge(&served, "model_calls_waiting") == 3
+        });
+        assert_eq!((server.requests().len(), gauge(&served, "model_slots_free")), (2, 0));
+        (0..5).for_each(|_| server.release());
+        until("everybody to be answered", || server.requests().len() == 5 && gauge(&served, "running_runs") == 0);
+        assert_eq!(gauge(&served, "model_slots_free"), 2);
+        server.finish();
+    }
+
     #[test]
     fn max_concurrent_llm_limit_respected() {
         let server = patient_model(8);

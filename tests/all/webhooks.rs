@@ -1,6 +1,6 @@
 //! Webhooks: a real daemon, and a receiver that answers what the test wants, when the test wants it.
 
-use crate::harness::{Home, root, skipped};
+use crate::harness::{Home, missing_tool, root};
 use crate::served::Served;
 use ring::hmac;
 use serde_json::{Value, json};
@@ -458,7 +458,7 @@ fn neither_address_nor_key_is_shown() {
 #[test]
 fn the_documented_receiver_works() {
     if Command::new("python3").arg("--version").stdout(Stdio::null()).status().is_err() {
-        return skipped("the receiver in Python", "there is no python3");
+        return missing_tool("the receiver in Python", "there is no python3");
     }
     let page = std::fs::read_to_string(root().join("docs/webhooks.md")).unwrap();
     let script = page.split("```python\n").nth(1).unwrap().split("```").next().unwrap();

@@ -430,7 +430,28 @@ async fn behind_replies(drive: Drive, mut due: mpsc::UnboundedReceiver<()>) {
 
 #[cfg(test)]
 mod tests {
-    use super::Clock;
+    use super::{Clock, Limits};
+    use crate::config::Config;
+    use crate::home::SessionName;
+    use crate::session::turns::Turns;
+    use crate::store::JobPriority;
+
+    /// Without a word in the configuration, a person's message waits 1.5 s for another, and ten sessions have a turn.
+    #[test]
+    fn the_default_limits_hold() {
+        let limits = Limits::of(&Config::default());
+        let mut turns = Turns::new(limits.debounce_ms, limits.max_jobs);
+        let sessions: Vec<_> = (0..11).map(|n| SessionName::parse(&format!("s{n}")).unwrap()).collect();
+        for session in &sessions {
+            turns.arrived(session, JobPriority::Interactive, 0);
+        }
+        turns.arrived(&sessions[10], JobPriority::Interactive, 1_000);
+        assert_eq!(turns.begin(1_499), []);
+        assert_eq!(turns.begin(1_500), sessions[..10]);
+        assert_eq!(turns.begin(2_500), [], "ten are at work");
+        turns.ended(&sessions[0], None);
+        assert_eq!(turns.begin(2_500), sessions[10..]);
+    }
 
     /// A message that was written a day "later" waits no longer than one that comes now, and one of last year no less.
     #[test]

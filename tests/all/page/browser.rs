@@ -26,7 +26,6 @@ pub use find::{Find, css, role};
 pub use tab::Tab;
 
 use serde_json::json;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
@@ -85,8 +84,7 @@ impl Browser {
             .get_or_init(|| {
                 let found = installed();
                 if found.is_none() {
-                    // Past what a test prints, which nobody sees when it passes.
-                    let _ = writeln!(std::io::stderr(), "\n!!! SKIPPED the page in a browser: {MISSING}\n");
+                    kiso_tests::missing_tool("the page in a browser", MISSING);
                 }
                 found.map(Browser::start)
             })

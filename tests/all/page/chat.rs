@@ -53,7 +53,11 @@ fn a_reply_streams_in_and_is_never_drawn_anew() {
     tab.wait_for(role("article", "You,"));
     tab.wait("the model writes", || server.held() == 1);
     // While nothing is there yet, what it does and for how long.
-    tab.wait_for(role("status", ""));
+    let run = stage.daemon.get("/runs?session=stream")["items"][0]["id"].as_str().unwrap().to_owned();
+    let thought = stage.daemon.get(&format!("/runs/{run}"))["thought"].clone();
+    assert_eq!(thought["kind"], "synthesizing", "{thought}");
+    let same = format!("it.role === 'status' && it.textContent === {}", thought["text"]);
+    tab.wait_of(css(".run-thought"), &same);
     tab.wait_of(role("timer", ""), "/^(\\d+:)?\\d+\\.\\d( ?s)?$/.test(it.textContent)");
     let began = tab.of(role("timer", ""), "it.textContent");
     tab.wait_of(role("timer", ""), &format!("it.textContent !== {began}"));

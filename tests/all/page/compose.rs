@@ -176,3 +176,30 @@ fn files_go_into_the_workspace() {
     });
     assert!(!work.join("folder").is_file());
 }
+
+/// What was written and not sent is there after a reload, in its session and in no other, until it is sent.
+#[test]
+fn a_draft_survives_a_reload() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("draft");
+    tab.focus(MESSAGE);
+    tab.insert_text("half of a thought");
+    let kept = "Object.entries({ ...localStorage, ...sessionStorage })
+        .some(([key, text]) => key.startsWith('kiso.draft.') && text.includes('half of a thought'))";
+    tab.wait_until(kept);
+    tab.reload();
+    tab.wait_of(MESSAGE, "it.value === 'half of a thought'");
+    stage.open("elsewhere");
+    assert_eq!(tab.of(MESSAGE, "it.value"), "");
+    stage.open("draft");
+    tab.wait_of(MESSAGE, "it.value === 'half of a thought'");
+    tab.focus(MESSAGE);
+    tab.press("Enter");
+    tab.wait_for(role("article", "You,"));
+    tab.wait_of(MESSAGE, "it.value === ''");
+    tab.wait_until(&format!("!{kept}"));
+    tab.reload();
+    tab.wait_for(role("article", "You,"));
+    assert_eq!(tab.of(MESSAGE, "it.value"), "");
+}

@@ -125,8 +125,21 @@ fn a_picture_opens_in_front_of_everything() {
     tab.wait_for(role("dialog", ""));
     tab.wait_of(css("dialog img"), "it.naturalWidth > 0");
     tab.audit("lightbox");
-    tab.press("ArrowRight");
-    tab.press("ArrowLeft");
+    // Which of them it is, and how large it is shown, by key: there are a picture of lines and one of points.
+    let place = css("dialog header [role=status]");
+    tab.wait_of(place, "/^1 of [2-9]$/.test(it.textContent)");
+    let count = tab.of(place, "Number(it.textContent.split(' ').pop())").as_u64().unwrap();
+    let first = tab.of(css("dialog img"), "it.src");
+    for (key, at) in [("ArrowRight", 2), ("ArrowLeft", 1), ("End", count), ("Home", 1), ("ArrowLeft", count), ("ArrowRight", 1)] {
+        tab.press(key);
+        tab.wait_of(place, &format!("it.textContent === '{at} of {count}'"));
+        tab.wait_of(css("dialog img"), &format!("it.naturalWidth > 0 && (it.src === {first}) === {}", at == 1));
+    }
+    let fit = role("button", "Fit the window");
+    for (key, shown) in [("+", "it.textContent.endsWith('%')"), ("0", "it.textContent === 'Fit'")] {
+        tab.press(key);
+        tab.wait_of(fit, shown);
+    }
     tab.press("Escape");
     tab.wait_gone(role("dialog", ""));
     assert_eq!(tab.focused(), before, "the focus is where it was");

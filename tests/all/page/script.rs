@@ -2,10 +2,6 @@
 
 use crate::model_server::{ModelServer, Script};
 use kiso_tests::root;
-use std::time::{Duration, Instant};
-
-/// A guard against calls that never come; no test waits for it to pass.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The router's answer to a message that wants words and no tools.
 const TALK: &str = r#"{"effort": "low", "categories": [], "tool_need": 0, "goal": "an answer", "durable": false}"#;
@@ -47,13 +43,8 @@ pub fn scenario(name: &str) -> ModelServer {
     ModelServer::start(script)
 }
 
-/// Waits until the script was told to its end, and panics if anything did not go as it says. Sessions are named behind the
-/// reply, so a page may show everything before the last call.
+/// Waits until the script was told to its end, and panics if anything did not go as it says.
 #[track_caller]
 pub fn finish(server: ModelServer) {
-    let began = Instant::now();
-    while !server.is_told() && began.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_millis(10));
-    }
     server.finish();
 }

@@ -19,11 +19,15 @@ const PRICES: &str = "[model_settings.\"test:m\"]\ninput_price = 1000\noutput_pr
 fn open_last(stage: &Stage) -> String {
     let tab = &stage.tab;
     tab.wait_gone(role("button", "Stop"));
+    // What was streamed is a reply now: before, its menu is about to be replaced by another.
+    tab.wait_for(role("button", "Copy reply"));
     assert_eq!(traces(tab).len(), 0, "nobody opened a trace yet");
     tab.focus(css("[role=log] article:last-of-type .chat-acts .menu > button"));
     assert_eq!(tab.focused(), "button \"Actions for this reply\"");
     tab.press("Enter");
+    tab.wait_for(role("menuitem", "Trace"));
     tab.click(role("menuitem", "Trace"));
+    tab.wait_until("location.hash.startsWith('#/run/')");
     tab.wait_for(role("list", "Steps"));
     let address = tab.eval("location.hash");
     address.as_str().unwrap().trim_start_matches("#/run/").to_owned()
@@ -88,6 +92,8 @@ fn a_trace_tells_what_each_step_took_and_cost() {
     stage.open("house");
     stage.say("say hello to the house");
     tab.shows("Hello to all.");
+    // The titler is asked after the reply, and what it says moves the list of sessions.
+    tab.wait_for(role("link", "Greetings"));
     let run = open_last(&stage);
     let (events, board) = (events(&stage, &run), stage.daemon.get(&format!("/runs/{run}")));
     tab.wait_for(role("heading", "say hello to the house"));
