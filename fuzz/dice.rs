@@ -83,7 +83,9 @@ impl Dice {
         match self.below(6) {
             0 => bytes[at] = self.next() as u8,
             1 => bytes[at] ^= 1 << self.below(8),
-            2 => drop(bytes.remove(at)),
+            2 => {
+                bytes.remove(at);
+            }
             3 => bytes.insert(at, self.next() as u8),
             4 => bytes.truncate(at),
             _ => {

@@ -43,7 +43,7 @@ trait Target {
         1
     }
 
-    /// How many of a thousand inputs the ordinary tests run.
+    /// How many inputs the ordinary tests run.
     fn ordinary(&self) -> u64;
 
     fn make(&self, dice: &mut Dice) -> Vec<u8>;

@@ -43,7 +43,7 @@ impl Wire {
         let kept = self.port.take();
         let fresh = kept.is_none();
         let mut port = kept.unwrap_or_else(|| BufReader::new(self.served.connect()));
-        let mut sent = |port: &mut BufReader<TcpStream>| {
+        let sent = |port: &mut BufReader<TcpStream>| {
             port.get_mut().write_all(bytes)?;
             answer(port)
         };
@@ -131,7 +131,9 @@ fn answer(port: &mut BufReader<TcpStream>) -> std::io::Result<(u16, bool)> {
     }
     match length {
         _ if matches!(status, 204 | 304) => {}
-        Some(length) => drop(std::io::copy(&mut port.take(length), &mut std::io::sink())?),
+        Some(length) => {
+            std::io::copy(&mut port.take(length), &mut std::io::sink())?;
+        }
         // What is streamed has no end that is known.
         None => open = false,
     }

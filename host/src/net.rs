@@ -36,9 +36,20 @@ pub enum NetError {
 /// an address, one of IPv6 in brackets. Without `private`, only the open internet is reached ([`is_public`]). Waits as
 /// long as the system does; the caller has the patience.
 pub async fn connect(host: &str, port: u16, private: bool) -> Result<TcpStream, NetError> {
+    let resolve = |host: String, port| async move { Ok(lookup_host((host, port)).await?.collect()) };
+    resolve_and_connect(resolve, host, port, private).await
+}
+
+/// The same with another resolver, which can be asked no more than once: its type says so.
+async fn resolve_and_connect<F: Future<Output = io::Result<Vec<SocketAddr>>>>(
+    resolve: impl FnOnce(String, u16) -> F,
+    host: &str,
+    port: u16,
+    private: bool,
+) -> Result<TcpStream, NetError> {
     let addresses: Vec<SocketAddr> = match bare(host).parse::<IpAddr>() {
         Ok(ip) => vec![SocketAddr::new(ip, port)],
-        Err(_) => lookup_host((host, port)).await.map_err(NetError::Dns)?.collect(),
+        Err(_) => resolve(host.to_owned(), port).await.map_err(NetError::Dns)?,
     };
     let mut last = NetError::NoAddress;
     for address in addresses {
@@ -154,5 +165,35 @@ mod tests {
         for ip in ["1.1.1.1", "93.184.216.34", "2606:2800:220:1::1", "64:ff9b::101:101", "::ffff:1.1.1.1"] {
             assert!(is_public(ip.parse().unwrap()), "{ip}");
         }
+    }
+
+    /// A name that leads here by one answer, or by one of several (rebinding): no connection, whatever else it leads to.
+    #[test]
+    fn a_name_that_resolves_to_this_machine_is_refused() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let here = |ip: &str| SocketAddr::new(ip.parse().unwrap(), port);
+            let answers = [
+                vec![here("127.0.0.1")],
+                vec![here("::ffff:127.0.0.1")],
+                vec![here("10.0.0.1"), here("127.0.0.1"), here("::1")],
+                vec![here("169.254.169.254"), here("0.0.0.0")],
+            ];
+            for answer in answers {
+                let resolve = |_, _| std::future::ready(Ok(answer.clone()));
+                let refused = resolve_and_connect(resolve, "rebound.example", port, false).await;
+                assert!(matches!(refused, Err(NetError::Private)), "{answer:?}: {refused:?}");
+            }
+            let none =
+                resolve_and_connect(|_, _| std::future::ready(Ok(Vec::new())), "none.example", port, false).await;
+            assert!(matches!(none, Err(NetError::NoAddress)), "{none:?}");
+            // What may be private is connected to at the address that was looked at; it is the first that anybody made.
+            let resolve = |_, _| std::future::ready(Ok(vec![here("127.0.0.1")]));
+            let ours = resolve_and_connect(resolve, "home.example", port, true).await.unwrap();
+            let (_, from) = listener.accept().await.unwrap();
+            assert_eq!(from, ours.local_addr().unwrap());
+        });
     }
 }

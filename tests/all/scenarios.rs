@@ -41,8 +41,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Mutex, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 /// Scenarios at once: each is a process that mostly waits for this one.
 const AT_ONCE: usize = 3;
@@ -219,7 +219,8 @@ impl Scenario {
             let texts = turn.stdout_absent.iter().chain(&turn.stderr_absent);
             wrong.extend(texts.filter(|text| !known(text)).map(|text| format!("{text:?} could never appear")));
             let tokens = turn.lines_absent.iter().filter(|line| line["type"] == "token" && line["text"].is_string());
-            wrong.extend(tokens.map(|line| format!("{line} may come in two pieces: `streamed` says what comes in all")));
+            wrong
+                .extend(tokens.map(|line| format!("{line} may come in two pieces: `streamed` says what comes in all")));
         }
         wrong
     }

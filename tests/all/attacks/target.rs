@@ -7,7 +7,7 @@ use crate::harness::{Home, guest, root};
 use crate::served::{Answer, Served};
 use crate::socket::Talk;
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -52,6 +52,8 @@ pub struct Target {
     home: Home,
     /// Nothing may connect to it.
     closed: Listener,
+    /// A server that sends whoever asks to the address that stands behind the question mark.
+    redirects: Listener,
 }
 
 /// A listener on loopback that counts who connects.
@@ -61,7 +63,7 @@ struct Listener {
 }
 
 impl Listener {
-    fn open() -> Listener {
+    fn open(answer: fn(&str) -> String) -> Listener {
         // On every address of the machine: what goes round the front is heard too.
         let listener = TcpListener::bind("[::]:0").or_else(|_| TcpListener::bind("0.0.0.0:0")).expect("a port is free");
         let port = listener.local_addr().expect("it has one").port();
@@ -70,8 +72,15 @@ impl Listener {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 count.fetch_add(1, Ordering::SeqCst);
-                let _ =
-                    (&stream).write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 7\r\nconnection: close\r\n\r\nreached");
+                let _ = stream.set_read_timeout(Some(PATIENCE));
+                std::thread::spawn(move || {
+                    let mut asked = BufReader::new(&stream);
+                    let (mut line, mut more) = (String::new(), String::new());
+                    let _ = asked.read_line(&mut line);
+                    // All of it is read, so that closing does not take the answer back.
+                    while asked.read_line(&mut more).is_ok_and(|read| read > 2) {}
+                    let _ = (&stream).write_all(answer(&line).as_bytes());
+                });
             }
         });
         Listener { port, heard }
@@ -94,11 +103,17 @@ impl Target {
         let added = home.kiso(&["--json", "token", "add", "attacker", "--scope", "admin"]).json();
         let mut served = Served::start(&home);
         served.token = Some(added["token"].as_str().expect("it is shown once").to_owned());
-        Target { served, home, closed: Listener::open() }
+        let reached = |_: &str| "HTTP/1.1 200 OK\r\ncontent-length: 7\r\nconnection: close\r\n\r\nreached".to_owned();
+        let redirect = |line: &str| {
+            let to = line.split(' ').nth(1).and_then(|path| path.split_once('?')).map_or("/", |(_, to)| to);
+            format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        };
+        Target { served, home, closed: Listener::open(reached), redirects: Listener::open(redirect) }
     }
 
     /// `{{repeat TEXT COUNT}}`, `{{home}}` and `{{outside}}` (paths of this machine), `{{canary}}` (what lies in the file
-    /// of that name outside), `{{closed}}` (a port that nothing may connect to), `{{token}}` (of an administrator).
+    /// of that name outside), `{{closed}}` (a port that nothing may connect to), `{{redirects}}` (one that
+    /// redirects to whatever stands behind `?`), `{{token}}` (of an administrator).
     pub fn fill(&self, text: &str) -> String {
         let Some((before, rest)) = text.split_once("{{") else { return text.to_owned() };
         let (inner, after) = rest.split_once("}}").expect("what begins with {{ ends with }}");
@@ -113,6 +128,7 @@ impl Target {
                 "canary" => CANARY.to_owned(),
                 "token" => self.token().to_owned(),
                 "closed" => self.closed.port.to_string(),
+                "redirects" => self.redirects.port.to_string(),
                 other => panic!("{{{{{other}}}}} means nothing here"),
             },
         };

@@ -130,7 +130,9 @@ fn a_picture_opens_in_front_of_everything() {
     tab.wait_of(place, "/^1 of [2-9]$/.test(it.textContent)");
     let count = tab.of(place, "Number(it.textContent.split(' ').pop())").as_u64().unwrap();
     let first = tab.of(css("dialog img"), "it.src");
-    for (key, at) in [("ArrowRight", 2), ("ArrowLeft", 1), ("End", count), ("Home", 1), ("ArrowLeft", count), ("ArrowRight", 1)] {
+    for (key, at) in
+        [("ArrowRight", 2), ("ArrowLeft", 1), ("End", count), ("Home", 1), ("ArrowLeft", count), ("ArrowRight", 1)]
+    {
         tab.press(key);
         tab.wait_of(place, &format!("it.textContent === '{at} of {count}'"));
         tab.wait_of(css("dialog img"), &format!("it.naturalWidth > 0 && (it.src === {first}) === {}", at == 1));
