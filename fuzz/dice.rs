@@ -34,11 +34,6 @@ impl Dice {
         all[self.below(all.len())]
     }
 
-    /// Bytes without any order.
-    pub fn bytes(&mut self, length: usize) -> Vec<u8> {
-        (0..length).map(|_| self.next() as u8).collect()
-    }
-
     /// A text with what is hard about texts.
     pub fn text(&mut self) -> String {
         const PIECES: [&str; 24] = [

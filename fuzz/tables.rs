@@ -33,7 +33,7 @@ impl Target for Tables {
     }
 
     fn ordinary(&self) -> u64 {
-        10_000
+        3_000
     }
 
     /// The first byte says which ending the file has.
@@ -44,7 +44,7 @@ impl Target for Tables {
             "json" => json(dice).into_bytes(),
             _ => (0..dice.below(20)).map(|_| record(dice, 0) + "\n").collect::<String>().into_bytes(),
         };
-        for _ in 0..[0, 0, 1, 3, 9][dice.below(5)] {
+        for _ in 0..[0, 0, 0, 0, 0, 1, 2, 9][dice.below(8)] {
             dice.mutate(&mut bytes);
         }
         match dice.below(12) {
@@ -82,7 +82,9 @@ impl Target for Tables {
 }
 
 fn cell(dice: &mut Dice) -> String {
-    match dice.below(12) {
+    // Mostly what stands in tables.
+    let kind = if dice.once_in(8) { dice.below(12) } else { dice.below(5) };
+    match kind {
         0 => (dice.next() as i32).to_string(),
         1 => format!("{}.{}", dice.below(100), dice.below(1_000)),
         2 => format!("{}-{:02}-{:02}", 1900 + dice.below(200), dice.below(14), dice.below(33)),
@@ -99,12 +101,12 @@ fn cell(dice: &mut Dice) -> String {
 }
 
 fn delimited(dice: &mut Dice, ending: usize) -> Vec<u8> {
-    let by = if ending == 1 { "\t" } else { dice.one_of(&[",", ",", ",", ";", "|", "\t", " "]) };
-    let end = dice.one_of(&["\n", "\n", "\r\n", "\r"]);
+    let by = if ending == 1 { "\t" } else { dice.one_of(&[",", ",", ",", ",", ",", ";", "\t", "|"]) };
+    let end = dice.one_of(&["\n", "\n", "\n", "\r\n", "\r"]);
     let (columns, rows) = (1 + dice.below(8), 1 + dice.below(20));
     let mut text = (0..columns).map(|n| format!("name{n}")).collect::<Vec<_>>().join(by) + end;
     for _ in 0..rows {
-        let wide = if dice.once_in(20) { dice.below(30) } else { columns };
+        let wide = if dice.once_in(100) { dice.below(30) } else { columns };
         text += &((0..wide).map(|_| cell(dice)).collect::<Vec<_>>().join(by) + end);
     }
     text.into_bytes()

@@ -149,7 +149,7 @@ fn until(socket: &mut BufReader<UnixStream>, reference: &str) -> std::io::Result
             return Err(ErrorKind::UnexpectedEof.into());
         }
         let line: Value = serde_json::from_str(&line).map_err(std::io::Error::other)?;
-        if line["ref"] == reference && line["type"] != "error" {
+        if line["ref"] == reference {
             return Ok(refused);
         }
         refused |= line["code"] == "bad_request";
@@ -166,7 +166,7 @@ impl Target for Wire {
     }
 
     fn ordinary(&self) -> u64 {
-        3_000
+        2_000
     }
 
     fn process(&self) -> Option<u32> {

@@ -138,7 +138,7 @@ fn a_picture_opens_in_front_of_everything() {
         tab.wait_of(css("dialog img"), &format!("it.naturalWidth > 0 && (it.src === {first}) === {}", at == 1));
     }
     let fit = role("button", "Fit the window");
-    for (key, shown) in [("+", "it.textContent.endsWith('%')"), ("0", "it.textContent === 'Fit'")] {
+    for (key, shown) in [("=", "it.textContent.endsWith('%')"), ("0", "it.textContent === 'Fit'")] {
         tab.press(key);
         tab.wait_of(fit, shown);
     }
