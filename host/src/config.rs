@@ -257,6 +257,8 @@ settings! {
         max_queued: Int(1_000, 1, 1_000_000),
         /// Seconds that the end waits for what is under way; after that, runs go on at the next start.
         shutdown_timeout_s: Int(60, 0, 3_600),
+        /// Times that kiso is cut off while a run stands at the same step; the run may be why, and then waits for you.
+        hold_after: Int(2, 1, 1_000),
     }
 
     /// Runs that a run or the schedule begins, each in a session of its own.

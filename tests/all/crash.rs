@@ -156,7 +156,7 @@ fn ended(home: &Home) -> (Ended, Vec<Logged>) {
     let files = std::fs::read_dir(home.work("default")).unwrap().flatten();
     let files = files.filter(|file| file.path().is_file());
     let files = files.map(|f| (f.file_name().into_string().unwrap(), std::fs::read_to_string(f.path()).unwrap()));
-    let counted = "SELECT CAST(value AS TEXT) FROM kv WHERE skill = 'hostile' AND key = CAST('failed' AS BLOB)";
+    let counted = "SELECT CAST(value AS TEXT) FROM kv WHERE skill LIKE 'hostile%' AND key = CAST('failed' AS BLOB)";
     let ended = Ended {
         status: row("SELECT status FROM runs WHERE num = 1").unwrap(),
         ending: outcome["ending"].clone(),
@@ -243,9 +243,11 @@ fn die(home: &Home, args: &[&str], death: Death, last: u32) {
         Death::Outcome => last,
     };
     // A run that is there is taken up, which is counted before anything else of it is written.
-    let resumed = || conn.query_row("SELECT resumed FROM runs WHERE num = 1", (), |row| row.get::<_, u32>(0));
-    let resumed = || resumed().optional().unwrap();
-    let wanted = resumed().map_or(0, |times| times + 1);
+    let taken_up = || {
+        let sql = "SELECT resumed, resumed_at_seq FROM runs WHERE num = 1";
+        conn.query_row(sql, (), |row| Ok((row.get::<_, u32>(0)?, row.get::<_, i64>(1)?))).optional().unwrap()
+    };
+    let earlier = taken_up();
     let mut running = Running::start(home.command(args));
     // So often in a row, 5 ms apart, that it is no other transaction.
     let mut locked = 0;
@@ -256,7 +258,7 @@ fn die(home: &Home, args: &[&str], death: Death, last: u32) {
             Ok(()) => conn.execute_batch("ROLLBACK").map(|()| false).unwrap(),
             Err(error) => error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy),
         };
-        locked = if seq == Some(before) && resumed() == Some(wanted) && busy { locked + 1 } else { 0 };
+        locked = if seq == Some(before) && taken_up() != earlier && busy { locked + 1 } else { 0 };
         locked == 20
     });
     running.kill();

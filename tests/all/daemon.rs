@@ -173,7 +173,8 @@ fn events_go_on_where_a_client_left_them() {
 /// What was accepted is answered, however often the daemon dies.
 #[test]
 fn a_killed_daemon_goes_on_where_it_was() {
-    let home = home(QUICK);
+    // Killed so soon after each start that no run gets any further.
+    let home = home(&format!("{QUICK}hold_after = 100\n"));
     let mut messages = Vec::new();
     for round in 0..5 {
         let served = Served::start(&home);

@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 fn settings(webhook: &str) -> String {
     format!(
-        "model = \"reflex\"\n[daemon]\ndebounce_ms = 0\nmax_queued = 10000\n[webhooks.load]\n\
+        "model = \"reflex\"\n[daemon]\ndebounce_ms = 0\nmax_queued = 10000\nhold_after = 1000\n[webhooks.load]\n\
          url = \"http://{webhook}/\"\nallow_private = true\nmax_attempts = 100\nretry_base_ms = 10\nretry_max_s = 1\n"
     )
 }

@@ -55,6 +55,7 @@ const MARKS: &[Mark] = {
         mark("mkasked", &[NewMessage, OriginalMessage, Messages, Tail, Exchange, Compress, Memory]),
         mark("mkreplied", &[Messages, Tail, Exchange, Compress, Memory]),
         mark("mknew", &[NewMessage, OriginalMessage, Messages, Tail, Compress]),
+        mark("mkguide", &[Guidance]),
         mark("mkcore", &[Core]),
         some("mkfact", &[Facts, Consolidate, Memory], &[(Reasoner, Memory)]),
         mark("mkmerged", &[Facts, Memory]),
@@ -284,8 +285,9 @@ fn tell() -> Told {
         .replace("name = \"echo\"", "name = \"mkskill\"")
         .replace("summary = \"Answers", "summary = \"Answers in mkcard")
         .replace("category = \"test\"", "category = \"mkcategory\"");
-    let paths = [guest("echo"), home.file("mkskill.toml", manifest), home.file("mkfile.txt", "a file\n")];
-    let [echo, manifest, file] = paths.each_ref().map(|path| path.to_str().expect("a plain path"));
+    let guidance = home.file("AGENTS.md", "Call it mkguide.\n");
+    let paths = [guest("echo"), home.file("mkskill.toml", manifest), home.file("mkfile.txt", "a file\n"), guidance];
+    let [echo, manifest, file, guidance] = paths.each_ref().map(|path| path.to_str().expect("a plain path"));
     home.kiso(&["skill", "add", echo, "--manifest", manifest, "--grant", "all"]).ok();
     let store = Store::open(&home.path().join("store.db")).expect("the store opens");
     store.write_blocking(|tx| tx.set_core_memory(r#"{"home": "mkcore"}"#, 1)).expect("it is written");
@@ -306,7 +308,7 @@ fn tell() -> Told {
             store.execute(more, ()).expect("a message can be added");
         }
         let before = server.requests().len();
-        let args = ["run", "--session", "main", "--file", file, message.as_str()];
+        let args = ["run", "--session", "main", "--file", file, "--file", guidance, message.as_str()];
         // To a file, because a log of everything is more than a pipe holds.
         let errors = told.home.file("stderr", "");
         let mut command = told.home.command(&args);

@@ -330,7 +330,10 @@ mod tests {
             ("[webhooks.a]\nurl_env = \"sk-hidden\"\n".to_owned(), "url_env looks like a key itself"),
             ("[webhooks.a]\nurl = \"https://a.b\"\nsecret = \"hidden\"\n".to_owned(), "name the environment variable"),
             ("[webhooks.a]\nurl = \"https://a.b\"\nsessions = [\"a b\"]\n".to_owned(), "names of sessions"),
-            ("[webhooks.a]\nurl = \"https://a.b\"\nevents = [\"all\"]\n".to_owned(), "\"reply\" and \"run\""),
+            (
+                "[webhooks.a]\nurl = \"https://a.b\"\nevents = [\"all\"]\n".to_owned(),
+                "\"reply\", \"notify\" and \"run\"",
+            ),
             ("[webhooks.a]\nurl = \"https://a.b\"\nallow_private = 1\n".to_owned(), "must be true or false"),
             ("[webhooks.a]\nurl = \"https://a.b\"\ntimeout_s = 0\n".to_owned(), "out of range: 1 to 300"),
             ("[webhooks.\"a b\"]\n".to_owned(), "a webhook's name has"),

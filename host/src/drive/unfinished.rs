@@ -1,7 +1,9 @@
 //! Runs that were cut off: taken up again, given up, or held until a person says that they are to be tried again.
 //!
 //! A run may be what brought its process down. So it is counted, before anything of it is read, that it is taken up
-//! again; and one that was cut off twice waits for a person. Its session goes on without it.
+//! again; and one that was cut off twice at the same step (`daemon.hold_after`) waits for a person. Its session goes on
+//! without it. A run that got further in between is not counted: a daemon that is killed again and again by something else
+//! still brings every message to its end.
 
 use super::log::Log;
 use super::perform::AtWork;
@@ -15,14 +17,11 @@ use crate::store::{MessageRole, RunId, RunStatus, StoreError};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How often a run is taken up again by itself: it was cut off once, which may have been the fault of anything.
-const MAX_RESUMES: u32 = 1;
-
 impl Drive {
     /// Takes up a run that was cut off, because its turn has come and nobody said so: replays its events and goes on where
     /// it was. What had started and may have taken effect is not done again but reported as interrupted. The caller holds
     /// the session's lock, so that nobody else drives the run. A run that somebody asked to stop before it was cut off is
-    /// ended as cancelled. One that was cut off twice is left as it is ([`DriveError::CutOff`]); [`Drive::hold`] has it
+    /// ended as cancelled. One that was cut off too often is left as it is ([`DriveError::CutOff`]); [`Drive::hold`] has it
     /// wait.
     pub async fn take_up(
         &self,
@@ -35,7 +34,8 @@ impl Drive {
         let read = self.store.read(move |view| Ok((view.times_resumed(&wanted)?, view.cancel_requested(&wanted)?)));
         let (times, asked) = read.await?;
         // What went wrong in this process did not bring it down.
-        if times >= MAX_RESUMES && !asked && !cancel.is_cancelled() && !self.ours.holds(id) {
+        let enough = times.saturating_add(1) >= self.config.daemon.hold_after;
+        if enough && !asked && !cancel.is_cancelled() && !self.ours.holds(id) {
             return Err(DriveError::CutOff { times: times + 1 });
         }
         self.resume(id, secrets, cancel, listener).await

@@ -145,7 +145,9 @@ impl Installed {
         };
         // What an older kiso installed, and this one would not.
         let set_aside = |why: String| {
-            let message = format!("it is set aside and cannot be called: {why}; `kiso skill remove {name}` removes it");
+            let message = format!(
+                "it is set aside and cannot be called: {why}; add it again, or `kiso skill remove {name}` removes it"
+            );
             SkillError::new(name.as_str(), Blame::Skill, "set-aside", message)
         };
         let read = |what: &str, max: usize| match read_at_most(&dir.join(what), max) {

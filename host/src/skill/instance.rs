@@ -435,16 +435,8 @@ impl Stopped {
         }
         // A panic says why on standard error before it traps.
         let said = cut(&trap::said(stderr), FAILURE_BYTES).to_owned();
-        let why = if said.is_empty() { reason(&error) } else { said };
+        let why = if said.is_empty() { trap::reason(&error) } else { said };
         SkillError::new(skill, Blame::Skill, "trap", format!("it crashed: {why}"))
-    }
-}
-
-/// The innermost cause in words; the outer ones are wasm frames.
-fn reason(error: &wasmtime::Error) -> String {
-    match error.downcast_ref::<Trap>() {
-        Some(trap) => trap::in_words(*trap).to_owned(),
-        None => error.root_cause().to_string(),
     }
 }
 

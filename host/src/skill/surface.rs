@@ -115,11 +115,11 @@ mod tests {
     #[test]
     fn names_are_those_that_every_provider_takes() {
         let empty = json!({});
-        let long = format!("calc.{}", "x".repeat(58));
+        let long = format!("calc.{}", "x".repeat(59));
         let table: [(&[&str], &str); 7] = [
             (&["calc.add", "calc.sub"], ""),
             (&["calc.i.add"], ""),
-            (&[&long[..62]], ""),
+            (&[&long[..63]], ""),
             (&["exec"], "built-in tool"),
             (&[&long], "65 characters long, and they take 64"),
             (&["calc.[method]x"], "holds '['"),

@@ -17,6 +17,14 @@ pub fn in_words(trap: Trap) -> &'static str {
     }
 }
 
+/// The innermost cause in words; the outer ones are wasm frames.
+pub fn reason(error: &wasmtime::Error) -> String {
+    match error.downcast_ref::<Trap>() {
+        Some(trap) => in_words(*trap).to_owned(),
+        None => error.root_cause().to_string(),
+    }
+}
+
 /// What a guest said before it crashed: of a panic in Rust only the message, without thread and place.
 pub fn said(stderr: &str) -> String {
     let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

@@ -39,6 +39,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "documentation by meaning", sql: include_str!("migrations/0018_documentation_by_meaning.sql") },
     Migration { name: "pills", sql: include_str!("migrations/0019_pills.sql") },
     Migration { name: "what workspaces hold", sql: include_str!("migrations/0020_what_workspaces_hold.sql") },
+    Migration { name: "cuts without progress", sql: include_str!("migrations/0021_cuts_without_progress.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

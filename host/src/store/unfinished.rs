@@ -6,6 +6,15 @@ use super::sessions::session_name;
 use super::{JobPriority, RunId, StoreError, Tx, View};
 use crate::home::SessionName;
 
+/// The last event of a run.
+const LAST_SEQ: &str = "coalesce((SELECT max(seq) FROM events WHERE run = runs.num), -1)";
+
+/// How often a run was taken up again since it last got further. What may bring kiso down is the step that it is at: a run that
+/// gets on, however often somebody pulls the plug, is none that does.
+const RESUMED_IN_VAIN: &str =
+    "CASE WHEN coalesce((SELECT max(seq) FROM events WHERE run = runs.num), -1) > resumed_at_seq
+     AND resumed_at_seq >= 0 THEN 0 ELSE resumed END";
+
 impl View<'_> {
     /// Runs that have not ended and are not held, the oldest first: of one session or of all. Those that no process works on
     /// any more are among them; who holds the session's lock knows which.
@@ -39,9 +48,10 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// How often a run was taken up again after it had been cut off.
+    /// How often a run was taken up again after it had been cut off, without having got any further.
     pub fn times_resumed(&self, run: &RunId) -> Result<u32, StoreError> {
-        let mut query = self.conn.prepare_cached("SELECT resumed FROM runs WHERE id = ?1")?;
+        let sql = format!("SELECT {RESUMED_IN_VAIN} FROM runs WHERE id = ?1");
+        let mut query = self.conn.prepare_cached(&sql)?;
         query.query_row([run], |row| row.get(0)).optional()?.ok_or_else(|| StoreError::NoRun { text: run.to_string() })
     }
 
@@ -65,13 +75,14 @@ impl Tx<'_> {
         }
     }
 
-    /// Counts that a run is taken up again; returns how often that happened, this time included.
+    /// Counts that a run is taken up again; returns how often that happened since it last got further, this time included.
     pub fn count_resumed(&self, run: &RunId) -> Result<u32, StoreError> {
         let num = self.num(run)?;
-        let mut update = self.conn.prepare_cached(
-            "UPDATE runs SET resumed = resumed + 1, held_ms = NULL, retry_ms = NULL
-             WHERE num = ?1 AND status = 'running' RETURNING resumed",
-        )?;
+        let sql = format!(
+            "UPDATE runs SET resumed = {RESUMED_IN_VAIN} + 1, resumed_at_seq = {LAST_SEQ}, held_ms = NULL, retry_ms = NULL
+             WHERE num = ?1 AND status = 'running' RETURNING resumed"
+        );
+        let mut update = self.conn.prepare_cached(&sql)?;
         update.query_row([num], |row| row.get(0)).optional()?.ok_or_else(|| StoreError::Ended { run: run.clone() })
     }
 

@@ -27,17 +27,17 @@ stalled_timeout_s = 5
 max_body_kib = 256
 max_upload_mib = 4
 [exec]
-timeout_s = 5
+timeout_s = 8
 memory_mib = 96
 write_mib = 8
 max_processes = 16
 max_output_mib = 4
 output_kib = 64
 [engine]
-max_timeout_s = 10
-default_timeout_s = 10
+max_timeout_s = 40
+default_timeout_s = 40
 host_calls = 200_000
-max_files = 2_000
+max_files = 1_000
 compile_timeout_s = 10
 compile_memory_mib = 512
 [http]

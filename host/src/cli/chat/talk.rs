@@ -356,10 +356,8 @@ impl Talk {
     fn made(&mut self) -> Vec<Shown> {
         let files = std::mem::take(&mut self.files);
         let place = |file: &FileNote| self.work.join(&file.path).display().to_string();
-        files
-            .iter()
-            .map(|file| self.quiet(&format!("{} ({})", printable_line(&place(file)), size(file.bytes))))
-            .collect()
+        let note = |file: &FileNote| format!("{} ({})", printable_line(&place(file)), size(file.bytes));
+        files.iter().map(|file| self.quiet(&note(file))).collect()
     }
 
     /// A message that somebody else wrote, or the schedule.

@@ -1,5 +1,6 @@
 use super::*;
-use crate::store::{MessageRole, Store};
+use crate::store::{MessageRole, Store, migrations};
+use std::path::Path;
 
 fn name(text: &str) -> SessionName {
     SessionName::parse(text).unwrap()
@@ -108,6 +109,20 @@ fn what_is_deleted_or_forgotten_leaves_the_index() {
         .unwrap();
 }
 
+/// Makes a store as it was before a migration, with the sessions and messages of another one.
+fn older_store(path: &Path, before: &str, source: &Path) {
+    let due = migrations::ALL.iter().position(|migration| migration.name == before).unwrap();
+    let mut conn = rusqlite::Connection::open(path).unwrap();
+    migrations::migrate(&mut conn, &migrations::ALL[..due]).unwrap();
+    conn.execute("ATTACH ?1 AS source", [source.to_str().unwrap()]).unwrap();
+    for table in ["sessions", "messages"] {
+        let sql = format!("SELECT group_concat(name, ', ') FROM pragma_table_info('{table}', 'main')");
+        let columns: String = conn.query_row(&sql, (), |row| row.get(0)).unwrap();
+        let copy = format!("INSERT INTO main.{table} ({columns}) SELECT {columns} FROM source.{table}");
+        conn.execute(&copy, ()).unwrap();
+    }
+}
+
 /// A store from before there was an index: nothing is read at the start, everything is found meanwhile, and each step is small.
 #[test]
 fn an_older_store_is_indexed_step_by_step() {
@@ -117,17 +132,8 @@ fn an_older_store_is_indexed_step_by_step() {
         add(&store, "a", &format!("{sealed}old number {n}"));
     }
     store.close();
-    let path = dir.path().join("store.db");
-    // As it was.
-    let conn = rusqlite::Connection::open(&path).unwrap();
-    conn.execute_batch(
-        "DROP TRIGGER message_added; DROP TRIGGER message_changed; DROP TRIGGER message_removed; DROP TABLE message_terms;
-         DROP TABLE message_words; DROP TABLE unindexed; DROP TABLE message_index; ALTER TABLE messages DROP COLUMN grams;
-         DROP TABLE doc_vectors; DROP TABLE pills;
-         DELETE FROM migrations WHERE version >= (SELECT version FROM migrations WHERE name = 'messages by their words')",
-    )
-    .unwrap();
-    drop(conn);
+    let path = dir.path().join("older.db");
+    older_store(&path, "messages by their words", &dir.path().join("store.db"));
     let store = Store::open(&path).unwrap();
     add(&store, "b", "new number 7");
     assert_eq!(count(&store, "SELECT count(*) FROM messages WHERE grams IS NOT NULL"), 1);

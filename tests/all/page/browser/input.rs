@@ -185,6 +185,7 @@ fn known(key: &str) -> (String, u32, String) {
         "." => ("Period", 190, "."),
         "/" => ("Slash", 191, "/"),
         "?" => ("Slash", 191, "?"),
+        "=" => ("Equal", 187, "="),
         _ => {
             let upper = key.to_ascii_uppercase();
             let byte = match upper.as_bytes() {
