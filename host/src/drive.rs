@@ -48,6 +48,7 @@ use crate::compute::{self, Overdue};
 use crate::config::Config;
 use crate::graph::limits::{LimitReached, Limits};
 use crate::graph::outcome::Outcome;
+use crate::graph::pill;
 use crate::graph::plan::Caller;
 use crate::graph::run::{Policy, Run, RunSpec};
 use crate::graph::step::{IllegalResult, Step, StepResult};
@@ -166,8 +167,10 @@ impl Drive {
         let earlier = self.earlier(session, None, false).await?;
         let (limits, policy) = (limits(&self.config), self.policy());
         let (name, text) = (session.to_string(), message.clone());
-        let spec =
-            move |id: &RunId| RunSpec { id: id.to_string(), session: name, message: text, caller, limits, policy };
+        let spec = move |id: &RunId| {
+            let (id, joined) = (id.to_string(), Vec::new());
+            RunSpec { id, session: name, message: text, joined, caller, limits, policy }
+        };
         let (log, spec) = Log::begin(&self.store, &self.vault, session, spec, &message).await?;
         listener.begun(&log.id);
         let at_work = AtWork::new(self, &log, &spec, secrets, earlier);
@@ -186,13 +189,25 @@ impl Drive {
         crate::node::role::check_prompts(&self.home)?;
         let secrets = self.with_session(session, secrets).await?;
         let (name, known, limits, policy) = (session.to_string(), secrets.clone(), limits(&self.config), self.policy());
-        let spec = move |begun: &Begun, texts: Vec<String>| RunSpec {
-            id: begun.run.to_string(),
-            session: name,
-            message: known.redact(&texts.join("\n\n")),
-            caller: begun.caller,
-            limits,
-            policy: Policy { subagent: begun.priority != JobPriority::Interactive, ..policy },
+        let spec = move |begun: &Begun, texts: Vec<String>| {
+            let message = known.redact(&texts.join("\n\n"));
+            let mut joined = Vec::new();
+            if texts.iter().skip(1).any(|text| pill::may_begin(text)) {
+                joined.extend(texts.iter().map(|text| known.redact(text)));
+            }
+            // A secret that only the whole shows is told apart in the whole.
+            if joined.join("\n\n") != message {
+                joined.clear();
+            }
+            RunSpec {
+                id: begun.run.to_string(),
+                session: name,
+                message,
+                joined,
+                caller: begun.caller,
+                limits,
+                policy: Policy { subagent: begun.priority != JobPriority::Interactive, ..policy },
+            }
         };
         let Some((log, spec)) = Log::begin_queued(&self.store, &self.vault, session, spec).await? else {
             return Ok(None);

@@ -206,7 +206,7 @@ mod context_builder_test {
         let replies: Vec<_> = replies.map(|(role, reply)| (role, uncounted(reply))).collect();
         let lab = Lab::start(&replies, &format!("[model_settings.\"test:m\"]\ncontext_budget = {BUDGET}\n"));
         for _ in 0..turns {
-            lab.ask(&"waves and wind ".repeat(100));
+            lab.ask(&"waves and wind ".repeat(70));
         }
         let taken = lab.asked("worker").into_iter().map(|seen| {
             let text = ["system", "user"].map(|role| {

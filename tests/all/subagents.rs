@@ -217,7 +217,7 @@ fn a_killed_daemon_tells_the_answer_once() {
         text("worker", "The sea, going up and down."),
     ];
     let server = ModelServer::start(Script { reply, ..Script::default() });
-    let home = home(&server, QUICK);
+    let home = home(&server, &format!("{QUICK}hold_after = 3\n"));
     let workers = || server.requests().iter().filter(|seen| seen.role() == "worker").count();
     let served = Served::start(&home);
     served.reply(served.send("main", "run a subagent about tides"));

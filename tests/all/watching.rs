@@ -232,7 +232,7 @@ fn what_can_be_typed_is_told() {
     };
     assert_eq!(find("tags", "shell")["skills"], json!(["exec"]));
     assert!(find("tags", "data")["skills"].as_array().unwrap().contains(&json!("data")));
-    assert_eq!(find("commands", "model")["args"], "[MODEL]");
+    assert_eq!(find("commands", "model")["args"], "[[ROLE] MODEL]");
     assert_eq!(input["models"], json!(["reflex"]));
     let data = find("skills", "data");
     assert_eq!(data["skill"], "data");

@@ -34,7 +34,7 @@ impl Drive {
         let read = self.store.read(move |view| Ok((view.times_resumed(&wanted)?, view.cancel_requested(&wanted)?)));
         let (times, asked) = read.await?;
         // What went wrong in this process did not bring it down.
-        let enough = times.saturating_add(1) >= self.config.daemon.hold_after;
+        let enough = u64::from(times.saturating_add(1)) >= self.config.daemon.hold_after;
         if enough && !asked && !cancel.is_cancelled() && !self.ours.holds(id) {
             return Err(DriveError::CutOff { times: times + 1 });
         }

@@ -73,6 +73,11 @@ pub fn expand(template: &str, input: &str) -> String {
     }
 }
 
+/// Whether a message may begin with a pill.
+pub fn may_begin(message: &str) -> bool {
+    message.starts_with('!')
+}
+
 /// The pill that a message asks for with `!NAME` at its very start, and the rest of the message. `None` if there is no
 /// pill of that name, because a message may begin like that without meaning one.
 pub fn find<'p, 'm>(message: &'m str, pills: &'p [Pill]) -> Option<(&'p Pill, &'m str)> {

@@ -41,6 +41,9 @@ pub struct RunSpec {
     pub id: String,
     pub session: String,
     pub message: String,
+    /// The messages that `message` joins, where one of them but the first may begin with a pill.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub joined: Vec<String>,
     pub caller: Caller,
     pub limits: Limits,
     #[serde(default)]
@@ -244,7 +247,9 @@ impl Run {
     /// A run whose message has left the queue, so that the input node comes next.
     pub fn new(spec: RunSpec) -> Self {
         Self {
-            state: State::Admitting { texts: vec![spec.message.clone()] },
+            state: State::Admitting {
+                texts: if spec.joined.is_empty() { vec![spec.message.clone()] } else { spec.joined.clone() },
+            },
             message: spec.message.clone(),
             credentials: Vec::new(),
             spec,

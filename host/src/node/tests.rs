@@ -18,6 +18,7 @@ fn run(message: &str) -> Run {
         id: "r1".to_owned(),
         session: "s1".to_owned(),
         message: message.to_owned(),
+        joined: Vec::new(),
         caller: Caller::User,
         limits: Limits::default(),
         policy: Policy::default(),

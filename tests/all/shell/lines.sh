@@ -2253,7 +2253,7 @@ cd -- tree; echo "${PWD##*/}"
 cd tree; cd ../photos; cd - | sed 's/.*\///'
 echo "${OLDPWD##*/}"; unset OLDPWD; cd - 2> /dev/null; echo $?
 
-### CDPATH
+### CDPATH finds a directory elsewhere
 CDPATH=tree:photos
 cd src | sed 's/.*\///'; cd src > /dev/null; echo "${PWD##*/}"
 cd ./src 2> /dev/null; echo $?

@@ -194,6 +194,7 @@ impl Live {
             id: "r1".to_owned(),
             session: "s1".to_owned(),
             message: message.to_owned(),
+            joined: Vec::new(),
             caller: Caller::User,
             limits,
             policy,

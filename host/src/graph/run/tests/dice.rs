@@ -52,6 +52,7 @@ pub(super) fn spec(dice: &mut Dice) -> RunSpec {
         id: "r1".to_owned(),
         session: "s1".to_owned(),
         message: dice.of(&["draw a.csv", "hello"]).to_owned(),
+        joined: Vec::new(),
         caller: Caller::User,
         limits: if dice.one_in(16) { Limits::default() } else { limits },
         policy: Policy {
