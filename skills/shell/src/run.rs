@@ -340,9 +340,7 @@ impl Shell {
     fn count(&mut self, start: &str, condition: &str, step: &str, body: &List) -> Outcome {
         let mut code = 0;
         let evaluate = |shell: &mut Shell, expression: &str| {
-            if let Err(flow) = shell.run_trap("DEBUG") {
-                return Err(flow);
-            }
+            shell.run_trap("DEBUG")?;
             if expression.trim().is_empty() {
                 return Ok(Ok(1));
             }

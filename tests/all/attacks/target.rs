@@ -34,8 +34,8 @@ max_processes = 16
 max_output_mib = 4
 output_kib = 64
 [engine]
-max_timeout_s = 40
-default_timeout_s = 40
+max_timeout_s = 60
+default_timeout_s = 10
 host_calls = 200_000
 max_files = 1_000
 compile_timeout_s = 10
