@@ -37,7 +37,7 @@ fn each_message_of_a_joined_turn_may_begin_with_a_pill() {
     let trace = served.get(&format!("/runs/{run}/trace"));
     let events = trace["items"].as_array().unwrap();
     let admitted = events.iter().find(|event| event["kind"] == "admitted").unwrap();
-    let body = &admitted["body"]["result"];
+    let body = &admitted["body"];
     assert_eq!(body["message"], "hello there\n\nSay something kind about the cat\n\nIn five words", "{admitted:#}");
     assert_eq!(body["pill"], json!({ "name": "kind, short", "effort": "low" }));
     assert_eq!(served.get("/runs")["items"].as_array().unwrap().len(), 1, "one turn");
