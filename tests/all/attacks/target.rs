@@ -27,7 +27,7 @@ stalled_timeout_s = 5
 max_body_kib = 256
 max_upload_mib = 4
 [exec]
-timeout_s = 8
+timeout_s = 12
 memory_mib = 96
 write_mib = 8
 max_processes = 16
@@ -37,7 +37,8 @@ output_kib = 64
 max_timeout_s = 60
 default_timeout_s = 10
 host_calls = 200_000
-max_files = 1_000
+max_files = 2_000
+write_mib = 16
 compile_timeout_s = 10
 compile_memory_mib = 512
 [http]
