@@ -417,10 +417,16 @@ mod tests {
     use super::*;
 
     #[track_caller]
+    /// What a format makes of its operands, in 1970.
+    fn printed<'a>(format: &str, operands: &'a [String]) -> Printed<'a> {
+        let mut printed = Printed { operands, out: Vec::new(), complaints: Vec::new(), now: 0, began: 0 };
+        printed.all(format);
+        printed
+    }
+
     fn check(format: &str, operands: &[&str], expected: &str) {
         let operands: Vec<String> = operands.iter().map(|operand| (*operand).to_owned()).collect();
-        let mut printed = Printed { operands: &operands, out: Vec::new(), complaints: Vec::new(), now: 0, began: 0 };
-        printed.all(format);
+        let printed = printed(format, &operands);
         assert_eq!(String::from_utf8_lossy(&printed.out), expected);
     }
 
@@ -446,13 +452,11 @@ mod tests {
         for (format, length) in
             [("%.65536f", 65_538), ("%.1000000e", 1_000_006), ("%#.70000g", 70_001), ("%.70000g", 3)]
         {
-            let mut printed = Printed { operands: &operands[..1], out: Vec::new(), complaints: Vec::new() };
-            printed.all(format);
+            let printed = printed(format, &operands[..1]);
             assert_eq!((printed.out.len(), printed.complaints.len()), (length, 0), "{format}");
         }
         for format in ["%.1000000000f", "%1000000000d", "%99999999999999999999s", "%.99999999999999999999s"] {
-            let mut printed = Printed { operands: &operands, out: Vec::new(), complaints: Vec::new() };
-            printed.all(format);
+            let printed = printed(format, &operands);
             assert_eq!((printed.out.len(), printed.complaints.len()), (0, 1), "{format}");
         }
     }
@@ -467,8 +471,7 @@ mod tests {
     #[test]
     fn complains_of_what_is_no_number() {
         let operands = ["12x".to_owned()];
-        let mut printed = Printed { operands: &operands, out: Vec::new(), complaints: Vec::new(), now: 0, began: 0 };
-        printed.all("%d");
+        let printed = printed("%d", &operands);
         assert_eq!((printed.out.as_slice(), printed.complaints.len()), (&b"12"[..], 1));
     }
 }
