@@ -41,3 +41,7 @@ test-skills:
 # examples/*.csv from their scripts
 examples:
     cd examples && python3 weather.py && python3 market.py
+
+# every sentence that a person may read, or those with a word, such as `just strings daemon`
+strings *words:
+    python3 build/strings.py {{words}}
