@@ -10,8 +10,8 @@
 //! that wasmtime and Cranelift, which are optimised in every profile, are not built a second time. The third runs one
 //! input again: every input depends on the seed, the target and its number alone, and what fails prints all three.
 //!
-//! An execution fails when it panics, when it takes more than 5 s (in the ordinary tests a minute: the machine may be busy
-//! with something else), or when the memory of whoever runs it has grown by more than 512 MiB. A watchdog looks; it prints
+//! An execution fails when it panics, when it computes for more than 5 s (in the ordinary tests a minute) or does not end
+//! within a minute, or when the memory of whoever runs it has grown by more than 512 MiB. A watchdog looks; it prints
 //! the input and aborts. A target also fails when fewer than a fifth of its inputs get past the parser: then the grammar
 //! has gone stale.
 
