@@ -28,11 +28,12 @@ long:
 bench:
     cargo bench --package kiso --bench bench
 
-# rustfmt and clippy, for the host, the skills and the test guests
+# rustfmt and clippy, for the host, the skills, the test guests and wasm-smith
 lint:
     cargo fmt --all --check && cargo clippy --workspace --all-targets -- -D warnings
     cd skills && cargo fmt --all --check && cargo clippy --release --target wasm32-wasip2 --target-dir ../target/guests -- -D warnings
     cd tests/guests && cargo fmt --all --check && cargo clippy --release --target wasm32-wasip2 --target-dir ../../target/guests -- -D warnings
+    cd fuzz/smith && cargo fmt --check && cargo clippy --release --target-dir ../../target/guests -- -D warnings
 
 # the native tests of the bundled skills
 test-skills:

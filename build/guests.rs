@@ -1,4 +1,5 @@
-//! Builds a workspace of guests for wasm32-wasip2 from a build script. Shared by `host/build.rs` and `tests/build.rs`.
+//! Builds a workspace of guests for wasm32-wasip2 from a build script. Shared by `host/build.rs` and `tests/build.rs`;
+//! `fuzz/smith.rs` takes the command of it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,19 +7,25 @@ use std::process::Command;
 const TARGET: &str = "wasm32-wasip2";
 
 /// Runs cargo on the workspace at `manifest_dir` and returns the directory with its components.
-///
-/// The guests have a target directory of their own, because the outer one is locked while a build script runs, and one
-/// that no profile and no `OUT_DIR` goes into, because otherwise every profile would build all guests again. A guest
-/// whose sources did not change costs nothing.
 pub fn build(manifest_dir: &Path, target_dir: &Path) -> PathBuf {
     require_target();
+    let built = cargo(&manifest_dir.join("Cargo.toml"), target_dir).args(["--target", TARGET]).status();
+    let status = built.unwrap_or_else(|e| fail(&format!("cargo could not be started: {e}")));
+    if !status.success() {
+        fail(&format!("the guests in {} could not be built ({status})", manifest_dir.display()));
+    }
+    target_dir.join(TARGET).join("release")
+}
+
+/// The command that builds another workspace from within a run of cargo.
+///
+/// It has a target directory of its own, because the outer one is locked while a build script runs, and one that no profile
+/// and no `OUT_DIR` goes into, because otherwise every profile would build all guests again. A guest whose sources did not
+/// change costs nothing.
+pub fn cargo(manifest: &Path, target_dir: &Path) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo
-        .args(["build", "--release", "--locked", "--quiet", "--target", TARGET])
-        .arg("--manifest-path")
-        .arg(manifest_dir.join("Cargo.toml"))
-        .arg("--target-dir")
-        .arg(target_dir);
+    cargo.args(["build", "--release", "--locked", "--quiet"]);
+    cargo.arg("--manifest-path").arg(manifest).arg("--target-dir").arg(target_dir);
     // What the outer cargo set is meant for the host, not for the guests.
     for (name, _) in std::env::vars_os() {
         let name_text = name.to_string_lossy();
@@ -45,11 +52,7 @@ pub fn build(manifest_dir: &Path, target_dir: &Path) -> PathBuf {
             cargo.env_remove(&name);
         }
     }
-    let status = cargo.status().unwrap_or_else(|e| fail(&format!("cargo could not be started: {e}")));
-    if !status.success() {
-        fail(&format!("the guests in {} could not be built ({status})", manifest_dir.display()));
-    }
-    target_dir.join(TARGET).join("release")
+    cargo
 }
 
 /// Tells cargo to run the build script again when a file below `dir` changes.

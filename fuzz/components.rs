@@ -1,8 +1,9 @@
-//! What `kiso skill add` is given: components of a grammar, the tests' own guests with something wrong in them, and
-//! manifests of another grammar, packed into either.
+//! What `kiso skill add` is given: components of a grammar, the tests' own guests with something wrong in them, components
+//! and core modules of wasm-smith, and manifests of another grammar, packed into any of them.
 
-use crate::Target;
 use crate::dice::Dice;
+use crate::smith::Smith;
+use crate::{Source, Target};
 use kiso::config::Config;
 use kiso::home::Home;
 use kiso::skill::{Quiet, Skills};
@@ -19,7 +20,18 @@ pub struct Components {
     file: PathBuf,
     /// Small ones that are right, to be made wrong.
     right: Vec<Vec<u8>>,
+    smith: Smith,
+    sources: [Source; 3],
+    /// Which of them the last input came from. They are run one at a time.
+    source: usize,
 }
+
+/// Inputs of the ordinary tests: a third of them is wasm-smith's, and two thirds of those that the long lane has besides.
+const ORDINARY: u64 = 3_000;
+
+const GRAMMAR: usize = 0;
+const GUESTS: usize = 1;
+const SMITH: usize = 2;
 
 impl Components {
     pub fn new() -> Components {
@@ -37,7 +49,8 @@ impl Components {
         right.retain(|bytes| bytes.len() < 64 << 10);
         right.push(std::fs::read(guest("calc")).expect("it is built"));
         let file = dir.path().join("fuzz.wasm");
-        Components { _dir: dir, skills, file, right }
+        let sources = ["grammar", "guests", "wasm-smith"].map(|name| Source { name, inputs: 0, past: 0 });
+        Components { _dir: dir, skills, file, right, smith: Smith::start(), sources, source: GRAMMAR }
     }
 }
 
@@ -47,12 +60,19 @@ impl Target for Components {
     }
 
     fn ordinary(&self) -> u64 {
-        3_000
+        ORDINARY
     }
 
-    fn make(&self, dice: &mut Dice) -> Vec<u8> {
-        let mut bytes = match dice.below(5) {
-            0..=2 => wat::parse_str(component(dice, 0)).unwrap_or_default(),
+    fn make(&mut self, dice: &mut Dice) -> Vec<u8> {
+        let (third, number) = (dice.below(3), dice.number());
+        self.source = match dice.below(5) {
+            _ if third == 0 || (third == 1 && number >= ORDINARY) => SMITH,
+            0..=2 => GRAMMAR,
+            _ => GUESTS,
+        };
+        let mut bytes = match self.source {
+            SMITH => self.smith.make(dice.next()),
+            GRAMMAR => wat::parse_str(component(dice, 0)).unwrap_or_default(),
             _ => self.right[dice.below(self.right.len())].clone(),
         };
         if dice.once_in(3) {
@@ -72,18 +92,26 @@ impl Target for Components {
 
     /// What is refused for another reason than that it is no component has been read to its end.
     fn run(&mut self, inputs: &[Vec<u8>]) -> Result<u64, String> {
-        let mut past = 0;
+        let mut all = 0;
         for input in inputs {
             std::fs::write(&self.file, input).map_err(|error| error.to_string())?;
-            past += match self.skills.examine(&self.file, None, None) {
+            let past = match self.skills.examine(&self.file, None, None) {
                 Ok(_) => 1,
                 Err(error) => {
                     let broken = ["damaged or cut off", "not WebAssembly", "cannot be wrapped", "not UTF-8"];
                     u64::from(!broken.iter().any(|words| error.message.contains(words)))
                 }
             };
+            all += past;
+            let source = &mut self.sources[self.source];
+            source.inputs += 1;
+            source.past += past;
         }
-        Ok(past)
+        Ok(all)
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        self.sources.to_vec()
     }
 }
 

@@ -2,22 +2,31 @@
 
 /// A generator of 64 bits (splitmix64).
 #[derive(Debug, Clone)]
-pub struct Dice(u64);
+pub struct Dice {
+    state: u64,
+    number: u64,
+}
 
 impl Dice {
     pub fn new(seed: u64, target: &str, number: u64) -> Dice {
         let name = target.bytes().fold(0_u64, |sum, byte| sum.wrapping_mul(131).wrapping_add(byte.into()));
-        let mut dice = Dice(seed ^ name.rotate_left(32) ^ number.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        let state = seed ^ name.rotate_left(32) ^ number.wrapping_mul(0xd6e8_feb8_6659_fd93);
+        let mut dice = Dice { state, number };
         dice.next();
         dice
     }
 
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
+    }
+
+    /// Which input of the target this is for.
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     /// Below `most`, which is not 0.

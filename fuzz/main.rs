@@ -13,7 +13,7 @@
 //! An execution fails when it panics, when it computes for more than 5 s (in the ordinary tests a minute) or does not end
 //! within a minute, or when the memory of whoever runs it has grown by more than 512 MiB. A watchdog looks; it prints
 //! the input and aborts. A target also fails when fewer than a fifth of its inputs get past the parser: then the grammar
-//! has gone stale.
+//! has gone stale. Where inputs come from several sources, the share of each is printed below the target's.
 
 #[path = "../tests/all/harness.rs"]
 #[allow(dead_code, unused_imports, reason = "the integration tests use all of it")]
@@ -26,6 +26,7 @@ mod components;
 mod dice;
 mod plans;
 mod shell;
+mod smith;
 mod tables;
 mod watch;
 mod wire;
@@ -46,15 +47,28 @@ trait Target {
     /// How many inputs the ordinary tests run; those of a target with none are for the long lane alone.
     fn ordinary(&self) -> u64;
 
-    fn make(&self, dice: &mut Dice) -> Vec<u8>;
+    fn make(&mut self, dice: &mut Dice) -> Vec<u8>;
 
     /// Runs these and says how many got past the parser, or what went wrong. A panic is a failure too.
     fn run(&mut self, inputs: &[Vec<u8>]) -> Result<u64, String>;
+
+    /// Where the inputs of this target come from, where it has several sources.
+    fn sources(&self) -> Vec<Source> {
+        Vec::new()
+    }
 
     /// The process whose memory is watched, where it is not this one.
     fn process(&self) -> Option<u32> {
         None
     }
+}
+
+/// Where a part of a target's inputs comes from.
+#[derive(Debug, Clone, Copy)]
+struct Source {
+    name: &'static str,
+    inputs: u64,
+    past: u64,
 }
 
 /// The seed where nobody gives another, so that the ordinary tests are the same everywhere.
@@ -136,9 +150,13 @@ fn fuzz(mut target: Box<dyn Target>, seed: u64, count: Option<u64>, at: Option<u
         next += together;
     }
     let (inputs, seconds) = (end - first, began.elapsed().as_secs_f64());
-    let share = past as f64 * 100.0 / inputs as f64;
+    let percent = |past: u64, inputs: u64| past as f64 * 100.0 / inputs.max(1) as f64;
+    let share = percent(past, inputs);
     let grown = watch.end();
     println!("{:<12}{inputs:>10}{past:>10}{share:>8.1}%{:>12.0}{grown:>10}", target.name(), inputs as f64 / seconds);
+    for Source { name, inputs, past } in target.sources() {
+        println!("  {name:<10}{inputs:>10}{past:>10}{:>8.1}%", percent(past, inputs));
+    }
     if at.is_none() && share < PAST_PARSER {
         eprintln!("{}: only {share:.1} % of its inputs get past the parser", target.name());
         std::process::exit(1);

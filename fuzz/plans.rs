@@ -36,7 +36,7 @@ impl Target for Plans {
     }
 
     /// The first byte says who answers.
-    fn make(&self, dice: &mut Dice) -> Vec<u8> {
+    fn make(&mut self, dice: &mut Dice) -> Vec<u8> {
         let who = dice.below(3) as u8;
         let mut object = match who {
             0 => a_plan(dice),

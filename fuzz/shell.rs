@@ -91,7 +91,7 @@ impl Target for Shell {
         2_048
     }
 
-    fn make(&self, dice: &mut Dice) -> Vec<u8> {
+    fn make(&mut self, dice: &mut Dice) -> Vec<u8> {
         let mut bytes = list(dice, 0).into_bytes();
         if dice.once_in(3) {
             for _ in 0..1 + dice.below(3) {

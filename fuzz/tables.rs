@@ -37,7 +37,7 @@ impl Target for Tables {
     }
 
     /// The first byte says which ending the file has.
-    fn make(&self, dice: &mut Dice) -> Vec<u8> {
+    fn make(&mut self, dice: &mut Dice) -> Vec<u8> {
         let ending = dice.below(ENDINGS.len());
         let mut bytes = match ENDINGS[ending] {
             "csv" | "tsv" => delimited(dice, ending),

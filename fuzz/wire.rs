@@ -173,7 +173,7 @@ impl Target for Wire {
         Some(self.served.pid())
     }
 
-    fn make(&self, dice: &mut Dice) -> Vec<u8> {
+    fn make(&mut self, dice: &mut Dice) -> Vec<u8> {
         if dice.once_in(3) {
             let mut bytes = line(dice).into_bytes();
             if dice.once_in(3) {

@@ -40,6 +40,7 @@ mod webhook;
 pub use self::failure::{Exit, Failure};
 
 use self::show::{Show, printable, printable_line};
+use crate::clock::now_ms;
 use crate::config::Config;
 use crate::drive::{Current, Drive, Models, Pause, RunSet};
 use crate::exec::Exec;
@@ -47,6 +48,8 @@ use crate::graph::report::size;
 use crate::home::{Home, SessionName};
 use crate::secret::Secrets;
 use crate::secret::vault::Vault;
+use crate::session::local_file::copy_in;
+use crate::skill::limits::{Budget, HitCell};
 use crate::skill::{Observer, Skills, compiler};
 use crate::store::Store;
 use crate::tool::Tools;
@@ -259,10 +262,21 @@ impl Opened {
         })
     }
 
-    /// Copies files into a session's `/work`.
-    fn import(&self, session: &SessionName, files: &[PathBuf], show: &Show) -> Result<(), Failure> {
+    /// Copies files into a session's `/work`, as far as the session and the home have room for them. For the holder of the
+    /// session's lock.
+    fn copy_in(&self, session: &SessionName, files: &[PathBuf], show: &Show) -> Result<(), Failure> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        self.store.read_blocking(|view| view.may_open(session, self.config.limits.max_sessions))?;
+        let budget = Budget::upload(&self.config.engine);
         for file in files {
-            let imported = self.home.import_file(session, file, self.config.limits.file_mib << 20)?;
+            let quota = self.skills.exec_quota(session, &budget, HitCell::default());
+            let imported = copy_in(&self.home, session, file, self.config.limits.file_mib << 20, quota.clone())?;
+            // How much the session holds is kept with it, when the quota goes. It is made for the file if it is new.
+            let of = session.clone();
+            self.store.write_blocking(move |tx| tx.open_session(&of, now_ms()))?;
+            drop(quota);
             let verb = if imported.replaced { "replaced" } else { "copied" };
             show.line(&show.dim(&format!(
                 "{verb} /work/{} ({})",

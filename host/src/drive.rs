@@ -50,6 +50,7 @@ use crate::graph::limits::{LimitReached, Limits};
 use crate::graph::outcome::Outcome;
 use crate::graph::pill;
 use crate::graph::plan::Caller;
+use crate::graph::report::often;
 use crate::graph::run::{Policy, Run, RunSpec};
 use crate::graph::step::{IllegalResult, Step, StepResult};
 use crate::home::{Home, SessionName};
@@ -109,7 +110,7 @@ pub enum DriveError {
     #[error(transparent)]
     Overdue(#[from] Overdue),
     /// What waits for a person to say that it is to be tried again.
-    #[error("the run was cut off {times} times, and is not taken up again by itself")]
+    #[error("the run was cut off {}, and is not taken up again by itself", often(*times))]
     CutOff { times: u32 },
     /// The run stays as it is; [`Drive::resume`] goes on with it.
     #[error("the run was left between two steps, to be taken up later")]

@@ -16,18 +16,18 @@
 
 mod credential;
 mod error;
-mod import;
 mod jobs;
 mod lock;
 mod name;
 mod removal;
+mod text;
 mod tree;
 
 pub use error::HomeError;
-pub use import::{ImportError, ImportedFile};
 pub use lock::HomeLock;
 pub use name::{NameError, SessionName, SkillName};
 pub use removal::{Aside, Leftover};
+pub use text::{TextError, read_text};
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -305,7 +305,7 @@ impl Home {
         self.create_session(session)?;
         let dir = self.session_dir(session);
         let lock = lock::take(&dir.join("lock"), format!("the session {session} is in use"))?;
-        import::sweep(&dir);
+        sweep(&dir);
         removal::drop_scratch(&dir.join("tmp"));
         Ok(lock)
     }
@@ -406,8 +406,17 @@ fn read_or_make_key(path: &Path) -> Result<Key, HomeError> {
 /// How the names of files begin that are not yet what they will be.
 const TEMP: &str = ".new-";
 
+/// Removes files that killed processes had begun beside a session's workspace. Only for the holder of the session's lock.
+fn sweep(session_dir: &Path) {
+    for entry in fs::read_dir(session_dir).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(TEMP) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// A name that no other file being made has: other processes differ by pid, and `create_new` settles the rest.
-fn temp_name() -> String {
+pub fn temp_name() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("{TEMP}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
@@ -468,6 +477,18 @@ mod tests {
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn what_a_killed_process_left_beside_a_workspace_goes_with_the_next_lock() {
+        let temp = Temp::new();
+        let home = Home::open(&temp.0.join("home")).unwrap();
+        let session = SessionName::parse("s").unwrap();
+        home.create_session(&session).unwrap();
+        let left = home.session_dir(&session).join(".new-1-1");
+        fs::write(&left, "half").unwrap();
+        let _lock = home.lock_session(&session).unwrap();
+        assert!(!left.exists());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! and its grant, not here.
 
 mod document;
+mod finder;
 mod form;
 pub mod found;
 pub mod hush;
@@ -21,7 +22,8 @@ use std::ffi::OsString;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use self::form::{Form, forms_of};
+use self::finder::Finder;
+use self::form::forms_of;
 use crate::home::SkillName;
 
 const PREFIX: &str = "KISO_SKILL_";
@@ -72,7 +74,7 @@ pub struct Secrets {
     /// Keys of providers, only to be kept out of texts.
     keys: BTreeMap<String, SecretValue>,
     /// What is looked for in texts; made when it is first asked for.
-    forms: OnceLock<Arc<[(String, Form)]>>,
+    finder: OnceLock<Arc<Finder>>,
 }
 
 impl Secrets {
@@ -94,7 +96,7 @@ impl Secrets {
     pub fn add_session(&mut self, name: String, value: SecretValue) {
         hush::add(&name, &value);
         self.session.insert(name, value);
-        self.forms = OnceLock::new();
+        self.finder = OnceLock::new();
     }
 
     /// What the secret of that name was, with a free name for it, if it is another one now: an old password is still
@@ -124,7 +126,7 @@ impl Secrets {
     pub fn add_key(&mut self, variable: String, value: SecretValue) {
         hush::keep(&variable, &value);
         self.keys.insert(variable, value);
-        self.forms = OnceLock::new();
+        self.finder = OnceLock::new();
     }
 
     /// A secret of the environment that was set for this skill.
@@ -144,13 +146,7 @@ impl Secrets {
 
     /// The text with every value of a known secret replaced by "[secret NAME]", in each of its [`form`]s.
     pub fn redact(&self, text: &str) -> String {
-        let decoded = url::is_encoded(text).then(|| url::bytes(&url::decode(text)));
-        let decoded = decoded.as_deref().map(String::from_utf8_lossy);
-        let stands = |form: &Form| match form.in_url {
-            false => text.contains(form.text.expose()),
-            true => decoded.as_ref().is_some_and(|decoded| decoded.contains(form.text.expose())),
-        };
-        let forms: Vec<_> = self.forms().iter().filter(|(_, form)| stands(form)).cloned().collect();
+        let forms = self.finder().standing(text);
         if forms.is_empty() {
             return text.to_owned();
         }
@@ -162,14 +158,15 @@ impl Secrets {
 
     /// [`Secrets::redact`] for a text that arrives in pieces. Secrets that are added later are not looked for.
     pub fn streaming(&self) -> Stream {
-        Stream::new(self.forms().iter().cloned())
+        Stream::new(self.finder().forms().iter().cloned())
     }
 
-    /// Every form in which a value may stand in a text, with its name.
-    fn forms(&self) -> &[(String, Form)] {
-        self.forms.get_or_init(|| {
+    /// Every form in which a value may stand in a text.
+    fn finder(&self) -> &Finder {
+        self.finder.get_or_init(|| {
             let values = self.session.iter().chain(&self.environment).chain(&self.keys);
-            values.flat_map(|(name, value)| forms_of(value).into_iter().map(|form| (name.clone(), form))).collect()
+            let forms = values.flat_map(|(name, value)| forms_of(value).into_iter().map(|form| (name.clone(), form)));
+            Arc::new(Finder::new(forms.collect()))
         })
     }
 }

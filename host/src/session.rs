@@ -12,6 +12,7 @@ pub mod export;
 pub mod import;
 pub mod intake;
 pub mod live;
+pub mod local_file;
 pub mod queue;
 pub mod removal;
 pub mod turns;

@@ -98,6 +98,41 @@ fn a_full_home_takes_no_message_and_can_be_emptied() {
     assert!(served.reply(served.send("main", "$ echo here")).contains("here"));
 }
 
+/// `--file` copies as a task or an upload would write: within the session's quota and the home's.
+#[test]
+fn a_file_that_is_copied_in_needs_room_as_any_other() {
+    let home = home("[limits]\nhome_mib = 72\n[engine]\nworkspace_mib = 40\n");
+    let large = home.file("large.bin", "x".repeat(30 << 20));
+    let small = home.file("small.bin", "x".repeat(1 << 20));
+    let (large, small) = (large.to_str().unwrap(), small.to_str().unwrap());
+    let copy = |session: &str, files: &[&str]| {
+        let mut line = vec!["run", "-s", session];
+        files.iter().for_each(|file| line.extend(["--file", file]));
+        line.push("$ ls");
+        home.kiso(&line)
+    };
+    copy("one", &[large]).ok();
+    // The same again replaces it, and needs room for both until it does.
+    copy("one", &[small]).ok();
+    let full = copy("one", &[small, home.file("other.bin", "x".repeat(20 << 20)).to_str().unwrap()]);
+    full.exit(5).says(&["other.bin does not fit", "the session's workspace would hold more than its 40 MiB"]);
+    assert!(!home.work("one").join("other.bin").exists(), "nothing of it was copied");
+    // Of all sessions together, and by every command that copies.
+    let full = copy("two", &[large]);
+    let refused = ["large.bin does not fit", "all sessions and the store together", "home_mib"];
+    full.ok();
+    copy("three", &[large]).exit(5).says(&refused);
+    home.kiso(&["shell", "-s", "three", "--file", large, "-c", "ls"]).exit(5).says(&refused);
+    assert!(!home.work("three").join("large.bin").exists());
+    assert!(!home.kiso(&["session", "list"]).ok().stdout.contains("three"), "nothing was done in it");
+    // What was copied counts for those who come later, and for a daemon.
+    let served = Served::start(&home);
+    let upload = served.request("PUT", "/sessions/four/files/u", Some(&"x".repeat(30 << 20)));
+    upload.refuses(507, "home_full");
+    home.kiso(&["session", "delete", "two", "--yes"]).ok();
+    copy("three", &[small]).ok();
+}
+
 /// What an earlier kiso let guests make: deeper than any path is long, and than a process may hold files open.
 #[test]
 fn a_session_is_deleted_however_deep_it_is() {

@@ -572,12 +572,12 @@ fn a_run_that_was_cut_off_twice_waits_for_a_person() {
         ];
         let server = serve(&home, &replies, "[routing]\nfast_path = false\n");
         let ran = home.kiso(&["run", "good day"]);
-        ran.ok().prints(&["Good day."]).says(&["kiso was cut off 2 times while it worked on this message"]);
+        ran.ok().prints(&["Good day."]).says(&["kiso was cut off twice while it worked on this message"]);
         server.finish();
         let run: String = store(&home).query_row("SELECT id FROM runs WHERE num = 1", (), |row| row.get(0)).unwrap();
         ran.says(&[&format!("kiso run --resume {run}"), &format!("kiso cancel {run}")]);
         assert_eq!(status(), "held");
-        let said = "SELECT count(*) FROM messages WHERE role = 'assistant' AND text LIKE '%was cut off 2 times%'";
+        let said = "SELECT count(*) FROM messages WHERE role = 'assistant' AND text LIKE '%was cut off twice%'";
         assert_eq!(store(&home).query_row(said, (), |row| row.get::<_, u32>(0)).unwrap(), 1, "it is said once");
         if cancels {
             home.kiso(&["cancel", &run]).ok();

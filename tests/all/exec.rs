@@ -488,7 +488,10 @@ fn a_skill_of_the_command_shape_is_a_command() {
     listed.ok().prints(&["[\"command\", \"a\", \"b c\"]", "seen"]);
     home.shell(&format!("{} | head -c 100 | wc -c | tr -d ' '", call("print"))).ok().prints(&["100"]);
     home.shell(&call("complain")).ok().prints(&["done"]).says(&["this is a warning"]);
-    home.shell(&call("panic")).says(&["gave up, on purpose"]);
+    // A crash ends as one of a bundled command does; its own words stand above.
+    let crashed = home.shell(&call("panic"));
+    crashed.exit(134).says(&["gave up, on purpose", "\ncommand: crashed: it gave up\n"]);
+    assert!(!crashed.stderr.contains("wasm"), "{}", crashed.stderr);
 }
 
 #[test]

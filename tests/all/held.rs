@@ -46,7 +46,7 @@ fn a_run_that_brought_the_daemon_down_twice_waits_and_is_tried_again_when_somebo
     let messages = served.get("/sessions/main/messages");
     let text = messages["items"][1]["text"].as_str().unwrap();
     for part in [
-        "kiso was cut off 2 times while it worked on this message".to_owned(),
+        "kiso was cut off twice while it worked on this message".to_owned(),
         format!("kiso run --resume {run}"),
         format!("POST /runs/{run}/retry"),
         format!("kiso cancel {run}"),
@@ -54,7 +54,7 @@ fn a_run_that_brought_the_daemon_down_twice_waits_and_is_tried_again_when_somebo
         assert!(text.contains(&part), "{part}: {text}");
     }
     let warnings = served.get("/health/details")["warnings"].to_string();
-    assert!(warnings.contains(&format!("while it worked on run {run}")), "{warnings}");
+    assert!(warnings.contains(&format!("cut off twice while it worked on run {run}")), "{warnings}");
     // The session goes on, and another start changes nothing.
     assert_eq!(served.reply(served.send("main", "what is a comet?")), "A ball of ice.");
     assert_eq!(served.terminate(), 0);
@@ -67,6 +67,25 @@ fn a_run_that_brought_the_daemon_down_twice_waits_and_is_tried_again_when_somebo
     assert_eq!(served.get(&format!("/messages/{message}"))["status"], "done");
     served.request("POST", &format!("/runs/{run}/retry"), Some("")).refuses(409, "ended");
     assert_eq!(model.problems(), Vec::<String>::new());
+}
+
+#[test]
+fn how_often_it_was_cut_off_is_said_as_it_was() {
+    let home = Home::new();
+    let model = crash::serve(&home, &[stalls()], &format!("{QUICK}hold_after = 1\n"));
+    let served = Served::start(&home);
+    let message = served.send("main", "what is a tide?");
+    served.until(|| model.requests().len() == 1);
+    served.kill();
+    let served = Served::start(&home);
+    served.until(|| served.get(&format!("/messages/{message}"))["status"] == "held");
+    let messages = served.get("/sessions/main/messages");
+    let text = messages["items"][1]["text"].as_str().unwrap();
+    assert!(text.contains("kiso was cut off once while it worked on this message"), "{text}");
+    let warnings = served.get("/health/details")["warnings"].to_string();
+    assert!(warnings.contains("kiso was cut off once while it worked on run"), "{warnings}");
+    let trace = served.command("main", "/trace");
+    assert!(trace.contains("was cut off once, and waits"), "{trace}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! The tables of `docs/how-it-works.md` say which scenario shows which rule. Here they are held to it: no rule without a
-//! scenario, no scenario without a rule, and no way through the graph and no limit that none shows.
+//! scenario, or an integration test where many processes are needed to show it, no scenario without a rule, and no way through the graph and no limit that none shows.
 
 use crate::harness::root;
 use crate::scenarios::{Scenario, scenarios};
@@ -21,6 +21,8 @@ struct Row {
     edge: Option<String>,
     /// Names of scenarios, without their ending.
     shown_by: Vec<String>,
+    /// Integration tests, such as `job_limit::ten_jobs_run_at_once_and_the_eleventh_waits`.
+    tests: Vec<String>,
 }
 
 fn rows() -> Vec<Row> {
@@ -31,13 +33,18 @@ fn rows() -> Vec<Row> {
     let cells = lines.map(|line| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>());
     let rows = cells.filter(|cells| cells.last() != Some(&"Scenario"));
     let quoted = |cell: &str| -> Vec<String> { cell.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
-    let row = |cells: Vec<&str>| Row {
-        text: cells.join(" | "),
-        edge: (cells.len() == 3).then(|| quoted(cells[0]).concat()),
-        shown_by: quoted(cells[cells.len() - 1])
-            .into_iter()
-            .map(|name| name.strip_suffix(".toml").map(str::to_owned).unwrap_or(name))
-            .collect(),
+    let row = |cells: Vec<&str>| {
+        let (tests, shown_by): (Vec<_>, Vec<_>) =
+            quoted(cells[cells.len() - 1]).into_iter().partition(|name| name.contains("::"));
+        Row {
+            text: cells.join(" | "),
+            edge: (cells.len() == 3).then(|| quoted(cells[0]).concat()),
+            shown_by: shown_by
+                .into_iter()
+                .map(|name| name.strip_suffix(".toml").map(str::to_owned).unwrap_or(name))
+                .collect(),
+            tests,
+        }
     };
     rows.map(row).collect()
 }
@@ -61,6 +68,19 @@ fn variants<T: DeserializeOwned>(name: &str) -> Vec<T> {
     words.map(|word| serde_json::from_value(word.clone().into()).unwrap_or_else(|e| panic!("{word}: {e}"))).collect()
 }
 
+/// Whether the integration tests have a test of this name.
+fn is_test(name: &str) -> bool {
+    let (file, function) = name.rsplit_once("::").expect("it has a module");
+    let path = root().join(format!("tests/all/{}.rs", file.replace("::", "/")));
+    std::fs::read_to_string(path).is_ok_and(|text| text.contains(&format!("#[test]\nfn {function}() {{\n")))
+}
+
+#[test]
+fn a_test_that_a_rule_names_is_looked_for() {
+    assert!(is_test("rules::a_test_that_a_rule_names_is_looked_for"));
+    assert!(!is_test("rules::is_test") && !is_test("rules::no_such_test") && !is_test("no_such_file::rows"));
+}
+
 fn word(why: Why) -> String {
     serde_json::to_value(why).ok().and_then(|value| value.as_str().map(str::to_owned)).expect("a reason is a word")
 }
@@ -71,13 +91,18 @@ fn every_rule_has_its_scenarios_and_every_scenario_its_rule() {
     let rows = rows();
     let mut wrong = Vec::new();
     for row in &rows {
-        if row.shown_by.is_empty() {
+        if row.shown_by.is_empty() && row.tests.is_empty() {
             wrong.push(format!("no scenario shows: {}", row.text));
         }
         let missing = row.shown_by.iter().filter(|name| !known.contains(*name));
         wrong.extend(
             missing.map(|name| format!("there is no tests/scenarios/{name}.toml, which is to show: {}", row.text)),
         );
+    }
+    for name in rows.iter().flat_map(|row| &row.tests) {
+        if !is_test(name) {
+            wrong.push(format!("tests/all has no test {name}"));
+        }
     }
     let named: BTreeSet<&String> = rows.iter().flat_map(|row| &row.shown_by).collect();
     wrong.extend(known.iter().filter(|name| !named.contains(name)).map(|name| format!("no rule names {name}.toml")));

@@ -6,6 +6,7 @@
 //! formats = ["openai", "anthropic"]      # openai alone without it
 //! skills = ["echo"]                      # guests that are installed
 //! config = '[limits]…'                   # behind the provider and its time-outs
+//! daemon = true                          # a daemon is told what is said, commands too, and no `kiso run`
 //!
 //! [[turn]]                               # one command after the other
 //! say = "hello"                          # `kiso run` in the session; or `args = ["trace"]` for any other command
@@ -27,6 +28,10 @@
 //! [[store]]                              # what is left in the database
 //! query = "SELECT text FROM facts"
 //! rows = [["a fact"]]
+//!
+//! [[delivery]]                           # what the webhook of the daemon was sent; deliveries have no order
+//! event = "notify"
+//! text = "Starting."
 //! ```
 //!
 //! In expected values, a text that begins with `…` stands for any text that contains the rest of it. Titles are asked
@@ -34,18 +39,24 @@
 
 use crate::harness::{Home, Ran, root};
 use crate::model_server::{ModelServer, Reply, Script, Seen};
+use crate::served::Served;
+use crate::webhooks::Inbox;
 use rusqlite::types::ValueRef;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
 
 /// Scenarios at once: each is a process that mostly waits for this one.
 const AT_ONCE: usize = 3;
+
+/// A guard against what is never sent.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The session of every turn.
 const SESSION: &str = "main";
@@ -66,6 +77,11 @@ pub struct Scenario {
     /// Files of the home, by their path in it.
     #[serde(default)]
     home: BTreeMap<String, String>,
+    #[serde(default)]
+    daemon: bool,
+    /// All that the webhook of the daemon was sent, with at least these fields.
+    #[serde(default)]
+    delivery: Vec<Value>,
     /// Fields that the server refuses.
     #[serde(default)]
     refuses: Vec<String>,
@@ -274,9 +290,14 @@ fn play(scenario: &Scenario, format: &str) -> Vec<String> {
     }
     let count = reply.len();
     let server = ModelServer::start(Script { refuses: scenario.refuses.clone(), reply, ..Script::default() });
+    let inbox = (!scenario.delivery.is_empty()).then(Inbox::open);
+    let hook = inbox.as_ref().map(|inbox| {
+        format!("[webhooks.inbox]\nurl = \"http://{}/\"\nallow_private = true\ntimeout_s = 300\n", inbox.address)
+    });
+    let hook = hook.unwrap_or_default();
     home.config(&format!(
         "model = \"lab:m\"\n[providers.lab]\nkind = {format:?}\nbase_url = {:?}\n[llm]\nmax_attempts = 1\n\
-         connect_timeout_s = 5\nfirst_token_timeout_s = 60\nnext_token_timeout_s = 60\n{}",
+         connect_timeout_s = 5\nfirst_token_timeout_s = 60\nnext_token_timeout_s = 60\n{}\n{hook}",
         server.base_url(),
         scenario.config
     ));
@@ -288,10 +309,22 @@ fn play(scenario: &Scenario, format: &str) -> Vec<String> {
     for skill in &scenario.skills {
         home.add(skill);
     }
+    let daemon = scenario.daemon.then(|| Served::start(&home));
     for (number, turn) in (1..).zip(&scenario.turn) {
         let mut found = Vec::new();
-        take(&home, scenario, turn, &server, &mut found);
+        match (&daemon, &turn.say) {
+            (Some(daemon), Some(say)) => tell(&home, daemon, turn, say, &mut found),
+            _ => take(&home, scenario, turn, &server, &mut found),
+        }
         wrong.extend(found.into_iter().map(|text| format!("- turn {number}: {text}")));
+    }
+    if let Some(inbox) = inbox {
+        delivered(scenario, &inbox, &mut wrong);
+    }
+    if let Some(daemon) = daemon
+        && daemon.terminate() != 0
+    {
+        wrong.push("- the daemon does not end as it should".to_owned());
     }
     let ours = format!("reply {count} (titler) was never asked for");
     wrong.extend(server.problems().into_iter().filter(|text| titled || *text != ours).map(|text| format!("- {text}")));
@@ -330,6 +363,39 @@ fn play(scenario: &Scenario, format: &str) -> Vec<String> {
     wrong
 }
 
+/// Says something to a daemon: a command, which it answers at once, or a message.
+fn tell(home: &Home, daemon: &Served, turn: &Turn, say: &str, wrong: &mut Vec<String>) {
+    let alone = turn.args.is_empty() && turn.files.is_empty() && turn.env.is_empty() && turn.meanwhile.is_empty();
+    if !alone || turn.json || turn.prints_first || turn.repeat.is_some() {
+        wrong.push("to a daemon, only `say` can be said".to_owned());
+    }
+    let command = say.starts_with('/');
+    let answer = if command { daemon.command(SESSION, say) } else { daemon.reply(daemon.send(SESSION, say)) };
+    let output = Output { status: ExitStatus::default(), stdout: answer.into_bytes(), stderr: Vec::new() };
+    printed(turn, &Ran::new(&[say], output), wrong);
+    if !command {
+        traced(home, turn, wrong);
+    }
+}
+
+/// Looks at what a webhook was sent, and answers it.
+fn delivered(scenario: &Scenario, inbox: &Inbox, wrong: &mut Vec<String>) {
+    let mut found = Vec::new();
+    while found.len() < scenario.delivery.len()
+        && let Ok(request) = inbox.requests.recv_timeout(PATIENCE)
+    {
+        found.push(request.json());
+        request.answer("204 No Content", "");
+    }
+    for wanted in &scenario.delivery {
+        match found.iter().position(|found| fits(wanted, found)) {
+            Some(at) => drop(found.swap_remove(at)),
+            None => wrong.push(format!("- the webhook was not sent {wanted}")),
+        }
+    }
+    wrong.extend(found.iter().map(|more| format!("- the webhook was sent {more}")));
+}
+
 fn take(home: &Home, scenario: &Scenario, turn: &Turn, server: &ModelServer, wrong: &mut Vec<String>) {
     if !turn.sql.is_empty() {
         let store = rusqlite::Connection::open(home.path().join("store.db")).expect("there is a store");
@@ -357,7 +423,7 @@ fn take(home: &Home, scenario: &Scenario, turn: &Turn, server: &ModelServer, wro
         let mut piece = [0; 4096];
         if !turn.meanwhile.is_empty() {
             while server.held() == 0 && child.try_wait().is_ok_and(|ended| ended.is_none()) {
-                std::thread::park_timeout(std::time::Duration::from_millis(1));
+                std::thread::park_timeout(Duration::from_millis(1));
             }
             let args: Vec<&str> = turn.meanwhile.iter().map(String::as_str).collect();
             home.kiso(&args).ok();

@@ -2,8 +2,9 @@
 
 use super::show::printable;
 use crate::drive::{DriveError, ModelError};
-use crate::home::{HomeError, ImportError, NameError};
+use crate::home::{HomeError, NameError};
 use crate::node::RoleError;
+use crate::session::local_file::LocalFileError;
 use crate::skill::{Blame, SkillError};
 use crate::store::StoreError;
 use crate::{config::ConfigError, store};
@@ -113,11 +114,11 @@ impl From<NameError> for Failure {
     }
 }
 
-impl From<ImportError> for Failure {
-    fn from(error: ImportError) -> Self {
+impl From<LocalFileError> for Failure {
+    fn from(error: LocalFileError) -> Self {
         let exit = match error {
-            ImportError::Io { .. } | ImportError::Home(_) => Exit::Failed,
-            ImportError::TooLarge { .. } => Exit::Limit,
+            LocalFileError::Io { .. } | LocalFileError::Workspace { .. } => Exit::Failed,
+            LocalFileError::TooLarge { .. } | LocalFileError::Full { .. } => Exit::Limit,
             _ => Exit::Usage,
         };
         Self::new(exit, error.to_string())

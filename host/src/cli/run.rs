@@ -67,7 +67,7 @@ impl Run {
         // Before anything of it is made.
         opened.store.read_blocking(|view| view.may_open(&session, opened.config.limits.max_sessions))?;
         let lock = opened.home.lock_session(&session)?;
-        opened.import(&session, &self.file, &show)?;
+        opened.copy_in(&session, &self.file, &show)?;
         let cancel = Cancel::new();
         let (at, cancelling) =
             (Watched { show: &show, json: shared.json, opened: &opened, session: &session }, &cancel);

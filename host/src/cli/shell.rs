@@ -43,7 +43,7 @@ impl Shell {
         let show = Arc::new(Show::new(shared.json));
         let opened = Opened::new(shared, show.clone())?;
         let _lock = opened.home.lock_session(&session)?;
-        opened.import(&session, &self.file, &show)?;
+        opened.copy_in(&session, &self.file, &show)?;
         let shell = Hand {
             exec: opened.exec.clone(),
             scratch: opened.exec.scratch(&session)?,

@@ -1,7 +1,7 @@
 //! Runs that were cut off: taken up again, given up, or held until a person says that they are to be tried again.
 //!
 //! A run may be what brought its process down. So it is counted, before anything of it is read, that it is taken up
-//! again; and one that was cut off twice at the same step (`daemon.hold_after`) waits for a person. Its session goes on
+//! again; and one that was cut off `daemon.hold_after` times at the same step waits for a person. Its session goes on
 //! without it. A run that got further in between is not counted: a daemon that is killed again and again by something else
 //! still brings every message to its end.
 
@@ -10,6 +10,7 @@ use super::perform::AtWork;
 use super::{Cancel, Drive, DriveError, Listener};
 use crate::clock::now_ms;
 use crate::graph::outcome::{Ending, Outcome};
+use crate::graph::report::often;
 use crate::graph::run::Run;
 use crate::home::SessionName;
 use crate::secret::Secrets;
@@ -83,8 +84,9 @@ impl Drive {
 
     /// Has a run that was cut off `times` times wait for a person, and says so in its session. Returns what was said.
     pub async fn hold(&self, id: &RunId, times: u32) -> Result<String, DriveError> {
+        let times = often(times);
         let text = format!(
-            "kiso was cut off {times} times while it worked on this message, which may be what brought it down. So it is \
+            "kiso was cut off {times} while it worked on this message, which may be what brought it down. So it is \
              not begun again by itself: it waits, and other messages are answered meanwhile.\n\n\
              - To try it again: `kiso run --resume {id}`, or `POST /runs/{id}/retry`.\n\
              - To give it up: `kiso cancel {id}`."

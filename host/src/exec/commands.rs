@@ -2,7 +2,7 @@
 
 use super::channel::Channel;
 use super::embedded::COREUTILS_NAMES;
-use super::process::Given;
+use super::process::{CRASHED, Given};
 use super::streams::Stdio;
 use crate::home::SessionName;
 use crate::secret::Secrets;
@@ -100,6 +100,12 @@ impl Commands {
         match self.skills.run_as_command(skill, streams, caller, first).await {
             Ok(code) => Ok(code),
             Err(SkillError { limit: Some(hit), .. }) => Err(*hit),
+            // As a bundled command says it, and below whatever it has said itself.
+            Err(SkillError { code, skill, message, .. }) if code == "trap" => {
+                let why = message.strip_prefix("it ").unwrap_or(&message);
+                let _ = stderr.write(format!("{skill}: {why}\n").as_bytes()).await;
+                Ok(CRASHED)
+            }
             Err(error) => {
                 let _ = stderr.write(format!("{error}\n").as_bytes()).await;
                 Ok(126)

@@ -24,7 +24,7 @@ use wasmtime_wasi::{I32Exit, WasiCtx, WasiCtxView, WasiView};
 /// 128 + SIGKILL: it was killed.
 const KILLED: u8 = 137;
 /// 128 + SIGABRT: it crashed.
-const CRASHED: u8 = 134;
+pub(super) const CRASHED: u8 = 134;
 /// Most bytes that a process hands to the host at once.
 const TRANSFER_BYTES: usize = 32 << 20;
 /// Most random bytes at once.

@@ -1,6 +1,7 @@
 //! How much a text takes of a model's window, without asking the model.
 
-/// How many tokens `text` takes in about any tokenizer: four ASCII characters to a token, one for any other character.
+/// How many tokens `text` takes in about any tokenizer: four ASCII characters to a token, one for any other character. Linear in
+/// the text, which was capped where it came in.
 pub fn tokens(text: &str) -> usize {
     let ascii = text.bytes().filter(u8::is_ascii).count();
     let others = text.chars().count() - ascii;

@@ -243,6 +243,15 @@ pub struct Correction {
     pub violations: Vec<String>,
 }
 
+/// How often something was, as a person says it.
+pub fn often(times: u32) -> String {
+    match times {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        _ => format!("{times} times"),
+    }
+}
+
 /// Bytes as a person reads them: "812 B", "3.4 kB", "2.1 MB", "72.2 GB".
 pub fn size(bytes: u64) -> String {
     match bytes {

@@ -1,11 +1,10 @@
 //! The prompt of a role: the one that is compiled in, or the one that the administrator put in its place.
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 
-use super::guidance::{GuidanceError, is_guided, of_home};
-use crate::home::Home;
+use super::guidance::{is_guided, of_home};
+use crate::home::{Home, TextError, read_text};
 use crate::llm::Role;
 
 /// The largest prompt that an override may have, in bytes: about sixteen thousand tokens, which is more than most
@@ -17,19 +16,10 @@ pub const MAX_PROMPT: u64 = 64 << 10;
 pub enum RoleError {
     #[error("{} is empty: write the prompt of the role into it, or run kiso role reset {role}", path.display())]
     Empty { role: Role, path: PathBuf },
-    #[error("{} is no UTF-8 text (at byte {at}): save it as UTF-8, or run kiso role reset {role}", path.display())]
-    NotText { role: Role, path: PathBuf, at: usize },
-    #[error(
-        "{} has more than {MAX_PROMPT} bytes, the most that a prompt may have: shorten it, or run kiso role reset {role}",
-        path.display()
-    )]
-    TooLarge { role: Role, path: PathBuf },
-    #[error("{} is no file: a prompt is a Markdown file", path.display())]
-    NotAFile { path: PathBuf },
-    #[error("failed to read {}: {error}", path.display())]
-    Io { path: PathBuf, error: io::Error },
+    #[error("{error}, or run kiso role reset {role}")]
+    Override { role: Role, error: TextError },
     #[error(transparent)]
-    Guidance(#[from] GuidanceError),
+    Guidance(#[from] TextError),
 }
 
 /// The prompt of `role` that is compiled in; `roles/NAME.md` in the home takes its place.
@@ -72,14 +62,9 @@ pub fn system_prompt(home: &Home, role: Role) -> Result<String, RoleError> {
 /// The prompt that the administrator wrote for `role`; `None` if there is none.
 pub fn override_of(home: &Home, role: Role) -> Result<Option<String>, RoleError> {
     let path = override_path(home, role);
-    let Some(bytes) = read(&path)? else { return Ok(None) };
-    if bytes.len() as u64 > MAX_PROMPT {
-        return Err(RoleError::TooLarge { role, path });
-    }
-    match String::from_utf8(bytes) {
-        Ok(text) if text.trim().is_empty() => Err(RoleError::Empty { role, path }),
-        Ok(text) => Ok(Some(text)),
-        Err(error) => Err(RoleError::NotText { role, path, at: error.utf8_error().valid_up_to() }),
+    match read_text(&path, MAX_PROMPT) {
+        Ok(Some(text)) if text.trim().is_empty() => Err(RoleError::Empty { role, path }),
+        read => read.map_err(|error| RoleError::Override { role, error }),
     }
 }
 
@@ -99,22 +84,6 @@ pub fn strays(home: &Home) -> Vec<PathBuf> {
     let mut strays: Vec<_> = entries.map(|entry| entry.path()).filter(is_stray).collect();
     strays.sort();
     strays
-}
-
-/// At most one byte more than a prompt may have.
-fn read(path: &Path) -> Result<Option<Vec<u8>>, RoleError> {
-    let failed = |error| RoleError::Io { path: path.to_owned(), error };
-    // Before it is opened: a named pipe would be waited for.
-    match fs::metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound && path.symlink_metadata().is_err() => return Ok(None),
-        Err(error) => return Err(failed(error)),
-        Ok(found) if !found.is_file() => return Err(RoleError::NotAFile { path: path.to_owned() }),
-        Ok(_) => {}
-    }
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(failed)?;
-    file.take(MAX_PROMPT + 1).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(Some(bytes))
 }
 
 #[cfg(test)]
@@ -165,10 +134,13 @@ mod tests {
         let (_dir, home) = home();
         let path = override_path(&home, Role::Router);
         fs::create_dir(&path).unwrap();
-        assert!(matches!(prompt_of(&home, Role::Router), Err(RoleError::NotAFile { .. })));
+        assert!(matches!(
+            prompt_of(&home, Role::Router),
+            Err(RoleError::Override { error: TextError::NotAFile { .. }, .. })
+        ));
         fs::remove_dir(&path).unwrap();
         symlink("/nowhere/at/all.md", &path).unwrap();
-        assert!(matches!(prompt_of(&home, Role::Router), Err(RoleError::Io { .. })));
+        assert!(matches!(prompt_of(&home, Role::Router), Err(RoleError::Override { error: TextError::Io { .. }, .. })));
     }
 
     #[test]

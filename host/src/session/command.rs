@@ -3,6 +3,7 @@
 use crate::clock::now_ms;
 use crate::config::Config;
 use crate::drive::{Drive, DriveError};
+use crate::graph::report::often;
 use crate::home::SessionName;
 use crate::llm::Role;
 use crate::memory;
@@ -214,11 +215,14 @@ impl Asked<'_> {
         let session = self.session.clone();
         let read = self.drive.store.read(move |view| {
             let last = view.list_runs(Some(&session), None, 1)?.pop();
-            let tasks = last.as_ref().map(|run| view.tasks_of(&run.id)).transpose()?;
-            Ok(last.zip(tasks))
+            let Some(run) = last else { return Ok(None) };
+            let (tasks, cut_off) = (view.tasks_of(&run.id)?, 1 + view.times_resumed(&run.id)?);
+            Ok(Some((run, tasks, cut_off)))
         });
-        let Some((run, tasks)) = read.await? else { return Ok("Nothing was done in this session yet.".to_owned()) };
-        Ok(trace(&run, &tasks))
+        let Some((run, tasks, cut_off)) = read.await? else {
+            return Ok("Nothing was done in this session yet.".to_owned());
+        };
+        Ok(trace(&run, &tasks, cut_off))
     }
 
     fn skills(&self) -> String {
@@ -231,10 +235,11 @@ impl Asked<'_> {
     }
 }
 
-fn trace(run: &RunLine, tasks: &[TaskRow]) -> String {
+/// `cut_off` is how often that was done to a run that is held.
+fn trace(run: &RunLine, tasks: &[TaskRow], cut_off: u32) -> String {
     let state = match (run.status, run.ended_ms) {
         (RunStatus::Running, _) => "is under way".to_owned(),
-        (RunStatus::Held, _) => "was cut off twice, and waits for somebody to try it again".to_owned(),
+        (RunStatus::Held, _) => format!("was cut off {}, and waits for somebody to try it again", often(cut_off)),
         (status, ended) => {
             format!("{} after {}", status.as_str(), duration(ended.unwrap_or(run.started_ms) - run.started_ms))
         }

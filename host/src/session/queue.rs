@@ -18,6 +18,7 @@ use super::turns::Turns;
 use crate::clock::now_ms;
 use crate::config::{Config, Daemon};
 use crate::drive::{Cancel, Drive, DriveError, Listener, Pause};
+use crate::graph::report::often;
 use crate::graph::run::Run;
 use crate::graph::step::{Event, Step, StepResult};
 use crate::home::{HomeError, SessionName};
@@ -336,7 +337,7 @@ async fn work(works: &Works, session: &SessionName, cancel: &Cancel) -> Result<O
         let mut teller = Counting { teller: hub.listener(session), drive: &drive, queued, begins: false, left: None };
         match drive.take_up(&run, secrets.clone(), cancel, &mut teller).await {
             Err(DriveError::CutOff { times }) => {
-                tracing::error!(%session, %run, "the run was cut off {times} times; it waits for a person");
+                tracing::error!(%session, %run, "the run was cut off {}; it waits for a person", often(times));
                 drive.hold(&run, times).await?;
             }
             Err(error) if error.is_final() => {

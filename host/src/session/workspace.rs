@@ -17,7 +17,7 @@ use cap_std::fs::{Dir, MetadataExt as _};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::home::{Home, HomeError, SessionName};
+use crate::home::{Home, HomeError, SessionName, temp_name};
 use crate::skill::LimitHit;
 use crate::skill::sandbox::{Charge, Quota};
 
@@ -85,6 +85,11 @@ impl FilePath {
             return Ok(FilePath(path.to_owned()));
         };
         Err(FileError::BadPath { path: path.chars().take(80).collect(), rule })
+    }
+
+    /// The path of a file of the machine that stands at the top of the workspace under its own name, hidden or not.
+    pub(super) fn of_name(name: &str) -> FilePath {
+        FilePath(name.to_owned())
     }
 
     pub fn as_str(&self) -> &str {
@@ -200,13 +205,24 @@ impl Incoming {
     /// charged to `quota`.
     pub fn begin(home: &Home, session: &SessionName, quota: Arc<Quota>) -> Result<Incoming, FileError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
+        let own = format!("{UPLOAD}{}-", std::process::id());
+        let name = format!("{own}{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let incoming = Incoming::open(home, session, quota, name)?;
+        sweep(&incoming.session, &own);
+        Ok(incoming)
+    }
+
+    /// The same for the holder of the session's lock, who is not the daemon that takes uploads: what is left of it goes with the
+    /// next lock.
+    pub(super) fn begin_locked(home: &Home, session: &SessionName, quota: Arc<Quota>) -> Result<Incoming, FileError> {
+        Incoming::open(home, session, quota, temp_name())
+    }
+
+    fn open(home: &Home, session: &SessionName, quota: Arc<Quota>, name: String) -> Result<Incoming, FileError> {
         home.create_session(session)?;
         let work = home.open_work(session)?;
         let place = home.session_dir(session);
         let dir = Dir::open_ambient_dir(&place, ambient_authority())?;
-        let own = format!("{UPLOAD}{}-", std::process::id());
-        sweep(&dir, &own);
-        let name = format!("{own}{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let charge = quota.entry().map_err(FileError::Full)?;
         let file = match rustix::fs::openat(&dir, &name, flags, Mode::RUSR | Mode::WUSR) {

@@ -38,13 +38,13 @@ impl View<'_> {
         rows.into_iter().map(|(session, run)| Ok((session, self.priority_of_run(&run)?))).collect()
     }
 
-    /// Runs that are held, the oldest first, at most `limit`.
-    pub fn held_runs(&self, limit: u32) -> Result<Vec<RunId>, StoreError> {
-        let mut query = self.conn.prepare_cached(
-            "SELECT id FROM runs INDEXED BY runs_unfinished WHERE status = 'running' AND held_ms IS NOT NULL
-             ORDER BY num LIMIT ?1",
-        )?;
-        let rows = query.query_map([limit], |row| row.get(0))?;
+    /// Runs that are held and how often each was cut off at its step, the oldest first, at most `limit`.
+    pub fn held_runs(&self, limit: u32) -> Result<Vec<(RunId, u32)>, StoreError> {
+        let mut query = self.conn.prepare_cached(&format!(
+            "SELECT id, 1 + {RESUMED_IN_VAIN} FROM runs INDEXED BY runs_unfinished
+             WHERE status = 'running' AND held_ms IS NOT NULL ORDER BY num LIMIT ?1"
+        ))?;
+        let rows = query.query_map([limit], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 

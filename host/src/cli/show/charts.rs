@@ -1,6 +1,7 @@
 //! Charts in a text for a terminal, which cannot draw them: a line stands for the block of data.
 
-use super::printable;
+use super::printable_line;
+use serde_json::Value;
 
 const OPENS: &str = "```chart";
 const CLOSES: &str = "```";
@@ -74,11 +75,30 @@ fn shown(block: &str) -> String {
 
 /// The line that stands for the data of a chart; `None` where it is none.
 pub fn line(data: &str) -> Option<String> {
-    let chart: serde_json::Value = serde_json::from_str(data).ok()?;
-    let series = chart.get("series")?.as_array()?.len();
-    let title = chart.get("title").and_then(|title| title.as_str()).unwrap_or_default();
-    let title = if title.is_empty() { "without a title" } else { title };
-    Some(printable(&format!("[chart: {title} ({series} series); the page draws it]")))
+    let chart: Value = serde_json::from_str(data).ok()?;
+    let series = chart.get("series")?.as_array()?;
+    let title = chart.get("title").and_then(Value::as_str).filter(|title| !title.is_empty()).unwrap_or("no title");
+    let mut parts: Vec<String> = series.iter().take(MOST).map(told).collect();
+    if series.len() > MOST {
+        parts.push(format!("and {} more", series.len() - MOST));
+    }
+    Some(printable_line(&format!("[chart: {title}; {}]", parts.join("; "))))
+}
+
+/// Series that are told of.
+const MOST: usize = 4;
+
+/// What a series says, in words: its name, how many values, and between what they lie.
+fn told(series: &Value) -> String {
+    let name = series.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()).unwrap_or("values");
+    let values = series.get("values").and_then(Value::as_array).into_iter().flatten();
+    let values: Vec<f64> = values.filter_map(Value::as_f64).collect();
+    let least = values.iter().copied().reduce(f64::min);
+    let (Some(least), Some(most)) = (least, values.iter().copied().reduce(f64::max)) else {
+        return format!("{name} without values");
+    };
+    let count = values.len();
+    if count == 1 { format!("{name} {least}") } else { format!("{name} {least} to {most} in {count} values") }
 }
 
 #[cfg(test)]
@@ -90,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_line_stands_for_a_chart_however_its_pieces_fall() {
-        let wanted = "Drawn:\n\n[chart: Rain (1 series); the page draws it]\n\nFiles: `a`, ```b```\n";
+        let wanted = "Drawn:\n\n[chart: Rain; values 1]\n\nFiles: `a`, ```b```\n";
         assert_eq!(folded(TEXT), wanted);
         for size in 1..TEXT.len() {
             let mut charts = Charts::default();
@@ -99,6 +119,18 @@ mod tests {
                 pieces.chunks(size).map(|piece| charts.push(&piece.iter().collect::<String>())).collect();
             assert_eq!(shown + &charts.finish(), wanted, "{size}");
         }
+    }
+
+    #[test]
+    fn the_line_says_what_the_chart_shows() {
+        let told = |series: &str| line(&format!("{{\"title\":\"T\",\"series\":[{series}]}}")).unwrap();
+        assert_eq!(told(r#"{"name":"Oslo","values":[1.5,null,-4]}"#), "[chart: T; Oslo -4 to 1.5 in 2 values]");
+        assert_eq!(
+            told(r#"{"name":"a\nb","values":[]}"#),
+            format!("[chart: T; {} without values]", printable_line("a\nb"))
+        );
+        let many = [r#"{"name":"x","values":[1]}"#; 6].join(",");
+        assert_eq!(told(&many), "[chart: T; x 1; x 1; x 1; x 1; and 2 more]");
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl Run {
         let (skill, tool) = opened.skills.find_tool(&self.name)?;
         let args = arguments(self.args.as_deref(), &self.words, skill.tools[tool].args.schema())?;
         let _lock = opened.home.lock_session(&session)?;
-        opened.import(&session, &self.file, &show)?;
+        opened.copy_in(&session, &self.file, &show)?;
         show.busy(&self.name);
         let secrets = environment_secrets();
         let caller = Caller { session: &session, locale: "en", secrets: &secrets };

@@ -35,7 +35,7 @@ impl Test {
         let name = candidate.name().to_string();
         let args = arguments(self.args.as_deref(), &self.words, &candidate.manifest().args)?;
         let _lock = opened.home.lock_session(&session)?;
-        opened.import(&session, &self.file, &show)?;
+        opened.copy_in(&session, &self.file, &show)?;
         show.busy(&name);
         let secrets = environment_secrets();
         let caller = Caller { session: &session, locale: "en", secrets: &secrets };

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::messages::session;
 use super::upload::Upload;
 use crate::clock::now_ms;
+use crate::compute::{self, Overdue};
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
@@ -94,12 +95,12 @@ pub async fn add(
     let skills = app.0.drive.now().tools.skills().clone();
     let named = adding.name.is_some();
     let (examined, path, name) = (skills.clone(), upload.path().to_owned(), adding.name);
-    let examining = blocking(move || match examined.examine_upload(&path, name.as_deref()) {
+    let examining = compute::run("reading the file", move || match examined.examine_upload(&path, name.as_deref()) {
         Ok(candidate) => Ok((candidate, upload)),
         Err(error) => Err(upload.name(error)),
     });
     // Kept to the end, and with it the right to upload: also where nobody waits for the answer any more.
-    let (candidate, _upload) = examining.await?;
+    let (candidate, _upload) = examining.await??;
     if candidate.derived && !named {
         return Err(
             ApiError::bad_request("the file brings no kiso.toml, so it has no name").hint("`?name=NAME` gives it one")
@@ -276,6 +277,18 @@ async fn blocking<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => Ok(done?),
         Err(panic) => Err(ApiError::internal(&panic)),
+    }
+}
+
+/// A file that nobody can read in that time is as good as damaged.
+impl From<Overdue> for ApiError {
+    fn from(overdue: Overdue) -> ApiError {
+        match overdue {
+            Overdue::Deadline { .. } => {
+                ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_skill", overdue.to_string())
+            }
+            Overdue::Ending { .. } => ApiError::internal(&overdue),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
 use crate::gateway::wire::Made;
-use crate::graph::report::size;
+use crate::graph::report::{often, size};
 use crate::home::LOW_DISK;
 use crate::store::WebhookLine;
 
@@ -52,9 +52,10 @@ pub async fn details(_: Who, State(app): State<App>) -> Made<Value> {
         warnings.push(format!("{failed} deliveries of the webhook {webhook} were given up"));
     }
     let held = app.0.drive.store.read(|view| view.held_runs(MAX_HELD)).await?;
-    warnings.extend(held.iter().map(|run| {
+    warnings.extend(held.iter().map(|(run, times)| {
+        let times = often(*times);
         format!(
-            "kiso was cut off twice while it worked on run {run}, which waits: POST /runs/{run}/retry, or cancel it"
+            "kiso was cut off {times} while it worked on run {run}, which waits: POST /runs/{run}/retry, or cancel it"
         )
     }));
     let ending = *app.0.ending.borrow();

@@ -27,7 +27,7 @@ export function RunCard({ run, session, live, known, stopping }) {
       ${running
         ? html`<span class="run-thought" role="status"><bdi>${stopping ? 'stopping' : plain(thought?.text ?? 'begins')}</bdi></span>
           ${line?.started_ms && html`<${Elapsed} since=${line.started_ms} />`}`
-        : line.status === 'held' ? html`<span>Waits for you: kiso was cut off twice while it worked on this</span>
+        : line.status === 'held' ? html`<span>Waits for you: kiso was cut off while it worked on this, and does not begin it again by itself</span>
           <${Button} onClick=${() => post(`/runs/${run}/retry`)}>Try again<//>`
         : html`<span>${ENDINGS[line.status] ?? line.status} ${duration(line.ended_ms - line.started_ms)}</span>`}
     </div>

@@ -1,0 +1,39 @@
+//! Texts that the owner of the home wrote: prompts, and who kiso is to be.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// Why such a text cannot be used. It is never passed over in silence: an owner who wrote one relies on it.
+#[derive(Debug, thiserror::Error)]
+pub enum TextError {
+    #[error("{} is no UTF-8 text (at byte {at}): save it as UTF-8", path.display())]
+    NotText { path: PathBuf, at: usize },
+    #[error("{} has more than {most} bytes, the most that it may have: shorten it", path.display())]
+    TooLarge { path: PathBuf, most: u64 },
+    #[error("{} is no file: it is to be a Markdown file", path.display())]
+    NotAFile { path: PathBuf },
+    #[error("failed to read {}: {error}", path.display())]
+    Io { path: PathBuf, error: io::Error },
+}
+
+/// The text at `path`, of at most `most` bytes; `None` where there is none. One byte more than that is read.
+pub fn read_text(path: &Path, most: u64) -> Result<Option<String>, TextError> {
+    let path = path.to_owned();
+    // Before it is opened: a named pipe would be waited for.
+    match fs::metadata(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound && path.symlink_metadata().is_err() => return Ok(None),
+        Err(error) => return Err(TextError::Io { path, error }),
+        Ok(found) if !found.is_file() => return Err(TextError::NotAFile { path }),
+        Ok(_) => {}
+    }
+    let mut bytes = Vec::new();
+    match File::open(&path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)) {
+        Err(error) => Err(TextError::Io { path, error }),
+        Ok(_) if bytes.len() as u64 > most => Err(TextError::TooLarge { path, most }),
+        Ok(_) => match String::from_utf8(bytes) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) => Err(TextError::NotText { path, at: error.utf8_error().valid_up_to() }),
+        },
+    }
+}
