@@ -259,8 +259,9 @@ impl Opened {
         })
     }
 
-    /// Copies files into a session's `/work`.
-    fn import(&self, session: &SessionName, files: &[PathBuf], show: &Show) -> Result<(), Failure> {
+    /// Copies files into a session's `/work`; their names there.
+    fn import(&self, session: &SessionName, files: &[PathBuf], show: &Show) -> Result<Vec<String>, Failure> {
+        let mut names = Vec::new();
         for file in files {
             let imported = self.home.import_file(session, file, self.config.limits.file_mib << 20)?;
             let verb = if imported.replaced { "replaced" } else { "copied" };
@@ -269,8 +270,9 @@ impl Opened {
                 printable_line(&imported.name),
                 size(imported.bytes)
             )));
+            names.push(imported.name);
         }
-        Ok(())
+        Ok(names)
     }
 }
 
