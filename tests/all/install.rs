@@ -152,7 +152,7 @@ fn building_where_there_is_no_project_says_what_is_missing() {
     let ran = home.kiso_with(&["skill", "build", "."], |c| {
         c.env("PATH", "/nonexistent");
     });
-    ran.exit(2).says(&["componentize-py", "pip install"]);
+    ran.exit(2).says(&["python3 was not found", "python3-venv"]);
     std::fs::remove_file(home.dir.path().join("skill.py")).unwrap();
     home.file("skill.js", "");
     home.file("package.json", "{}");
