@@ -262,11 +262,12 @@ impl Opened {
         })
     }
 
-    /// Copies files into a session's `/work`, as far as the session and the home have room for them. For the holder of the
-    /// session's lock.
-    fn copy_in(&self, session: &SessionName, files: &[PathBuf], show: &Show) -> Result<(), Failure> {
+    /// Copies files into a session's `/work`, as far as the session and the home have room for them; their names there. For
+    /// the holder of the session's lock.
+    fn copy_in(&self, session: &SessionName, files: &[PathBuf], show: &Show) -> Result<Vec<String>, Failure> {
+        let mut names = Vec::new();
         if files.is_empty() {
-            return Ok(());
+            return Ok(names);
         }
         self.store.read_blocking(|view| view.may_open(session, self.config.limits.max_sessions))?;
         let budget = Budget::upload(&self.config.engine);
@@ -283,8 +284,9 @@ impl Opened {
                 printable_line(&imported.name),
                 size(imported.bytes)
             )));
+            names.push(imported.name);
         }
-        Ok(())
+        Ok(names)
     }
 }
 

@@ -112,6 +112,13 @@ pub struct Done {
     pub cwd: String,
 }
 
+impl Done {
+    /// Whether the code of this line is an answer: nothing was found, say.
+    pub fn is_negative_answer(&self, line: &str) -> bool {
+        self.failed.as_ref().is_some_and(|failed| failed.is_negative_answer(line))
+    }
+}
+
 impl std::fmt::Debug for Line<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Line").field("session", self.session).finish_non_exhaustive()

@@ -31,7 +31,7 @@ mod values;
 mod wit;
 
 pub use self::args::{ArgsSchema, from_words, near_names};
-pub use self::as_command::{BrokenPipe, CommandStreams};
+pub use self::as_command::{BrokenPipe, CommandEnded, CommandStreams};
 pub use self::ctx::{Observer, Quiet};
 pub use self::error::{Blame, SkillError};
 pub use self::host::media_type;
@@ -240,16 +240,15 @@ impl Skills {
         ended.redact(caller.secrets)
     }
 
-    /// Runs a skill of the command shape with words as arguments and the given streams, within its own grant, and
-    /// returns its exit code. An error is what no command can tell: it is not granted, does not load, or reached a limit.
+    /// Runs a skill of the command shape with words as arguments and the given streams, within its own grant. An error is what no command can tell: it is not granted, does not load, or reached a limit.
     /// Where all places of `[engine] max_calls` are taken, it `waits` or fails.
     pub async fn run_as_command<I, O>(
         &self,
         skill: &Arc<Installed>,
-        streams: CommandStreams<I, O>,
+        mut streams: CommandStreams<I, O>,
         caller: Caller<'_>,
         waits: bool,
-    ) -> Result<u8, SkillError>
+    ) -> Result<CommandEnded, SkillError>
     where
         I: StdinStream + 'static,
         O: StdoutStream + 'static,
@@ -259,6 +258,7 @@ impl Skills {
         let given = self.given(&skill.manifest, tool, &allowed, Value::Null, &caller, skill.keep())?;
         let entry = self.load(skill).await?;
         let sandbox = self.sandbox().map_err(|e| SkillError::host(tool, e))?;
+        streams.env.retain(|(_, value)| caller.secrets.redact(value) == *value);
         as_command::call(sandbox, &entry, given, streams, waits).await
     }
 

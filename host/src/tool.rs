@@ -229,6 +229,9 @@ fn exec_report(task: &Task, done: Done, secrets: &Secrets) -> TaskReport {
         }
     });
     report.failed_command = done.failed;
+    if report.is_negative_answer() {
+        report.status = TaskStatus::Done;
+    }
     report.millis = done.used.millis;
     report.limits = Some(done.allowed);
     report.used = Some(done.used);

@@ -291,7 +291,7 @@ fn a_wish_to_stop_outlives_the_process() {
                 ("titler", json!({ "text": "Marks" })),
             ];
             let server = serve(&home, &replies, "[routing]\nfast_path = false\n");
-            home.kiso(&["run", "thanks all the same"]).ok().prints(&[CANCELLED, "You are welcome."]);
+            home.kiso(&["run", "thanks all the same"]).ok().prints(&["You are welcome."]).says(&[CANCELLED]);
             server.finish();
         }
         assert_eq!(is_clean(&home)[0].1, "done");

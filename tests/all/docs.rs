@@ -50,7 +50,8 @@ fn every_command_of_every_page_runs() {
     let (mut failed, mut lines) = (String::new(), 0);
     for page in pages {
         let text = std::fs::read_to_string(&page).expect("a page can be read");
-        let skip = if page.ends_with("README.md") { OF_CI } else { 0 };
+        let is_readme = page.ends_with("README.md");
+        let skip = if is_readme { OF_CI } else { 0 };
         let blocks: Vec<&str> = blocks(&text).skip(skip).collect();
         if blocks.is_empty() {
             continue;
@@ -60,7 +61,7 @@ fn every_command_of_every_page_runs() {
             continue;
         }
         lines += blocks.iter().map(|block| block.lines().count()).sum::<usize>();
-        if let Err(said) = run(&blocks) {
+        if let Err(said) = run(&blocks, is_readme.then_some(&text)) {
             writeln!(failed, "{}:\n{said}", page.display()).expect("a string takes any text");
         }
     }
@@ -96,12 +97,14 @@ fn blocks(text: &str) -> impl Iterator<Item = &str> {
     text.split("\n```sh\n").skip(1).map(|rest| rest.split("\n```").next().expect("there is a first part"))
 }
 
-fn run(blocks: &[&str]) -> Result<(), String> {
+fn run(blocks: &[&str], readme: Option<&str>) -> Result<(), String> {
     let home = Home::new();
-    fixtures(&home);
+    // A stranger has an empty home and an empty directory; whatever a page works on, it makes.
+    std::fs::create_dir_all(home.dir.path().join("here")).expect("there is room");
+    if let Some(readme) = readme {
+        cloned(&home, readme);
+    }
     let script: String = blocks.iter().flat_map(|block| block.lines()).map(line).collect();
-    let ran = home.kiso(&["skill", "list"]);
-    assert_eq!(ran.code, 0, "{ran:?}");
     let binaries = home.dir.path().join("bin");
     std::fs::create_dir(&binaries).expect("there is room");
     let kiso = home.command(&[]).get_program().to_owned();
@@ -161,28 +164,32 @@ fn line(line: &str) -> String {
     format!("{told}{line}\n{wait}")
 }
 
-/// The files that pages speak of.
-fn fixtures(home: &Home) {
-    let here = home.dir.path().join("here");
-    std::fs::create_dir_all(here.join("examples")).expect("there is room");
+/// What lies beside a stranger who reads the README: the examples of the repository, and what its first command left.
+fn cloned(home: &Home, readme: &str) {
+    let examples = home.dir.path().join("here/examples");
+    std::fs::create_dir_all(&examples).expect("there is room");
     for entry in std::fs::read_dir(root().join("examples")).expect("there are examples").flatten() {
         if entry.path().extension().is_some_and(|extension| extension == "csv") {
-            for to in [here.join("examples"), here.clone(), home.work("default")] {
-                std::fs::create_dir_all(&to).expect("there is room");
-                std::fs::copy(entry.path(), to.join(entry.file_name())).expect("it can be copied");
-            }
+            std::fs::copy(entry.path(), examples.join(entry.file_name())).expect("it can be copied");
         }
     }
-    std::fs::write(here.join("words.txt"), "pear\nfig\npear\n").expect("there is room");
-    std::fs::write(home.work("default").join("words.txt"), "pear\nfig\npear\n").expect("there is room");
-    // The skill that docs/skills.md speaks of: its manifest around one that is there.
+    let first = blocks(readme).next().expect("the README begins with a command");
+    let message = first.rsplit('\'').nth(1).expect("it ends with a message");
+    let file = examples.join("weather.csv");
+    home.kiso(&["run", "--file", file.to_str().expect("a plain path"), message]).ok();
+}
+
+/// The manifest that docs/skills.md shows is one.
+#[test]
+fn the_manifest_of_the_page_can_be_packed_and_installed() {
+    let home = Home::new();
     let page = std::fs::read_to_string(root().join("docs/skills.md")).expect("the page is there");
     let manifest = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("it shows one");
-    let (wasm, toml) = (here.join("search.wasm"), home.dir.path().join("search.toml"));
-    std::fs::copy(guest("echo"), &wasm).expect("there is room");
-    std::fs::write(&toml, manifest).expect("there is room");
+    let toml = home.file("search.toml", manifest);
+    let wasm = home.file("search.wasm", std::fs::read(guest("echo")).expect("it was built"));
     let [wasm, toml] = [&wasm, &toml].map(|path| path.to_str().expect("a plain path"));
     home.kiso(&["skill", "pack", wasm, "--manifest", toml]).ok();
+    home.kiso(&["skill", "add", wasm, "--grant", "all"]).ok().prints(&["loaded search"]);
 }
 
 fn collect(dir: &Path, pages: &mut Vec<std::path::PathBuf>) {

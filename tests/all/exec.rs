@@ -536,3 +536,23 @@ fn a_run_takes_a_command_line_as_given() {
     });
     assert!(!ran.stdout.contains("sk-very-secret"), "{ran:?}");
 }
+
+/// `kiso shell FILE`: a script of one's own, with its words, standard input and exit code.
+#[test]
+fn a_script_of_ones_own_runs_with_its_words() {
+    let home = Home::new();
+    let script = home.file("say.sh", "echo \"$# $1 $2\"\nread line && echo \"read $line\"\nexit 3\n");
+    let mut child = home
+        .command(&["shell", script.to_str().unwrap(), "--one", "-c"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"a line\n").unwrap();
+    let ran = Ran::new(&["shell", "say.sh"], child.wait_with_output().unwrap());
+    ran.exit(3).prints(&["2 --one -c\nread a line\n"]);
+    home.kiso(&["shell", "--session", "s", "missing.sh"]).exit(2).says(&["missing.sh", "-c"]);
+    home.kiso(&["shell", "."]).exit(2).says(&["not a file"]);
+    home.kiso(&["shell", "-c", "echo $1", "word"]).ok().prints(&["word"]);
+}

@@ -137,7 +137,22 @@ fn new_projects_in_javascript_and_python_build() {
         let (from, to) =
             if lang == "js" { (tool("qjs-").join("node_modules"), "node_modules") } else { (tool("py-"), ".venv") };
         std::os::unix::fs::symlink(from, project.join(to)).unwrap();
+        if lang == "python" {
+            import_late(&project.join("skill.py"));
+        }
         home.kiso(&["skill", "build", project.to_str().unwrap()]).ok().prints(&["hello.wasm"]);
         home.kiso(&["skill", "test", "--dir", project.to_str().unwrap(), "name=Ada"]).ok().prints(&["Ada"]);
     }
+}
+
+/// A skill that imports what it needs where it needs it, as people write Python: the component has no files to import from.
+fn import_late(skill: &std::path::Path) {
+    let text = std::fs::read_to_string(skill).unwrap();
+    let line = "        greeting = f\"Hello, {name}!\"\n";
+    assert!(text.contains(line), "{text}");
+    let late = "        import heapq, statistics, decimal, csv, zipfile\n        from datetime import datetime\n        \
+                assert datetime.strptime(\"2024-05-01\", \"%Y-%m-%d\").year == 2024\n        \
+                assert heapq.nsmallest(1, [3, 1]) == [1] and statistics.mean([1, 3]) == 2\n        \
+                assert \"é\".encode(\"latin-1\") == b\"\\xe9\" and \"é\".encode(\"cp1252\") == b\"\\xe9\"\n";
+    std::fs::write(skill, text.replace(line, &format!("{late}{line}"))).unwrap();
 }

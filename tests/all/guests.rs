@@ -110,3 +110,62 @@ fn guest_calc() {
         .exit(2)
         .says(&["to: ", "kelvin"]);
 }
+
+/// What a component that brings no manifest imports, it may be granted; until it is, it reads `/work` and reaches no host.
+#[test]
+fn guest_probe() {
+    let home = Home::new();
+    let file = guest("probe");
+    let add = |grant: &[&str]| home.kiso(&[&["skill", "add", file.to_str().unwrap()][..], grant].concat());
+    let allowed = || home.kiso(&["skill", "info", "probe", "--json"]).json()["allowed"].clone();
+    let shell = |line: &str| home.kiso(&["shell", "-c", line]);
+    add(&[]).ok();
+    assert_eq!((&allowed()["workspace"], &allowed()["http"]), (&json!("read"), &json!([])));
+    shell("echo there > a.txt; probe read a.txt").ok().prints(&["there"]);
+    shell("probe write b.txt no").exit(1).says(&["b.txt"]);
+    // A second time: what was not given before is not given now.
+    add(&[]).ok();
+    assert_eq!(allowed()["workspace"], "read");
+
+    home.kiso(&["skill", "grant", "probe", "--write"]).ok().prints(&["workspace = \"write\""]);
+    shell("probe write b.txt yes && cat b.txt").ok().prints(&["yes"]);
+    home.kiso(&["skill", "grant", "probe", "--read"]).ok();
+    shell("probe write b.txt no").exit(1);
+
+    // The directory that it was started in, the line's /tmp and environment.
+    home.kiso(&["skill", "grant", "probe", "--write"]).ok();
+    let line = "mkdir -p deep/er && cd deep/er && probe write here.txt ok && cat /work/deep/er/here.txt";
+    shell(line).ok().prints(&["ok"]);
+    shell("echo scratch > /tmp/t && probe read /tmp/t").ok().prints(&["scratch"]);
+    shell("cd /tmp && probe write t2 ok && cat /tmp/t2").ok().prints(&["ok"]);
+    shell("export COLOR=blue; probe env COLOR; SIZE=9 probe env SIZE; probe env HOME")
+        .ok()
+        .prints(&["blue\n9\n/work\n"]);
+    // A link that leads out is not where it was started.
+    shell("ln -s /etc out; cd out 2>/dev/null; probe read passwd").exit(1);
+
+    // Nothing is nothing.
+    add(&["--grant", "none"]).ok();
+    assert_eq!(allowed()["workspace"], "none");
+    for line in ["probe read a.txt", "probe read /work/a.txt", "echo x > /tmp/x; probe read /tmp/x"] {
+        shell(line).exit(1);
+    }
+    home.kiso(&["skill", "grant", "probe", "--read"]).ok();
+    shell("probe read a.txt").ok();
+    add(&["--grant", "all"]).ok();
+    assert_eq!((&allowed()["workspace"], &allowed()["http"][0]["host"]), (&json!("write"), &json!("*")));
+    home.kiso(&["skill", "grant", "probe", "--none"]).ok();
+    assert_eq!(allowed()["workspace"], "none");
+}
+
+/// Secrets that the host knows do not reach a command with the line's environment.
+#[test]
+fn a_command_gets_the_lines_environment_without_secrets() {
+    let home = Home::new();
+    home.kiso(&["skill", "add", guest("probe").to_str().unwrap()]).ok();
+    let line = "export KEPT=plain STOLEN=x-hunter2hunter2-x; probe env KEPT; probe env STOLEN";
+    let ran = home.kiso_with(&["shell", "-c", line], |command| {
+        command.env("KISO_SKILL_OTHER_TOKEN", "hunter2hunter2");
+    });
+    ran.ok().prints(&["plain\nunset\n"]);
+}

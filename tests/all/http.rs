@@ -169,3 +169,27 @@ fn an_injected_secret_goes_to_the_server_and_nowhere_else() {
     assert!(asked.recv().unwrap().to_lowercase().contains("x-api-key: k-123-secret"));
     assert!(!ran.stdout.contains("k-123-secret") && !ran.stderr.contains("k-123-secret"));
 }
+
+/// A component without a manifest that imports `wasi:http`, as a command and as a skill: the error names the host and how to
+/// grant it, and with the grant it works.
+#[test]
+fn a_component_without_a_manifest_is_granted_a_host() {
+    let home = Home::new();
+    home.kiso(&["skill", "add", crate::harness::guest("probe").to_str().unwrap()]).ok();
+    let (address, asked) = serve(2, PAGE);
+    let url = format!("http://{address}/");
+    let hint = format!(
+        "probe may not send GET requests to {address}; allow it with `kiso skill grant probe --host {address}`"
+    );
+    home.kiso(&["shell", "-c", &format!("probe get {url}")]).exit(1).says(&[&hint]);
+    home.kiso(&["skill", "run", "probe", &format!("url={url}")]).exit(4).says(&[&hint]);
+    home.kiso(&["skill", "grant", "probe", "--host", &address]).ok();
+    home.kiso(&["shell", "-c", &format!("probe get {url}")]).exit(1).says(&["has a private address", "--private"]);
+    assert!(asked.try_recv().is_err(), "nothing went over the wire");
+    home.kiso(&["skill", "grant", "probe", "--host", &address, "--private"]).ok();
+    home.kiso(&["shell", "-c", &format!("probe get {url}")]).ok().prints(&["200"]);
+    home.kiso(&["skill", "run", "probe", &format!("url={url}")]).ok().prints(&["200"]);
+    // Another host is another grant, and what went well says nothing.
+    let other = home.kiso(&["shell", "-c", "probe get http://example.org/ || echo failed"]);
+    other.ok().prints(&["failed"]).says(&["probe may not send GET requests to example.org"]);
+}

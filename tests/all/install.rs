@@ -49,7 +49,7 @@ fn a_grant_lies_apart_from_the_skill_and_none_means_none() {
     assert_eq!(info["allowed"]["http"], json!([]));
     assert_eq!(info["allowed"]["secrets"], json!([]));
     assert_eq!(info["allowed"]["memory_mib"], 64);
-    assert_eq!(info["allowed"]["workspace"], "read", "what every skill gets");
+    assert_eq!(info["allowed"]["workspace"], "none", "nothing is nothing");
     home.kiso(&["skill", "grant", "echo", "--all"]).ok().prints(&["api.example.org"]);
     let info = home.kiso(&["skill", "info", "echo", "--json"]).json();
     assert_eq!(info["allowed"]["http"][0]["host"], "api.example.org");
@@ -152,7 +152,7 @@ fn building_where_there_is_no_project_says_what_is_missing() {
     let ran = home.kiso_with(&["skill", "build", "."], |c| {
         c.env("PATH", "/nonexistent");
     });
-    ran.exit(2).says(&["componentize-py", "pip install"]);
+    ran.exit(2).says(&["python3 was not found", "python3-venv"]);
     std::fs::remove_file(home.dir.path().join("skill.py")).unwrap();
     home.file("skill.js", "");
     home.file("package.json", "{}");
@@ -232,20 +232,25 @@ fn a_type_that_explodes_is_refused() {
     home.kiso(&["skill", "add", file.to_str().unwrap()]).exit(1).says(&["4,000 parts"]);
 }
 
-/// "Nothing" is never more than there was: neither for an update that asks to write, nor for what an administrator took away.
+/// Nothing is nothing, also for an update that asks to write.
 #[test]
-fn to_grant_nothing_widens_nothing() {
+fn to_grant_nothing_gives_nothing() {
     let home = Home::new();
     let workspace =
         |home: &Home| home.kiso(&["skill", "info", "echo", "--json"]).json()["allowed"]["workspace"].clone();
     let asking =
         |version: &str, workspace: &str| format!("{}workspace = \"{workspace}\"\n", FETCHING.replace("0.1.0", version));
     add(&home, &asking("0.1.0", "read"), &["--grant", "none"]).ok();
+    assert_eq!(workspace(&home), "none");
+    home.kiso(&["skill", "grant", "echo", "--write"]).exit(2).says(&["does not ask to write to /work"]);
+    home.kiso(&["skill", "grant", "echo", "--read"]).ok();
     assert_eq!(workspace(&home), "read");
     add(&home, &asking("0.2.0", "write"), &["--grant", "none"]).ok();
-    assert_eq!(workspace(&home), "read");
+    assert_eq!(workspace(&home), "none");
+    home.kiso(&["skill", "grant", "echo", "--write"]).ok();
+    assert_eq!(workspace(&home), "write");
     home.kiso(&["skill", "grant", "echo", "--none"]).ok();
-    assert_eq!(workspace(&home), "read");
+    assert_eq!(workspace(&home), "none");
     home.kiso(&["skill", "grant", "echo", "--all"]).ok();
     assert_eq!(workspace(&home), "write");
 }

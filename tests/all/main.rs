@@ -59,6 +59,7 @@ mod socket;
 mod sources;
 mod streaming;
 mod subagents;
+mod suggestions;
 mod terminals;
 mod turns;
 mod watching;

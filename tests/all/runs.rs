@@ -2,6 +2,7 @@
 
 use crate::harness::{Home, Ran, root};
 use serde_json::{Value, json};
+use std::process::Stdio;
 
 fn example(name: &str) -> String {
     root().join("examples").join(name).to_str().unwrap().to_owned()
@@ -96,6 +97,62 @@ fn what_is_not_understood_is_said_and_ends_with_1() {
     let ran = home.kiso(&["run", "write a sonnet about my cat"]);
     ran.exit(1).prints(&["not a language model", "was not understood"]);
     home.kiso(&["run", "hello"]).ok().prints(&["reflex"]);
+}
+
+/// `kiso run … | head -1`: the work is done all the same, and the next message is answered with its own reply.
+#[test]
+fn a_run_goes_on_when_nobody_reads_its_reply() {
+    let home = Home::new();
+    for json in [false, true] {
+        let mut command = home.command(&["run", "$ seq 3; echo done > ended\n$ cat ended"]);
+        if json {
+            command.arg("--json");
+        }
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let ran = Ran::new(&["run"], child.wait_with_output().unwrap());
+        ran.ok();
+        assert!(!ran.stderr.contains("error"), "{ran:?}");
+        let runs = home.kiso(&["--json", "trace", "last"]);
+        let outcome = runs.ok().json_lines().into_iter().find(|line| line["type"] == "run").unwrap();
+        assert_eq!(outcome["status"], "done", "{outcome}");
+        let next = home.kiso(&["run", "$ echo second"]);
+        next.ok().prints(&["second"]);
+        assert!(!next.stderr.contains("cut off") && !next.stdout.contains("ended"), "{next:?}");
+    }
+}
+
+/// A full disk is another thing: who reads the file must learn that the reply is not in it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_reply_that_cannot_be_written_is_an_error_and_the_run_is_done() {
+    let home = Home::new();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let ran = home.kiso_with(&["run", "$ echo one > ended"], |command| {
+        command.stdout(full);
+    });
+    ran.exit(1).says(&["cannot write to standard output"]);
+    assert_eq!(std::fs::read_to_string(home.work("default").join("ended")).unwrap(), "one\n");
+    let next = home.kiso(&["run", "$ cat ended"]);
+    next.ok();
+    assert!(!next.stderr.contains("cut off"), "{next:?}");
+}
+
+#[test]
+fn a_search_that_finds_nothing_is_an_answer_and_a_failure_says_why() {
+    let home = Home::new();
+    home.kiso(&["run", "$ printf 'a\\nb\\n' > one; printf 'a\\nc\\n' > two"]).ok();
+    for line in ["grep -q x one", "cat one | grep x", "test -f missing", "[ 1 = 2 ]", "cmp -s one two"] {
+        home.kiso(&["run", &format!("$ {line}")]).ok().prints(&[line, "exit code 1"]);
+    }
+    home.kiso(&["run", "$ diff one two"]).ok().prints(&["< b", "> c", "exit code 1"]);
+    let failed = home.kiso(&["run", "$ frobnicate --all"]);
+    failed.exit(1).prints(&["exit code 127", "frobnicate: command not found"]);
+    failed.says(&["frobnicate: command not found"]);
+    assert!(!failed.stdout.contains("given up"), "{}", failed.stdout);
+    let failed = home.kiso(&["run", "$ ls one; grep x nowhere"]);
+    failed.exit(1).prints(&["one", "nowhere"]);
+    home.kiso(&["run", "$ set -e; grep -q x one; echo yes"]).exit(1);
 }
 
 #[test]

@@ -250,3 +250,28 @@ fn the_shell_keeps_no_credential() {
     assert!(kept.contains("echo kept"), "{kept}");
     assert!(!kept.contains(&token) && !kept.contains("Zx81qqWvTr90"), "{kept}");
 }
+
+/// A loop of several lines comes back as one from the history, in this shell and in the next.
+#[test]
+fn a_loop_that_is_recalled_is_a_loop() {
+    let home = Home::new();
+    home.kiso(&["skill", "list"]).ok();
+    let (first, code) = Terminal::run(&home, &["shell"], "for i in 1 2; do\recho n$i\rdone\r\x1b[A\rexit\r");
+    assert_eq!((first.matches("\nn1\r\nn2\r\n").count(), code), (2, 0), "{first:?}");
+    let (next, _) = Terminal::run(&home, &["shell"], "\x1b[A\x1b[A\rexit\r");
+    assert!(next.contains("\nn1\r\nn2\r\n"), "{next:?}");
+}
+
+/// What can follow is listed below the line, and nothing takes the list away.
+#[test]
+fn the_list_of_completions_stays() {
+    let home = Home::new();
+    home.kiso(&["skill", "list"]).ok();
+    let mut terminal = Terminal::open(&home, &["shell"], &[]);
+    terminal.prompts("default:/work$");
+    terminal.keys("g\t\t\x15exit\r");
+    assert_eq!(terminal.code(), 0);
+    let shown = terminal.raw();
+    let after = shown.split_once("gzip").unwrap_or_else(|| panic!("no list: {shown:?}")).1;
+    assert!(!after.contains("\x1b[A") && !after.contains("\x1b[J") && !after.contains("\x1b[2J"), "{after:?}");
+}

@@ -1,5 +1,6 @@
 //! Standard output and standard error: the one way by which this program writes to either, but for the log and the line
-//! editor. A reader that goes away (`kiso … | head -1`) is an end, not a crash.
+//! editor. A reader that goes away (`kiso … | head -1`) is an end, not a crash; what must come to its own end goes on without
+//! one ([`outlive_reader`]).
 //!
 //! Whatever was forgotten before: on a terminal, only kiso's own colours act ([`backstop`]), and in JSON every character
 //! that a terminal would act on stands as `\u202e`.
@@ -8,7 +9,7 @@ use super::show::{backstop, is_active};
 use std::fmt::{Arguments, Write as _};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// Like `print!`, but ends the program quietly when nobody reads any more.
 macro_rules! out {
@@ -40,8 +41,34 @@ pub fn is_json() {
     JSON.store(true, Ordering::Relaxed);
 }
 
+/// What becomes of the program when its standard output takes no more.
+static READER: AtomicU8 = AtomicU8::new(NEEDED);
+
+/// It ends.
+const NEEDED: u8 = 0;
+/// It goes on.
+const OUTLIVED: u8 = 1;
+/// It has gone on since the reader went away.
+const GONE: u8 = 2;
+/// It has gone on since something could not be written that somebody waits for.
+const LOST: u8 = 3;
+
+/// From here on, a standard output that is closed or full costs the words and not the program: a run that is cut off there
+/// would be taken up again by the next one.
+pub fn outlive_reader() {
+    READER.store(OUTLIVED, Ordering::Relaxed);
+}
+
+/// Whether words were lost that somebody waits for: the disk is full, and not the reader gone.
+pub fn is_lost() -> bool {
+    READER.load(Ordering::Relaxed) == LOST
+}
+
 pub fn write(text: Arguments<'_>) {
     static TERMINAL: OnceLock<bool> = OnceLock::new();
+    if matches!(READER.load(Ordering::Relaxed), GONE | LOST) {
+        return;
+    }
     let mut stdout = std::io::stdout().lock();
     let text = text.to_string();
     let text = match JSON.load(Ordering::Relaxed) {
@@ -51,12 +78,22 @@ pub fn write(text: Arguments<'_>) {
     };
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
         Err(error) => {
-            errln!("error: cannot write to standard output: {error}");
-            std::process::exit(1);
+            let closed = error.kind() == ErrorKind::BrokenPipe;
+            if !closed {
+                errln!("error: cannot write to standard output: {error}");
+            }
+            match READER.load(Ordering::Relaxed) {
+                NEEDED => std::process::exit(i32::from(!closed)),
+                _ => READER.store(if closed { GONE } else { LOST }, Ordering::Relaxed),
+            }
         }
     }
+}
+
+/// JSON on standard error, in which nothing acts on a terminal either.
+pub fn write_json_error(object: &serde_json::Value) {
+    let _ = writeln!(std::io::stderr().lock(), "{}", escaped(object.to_string()));
 }
 
 pub fn write_error(text: Arguments<'_>) {

@@ -3,7 +3,7 @@
 use super::show::charts::{Charts, folded};
 use super::show::told::{self, LastError};
 use super::show::{Show, Written, printable, printable_line};
-use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, session};
+use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, out, session};
 use crate::drive::{Cancel, Drive, DriveError, Listener, Thought};
 use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::plan::{Caller, TaskKind};
@@ -51,6 +51,7 @@ impl Run {
             ));
         }
         let named = session(self.session.as_deref())?;
+        out::outlive_reader();
         let show = Arc::new(Show::new(shared.json));
         let opened = Opened::new(shared, show.clone())?;
         let drive = opened.drive()?;
@@ -67,14 +68,15 @@ impl Run {
         // Before anything of it is made.
         opened.store.read_blocking(|view| view.may_open(&session, opened.config.limits.max_sessions))?;
         let lock = opened.home.lock_session(&session)?;
-        opened.copy_in(&session, &self.file, &show)?;
+        let copied = opened.copy_in(&session, &self.file, &show)?;
+        let message = message.map(|message| with_files(message, &copied));
         let cancel = Cancel::new();
         let (at, cancelling) =
             (Watched { show: &show, json: shared.json, opened: &opened, session: &session }, &cancel);
         let ended = block_on(async {
             // A task of its own: whatever holds up the run, Ctrl-C is heard.
             let hearing = tokio::spawn(interrupted(cancel.clone(), show.clone()));
-            let ended = work(&drive, &at, message, resumed, cancelling).await;
+            let ended = work(&drive, &at, message.as_deref(), resumed, cancelling).await;
             hearing.abort();
             ended
         })?;
@@ -95,9 +97,18 @@ impl Run {
             }
         })?;
         show.rest();
-        let exit = exit(&outcome, last);
         opened.store.close();
-        Ok(exit)
+        // The session has the reply; who called was to have it, too.
+        Ok(if out::is_lost() { Exit::Failed } else { exit(&outcome, last) })
+    }
+}
+
+/// A message says which files came with it, as it does in the page; those that it names are not listed again.
+fn with_files(message: &str, names: &[String]) -> String {
+    let others: Vec<&str> = names.iter().map(String::as_str).filter(|name| !message.contains(name)).collect();
+    match others.is_empty() {
+        true => message.to_owned(),
+        false => format!("{message}\n\nFiles: {}", others.join(", ")),
     }
 }
 
@@ -118,11 +129,13 @@ async fn work(
     };
     at.show.rest();
     if let Some(run) = resumed {
-        return Ok(at.watch(async |told| drive.resume(&run, environment_secrets(), cancel, told).await).await?);
+        let resume = async |told: &mut Told<'_>| drive.resume(&run, environment_secrets(), cancel, told).await;
+        return Ok(at.watch(Reply::Asked, resume).await?);
     }
     for run in drive.unfinished(Some(at.session)).await? {
         at.show.line(&at.show.dim(&format!("run {run} was cut off; going on with it first")));
-        let watched = at.watch(async |told| drive.take_up(&run, environment_secrets(), cancel, told).await).await;
+        let take_up = async |told: &mut Told<'_>| drive.take_up(&run, environment_secrets(), cancel, told).await;
+        let watched = at.watch(Reply::Earlier, take_up).await;
         let (outcome, _) = match watched {
             Err(DriveError::CutOff { times }) => {
                 at.show.line(&drive.hold(&run, times).await?);
@@ -141,7 +154,8 @@ async fn work(
         }
     }
     let (secrets, message) = (environment_secrets(), message.unwrap_or_default());
-    Ok(at.watch(async |told| drive.run(at.session, message, Caller::Admin, secrets, cancel, told).await).await?)
+    let run = async |told: &mut Told<'_>| drive.run(at.session, message, Caller::Admin, secrets, cancel, told).await;
+    Ok(at.watch(Reply::Asked, run).await?)
 }
 
 /// The first Ctrl-C stops the run in good order, a second one leaves at once.
@@ -165,11 +179,13 @@ impl<'a> Watched<'a> {
     /// Performs a run and prints what it does and how it ended.
     async fn watch(
         &self,
+        reply: Reply,
         perform: impl AsyncFnOnce(&mut Told<'a>) -> Result<(RunId, Outcome), DriveError>,
     ) -> Result<(Outcome, Option<LastError>), DriveError> {
         let mut told = Told {
             show: self.show,
             json: self.json,
+            reply,
             home: &self.opened.home,
             skills: &self.opened.skills,
             session: self.session,
@@ -196,10 +212,20 @@ fn exit(outcome: &Outcome, last: Option<LastError>) -> Exit {
     }
 }
 
+/// Whose reply a run has, and so where it is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reply {
+    /// Of what was asked for: on standard output.
+    Asked,
+    /// Of an earlier message, whose run was cut off: on standard error, so that it is never taken for the one that was asked for.
+    Earlier,
+}
+
 /// Prints what a run does.
 struct Told<'a> {
     show: &'a Show,
     json: bool,
+    reply: Reply,
     home: &'a Home,
     skills: &'a Skills,
     session: &'a SessionName,
@@ -216,8 +242,18 @@ struct Told<'a> {
 
 impl Told<'_> {
     fn json(&self, object: &serde_json::Value) {
-        if self.json {
-            outln!("{object}");
+        match self.reply {
+            _ if !self.json => {}
+            Reply::Asked => outln!("{object}"),
+            Reply::Earlier => out::write_json_error(object),
+        }
+    }
+
+    /// Prints a piece of the reply.
+    fn print(&self, text: &str) {
+        match self.reply {
+            Reply::Asked => out!("{text}"),
+            Reply::Earlier => self.show.piece(text),
         }
     }
 
@@ -237,7 +273,8 @@ impl Told<'_> {
             self.json(&json!({ "type": "ended", "outcome": outcome.ending, "reply": outcome.reply, "files": files }));
             return;
         }
-        outln!("{}", self.written.end(&folded(&printable(&outcome.reply))));
+        let rest = self.written.end(&folded(&printable(&outcome.reply)));
+        self.print(&format!("{rest}\n"));
         for file in &outcome.files {
             self.show.line(&self.show.dim(&format!("{} ({})", printable_line(&place(&file.path)), size(file.bytes))));
         }
@@ -276,7 +313,8 @@ impl Listener for Told<'_> {
         } else if !self.json {
             self.show.rest();
             let shown = self.charts.push(&printable(text));
-            out!("{}", self.written.push(&shown));
+            let piece = self.written.push(&shown);
+            self.print(&piece);
         }
     }
 
@@ -289,7 +327,7 @@ impl Listener for Told<'_> {
         }
         if role != Role::Planner {
             // What is void stays on the terminal; what is valid stands apart from it.
-            outln!("\n");
+            self.print("\n\n");
         }
         self.show.line("the answer broke off, and what there was of it does not count");
     }
@@ -328,7 +366,7 @@ impl Listener for Told<'_> {
                     if is_direct(run) {
                         // It was said on the way and is not part of the reply.
                         if !self.json && !self.written.has_no_text() {
-                            outln!("\n");
+                            self.print("\n\n");
                         }
                         self.written = Written::default();
                     }
@@ -346,7 +384,8 @@ impl Listener for Told<'_> {
             StepResult::Finished { reply, .. } if event.continues => {
                 self.json(&json!({ "type": "reply", "text": reply }));
                 if !self.json {
-                    outln!("{}\n", self.written.end(&folded(&printable(reply))));
+                    let rest = self.written.end(&folded(&printable(reply)));
+                    self.print(&format!("{rest}\n\n"));
                 }
             }
             StepResult::Stopped { limit } => self.json(&json!({ "type": "limit", "limit": limit })),
@@ -380,7 +419,8 @@ impl Listener for Told<'_> {
             // What a model wrote for the user was shown while it was written.
             let heard = run.reports().next_back().is_none_or(|report| report.task.kind == TaskKind::Msg);
             if !self.json && !heard && !is_direct(run) {
-                out!("{}", self.written.say(&printable(text)));
+                let said = self.written.say(&printable(text));
+                self.print(&said);
             }
         }
     }

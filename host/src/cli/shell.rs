@@ -11,18 +11,18 @@ use crate::home::SessionName;
 use crate::secret::Secrets;
 use serde_json::json;
 use std::io::{IsTerminal, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Shell {
-    /// Run this command line and end with its exit code; without it, read lines from the terminal or a script from standard input
+    /// Run this command line and end with its exit code; without it and without a FILE, read lines from the terminal or a script from standard input
     #[arg(short, value_name = "COMMAND")]
     command: Option<String>,
-    /// What the command line sees as $1, $2 and so on
-    #[arg(value_name = "ARG", requires = "command")]
+    /// Run this script of yours; what follows it, or the COMMAND of -c, is $1, $2 and so on
+    #[arg(value_name = "FILE", trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<String>,
     /// The session whose /work it is; made when it is new
     #[arg(long, short, value_name = "NAME")]
@@ -34,7 +34,7 @@ pub struct Shell {
 
 const AFTER: &str = "The exit code is that of the command line, and 137 when a limit ended it. docs/shell.md lists commands and features.";
 
-/// Longest script that is read from standard input.
+/// Longest script that is read.
 const MAX_SCRIPT: u64 = 16 << 20;
 
 impl Shell {
@@ -54,6 +54,10 @@ impl Shell {
         let runtime = runtime()?;
         let exit = match &self.command {
             Some(command) => shell.once(&runtime, command, self.args.clone(), true),
+            None if !self.args.is_empty() => {
+                let source = file(Path::new(&self.args[0]))?;
+                shell.once(&runtime, &source, self.args[1..].to_vec(), true)
+            }
             None if std::io::stdin().is_terminal() => {
                 prompt::run(&shell, &runtime, History::of_shell(&opened.home, environment_secrets()), &opened.home)
             }
@@ -220,6 +224,27 @@ fn feed(handle: &tokio::runtime::Handle, writer: Writer) {
             return;
         }
     }
+}
+
+/// A script of this machine.
+fn file(path: &Path) -> Result<String, Failure> {
+    let shown = printable_line(&path.display().to_string());
+    let unread = |why: String| {
+        let message = format!(
+            "cannot read the script {shown}: {why}; a command line is run with -c, a script in /work with -c 'sh FILE'"
+        );
+        Failure::new(Exit::Usage, message)
+    };
+    let found = std::fs::metadata(path).map_err(|error| unread(error.to_string()))?;
+    // Whatever else it is, opening it could wait for ever.
+    if !found.is_file() {
+        return Err(unread("it is not a file".to_owned()));
+    }
+    if found.len() > MAX_SCRIPT {
+        return Err(unread(format!("it is larger than {} MiB", MAX_SCRIPT >> 20)));
+    }
+    let bytes = std::fs::read(path).map_err(|error| unread(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|_| unread("it is not UTF-8 text".to_owned()))
 }
 
 /// A script on standard input.

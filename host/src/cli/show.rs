@@ -76,7 +76,7 @@ impl Show {
         }
         self.rest();
         err!("{text}");
-        self.unended.store(true, Ordering::Relaxed);
+        self.unended.store(!text.ends_with('\n'), Ordering::Relaxed);
     }
 
     fn end_line(&self) {

@@ -8,6 +8,7 @@ use crate::home::SessionName;
 use crate::secret::Secrets;
 use crate::skill::limits::LimitHit;
 use crate::skill::{Caller, CommandStreams, Installed, Shape, SkillError, Skills, near_names};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -85,11 +86,19 @@ impl Commands {
     }
 
     /// Runs an installed skill as a command: with words as arguments and the line's streams, within its own grant.
-    pub async fn run_skill(&self, skill: &Arc<Installed>, given: Given, stderr: &Channel) -> Result<u8, LimitHit> {
+    pub async fn run_skill(
+        &self,
+        skill: &Arc<Installed>,
+        given: Given,
+        tmp: &Path,
+        stderr: &Channel,
+    ) -> Result<u8, LimitHit> {
         let caller = Caller { session: &self.session, locale: &self.locale, secrets: &self.secrets };
         let streams = CommandStreams {
             argv: given.argv.clone(),
+            env: given.env.clone(),
             cwd: given.cwd.clone(),
+            tmp: tmp.to_owned(),
             stdin: Stdio::new(given.channel(0)),
             stdout: Stdio::new(given.channel(1)),
             stderr: Stdio::new(given.channel(2)),
@@ -98,7 +107,12 @@ impl Commands {
         let first = self.running.fetch_add(1, Relaxed) == 0;
         let _counted = Counted(&self.running);
         match self.skills.run_as_command(skill, streams, caller, first).await {
-            Ok(code) => Ok(code),
+            Ok(ended) => {
+                if let Some(refused) = ended.refused {
+                    let _ = stderr.write(format!("{}: {refused}\n", skill.name()).as_bytes()).await;
+                }
+                Ok(ended.code)
+            }
             Err(SkillError { limit: Some(hit), .. }) => Err(*hit),
             // As a bundled command says it, and below whatever it has said itself.
             Err(SkillError { code, skill, message, .. }) if code == "trap" => {

@@ -47,6 +47,14 @@ impl Dirs {
         Ok(Self { mounted, roots })
     }
 
+    /// Where `/tmp` is on this machine.
+    pub fn tmp(&self) -> &Path {
+        self.mounted
+            .iter()
+            .find(|mounted| mounted.at == "/tmp")
+            .map_or(Path::new("/nonexistent"), |mounted| &mounted.path)
+    }
+
     /// What the system knows them as.
     pub fn roots(&self) -> &Roots {
         &self.roots

@@ -59,7 +59,8 @@ impl Engine {
             .thread_name("kiso-exec")
             // Two more than cores, because some of them wait for files.
             .worker_threads(cores + 2)
-            .enable_time()
+            // Installed commands send requests, where that was granted.
+            .enable_all()
             .build()?;
         let ticker = Ticker::start(&engine)?;
         let tasks = Arc::new(Semaphore::new(usize::try_from(config.max_tasks)?));

@@ -174,7 +174,8 @@ impl Task {
                 Program::Js => command(&task, &running.process, task.engine.js(), given).await,
                 Program::Shell => unreachable!("a shell is started by `start_shell`"),
                 Program::Skill(skill) => {
-                    task.commands.run_skill(&skill, given, &stderr).await.map_err(|hit| task.hit_with(hit).into())
+                    let ran = task.commands.run_skill(&skill, given, task.dirs.tmp(), &stderr).await;
+                    ran.map_err(|hit| task.hit_with(hit).into())
                 }
             };
             running.code = task.close(&title, &stderr, result).await;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::brief;
 use super::plan::Task;
 
 /// How a task ended.
@@ -98,24 +99,64 @@ impl TaskReport {
         self.whole.as_deref().unwrap_or(&self.text).trim()
     }
 
-    /// Why the task did not succeed, in one line; `None` for a task that is done and ended with 0, if with anything.
+    /// Why the task did not succeed, in one line; `None` for a task that is done and ended with 0, if with anything, and for
+    /// one whose exit code is its answer.
     pub fn trouble(&self) -> Option<String> {
         // The exit code counts by itself: a command that ended with 1 has not succeeded, whoever filled in the status.
-        if self.status == TaskStatus::Done && self.exit_code.unwrap_or(0) == 0 {
+        if (self.status == TaskStatus::Done && self.exit_code.unwrap_or(0) == 0) || self.is_negative_answer() {
             return None;
         }
+        let why = self.error_lines(1);
+        let why = if why.is_empty() { why } else { format!(": {}", brief::clip(&why, MAX_LINE)) };
         Some(match (&self.error, self.exit_code, self.status) {
             (Some(error), _, _) => error.message.clone(),
             (None, _, TaskStatus::Interrupted) => INTERRUPTED.to_owned(),
             (None, Some(code), _) => match &self.failed_command {
                 Some(failed) if failed.command != self.task.detail.trim() => {
-                    format!("it ended with exit code {code}: `{}` in line {}", failed.command, failed.line)
+                    format!("`{}` in line {} ended with exit code {code}{why}", failed.command, failed.line)
                 }
-                _ => format!("it ended with exit code {code}"),
+                _ => format!("it ended with exit code {code}{why}"),
             },
             (None, None, _) => "it failed without saying why".to_owned(),
         })
     }
+
+    /// The last lines that a command line wrote to standard error, at most `most`.
+    pub fn error_lines(&self, most: usize) -> String {
+        let lines: Vec<&str> = self.stderr.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+        lines[lines.len().saturating_sub(most)..].join("\n")
+    }
+
+    /// Whether the command line answered no, and the task expects nothing by which it is to be judged.
+    pub fn is_negative_answer(&self) -> bool {
+        let ended = self.error.is_none() && self.status != TaskStatus::Interrupted && self.exit_code == Some(1);
+        let answers = |failed: &FailedCommand| failed.is_negative_answer(&self.task.detail);
+        ended && self.task.expect.is_none() && self.failed_command.as_ref().is_some_and(answers)
+    }
+}
+
+/// Commands that say no with exit code 1.
+const ANSWERING: [&str; 9] = ["grep", "egrep", "fgrep", "rg", "diff", "cmp", "test", "[", "[["];
+
+/// Characters of a line of standard error in a sentence.
+const MAX_LINE: usize = 200;
+
+/// Whether the command, without assignments before it, is one whose exit code 1 is an answer.
+pub fn answers_with_1(command: &str) -> bool {
+    let is_assignment = |word: &&str| {
+        word.split_once('=')
+            .is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
+    };
+    command.split_whitespace().find(|word| !is_assignment(word)).is_some_and(|word| ANSWERING.contains(&word))
+}
+
+/// Whether the line has `set -e` in any of its forms.
+fn stops_early(line: &str) -> bool {
+    let words: Vec<&str> = line.split(|c: char| c.is_whitespace() || ";(){}".contains(c)).collect();
+    let asks = |option: &str| option == "errexit" || (option.starts_with('-') && option.contains('e'));
+    words.iter().enumerate().any(|(at, word)| {
+        *word == "set" && words[at + 1..].iter().take_while(|word| !word.is_empty()).any(|word| asks(word))
+    })
 }
 
 /// A command of a command line.
@@ -126,6 +167,14 @@ pub struct FailedCommand {
     /// From 1.
     pub line: u32,
     pub code: u8,
+}
+
+impl FailedCommand {
+    /// Whether `line` ended with 1 because its last command found nothing, or a difference: of `grep`, `diff`, `cmp` and
+    /// `test` that is an answer. A line that is to stop at the first command that does not end with 0 (`set -e`) was stopped.
+    pub fn is_negative_answer(&self, line: &str) -> bool {
+        self.code == 1 && answers_with_1(&self.command) && !stops_early(line)
+    }
 }
 
 /// What a call used of its limits.
@@ -259,5 +308,62 @@ pub fn size(bytes: u64) -> String {
         1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
         1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
         _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::TaskKind;
+    use super::*;
+
+    fn ended(line: &str, failed: &str, code: u8) -> TaskReport {
+        let task = Task {
+            kind: TaskKind::Exec,
+            detail: line.to_owned(),
+            expect: None,
+            model: None,
+            skill: None,
+            args: None,
+            notify: false,
+            review: false,
+        };
+        let mut report = TaskReport::new(task, TaskStatus::Failed, "");
+        report.exit_code = Some(code.into());
+        report.failed_command = Some(FailedCommand { command: failed.to_owned(), line: 1, code });
+        report
+    }
+
+    #[test]
+    fn a_search_that_finds_nothing_has_not_failed() {
+        for (line, failed) in [
+            ("grep -q x notes.txt", "grep -q x notes.txt"),
+            ("ls | grep csv", "grep csv"),
+            ("LC_ALL=C diff a b", "LC_ALL=C diff a b"),
+            ("echo a; test -f missing", "test -f missing"),
+            ("[ -f missing ]", "[ -f missing ]"),
+        ] {
+            assert_eq!(ended(line, failed, 1).trouble(), None, "{line}");
+        }
+        for (line, failed, code) in [
+            ("grep x missing", "grep x missing", 2),
+            ("false", "false", 1),
+            ("set -euo pipefail; grep x notes.txt; echo yes", "grep x notes.txt", 1),
+            ("set -o errexit\ngrep x notes.txt", "grep x notes.txt", 1),
+        ] {
+            assert!(ended(line, failed, code).trouble().is_some(), "{line}");
+        }
+        let mut expecting = ended("grep x notes.txt", "grep x notes.txt", 1);
+        expecting.task.expect = Some("exit code 0".to_owned());
+        assert!(expecting.trouble().is_some());
+    }
+
+    #[test]
+    fn a_failed_command_says_why() {
+        let mut report = ended("df", "df", 127);
+        report.stderr = "one\nsh: df: command not found\n\n".to_owned();
+        assert_eq!(report.trouble().unwrap(), "it ended with exit code 127: sh: df: command not found");
+        assert_eq!(report.error_lines(5), "one\nsh: df: command not found");
+        report.task.detail = "cd /tmp\ndf".to_owned();
+        assert_eq!(report.trouble().unwrap(), "`df` in line 1 ended with exit code 127: sh: df: command not found");
     }
 }

@@ -4,7 +4,8 @@
 //!
 //! It reads `Request::pieces`, the fields that other models get as text, and nothing else.
 //!
-//! A message becomes a plan in this order: [`explicit`] (what is spelt out) → [`clause`] (the steps) → [`chain`] (which
+//! A message becomes a plan in this order: [`attachment`] (what came with it) → [`explicit`] (what is spelt out) → [`noted`]
+//! (what is only told) → [`text`] (what is asked of a file that is no table) → [`clause`] (the steps) → [`chain`] (which
 //! file each step reads) → [`draft`] (which skill, from the [`template`]s of its [`vocabulary`]) → [`fill`] (its arguments: [`column`](mod@column)s by
 //! [`axes`], [`choice`]s, and phrases by [`query`], which asks [`condition`], [`rank`], [`group`] and [`aggregate`]) → [`plan`].
 //! Words that nothing took are judged by [`leftover`], and [`effort`] bounds how much may be tried. Where that ends nowhere, [`honest`] says so, and [`retry`] after a failure. [`review`] judges what [`expect`] can
@@ -16,6 +17,7 @@ use crate::compute;
 
 mod aggregate;
 mod asked;
+mod attachment;
 mod axes;
 mod chain;
 mod choice;
@@ -31,6 +33,7 @@ mod fill;
 mod group;
 mod honest;
 mod leftover;
+mod noted;
 mod plan;
 mod query;
 mod rank;
@@ -42,6 +45,7 @@ mod schema;
 mod spelling;
 mod table;
 mod template;
+mod text;
 mod vocabulary;
 mod word;
 

@@ -2,10 +2,16 @@
 
 use super::engine::Sandbox;
 use super::error::{Blame, SkillError};
+use super::host::DirId;
 use super::instance::{Entry, Given, Stopped, context, limited, permissions};
 use super::limits::{HitCell, Limit, LimitHit};
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::sync::PoisonError;
 use wasmtime_wasi::cli::{StdinStream, StdoutStream};
-use wasmtime_wasi::{I32Exit, WasiCtx};
+use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx, WasiCtxBuilder};
 
 /// What ends a process that writes to a pipe that nobody reads.
 #[derive(Debug, thiserror::Error)]
@@ -17,25 +23,37 @@ impl BrokenPipe {
     pub const CODE: u8 = 141;
 }
 
-/// The streams and words of a skill that runs as a command of a command line.
+/// What a skill that runs as a command gets of its command line.
 #[derive(Debug)]
 pub struct CommandStreams<I, O> {
     pub argv: Vec<String>,
+    /// The line's environment. What holds a secret stays outside.
+    pub env: Vec<(String, String)>,
     /// Absolute, as the shell has it.
     pub cwd: String,
+    /// Where the line's `/tmp` is on this machine.
+    pub tmp: PathBuf,
     pub stdin: I,
     pub stdout: O,
     pub stderr: O,
 }
 
-/// Runs a skill of the command shape as a command, and returns its exit code.
+/// How a skill that ran as a command ended.
+#[derive(Debug)]
+pub struct CommandEnded {
+    pub code: u8,
+    /// Where it failed after a request that was refused: what was refused, and how to allow it.
+    pub refused: Option<String>,
+}
+
+/// Runs a skill of the command shape as a command.
 pub async fn call<I, O>(
     sandbox: &Sandbox,
     entry: &Entry,
     given: Given,
     streams: CommandStreams<I, O>,
     waits: bool,
-) -> Result<u8, SkillError>
+) -> Result<CommandEnded, SkillError>
 where
     I: StdinStream + 'static,
     O: StdoutStream + 'static,
@@ -50,18 +68,27 @@ where
     };
     let (skill, budget, hit) = (given.skill.to_string(), given.budget.clone(), HitCell::default());
     let mut wasi = WasiCtx::builder();
-    wasi.stdin(streams.stdin)
-        .stdout(streams.stdout)
-        .stderr(streams.stderr)
-        .args(&streams.argv)
-        .env("PWD", &streams.cwd)
-        .initial_cwd(&streams.cwd);
-    if let Some(perms) = permissions(given.workspace).filter(|_| streams.cwd == "/work") {
-        // A program that was not written for kiso resolves relative names against this. Not for a directory below: its
-        // name comes from the guest and may be a link by now.
-        let _ = wasi.preopened_dir(&given.work, ".", perms);
+    wasi.stdin(streams.stdin).stdout(streams.stdout).stderr(streams.stderr).args(&streams.argv);
+    // What the skill was granted itself stands for itself.
+    let own = |name: &str| name == "PWD" || given.env.iter().any(|(known, _)| known == name);
+    for (name, value) in streams.env.iter().filter(|(name, _)| !own(name)) {
+        wasi.env(name, value);
     }
-    let mut store = limited(sandbox, context(given, wasi, &hit)?);
+    wasi.env("PWD", &streams.cwd).initial_cwd(&streams.cwd);
+    let perms = permissions(given.workspace);
+    if let Some(perms) = perms {
+        // A program that was not written for kiso resolves relative names against this.
+        give_cwd(&mut wasi, &streams.cwd, &[("/work", &given.work), ("/tmp", &streams.tmp)], perms);
+        let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("/tmp cannot be opened: {e}"));
+        wasi.preopened_dir(&streams.tmp, "/tmp", perms).map_err(|e| unusable(&e))?;
+    }
+    let mut ctx = context(given, wasi, &hit)?;
+    if perms.is_some() {
+        let root = std::fs::File::open(&streams.tmp).and_then(DirId::of);
+        ctx.roots.push(root.map_err(|e| SkillError::host(&skill, format!("/tmp cannot be opened: {e}")))?);
+    }
+    let refused = ctx.gate.refused.clone();
+    let mut store = limited(sandbox, ctx);
     let run = async {
         let instance = pre.instantiate_async(&mut store).await?;
         instance.wasi_cli_run().call_run(&mut store).await
@@ -73,17 +100,47 @@ where
     if let Some(hit) = hit.get() {
         return Err(SkillError::limit(&skill, hit));
     }
+    let hint = || {
+        let refused = refused.lock().unwrap_or_else(PoisonError::into_inner).take();
+        refused.map(|refused| refused.hint(&skill))
+    };
+    let ended = |code: u8| Ok(CommandEnded { code, refused: (code != 0).then(hint).flatten() });
     match result {
-        Ok(Ok(())) => Ok(0),
-        Ok(Err(())) => Ok(1),
+        Ok(Ok(())) => ended(0),
+        Ok(Err(())) => ended(1),
         Err(error) => match error.downcast_ref::<I32Exit>() {
-            Some(exit) => Ok(u8::try_from(exit.0 & 0xff).unwrap_or(1)),
+            Some(exit) => ended(u8::try_from(exit.0 & 0xff).unwrap_or(1)),
             None if error.downcast_ref::<LimitHit>().is_some() => {
                 let hit = error.downcast::<LimitHit>().expect("it was looked at");
                 Err(SkillError::limit(&skill, hit))
             }
-            None if error.downcast_ref::<BrokenPipe>().is_some() => Ok(BrokenPipe::CODE),
-            None => Err(Stopped::Trap(error).explain(&skill, &budget, "")),
+            None if error.downcast_ref::<BrokenPipe>().is_some() => ended(BrokenPipe::CODE),
+            None => {
+                let error = Stopped::Trap(error).explain(&skill, &budget, "");
+                Err(match hint() {
+                    Some(hint) => SkillError { message: format!("{}; {hint}", error.message), ..error },
+                    None => error,
+                })
+            }
         },
+    }
+}
+
+/// Gives the directory that the command was started in as `.`, where it lies in one of `roots`. Its name comes from a guest and
+/// may be a link by now, so it is looked up without leaving its root, and given by what was found.
+fn give_cwd(wasi: &mut WasiCtxBuilder, cwd: &str, roots: &[(&str, &PathBuf)], perms: FsPerms) {
+    let below = |at: &str| {
+        let rest = cwd.strip_prefix(at)?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/'))
+    };
+    let Some((path, rest)) = roots.iter().find_map(|(at, path)| Some((*path, below(at)?))) else { return };
+    if rest.is_empty() {
+        let _ = wasi.preopened_dir(path, ".", perms);
+        return;
+    }
+    let found = Dir::open_ambient_dir(path, ambient_authority()).and_then(|root| root.open_dir(rest));
+    // Only here does the system give a name to what is open.
+    if let (Ok(dir), true) = (found, cfg!(target_os = "linux")) {
+        let _ = wasi.preopened_dir(format!("/proc/self/fd/{}", dir.as_raw_fd()), ".", perms);
     }
 }

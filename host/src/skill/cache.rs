@@ -8,10 +8,17 @@ use super::engine::Sandbox;
 use super::installed::Bundled;
 use crate::home::Home;
 use ring::{digest, hmac};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 use wasmtime::component::Component;
 
 const TAG_BYTES: usize = 32;
+
+/// Bytes of compiled code that a home keeps. Each try of a skill leaves an entry, a language's interpreter one of 80 MiB.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// How exactly it is known when an entry was used last: no more often is that written down.
+const USED: Duration = Duration::from_secs(3_600);
 
 /// SHA-256 of a component's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,9 +45,11 @@ pub fn keep(sandbox: &Sandbox, home: &Home, digest: &Digest, mut code: Vec<u8>) 
     let component = unsafe { Component::deserialize(sandbox.engine(), &code) }?;
     let tag = sign(sandbox, home, digest, &code);
     code.extend_from_slice(tag.as_ref());
-    if let Err(error) = home.write_atomic(&entry_path(sandbox, home, digest), &code) {
+    let path = entry_path(sandbox, home, digest);
+    match home.write_atomic(&path, &code) {
+        Ok(()) => sweep(&home.cache_dir(), &path, MAX_BYTES),
         // The cache is a convenience: a full disk costs the next start its speed, not this call.
-        tracing::warn!(%error, "skill.cache could not be written");
+        Err(error) => tracing::warn!(%error, "skill.cache could not be written"),
     }
     Ok(component)
 }
@@ -68,8 +77,42 @@ pub fn read(sandbox: &Sandbox, home: &Home, digest: &Digest) -> Option<Component
     // SAFETY: the signature shows that this very code was taken from a compiler by a process that holds the home's key ([`keep`]), for this component and an engine of the same compatibility hash. It was verified on the bytes in
     // memory that are loaded here, so nobody can exchange the file in between.
     match unsafe { Component::deserialize(sandbox.engine(), code) } {
-        Ok(component) => Some(component),
+        Ok(component) => {
+            mark_used(&path);
+            Some(component)
+        }
         Err(error) => discard(&format!("{error:#}")),
+    }
+}
+
+/// Notes that an entry was used now.
+fn mark_used(path: &Path) {
+    let Ok(file) = std::fs::File::open(path) else { return };
+    let old = file.metadata().and_then(|m| m.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|age| age > USED));
+    if old {
+        // On a disk that cannot be written the entry goes earlier than it need.
+        let _ = file.set_modified(SystemTime::now());
+    }
+}
+
+/// Removes entries until all have at most `max` bytes, those that were used longest ago first, and never `kept`. Whoever is
+/// about to read one compiles again.
+fn sweep(dir: &Path, kept: &Path, max: u64) {
+    let entry = |entry: std::fs::DirEntry| {
+        let (path, metadata) = (entry.path(), entry.metadata().ok()?);
+        let is_entry = path.extension().is_some_and(|extension| extension == "cwasm") && metadata.is_file();
+        is_entry.then_some((metadata.modified().ok()?, metadata.len(), path))
+    };
+    let mut entries: Vec<_> = std::fs::read_dir(dir).into_iter().flatten().flatten().filter_map(entry).collect();
+    let mut bytes: u64 = entries.iter().map(|(_, bytes, _)| bytes).sum();
+    entries.sort();
+    for (_, size, path) in entries.iter().filter(|(_, _, path)| path != kept) {
+        if bytes <= max {
+            return;
+        }
+        if std::fs::remove_file(path).is_ok() {
+            bytes -= size;
+        }
     }
 }
 
@@ -94,4 +137,31 @@ fn message(sandbox: &Sandbox, component: &Digest, code: &[u8]) -> Vec<u8> {
     message.extend(sandbox.compatibility());
     message.extend(Digest::of(code).0);
     message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_longest_ago_goes_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        let now = SystemTime::now();
+        for (name, bytes, hours) in
+            [("old.cwasm", 40, 9), ("new.cwasm", 40, 1), ("kept.cwasm", 40, 30), ("other.txt", 90, 50)]
+        {
+            std::fs::write(path(name), vec![0; bytes]).unwrap();
+            let used = now - Duration::from_secs(hours * 3_600);
+            std::fs::File::open(path(name)).unwrap().set_modified(used).unwrap();
+        }
+        sweep(dir.path(), &path("kept.cwasm"), 120);
+        assert!(path("old.cwasm").exists(), "they fit");
+        mark_used(&path("old.cwasm"));
+        sweep(dir.path(), &path("kept.cwasm"), 100);
+        let there = ["old.cwasm", "new.cwasm", "kept.cwasm", "other.txt"].map(|name| path(name).exists());
+        assert_eq!(there, [true, false, true, true]);
+        sweep(dir.path(), &path("kept.cwasm"), 10);
+        assert!(!path("old.cwasm").exists() && path("kept.cwasm").exists());
+    }
 }

@@ -1,7 +1,8 @@
 //! What an administrator allowed a skill: `grants/NAME.toml`. No tool and no skill can reach these files.
 //!
-//! Without a grant a skill gets `/work` as its manifest asks, the default memory and time, and nothing else. What a
-//! call gets is the overlap of what the manifest asks for and what was granted.
+//! Without a word about it a skill gets `/work` as its manifest asks, the default memory and time, and nothing else. What a
+//! call gets is the overlap of what the manifest asks for and what was granted. A component without a manifest may be granted
+//! what it imports; until it is, it reads `/work` and reaches no host.
 
 use super::error::{Blame, SkillError};
 use super::manifest::{HttpNeed, Inject, Manifest, Workspace, check_host};
@@ -105,9 +106,23 @@ impl Grant {
         }
     }
 
-    /// Nothing beyond what every skill gets. What was taken from it of the workspace stays taken.
-    pub fn nothing(&self) -> Self {
-        Self { workspace: self.workspace, ..Self::default() }
+    /// Nothing at all, not even `/work`.
+    pub fn nothing() -> Self {
+        Self { workspace: Some(Workspace::None), ..Self::default() }
+    }
+
+    /// Lets it see `/work`, or write there too, as far as the manifest asks. Says why where it does not.
+    pub fn set_workspace(&mut self, manifest: &Manifest, workspace: Workspace) -> Result<(), String> {
+        let asked = manifest.needs.workspace;
+        if workspace > asked {
+            let verb = if workspace == Workspace::Write { "write to" } else { "see" };
+            return Err(format!(
+                "{} does not ask to {verb} /work, so a grant of it would have no effect",
+                manifest.name
+            ));
+        }
+        self.workspace = Some(workspace);
+        Ok(())
     }
 
     /// Gives the memory and time that the manifest asks for, or takes back what was granted of them.

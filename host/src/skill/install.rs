@@ -1,5 +1,7 @@
 //! From a file to a skill that is listed: parse, check imports, ask for grants, compile, self-test.
 
+mod derived;
+
 use super::cache;
 use super::error::{Blame, SkillError};
 use super::grant::{Allowed, Asked, Grant};
@@ -95,7 +97,9 @@ enum Origin {
 pub enum GrantChoice {
     /// Everything.
     All,
-    /// Nothing beyond what every skill gets; an existing grant is taken back.
+    /// What every skill gets, and nothing beyond it; an existing grant is taken back.
+    Basic,
+    /// Nothing at all, not even `/work`; an existing grant is taken back.
     None,
     /// What stands in the grant file already; nothing, where there is a [`Candidate::doubt`].
     Keep,
@@ -141,7 +145,7 @@ impl Skills {
         let derived = text.is_none();
         let mut manifest = match &text {
             Some(text) => Manifest::parse(&source, text).map_err(|e| refuse("bad-manifest", e.to_string()))?,
-            None => derive(file, name, &parsed).map_err(|m| refuse("bad-manifest", m))?,
+            None => derived::manifest(file, name, &parsed).map_err(|m| refuse("bad-manifest", m))?,
         };
         if let Some(name) = name {
             manifest.name = SkillName::parse(name).map_err(|e| refuse("bad-args", e.to_string()))?;
@@ -188,7 +192,19 @@ impl Skills {
         }
         let had =
             |old: &Manifest| granted.workspace.map_or(old.needs.workspace, |granted| granted.min(old.needs.workspace));
-        let kept = old.as_ref().map(|old| had(&old.manifest)).filter(|had| *had < manifest.needs.workspace);
+        let kept = match &old {
+            // Nothing that was granted to another one goes on to it.
+            Some(old) if derived && doubt.is_some() => Some(had(&old.manifest).min(Workspace::Read)),
+            Some(old) => Some(had(&old.manifest)),
+            // What nobody asked for in writing is not given unasked.
+            None if derived => Some(Workspace::Read),
+            None => None,
+        };
+        let kept = kept.filter(|had| *had < manifest.needs.workspace);
+        if derived {
+            // It asks for nothing: what it imports is what it may be granted.
+            beyond = Asked::default();
+        }
         let seen = old.as_ref().map(seen);
         // The same file is as good from anywhere: what it was known by goes on.
         let source = old
@@ -239,12 +255,17 @@ impl Skills {
         };
         tools(manifest, candidate.parsed.shape, found.clone()).map_err(|m| self.unfit(manifest, m))?;
 
-        let nothing = || Grant { workspace: candidate.kept, ..Grant::default() };
+        let basic = || Grant { workspace: candidate.kept, ..Grant::default() };
         let grant = match choice {
             GrantChoice::All => Some(Grant::all(manifest, &self.config().engine)),
-            GrantChoice::None => Some(nothing()),
-            GrantChoice::Keep if candidate.replaces.is_none() => Some(Grant::default()),
-            GrantChoice::Keep if candidate.doubt.is_some() => Some(nothing()),
+            GrantChoice::None => Some(Grant::nothing()),
+            GrantChoice::Basic => Some(basic()),
+            GrantChoice::Keep if candidate.replaces.is_none() || candidate.doubt.is_some() => Some(basic()),
+            // It may have asked for less before, or for nothing in writing.
+            GrantChoice::Keep if candidate.kept.is_some() => {
+                let granted = Grant::load(self.home(), &name).map_err(|e| host_error(&e))?.unwrap_or_default();
+                Some(Grant { workspace: candidate.kept, ..granted })
+            }
             GrantChoice::Keep => None,
         };
         let record = Record {
@@ -255,11 +276,11 @@ impl Skills {
             source: candidate.source.clone(),
             tools: found,
         };
-        let text = if candidate.derived { derived_text(manifest) } else { candidate.manifest_text.clone() };
+        let text = if candidate.derived { derived::text(manifest) } else { candidate.manifest_text.clone() };
         // Less goes into force before the new code does, more after it.
         if candidate.doubt.is_some() {
             // At no moment does it run with what was granted to another one.
-            self.write_grant(&name, &nothing())?;
+            self.write_grant(&name, &basic())?;
         } else if choice != GrantChoice::All
             && let Some(grant) = &grant
         {
@@ -437,33 +458,4 @@ fn read_manifest(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     fs::File::open(path)?.take(MAX_MANIFEST as u64 + 1).read_to_string(&mut text)?;
     Ok(text)
-}
-
-/// What can be said of a component that brings no manifest.
-fn derive(file: &Path, name: Option<&str>, parsed: &Parsed) -> Result<Manifest, String> {
-    let stem =
-        file.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_lowercase().replace(['_', ' ', '.'], "-");
-    let name = SkillName::parse(name.unwrap_or(&stem)).map_err(|e| format!("{e}; give it one with --name"))?;
-    let (summary, args) = match parsed.shape {
-        Shape::Functions => (format!("Functions of {name}"), json!({ "type": "object", "properties": {} })),
-        // Nothing says which arguments it takes, so none are refused: the command sees them as they are.
-        Shape::Command => (format!("The command {name}"), json!({ "type": "object", "properties": {} })),
-        Shape::Skill => {
-            return Err(
-                "a kiso skill needs a manifest: put kiso.toml beside the file, or name it with --manifest".to_owned()
-            );
-        }
-    };
-    Ok(Manifest::derived(name, summary, args))
-}
-
-/// The manifest that is written for a component that brought none.
-fn derived_text(manifest: &Manifest) -> String {
-    let quoted = |text: &str| Value::String(text.to_owned()).to_string();
-    format!(
-        "# Written by `kiso skill add`: the file brought no manifest.\n[kiso]\ntype = \"skill\"\nname = {}\nversion = {}\ndescription = {}\n",
-        quoted(manifest.name.as_str()),
-        quoted(&manifest.version),
-        quoted(&manifest.summary)
-    )
 }

@@ -44,6 +44,10 @@ pub struct Parsed {
     pub manifest: Option<String>,
     /// What the custom section `kiso-sdk` says, such as "rust 0.1.0".
     pub sdk: Option<String>,
+    /// Whether it imports the files of WASI.
+    pub imports_files: bool,
+    /// Whether it imports requests over HTTP.
+    pub imports_http: bool,
     /// Name of the exported interface `kiso:skill/self-test`, if there is one.
     pub self_test: Option<String>,
 }
@@ -156,7 +160,9 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, LoadError> {
     let sdk = outside.sdk.map(|s| brief(&String::from_utf8_lossy(&s), MAX_SDK));
     let self_test = component.exports.iter().map(|(name, _)| name).find(|n| n.starts_with("kiso:skill/self-test@0.1."));
     let self_test = self_test.cloned();
-    Ok(Parsed { shape, wasm, wrapped, manifest, sdk, self_test })
+    let imports = |name: &str| component.imports.iter().any(|import| import.split('@').next() == Some(name));
+    let (imports_files, imports_http) = (imports("wasi:filesystem/types"), imports("wasi:http/outgoing-handler"));
+    Ok(Parsed { shape, wasm, wrapped, manifest, sdk, imports_files, imports_http, self_test })
 }
 
 /// What can be seen of a file without compiling it.

@@ -5,7 +5,7 @@ mod args;
 mod needs;
 
 pub use self::args::{ArgError, args_schema, validator};
-pub use self::needs::{HttpNeed, Inject, Needs, Workspace, check_host};
+pub use self::needs::{HttpNeed, Inject, METHODS, Needs, Workspace, check_host};
 
 use crate::home::SkillName;
 use serde::Deserialize;

@@ -250,7 +250,7 @@ impl Tools {
                         code: Some("limit".to_owned()),
                         ..blank.clone()
                     },
-                    None if done.code != 0 => failed("exit_code", text),
+                    None if done.code != 0 && !done.is_negative_answer(source) => failed("exit_code", text),
                     None => ToolResult { text, ..blank.clone() },
                 };
                 let (millis, used, limits) = (done.used.millis, Some(done.used), Some(done.allowed));

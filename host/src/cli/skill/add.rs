@@ -19,7 +19,7 @@ pub struct Add {
     /// Name to install it under instead of its own
     #[arg(long)]
     name: Option<String>,
-    /// Grant everything that it asks for, or nothing; without this you are asked
+    /// Grant everything that it asks for (or imports, without a manifest), or nothing, not even /work; without this you are asked
     #[arg(long, value_name = "all|none")]
     grant: Option<Grant>,
 }
@@ -82,7 +82,7 @@ fn ask(question: &str, json: bool) -> Result<GrantChoice, Failure> {
     std::io::stdin().lock().read_line(&mut answer).ok();
     match answer.trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(GrantChoice::All),
-        "n" | "no" => Ok(GrantChoice::None),
+        "n" | "no" => Ok(GrantChoice::Basic),
         _ => {
             // After Ctrl-D the cursor still stands behind the question.
             if answer.is_empty() {

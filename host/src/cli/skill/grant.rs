@@ -4,18 +4,25 @@ use super::open;
 use crate::cli::show::printable;
 use crate::cli::{Exit, Failure, Shared};
 use crate::skill::grant::Grant;
+use crate::skill::manifest::Workspace;
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
 pub struct GrantSkill {
     /// The skill
     name: String,
-    /// Everything that its manifest asks for
-    #[arg(long, conflicts_with_all = ["none", "host", "secret", "limits"])]
+    /// Everything that its manifest asks for; without one, everything that it imports
+    #[arg(long, conflicts_with_all = ["none", "read", "write", "host", "secret", "limits"])]
     all: bool,
-    /// Nothing beyond what every skill gets
-    #[arg(long, conflicts_with_all = ["host", "secret", "limits"])]
+    /// Nothing, not even the workspace
+    #[arg(long, conflicts_with_all = ["read", "write", "host", "secret", "limits"])]
     none: bool,
+    /// Also read /work
+    #[arg(long, conflicts_with = "write")]
+    read: bool,
+    /// Also read and write /work
+    #[arg(long)]
+    write: bool,
     /// Also reach this host: "example.org", "*.example.org", "example.org:8080"
     #[arg(long, value_name = "HOST")]
     host: Vec<String>,
@@ -39,18 +46,24 @@ impl GrantSkill {
         if self.all {
             grant = Grant::all(manifest, &opened.config.engine);
         } else if self.none {
-            grant = grant.nothing();
+            grant = Grant::nothing();
+        }
+        let wrong = |why: String| Failure::new(Exit::Usage, why);
+        if self.read || self.write {
+            let workspace = if self.write { Workspace::Write } else { Workspace::Read };
+            grant.set_workspace(manifest, workspace).map_err(wrong)?;
         }
         for host in &self.host {
-            grant.add_host(manifest, host, self.private).map_err(|why| Failure::new(Exit::Usage, why))?;
+            grant.add_host(manifest, host, self.private).map_err(wrong)?;
         }
         for secret in &self.secret {
-            grant.add_secret(manifest, secret).map_err(|why| Failure::new(Exit::Usage, why))?;
+            grant.add_secret(manifest, secret).map_err(wrong)?;
         }
         if self.limits {
             grant.set_limits(manifest, &opened.config.engine, true);
         }
-        if self.all || self.none || self.limits || !self.host.is_empty() || !self.secret.is_empty() {
+        let workspace = self.read || self.write;
+        if self.all || self.none || workspace || self.limits || !self.host.is_empty() || !self.secret.is_empty() {
             opened.skills.write_grant(skill.name(), &grant)?;
         }
         if shared.json {

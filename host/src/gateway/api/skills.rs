@@ -183,8 +183,7 @@ pub async fn grant(
         let manifest = &skill.manifest;
         let mut grant = match choice {
             Some(Choice::All) => Grant::all(manifest, &engine),
-            // What was taken from it of the workspace stays taken; a file that cannot be read is made anew.
-            Some(Choice::None) => skills.grant(&skill).unwrap_or_default().nothing(),
+            Some(Choice::None) => Grant::nothing(),
             None => Grant { http: Vec::new(), secrets: Default::default(), ..skills.grant(&skill)? },
         };
         if let Some(limits) = limits {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::llm::prompt::ColumnKind;
+use crate::llm::prompt::{Column, ColumnKind};
 
 use super::aggregate::mean_of_columns;
 use super::asked::{put_query, result_columns};
@@ -84,8 +84,9 @@ fn derive<'a>(fill: &mut Fill<'a>, mut query: Query, skill: usize, args: &'a [Ar
         }
     } else if query.group.is_empty() {
         fill.problems.push(format!(
-            "{} is one value, which leaves nothing to draw; say by what, such as \"by month\"",
-            query.compute.iter().map(|c| c.text.as_str()).collect::<Vec<_>>().join(", ")
+            "{} is one value, which leaves nothing to draw; say by what, such as \"by {}\"",
+            query.compute.iter().map(|c| c.text.as_str()).collect::<Vec<_>>().join(", "),
+            example_group(columns.map(|all| &**all).unwrap_or_default())
         ));
     }
     let mut prior = Map::new();
@@ -100,6 +101,15 @@ fn derive<'a>(fill: &mut Fill<'a>, mut query: Query, skill: usize, args: &'a [Ar
     }
     if let Some((y, value)) = y.and_then(|y| values_of(&y, &values).map(|v| (y, v))) {
         fill.out.insert(y.name.to_owned(), value);
+    }
+}
+
+/// What the rows of a table can be grouped by, as it is said.
+fn example_group(columns: &[Column]) -> &str {
+    let text = || columns.iter().find(|column| column.kind == ColumnKind::Text).map(|column| column.name.as_str());
+    match date_column(columns) {
+        Some(_) => "month",
+        None => text().or(columns.first().map(|column| column.name.as_str())).unwrap_or("month"),
     }
 }
 

@@ -69,7 +69,10 @@ pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>
         return Err(format!("the message has {} words, more than the {MAX_WORDS} that the rules read", said.len()));
     }
     let clauses = split(&said, &verbs(scene.skills), &scene.files);
-    let mut trail = Trail { source: mentioned(scene, messages), ..Trail::default() };
+    let attached = attached(scene);
+    let came_along = attached.is_some();
+    let mut trail =
+        Trail { source: attached.or_else(|| mentioned(scene, messages)), opened: came_along, ..Trail::default() };
     let mut scene = scene.clone();
     for clause in &clauses {
         if clause.len() > MAX_CLAUSE {
@@ -107,6 +110,12 @@ pub(super) fn steps(scene: &Scene, messages: &[ChatMessage]) -> Result<Vec<Step>
         true => Err("nothing was asked for that an installed skill does".to_owned()),
         false => Ok(trail.steps),
     }
+}
+
+/// The table that came with the message, if it is one.
+fn attached(scene: &Scene) -> Option<Source> {
+    let mut tables = scene.tables().filter(|table| scene.attached.contains(&table.path));
+    tables.next().filter(|_| tables.next().is_none()).cloned()
 }
 
 /// The table that the conversation named last, if it is still there.
@@ -195,7 +204,7 @@ fn choose(scene: &Scene, clause: &[Word], trail: &Trail) -> Result<Option<Draft>
         }
     }
     let mut fits: Vec<(Draft, &Source)> = Vec::new();
-    for table in scene.tables() {
+    for table in scene.likely_tables() {
         match best(scene, clause, Some(table)) {
             Some(draft) if fits_well(&draft) && !draft.took_source && draft.prior.is_none() => {
                 return Ok(Some(draft));

@@ -29,7 +29,9 @@ pub(super) fn route(pieces: &Pieces) -> String {
 pub(super) fn title(pieces: &Pieces) -> String {
     let messages = pieces.exchange.iter().flatten();
     let first = messages.into_iter().find(|message| message.from == "user").map_or("", |message| message.text.as_str());
-    first.split_whitespace().take(TITLE_WORDS).collect::<Vec<_>>().join(" ")
+    // What came with it is no part of what it says.
+    let said = first.rsplit_once("\n\nFiles: ").map_or(first, |(said, _)| said);
+    said.split_whitespace().take(TITLE_WORDS).collect::<Vec<_>>().join(" ")
 }
 
 /// For messages: the old summary, and the beginning of each message. For facts: the list without doubles.

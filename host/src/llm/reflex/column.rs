@@ -159,7 +159,9 @@ impl Columns {
                 && ((close.chars().count() >= 3 && name.first.starts_with(&close))
                     || (name.single && name.first.chars().count() >= 3 && is_cut(&name.first, &close)))
         };
-        let words: [Rule; 2] = [&|name| wanted.iter().all(|w| name.bare_keys.contains(w)), &cut];
+        // `qty` for quantity, and the other way round.
+        let abbreviated = |name: &Name| trimmed.len() == 1 && name.single && is_abbreviation(&name.first, &close);
+        let words: [Rule; 3] = [&|name| wanted.iter().all(|w| name.bare_keys.contains(w)), &cut, &abbreviated];
         // "rainy" is no slip of rain.
         let adjective = |name: &str| close.strip_suffix('y').is_some_and(|stem| stem == name);
         let spelling: [Rule; 1] =
@@ -210,6 +212,42 @@ fn keys(words: &[String]) -> Vec<String> {
 /// Whether `short` is a usual cut of `long` (temp of temperature), not merely its beginning (low of lowest).
 fn is_cut(short: &str, long: &str) -> bool {
     long.strip_prefix(short).is_some_and(|rest| !matches!(rest, "est" | "er" | "ly" | "y" | "ed" | "ing"))
+}
+
+/// Names that tables usually shorten, where the short one is not the beginning of the long one.
+const ABBREVIATIONS: &[(&str, &str)] = &[
+    ("acct", "account"),
+    ("addr", "address"),
+    ("amt", "amount"),
+    ("avg", "average"),
+    ("cnt", "count"),
+    ("dept", "department"),
+    ("dt", "date"),
+    ("hr", "hour"),
+    ("hrs", "hours"),
+    ("lng", "longitude"),
+    ("mgr", "manager"),
+    ("msg", "message"),
+    ("nbr", "number"),
+    ("no", "number"),
+    ("num", "number"),
+    ("pct", "percent"),
+    ("pct", "percentage"),
+    ("pmt", "payment"),
+    ("qtr", "quarter"),
+    ("qty", "quantity"),
+    ("usr", "user"),
+    ("wk", "week"),
+    ("yr", "year"),
+];
+
+/// Whether one is the usual abbreviation of the other.
+fn is_abbreviation(a: &str, b: &str) -> bool {
+    let (a, b) = (key(a), key(b));
+    ABBREVIATIONS.iter().any(|(short, long)| {
+        let (short, long) = (key(short), key(long));
+        (a == short && b == long) || (a == long && b == short)
+    })
 }
 
 /// `sum` for `total`, so that "total rain" finds a computed column sum_rain_mm.
@@ -270,6 +308,7 @@ mod tests {
     fn finds() {
         let weather = columns("date,city,temperature_c,rain_mm,wind_kmh,sunshine_h");
         let computed = columns("month,mean_temperature_c,sum_rain_mm");
+        let orders = columns("qty,amt,dept,price,date");
         let market = columns("Trade Date,open,high,low,close,Adj-Close,volume");
         for (table, phrase, name) in [
             (&weather, "Temperature", "temperature_c"),
@@ -284,6 +323,9 @@ mod tests {
             (&computed, "temperature", "mean_temperature_c"),
             (&computed, "total rain", "sum_rain_mm"),
             (&computed, "average temperature", "mean_temperature_c"),
+            (&orders, "quantity", "qty"),
+            (&orders, "amount", "amt"),
+            (&orders, "departments", "dept"),
             (&market, "trade_date", "Trade Date"),
             (&market, "close", "close"),
             (&market, "adj close", "Adj-Close"),
@@ -293,6 +335,9 @@ mod tests {
         }
         for phrase in ["humidity", "lowest", "mean temperature", "rainfall total", "show"] {
             assert_eq!(weather.resolve(phrase, Reach::Spelling), Found::Nothing, "{phrase}");
+        }
+        for phrase in ["database", "quality"] {
+            assert_eq!(orders.resolve(phrase, Reach::Words), Found::Nothing, "{phrase}");
         }
         let two = columns("rain_north,rain_south");
         assert!(matches!(two.resolve("rain", Reach::Words), Found::Many(names) if names.len() == 2));

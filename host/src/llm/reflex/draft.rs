@@ -57,6 +57,10 @@ pub(super) fn best(scene: &Scene, words: &[Word], source: Option<&Source>) -> Op
     let query_skill = scene.skills.iter().position(Vocabulary::saves_queries);
     let mut best: Option<Draft> = None;
     for index in 0..scene.skills.len() {
+        // A text has no columns to ask for.
+        if source.is_some_and(Source::is_text) && scene.skills[index].reads_tables() {
+            continue;
+        }
         let prior = query_skill.filter(|q| *q != index).map(|q| (q, scene.skills[q].args.as_slice()));
         for draft in drafts(scene, index, words, source, prior) {
             if best.as_ref().is_none_or(|b| draft.rank() > b.rank()) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::llm::prompt::Column;
+use crate::llm::prompt::{Column, ColumnKind};
 
 use super::aggregate::mean_of_columns;
 use super::asked::{put_query, result_columns};
@@ -184,8 +184,10 @@ impl<'a> Fill<'a> {
             && let Some(date) = date_column(columns)
         {
             if !matches!(time, "day" | "hour") {
+                let number = columns.iter().find(|column| column.kind == ColumnKind::Number);
+                let number = number.map_or("COLUMN", |column| column.name.as_str());
                 self.notes.push(format!(
-                    "{time} was read as the column {date}; for one value per {time}, name an aggregate, such as \"mean … by {time}\""
+                    "{time} was read as the column {date}; for one value per {time}, name an aggregate, such as \"mean {number} by {time}\""
                 ));
             }
             return Ok(date.to_owned());

@@ -59,37 +59,51 @@ pub(super) fn introduction(message: &str, scene: &Scene) -> Plan {
 fn offers(scene: &Scene) -> String {
     // Whatever was spent on the message: what can be done instead is to be said all the same.
     effort::begin();
-    const MOST: usize = 5;
     let mut lines = vec!["What I can do here, for example:".to_owned()];
-    lines.extend(suggestions(scene, MOST).into_iter().map(|s| format!("- {s}")));
-    if lines.len() == 1 {
-        let names: Vec<&str> = scene.skills.iter().map(|s| s.card.name.as_str()).collect();
-        lines = match names.is_empty() {
-            true => vec!["No skill is installed (`kiso skill list`).".to_owned()],
-            false => vec![format!("Installed skills: {}; {}.", names.join(", "), scene.holdings())],
-        };
-    }
-    if !scene.skills.is_empty() {
+    lines.extend(offered(scene).into_iter().map(|message| format!("- {message}")));
+    if scene.skills.is_empty() {
+        lines.push("\nNo skill is installed (`kiso skill list`).".to_owned());
+    } else {
         if scene.tables().next().is_none() {
-            lines.push("- Give me a table: `kiso run --file data.csv \"describe data.csv\"`".to_owned());
+            let attach =
+                "With a table I can do more: attach one in the page, or with `kiso run --file FILE.csv MESSAGE`.";
+            lines.push(format!("\n{attach}"));
         }
-        lines.push("- `SKILL key=value …` calls an installed skill as it stands.".to_owned());
+        lines.push("\n`SKILL key=value …` calls an installed skill; `kiso skill list` names them.".to_owned());
     }
     lines.join("\n")
+}
+
+/// Messages that can be sent as they stand.
+pub(super) fn offered(scene: &Scene) -> Vec<String> {
+    const MOST: usize = 5;
+    let mut out = suggestions(scene, MOST);
+    if let Some(text) = scene.files.iter().find(|file| file.is_text()) {
+        out.push(format!("show the first 5 lines of {}", shown(&text.path)));
+        out.push(format!("how many words are in {}?", shown(&text.path)));
+    }
+    out.push("$ ls -l".to_owned());
+    out
+}
+
+/// A path as it is written in a message.
+fn shown(path: &str) -> String {
+    let plain = path.chars().all(|c| c.is_alphanumeric() || "._-/".contains(c));
+    if plain { path.to_owned() } else { format!("\"{path}\"") }
 }
 
 /// Sentences made from the skills' examples and the files at hand; only those that the rules do plan. Of every skill
 /// the one that says most, then of every skill the next.
 pub(super) fn suggestions(scene: &Scene, most: usize) -> Vec<String> {
-    // What needs an address that nobody gave is offered where nothing else is.
-    let out = sentences(scene, most, &|sentence| !sentence.contains("://"));
-    if out.is_empty() { sentences(scene, most, &|_| true) } else { out }
+    // What needs a network, or an address that nobody gave, may not work here.
+    sentences(scene, most, &|sentence| !sentence.contains("://"))
 }
 
 fn sentences(scene: &Scene, most: usize, wanted: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut of_each: Vec<_> = scene
         .skills
         .iter()
+        .filter(|skill| skill.card.category != "web")
         .map(|skill| {
             let mut examples: Vec<&String> = skill.card.examples.iter().collect();
             examples.sort_by_key(|example| Reverse(example.matches('{').count()));

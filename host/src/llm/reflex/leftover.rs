@@ -4,7 +4,7 @@
 use crate::llm::prompt::ColumnKind;
 
 use super::aggregate::function;
-use super::column::{Found, Reach, only};
+use super::column::{Found, Reach, date_column, only};
 use super::condition::{is_comparison, is_month, is_season, leads};
 use super::fill::Fill;
 use super::group::is_time_adjective;
@@ -121,6 +121,11 @@ pub(super) fn problem(fill: &Fill, unused: &[usize]) -> Option<String> {
 /// How to write what the word at `i` may mean.
 fn advice(fill: &Fill, i: usize, blocking: &[usize]) -> String {
     let month = blocking.iter().map(|i| &fill.words[*i]).find(|w| is_month(&w.norm));
+    let dated = fill.columns().is_some_and(|columns| date_column(columns).is_some());
+    if (month.is_some() || blocking.iter().any(|i| is_season(&fill.words[*i].norm))) && !dated {
+        let file = fill.source.map_or("the table", |source| source.path.as_str());
+        return format!("name another column: {file} has none with dates");
+    }
     if let Some(month) = month {
         return format!("write the month with its year, such as `{} 2024`", month.raw);
     }
@@ -141,7 +146,7 @@ fn advice(fill: &Fill, i: usize, blocking: &[usize]) -> String {
         return condition(&number.map_or_else(|| example(fill), |column| format!("{column} = 0")));
     }
     if is_rank_word(norm) || matches!(function(word), Some("max" | "min")) {
-        let column = number_column(fill).unwrap_or_else(|| "COLUMN".to_owned());
+        let column = number_column(fill).unwrap_or_else(|| any_column(fill));
         let end = if matches!(function(word), Some("min")) { "lowest" } else { "highest" };
         return format!("write the order as `sorted by {column} descending` or `the 5 {end} {column}`");
     }
@@ -153,7 +158,7 @@ fn advice(fill: &Fill, i: usize, blocking: &[usize]) -> String {
         let number =
             blocking.iter().find(|k| fill.words[**k].shape == Shape::Number || count(&fill.words[**k].norm).is_some());
         let value = number.map_or("10", |k| fill.words[*k].raw.as_str());
-        let column = number_column(fill).unwrap_or_else(|| "COLUMN".to_owned());
+        let column = number_column(fill).unwrap_or_else(|| any_column(fill));
         return condition(&format!("{column} {sign} {value}"));
     }
     let rainy = blocking.iter().find_map(|k| {
@@ -189,8 +194,13 @@ fn condition(text: &str) -> String {
 fn example(fill: &Fill) -> String {
     match number_column(fill) {
         Some(column) => format!("{column} > 10"),
-        None => "COLUMN = VALUE".to_owned(),
+        None => format!("{} = VALUE", any_column(fill)),
     }
+}
+
+/// The first column, where its kind does not matter.
+fn any_column(fill: &Fill) -> String {
+    fill.columns().and_then(|columns| columns.first()).map_or_else(|| "COLUMN".to_owned(), |column| column.name.clone())
 }
 
 fn column_of(fill: &Fill, word: &Word) -> Option<String> {

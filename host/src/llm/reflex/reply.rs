@@ -12,6 +12,9 @@ const SMALL: usize = 40;
 /// Of a longer one, this many lines are shown.
 const HEAD: usize = 15;
 
+/// Lines of standard error that are shown of a command that failed.
+const ERRORS: usize = 10;
+
 /// The text of a msg task.
 pub(super) fn reply(pieces: &Pieces) -> String {
     let detail = pieces.task.as_ref().map(|t| t.detail.as_str()).unwrap_or_default();
@@ -37,9 +40,17 @@ fn section(report: &TaskReport) -> String {
     let label = report.task.label();
     if let Some(trouble) = report.trouble() {
         let what = if report.status == TaskStatus::Interrupted { "was interrupted" } else { "failed" };
-        let output = shown(&report.text);
-        let tail = if output.is_empty() { String::new() } else { format!("\n{output}") };
+        let parts = [shown(&report.text), report.error_lines(ERRORS)].into_iter();
+        // The last line of standard error stands in the reason.
+        let parts = parts.filter(|part| !part.is_empty() && !trouble.ends_with(part.as_str()));
+        let tail: String = parts.map(|part| format!("\n{part}")).collect();
         return format!("{label} {what}: {trouble}{tail}");
+    }
+    if report.is_negative_answer() {
+        return match shown(&report.text) {
+            output if output.is_empty() => format!("{label}: no (exit code 1)."),
+            output => format!("{label} (exit code 1)\n{output}"),
+        };
     }
     match shown(&report.text) {
         output if output.is_empty() => format!("{label}: done, without output."),

@@ -56,10 +56,10 @@ fn gave_up(message: &str, failure: &FailureNote) -> Plan {
     // The reply shows the failed task with its own reason; what the review found is said nowhere else.
     let found = match failure.report.trouble() {
         Some(_) => String::new(),
-        None => format!("{}; ", why.trim_end_matches('.')),
+        None => format!("{}. ", why.trim_end_matches('.')),
     };
     let detail = format!(
-        "{REPORT}\n{NOTE}{found}the plan was given up there: reflex, the rule-based model that is built into kiso, has no rule for another way (`kiso config preset` shows how to set one)."
+        "{REPORT}\n{NOTE}{found}I stopped there. I am reflex, the rule-based model that is built into kiso, and know no other way to do this; a language model may (`kiso config preset` lists how to connect one)."
     );
     Plan { goal: shortened(message), tasks: vec![msg(detail)], blocked: Some(why) }
 }

@@ -36,6 +36,22 @@ impl Source {
         }
     }
 
+    /// Whether it is a text and no table.
+    pub fn is_text(&self) -> bool {
+        const ENDINGS: [&str; 38] = [
+            "adoc", "bash", "c", "cfg", "conf", "cpp", "css", "env", "go", "h", "htm", "html", "ini", "java", "js",
+            "log", "lua", "markdown", "md", "mjs", "org", "php", "pl", "py", "rb", "rs", "rst", "sh", "sql", "svelte",
+            "tex", "text", "toml", "ts", "txt", "xml", "yaml", "yml",
+        ];
+        const NAMES: [&str; 5] = ["readme", "license", "makefile", "dockerfile", "changelog"];
+        let name = self.path.rsplit('/').next().unwrap_or(&self.path).to_lowercase();
+        let is_known = match name.rsplit_once('.') {
+            Some((_, ending)) => ENDINGS.contains(&ending),
+            None => NAMES.contains(&name.as_str()),
+        };
+        self.columns.is_none() && is_known
+    }
+
     pub fn is_number(&self, column: &str) -> bool {
         self.columns.as_ref().is_none_or(|all| all.iter().any(|c| c.name == column && c.kind == ColumnKind::Number))
     }
@@ -51,6 +67,8 @@ pub(super) struct Scene<'a> {
     pub files: Vec<Source>,
     /// Whether `files` is all there is: only then can a file be said to be missing.
     pub complete: bool,
+    /// The files that came with the message.
+    pub attached: Vec<String>,
     /// The columns of no file.
     pub none: Columns,
 }
@@ -68,6 +86,7 @@ impl<'a> Scene<'a> {
             skills,
             files: files.unwrap_or_default().iter().map(source).collect(),
             complete: files.is_some(),
+            attached: Vec::new(),
             none: Columns::default(),
         }
     }
@@ -137,6 +156,12 @@ impl<'a> Scene<'a> {
     /// The files that hold tables.
     pub fn tables(&self) -> impl Iterator<Item = &Source> {
         self.files.iter().filter(|f| f.columns.is_some())
+    }
+
+    /// The tables that a message without a file's name may mean: those that came with it, if any did.
+    pub fn likely_tables(&self) -> impl Iterator<Item = &Source> {
+        let attached = self.tables().any(|file| self.attached.contains(&file.path));
+        self.tables().filter(move |file| !attached || self.attached.contains(&file.path))
     }
 
     /// "there is no file `x`; near: `y`; the workspace holds a, b".

@@ -1,5 +1,6 @@
 //! What the rules make of messages, outputs and briefs.
 
+mod attached;
 mod attacks;
 mod fixtures;
 mod honesty;

@@ -48,6 +48,12 @@ impl<'a> Vocabulary<'a> {
             .unwrap_or(0)
     }
 
+    /// Whether what it reads has columns.
+    pub fn reads_tables(&self) -> bool {
+        let columns = [Use::Column, Use::Columns, Use::Aggregate, Use::Group, Use::Condition];
+        self.args.iter().any(|arg| columns.contains(&arg.used))
+    }
+
     /// Whether a query can be asked and its result saved.
     pub fn saves_queries(&self) -> bool {
         [Use::File, Use::Aggregate, Use::Save].iter().all(|used| self.args.iter().any(|a| a.used == *used))

@@ -112,7 +112,11 @@ impl Refused {
     /// What to do about it.
     pub fn hint(&self, skill: &str) -> String {
         match self {
-            Self::Host { host, .. } => format!("allow it with `kiso skill grant {skill} --host {host}`"),
+            Self::Host { host, method } => {
+                format!(
+                    "{skill} may not send {method} requests to {host}; allow it with `kiso skill grant {skill} --host {host}`"
+                )
+            }
             Self::Private { host } => {
                 format!(
                     "{host} has a private address; allow it with `kiso skill grant {skill} --host {host} --private`"

@@ -100,13 +100,16 @@ impl NeedsFile {
     }
 }
 
+/// Methods that can be asked for.
+pub const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
 fn check_http(need: &HttpNeed, declared: &[&str]) -> Result<(), String> {
     check_host(&need.host)?;
     if need.methods.is_empty() {
         return Err("`methods` must name at least one method".to_owned());
     }
     for method in &need.methods {
-        if !["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].contains(&method.as_str()) {
+        if !METHODS.contains(&method.as_str()) {
             return Err(format!("`{method}` is no method; there are GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS"));
         }
     }

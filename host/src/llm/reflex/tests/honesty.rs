@@ -216,7 +216,10 @@ fn help_offers_what_works() {
     assert!(text.contains("`kiso config preset` shows how to set one"), "{text}");
     assert_eq!(text.matches("chart of").count(), 1, "{text}");
     let empty = planned(&pieces("hello", vec![])).tasks[0].detail.clone();
-    assert!(empty.contains("Give me a table: `kiso run --file data.csv \"describe data.csv\"`"), "{empty}");
+    assert!(
+        empty.contains("attach one in the page") && !empty.contains("://") && empty.contains("- $ ls -l"),
+        "{empty}"
+    );
     let plain = planned(&pieces("hello", vec![monthly(), weather()])).tasks[0].detail.clone();
     assert!(plain.contains("from weather.csv") && !plain.contains("mean-temperature"), "{plain}");
     let picture = FileCard { path: "pub/a.png".to_owned(), bytes: 1, columns: None };

@@ -1,0 +1,53 @@
+//! The manifest of a component that brings none.
+
+use super::super::loader::{Parsed, Shape};
+use super::super::manifest::{HttpNeed, METHODS, Manifest, Workspace};
+use crate::home::SkillName;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// What can be said of a component that brings no manifest.
+pub fn manifest(file: &Path, name: Option<&str>, parsed: &Parsed) -> Result<Manifest, String> {
+    let stem =
+        file.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_lowercase().replace(['_', ' ', '.'], "-");
+    let name = SkillName::parse(name.unwrap_or(&stem)).map_err(|e| format!("{e}; give it one with --name"))?;
+    let (summary, args) = match parsed.shape {
+        Shape::Functions => (format!("Functions of {name}"), json!({ "type": "object", "properties": {} })),
+        // Nothing says which arguments it takes, so none are refused: the command sees them as they are.
+        Shape::Command => (format!("The command {name}"), json!({ "type": "object", "properties": {} })),
+        Shape::Skill => {
+            return Err(
+                "a kiso skill needs a manifest: put kiso.toml beside the file, or name it with --manifest".to_owned()
+            );
+        }
+    };
+    let mut manifest = Manifest::derived(name, summary, args);
+    if parsed.imports_files {
+        manifest.needs.workspace = Workspace::Write;
+    }
+    if parsed.imports_http {
+        let methods = METHODS.iter().map(|method| (*method).to_owned()).collect();
+        manifest.needs.http.push(HttpNeed { host: "*".to_owned(), methods, inject: None });
+    }
+    Ok(manifest)
+}
+
+/// The manifest that is written for a component that brought none. Its needs are what it imports: what an administrator can
+/// grant it.
+pub fn text(manifest: &Manifest) -> String {
+    let quoted = |text: &str| Value::String(text.to_owned()).to_string();
+    let mut text = format!(
+        "# Written by `kiso skill add`: the file brought no manifest.\n[kiso]\ntype = \"skill\"\nname = {}\nversion = {}\ndescription = {}\n",
+        quoted(manifest.name.as_str()),
+        quoted(&manifest.version),
+        quoted(&manifest.summary)
+    );
+    let needs = &manifest.needs;
+    text +=
+        &format!("\n# What it imports, and can be granted.\n[kiso.skill.needs]\nworkspace = \"{}\"\n", needs.workspace);
+    for need in &needs.http {
+        text +=
+            &format!("\n[[kiso.skill.needs.http]]\nhost = {}\nmethods = {}\n", quoted(&need.host), json!(need.methods));
+    }
+    text
+}
