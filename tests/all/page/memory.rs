@@ -83,7 +83,7 @@ fn facts_are_shown_searched_and_forgotten() {
     tab.wait_of(role("list", "facts"), "it.children.length === 1 && it.innerText.includes('Oslo')");
     tab.of(role("searchbox", "Search facts"), "it.select()");
     tab.insert_text("zeppelin");
-    tab.shows("No fact fits");
+    tab.shows("No matching facts");
     tab.of(role("searchbox", "Search facts"), "it.select()");
     tab.press("Delete");
     tab.click(role("button", "Forget fact 2"));

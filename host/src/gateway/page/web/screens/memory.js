@@ -18,10 +18,10 @@ export default function Screen() {
   const place = useStore(route, (parts) => parts[1] ?? '');
   if (!isAdmin()) {
     return html`<div class="screen"><${ScreenHead} title="Memory" />
-      <${Empty} icon="lock" title="Only for administrators">It is what kiso remembers of all sessions.<//></div>`;
+      <${Empty} icon="lock" title="Only for administrators">Memory covers all sessions.<//></div>`;
   }
   return html`<div class="screen">
-    <${ScreenHead} title="Memory" about="What is remembered beyond a session, and put before the models when it fits." />
+    <${ScreenHead} title="Memory" about="What kiso remembers across sessions and gives to models when relevant." />
     <nav class="lists-tabs" aria-label="Kinds of memory">${PLACES.map(([key, words]) => html`
       <a key=${key} href=${key ? href('memory', key) : href('memory')} aria-current=${place === key ? 'page' : undefined}>${words}</a>`)}</nav>
     ${KINDS[place] ? html`<${Remembered} key=${place} ...${KINDS[place]} />` : html`<${Core} />`}
@@ -32,12 +32,12 @@ const KINDS = {
   passages: {
     path: '/memory', one: 'passage', many: 'passages',
     sources: { turn: 'from a conversation', memory_save: 'saved on purpose', import: 'imported' },
-    none: 'What is talked about is kept here, and found again by its meaning.',
+    none: 'kiso saves parts of conversations here and finds them again by meaning.',
   },
   facts: {
     path: '/facts', one: 'fact', many: 'facts',
     sources: { user: 'told by a person', reviewer: 'learned in a review', summarizer: 'learned from a conversation' },
-    none: 'What is learned from conversations and reviews stands here.',
+    none: 'kiso saves what it learns from conversations and reviews here.',
   },
 };
 
@@ -64,7 +64,7 @@ function Remembered({ path, one, many, sources, none }) {
     announce('Forgotten');
     search.current?.focus();
   };
-  const nothing = query ? html`<${Empty} icon="search" title=${`No ${one} fits`}>Try other words.<//>`
+  const nothing = query ? html`<${Empty} icon="search" title=${`No matching ${many}`}>Try other words.<//>`
     : html`<${Empty} icon="memory" title=${`No ${many} yet`}>${none}<//>`;
   return html`<div class="lists-search"><${Icon} name="search" />
       <input ref=${search} type="search" value=${typed} maxlength="1000" aria-label=${`Search ${many}`} placeholder=${`Search ${many}`}
@@ -99,9 +99,9 @@ function Core() {
   const pages = usePages((_, signal) => get('/memory', { limit: 1 }, signal).then(({ core }) => ({ items: [core] })));
   return html`<${Pages} of=${pages}>${([core]) => (Object.keys(core ?? {}).length
     ? html`<div class="card"><${Members} of=${core} /></div>
-      <p class="muted">It stands before the models in every conversation. <code>kiso memory forget --core NAME</code>${' '}
+      <p class="muted">Given to models in every conversation. <code>kiso memory forget --core NAME</code>${' '}
         forgets a part of it, such as <code>user.city</code>.</p>`
-    : html`<${Empty} icon="memory" title="Core memory is empty">What matters in every conversation stands here: who you are, what you prefer.<//>`)}<//>`;
+    : html`<${Empty} icon="memory" title="Core memory is empty">Add what matters in every conversation: who you are, what you prefer.<//>`)}<//>`;
 }
 
 const Members = ({ of }) => html`<dl class="lists-core">${Object.entries(of).map(([name, value]) => html`<div key=${name}>
