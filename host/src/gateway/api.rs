@@ -90,8 +90,11 @@ routes! {
     PUT "/skills/{name}/grants" Admin skills::grant;
     POST "/skills/{name}/call" Chat skills::call;
     GET "/memory" Admin memory::show;
+    PATCH "/memory/core" Admin memory::change_core;
     DELETE "/memory/{id}" Admin memory::forget;
     GET "/facts" Admin memory::facts;
+    POST "/facts" Admin memory::add_fact;
+    PUT "/facts/{id}" Admin memory::change_fact;
     DELETE "/facts/{id}" Admin memory::forget_fact;
     GET "/input" Chat input::show;
     GET "/models" Chat settings::models;
