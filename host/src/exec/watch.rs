@@ -92,6 +92,7 @@ impl Followed {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::secret::SecretValue;
     use crate::skill::limits::{Budget, HitCell};
 
     fn heard(pieces: &[&[u8]], secrets: &Secrets) -> Vec<String> {
@@ -109,7 +110,7 @@ mod tests {
     #[test]
     fn a_secret_in_two_pieces_is_not_told() {
         let mut secrets = Secrets::default();
-        secrets.add_session("token".to_owned(), "correct-horse-battery".into());
+        secrets.add_session("token".to_owned(), SecretValue::new("correct-horse-battery".to_owned()));
         let told =
             heard(&[b"a correct-horse-", b"battery b\n", b"the end of it, which is long enough\n"], &secrets).concat();
         assert!(told.starts_with("a ") && !told.contains("correct-horse"), "{told}");

@@ -73,7 +73,8 @@ impl Outcome {
             reply.push_str(&words);
             blocks.push(Block::Text { text: words });
         }
-        if blocks.iter().all(|block| matches!(block, Block::Text { .. })) {
+        // Where it is made of nothing but Markdown, that says it all.
+        if said.iter().all(|said| said.parts.is_empty()) {
             blocks.clear();
         }
         if reply.is_empty() {

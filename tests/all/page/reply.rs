@@ -94,6 +94,8 @@ fn a_table_is_a_table_and_a_picture_stands_once() {
     tab.wait_for(role("link", ".svg"));
     tab.wait_for(role("link", ".png"));
     assert!(!tab.has(css(".made-picture")), "what is drawn as a chart is no picture beside it");
+    let list = tab.of(css("[role=log] article:last-of-type"), "it.innerText.includes('Files:')");
+    assert_eq!(list, false, "files are told as data, and stand once");
     let width = tab.of(css("article .chart"), "it.offsetWidth / it.closest('article').offsetWidth");
     assert!(width.as_f64().unwrap() > 0.98, "{width}");
     tab.reload();
