@@ -17,6 +17,7 @@ mod clean;
 mod credential;
 mod current;
 mod embed;
+mod heard;
 mod log;
 mod models;
 mod pause;
@@ -41,6 +42,7 @@ pub use self::pause::Pause;
 pub use self::unfinished::RunSet;
 pub use self::voice::{Listener, Thought};
 
+use self::heard::Heard;
 use self::log::Log;
 use self::perform::AtWork;
 use crate::clock::now_ms;
@@ -233,6 +235,9 @@ impl Drive {
         let asked_before = cancel::asked(&store, &id).await;
         let mut wanted = std::pin::pin!(cancel.wanted(asked_before, &store, &id));
         let mut cancelled = false;
+        let mut listener = Heard::new(listener);
+        let listener = &mut listener;
+        let mut unfinished = Vec::new();
         loop {
             let step = run.next_step();
             if let Step::Ended = step {
@@ -260,6 +265,9 @@ impl Drive {
                     result = &mut performing => result?,
                 }
             };
+            if matches!(result, StepResult::Cancelled) {
+                unfinished = listener.unfinished();
+            }
             let event = run.accept_with(result, at_work.meter.take())?;
             let taken = std::mem::take(&mut at_work.taking);
             log.append(&event, &run, &at_work.secrets, at_work.take_asked(), taken).await?;
@@ -271,6 +279,7 @@ impl Drive {
             voice::conclude(&event, listener);
         }
         let outcome = run.outcome().cloned().expect("a run that has ended has an outcome");
+        let outcome = heard::with_unfinished(outcome, unfinished);
         log.finish(&outcome, &run, &at_work.secrets, &self.config.context).await?;
         in_hand.ended();
         Ok((log.id, outcome))

@@ -15,7 +15,7 @@
 //!
 //! In reading order: [`engine`] holds the compiled components ([`embedded`]), [`task`] what all processes of
 //! a line share ([`limiter`], [`dirs`], [`output`]), [`process`] is one instance, [`commands`] finds what implements a
-//! name, [`channel`] and [`streams`] are what processes read and write, [`spawn`] is what guests ask for ([`wit`]).
+//! name, [`channel`] and [`streams`] are what processes read and write, [`watch`] tells of it meanwhile, [`spawn`] is what guests ask for ([`wit`]).
 
 mod channel;
 mod commands;
@@ -28,9 +28,11 @@ mod process;
 mod spawn;
 mod streams;
 mod task;
+mod watch;
 mod wit;
 
 pub use self::channel::{Channel, Writer, pipe};
+pub use self::watch::Watch;
 
 use self::commands::Commands;
 use self::dirs::{Dirs, Mounted, unusable};
@@ -83,6 +85,8 @@ pub struct Line<'a> {
     pub partial: bool,
     /// Where standard output and standard error go instead of being kept.
     pub outputs: Option<(Channel, Channel)>,
+    /// Who hears of its output while it runs, where that is kept.
+    pub watch: Option<Watch>,
     /// The line's `/tmp`.
     pub scratch: &'a Scratch,
 }
@@ -177,8 +181,11 @@ impl Exec {
         let config = &self.0.config;
         let (budget, hit) = (Budget::exec(&config.exec, &config.engine), HitCell::default());
         let cap = usize::try_from(config.exec.output_kib << 10).unwrap_or(usize::MAX);
-        let stdout = Output::new(cap, budget.clone(), hit.clone());
-        let stderr = Output::new(cap, budget.clone(), hit.clone());
+        let output = || Output::new(cap, budget.clone(), hit.clone(), line.watch.as_ref().map(Watch::came));
+        let (stdout, stderr) = (output(), output());
+        if let Some(watch) = &line.watch {
+            watch.begin(&stdout, &stderr);
+        }
         let kept = || (Channel::Output(stdout.clone()), Channel::Output(stderr.clone()));
         let (to_out, to_err) = line.outputs.unwrap_or_else(kept);
         let quota = self.0.skills.exec_quota(line.session, &budget, hit.clone());

@@ -13,6 +13,7 @@
 //! way: every edge is in [`edge`].
 
 pub mod banner;
+pub mod block;
 pub mod brief;
 pub mod estimate;
 mod extract;

@@ -10,7 +10,7 @@ pub mod schedules;
 
 use self::builtin::Builtins;
 use crate::config::Config;
-use crate::exec::{Done, Exec, Line};
+use crate::exec::{Done, Exec, Line, Watch};
 use crate::graph::estimate::tokens;
 use crate::graph::plan::{Caller as Role, Catalog, Task, TaskKind, Violation};
 use crate::graph::report::{TaskError, TaskReport, TaskStatus};
@@ -134,10 +134,11 @@ impl Tools {
     }
 
     /// Runs a skill or exec task to its end. Whatever happens is a report.
-    pub async fn run(&self, task: &Task, role: Role, caller: Caller<'_>) -> TaskReport {
+    /// `watch` hears of the output of a command line while it runs.
+    pub async fn run(&self, task: &Task, role: Role, caller: Caller<'_>, watch: &Watch) -> TaskReport {
         match task.kind {
             TaskKind::Skill => self.call(task, caller).await,
-            TaskKind::Exec => self.exec(task, role, caller).await,
+            TaskKind::Exec => self.exec(task, role, caller, watch).await,
             TaskKind::Msg | TaskKind::Act => {
                 let message = format!("{} tasks are not run as tools", task.kind.name());
                 TaskReport::failed(task.clone(), TaskError::of_host(message))
@@ -158,10 +159,11 @@ impl Tools {
         report
     }
 
-    async fn exec(&self, task: &Task, role: Role, caller: Caller<'_>) -> TaskReport {
+    async fn exec(&self, task: &Task, role: Role, caller: Caller<'_>, watch: &Watch) -> TaskReport {
         let done = match self.scratch(caller.session, &task.detail).await {
             Ok(scratch) => {
-                let run = self.exec.run(Line::of_task(&task.detail, &caller, role, &scratch));
+                let line = Line::of_task(&task.detail, &caller, role, &scratch);
+                let run = self.exec.run(Line { watch: Some(watch.clone()), ..line });
                 run.await.map_err(|error| TaskError::of_host(error.to_string()))
             }
             Err(error) => Err(error),

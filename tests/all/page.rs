@@ -16,6 +16,7 @@ mod pictures;
 mod pills;
 mod plan;
 mod reach;
+mod reply;
 mod schedule;
 mod script;
 mod sessions;

@@ -74,6 +74,7 @@ impl Shell {
             state: Vec::new(),
             partial: false,
             outputs: None,
+            watch: None,
             scratch: &self.scratch,
         };
         let done = self.exec.run(line).await.expect("it runs");

@@ -119,6 +119,7 @@ impl Hand {
             state,
             partial,
             outputs,
+            watch: None,
             scratch: &self.scratch,
         };
         let done = self.exec.run(line).await;

@@ -130,6 +130,11 @@ impl Preset {
         format!("{}model = {:?}\n\n{}", self.about, self.model, self.tables)
     }
 
+    /// What a person must do besides.
+    pub fn advice(&self) -> String {
+        self.about.lines().map(|line| line.trim_start_matches("# ")).collect::<Vec<_>>().join(" ")
+    }
+
     /// The variable that must hold the key, if the provider wants one.
     pub fn key_env(&self) -> Option<String> {
         let config = Config::parse(self.text().as_bytes()).ok()?;

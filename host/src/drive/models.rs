@@ -223,6 +223,16 @@ impl Models {
         opening.opened.into_iter().map(Ok).chain(failed.into_iter().map(Err)).collect()
     }
 
+    /// [`Models::each_of`] with the environment of these.
+    pub fn each_in(&self, config: &Config) -> Vec<Result<Opened, ModelError>> {
+        Models::each_of(config, self.0.env.as_ref())
+    }
+
+    /// Whether there is a value for the variable of a provider's key.
+    pub fn has_key(&self, variable: &str) -> bool {
+        (self.0.env)(variable).is_some_and(|value| !value.trim().is_empty())
+    }
+
     /// The model of a role, with its retries and fallbacks.
     pub fn of(&self, role: Role) -> &dyn Model {
         self.0.roles[&role].0.as_ref()

@@ -9,6 +9,7 @@ use super::voice::{Listener, Voice};
 use super::window::{CALL, Earlier};
 use super::{Drive, DriveError, boundary};
 use crate::clock::now_ms;
+use crate::exec::Watch;
 use crate::graph::brief::Brief;
 use crate::graph::limits::LimitReached;
 use crate::graph::plan::{Caller, Task, TaskKind};
@@ -262,7 +263,13 @@ impl<'a> AtWork<'a> {
             }
             _ => {
                 let caller = skill::Caller { session: &self.session, locale: "en", secrets: &self.secrets };
-                (self.drive.tools.run(&brief.task, self.caller, caller).await, None)
+                let watch = Watch::default();
+                let mut tell = |stream: &'static str, text: &str| listener.output(stream, text);
+                let report = tokio::select! {
+                    report = self.drive.tools.run(&brief.task, self.caller, caller, &watch) => report,
+                    () = watch.follow(&self.secrets, &mut tell) => unreachable!("it goes on until it is dropped"),
+                };
+                (report, None)
             }
         };
         report.millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -106,8 +106,7 @@ impl Drive {
     /// Its events stay as they are; of its tasks, none is left waiting or running. Returns the reply.
     pub async fn abandon(&self, id: &RunId, why: &DriveError) -> Result<String, DriveError> {
         let reason = format!("The run was cut off, and it cannot be taken up again: {why}");
-        let outcome =
-            Outcome { ending: Ending::Failed { reason: reason.clone() }, reply: reason.clone(), files: Vec::new() };
+        let outcome = Outcome::in_words(Ending::Failed { reason: reason.clone() }, reason.clone());
         let body = serde_json::to_string(&outcome)?;
         let (id, reply) = (id.clone(), reason.clone());
         let write = self.store.write(move |tx| {

@@ -27,6 +27,9 @@ pub trait Listener: Send {
     /// The text of this role that was heard since the step began is void: it begins anew.
     fn restart(&mut self, _role: Role) {}
 
+    /// What the command line that runs writes on "stdout" or "stderr", a piece at a time. Without secrets.
+    fn output(&mut self, _stream: &'static str, _text: &str) {}
+
     /// An event was committed.
     fn event(&mut self, _seq: u32, _event: &Event, _run: &Run) {}
 }

@@ -3,6 +3,7 @@
 use crate::skill::limits::{Budget, HitCell, Limit, LimitHit, Of};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Notify;
 
 /// Collects what all processes of a task write to one of its two streams. Clones share one buffer.
 #[derive(Clone)]
@@ -16,6 +17,8 @@ struct Inner {
     most: u64,
     budget: Budget,
     hit: HitCell,
+    /// Told of what comes, where somebody watches.
+    came: Option<Arc<Notify>>,
 }
 
 #[derive(Debug, Default)]
@@ -32,12 +35,12 @@ impl std::fmt::Debug for Output {
 }
 
 impl Output {
-    pub fn new(cap: usize, budget: Budget, hit: HitCell) -> Self {
+    pub fn new(cap: usize, budget: Budget, hit: HitCell, came: Option<Arc<Notify>>) -> Self {
         let most = match budget.of {
             Of::Exec { output_mib, .. } => output_mib << 20,
             Of::Skill => budget.output_kib << 10,
         };
-        Self(Arc::new(Inner { kept: Mutex::default(), cap, most, budget, hit }))
+        Self(Arc::new(Inner { kept: Mutex::default(), cap, most, budget, hit, came }))
     }
 
     /// Takes bytes; fails when it was more than may be written at all.
@@ -55,6 +58,10 @@ impl Output {
         kept.tail.extend(&tail[tail.len().saturating_sub(for_tail)..]);
         let over = kept.tail.len().saturating_sub(for_tail);
         kept.tail.drain(..over);
+        drop(kept);
+        if let Some(came) = &self.0.came {
+            came.notify_one();
+        }
         Ok(())
     }
 
@@ -72,6 +79,22 @@ impl Output {
         format!("{head}{newline}[… {missing} bytes left out …]\n{tail}")
     }
 
+    /// What was written behind the first `from` bytes, as far as it is kept, and how much there is by now. Without what
+    /// was left out, of which a line tells.
+    pub fn since(&self, from: u64) -> (Vec<u8>, u64) {
+        let kept = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let (head, tail) = (kept.head.len() as u64, kept.tail.len() as u64);
+        let tail_at = kept.total - tail;
+        let skip = |from: u64| usize::try_from(from).unwrap_or(usize::MAX);
+        let mut bytes: Vec<u8> = kept.head.iter().skip(skip(from)).copied().collect();
+        let at = from.max(head);
+        if at < tail_at {
+            bytes.extend_from_slice(format!("\n[… {} bytes left out …]\n", tail_at - at).as_bytes());
+        }
+        bytes.extend(kept.tail.iter().skip(skip(at.saturating_sub(tail_at))));
+        (bytes, kept.total)
+    }
+
     /// Bytes that were written.
     pub fn total(&self) -> u64 {
         self.0.kept.lock().unwrap_or_else(PoisonError::into_inner).total
@@ -85,7 +108,7 @@ mod tests {
 
     fn output(cap: usize) -> Output {
         let config = Config::default();
-        Output::new(cap, Budget::exec(&config.exec, &config.engine), HitCell::default())
+        Output::new(cap, Budget::exec(&config.exec, &config.engine), HitCell::default(), None)
     }
 
     #[test]
@@ -100,6 +123,21 @@ mod tests {
     }
 
     #[test]
+    fn who_watches_gets_each_byte_once_and_hears_of_what_was_left_out() {
+        let all = output(10);
+        all.push(b"01234567").unwrap();
+        assert_eq!(all.since(0), (b"01234567".to_vec(), 8));
+        assert_eq!(all.since(8), (Vec::new(), 8));
+        all.push(b"89").unwrap();
+        assert_eq!(all.since(6), (b"6789".to_vec(), 10));
+        all.push(&[b'x'; 100]).unwrap();
+        let (bytes, at) = all.since(10);
+        assert_eq!((String::from_utf8(bytes).unwrap().as_str(), at), ("\n[… 95 bytes left out …]\nxxxxx", 110));
+        let (bytes, _) = all.since(0);
+        assert_eq!(String::from_utf8(bytes).unwrap(), "01234\n[… 100 bytes left out …]\nxxxxx");
+    }
+
+    #[test]
     fn a_cut_through_a_character_is_no_error() {
         let all = output(4);
         all.push("äöüäöü".as_bytes()).unwrap();
@@ -110,7 +148,7 @@ mod tests {
     fn more_than_may_be_written_at_all_is_a_limit() {
         let config = Config::parse(b"[exec]\nmax_output_mib = 1\n").unwrap();
         let hit = HitCell::default();
-        let output = Output::new(10, Budget::exec(&config.exec, &config.engine), hit.clone());
+        let output = Output::new(10, Budget::exec(&config.exec, &config.engine), hit.clone(), None);
         output.push(&vec![0; 1 << 20]).unwrap();
         assert_eq!(output.push(b"x").unwrap_err().limit, Limit::Output);
         assert!(hit.get().unwrap().setting.contains("[exec] max_output_mib"));

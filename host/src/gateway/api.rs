@@ -31,7 +31,7 @@ use super::auth::Access;
 use super::error::ApiError;
 use super::{App, auth, events, form, page};
 
-pub(super) use self::messages::open_message;
+pub(super) use self::messages::{open_message, whole_message};
 pub(super) use self::sessions::status_of;
 
 /// From one table: the list of what there is, which a test compares with the document, and the router that serves it.
@@ -90,11 +90,15 @@ routes! {
     PUT "/skills/{name}/grants" Admin skills::grant;
     POST "/skills/{name}/call" Chat skills::call;
     GET "/memory" Admin memory::show;
+    PATCH "/memory/core" Admin memory::change_core;
     DELETE "/memory/{id}" Admin memory::forget;
     GET "/facts" Admin memory::facts;
+    POST "/facts" Admin memory::add_fact;
+    PUT "/facts/{id}" Admin memory::change_fact;
     DELETE "/facts/{id}" Admin memory::forget_fact;
     GET "/input" Chat input::show;
     GET "/models" Chat settings::models;
+    POST "/models/check" Admin settings::check;
     GET "/usage" Chat settings::usage;
     GET "/config" Admin settings::config;
     GET "/metrics" Chat metrics::metrics;

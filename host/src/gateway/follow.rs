@@ -10,7 +10,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 use super::App;
-use super::api::open_message;
+use super::api::whole_message;
 use super::wire::{Run, Session};
 use crate::graph::step::Event;
 use crate::home::SessionName;
@@ -255,7 +255,7 @@ fn tell(view: &View<'_>, vault: &Vault, notice: Notice) -> Result<Vec<(Told, usi
                 if let (MessageRole::Assistant, Some(run)) = (message.role, &message.run) {
                     answers = view.answered_by(run, message.id)?;
                 }
-                let message = open_message(vault, session, message);
+                let message = whole_message(view, vault, session, message)?;
                 Some(("message", message.text.len(), value(&message)))
             }
         },

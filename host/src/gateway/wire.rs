@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::App;
 use super::error::ApiError;
+use crate::graph::block::Block;
+use crate::graph::report::FileNote;
 use crate::home::SessionName;
 use crate::json;
 use crate::secret::vault::SEALED;
@@ -70,6 +72,21 @@ pub struct Message {
     pub run: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
+    #[serde(flatten)]
+    pub reply: Option<Reply>,
+}
+
+/// What is known of a reply beside its text: of the last message of a run that has ended.
+#[derive(Debug, Serialize)]
+pub struct Reply {
+    /// How its run ended: "done", "failed" or "cancelled".
+    pub status: &'static str,
+    /// The same as `text` without the list of files, in parts; left out where all of it is Markdown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<Block>,
+    /// What the run made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileNote>,
 }
 
 /// What became of a message.
@@ -116,6 +133,7 @@ pub struct Session {
 pub struct Status {
     pub session: SessionName,
     pub title: Option<String>,
+    pub active_ms: i64,
     /// The model that makes plans here.
     pub model: String,
     /// The model of every role.
@@ -161,7 +179,7 @@ impl Message {
             store::MessageRole::Assistant => "assistant",
         };
         let run = message.run.map(|run| run.to_string());
-        Message { id: message.id, session, role, text, at_ms: message.at_ms, run, tags: message.tags }
+        Message { id: message.id, session, role, text, at_ms: message.at_ms, run, tags: message.tags, reply: None }
     }
 }
 

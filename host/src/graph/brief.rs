@@ -45,6 +45,7 @@ fn shorten(report: &TaskReport) -> TaskReport {
         status: report.status,
         text: clip(&report.text, MAX_REPORT),
         whole: None,
+        blocks: Vec::new(),
         data: report.data.as_ref().filter(keep).cloned(),
         files: report.files.clone(),
         error: report.error.clone(),

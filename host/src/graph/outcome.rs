@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::block::Block;
 use super::limits::LimitReached;
 use super::report::{FileNote, TaskReport};
 
@@ -49,6 +50,9 @@ pub struct Outcome {
     pub reply: String,
     /// Every file that a task produced, in order; a path that was written twice stands once, as it was last.
     pub files: Vec<FileNote>,
+    /// The same as `reply` in parts; empty where all of it is Markdown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<Block>,
 }
 
 impl Outcome {
@@ -56,16 +60,22 @@ impl Outcome {
     /// is not done is not done.
     pub(super) fn new<'a>(
         ending: Ending,
-        said: &[String],
+        said: &[Said],
         goal: &str,
         reports: impl Iterator<Item = &'a TaskReport>,
     ) -> Self {
-        let mut reply = said.join("\n\n");
+        let mut reply = said.iter().map(|said| said.text.as_str()).collect::<Vec<_>>().join("\n\n");
+        let mut blocks: Vec<Block> = said.iter().flat_map(Said::blocks).collect();
         if let Some(words) = ending.words().filter(|words| !reply.contains(words.as_str())) {
             if !reply.is_empty() {
                 reply.push_str("\n\n");
             }
             reply.push_str(&words);
+            blocks.push(Block::Text { text: words });
+        }
+        // Where it is made of nothing but Markdown, that says it all.
+        if said.iter().all(|said| said.parts.is_empty()) {
+            blocks.clear();
         }
         if reply.is_empty() {
             reply = format!("The plan came to its end without a message for you. Its goal was: {goal}");
@@ -77,6 +87,34 @@ impl Outcome {
                 None => files.push(file.clone()),
             }
         }
-        Self { ending, reply, files }
+        Self { ending, reply, files, blocks }
+    }
+
+    /// The outcome of a run that ended with nothing but these words.
+    pub fn in_words(ending: Ending, reply: String) -> Self {
+        Self { ending, reply, files: Vec::new(), blocks: Vec::new() }
+    }
+}
+
+/// What a run said to its user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Said {
+    pub text: String,
+    /// The same in parts; empty where it is Markdown.
+    pub parts: Vec<Block>,
+}
+
+impl Said {
+    fn blocks(&self) -> Vec<Block> {
+        match self.parts.is_empty() {
+            true => vec![Block::Text { text: self.text.clone() }],
+            false => self.parts.clone(),
+        }
+    }
+}
+
+impl From<String> for Said {
+    fn from(text: String) -> Self {
+        Self { text, parts: Vec::new() }
     }
 }

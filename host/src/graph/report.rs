@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::block::Block;
 use super::brief;
 use super::plan::Task;
 
@@ -28,6 +29,9 @@ pub struct TaskReport {
     /// Where `text` is the preview of a text that was archived and goes to the user (`notify`): all of it. For no prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<String>,
+    /// What a message says, in parts, where they are more than Markdown. For people, and no prompt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<Block>,
     /// The same for programs, where the skill gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
@@ -72,6 +76,7 @@ impl TaskReport {
             status,
             text: text.into(),
             whole: None,
+            blocks: Vec::new(),
             data: None,
             files: Vec::new(),
             error: None,

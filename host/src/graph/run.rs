@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lane::{ActionLane, GraphLane, NodeLane, ToolCall};
 use super::limits::{Limits, Usage};
-use super::outcome::{Ending, Outcome};
+use super::outcome::{Ending, Outcome, Said};
 use super::plan::{Caller, Task, TaskKind};
 use super::reflection::Ledger;
 use super::repeat::Repeat;
@@ -101,7 +101,7 @@ pub struct Run {
     /// What the user is to be told before anything else happens.
     notices: VecDeque<String>,
     /// Texts of accepted tasks that go to the user, and of conversation.
-    said: Vec<String>,
+    said: Vec<Said>,
     usage: Usage,
     /// Times that the turn went on with further messages.
     cycles: u32,

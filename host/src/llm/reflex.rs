@@ -14,6 +14,7 @@
 use super::prompt::Pieces;
 use super::{Completing, Completion, LlmError, Model, Request, Role, Sink, Usage};
 use crate::compute;
+use crate::graph::block::Block;
 
 mod aggregate;
 mod asked;
@@ -101,6 +102,11 @@ fn answer(role: Role, pieces: &Pieces) -> String {
         Role::Summarizer => chores::summarize(pieces),
         Role::Reasoner | Role::Actor => chores::cannot(),
     }
+}
+
+/// A reply of the worker in parts, for those who show more than text; none where all of it is Markdown.
+pub fn blocks(pieces: &Pieces) -> Vec<Block> {
+    reply::blocks(pieces)
 }
 
 /// An estimate: four characters to a token.

@@ -352,7 +352,7 @@ fn file(path: &str) -> FileNote {
 #[test]
 fn files_that_the_reply_does_not_mention_are_listed() {
     let reply = |text: &str, files: Vec<FileNote>| {
-        output::reply(&Outcome { ending: Ending::Done, reply: text.to_owned(), files })
+        output::reply(&Outcome { files, ..Outcome::in_words(Ending::Done, text.to_owned()) })
     };
     assert_eq!(reply("Nothing.", Vec::new()), "Nothing.");
     assert_eq!(reply("See `pub/a.svg`.", vec![file("pub/a.svg")]), "See `pub/a.svg`.");

@@ -6,7 +6,7 @@ use crate::graph::plan::Task;
 use crate::graph::report::{TaskError, TaskReport, TaskStatus};
 use crate::graph::step::Call;
 use crate::llm::prompt::Pieces;
-use crate::llm::{LlmError, Model, Request, Role, Sink};
+use crate::llm::{LlmError, Model, Request, Role, Sink, reflex};
 
 /// A message longer than this is not read by anyone; a model that repeats itself without end could fill the store.
 const MAX_TEXT: usize = 64_000;
@@ -56,7 +56,11 @@ pub async fn call(
             sink.text(&note);
             text.push_str(&note);
         }
-        TaskReport::new(task.clone(), TaskStatus::Done, text)
+        let mut report = TaskReport::new(task.clone(), TaskStatus::Done, text);
+        if completion.model == reflex::NAME {
+            report.blocks = reflex::blocks(&request.pieces);
+        }
+        report
     };
     (report, Some(call))
 }

@@ -46,6 +46,15 @@ pub enum Said {
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         cut: bool,
     },
+    /// A piece of what the command line that runs writes.
+    Output {
+        /// "stdout" or "stderr".
+        stream: &'static str,
+        text: String,
+        /// Whether it is all that was written since the step began, in the place of the pieces.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        whole: bool,
+    },
     /// The pieces of this role since its step began are void.
     Restart { role: &'static str },
     /// What the run is busy with.
@@ -79,6 +88,8 @@ struct Now {
     seq: u32,
     busy: Option<Busy>,
     texts: Vec<(&'static str, Text)>,
+    /// What the command line of this step has written, by stream.
+    outputs: Vec<(&'static str, Text)>,
 }
 
 /// The end of a text.
@@ -123,19 +134,25 @@ impl Now {
         let live = |what| Live { session: self.session.clone(), run: run.clone(), seq: self.seq, what };
         let busy = self.busy.iter().map(|busy| Said::Thought(busy.clone()));
         let texts = self.texts.iter().map(|(role, text)| text.said(role));
-        busy.chain(texts).map(live).collect()
+        let outputs = self.outputs.iter().map(|(stream, text)| Said::Output {
+            stream,
+            text: text.kept[text.beginning()..].to_owned(),
+            whole: true,
+        });
+        busy.chain(texts).chain(outputs).map(live).collect()
     }
 
     fn keep(&mut self, what: &Said) {
-        let of = |role: &&str, texts: &mut Vec<(&'static str, Text)>| texts.iter().position(|(known, _)| known == role);
+        let push = |texts: &mut Vec<(&'static str, Text)>, name: &'static str, piece: &str| {
+            let at = texts.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+                texts.push((name, Text::default()));
+                texts.len() - 1
+            });
+            texts[at].1.push(piece);
+        };
         match what {
-            Said::Token { role, text } => {
-                let at = of(role, &mut self.texts).unwrap_or_else(|| {
-                    self.texts.push((role, Text::default()));
-                    self.texts.len() - 1
-                });
-                self.texts[at].1.push(text);
-            }
+            Said::Token { role, text } => push(&mut self.texts, role, text),
+            Said::Output { stream, text, .. } => push(&mut self.outputs, stream, text),
             Said::Restart { role } => self.texts.retain(|(known, _)| known != role),
             Said::Thought(busy) => self.busy = Some(busy.clone()),
             Said::Text { .. } => {}
@@ -185,7 +202,7 @@ impl Teller {
 impl Listener for Teller {
     fn begun(&mut self, run: &RunId) {
         self.run = Some(run.clone());
-        let now = Now { session: self.session.clone(), seq: 0, busy: None, texts: Vec::new() };
+        let now = Now { session: self.session.clone(), seq: 0, busy: None, texts: Vec::new(), outputs: Vec::new() };
         self.hub.runs().insert(run.clone(), now);
     }
 
@@ -194,6 +211,7 @@ impl Listener for Teller {
         if let Some(now) = self.run.as_ref().and_then(|run| runs.get_mut(run)) {
             now.seq = seq;
             now.texts.clear();
+            now.outputs.clear();
         }
     }
 
@@ -203,6 +221,10 @@ impl Listener for Teller {
 
     fn token(&mut self, role: Role, text: &str) {
         self.tell(Said::Token { role: role.name(), text: text.to_owned() });
+    }
+
+    fn output(&mut self, stream: &'static str, text: &str) {
+        self.tell(Said::Output { stream, text: text.to_owned(), whole: false });
     }
 
     fn restart(&mut self, role: Role) {

@@ -401,6 +401,10 @@ impl Listener for Counting<'_> {
         self.teller.token(role, text);
     }
 
+    fn output(&mut self, stream: &'static str, text: &str) {
+        self.teller.output(stream, text);
+    }
+
     fn restart(&mut self, role: crate::llm::Role) {
         self.teller.restart(role);
     }

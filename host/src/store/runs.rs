@@ -80,6 +80,12 @@ impl View<'_> {
         Ok(query.query_row([id], run).optional()?)
     }
 
+    /// How a run stands, and its outcome as JSON once it has ended.
+    pub fn ending(&self, id: &RunId) -> Result<Option<(RunStatus, Option<String>)>, StoreError> {
+        let mut query = self.conn.prepare_cached(&format!("SELECT {STATUS}, r.outcome FROM runs r WHERE r.id = ?1"))?;
+        Ok(query.query_row([id], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+    }
+
     /// The run of that id, as in a listing.
     pub fn run_line(&self, id: &RunId) -> Result<Option<RunLine>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!(

@@ -370,6 +370,7 @@ impl<'a> Line<'a> {
             state: Vec::new(),
             partial: false,
             outputs: None,
+            watch: None,
             scratch,
         }
     }

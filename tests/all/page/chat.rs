@@ -218,7 +218,7 @@ fn what_was_written_before_a_stop_stays_in_view() {
     tab.wait_for(role("button", "Copy reply"));
     tab.wait_of(
         css(".chat-cut"),
-        "it.open && it.innerText.includes('What it had written') && it.innerText.includes('One two')",
+        "it.open && it.innerText.includes('Partial reply') && it.innerText.includes('One two')",
     );
     tab.audit("a reply that was cut off");
 }

@@ -177,6 +177,32 @@ fn files_go_into_the_workspace() {
     assert!(!work.join("folder").is_file());
 }
 
+#[test]
+fn a_long_paste_becomes_a_file() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    tab.expects("answer: 404 /sessions/paste/files/");
+    stage.open("paste");
+    tab.focus(MESSAGE);
+    let paste = |characters: usize| {
+        tab.of(
+            MESSAGE,
+            &format!(
+                "(() => {{
+                  const data = new DataTransfer();
+                  data.setData('text/plain', 'word '.repeat({characters} / 5));
+                  return it.dispatchEvent(new ClipboardEvent('paste', {{ clipboardData: data, bubbles: true, cancelable: true }}));
+                }})()"
+            ),
+        )
+    };
+    assert_eq!(paste(9_000), true, "the browser puts a shorter one into the field");
+    assert_eq!(paste(20_000), false);
+    tab.wait("it is a file", || tab.names("button").iter().any(|name| name.starts_with("Remove pasted-")));
+    let files = stage.daemon.get("/sessions/paste/files")["items"].clone();
+    assert_eq!((files.as_array().unwrap().len(), &files[0]["bytes"]), (1, &json!(20_000)));
+}
+
 /// What was written and not sent is there after a reload, in its session and in no other, until it is sent.
 #[test]
 fn a_draft_survives_a_reload() {

@@ -16,13 +16,13 @@ fn health_says_what_the_daemon_says() {
     let Some(stage) = Stage::reflex() else { return };
     let tab = &stage.tab;
     tab.click(role("link", "Health"));
-    tab.wait_for(role("region", "What it holds"));
+    tab.wait_for(role("region", "Stored data"));
     let details = stage.daemon.get("/health/details");
     let warnings = details["warnings"].as_array().unwrap();
     let state = match warnings.len() {
-        0 => "All is well".to_owned(),
-        1 => "Well, with 1 warning".to_owned(),
-        many => format!("Well, with {many} warnings"),
+        0 => "Healthy".to_owned(),
+        1 => "Healthy, with 1 warning".to_owned(),
+        many => format!("Healthy, with {many} warnings"),
     };
     tab.wait_of(
         role("region", "State"),
@@ -37,7 +37,7 @@ fn health_says_what_the_daemon_says() {
     }
     let before = figures(tab);
     let shown = [
-        ("Runs under way", "running"),
+        ("Active runs", "running"),
         ("Queued messages", "queued"),
         ("Sessions", "sessions"),
         ("Messages", "messages"),
@@ -64,7 +64,7 @@ fn health_says_what_the_daemon_says() {
     tab.click(css(".health-config > summary"));
     tab.wait_for(role("table", "Configuration"));
     tab.wait_of(role("table", "Configuration"), "it.tBodies[0].rows.length > 50");
-    tab.focus(role("searchbox", "Search in the configuration"));
+    tab.focus(role("searchbox", "Search configuration"));
     tab.insert_text("debounce_ms");
     tab.wait_of(
         role("table", "Configuration"),
@@ -72,7 +72,7 @@ fn health_says_what_the_daemon_says() {
     );
     audit_in_both(tab, "configuration");
     tab.insert_text("_that_is_not_there");
-    tab.shows("No key fits");
+    tab.shows("No matching keys");
 }
 
 /// A daemon that is gone is not called well.
@@ -81,14 +81,14 @@ fn health_of_a_daemon_that_is_gone() {
     let Some(stage) = Stage::reflex() else { return };
     let tab = &stage.tab;
     tab.goto(&stage.url("#/health"));
-    tab.shows("All is well");
+    tab.shows("Healthy");
     tab.expects("ERR_INTERNET_DISCONNECTED").expects("ERR_NETWORK_CHANGED").expects("Failed to load resource");
     tab.set_offline(true);
     tab.click(role("button", "Refresh"));
-    tab.shows("It does not answer at the moment");
+    tab.shows("kiso isn’t responding");
     audit_in_both(tab, "health without a daemon");
     tab.set_offline(false);
-    tab.shows("All is well");
+    tab.shows("Healthy");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_guest_sees_the_state_and_no_configuration() {
     let tab = Browser::get().expect("it is there").tab();
     stage.log_in_with(&tab, token["token"].as_str().unwrap());
     tab.click(role("link", "Health"));
-    tab.shows("All is well");
+    tab.shows("Healthy");
     tab.wait_for(role("region", "Machine"));
     assert!(!tab.has(css(".health-config")) && !tab.text().contains("Configuration"));
     tab.check();

@@ -236,7 +236,7 @@ fn hostile_names_are_only_names() {
     stage.open("named");
     tab.shows("onerror");
     tab.wait_until("document.title.includes('onerror')");
-    tab.click(role("button", "Show what was done"));
+    tab.click(role("button", "Show steps"));
     tab.wait_for(css(".run-task"));
     tab.eval("document.querySelectorAll('.run-task summary').forEach((it) => it.click())");
     tab.shows("<script>alert(1)</script>");

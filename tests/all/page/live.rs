@@ -109,16 +109,16 @@ fn a_lost_connection_is_shown_and_heals() {
     server.release_many(2);
     tab.wait_of(css("[role=log] article:last-of-type"), "it.textContent.includes('One')");
     line.cut();
-    tab.shows("is away");
+    tab.shows("is offline");
     tab.audit("chat without a daemon");
     // What is said meanwhile is missed, and there again afterwards.
     server.release_many(2);
     say(&tab, "Do you hear me?");
-    tab.shows("waiting for the daemon");
+    tab.shows("Waiting for kiso");
     tab.focus(MESSAGE);
     tab.type_text("a draft");
     line.mend();
-    tab.wait_until("!document.body.innerText.includes('is away')");
+    tab.wait_until("!document.body.innerText.includes('is offline')");
     tab.wait_of(css("[role=log] article[aria-label^=kiso]"), "it.textContent.includes('One two')");
     server.release_many(2);
     tab.shows("One two three four five six.");
@@ -151,7 +151,7 @@ fn a_restart_of_the_daemon_loses_neither_draft_nor_text() {
     let (port, token) = (stage.daemon.address.rsplit(':').next().unwrap().to_owned(), stage.daemon.token.clone());
     stage.daemon.signal(rustix::process::Signal::KILL);
     stage.daemon.ended();
-    stage.tab.shows("is away");
+    stage.tab.shows("is offline");
     assert!(stage.tab.text().contains("The first"), "what was said stays in view\n{}", stage.tab.describe());
     let again = server_again(half);
     let config = super::stage::scripted(&again);
@@ -161,7 +161,7 @@ fn a_restart_of_the_daemon_loses_neither_draft_nor_text() {
     stage.daemon.token = token;
     stage.tab.shows(half);
     stage.tab.wait_gone(role("button", "Stop"));
-    stage.tab.wait_until("!document.body.innerText.includes('is away')");
+    stage.tab.wait_until("!document.body.innerText.includes('is offline')");
     assert_eq!(stage.tab.of(MESSAGE, "it.value"), "a draft");
     assert_eq!(stage.tab.count(role("article", "You,")), 1);
     stage.tab.reload();
@@ -191,7 +191,7 @@ fn a_session_that_begins_as_it_is_opened_does_not_stay_empty() {
           location.hash = '#/s/chat-late';
         })()",
     );
-    tab.shows("What shall be done?");
+    tab.shows("What would you like to do?");
     tab.eval("comes()");
     tab.wait_of(role("log", ""), "it.innerText.includes('hello')");
 }
@@ -210,22 +210,22 @@ fn what_could_not_be_loaded_comes_when_the_daemon_is_back() {
     tab.goto(&format!("http://{}/#/s/first", line.address));
     tab.wait_of(role("log", ""), "it.innerText.includes('one')");
     line.cut();
-    tab.shows("is away");
+    tab.shows("is offline");
     tab.eval("location.hash = '#/s/second', 0");
-    tab.shows("the daemon does not answer");
+    tab.shows("kiso isn’t responding");
     say(&tab, "am I lost?");
-    tab.wait_for(role("article", "You, on its way"));
+    tab.wait_for(role("article", "You, sending"));
     tab.shows("am I lost?");
     tab.audit("a conversation that could not be loaded");
     line.mend();
     tab.wait_of(role("log", ""), "it.innerText.includes('two') && it.innerText.includes('am I lost?')");
-    tab.wait_until("!document.body.innerText.includes('does not answer')");
+    tab.wait_until("!document.body.innerText.includes('isn’t responding')");
     line.cut();
-    tab.shows("is away");
+    tab.shows("is offline");
     tab.eval("location.hash = '#/usage', 0");
-    tab.shows("the daemon does not answer");
+    tab.shows("kiso isn’t responding");
     line.mend();
     tab.wait_for(role("region", "Today"));
-    tab.wait_until("!document.body.innerText.includes('does not answer')");
+    tab.wait_until("!document.body.innerText.includes('isn’t responding')");
     assert_eq!(tab.count(role("alert", "")), 0, "{}", tab.describe());
 }

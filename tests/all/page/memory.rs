@@ -83,7 +83,7 @@ fn facts_are_shown_searched_and_forgotten() {
     tab.wait_of(role("list", "facts"), "it.children.length === 1 && it.innerText.includes('Oslo')");
     tab.of(role("searchbox", "Search facts"), "it.select()");
     tab.insert_text("zeppelin");
-    tab.shows("No fact fits");
+    tab.shows("No matching facts");
     tab.of(role("searchbox", "Search facts"), "it.select()");
     tab.press("Delete");
     tab.click(role("button", "Forget fact 2"));
@@ -93,6 +93,50 @@ fn facts_are_shown_searched_and_forgotten() {
     let left = stage.daemon.get("/facts")["items"].as_array().unwrap().clone();
     assert!(left.len() == 1 && left[0]["text"] == "The user lives in Oslo", "{left:?}");
     tab.wait_for(role("button", "Forget fact 1"));
+}
+
+#[test]
+fn memory_is_added_to_and_changed() {
+    let Some(stage) = Stage::prepared(Home::new(), QUICK, remember) else { return };
+    let tab = &stage.tab;
+    tab.expects("answer: 400 /facts");
+    let write = |button: &str, name: Option<&str>, text: &str| {
+        tab.click(role("button", button));
+        tab.wait_for(role("dialog", ""));
+        if let Some(name) = name {
+            tab.focus(role("textbox", "Name"));
+            tab.insert_text(name);
+        }
+        tab.focus(role("textbox", "Text"));
+        tab.of(role("textbox", "Text"), "it.select()");
+        tab.insert_text(text);
+        tab.click(role("button", "Save"));
+    };
+    tab.goto(&stage.url("#/memory"));
+    write("Add to core memory", Some("user.name"), "Ada");
+    tab.wait_gone(role("dialog", ""));
+    tab.wait_of(css(".lists-core"), "it.innerText.includes('Ada')");
+    write("Edit user.city", None, "Bergen");
+    tab.wait_gone(role("dialog", ""));
+    tab.wait_of(css(".lists-core"), "it.innerText.includes('Bergen') && !it.innerText.includes('Oslo')");
+    tab.click(role("button", "Forget user.likes"));
+    tab.wait_for(role("dialog", "Forget user.likes?"));
+    tab.click(css("dialog footer button.danger"));
+    tab.wait_gone(role("button", "Forget user.likes"));
+    assert_eq!(stage.daemon.get("/memory")["core"], json!({ "user": { "city": "Bergen", "name": "Ada" } }));
+    audit_in_both(tab, "core memory that can be changed");
+    tab.goto(&stage.url("#/memory/facts"));
+    write("Add a fact", None, "my password: correct-horse-battery-9");
+    tab.shows("there is a secret in it");
+    tab.of(role("textbox", "Text"), "it.select()");
+    tab.insert_text("The cat is grey");
+    audit_in_both(tab, "a fact that is written");
+    tab.click(role("button", "Save"));
+    tab.wait_gone(role("dialog", ""));
+    tab.wait_of(role("list", "facts"), "it.children[0].innerText.includes('The cat is grey')");
+    write("Edit fact 1", None, "The user lives in Bergen");
+    tab.wait_gone(role("dialog", ""));
+    tab.wait_of(role("list", "facts"), "it.innerText.includes('Bergen') && !it.innerText.includes('Oslo')");
 }
 
 /// A guest is not even told how much there is.

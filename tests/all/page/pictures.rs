@@ -100,9 +100,7 @@ fn chat_plan_trace_skills_and_usage_in_pictures() {
     tab.wait_for(css("article canvas"));
     tab.wait_for(role("link", "Temperatures of Lisbon and Oslo"));
     tab.wait_gone(role("button", "Stop"));
-    if tab.has(role("button", "Hide what was done")) {
-        tab.click(role("button", "Hide what was done"));
-    }
+    tab.wait_for(role("button", "Show steps"));
     tab.eval("document.activeElement.blur(), document.querySelector('[role=log]').scrollTop = 1e6");
     let read = || stage.daemon.get("/sessions?limit=1")["items"][0]["unread"] == json!(0);
     tab.wait("the reply is read", read);
@@ -133,7 +131,7 @@ fn chat_plan_trace_skills_and_usage_in_pictures() {
     tab.wait_for(role("list", "Steps"));
     take(tab, "trace");
     tab.goto(&stage.url("#/skills/fetch"));
-    tab.wait_for(role("heading", "What it may do"));
+    tab.wait_for(role("heading", "Permissions"));
     take(tab, "skills");
     tab.goto(&stage.url("#/usage"));
     tab.wait_for(css("main canvas"));

@@ -20,22 +20,22 @@ fn a_pill_is_made_changed_shared_and_deleted() {
     tab.goto(&stage.url("#/pills"));
     tab.shows("No pills yet");
     audit_in_both(tab, "no pills");
-    tab.click(role("button", "Make a pill"));
+    tab.click(role("button", "New pill"));
     tab.wait("the name has the focus", || tab.focused() == "textbox \"Name\"");
     // What is missing is said at its field; the daemon is not asked.
     tab.press("Enter");
-    for name in ["Name", "What the message becomes"] {
+    for name in ["Name", "Prompt"] {
         tab.wait_of(role("textbox", name), "it.ariaInvalid === 'true'");
     }
     tab.focus(role("textbox", "Name"));
     tab.insert_text("shout");
-    tab.focus(role("textbox", "What the message becomes"));
+    tab.focus(role("textbox", "Prompt"));
     tab.insert_text("$ echo {input} | tr a-z A-Z");
     tab.focus(role("textbox", "Description"));
     tab.insert_text("Says it louder");
     tab.wait_for(role("checkbox", "data"));
     audit_in_both(tab, "a pill that is being made");
-    tab.click(role("button", "Make pill"));
+    tab.click(role("button", "Create pill"));
     tab.wait_gone(role("dialog", ""));
     tab.wait_of(
         role("list", "Pills"),
@@ -53,10 +53,10 @@ fn a_pill_is_made_changed_shared_and_deleted() {
     // Changed, and shared as a line that another home takes.
     tab.goto(&stage.url("#/pills"));
     tab.click(role("button", "Change shout"));
-    tab.of(role("textbox", "What the message becomes"), "it.select()");
+    tab.of(role("textbox", "Prompt"), "it.select()");
     tab.insert_text("$ echo {input} | rev");
     tab.click(role("checkbox", "data"));
-    tab.click(role("button", "Change pill"));
+    tab.click(role("button", "Save pill"));
     tab.wait_of(role("list", "Pills"), "it.innerText.includes('| rev') && it.innerText.includes('Tools: data')");
     let made = json!({ "name": "shout", "template": "$ echo {input} | rev", "categories": ["data"], "effort": "high", "description": "Says it louder", "origin": "admin" });
     assert_eq!(pills(&stage), [made]);
@@ -64,19 +64,19 @@ fn a_pill_is_made_changed_shared_and_deleted() {
     tab.wait_for(role("textbox", "Pills as lines of JSON"));
     tab.insert_text("{\"name\": \"wave\", \"template\": \"$ echo bye {input}\"}\nnothing");
     tab.click(role("button", "Add pills"));
-    tab.shows("Line 2 is no pill.");
+    tab.shows("Line 2 is not a pill.");
     assert_eq!(pills(&stage).len(), 1);
     tab.of(role("textbox", "Pills as lines of JSON"), "it.select()");
     tab.insert_text("{\"name\": \"wave\", \"template\": \"$ echo bye {input}\"}");
     tab.click(role("button", "Add pills"));
     tab.wait_of(role("list", "Pills"), "it.innerText.includes('!wave')");
     // One that is there is not made anew.
-    tab.click(role("button", "Make a pill"));
+    tab.click(role("button", "New pill"));
     tab.focus(role("textbox", "Name"));
     tab.insert_text("wave");
-    tab.focus(role("textbox", "What the message becomes"));
+    tab.focus(role("textbox", "Prompt"));
     tab.insert_text("x");
-    tab.click(role("button", "Make pill"));
+    tab.click(role("button", "Create pill"));
     tab.wait_of(role("textbox", "Name"), "it.ariaInvalid === 'true' && document.activeElement === it");
     tab.press("Escape");
     tab.wait_gone(role("dialog", ""));

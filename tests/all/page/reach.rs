@@ -145,7 +145,7 @@ fn all_of_it_is_reached_by_keyboard() {
     }
     assert!(stops.iter().all(|stop| !stop.ends_with("\"\"")), "something has no name: {stops:#?}");
     // A menu by keyboard.
-    tab.focus(css(".chat-head .menu button"));
+    tab.focus(css(".chat-head > .menu button"));
     tab.press("Enter");
     tab.wait("its first entry has the focus", || tab.focused().starts_with("menuitem"));
     tab.press("ArrowDown");

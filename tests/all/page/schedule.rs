@@ -17,7 +17,7 @@ fn a_schedule_is_added_by_a_form() {
     tab.expects("answer: 400 /schedules").expects("answer: 409 /schedules");
     stage.open("kitchen");
     tab.goto(&stage.url("#/schedule"));
-    tab.shows("Nothing is scheduled");
+    tab.shows("No schedules yet");
     audit_in_both(tab, "an empty schedule");
     tab.click(role("button", "Add a schedule"));
     tab.wait("the name has the focus", || tab.focused() == "textbox \"Name\"");
@@ -59,7 +59,7 @@ fn a_schedule_is_added_by_a_form() {
     tab.of(role("textbox", "Cron expression"), "it.select()");
     tab.insert_text("30 8 * * MON-FRI");
     tab.wait_of(css("#schedule-when"), "it.innerText.includes('Monday to Friday at 08:30')");
-    assert_eq!(tab.of(role("combobox", "Session that is told the answer"), "it.value"), "kitchen");
+    assert_eq!(tab.of(role("combobox", "Send replies to session"), "it.value"), "kitchen");
     assert_eq!(tab.of(role("combobox", "Time zone"), "it.value"), "UTC");
     tab.click(role("button", "Add schedule"));
     tab.wait_gone(role("dialog", ""));
@@ -125,8 +125,8 @@ fn a_schedule_is_run_paused_resumed_and_deleted() {
     tab.wait_for(role("button", "Pause tea"));
     assert_eq!(schedules(&stage)[0]["paused"], false);
     // What came of the last time is a link to its run.
-    tab.click(role("button", "All times of tea"));
-    tab.wait_for(role("dialog", "What came of tea"));
+    tab.click(role("button", "History of tea"));
+    tab.wait_for(role("dialog", "History of tea"));
     tab.wait_of(
         role("list", "Times"),
         "it.children.length === 1 && ['done', 'by hand'].every((part) => it.innerText.includes(part))",
@@ -139,9 +139,9 @@ fn a_schedule_is_run_paused_resumed_and_deleted() {
     // Its own session is not listed, and has all the same what was said in it.
     tab.goto(&stage.url("#/schedule"));
     tab.click(role("button", "Actions for tea"));
-    tab.click(role("menuitem", "Open its session"));
+    tab.click(role("menuitem", "Open session"));
     tab.wait_of(role("log", ""), "it.innerText.includes('tea is ready')");
-    tab.click(css(".chat-head .menu button"));
+    tab.click(css(".chat-head > .menu button"));
     tab.wait_for(role("menuitem", "Export"));
     tab.press("Escape");
     tab.goto(&stage.url("#/schedule"));
@@ -156,6 +156,6 @@ fn a_schedule_is_run_paused_resumed_and_deleted() {
     tab.click(role("menuitem", "Delete"));
     tab.wait_for(role("dialog", "Delete the schedule tea?"));
     tab.click(role("button", "Delete"));
-    tab.shows("Nothing is scheduled");
+    tab.shows("No schedules yet");
     assert_eq!(schedules(&stage), Vec::<Value>::new());
 }

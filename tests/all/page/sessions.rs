@@ -74,7 +74,7 @@ fn what_was_said_is_found_again() {
         css("article.marked"),
         "it.getBoundingClientRect().top >= 0 && it.getBoundingClientRect().bottom <= innerHeight",
     );
-    tab.click(role("button", "newest"));
+    tab.click(role("button", "Jump to latest"));
     tab.wait_until("location.hash === '#/s/diary'");
     tab.shows("on day 399");
     tab.press("Control+k");
@@ -93,7 +93,7 @@ fn a_session_is_exported_and_deleted() {
     let tab = &stage.tab;
     stage.open("gone");
     tab.shows("Forgotten soon.");
-    tab.click(css(".chat-head .menu button"));
+    tab.click(css(".chat-head > .menu button"));
     let export = tab.of(role("menuitem", "Export"), "[new URL(it.href).pathname, it.download]");
     assert_eq!(export, json!(["/sessions/gone/export", "gone.jsonl"]));
     tab.audit("menu of a session");
@@ -106,7 +106,7 @@ fn a_session_is_exported_and_deleted() {
     tab.press("Escape");
     tab.wait_gone(role("dialog", ""));
     assert_eq!(stage.daemon.get("/sessions")["items"].as_array().unwrap().len(), 2);
-    tab.click(css(".chat-head .menu button"));
+    tab.click(css(".chat-head > .menu button"));
     tab.click(role("menuitem", "Delete"));
     tab.click(role("button", "Delete"));
     tab.wait_until("location.hash === '#/s/keep'");
@@ -161,4 +161,39 @@ fn many_sessions_are_fetched_as_they_are_needed() {
         tab.eval("document.querySelector('nav.sessions').scrollTop = 1e9");
         tab.has(css("nav.sessions a[href='#/s/s2500']"))
     });
+}
+
+/// A session that is opened by its address, far behind what was listed, has its title and its time wherever it is named.
+#[test]
+fn a_session_that_is_not_listed_yet_is_called_by_its_title() {
+    let fill = |home: &Home| {
+        fill::session(home, "old", ["hello".to_owned(), "Hello yourself.".to_owned()]);
+        let store = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
+        store
+            .execute_batch(
+                "UPDATE sessions SET title = 'The first of all' WHERE name = 'old';
+                 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 700)
+                 INSERT INTO sessions (name, title, created_ms, active_ms)
+                     SELECT 's' || i, 'Number ' || i, 1790000000000 + i * 60000, 1790000000000 + i * 60000 FROM n",
+            )
+            .unwrap();
+    };
+    let Some(stage) = Stage::prepared(Home::new(), QUICK, fill) else { return };
+    let tab = &stage.tab;
+    stage.open("old");
+    tab.shows("Hello yourself.");
+    let row = css("nav.sessions a[href='#/s/old']");
+    tab.wait_of(row, "it.innerText.includes('The first of all')");
+    tab.wait_of(row, "it.querySelector('time').dateTime.startsWith('2026-01-05')");
+    tab.click(css(".chat-head > .menu button"));
+    tab.click(role("menuitem", "Rename"));
+    tab.wait_of(role("textbox", "Title"), "it.value === 'The first of all'");
+    tab.press("Escape");
+    tab.click(css(".chat-head > .menu button"));
+    tab.click(role("menuitem", "Delete"));
+    tab.wait_for(role("dialog", "Delete “The first of all”?"));
+    tab.click(role("button", "Delete"));
+    tab.shows("Deleted “The first of all”");
+    stage.daemon.request("GET", "/sessions/old/messages", None).refuses(404, "not_found");
+    assert_eq!(stage.daemon.get("/sessions?limit=500")["items"].as_array().unwrap().len(), 500);
 }

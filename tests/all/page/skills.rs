@@ -78,7 +78,7 @@ fn all_skills_are_listed_and_one_is_told_in_full() {
     }
     tab.wait_of(
         css(".skills-card:has([href='#/skills/echo'])"),
-        "['api.example.org', 'token', '96 MiB'].every((part) => it.querySelector('[aria-label=\"Asks for, and was not granted\"]').innerText.includes(part))",
+        "['api.example.org', 'token', '96 MiB'].every((part) => it.querySelector('[aria-label=\"Requested, not granted\"]').innerText.includes(part))",
     );
     audit_in_both(tab, "skills");
     tab.focus(role("searchbox", "Filter skills"));
@@ -86,19 +86,19 @@ fn all_skills_are_listed_and_one_is_told_in_full() {
     tab.wait("one is left", || tab.count(css(".skills-card")) == 1);
     tab.shows(&format!("1 of {}", all.len()));
     tab.insert_text(" and what nothing does");
-    tab.shows("No skill fits");
+    tab.shows("No matching skills");
     tab.reload();
     tab.click(role("link", "data"));
     tab.wait_until("location.hash === '#/skills/data'");
     let data = stage.daemon.get("/skills/data");
     tab.wait_for(role("heading", "data"));
-    for region in ["What it does", "What it may do", "Arguments", "What leads to it", "Call it"] {
+    for region in ["About", "Permissions", "Arguments", "Example requests", "Try it"] {
         tab.wait_for(role("region", region));
     }
     for part in [&data["version"], &data["description"], &data["category"]] {
         tab.shows(part.as_str().unwrap());
     }
-    tab.shows("It reads and writes the files of the session that calls it.");
+    tab.shows("Reads and writes files of the session that uses it.");
     tab.allow_clipboard();
     tab.click(role("button", "Copy the digest"));
     tab.wait("the digest is in the clipboard", || tab.clipboard() == data["digest"].as_str().unwrap());
@@ -112,9 +112,34 @@ fn all_skills_are_listed_and_one_is_told_in_full() {
 /// Asks for what was ticked, and is told just this before anything changes.
 #[track_caller]
 fn reviews(tab: &Tab, told: &[&str]) {
-    tab.click(role("button", "Review the change"));
-    tab.wait_for(role("dialog", "Change what echo may do?"));
+    tab.click(role("button", "Review changes"));
+    tab.wait_for(role("dialog", "Change permissions of echo?"));
     assert_eq!(items(tab, "What changes"), told);
+}
+
+/// A folder with a component and its manifest is what somebody has who built one; nothing has to be packed by hand.
+#[test]
+fn a_dropped_folder_installs_the_skill_with_its_manifest() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    tab.expects("answer: 409 /skills");
+    let folder = stage.home.dir.path().join("my-skill");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::copy(guest("echo"), folder.join("build.wasm")).unwrap();
+    std::fs::write(folder.join("kiso.toml"), ASKING).unwrap();
+    std::fs::write(folder.join("Cargo.toml"), "[package]\nname = \"other\"\n").unwrap();
+    tab.goto(&stage.url("#/skills"));
+    tab.wait_for(role("button", "Install a skill"));
+    tab.drop_file(css("main"), &folder);
+    tab.wait_for(role("dialog", "Install echo?"));
+    tab.click(role("button", "Install without permissions"));
+    tab.wait_for(role("heading", "Permissions"));
+    assert_eq!(stage.daemon.get("/skills/echo")["skill"], "echo");
+    tab.goto(&stage.url("#/skills"));
+    tab.wait_for(role("button", "Install a skill"));
+    std::fs::remove_file(folder.join("build.wasm")).unwrap();
+    tab.drop_file(css("main"), &folder);
+    tab.shows("No .wasm file found");
 }
 
 /// A component comes in by a drop; what it asks for is asked, and granted, revoked and removed afterwards.
@@ -133,10 +158,10 @@ fn a_dropped_skill_is_granted_what_was_ticked() {
     }
     audit_in_both(tab, "what a skill asks for");
     assert_eq!(stage.daemon.request("GET", "/skills/echo", None).status, 404, "nothing is installed yet");
-    tab.click(role("button", "Install without"));
+    tab.click(role("button", "Install without permissions"));
     tab.wait_until("location.hash === '#/skills/echo'");
     tab.shows("echo 0.1.0 is installed");
-    tab.wait_of(role("region", "What it may do"), "it.innerText.match(/not granted/g).length === 3");
+    tab.wait_of(role("region", "Permissions"), "it.innerText.match(/not granted/g).length === 3");
     let none = grant(&stage);
     assert_eq!((&none["http"], &none["secrets"]), (&json!([]), &json!([])));
 
@@ -151,7 +176,7 @@ fn a_dropped_skill_is_granted_what_was_ticked() {
     reviews(tab, &["echo may now reach api.example.org (GET)", "echo may now use 96 MiB of memory"]);
     tab.click(role("button", "Change"));
     tab.wait_gone(role("dialog", ""));
-    tab.wait_of(role("region", "What it may do"), "it.innerText.match(/not granted/g).length === 1");
+    tab.wait_of(role("region", "Permissions"), "it.innerText.match(/not granted/g).length === 1");
     let some = grant(&stage);
     assert_eq!((&some["http"][0]["host"], &some["secrets"]), (&json!("api.example.org"), &json!([])));
     assert_eq!(some["memory_mib"], 96, "{some}");
@@ -164,7 +189,7 @@ fn a_dropped_skill_is_granted_what_was_ticked() {
         let some = grant(&stage);
         some["secrets"][0]["name"] == "token" && some["memory_mib"].is_null() && some["http"] != json!([])
     });
-    tab.wait_of(role("region", "What it may do"), "it.innerText.match(/not granted/g).length === 1");
+    tab.wait_of(role("region", "Permissions"), "it.innerText.match(/not granted/g).length === 1");
     tab.click(role("checkbox", "Use the secret token"));
     reviews(tab, &["echo may no longer use the secret token"]);
     tab.press("Escape");
@@ -172,7 +197,7 @@ fn a_dropped_skill_is_granted_what_was_ticked() {
     tab.click(role("button", "Undo"));
     assert!(ticked(tab, "Use the secret token"));
     tab.click(role("button", "Revoke all"));
-    tab.wait_for(role("dialog", "Change what echo may do?"));
+    tab.wait_for(role("dialog", "Change permissions of echo?"));
     assert_eq!(
         items(tab, "What changes"),
         ["echo may no longer reach api.example.org", "echo may no longer use the secret token"]
@@ -206,7 +231,7 @@ fn a_file_that_comes_again_asks_for_the_rest_and_another_one_for_all() {
     tab.click(role("checkbox", "Reach api.example.org"));
     tab.click(role("button", "Install and grant selected"));
     tab.wait_until("location.hash === '#/skills/echo'");
-    tab.wait_of(role("region", "What it may do"), "it.innerText.match(/not granted/g).length === 2");
+    tab.wait_of(role("region", "Permissions"), "it.innerText.match(/not granted/g).length === 2");
     tab.drop_file(css("main"), &file);
     tab.wait_for(role("dialog", "Install echo?"));
     tab.shows("asks for more than it was granted");
@@ -228,7 +253,7 @@ fn a_file_that_comes_again_asks_for_the_rest_and_another_one_for_all() {
     assert_eq!(tab.count(css("dialog input[type=checkbox]")), 4, "{:?}", tab.names("checkbox"));
     assert_eq!(tab.count(css("dialog input:checked")), 0);
     audit_in_both(tab, "a skill that may be somebody else's");
-    tab.click(role("button", "Install without"));
+    tab.click(role("button", "Install without permissions"));
     tab.wait_gone(role("dialog", ""));
     tab.shows("version 0.2.0");
     let none = grant(&stage);
@@ -237,11 +262,11 @@ fn a_file_that_comes_again_asks_for_the_rest_and_another_one_for_all() {
     // And everything at once.
     tab.drop_file(css("main"), &other);
     tab.wait_for(role("dialog", "Install echo?"));
-    tab.click(role("button", "Tick everything"));
+    tab.click(role("button", "Select all"));
     assert!(ticked(tab, "Use 96 MiB of memory"));
     tab.click(role("button", "Install and grant selected"));
     tab.wait_gone(role("dialog", ""));
-    tab.wait_of(role("region", "What it may do"), "!it.innerText.includes('not granted')");
+    tab.wait_of(role("region", "Permissions"), "!it.innerText.includes('not granted')");
     assert_eq!(grant(&stage)["http"].as_array().unwrap().len(), 2);
     tab.shows("Each call has 96 MiB of memory");
 }
@@ -255,7 +280,7 @@ fn what_cannot_be_installed_says_why() {
     tab.wait_for(role("button", "Install a skill"));
     let count = stage.daemon.get("/skills?limit=500")["items"].as_array().unwrap().len();
     tab.drop_file(css("main"), &stage.home.file("holiday.wasm", "no component at all"));
-    tab.wait_for(role("dialog", "It was not installed"));
+    tab.wait_for(role("dialog", "Not installed"));
     let reason = stage.daemon.request("POST", "/skills", Some("no component at all")).body;
     let reason: Value = serde_json::from_str(&reason).unwrap();
     tab.wait_of(css("dialog [role=alert]"), &format!("it.innerText.includes({})", reason["error"]["message"]));
@@ -265,7 +290,7 @@ fn what_cannot_be_installed_says_why() {
 
     // One without a name is asked for one, until it is a good one.
     tab.drop_file(css("main"), &guest("calc"));
-    tab.wait_for(role("dialog", "What is it called?"));
+    tab.wait_for(role("dialog", "Name this skill"));
     tab.wait("the field has the focus", || tab.focused() == "textbox \"Name\"");
     tab.insert_text("data");
     tab.press("Enter");
@@ -320,7 +345,7 @@ fn a_skill_is_called_by_a_form() {
     let before = tab.count(css("form.call [aria-invalid=true]"));
     assert_eq!(before, 0, "what is right says nothing");
     tab.click(role("button", "Call"));
-    tab.wait_for(role("region", "What came of it"));
+    tab.wait_for(role("region", "Result"));
     let sent: Value = serde_json::from_str(tab.requests_to("/skills/data/call")[0].body.as_deref().unwrap()).unwrap();
     assert_eq!(sent, json!({ "session": "lab", "args": { "file": "weather.csv", "sort": ["date"], "limit": 2 } }));
     let ended = stage.daemon.request("POST", "/skills/data/call", Some(&sent.to_string())).expect(200);
@@ -339,10 +364,7 @@ fn a_skill_is_called_by_a_form() {
     tab.focus(file);
     tab.insert_text("gone.csv");
     tab.click(role("button", "Call"));
-    tab.wait_of(
-        role("region", "What came of it"),
-        "it.innerText.includes('failed') && it.innerText.includes('gone.csv')",
-    );
+    tab.wait_of(role("region", "Result"), "it.innerText.includes('failed') && it.innerText.includes('gone.csv')");
     // Those before can be used again.
     tab.wait("both calls are remembered", || tab.count(css(".call-past li")) == 2);
     tab.click(css(".call-past li:nth-child(2) button"));
@@ -368,11 +390,11 @@ fn a_guest_only_looks_and_calls() {
     assert!(!tab.has(role("button", "Install a skill")), "{:?}", tab.names("button"));
     tab.click(role("link", "echo"));
     tab.wait_of(
-        role("region", "What it may do"),
-        "it.innerText.includes('api.example.org') && it.innerText.includes('Only an administrator')",
+        role("region", "Permissions"),
+        "it.innerText.includes('api.example.org') && it.innerText.includes('Only administrators')",
     );
     assert!(!tab.has(role("checkbox", "")), "{:?}", tab.names("checkbox"));
-    for action in ["Review the change", "Revoke all", "Tick everything", "Actions for echo"] {
+    for action in ["Review changes", "Revoke all", "Select all", "Actions for echo"] {
         assert!(!tab.has(role("button", action)), "{action}: {:?}", tab.names("button"));
     }
     audit_in_both(&tab, "a skill, for a guest");

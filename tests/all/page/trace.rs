@@ -103,7 +103,7 @@ fn a_trace_tells_what_each_step_took_and_cost() {
     let usage = &board["usage"];
     let figures = facts(tab, ".trace-figures");
     assert_eq!(figures["Steps"], events.len().to_string(), "{figures}");
-    for (name, key) in [("Calls of models", "calls"), ("Tokens in", "input_tokens"), ("Tokens out", "output_tokens")] {
+    for (name, key) in [("Model calls", "calls"), ("Tokens in", "input_tokens"), ("Tokens out", "output_tokens")] {
         assert_eq!(figures[name], usage[key].to_string(), "{figures} {usage}");
     }
     assert_eq!(usage["cost_micros"], 15_000 * usage["calls"].as_u64().unwrap());
@@ -241,7 +241,7 @@ fn steps_are_narrowed_down(tab: &Tab, events: &[Value]) {
         left > 0 && left < events.len()
     });
     tab.insert_text(" of a kind that is not there");
-    tab.shows("No step fits");
+    tab.shows("No matching steps");
 }
 
 /// A run that is looked at while it goes on grows; its verdicts are told.
@@ -345,7 +345,7 @@ fn two_runs_of_a_message_are_compared() {
     );
     let calls = |run: &str| stage.daemon.get(&format!("/runs/{run}"))["usage"]["calls"].to_string();
     assert_eq!(
-        (&figures["Calls of models"][0], &figures["Calls of models"][1]),
+        (&figures["Model calls"][0], &figures["Model calls"][1]),
         (&json!(calls(&first)), &json!(calls(&second)))
     );
     let steps = [&first, &second].map(|run| events(&stage, run).len());

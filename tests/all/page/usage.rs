@@ -145,7 +145,7 @@ fn nothing_was_used_yet() {
     let Some(stage) = Stage::reflex() else { return };
     let tab = &stage.tab;
     tab.goto(&stage.url("#/usage"));
-    tab.shows("No model was called yet");
+    tab.shows("No usage yet");
     tab.wait_of(role("region", "Today"), "it.querySelector('.usage-cost').innerText === '$0'");
     audit_in_both(tab, "usage of nothing");
 }

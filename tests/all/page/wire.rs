@@ -74,7 +74,7 @@ fn a_session_of_ten_thousand_messages_shows_its_end_at_once() {
     }
     assert_eq!(tab.requests().iter().filter(|request| request.path().contains("/trace")).count(), 0);
     // A jump to the end and a link into the middle.
-    tab.click(role("button", "newest"));
+    tab.click(role("button", "Jump to latest"));
     tab.wait_until(visible);
     let middle = stage.daemon.get("/search?q=number+5000&session=long")["items"][0]["id"].to_string();
     tab.goto(&stage.url(&format!("#/s/long/m/{middle}")));

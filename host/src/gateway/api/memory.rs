@@ -2,17 +2,21 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::clock::now_ms;
+use crate::compute;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::{Made, Page, Path, Query, page_size};
+use crate::gateway::wire::{Body, Made, Page, Path, Query, page_size};
 use crate::graph::limits::Usage;
 use crate::home::SessionName;
-use crate::memory;
-use crate::store::{Chunk, Fact};
+use crate::memory::{self, CoreError};
+use crate::secret::found;
+use crate::store::{Chunk, Fact, MAX_FACT_BYTES, NewFact};
 
 /// Characters of a question.
 const MAX_QUESTION: usize = 1_000;
@@ -104,6 +108,76 @@ pub async fn facts(_: Who, State(app): State<App>, Query(part): Query<Part>) -> 
     Ok(Json(page.map(|Fact { id, text, source, session, confidence, at_ms }| {
         (id, Learned { id, text, source, session, confidence, at_ms })
     })))
+}
+
+/// What a person tells.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Telling {
+    text: String,
+}
+
+/// `POST /facts`: adds a fact. One that is known already is as new as this one.
+pub async fn add_fact(
+    who: Who,
+    State(app): State<App>,
+    Body(Telling { text }): Body<Telling>,
+) -> Result<(StatusCode, Json<Value>), ApiError> {
+    without_secret(&app, &text).await?;
+    let fact = told(&text)?;
+    let id = app.0.drive.store.write(move |tx| tx.add_fact(&fact, now_ms())).await?;
+    tracing::info!(id, by = who.name(), "a fact was added");
+    Ok((StatusCode::CREATED, Json(json!({ "id": id }))))
+}
+
+/// `PUT /facts/{id}`: puts another text in its place. It is told by a person then, with a new id.
+pub async fn change_fact(
+    who: Who,
+    State(app): State<App>,
+    Path(id): Path<i64>,
+    Body(Telling { text }): Body<Telling>,
+) -> Made<Value> {
+    without_secret(&app, &text).await?;
+    let fact = told(&text)?;
+    let write = app.0.drive.store.write(move |tx| {
+        let known = tx.delete_fact(id)?;
+        known.then(|| tx.add_fact(&fact, now_ms())).transpose()
+    });
+    let changed = write.await?.ok_or_else(|| ApiError::not_found(format!("there is no fact {id}")))?;
+    tracing::info!(id, by = who.name(), "a fact was changed");
+    Ok(Json(json!({ "id": changed })))
+}
+
+/// `PATCH /memory/core`: a JSON merge patch (RFC 7396) of core memory; `null` removes a member.
+pub async fn change_core(who: Who, State(app): State<App>, Body(patch): Body<Value>) -> Made<Value> {
+    without_secret(&app, &patch.to_string()).await?;
+    let core = memory::update_core(&app.0.drive.store, patch, now_ms()).await.map_err(|error| match error {
+        CoreError::Store(error) => error.into(),
+        error => ApiError::bad_request(error.to_string()),
+    })?;
+    tracing::info!(by = who.name(), "core memory was changed");
+    Ok(Json(json!({ "core": core })))
+}
+
+fn told(text: &str) -> Result<NewFact, ApiError> {
+    let text = text.trim().to_owned();
+    if text.is_empty() || text.len() > MAX_FACT_BYTES {
+        return Err(ApiError::bad_request(format!("a fact has 1 to {MAX_FACT_BYTES} bytes")));
+    }
+    Ok(NewFact { text, source: "user".to_owned(), session: None, confidence: 100 })
+}
+
+/// What is remembered stands in prompts, in clear.
+async fn without_secret(app: &App, text: &str) -> Result<(), ApiError> {
+    let (text, keys) = (text.to_owned(), app.0.drive.keys_alone());
+    let look = move || !found::extract(&text, &keys).1.is_empty() || keys.redact(&text) != text;
+    let holds = compute::run("looking for secrets in what is to be remembered", look).await;
+    match holds {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(ApiError::bad_request("there is a secret in it, and memory is told to models")
+            .hint("`kiso secret set` keeps secrets")),
+        Err(overdue) => Err(ApiError::bad_request(overdue.to_string())),
+    }
 }
 
 /// `DELETE /facts/{id}`

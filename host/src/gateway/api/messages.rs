@@ -9,11 +9,14 @@ use crate::drive::SEALED_RUN;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::{Accepted, Body, Job, Made, Message, MessageIn, Path, status_of};
+use crate::gateway::wire::{Accepted, Body, Job, Made, Message, MessageIn, Path, Reply, status_of};
+use crate::graph::block::Block;
+use crate::graph::outcome::Outcome;
 use crate::home::SessionName;
+use crate::node::output;
 use crate::secret::Vault;
 use crate::session::intake::{Inbound, Taken};
-use crate::store::{self, JobPriority};
+use crate::store::{self, JobPriority, MessageRole, StoreError, View};
 
 /// A name out of a request.
 pub fn session(name: &str) -> Result<SessionName, ApiError> {
@@ -45,11 +48,39 @@ pub async fn job(_: Who, State(app): State<App>, Path(id): Path<i64>) -> Made<Jo
     let read = app.0.drive.store.read(move |view| {
         let Some(job) = view.job(id)? else { return Ok(None) };
         let reply = job.reply.map(|reply| view.message(reply)).transpose()?.flatten();
-        Ok(Some((job, reply.map(|(session, message)| open_message(&vault, session, message)))))
+        let reply = reply.map(|(session, message)| whole_message(view, &vault, session, message)).transpose()?;
+        Ok(Some((job, reply)))
     });
     let (job, reply) = read.await?.ok_or_else(|| ApiError::not_found(format!("no message {id} was sent here")))?;
     let run = job.run.map(|run| run.to_string());
     Ok(Json(Job { message: id, session: job.session, status: status_of(job.state), run, reply }))
+}
+
+/// [`open_message`] with what is known of a reply.
+pub fn whole_message(
+    view: &View<'_>,
+    vault: &Vault,
+    session: SessionName,
+    message: store::Message,
+) -> Result<Message, StoreError> {
+    let run = message.run.clone().filter(|_| message.role == MessageRole::Assistant);
+    let mut message = open_message(vault, session, message);
+    let Some((status, Some(outcome))) = run.map(|run| view.ending(&run)).transpose()?.flatten() else {
+        return Ok(message);
+    };
+    // One that an older version wrote may have another form.
+    let Ok(outcome) = serde_json::from_str::<Outcome>(&outcome) else { return Ok(message) };
+    let shown = output::reply(&outcome);
+    // A run that went on with further messages has given other replies before.
+    if message.text != shown {
+        return Ok(message);
+    }
+    let Outcome { reply, files, mut blocks, .. } = outcome;
+    if blocks.is_empty() && reply != shown {
+        blocks.push(Block::Text { text: reply });
+    }
+    message.reply = Some(Reply { status: status.as_str(), blocks, files });
+    Ok(message)
 }
 
 /// A message as its owner reads it: what is sealed is opened. One that cannot be is said to be so.

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::messages::{open_message, session};
+use super::messages::{session, whole_message};
 use crate::drive::Drive;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
@@ -15,7 +15,7 @@ use crate::gateway::wire::{Body, MAX_PAGE, Made, Message, Page, Path, Query, Ses
 use crate::home::SessionName;
 use crate::llm::Role;
 use crate::session::removal::{self, NotRemoved};
-use crate::store::is_full;
+use crate::store::{SessionLine, is_full};
 
 /// Which part of a listing.
 #[derive(Debug, Deserialize)]
@@ -65,8 +65,8 @@ pub async fn of_session(
         }
         let messages = view.messages_before(&of, before, limit)?;
         let more = is_full(&messages, limit);
-        let open = |message| open_message(&vault, of.clone(), message);
-        Ok(Some((messages.into_iter().map(open).collect::<Vec<_>>(), more)))
+        let whole = |message| whole_message(view, &vault, of.clone(), message);
+        Ok(Some((messages.into_iter().map(whole).collect::<Result<Vec<_>, _>>()?, more)))
     });
     let (items, more) = read.await?.ok_or_else(|| no_session(&name))?;
     let next = items.first().filter(|_| more).map(|message| message.id.to_string());
@@ -83,17 +83,16 @@ pub async fn status_of(app: &App, session: SessionName) -> Result<Status, ApiErr
     let drive = app.0.drive.for_session(&session).await?;
     let of = session.clone();
     let read = app.0.drive.store.read(move |view| {
-        if !view.has_session(&of)? {
-            return Ok(None);
-        }
+        let Some(line) = view.session(&of)? else { return Ok(None) };
         let queued = view.queued_jobs(&of, MAX_PAGE)?.len();
-        Ok(Some((view.title(&of)?, view.segment_start(&of)?, view.unfinished_runs(Some(&of))?, queued)))
+        Ok(Some((line, view.segment_start(&of)?, view.unfinished_runs(Some(&of))?, queued)))
     });
-    let (title, segment_start, running, queued) = read.await?.ok_or_else(|| no_session(session.as_str()))?;
+    let (SessionLine { title, active_ms, .. }, segment_start, running, queued) =
+        read.await?.ok_or_else(|| no_session(session.as_str()))?;
     let model = drive.models.of(Role::Planner).name().to_owned();
     let running = running.first().map(ToString::to_string);
     let models = drive.models.by_role();
-    Ok(Status { session, title, model, models, segment_start, running, queued })
+    Ok(Status { session, title, active_ms, model, models, segment_start, running, queued })
 }
 
 /// What can be changed of a session.

@@ -2,20 +2,26 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
+use crate::clock::now_ms;
+use crate::config::{Config, PRESETS};
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
 use crate::gateway::wire::{Made, Page, Query, page_size};
+use crate::llm::Usage;
+use crate::llm::probe::probe;
 
 /// `GET /config`: every key with the value in force. Keys of providers stand in the environment, and are not among them.
 pub async fn config(_: Who, State(app): State<App>) -> Json<Value> {
     Json(app.0.drive.config_now().to_json(is_set))
 }
 
-/// `GET /models`: the models of the configuration.
+/// `GET /models`: the models of the configuration, and the providers that can be added to it.
 pub async fn models(_: Who, State(app): State<App>) -> Json<Value> {
     let config = app.0.drive.config_now();
     let models = config.model_strings().into_iter().map(|string| {
@@ -28,7 +34,56 @@ pub async fn models(_: Who, State(app): State<App>) -> Json<Value> {
         })
     });
     let models: Vec<_> = models.collect();
-    Json(json!({ "default": config.model, "items": models }))
+    let known = app.0.drive.now().models;
+    let presets = PRESETS.iter().map(|preset| {
+        let key_env = preset.key_env();
+        json!({
+            "name": preset.name, "model": preset.model, "advice": preset.advice(), "toml": preset.text(),
+            "key_env": key_env, "key_is_set": key_env.is_none_or(|variable| known.has_key(&variable)),
+        })
+    });
+    let presets: Vec<_> = presets.collect();
+    Json(json!({ "default": config.model, "items": models, "presets": presets }))
+}
+
+/// One check at a time: each calls models, which costs.
+static CHECK: Mutex<()> = Mutex::const_new(());
+
+/// `POST /models/check`: really calls each model that `config.toml` names, as it stands now, and tells what it can do. The
+/// keys come from the daemon's environment; none is in the answer.
+pub async fn check(_: Who, State(app): State<App>) -> Made<Value> {
+    let Ok(_alone) = CHECK.try_lock() else {
+        let message = "the models are being checked already";
+        return Err(ApiError::new(StatusCode::CONFLICT, "busy", message).hint("wait for the end of that check"));
+    };
+    let drive = app.0.drive.now();
+    let config = Config::load(&drive.home).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let mut checks = Vec::new();
+    for opened in drive.models.each_in(&config) {
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                checks.push(json!({ "model": error.name, "ok": false, "detail": error.why }));
+                continue;
+            }
+        };
+        if opened.built_in {
+            checks.push(json!({ "model": opened.name, "ok": true, "built_in": true, "detail": "built in" }));
+            continue;
+        }
+        let (found, usage) = probe(opened.model.as_ref()).await;
+        if usage != Usage::default() {
+            let usage = opened.charge(usage);
+            drive.store.write(move |tx| tx.add_usage_of_day(now_ms(), usage)).await?;
+        }
+        let silent = found.iter().find(|one| one.name == "answers" && !one.works);
+        let detail = silent.map_or_else(|| "it answers".to_owned(), |one| one.note.clone());
+        let detail = drive.keys_alone().redact(&detail);
+        checks.push(json!({ "model": opened.name, "ok": silent.is_none(), "detail": detail, "capabilities": found }));
+    }
+    // A file that was changed counts from `kiso config reload` on.
+    let in_use = drive.config.model == config.model && drive.config.providers == config.providers;
+    Ok(Json(json!({ "checks": checks, "in_use": in_use })))
 }
 
 /// Which part of the listing of days.

@@ -4,7 +4,7 @@ use super::super::Why;
 use super::super::brief;
 use super::super::lane::Entry;
 use super::super::limits::LimitReached;
-use super::super::outcome::Ending;
+use super::super::outcome::{Ending, Said};
 use super::super::plan::{Task, TaskKind};
 use super::super::report::{Attempt, Correction, TaskReport, TaskStatus};
 use super::super::step::{Event, IllegalResult};
@@ -137,7 +137,7 @@ impl Run {
         {
             let text = report.for_user().to_owned();
             if report.task.kind == TaskKind::Msg || self.current.direct {
-                self.said.push(text.clone());
+                self.said.push(Said { text: text.clone(), parts: report.blocks.clone() });
             }
             event.say = Some(text);
         }
@@ -162,7 +162,7 @@ impl Run {
             // What the actor said before it failed is the best that there is, and the banner of an assessment with it.
             let text = self.records.last().map(|record| record.report.text.trim().to_owned()).unwrap_or_default();
             if !text.is_empty() {
-                self.said.push(text);
+                self.said.push(text.into());
             }
             return self.go(event, Why::PlanExhausted, State::Finishing { ending: Ending::Failed { reason } });
         }

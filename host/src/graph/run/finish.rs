@@ -21,7 +21,7 @@ impl Run {
         let ending = if text.is_empty() {
             Ending::Failed { reason: NO_ANSWER.to_owned() }
         } else {
-            self.said.push(text.clone());
+            self.said.push(text.clone().into());
             event.say = Some(text);
             Ending::Done
         };

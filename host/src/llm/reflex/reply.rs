@@ -1,5 +1,6 @@
 //! The worker: what is written to the user from what the tasks left behind.
 
+use crate::graph::block::Block;
 use crate::graph::plan::TaskKind;
 use crate::graph::report::{FileNote, TaskReport, TaskStatus, size};
 use crate::llm::prompt::Pieces;
@@ -33,6 +34,21 @@ pub(super) fn reply(pieces: &Pieces) -> String {
         .extend((!notes.is_empty()).then(|| notes.iter().map(|n| format!("Note: {n}")).collect::<Vec<_>>().join("\n")));
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n")
+}
+
+/// The same in parts; its files are told beside it.
+pub(super) fn blocks(pieces: &Pieces) -> Vec<Block> {
+    let detail = pieces.task.as_ref().map(|t| t.detail.as_str()).unwrap_or_default();
+    if detail.starts_with(VERBATIM) {
+        return Vec::new();
+    }
+    let reports = pieces.evidence.iter().flatten().filter(|r| r.task.kind != TaskKind::Msg);
+    let mut blocks: Vec<Block> = reports.map(Block::of).collect();
+    if !blocks.is_empty() {
+        let notes = detail.lines().filter_map(|line| line.strip_prefix(NOTE));
+        blocks.extend(notes.map(|note| Block::Text { text: format!("Note: {note}") }));
+    }
+    blocks
 }
 
 /// One task: its output, or why it has none.

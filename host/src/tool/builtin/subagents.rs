@@ -152,7 +152,7 @@ async fn status(builtins: &Builtins, args: &Value, at: &At) -> Result<String, To
 async fn cancel(builtins: &Builtins, id: &str, at: &At) -> Result<String, ToolFault> {
     let subagent = known(builtins, id, at).await?;
     let reply = Ending::Cancelled.words().unwrap_or_default();
-    let outcome = Outcome { ending: Ending::Cancelled, reply: reply.clone(), files: Vec::new() };
+    let outcome = Outcome::in_words(Ending::Cancelled, reply.clone());
     let body = serde_json::to_string(&outcome).map_err(|error| ToolFault::new(error.to_string()))?;
     let session = subagent.session.clone();
     // Read anew in the transaction: it may have begun meanwhile, or ended.

@@ -8,12 +8,13 @@ import { Busy, Button, Icon, Menu, Overlay, Trouble, announce, style, toast } fr
 import { Login, Logo } from './screens/login.js';
 import { Sidebar } from './screens/sessions.js';
 import { Chat } from './screens/chat.js';
+import { ConnectDialog } from './lib/models.js';
 import { query } from './lib/search.js';
-import { unread } from './lib/sessions.js';
+import { drawer as sidebar, unread } from './lib/sessions.js';
 
 /** Screens that are fetched when they are first opened, each with its styles. */
 const SCREENS = {
-  run: { title: 'Trace', load: () => import('./screens/trace.js'), css: 'screens/trace.css' },
+  run: { title: 'Runs', icon: 'trace', load: () => import('./screens/trace.js'), css: 'screens/trace.css' },
   skills: { title: 'Skills', icon: 'skills', load: () => import('./screens/skills.js'), css: 'screens/skills.css' },
   pills: { title: 'Pills', icon: 'pill', load: () => import('./screens/pills.js'), css: 'screens/lists.css' },
   schedule: { title: 'Schedule', icon: 'clock', load: () => import('./screens/schedule.js'), css: 'screens/lists.css' },
@@ -66,7 +67,8 @@ function Away() {
 
 function Frame() {
   const [place, name] = useStore(route);
-  const [drawer, setDrawer] = useState(false);
+  const drawer = useStore(sidebar);
+  const setDrawer = sidebar.set;
   const waiting = useStore(unread);
   const main = useRef(null);
   const first = useRef(true);
@@ -91,7 +93,7 @@ function Frame() {
     const keys = (event) => {
       if (event.key === 'Escape' && document.querySelector('.frame.drawn')) {
         setDrawer(false);
-        document.querySelector('.topbar button').focus();
+        [...document.querySelectorAll('[aria-controls=sidebar]')].find((one) => one.checkVisibility())?.focus();
       }
       if ((event.ctrlKey || event.metaKey) && event.key === 'k') {
         event.preventDefault();
@@ -107,7 +109,7 @@ function Frame() {
       narrow.removeEventListener('change', wide);
     };
   }, []);
-  return html`<div class=${`frame ${drawer ? 'drawn' : ''}`}>
+  return html`<div class=${`frame ${drawer ? 'drawn' : ''} ${place === 's' ? 'talk' : ''}`}>
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); main.current.focus(); }}>Skip to the content</a>
     <header class="topbar">
       <${Button} kind="quiet" icon="menu" label=${drawer ? 'Close the menu' : 'Open the menu'} aria-expanded=${String(drawer)} aria-controls="sidebar" onClick=${() => setDrawer(!drawer)} />
@@ -115,7 +117,7 @@ function Frame() {
       ${waiting > 0 && html`<span class="unread" aria-label=${`${waiting} unread`}>${waiting}</span>`}
     </header>
     <aside id="sidebar" class="sidebar" aria-label="Sessions and screens" onClick=${(event) => event.target.closest('a') && setDrawer(false)}>
-      <div class="brand"><${Logo} /> <strong>kiso</strong></div>
+      <div class="brand"><${Logo} /> <strong>kiso</strong><${Button} kind="quiet sidebar-close" icon="close" label="Close the sidebar" onClick=${() => setDrawer(false)} /></div>
       <${Sidebar} current=${place === 's' ? name : null} onLeave=${() => setDrawer(false)} />
       <nav class="places" aria-label="Screens">
         ${Object.entries(SCREENS).filter(([, one]) => one.icon && (!one.admin || isAdmin())).map(([key, one]) => html`<a key=${key} href=${href(key)} aria-current=${place === key ? 'page' : undefined}>
@@ -123,6 +125,7 @@ function Frame() {
       </nav>
       <${Account} />
     </aside>
+    <${ConnectDialog} />
     <div class="veil" onClick=${() => setDrawer(false)}></div>
     <main id="main" ref=${main} tabindex="-1" inert=${drawer} aria-label=${title}>
       <${Connection} />
@@ -158,7 +161,7 @@ function Guarded({ at, children }) {
     if (error) reset();
   }, [at]);
   if (!error) return children;
-  return html`<${Trouble} error=${{ message: 'This could not be shown.', hint: String(error.message ?? error) }} again=${reset} />`;
+  return html`<${Trouble} error=${{ message: 'Something went wrong here.', hint: String(error.message ?? error) }} again=${reset} />`;
 }
 
 /** Says that the daemon is away, and when it is back. */
@@ -174,10 +177,10 @@ function Connection() {
     const timer = setTimeout(set, Math.max(0, PATIENCE - (Date.now() - since)), true);
     return () => clearTimeout(timer);
   }, [state]);
-  return shown && html`<div class="away" role="status"><span class="spinner" aria-hidden="true"></span>The daemon is away. It is looked for; what you write is kept.</div>`;
+  return shown && html`<div class="away" role="status"><span class="spinner" aria-hidden="true"></span>kiso is offline. Reconnecting… Your messages are saved.</div>`;
 }
 
-const THEMES = [['', 'As the system', 'screen'], ['light', 'Light', 'sun'], ['dark', 'Dark', 'moon']];
+const THEMES = [['', 'System theme', 'screen'], ['light', 'Light', 'sun'], ['dark', 'Dark', 'moon']];
 
 /** Before the log-in is void, nothing may ask for anything any more. */
 async function leave() {
@@ -200,7 +203,7 @@ function Account() {
   const themes = THEMES.map(([value, label, icon]) => ({ label, icon, checked: theme === value, run: choose(value) }));
   const items = [
     ...themes,
-    { label: 'Licences', icon: 'file', href: new URL('licenses.txt', import.meta.url).href },
+    { label: 'Licenses', icon: 'file', href: new URL('licenses.txt', import.meta.url).href },
     { label: 'Log out', icon: 'logout', run: leave },
   ];
   return html`<footer class="account">

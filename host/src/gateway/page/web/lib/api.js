@@ -37,7 +37,7 @@ export async function request(method, path, { body, raw, query, signal } = {}) {
     text = await answer.text();
   } catch (error) {
     if (error.name === 'AbortError' || error.name === 'TimeoutError') throw error;
-    throw new ApiError(0, { code: 'away', message: 'the daemon does not answer', hint: method === 'GET' ? 'it is tried again by itself' : 'try again when it is back' });
+    throw new ApiError(0, { code: 'away', message: 'kiso isn’t responding', hint: method === 'GET' ? 'kiso keeps trying' : 'try again when it is back' });
   }
   let told = null;
   try {

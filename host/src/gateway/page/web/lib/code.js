@@ -32,7 +32,7 @@ export class Code {
     this.chart = this.language === 'chart';
     this.element = document.createElement('div');
     this.element.className = this.chart ? 'md-chart' : 'md-code';
-    if (this.chart) this.element.append(text('p', 'md-chart-wait', 'A chart is being drawn…'));
+    if (this.chart) this.element.append(text('p', 'md-chart-wait', 'Drawing chart…'));
     else this.build();
   }
 

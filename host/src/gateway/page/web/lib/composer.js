@@ -1,7 +1,7 @@
 // Where a message is written: its field, pills, completions and files.
 
 import { html, store, useEffect, useLayoutEffect, useRef, useState, useStore } from './preact.js';
-import { bytes, plural } from './format.js';
+import { bytes, plural, stamp } from './format.js';
 import { complete, input, loadInput, pillOf } from './complete.js';
 import { openDraft, rememberSent, sentIn } from './drafts.js';
 import { route } from './router.js';
@@ -14,6 +14,9 @@ const USUAL_LIMIT = 2_097_152;
 
 /** Characters up to which the browser is given text as if it were typed, which it can undo. */
 const TYPED = 100_000;
+
+/** Characters of a text that is pasted from which on it becomes a file: in the field nobody could find anything any more. */
+const PASTED = 10_000;
 
 /** A finger has no Shift key. */
 const finger = matchMedia('(pointer: coarse)');
@@ -78,7 +81,7 @@ export function Composer({ session, running, onSend, onStop }) {
   };
   const send = () => {
     if (!ready) {
-      if (uploading) announce('The files are not there yet');
+      if (uploading) announce('The files are still uploading');
       return;
     }
     const text = field.current.value.trim();
@@ -168,7 +171,7 @@ export function Composer({ session, running, onSend, onStop }) {
       ${list && html`<${Options} list=${list} chosen=${chosen} onChoose=${choose} onAccept=${accept} />`}
       ${files.length > 0 && html`<ul class="composer-files" aria-label="Files to send">
         ${files.map((one) => html`<${Chip} key=${one.id} file=${one} session=${session} />`)}</ul>`}
-      <textarea ref=${field} rows="1" aria-label="Message" placeholder=${running ? 'Add something, or ask the next thing' : 'Write a message'}
+      <textarea ref=${field} rows="1" aria-label="Message" placeholder=${running ? 'Add a follow-up' : 'Write a message'}
         aria-autocomplete="list" aria-haspopup="listbox" aria-controls=${list ? 'composer-list' : undefined}
         aria-activedescendant=${list && chosen >= 0 ? `composer-option-${chosen}` : undefined} aria-describedby="composer-hint" autocomplete="off"
         enterkeyhint=${finger.matches ? 'enter' : 'send'} onInput=${() => { draft.current.write(field.current.value); look(); }} onKeyDown=${keys}
@@ -237,7 +240,7 @@ function Chip({ file, session }) {
   // What calls itself a picture may be none.
   const [seen, see] = useState(true);
   const under = state === 'waiting' || state === 'sending';
-  const about = error ? error.message : state === 'waiting' ? 'waits' : state === 'sending' ? `${Math.floor(sent * 100)} %` : bytes(file.bytes);
+  const about = error ? error.message : state === 'waiting' ? 'waiting' : state === 'sending' ? `${Math.floor(sent * 100)} %` : bytes(file.bytes);
   return html`<li class=${`composer-file ${state}`}>
     ${preview && seen ? html`<img src=${preview} alt="" onError=${() => see(false)} />` : html`<${Icon} name=${error ? 'alert' : 'file'} />`}
     <span class="composer-file-text"><bdi class="composer-file-name" title=${name}>${name}</bdi>
@@ -259,9 +262,9 @@ function Attach({ session }) {
 }
 
 function Hint({ length, uploading }) {
-  const text = uploading ? 'It can be sent when the files are there.'
-    : length >= LONG ? `${bytes(length)} of text. More than ${bytes(USUAL_LIMIT)} are refused, unless gateway.max_body_kib says otherwise.`
-      : finger.matches ? '' : 'Enter sends, Shift+Enter begins a new line';
+  const text = uploading ? 'You can send when the upload is done.'
+    : length >= LONG ? `${bytes(length)} of text. Messages over ${bytes(USUAL_LIMIT)} are rejected unless you raise gateway.max_body_kib.`
+      : finger.matches ? '' : 'Enter to send, Shift+Enter for a new line';
   return html`<p id="composer-hint" class=${`composer-hint ${length >= USUAL_LIMIT ? 'wrong' : ''}`}>${text}</p>`;
 }
 
@@ -299,7 +302,11 @@ function Incoming({ session, onFiles }) {
     const pasted = (event) => {
       const files = filesPasted(event.clipboardData);
       const other = event.target.closest?.('input, textarea:not(.composer textarea)');
-      if (files.length && !other && !document.querySelector('dialog[open]')) accept(event, files);
+      const text = event.clipboardData.getData('text/plain');
+      if (!files.length && text.length >= PASTED && event.target.closest?.('.composer textarea')) {
+        accept(event, [new File([text], `pasted-${stamp()}.txt`, { type: 'text/plain' })]);
+        announce('The long text was attached as a file');
+      } else if (files.length && !other && !document.querySelector('dialog[open]')) accept(event, files);
     };
     const heard = { dragover: over, drop: dropped, paste: pasted };
     for (const [name, listener] of Object.entries(heard)) document.addEventListener(name, listener);
@@ -310,5 +317,5 @@ function Incoming({ session, onFiles }) {
   }, [session]);
   const size = place && Object.fromEntries(Object.entries(place).map(([side, number]) => [side, `${number}px`]));
   return place && html`<div class="composer-drop" style=${size}>
-    <p><${Icon} name="attach" size=${28} />Drop files to put them into this session</p></div>`;
+    <p><${Icon} name="attach" size=${28} />Drop files to attach them</p></div>`;
 }

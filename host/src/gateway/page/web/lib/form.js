@@ -97,20 +97,20 @@ export function valueOf(field, raw, required, path, errors, depth = 0) {
     const all = kind === 'ticks' ? field.choices.filter((_, at) => raw.includes(at))
       : raw.map((one, at) => valueOf(field.items, one, false, `${path}.${at}`, errors)).filter((one) => one !== undefined);
     if (!all.length && !required && !(schema.minItems > 0 && raw.length)) return undefined;
-    if (all.length < (schema.minItems ?? 0)) return wrong(`needs at least ${schema.minItems}`);
+    if (all.length < (schema.minItems ?? 0)) return wrong(`Add at least ${schema.minItems}`);
     if (!all.length && required && schema.minItems === undefined) return all;
-    if (all.length > (schema.maxItems ?? Infinity)) return wrong(`takes at most ${schema.maxItems}`);
-    if (schema.uniqueItems && new Set(all.map((one) => JSON.stringify(one))).size < all.length) return wrong('has something twice');
+    if (all.length > (schema.maxItems ?? Infinity)) return wrong(`At most ${schema.maxItems} are allowed`);
+    if (schema.uniqueItems && new Set(all.map((one) => JSON.stringify(one))).size < all.length) return wrong('Each value may appear only once');
     return all;
   }
   const text = String(raw ?? '');
-  if (kind === 'choice') return text === '' ? required ? wrong('choose one') : undefined : field.choices[Number(text)];
-  if (text === '' || (kind !== 'text' && kind !== 'long' && !text.trim())) return required ? wrong('is required') : undefined;
+  if (kind === 'choice') return text === '' ? required ? wrong('Choose one') : undefined : field.choices[Number(text)];
+  if (text === '' || (kind !== 'text' && kind !== 'long' && !text.trim())) return required ? wrong('Required') : undefined;
   if (kind === 'json') {
     try {
       return JSON.parse(text);
     } catch (error) {
-      return wrong(`is no JSON: ${error.message}`);
+      return wrong(`Not valid JSON: ${error.message}`);
     }
   }
   const found = kind === 'number' ? wrongNumber(schema, text.trim()) : wrongText(schema, text);
@@ -120,20 +120,20 @@ export function valueOf(field, raw, required, path, errors, depth = 0) {
 
 function wrongNumber(schema, text) {
   const number = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : NaN;
-  if (!Number.isFinite(number)) return 'is no number';
-  if (schema.type === 'integer' && !Number.isInteger(number)) return 'must be a whole number';
-  if (schema.type === 'integer' && !Number.isSafeInteger(number)) return 'is too large for this form';
-  if (number < schema.minimum) return `must be at least ${schema.minimum}`;
-  if (number > schema.maximum) return `must be at most ${schema.maximum}`;
-  if (number <= schema.exclusiveMinimum) return `must be more than ${schema.exclusiveMinimum}`;
-  if (number >= schema.exclusiveMaximum) return `must be less than ${schema.exclusiveMaximum}`;
+  if (!Number.isFinite(number)) return 'Enter a number';
+  if (schema.type === 'integer' && !Number.isInteger(number)) return 'Enter a whole number';
+  if (schema.type === 'integer' && !Number.isSafeInteger(number)) return 'This number is too large';
+  if (number < schema.minimum) return `Enter ${schema.minimum} or more`;
+  if (number > schema.maximum) return `Enter ${schema.maximum} or less`;
+  if (number <= schema.exclusiveMinimum) return `Enter more than ${schema.exclusiveMinimum}`;
+  if (number >= schema.exclusiveMaximum) return `Enter less than ${schema.exclusiveMaximum}`;
   return null;
 }
 
 function wrongText(schema, text) {
   const length = [...text].length;
-  if (length < (schema.minLength ?? 0)) return `must have at least ${schema.minLength} characters`;
-  if (length > (schema.maxLength ?? Infinity)) return `must have at most ${schema.maxLength} characters, and has ${length}`;
+  if (length < (schema.minLength ?? 0)) return `Enter at least ${schema.minLength} characters`;
+  if (length > (schema.maxLength ?? Infinity)) return `Enter at most ${schema.maxLength} characters (now ${length})`;
   // Patterns are left to the daemon: they are of another dialect, and one of a stranger may keep the browser busy for ever.
   return null;
 }

@@ -94,8 +94,8 @@ export function Asked({ needs, granted, choice, onChange, fresh }) {
   return html`<div class="asked">
     ${needs.http.length > 0 && html`<fieldset><legend>Hosts</legend>
       <ul>${needs.http.map((need) => html`<${HostAsked} key=${need.host} need=${need} ...${tick} />`)}</ul></fieldset>`}
-    ${stray.length > 0 && html`<fieldset><legend>Hosts that it does not ask for any more</legend>
-      <ul>${stray.map((one) => html`<${HostRow} key=${one.host} host=${one.host} about="has no effect, and goes with the next change"
+    ${stray.length > 0 && html`<fieldset><legend>Hosts it no longer asks for</legend>
+      <ul>${stray.map((one) => html`<${HostRow} key=${one.host} host=${one.host} about="has no effect; removed with the next change"
         ...${tick} onChange=${null} />`)}</ul></fieldset>`}
     ${needs.secrets.length > 0 && html`<fieldset><legend>Secrets</legend>
       <ul>${needs.secrets.map((name) => html`<${SecretRow} key=${name} name=${name} ...${tick} />`)}</ul></fieldset>`}
@@ -182,10 +182,10 @@ export function GrantQuestion({ name, needs, granted, choice, onClose, onDone })
   const less = told.every((one) => !one.more);
   const [error, setError] = useState(null);
   const change = () => saveGrant(name, needs, granted, choice).then(onDone, setError);
-  return html`<${Dialog} title=${`Change what ${name} may do?`} onClose=${onClose}>
+  return html`<${Dialog} title=${`Change permissions of ${name}?`} onClose=${onClose}>
     <ul class="asked-difference" aria-label="What changes">${told.map((one) => html`<li key=${one.text} class=${one.more ? 'more' : 'less'}>
       <${Icon} name=${one.more ? 'plus' : 'close'} size=${16} /><span><${Said}>${name}<//> <${Said}>${one.text}<//></span></li>`)}</ul>
-    <p class="muted">It holds from the next call on.</p>
+    <p class="muted">Takes effect on the next call.</p>
     ${error && html`<${Trouble} error=${error} />`}
     <footer><${Button} onClick=${onClose}>Cancel<//>
       <${Button} kind=${less ? 'danger' : 'primary'} onClick=${change}>${less ? 'Revoke' : 'Change'}<//></footer>

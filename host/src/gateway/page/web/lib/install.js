@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from './preact.js';
 import { ApiError, get, me, part } from './api.js';
 import { bytes } from './format.js';
 import { Asked, NOTHING, asksAnything, choiceOf, everything, fitting, isNothing, permissions, saveGrant } from './grants.js';
-import { Busy, Button, Dialog, Icon, Said, Trouble, toast } from './ui.js';
+import { Busy, Button, Dialog, Icon, Said, Trouble, report, toast } from './ui.js';
 
 /** Sends a file; `onProgress` is told how much of it is there, from 0 to 1. Gives a promise with `abort`. */
 function upload(file, query, onProgress) {
@@ -33,6 +33,37 @@ function upload(file, query, onProgress) {
   return { sent, abort: () => asking.abort() };
 }
 
+const MANIFEST = 'kiso.toml';
+
+/** A number as WebAssembly writes it (unsigned LEB128). */
+function leb(number) {
+  const bytes = [];
+  do {
+    bytes.push((number & 0x7f) | (number > 0x7f ? 0x80 : 0));
+    number >>>= 7;
+  } while (number);
+  return bytes;
+}
+
+/** A component with its manifest as a custom section behind all others, as `kiso skill pack` writes it. */
+async function packed(component, manifest) {
+  const name = new TextEncoder().encode(MANIFEST);
+  const text = new Uint8Array(await manifest.arrayBuffer());
+  const content = [...leb(name.length), ...name];
+  const head = new Uint8Array([0, ...leb(content.length + text.length), ...content]);
+  return new File([component, head, text], component.name, { type: 'application/wasm' });
+}
+
+/** All files of what was dropped, folders included; must be called while the event is handled. */
+function filesIn(transfer) {
+  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+  if (!entries.some((entry) => entry.isDirectory)) return Promise.resolve([...transfer.files]);
+  const file = (entry) => new Promise((done, failed) => { entry.file(done, failed); });
+  const inside = (entry) => new Promise((done, failed) => { entry.createReader().readEntries(done, failed); });
+  const all = async (entry) => (entry.isDirectory ? (await Promise.all((await inside(entry)).filter((one) => one.isFile).map(file))) : [await file(entry)]);
+  return Promise.all(entries.map(all)).then((lists) => lists.flat());
+}
+
 /** An overlay for a file that is dropped anywhere on the page, and with `button` also a button that chooses one. */
 export function Installer({ button, onInstalled }) {
   const [file, setFile] = useState(null);
@@ -56,7 +87,7 @@ export function Installer({ button, onInstalled }) {
       event.preventDefault();
       depth = 0;
       setOver(false);
-      take(event.dataTransfer.files);
+      filesIn(event.dataTransfer).then(take).catch(report);
     };
     const listeners = { dragenter: enter, dragover: enter, dragleave: leave, drop };
     for (const [name, listener] of Object.entries(listeners)) document.addEventListener(name, listener);
@@ -64,15 +95,22 @@ export function Installer({ button, onInstalled }) {
       for (const [name, listener] of Object.entries(listeners)) document.removeEventListener(name, listener);
     };
   }, []);
-  const take = (files) => {
-    if (files.length > 1) toast('One skill at a time, please', 'bad', 'nothing was installed');
-    else if (files.length) setFile(files[0]);
+  const take = async (given) => {
+    const files = [...given];
+    const components = files.filter((one) => /\.wasm$/i.test(one.name));
+    const manifests = files.filter((one) => /\.toml$/i.test(one.name));
+    // In a folder of a skill's source there may be other manifests, such as Cargo's.
+    const manifest = manifests.find((one) => one.name === MANIFEST) ?? (manifests.length === 1 ? manifests[0] : null);
+    if (files.length === 1 && !manifest) setFile(files[0]);
+    else if (components.length === 1) setFile(manifest ? await packed(components[0], manifest) : components[0]);
+    else if (components.length) toast('Drop one skill at a time', 'bad', 'nothing was installed');
+    else if (files.length) toast('No .wasm file found', 'bad', 'drop the skill’s .wasm file, with its .toml file if it has one');
   };
   return html`${button && html`<${Button} kind="primary" icon="plus" onClick=${() => chooser.current.click()}>Install a skill<//>
-    <input ref=${chooser} class="unseen" type="file" accept=".wasm,application/wasm" tabindex="-1" aria-label="File of the skill"
-      onChange=${(event) => { take(event.target.files); event.target.value = ''; }} />`}
+    <input ref=${chooser} class="unseen" type="file" accept=".wasm,.toml,application/wasm" multiple tabindex="-1" aria-label="File of the skill"
+      onChange=${(event) => { take([...event.target.files]).catch(report); event.target.value = ''; }} />`}
     ${over && html`<div class="install-over"><p><${Icon} name="skills" size=${40} /><span class="strong">Drop a .wasm file to install it</span>
-      <span>You are shown what it asks for before anything is granted.</span></p></div>`}
+      <span>You review its permissions before anything is granted.</span></p></div>`}
     ${file && html`<${Install} key=${`${file.name} ${file.lastModified}`} file=${file} onClose=${() => setFile(null)} onInstalled=${onInstalled} />`}`;
 }
 
@@ -124,7 +162,7 @@ function Install({ file, onClose, onInstalled }) {
     send({});
     return () => running.current?.abort();
   }, []);
-  const title = { asks: `Install ${state.skill}?`, name: 'What is it called?', error: 'It was not installed' }[state.at] ?? 'Installing a skill';
+  const title = { asks: `Install ${state.skill}?`, name: 'Name this skill', error: 'Not installed' }[state.at] ?? 'Installing skill';
   return html`<${Dialog} title=${title} onClose=${onClose}>
     <p class="muted install-file"><${Icon} name="file" /><${Said}>${file.name}<//> · ${bytes(file.size)}</p>
     ${state.at === 'sending' && html`<${Sending} progress=${progress} onClose=${onClose} />`}
@@ -158,7 +196,7 @@ function Sending({ progress, onClose }) {
   const percent = Math.round(progress * 100);
   return html`${progress < 1 ? html`<p class="install-progress"><label for="install-progress">Sending</label>
     <progress id="install-progress" max="100" value=${percent}></progress><span>${percent} %</span></p>`
-    : html`<${Busy}>It is checked and compiled…<//>`}
+    : html`<${Busy}>Checking and compiling…<//>`}
     <footer><${Button} onClick=${onClose}>Cancel<//></footer>`;
 }
 
@@ -189,12 +227,12 @@ function Asks({ skill, beyond, workspace, has, doubt, query, send, onClose }) {
   return html`${doubt && html`<p><${Icon} name="alert" size=${16} /> <${Said}>${doubt}<//>. Nothing that was granted goes on to it, no
       stored value either.</p>`}
     <p><bdi class="strong">${skill}</bdi> asks ${update ? 'for more than it was granted' : 'for this'}. ${update
-      ? `What it was granted stays${anew ? ', memory and time excepted' : ''}.` : 'It is granted nothing that you do not tick, and can be granted more later.'}
-      ${' '}<button type="button" class="link" onClick=${() => set(everything(beyond))}>Tick everything</button></p>
+      ? `What it was granted stays${anew ? ', memory and time excepted' : ''}.` : 'Only what you select is granted. You can change this later.'}
+      ${' '}<button type="button" class="link" onClick=${() => set(everything(beyond))}>Select all</button></p>
     ${workspace && html`<p><${Icon} name="alert" size=${16} /> It also asks to <strong>${workspace}</strong> files in the session’s workspace,
       which comes only with everything else.</p>`}
     <${Asked} needs=${beyond} granted=${permissions()} choice=${choice} onChange=${set} fresh=${true} />
-    <footer><${Button} kind=${nothing ? 'primary' : ''} onClick=${() => install('none', give(old))}>Install without<//>
+    <footer><${Button} kind=${nothing ? 'primary' : ''} onClick=${() => install('none', give(old))}>Install without permissions<//>
       ${workspace && html`<${Button} onClick=${() => install('all')}>Install and grant everything<//>`}
       <${Button} kind=${nothing ? '' : 'primary'} disabled=${nothing}
         onClick=${() => (whole ? install('all') : install('none', give(wanted)))}>Install and grant selected<//></footer>`;

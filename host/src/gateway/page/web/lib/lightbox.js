@@ -84,7 +84,7 @@ function Lightbox({ list, first, onClose }) {
       <${Button} kind="quiet" icon="close" label="Close" onClick=${onClose} />
     </header>
     <div class=${`lightbox-stage ${step ? 'zoomed' : ''}`} ref=${stage} tabindex=${step ? 0 : -1} role="group" aria-label="Picture" onPointerDown=${press} onPointerMove=${drag} onPointerUp=${release}>
-      ${state === 'broken' ? html`<p>This picture cannot be shown. It may have been deleted.</p>` : html`<img key=${at} src=${one.src} alt=${name} draggable=${false} hidden=${state === 'loading'}
+      ${state === 'broken' ? html`<p>This picture can’t be shown. It may have been deleted.</p>` : html`<img key=${at} src=${one.src} alt=${name} draggable=${false} hidden=${state === 'loading'}
         style=${step ? { width: `${STEPS[step] * 100}%`, maxWidth: 'none', maxHeight: 'none' } : {}} onLoad=${() => setState('shown')} onError=${() => setState('broken')} />`}
       ${state === 'loading' && html`<p role="status"><span class="spinner" aria-hidden="true"></span> Loading…</p>`}
     </div>

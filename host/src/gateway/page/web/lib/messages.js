@@ -4,7 +4,7 @@
 import { store } from './preact.js';
 import { get, part } from './api.js';
 import { connection, on } from './events.js';
-import { isOurs, sessionOf, sessions } from './sessions.js';
+import { isOurs, meet, sessionOf, sessions } from './sessions.js';
 import { unsent } from './unsent.js';
 
 /** Messages of the first page, of the others, which are drawn while somebody scrolls, and those that are held at most. */
@@ -82,7 +82,7 @@ export function conversation(session, { onMessage } = {}) {
       if (mine !== load) return;
       const late = arrived;
       arrived = null;
-      update({ phase: 'ready', error: null, items, older: Boolean(next), newer: (items.at(-1)?.id ?? 0) < newest, newest, ...stand(status) });
+      update({ phase: 'ready', error: null, items, older: Boolean(next), newer: (items.at(-1)?.id ?? 0) < newest, newest, ...stand(status, items) });
       for (const message of late) receive(message);
       prune();
     } catch (error) {
@@ -165,9 +165,9 @@ export function conversation(session, { onMessage } = {}) {
     update((old) => {
       const whole = !page.next || page.items[0].id <= (old.items.at(-1)?.id ?? 0);
       // So much was missed that there would be a hole.
-      if (!newer && !whole) return { items: page.items, older: Boolean(page.next), newest, ...stand(status) };
+      if (!newer && !whole) return { items: page.items, older: Boolean(page.next), newest, ...stand(status, page.items) };
       const items = merge(old.items, newer ? page.items.filter((one) => one.id <= old.items.at(-1).id) : page.items);
-      return { items, newest: Math.max(newest, old.newest), ...stand(status) };
+      return { items, newest: Math.max(newest, old.newest), ...stand(status, items) };
     });
     return prune();
   }
@@ -188,8 +188,9 @@ export function conversation(session, { onMessage } = {}) {
     return { status: await get(standing), before: drafts };
   }
 
-  function stand({ status, before }) {
-    const { runs, drafts, queued, items } = now();
+  function stand({ status, before }, items = now().items) {
+    const { runs, drafts, queued } = now();
+    meet(status);
     const running = status.running;
     const known = { status, drafts: drafts.filter((id) => id === running || !before.includes(id) || runs[id]?.status !== 'running') };
     if (running && !drafts.includes(running)) {
@@ -270,6 +271,8 @@ export function conversation(session, { onMessage } = {}) {
   let ends = [];
   return {
     session, state, keys, toEnd, show, more, onward, unsent: outbox,
+    /** Asks how the session stands. One without a message may be there since: a model was chosen. */
+    lookAgain: () => (now().phase === 'new' ? toEnd() : lookAtStatus()),
     /** Loads the end, or the part around a message. */
     async begin(id) {
       ends = ends.length ? ends : listen();

@@ -8,6 +8,12 @@ const LOW = 190;
 const HIGH = 260;
 const NARROW = 480;
 
+/** A value beside the axis: as many decimals as tell it from the next one. */
+function tick(number, step) {
+  const decimals = String(step).split('.')[1]?.length ?? 0;
+  return decimals > 1 && step >= 1e-6 ? number.toFixed(decimals) : value(number, '', true);
+}
+
 /** Pixels that a letter of an axis takes, about. */
 const LETTER = 7;
 const LONGEST_LABEL = 14;
@@ -43,7 +49,7 @@ export function draw(Plot, host, chart, onPoint) {
       {
         ...lined,
         size: (_, values) => Math.max(34, ...(values ?? []).map((text) => text.length * LETTER + 14)),
-        values: (_, all) => all.map((one) => (one == null ? '' : value(one, '', true))),
+        values: (_, all, axis, space, step) => all.map((one) => (one == null ? '' : tick(one, step))),
       },
     ],
     series: [{}, ...chart.series.map(({ name }, at) => ({

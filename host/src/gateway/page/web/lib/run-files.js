@@ -1,16 +1,16 @@
-// Files that a reply names at its end, as the daemon lists them.
+// Files that a reply of an older version names at its end; today the daemon tells them as data.
 
 const HEAD = '\n\nFiles:\n';
 
 /** `- pub/t.png: a title (image/png, 23.2 kB) /pub/ID` */
-const LISTED = /^- (\S[^\n]*?)(?:: ([^\n]*))? \(([\w.+-]+\/[\w.+-]+), ([\d.]+) (bytes?|[kMG]B)\)(?: (\/\S+|https?:\/\/\S+))?$/;
+const LISTED = /^- (\S[^\n]*?)(?:: ([^\n]*))? \(([\w.+-]+\/[\w.+-]+), ([\d.]+) (bytes?|[kMG]?B)\)(?: (\/\S+|https?:\/\/\S+))?$/;
 
 /** `- /work/pub/t.png (23.2 kB, a title, /pub/ID)`, as the built-in model lists them. */
-const LISTED_BY_REFLEX = /^- \/work\/(\S[^\n]*?) \(([\d.]+) (bytes?|[kMG]B)(?:, (?!\/pub\/)(.*?))?(?:, (\/pub\/\S+))?\)$/;
+const LISTED_BY_REFLEX = /^- \/work\/(\S[^\n]*?) \(([\d.]+) (bytes?|[kMG]?B)(?:, (?!\/pub\/)(.*?))?(?:, (\/pub\/\S+))?\)$/;
 
 const PICTURES = { svg: 'image/svg+xml', png: 'image/png', jpg: 'image/jpeg', jpeg: 'image/jpeg', gif: 'image/gif', webp: 'image/webp' };
 
-const UNITS = { byte: 1, bytes: 1, kB: 1e3, MB: 1e6, GB: 1e9 };
+const UNITS = { byte: 1, bytes: 1, B: 1, kB: 1e3, MB: 1e6, GB: 1e9 };
 
 /** A reply without this list, and the files of it: `{text, files: [{path, title, media_type, bytes, link}]}`. */
 export function withFiles(text) {

@@ -1,4 +1,4 @@
-// What runs say while they work: thoughts, and texts piece by piece. Heard for all sessions from the beginning, so that
+// What runs say while they work: thoughts, texts and the output of commands, piece by piece. Heard for all sessions from the beginning, so that
 // who opens a conversation in the middle of a reply sees what was said of it before.
 
 import { store } from './preact.js';
@@ -11,28 +11,32 @@ const KEPT = 30_000;
 /** Thoughts of which the beginning is forgotten. */
 const MOST_THOUGHTS = 200;
 
+/** Characters of a command's output that are shown while it runs: the end of them. */
+const MOST_OUTPUT = 60_000;
+
 /** Runs that are kept in mind; the end of one can be missed while the daemon is away. */
 const MOST_RUNS = 50;
 
 /** Run -> what it said: `thoughts`, and `parts`, texts of one role in one step each. */
 const runs = new Map();
 
-/** A store of `{thoughts: [{kind, text, at_ms}], said, reply}`: `reply` is becoming the answer, `said` was on the way there. */
+/** A store of `{thoughts: [{kind, text, at_ms}], said, reply, stdout, stderr}`: `reply` is becoming the answer, `said` was on the way there. */
 export const liveOf = (run) => of(run).shown;
 
 function of(run) {
   let live = runs.get(run);
   if (!live) {
-    live = { thoughts: [], parts: [], drawn: false, shown: store({ thoughts: [], said: [], reply: '' }) };
+    live = { thoughts: [], parts: [], drawn: false, outputs: { stdout: '', stderr: '' }, shown: store({ thoughts: [], said: [], reply: '', stdout: '', stderr: '' }) };
     runs.set(run, live);
     if (runs.size > MOST_RUNS) runs.delete(runs.keys().next().value);
   }
   return live;
 }
 
-on('live', ({ run, seq, type, role, kind, text, since_ms }) => {
+on('live', ({ run, seq, type, role, kind, text, since_ms, stream, whole }) => {
   const live = of(run);
   if (type === 'thought') think(live, kind, text, since_ms);
+  else if (type === 'output') write(live, seq, stream, whole, text);
   else hear(live, seq, type, role, text);
   draw(live);
 });
@@ -51,12 +55,20 @@ connection.watch(({ state }) => {
 function think(live, kind, text, since_ms) {
   const last = live.thoughts.at(-1);
   if (since_ms !== undefined && last && Math.abs(last.at_ms - since_ms) < 1_000 && last.text === text) return;
+  if (kind !== 'interrogating') live.outputs = { stdout: '', stderr: '' };
   live.thoughts = [...live.thoughts.slice(-MOST_THOUGHTS), { kind, text, at_ms: since_ms ?? now() }];
   for (const part of live.parts) {
     part.open = part.stale && part.open;
     // What the actor says before it calls tools, or within a task, is not the answer.
     if (kind === 'working' || kind === 'thinking') part.answer = part.answer && part.role !== 'actor';
   }
+}
+
+/** What the command of this step writes. */
+function write(live, seq, stream, whole, text) {
+  if (live.seq !== seq) Object.assign(live, { seq, outputs: { stdout: '', stderr: '' } });
+  const all = whole ? text : live.outputs[stream] + text;
+  live.outputs[stream] = all.length > MOST_OUTPUT ? all.slice(-MOST_OUTPUT) : all;
 }
 
 function hear(live, seq, type, role, text) {
@@ -87,6 +99,7 @@ function draw(live) {
       .filter((text, index, all) => text !== all[index - 1]);
     live.shown.set((old) => ({
       thoughts: live.thoughts,
+      ...live.outputs,
       // What did not change is not drawn again with each piece of the reply.
       said: said.length === old.said.length && said.every((text, index) => text === old.said[index]) ? old.said : said,
       reply: answer.length === 1 ? answer[0].text : answer.map((part) => part.text).join('\n\n'),

@@ -1,11 +1,12 @@
 // A task of a plan: how it stands, and what it led to.
 
-import { html, useEffect, useState } from './preact.js';
+import { html, useEffect, useState, useStore } from './preact.js';
 import { now } from './api.js';
 import { duration, elapsed } from './format.js';
 import { Gallery } from './lightbox.js';
 import { Long } from './run-output.js';
 import { plain } from './run-text.js';
+import { Running } from './terminal.js';
 import { Badge, Icon } from './ui.js';
 
 /** Milliseconds between two ticks of a timer that shows tenths. */
@@ -13,7 +14,7 @@ const TICK = 100;
 
 const STATES = {
   waiting: { words: 'waiting' },
-  running: { words: 'under way' },
+  running: { words: 'running' },
   done: { words: 'done', icon: 'check' },
   failed: { words: 'failed', icon: 'close' },
   interrupted: { words: 'interrupted', icon: 'alert' },
@@ -24,7 +25,7 @@ const KINDS = { exec: 'command', skill: 'skill', msg: 'answer', act: 'step' };
 
 const VERDICTS = { ok: 'accepted', needs_fix: 'asks for a fix', replan: 'asks for another plan' };
 
-export function Task({ task, session }) {
+export function Task({ task, session, live }) {
   const status = STATES[task.status] ? task.status : 'waiting';
   const { words } = STATES[status];
   const head = html`<${Mark} status=${status} />
@@ -40,15 +41,23 @@ export function Task({ task, session }) {
   const body = hasBody(task);
   return html`<li class=${`run-task ${status}`}>
     ${body ? html`<details><summary>${head}</summary><${Body} task=${task} session=${session} /></details>` : html`<div class="run-row">${head}</div>`}
+    ${status === 'running' && task.kind === 'exec' && live && html`<${Live} command=${titleOf(task)} live=${live} />`}
     ${verdict}
   </li>`;
+}
+
+/** What a command writes while it runs. */
+function Live({ command, live }) {
+  const [stdout, stderr] = [useStore(live, (heard) => heard.stdout), useStore(live, (heard) => heard.stderr)];
+  return html`<${Running} command=${command} output=${stdout} stderr=${stderr} />`;
 }
 
 /** What is to be done, in the plan's words; the label is a shortened form of it. */
 function titleOf({ kind, label, detail }) {
   if (kind === 'exec') return detail ?? label.replace(/^\$ /, '');
   if (kind === 'skill') return label.replace(/^skill /, '');
-  return detail || (kind === 'msg' && label === 'msg' ? 'Writes the answer' : label);
+  // What the writer is told is between the models.
+  return kind === 'msg' ? 'Write the answer' : detail || label;
 }
 
 /** Of a skill, `detail` is what it was called with, as JSON. */

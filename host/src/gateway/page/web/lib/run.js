@@ -21,36 +21,41 @@ export function RunCard({ run, session, live, known, stopping }) {
   if (!board && !running) return error ? html`<${Trouble} error=${error} again=${again} />` : html`<div class="run"><${Busy} /></div>`;
   const thought = thoughts.at(-1) ?? board?.thought;
   const tasks = board?.tasks ?? [];
-  return html`<section role="group" class=${`run ${tasks.length ? '' : 'slim'}`} aria-label="What was done">
+  // The tasks stand below: a command is not said twice.
+  const [, step, of] = (tasks.length && /^(\d+)\/(\d+) /.exec(thought?.text ?? '')) || [];
+  const doing = stopping ? 'Stopping' : step ? `Step ${step} of ${of}` : thought?.text ?? 'Starting';
+  return html`<section role="group" class=${`run ${tasks.length ? '' : 'slim'}`} aria-label="Steps">
     <div class="run-now">
       <${Mark} status=${running ? 'running' : line.status === 'cancelled' ? 'interrupted' : line.status} />
       ${running
-        ? html`<span class="run-thought" role="status"><bdi>${stopping ? 'stopping' : plain(thought?.text ?? 'begins')}</bdi></span>
+        ? html`<span class="run-thought" role="status"><bdi>${plain(doing)}</bdi></span>
           ${line?.started_ms && html`<${Elapsed} since=${line.started_ms} />`}`
-        : line.status === 'held' ? html`<span>Waits for you: kiso was cut off while it worked on this, and does not begin it again by itself</span>
+        : line.status === 'held' ? html`<span>Paused: kiso was interrupted while working on this, and does not start it again by itself</span>
           <${Button} onClick=${() => post(`/runs/${run}/retry`)}>Try again<//>`
         : html`<span>${ENDINGS[line.status] ?? line.status} ${duration(line.ended_ms - line.started_ms)}</span>`}
     </div>
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${said.map((text, index) => html`<p key=${index} class="run-said"><bdi>${plain(text)}</bdi></p>`)}
-    ${tasks.length > 0 && html`<${Plans} goal=${board.goal} tasks=${tasks} session=${session} />`}
+    ${tasks.length > 0 && html`<${Plans} goal=${board.goal} tasks=${tasks} session=${session} live=${live} />`}
     ${thoughts.length > 1 && (tasks.length > 0 || !running) && html`<${Thoughts} all=${thoughts} ended_ms=${running ? null : line.ended_ms} />`}
     ${board && (tasks.length > 0 || !running) && html`<${Used} run=${run} usage=${board.usage} running=${running} />`}
   </section>`;
 }
 
 /** The plan that counts is open; those that it replaced are folded. */
-function Plans({ goal, tasks, session }) {
+function Plans({ goal, tasks, session, live }) {
   const numbers = [...new Set(tasks.map((task) => task.plan ?? 1))].sort((a, b) => a - b);
   const last = numbers.at(-1);
   const of = (number) => tasks.filter((task) => (task.plan ?? 1) === number);
   const why = (number) => of(number).findLast((task) => task.verdict?.status === 'replan')?.verdict.reason;
   const counted = of(last).filter((task) => task.status !== 'dropped');
   const done = counted.filter((task) => task.status === 'done').length;
-  const list = (number) => html`<ol class="run-tasks">${of(number).map((task) => html`<${Task} key=${task.id} task=${task} session=${session} />`)}</ol>`;
+  // A command that was typed is its own plan: it stands in the list, and in the message.
+  const isOneLine = last === 1 && counted[0]?.kind === 'exec' && counted.filter((task) => task.kind !== 'msg').length === 1;
+  const list = (number) => html`<ol class="run-tasks">${of(number).map((task) => html`<${Task} key=${task.id} task=${task} session=${session} live=${live} />`)}</ol>`;
   return html`
-    <div class="run-goal">${goal ? html`<p><bdi>${plain(goal)}</bdi></p>` : html`<p>Plan</p>`}
-      <span class="muted">${done} of ${plural(counted.length, 'task')} done</span></div>
+    ${!isOneLine && html`<div class="run-goal">${goal ? html`<p><bdi>${plain(goal)}</bdi></p>` : html`<p>Plan</p>`}
+      <span class="muted">${done} of ${plural(counted.length, 'task')} done</span></div>`}
     ${numbers.slice(0, -1).map((number) => html`<details key=${number} class="run-earlier">
       <summary>Plan ${number}, replaced</summary>${list(number)}</details>`)}
     ${last > 1 && html`<p class="run-replan">Plan ${last}${why(numbers.at(-2)) && html`, because: <bdi>${plain(why(numbers.at(-2)))}</bdi>`}</p>`}

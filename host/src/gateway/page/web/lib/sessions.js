@@ -22,17 +22,29 @@ export const MOST_UNREAD = 99;
 /** `{items, next, loaded, error}`; `items` are sessions as the daemon tells of them, the one that was active last first. */
 export const sessions = store({ items: [], next: null, loaded: false, error: null });
 
+/** Whether the sidebar is open where it comes over the screen. */
+export const drawer = store(false);
+
 /** Replies that nobody has read, in all sessions but the one that is in view. */
 export const unread = store(0);
 
 let asked = 0;
 let [listed, byName] = [null, new Map()];
 
+/** Sessions that are not in the part of the listing that was loaded, and were opened all the same: name -> what is known. */
+export const others = store(new Map());
+
+/** What the status of a session says of it. */
+export function meet({ session: name, title, active_ms, running }) {
+  if (byName.has(name) || active_ms === undefined) return;
+  others.set((old) => new Map(old).set(name, { ...old.get(name), name, title, active_ms, running }));
+}
+
 /** The session with this name, if it is known. */
 export function sessionOf(name) {
   const { items } = sessions.get();
   if (items !== listed) [listed, byName] = [items, new Map(items.map((one) => [one.name, one]))];
-  return byName.get(name);
+  return byName.get(name) ?? others.get().get(name);
 }
 
 /** The title of a session as it was given, and its name as long as it has none. Takes the session, or its name. */
@@ -104,6 +116,7 @@ function drop(name) {
   const at = items.findIndex((one) => one.name === name);
   const rest = items.filter((one) => one.name !== name);
   forgetSession(name);
+  others.set((old) => new Map([...old].filter(([one]) => one !== name)));
   // Some are not listed.
   if (at >= 0) sessions.set((old) => ({ ...old, items: rest }));
   if (shown() === name) go('s', (rest[Math.max(at, 0)] ?? rest[at - 1])?.name ?? freshName());
@@ -145,7 +158,11 @@ document.addEventListener('visibilitychange', () => {
 });
 
 // Somebody else may log in, who sees what is there then.
-me.watch((who) => who || sessions.set({ items: [], next: null, loaded: false, error: null }));
+me.watch((who) => {
+  if (who) return;
+  sessions.set({ items: [], next: null, loaded: false, error: null });
+  others.set(new Map());
+});
 
 /** Gives a session another title. */
 export async function rename(name, title) {
@@ -167,9 +184,11 @@ export function freshName() {
 
 /** Deletes a session for good, after asking; who is in it goes to the next one. */
 async function remove(name) {
-  const text = 'Its messages, runs, files and what was learned in it are deleted for good. This cannot be undone.';
-  if (!await confirm({ title: `Delete “${titleOf(name)}”?`, text, action: 'Delete' })) return;
-  const busy = () => toast('It is at work and cannot be deleted now.', 'bad', 'Stop what it does, or wait until it has answered.');
+  // The event of its end may come before the answer.
+  const title = titleOf(name);
+  const text = 'This permanently deletes its messages, runs, files, and what kiso learned in it. You can’t undo this.';
+  if (!await confirm({ title: `Delete “${title}”?`, text, action: 'Delete' })) return;
+  const busy = () => toast(`“${title}” is running and can’t be deleted now`, 'bad', 'Stop it, or wait until it has answered.');
   if (sessionOf(name)?.running) return void busy();
   try {
     await del(`/sessions/${part(name)}`);
@@ -179,7 +198,7 @@ async function remove(name) {
     if (error.status !== 404) throw error;
   }
   drop(name);
-  toast('Deleted', 'good');
+  toast(`Deleted “${title}”`, 'good');
 }
 
 /** The dialog that is open for a session: `{name, Dialog}`, or null. */
@@ -190,6 +209,7 @@ export function SessionMenu({ session, onRename, ...rest }) {
   const name = session?.name ?? session;
   // One that has no message yet is not there.
   const born = useStore(sessions, ({ next }) => Boolean(next || sessionOf(name) || !isOurs(name)));
+  useStore(others);
   const title = useStore(sessions, () => titleOf(name));
   const files = async () => {
     const { Workspace } = await import('./workspace.js');
@@ -197,7 +217,7 @@ export function SessionMenu({ session, onRename, ...rest }) {
   };
   const copy = async () => {
     await copyText(new URL(href('s', name), location.href).href);
-    toast('The link is copied', 'good');
+    toast('Link copied', 'good');
   };
   const items = [
     born && { label: 'Rename', icon: 'edit', run: onRename ?? (() => opened.set({ name, Dialog: Rename })) },
@@ -227,7 +247,7 @@ function Rename({ session, onClose }) {
       fail(refused);
     }
   };
-  return html`<${Dialog} title="Rename the session" onClose=${onClose}>
+  return html`<${Dialog} title="Rename session" onClose=${onClose}>
     <form class="sessions-rename" onSubmit=${submit}>
       <label class="field">Title
         <input autofocus value=${title} onInput=${(event) => set(event.target.value)} aria-invalid=${error ? 'true' : undefined} /></label>

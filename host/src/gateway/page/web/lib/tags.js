@@ -20,7 +20,7 @@ export function Tagged({ text, tags }) {
     pieces.push(text.slice(from, at));
     from = at + 1 + word.length;
     const unknown = categories.length > 0 && !categories.some((one) => one.name.toLowerCase() === name);
-    const title = unknown ? 'Kept as a tag; no category of tools is called so. Shows all messages with it' : 'Shows all messages with this tag';
+    const title = unknown ? 'Not a tool category. Show all messages with this tag' : 'Show all messages with this tag';
     pieces.push(html`<button type="button" class=${`chat-tag ${unknown ? 'unknown' : ''}`} title=${title} onClick=${() => lookFor(`#${name}`)}>#${word}</button>`);
   }
   return [...pieces, text.slice(from)];

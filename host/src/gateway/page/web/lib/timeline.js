@@ -127,12 +127,12 @@ export function Timeline({ steps, shown, current, onChoose, running, thought }) 
   const tail = placed.edges.length > steps.length + 1;
 
   return html`<section class="timeline" aria-label="Timeline">
-    <p class="unseen" id="timeline-help">Arrow keys left and right go from step to step, up and down within a node; Enter opens the step.</p>
+    <p class="unseen" id="timeline-help">Left and right arrows move between steps, up and down within a node. Enter opens a step.</p>
     <div class="timeline-scroll" ref=${box} onScroll=${(event) => setView({ left: event.target.scrollLeft, width: event.target.clientWidth })}>
       <div class="timeline-canvas" style=${{ width: `${placed.width + NAMES}px` }}>
         <div class="timeline-axis" aria-hidden="true"><b></b>${ticks.map(({ ms, x }) => html`<span key=${ms} style=${{ left: `${x + NAMES}px` }}>
           ${mark(ms)}</span>`)}</div>
-        <div class="timeline-lanes" style=${{ height: `${lanes.length * ROW}px` }} role="group" aria-label="Steps along the time"
+        <div class="timeline-lanes" style=${{ height: `${lanes.length * ROW}px` }} role="group" aria-label="Steps over time"
           aria-describedby="timeline-help" onKeyDown=${keys}>
           ${ticks.slice(1).map(({ ms, x }) => html`<span key=${`t${ms}`} class="timeline-grid" aria-hidden="true" style=${{ left: `${x + NAMES}px` }}>
             </span>`)}

@@ -10,7 +10,7 @@ import { Component, Facts, Files, Limits, Said, Sentences, StatusBadge, Text, pr
 const listed = (list) => (list?.length ? list.join(', ') : null);
 
 const Correction = ({ of, what }) => html`
-  <${Sentences} label="What is wrong with it" of=${of?.violations} />
+  <${Sentences} label="Problems" of=${of?.violations} />
   ${of?.broken && html`<${Text} label=${what} text=${of.broken} />`}`;
 
 /** One task of a plan, or one that a reviewer added. */
@@ -70,12 +70,12 @@ function Results({ of, wanted, reflections, session }) {
     <${Reflection} of=${reflections?.[at]} /></li>`)}</ol>`;
 }
 
-const BRIEF = [['discovery', 'Found out'], ['credentials', 'Credentials'], ['artifacts', 'Files and refs'], ['blockers', 'In the way']];
+const BRIEF = [['discovery', 'Discovered'], ['credentials', 'Credentials'], ['artifacts', 'Files and refs'], ['blockers', 'Blockers']];
 
 const Brief = ({ of }) => html`
   <${Facts} of=${[['Action', of.action], ['Goal', of.goal], ['Missing', of.delta],
     ['Check', of.context?.recheck !== 'none' && of.context?.recheck]]} />
-  <${Sentences} label="Required" of=${of.required} /><${Sentences} label="Success is seen by" of=${of.success} />
+  <${Sentences} label="Required" of=${of.required} /><${Sentences} label="Success criteria" of=${of.success} />
   ${BRIEF.map(([key, label]) => html`<${Sentences} key=${key} label=${label} of=${of.context?.[key]} />`)}`;
 
 const BODIES = {
@@ -89,14 +89,14 @@ const BODIES = {
       class="muted">The workspace has no files.</p>`}`,
   routed: ({ body }) => html`<${Facts} of=${[
     ['Effort', body.routing?.effort], ['Decided', routedBy(body.by)], ['Tools needed', body.routing && `${body.routing.tool_need} %`],
-    ['Tools of', listed(body.routing?.categories)], ['Goal', body.routing?.goal], ['To be remembered', body.routing?.durable && 'yes'],
-    ['Secrets taken out', listed(body.secrets)], ['Not usable', body.trouble],
+    ['Tools of', listed(body.routing?.categories)], ['Goal', body.routing?.goal], ['Remember', body.routing?.durable && 'yes'],
+    ['Secrets removed', listed(body.secrets)], ['Not usable', body.trouble],
   ]} />`,
   planned: ({ body }) => html`<${Facts}
-    of=${[['Goal', body.plan?.goal], ['Blocked', body.plan?.blocked], ['Secrets taken out', listed(body.secrets)]]} />
-    ${body.chatter && html`<${Text} label="Said beside the plan" text=${body.chatter} />`}
-    <${Tasks} label="Tasks" of=${body.plan?.tasks} /><${Sentences} label="What its skills need and have" of=${body.skill_environment} />`,
-  unplanned: ({ body }) => html`${body.chatter && html`<${Text} label="Said beside the plan" text=${body.chatter} />`}
+    of=${[['Goal', body.plan?.goal], ['Blocked', body.plan?.blocked], ['Secrets removed', listed(body.secrets)]]} />
+    ${body.chatter && html`<${Text} label="Notes with the plan" text=${body.chatter} />`}
+    <${Tasks} label="Tasks" of=${body.plan?.tasks} /><${Sentences} label="Skill requirements" of=${body.skill_environment} />`,
+  unplanned: ({ body }) => html`${body.chatter && html`<${Text} label="Notes with the plan" text=${body.chatter} />`}
     <${Correction} of=${body.correction} what="The planner’s answer" />`,
   briefed: ({ body }) => body.brief && html`<${Brief} of=${body.brief} />`,
   unbriefed: ({ body }) => html`<${Correction} of=${body.correction} what="The reasoner’s answer" />`,
@@ -105,7 +105,7 @@ const BODIES = {
   executed: ({ body, session }) => body.report && html`<${Report} of=${body.report} session=${session} />`,
   acted: ({ body }) => html`${body.text && html`<${Text} label="Said" text=${body.text} />`}<${Wanted} of=${body.calls} />`,
   compressed: ({ body }) => html`<${Facts} of=${[['Whole', `ref:${body.reference}`]]} /><${Text} label="Summary" text=${body.summary} />`,
-  calls_started: () => html`<p class="muted">Written down before the effects, so that a crash cannot hide them.</p>`,
+  calls_started: () => html`<p class="muted">Recorded before the calls run, so a crash can’t hide them.</p>`,
   called: ({ body, wanted, event, session }) => html`<${Results} of=${body.results ?? []} wanted=${wanted} reflections=${event.reflections}
     session=${session} />`,
   assessed: ({ body }) => html`<${Text} label="Self-assessment" text=${body.text} />`,
@@ -117,20 +117,20 @@ const BODIES = {
   conversed: ({ body }) => html`<${Text} label="Answer" text=${body.text} />`,
   model_failed: ({ body }) => html`<${Text} label="Why" text=${body.message} />`,
   stopped: () => null,
-  cancelled: () => html`<p class="muted">Its user stopped the run.</p>`,
+  cancelled: () => html`<p class="muted">Stopped by the user.</p>`,
   told: ({ body }) => html`<${Text} label="Text" text=${body.text} />`,
   finished: ({ body }) => html`<${Text} label="Reply" text=${body.reply} />
-    ${body.arrived?.map((text, at) => html`<${Text} key=${at} label="Arrived meanwhile" text=${text} />`)}`,
+    ${body.arrived?.map((text, at) => html`<${Text} key=${at} label="New messages" text=${text} />`)}`,
 };
 
 export function Body({ step, session }) {
   const { body, sealed } = step;
-  if (sealed) return html`<p class="muted">Sealed: no model has looked at it for secrets, so it is kept encrypted and not shown.</p>`;
+  if (sealed) return html`<p class="muted">Encrypted: no model has checked it for secrets yet, so it isn’t shown.</p>`;
   const Of = BODIES[step.kind];
   const limits = [...(body.limits ?? []), ...(body.limit ? [body.limit] : [])];
   return html`${Of && html`<${Of} ...${step} session=${session} />`}
     ${limits.length > 0 && html`<ul class="trace-sentences" aria-label="Limits reached">${limits.map((one) => html`<li key=${one.limit}>
       The limit <code>${one.limit}</code> of ${one.value} is reached; <code>${one.setting}</code> in config.toml raises it.</li>`)}</ul>`}
-    ${body.say && step.kind !== 'executed' && html`<${Text} label="Said to the user" text=${body.say} />`}
-    ${body.continues && html`<p class="muted">The turn goes on with what arrived meanwhile.</p>`}`;
+    ${body.say && step.kind !== 'executed' && html`<${Text} label="Sent to the user" text=${body.say} />`}
+    ${body.continues && html`<p class="muted">The run continues with the messages that arrived meanwhile.</p>`}`;
 }

@@ -24,7 +24,7 @@ export function Difference({ runs }) {
     if (document.activeElement === document.body) document.querySelector('#main h1')?.focus();
   }, []);
   return html`<div class="screen trace">
-    <${ScreenHead} title="Two runs compared" about="What is the same stands once; what differs stands side by side and opens line by line.">
+    <${ScreenHead} title="Two runs compared" about="Identical parts are shown once; differences are shown side by side.">
       <a class="button" href=${href('run', runs[1], 'diff', runs[0])}><${Icon} name="retry" /><span>Swap</span></a><//>
     <${Loaded} of=${loaded}>${(pair) => html`<${Both} pair=${pair} />`}<//>
   </div>`;
@@ -65,7 +65,7 @@ const replyOf = ({ board }) => board.outcome?.reply ?? '';
 function Figures({ sides }) {
   const rows = [
     ['Duration', ({ run }) => (run.ended_ms ? run.ended_ms - run.started_ms : null), duration],
-    ['Steps', ({ steps }) => steps.length, count], ['Calls of models', ({ board }) => board.usage.calls, count],
+    ['Steps', ({ steps }) => steps.length, count], ['Model calls', ({ board }) => board.usage.calls, count],
     ['Tokens in', ({ board }) => board.usage.input_tokens, count], ['Tokens out', ({ board }) => board.usage.output_tokens, count],
     ['Cost', ({ board }) => board.usage.cost_micros, cost],
   ];

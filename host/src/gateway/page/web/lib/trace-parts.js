@@ -75,7 +75,7 @@ export const StatusBadge = ({ of }) => {
 
 /** The calls of models that a step paid for. */
 export function Calls({ step }) {
-  return step.calls.length > 0 && html`<ul class="trace-calls" aria-label="Calls of models">${step.calls.map((call, at) => html`<li key=${at}>
+  return step.calls.length > 0 && html`<ul class="trace-calls" aria-label="Model calls">${step.calls.map((call, at) => html`<li key=${at}>
     <span class="mono"><${Said}>${call.model}<//></span>
     <span>${count(call.usage?.input_tokens ?? 0)} tokens in, ${count(call.usage?.output_tokens ?? 0)} out</span>
     ${call.usage?.cost_micros > 0 && html`<span>${cost(call.usage.cost_micros)}</span>`}

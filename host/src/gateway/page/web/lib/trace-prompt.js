@@ -25,7 +25,7 @@ export function Prompt({ run, step }) {
     onClick=${fetch}>Prompt and answer<//>`;
   return html`<section class="trace-prompt" aria-label=${`Prompt and answer of step ${step.seq}`}>
     <${Button} icon="chat" kind="small" aria-expanded="true" onClick=${() => set(null)}>Prompt and answer<//>
-    ${state.prompts.length === 0 && html`<p class="muted">The prompt is not kept any more.</p>`}
+    ${state.prompts.length === 0 && html`<p class="muted">This prompt has expired.</p>`}
     ${state.prompts.map((prompt, at) => html`<div key=${at} class="trace-asked">
       <header><h3>Asked of the ${visible(prompt.role)}</h3><${CopyButton} label=${`Copy the prompt of the ${visible(prompt.role)}`}
         text=${prompt.text} /></header>

@@ -61,12 +61,12 @@ const Rest = ({ runs }) => html`${runs.error && html`<${Trouble} error=${runs.er
 export function Runs() {
   const runs = useRuns();
   return html`<div class="screen trace">
-    <${ScreenHead} title="Runs" about="What was done for each message, the latest first. Each one opens as a trace." />
+    <${ScreenHead} title="Runs" about="One run for each message, newest first. Open one to see its trace." />
     ${runs.items.length > 0 && html`<ul class="card trace-runs" aria-label="Runs">${runs.items.map((run) => html`<li key=${run.id}>
       <a href=${href('run', run.id)}>
       <${StatusBadge} of=${run.status} /><span class="trace-of"><${Message} run=${run} /></span><span class="muted"><bdi>${run.session}</bdi></span>
       <span class="muted number"><${Took} run=${run} /></span><span class="muted"><${Time} ms=${run.started_ms} /></span></a></li>`)}</ul>`}
-    ${!runs.loading && !runs.error && runs.items.length === 0 && html`<${Empty} icon="trace" title="No runs yet">A message makes one.<//>`}
+    ${!runs.loading && !runs.error && runs.items.length === 0 && html`<${Empty} icon="trace" title="No runs yet">Send a message to start one.<//>`}
     <${Rest} runs=${runs} />
   </div>`;
 }
@@ -83,15 +83,15 @@ export function Compare({ run, onClose }) {
     go('run', run.id, 'diff', id.trim());
   };
   return html`<${Dialog} title="Compare with another run" onClose=${onClose}>
-    <p class="muted">Runs of the same message stand first; after a retry, there are two.</p>
+    <p class="muted">Runs of the same message are listed first.</p>
     ${sorted.length > 0 && html`<ul class="trace-choice" aria-label="Runs of the session">${sorted.map((one) => html`<li key=${one.id}>
       <a href=${href('run', run.id, 'diff', one.id)}>
       <span class="trace-of"><${Message} run=${one} /></span>${same(one) && html`<${Badge} kind="good">same message<//>`}
         <${StatusBadge} of=${one.status} />
       <span class="muted"><${Time} ms=${one.started_ms} />, <${Took} run=${one} /></span></a></li>`)}</ul>`}
-    ${!runs.loading && !runs.error && sorted.length === 0 && html`<p class="muted">The session has no other run.</p>`}
+    ${!runs.loading && !runs.error && sorted.length === 0 && html`<p class="muted">This session has no other runs.</p>`}
     <${Rest} runs=${runs} />
-    <form class="trace-by-id" onSubmit=${submit}><label class="field"><span>Any other run, by its id</span>
+    <form class="trace-by-id" onSubmit=${submit}><label class="field"><span>Or enter a run ID</span>
       <input value=${id} onInput=${(event) => setId(event.target.value)} placeholder="01m8…" spellcheck=${false} autocomplete="off" /></label>
       <button class="button" disabled=${!id.trim()}><${Icon} name="diff" /><span>Compare</span></button></form>
   <//>`;

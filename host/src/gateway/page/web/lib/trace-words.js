@@ -45,10 +45,10 @@ const names = (list) => list.map((one) => one.name).join(', ');
 const unusable = (what, body) => [`No usable ${what}`, first(body.correction?.violations?.[0])];
 
 const HEADLINES = {
-  admitted: (body) => ['Message taken in', [
+  admitted: (body) => ['Message received', [
     body.pill && `pill ${body.pill.name}`, ...(body.tags ?? []).map((tag) => `#${tag}`), body.archived && `too long, stands in ref:${body.archived}`,
   ].filter(Boolean).join(', ') || first(body.message)],
-  retrieved: (body) => ['Looked around', [
+  retrieved: (body) => ['Gathered context', [
     `${plural(body.files?.length ?? 0, 'file')} in /work`, body.memory?.length && `${plural(body.memory.length, 'passage')} of memory`,
     body.credentials?.length && plural(body.credentials.length, 'secret'),
   ].filter(Boolean).join(', ')],
@@ -57,21 +57,21 @@ const HEADLINES = {
   unplanned: (body) => unusable('plan', body),
   briefed: (body) => ['Brief written', first(body.brief?.action)],
   unbriefed: (body) => unusable('brief', body),
-  started: (body, task) => [`Task ${body.task + 1} begins`, task ? taskLabel(task) : ''],
+  started: (body, task) => [`Task ${body.task + 1} started`, task ? taskLabel(task) : ''],
   executed: (body) => [`Task ${body.task + 1}`, body.report ? taskLabel(body.report.task) : ''],
   acted: (body) => body.calls?.length ? [`Asked for ${plural(body.calls.length, 'call')}`, names(body.calls)] : ['Answered', first(body.text)],
-  compressed: (body) => ['Condensed what was found', `the whole stands in ref:${body.reference}`],
-  calls_started: () => ['The calls begin', ''],
+  compressed: (body) => ['Summarized findings', `the whole stands in ref:${body.reference}`],
+  calls_started: () => ['Calls started', ''],
   called: (body) => [plural(body.results?.length ?? 0, 'tool ended', 'tools ended'), names(body.results ?? [])],
-  assessed: (body) => ['Judged itself at the limit of rounds', first(body.text)],
+  assessed: (body) => ['Self-assessment at the round limit', first(body.text)],
   reviewed: (body) => ['Verdict', first(body.verdict?.reason)],
   unreviewed: (body) => unusable('verdict', body),
   conversed: (body) => ['Answered without tools', first(body.text)],
   model_failed: (body) => ['The model gave no answer', first(body.message)],
   stopped: (body) => ['Stopped by a limit', body.limit ? `${body.limit.limit} = ${body.limit.value}` : ''],
   cancelled: () => ['Cancelled', ''],
-  told: (body) => ['Told the user', first(body.text)],
-  finished: (body) => [body.continues ? 'Reply delivered, and more arrived' : 'Reply delivered', first(body.reply)],
+  told: (body) => ['Notified the user', first(body.text)],
+  finished: (body) => [body.continues ? 'Reply delivered; more messages arrived' : 'Reply delivered', first(body.reply)],
 };
 
 /** `[what happened, of what]`; the second may come from models and tools. */

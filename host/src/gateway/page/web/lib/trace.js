@@ -47,7 +47,7 @@ export const FILTERS = [
   ['models', 'Models', (step) => step.calls.length > 0],
   ['tools', 'Tools', (step) => step.lane === 'tools'],
   ['verdicts', 'Verdicts', (step) => step.lane === 'reviewer'],
-  ['trouble', 'Trouble', (step) => step.tone === 'bad' || step.tone === 'warn'],
+  ['trouble', 'Errors', (step) => step.tone === 'bad' || step.tone === 'warn'],
 ];
 
 /** A task in a few words, as lists name it. */

@@ -1,19 +1,18 @@
 // What stands in a conversation: messages of the user, replies that are there or under way, notes, and what is not sent yet.
 
-import { Component, html, store, useRef, useState, useStore } from './preact.js';
+import { Component, html, store, useMemo, useRef, useState, useStore } from './preact.js';
 import { clock, fullTime } from './format.js';
-import { Gallery } from './lightbox.js';
 import { Markdown } from './markdown.js';
 import { href } from './router.js';
+import { Made, Parts, partsOf } from './reply.js';
 import { RunCard } from './run.js';
-import { withFiles } from './run-files.js';
 import { liveOf } from './run-live.js';
 import { Long } from './run-output.js';
 import { plain } from './run-text.js';
 import { Tagged } from './tags.js';
-import { Button, CopyButton, Icon, Menu, copyText, toast } from './ui.js';
+import { Badge, Button, CopyButton, Icon, Menu, copyText, toast } from './ui.js';
 
-const SILENT = store({ thoughts: [], said: [], reply: '' });
+const SILENT = store({ thoughts: [], said: [], reply: '', stdout: '', stderr: '' });
 
 /** One row of `rows` (lib/messages.js). It is drawn again only when something of it changed, however many there are. */
 export class Row extends Component {
@@ -26,8 +25,8 @@ export class Row extends Component {
 
   render({ row, acts, ...rest }) {
     if (row.type === 'day') return html`<h2 class="chat-day"><time dateTime=${new Date(row.at_ms).toISOString()}>${day(row.at_ms)}</time></h2>`;
-    if (row.type === 'segment') return html`<p class="chat-segment">A new segment begins: what stands above is left out of prompts.</p>`;
-    if (row.type === 'soon') return html`<p class="chat-soon"><span class="spinner" aria-hidden="true"></span>kiso begins in a moment</p>`;
+    if (row.type === 'segment') return html`<p class="chat-segment">Context cleared. Earlier messages won’t be sent to the model.</p>`;
+    if (row.type === 'soon') return html`<p class="chat-soon"><span class="spinner" aria-hidden="true"></span>Starting…</p>`;
     if (row.type === 'note') return html`<${Note} note=${row.note} session=${rest.session} acts=${acts} />`;
     if (row.type === 'unsent') return html`<${Unsent} one=${row.one} acts=${acts} />`;
     if (row.message?.role === 'user') return html`<${Asked} message=${row.message} acts=${acts} ...${rest} />`;
@@ -53,10 +52,10 @@ function Asked({ message, session, marked, queued, acts }) {
   return html`<article class=${`chat-asked ${marked ? 'marked' : ''}`} data-message=${id} tabindex="-1" aria-label=${`You, ${clock(at_ms)}`}>
     <div class="chat-bubble" dir="auto"><${Long} text=${text} draw=${draw} /></div>
     <footer class="chat-foot">
-      ${queued && html`<span class="chat-state">waits for its turn</span>`}
+      ${queued && html`<span class="chat-state">Queued</span>`}
       <div class="chat-acts"><${CopyButton} text=${text} label="Copy message" />
         <${Menu} label="Actions for this message" kind="quiet small" items=${[
-          { label: 'Edit', icon: 'edit', run: () => acts.edit(text) },
+          { label: 'Edit and resend', icon: 'edit', run: () => acts.edit(text) },
           { label: 'Send again', icon: 'retry', run: () => acts.send(text) },
           linkTo(session, id),
         ]} /></div>
@@ -70,39 +69,41 @@ const linkTo = (session, id) => ({
   icon: 'link',
   run: async () => {
     await copyText(new URL(href('s', session, 'm', String(id)), location.href).href);
-    toast('The link is copied', 'good');
+    toast('Link copied', 'good');
   },
 });
 
 /** A reply, with the run that led to it; without `message` it is under way. */
 function Reply({ run, message, session, marked, known, stopping, acts }) {
-  const [open, set] = useState(!message);
+  // Steps are in view while they are done, and stay where something went wrong.
+  const [begun] = useState(!message);
+  const [wanted, set] = useState(null);
   const live = useRef(null);
   live.current ??= message ? SILENT : liveOf(run);
   const reply = useStore(live.current, (heard) => heard.reply);
   // The message has no blank ends, and what was drawn before it is the beginning of it.
-  const { text, files } = message ? withFiles(message.text) : { text: reply.trim(), files: [] };
+  const { blocks, files } = useMemo(() => (message ? partsOf(message) : { blocks: [], files: [] }), [message]);
   const at_ms = message?.at_ms;
-  const failed = message && known && ['failed', 'cancelled'].includes(known.status);
+  const status = message?.status ?? known?.status;
+  const failed = message && ['failed', 'cancelled'].includes(status);
+  const open = wanted ?? (begun && (!message || status !== 'done'));
   const again = () => acts.again(run);
-  // Who stopped it may have been reading; the page has what was written as long as it stands.
-  const before = reply.trim();
-  const cut = message && known?.status === 'cancelled' && before && !message.text.startsWith(before) ? before : '';
   return html`<article class=${`chat-reply ${marked ? 'marked' : ''}`} data-message=${message?.id} tabindex="-1"
     aria-label=${message ? `kiso, ${clock(at_ms)}` : 'kiso, at work'}>
     <header class="chat-from"><span class="strong">kiso</span>${message && html`<${When} ms=${at_ms} />`}
+      ${failed && html`<${Badge} kind=${status === 'failed' ? 'bad' : 'warn'}>${status === 'failed' ? 'Failed' : 'Stopped'}<//>`}
       ${message && run && html`<button type="button" class="chat-done" aria-expanded=${String(open)} onClick=${() => set(!open)}>
-        <${Icon} name="chevron" size=${14} />${open ? 'Hide what was done' : 'Show what was done'}</button>`}</header>
+        <${Icon} name="chevron" size=${14} />${open ? 'Hide steps' : 'Show steps'}</button>`}</header>
     ${open && run && html`<${RunCard} run=${run} session=${session} live=${live.current} known=${known} stopping=${stopping} />`}
-    ${cut && html`<details class="chat-cut" open><summary>What it had written</summary>
-      <div class="chat-text"><${Markdown} text=${cut} session=${session} /></div></details>`}
-    ${text && html`<div class="chat-text"><${Markdown} text=${text} streaming=${!message} session=${session} /></div>`}
-    ${files.length > 0 && html`<${Gallery} files=${files} session=${session} />`}
+    ${blocks.length === 1 && blocks[0].type === 'text' || !message
+      ? (message ? blocks[0].text : reply.trim()) && html`<div class="chat-text"><${Markdown} text=${message ? blocks[0].text : reply.trim()} streaming=${!message} session=${session} /></div>`
+      : html`<${Parts} blocks=${blocks} session=${session} />`}
+    ${files.length > 0 && html`<${Made} files=${files} blocks=${blocks} session=${session} />`}
     <footer class="chat-foot">${message && html`
       ${failed && html`<${Button} kind="small" icon="retry" onClick=${again}>Try again<//>`}
       <div class="chat-acts"><${CopyButton} text=${message.text} label="Copy reply" />
         <${Menu} label="Actions for this reply" kind="quiet small" items=${[
-          run && { label: 'Try again', icon: 'retry', run: again },
+          run && { label: 'Regenerate', icon: 'retry', run: again },
           linkTo(session, message.id),
           run && { label: 'Trace', icon: 'trace', href: href('run', run) },
         ].filter(Boolean)} /></div>`}</footer>
@@ -118,11 +119,11 @@ const Note = ({ note, session, acts }) => html`<article class="chat-note" aria-l
 
 function Unsent({ one, acts }) {
   const { key, text, state, error } = one;
-  return html`<article class=${`chat-asked unsent ${state}`} aria-label=${state === 'refused' ? 'You, not sent' : 'You, on its way'}>
+  return html`<article class=${`chat-asked unsent ${state}`} aria-label=${state === 'refused' ? 'You, not sent' : 'You, sending'}>
     <div class="chat-bubble" dir="auto"><${Long} text=${text} /></div>
     <footer class="chat-foot">
-      ${state === 'sending' && html`<span class="chat-state sending">sending…</span>`}
-      ${state === 'waiting' && html`<span class="chat-state">waiting for the daemon, kept until it is back</span>`}
+      ${state === 'sending' && html`<span class="chat-state sending">Sending…</span>`}
+      ${state === 'waiting' && html`<span class="chat-state">Waiting for kiso. Your message is saved.</span>`}
       ${state === 'refused' && html`<div class="chat-refused" role="alert"><${Icon} name="alert" size=${16} />
           <span>${error.message}${error.hint ? ` (${error.hint})` : ''}</span></div>
         <${Button} kind="small" icon="retry" onClick=${() => acts.sendAgain(key)}>Try again<//>

@@ -4,6 +4,7 @@ import { html, store, useEffect, useLayoutEffect, useRef, useState, useStore } f
 import { me, now } from './api.js';
 import { connection } from './events.js';
 import { ago, fullTime, visible } from './format.js';
+import { route } from './router.js';
 
 /** Outlines in a box of 24 by 24. */
 const ICONS = {
@@ -141,6 +142,9 @@ export function confirm({ title, text, action, danger = true }) {
   return new Promise((answer) => asked.set({ title, text, action, danger, answer }));
 }
 
+/** Milliseconds for which a toast stays when the screen changes. */
+const FRESH = 1_000;
+
 const toasts = store([]);
 // What was asked of who is logged out now is not asked of the next one.
 me.watch((who) => {
@@ -153,7 +157,7 @@ let number = 0;
 
 /** Says something at the edge of the page for a while. `kind`: "info", "good" or "bad". */
 export function toast(text, kind = 'info', hint = '') {
-  const one = { id: number += 1, text, kind, hint };
+  const one = { id: number += 1, text, kind, hint, at: Date.now() };
   toasts.set((all) => [...all.slice(-3), one]);
   setTimeout(() => dismiss(one.id), kind === 'bad' ? 12_000 : 5_000);
 }
@@ -164,6 +168,9 @@ export function report(error) {
   if (!error?.code) console.error(error);
   toast(error?.message ?? String(error), 'bad', error?.hint);
 }
+
+// What was said of a screen goes with it; what led to the new one has just been said.
+route.watch(() => toasts.set((all) => all.filter(({ at }) => Date.now() - at < FRESH)));
 
 const dismiss = (id) => toasts.set((all) => all.filter((one) => one.id !== id));
 
@@ -202,9 +209,10 @@ const ITEMS = '[role=menuitem], [role=menuitemradio]';
 
 /**
  * A button that opens a list of actions: `[{label, icon, danger, run}]`, or `{label, href}`; one with `checked` is a choice. Arrow keys
- * move, Escape closes. `up`: the list stands above the button.
+ * move, Escape closes. `up`: the list stands above the button;
+ * `text` stands beside its icon.
  */
-export function Menu({ label, icon = 'dots', items, kind = 'quiet', up = false, ...rest }) {
+export function Menu({ label, icon = 'dots', items, kind = 'quiet', up = false, text, ...rest }) {
   const [open, set] = useState(false);
   const root = useRef(null);
   useEffect(() => {
@@ -241,7 +249,7 @@ export function Menu({ label, icon = 'dots', items, kind = 'quiet', up = false, 
     }
   };
   return html`<div class="menu" ref=${root} onKeyDown=${keys}>
-    <${Button} kind=${kind} icon=${icon} label=${label} aria-haspopup="menu" aria-expanded=${String(open)} onClick=${() => set(!open)} ...${rest} />
+    <${Button} kind=${kind} icon=${icon} label=${label} aria-haspopup="menu" aria-expanded=${String(open)} onClick=${() => set(!open)} ...${rest}>${text && html`<span class="unseen">${label}: </span><bdi>${text}</bdi>`}<//>
     ${open && html`<div class=${`menu-items ${up ? 'up' : ''}`} role="menu" aria-label=${label}>
       ${items.map((item) => item.href
         ? html`<a key=${item.label} role="menuitem" tabindex="-1" href=${item.href} download=${item.download} onClick=${close}><${Icon} name=${item.icon} />${item.label}</a>`

@@ -127,7 +127,7 @@ async function send(session, { id, file, name }) {
   for (let turn = 1; turn <= TRIES; turn += 1) {
     const free = turn === 1 ? name : name.replace(/(\.[^.]*)?$/, `-${turn}$1`);
     if (taken.has(free)) continue;
-    if (!of(session).some((one) => one.id === id)) throw new ApiError(0, { code: 'dropped', message: 'it was taken away' });
+    if (!of(session).some((one) => one.id === id)) throw new ApiError(0, { code: 'dropped', message: 'upload canceled' });
     change(session, id, { name: free, sent: 0 });
     try {
       await sendAs(session, id, file, free);
@@ -159,10 +159,10 @@ function sendAs(session, id, file, name) {
     xhr.setRequestHeader('x-kiso-page', '1');
     xhr.setRequestHeader('content-type', 'application/octet-stream');
     xhr.upload.onprogress = ({ loaded, total }) => total && change(session, id, { sent: loaded / total });
-    xhr.onabort = () => fail(new ApiError(0, { code: 'dropped', message: 'it was taken away' }));
+    xhr.onabort = () => fail(new ApiError(0, { code: 'dropped', message: 'upload canceled' }));
     // A daemon that refuses a file by its size need not wait for it, and a browser may not wait for the answer then.
     const hint = file.size > LARGE ? 'the file may be larger than gateway.max_upload_mib allows' : 'try again when it is back';
-    xhr.onerror = () => fail(new ApiError(0, { code: 'away', message: 'the daemon does not answer', hint }));
+    xhr.onerror = () => fail(new ApiError(0, { code: 'away', message: 'kiso isn’t responding', hint }));
     xhr.onload = () => {
       if (xhr.status < 300) return done();
       if (xhr.status === 401) me.set(null);
@@ -197,7 +197,7 @@ function shortened(name) {
 export function filesOf(transfer) {
   const items = [...transfer.items].filter((item) => item.kind === 'file');
   const folders = items.map((item) => item.webkitGetAsEntry?.()).filter((entry) => entry?.isDirectory);
-  if (folders.length) toast(`Folders are not taken: ${folders.map((one) => one.name).join(', ')}`, 'bad', 'Drop the files in them, or an archive.');
+  if (folders.length) toast(`Can’t upload folders: ${folders.map((one) => one.name).join(', ')}`, 'bad', 'Drop the files themselves, or a zip archive.');
   return items.filter((item) => !item.webkitGetAsEntry?.()?.isDirectory).map((item) => item.getAsFile()).filter(Boolean);
 }
 

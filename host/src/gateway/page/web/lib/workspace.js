@@ -24,7 +24,7 @@ export function Workspace({ session, onClose }) {
   };
   useEffect(() => { load(); }, [session]);
   const remove = async (path) => {
-    if (!await confirm({ title: `Delete “${path}”?`, text: 'It is deleted from the workspace for good.', action: 'Delete' })) return;
+    if (!await confirm({ title: `Delete “${path}”?`, text: 'This permanently deletes the file from the workspace.', action: 'Delete' })) return;
     await del(fileUrl(session, path));
     set((old) => ({ ...old, items: old.items.filter((one) => one.path !== path) }));
     toast('Deleted', 'good');
@@ -33,7 +33,7 @@ export function Workspace({ session, onClose }) {
   return html`<${Dialog} wide title=${html`Files of <bdi>${titleOf(session)}</bdi>`} onClose=${onClose}>
     ${error && html`<${Trouble} error=${error} again=${() => load()} />`}
     ${!items && !error && html`<${Busy} />`}
-    ${items?.length === 0 && html`<${Empty} icon="file" title="No files yet">What you attach to a message, and what kiso makes, is here.<//>`}
+    ${items?.length === 0 && html`<${Empty} icon="file" title="No files yet">Files you attach and files kiso creates appear here.<//>`}
     ${items?.length > 0 && html`<ul class="rows workspace" aria-label="Files">${items.map((one) => html`<li key=${one.path}>
       <${Icon} name="file" />
       <div><a href=${fileUrl(session, one.path)} target="_blank" rel="noopener"><bdi>${plain(one.path)}</bdi></a>

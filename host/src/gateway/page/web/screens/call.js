@@ -72,7 +72,7 @@ export function Call({ skill, tools, tool, setTool, allowed }) {
       const one = { id: number += 1, at: Date.now(), tool: chosen.name, session, raw, args: given, ok: ended.ok };
       calls.set(skill, [one, ...(calls.get(skill) ?? [])].slice(0, MAX_CALLS));
       setPast(calls.get(skill));
-      announce(ended.ok ? 'The call has ended' : 'The call has failed');
+      announce(ended.ok ? 'Call finished' : 'Call failed');
     } catch (error) {
       const wrong = error.status === 400 && !free ? wrongBy(error.message, field, 'arg') : null;
       if (wrong) blame(wrong);
@@ -111,7 +111,7 @@ export function Call({ skill, tools, tool, setTool, allowed }) {
     </div>
     <${WithFiles} session=${session} wanted=${isThere && JSON.stringify(chosen.args).includes('"format":"file"')}>
       ${(files) => html`<${Fields} key=${chosen.name} field=${field} raw=${raw} onChange=${change} errors=${errors} path="arg" files=${files} />`}<//>
-    ${!free && !Object.keys(chosen.args.properties).length && html`<p class="muted">It takes no arguments.</p>`}
+    ${!free && !Object.keys(chosen.args.properties).length && html`<p class="muted">No arguments.</p>`}
     ${trouble && html`<${Trouble} error=${trouble} />`}
     <div class="actions"><button class="button primary" disabled=${under} aria-busy=${under ? 'true' : undefined}>
         ${under ? html`<span class="spinner" aria-hidden="true"></span>` : html`<${Icon} name="play" />`}<span>${under ? 'Calling…' : 'Call'}</span></button>
@@ -119,7 +119,7 @@ export function Call({ skill, tools, tool, setTool, allowed }) {
       <${CopyButton} class="button quiet" text=${() => JSON.stringify({ session, args: args()[0] }, null, 2)}>As JSON<//></div>
   </form>
   ${result && html`<${Result} of=${result} allowed=${allowed} />`}
-  ${past.length > 0 && html`<section class="call-past" aria-labelledby="call-past"><h3 id="call-past">Calls before</h3>
+  ${past.length > 0 && html`<section class="call-past" aria-labelledby="call-past"><h3 id="call-past">Previous calls</h3>
     <ul class="rows">${past.map((one) => html`<li key=${one.id}>
     <${Badge} kind=${one.ok ? 'good' : 'bad'}>${one.ok ? 'done' : 'failed'}<//><span class="muted">${clock(one.at)}</span>
     <code class="call-args"><${Said}>${`${one.tool} ${JSON.stringify(one.args)}`}<//></code>
@@ -133,7 +133,7 @@ function SessionField({ session, sessions, onChange }) {
     <input id="call-session" list="call-sessions" value=${session} required spellcheck=${false} autocomplete="off" autocapitalize="none"
       aria-describedby="call-session-help" onInput=${(event) => onChange(event.target.value)} />
     <datalist id="call-sessions">${sessions.map((one) => html`<option key=${one.name} value=${one.name}>${one.title}</option>`)}</datalist>
-    <p class="muted" id="call-session-help">Whose workspace it sees.</p></div>`;
+    <p class="muted" id="call-session-help">The skill sees this session’s files.</p></div>`;
 }
 
 /** The names of the workspace's files, as far as an argument is one. */
@@ -168,7 +168,7 @@ function Result({ of, allowed }) {
   useEffect(() => root.current.scrollIntoView({ block: 'nearest' }), [of]);
   const text = of.text ?? '';
   return html`<section ref=${root} class="call-result" aria-labelledby="call-result">
-    <header><h3 id="call-result">What came of it</h3><${Badge} kind=${of.ok ? 'good' : 'bad'}>${of.ok ? 'done' : 'failed'}<//>
+    <header><h3 id="call-result">Result</h3><${Badge} kind=${of.ok ? 'good' : 'bad'}>${of.ok ? 'done' : 'failed'}<//>
       ${text && html`<${CopyButton} text=${text} label="Copy the answer" />`}</header>
     ${of.error && html`<div class="trouble"><${Icon} name="alert" /><div><p><${Said}>${of.error.message}<//></p>
       <p class="muted"><code>${of.error.code}</code> · ${BLAME[of.error.blame] ?? of.error.blame}
@@ -220,7 +220,7 @@ function Used({ used, limits, allowed }) {
     ['written', used.written_bytes ?? 0, limits?.written_bytes, bytes],
     ['calls to kiso', used.host_calls ?? 0, limits?.host_calls, count],
   ];
-  return html`<dl class="call-used" aria-label="What it used">${rows.map(([name, value, limit, form]) => html`<div key=${name}><dt>${name}</dt>
+  return html`<dl class="call-used" aria-label="Resources used">${rows.map(([name, value, limit, form]) => html`<div key=${name}><dt>${name}</dt>
     <dd>${form(value)}${limit ? html` <span class="muted">of ${form(limit)}</span>` : ''}</dd>
     ${limit ? html`<span class="call-bar" aria-hidden="true"><span style=${{ width: `${Math.min(100, Math.max(1, (value / limit) * 100))}%` }}>
       </span></span>` : ''}</div>`)}</dl>`;

@@ -8,9 +8,10 @@ import { plural } from '../lib/format.js';
 import { Log } from '../lib/log.js';
 import { plainText } from '../lib/markdown.js';
 import { conversation, rows } from '../lib/messages.js';
+import { ModelMenu } from '../lib/models.js';
 import { href, repeated, route } from '../lib/router.js';
 import { plain } from '../lib/run-text.js';
-import { SessionMenu, sessionOf, titleOf, unread } from '../lib/sessions.js';
+import { SessionMenu, drawer, sessionOf, titleOf, unread } from '../lib/sessions.js';
 import { Row } from '../lib/turn.js';
 import { Busy, Button, Trouble, announce, report, toast } from '../lib/ui.js';
 import { Welcome } from '../lib/welcome.js';
@@ -52,7 +53,7 @@ export function Chat({ session }) {
     if (!asked || state.phase !== 'ready') return;
     talk.show(asked).then((found) => {
       if (found) setTimeout(() => log.current?.show(asked), 0);
-      else toast('This message is not there any more', 'bad');
+      else toast('This message no longer exists', 'bad');
     }, report);
   }, [asked, state.phase, again]);
 
@@ -113,7 +114,7 @@ export function Chat({ session }) {
     dismiss: talk.dismiss,
     async again(run) {
       const texts = await talk.askedBy(run);
-      if (!texts.length) toast('The message that it answers is not there any more', 'bad');
+      if (!texts.length) toast('The original message no longer exists', 'bad');
       for (const text of texts) send(text);
     },
   }), [talk]);
@@ -132,29 +133,39 @@ export function Chat({ session }) {
   };
 
   const list = useMemo(() => rows(state, waiting, talk.keys), [state, waiting]);
-  const empty = state.phase === 'new' && !waiting.length && !state.notes.length;
+  // Files that are attached make a session, and say nothing yet.
+  const silent = state.phase === 'new' || (state.phase === 'ready' && !state.items.length && !state.older && !state.drafts.length);
+  const empty = silent && !waiting.length && !state.notes.length;
   return html`<section class="chat" aria-label="Conversation" onKeyDown=${leaf}>
     <header class="chat-head">
-      <div><h1><bdi>${title}</bdi></h1>${state.status && html`<p class="muted"><span class="unseen">Model: </span><bdi>${state.status.model}</bdi></p>`}</div>
+      <${Opener} />
+      <div><h1><bdi>${title}</bdi></h1><${ModelMenu} session=${session} model=${state.status?.model} onChange=${talk.lookAgain} /></div>
       <${SessionMenu} session=${session} />
     </header>
     ${state.phase === 'loading' && html`<div class="chat-wait"><${Busy} /></div>`}
     ${state.phase === 'failed' && html`<div class="chat-wait"><${Trouble} error=${state.error} again=${() => talk.begin(asked)} /></div>`}
-    ${empty && html`<div class="chat-log" tabindex="0" role="region" aria-label="Welcome"><${Welcome} session=${session} /></div>`}
+    ${empty && html`<div class="chat-log" tabindex="0" role="region" aria-label="Welcome"><${Welcome} session=${session} model=${state.status?.model} /></div>`}
     ${!empty && (['ready', 'new'].includes(state.phase) || waiting.length > 0) && html`<${Log} label="Messages" api=${log} hold=${state.newer} onNear=${near}
       onEnd=${(there) => { setAtEnd(there); if (there) setFresh(0); }}>
-      ${state.older && html`<${More} key="older">Older messages are fetched<//>`}
+      ${state.older && html`<${More} key="older">Loading older messages<//>`}
       ${list.map((row) => html`<${Row} key=${row.key} row=${row} session=${session} acts=${acts} marked=${row.message?.id === asked && asked > 0}
         queued=${state.drafts.length > 0 && state.queued.includes(row.message?.id)} known=${state.runs[row.run ?? row.message?.run]}
         stopping=${stopping !== null && stopping === (row.run ?? row.message?.run)} />`)}
-      ${state.newer && html`<${More} key="newer">Newer messages are fetched<//>`}
+      ${state.newer && html`<${More} key="newer">Loading newer messages<//>`}
     <//>`}
     <div class="chat-foot-area">
       ${!empty && state.phase === 'ready' && (!atEnd || state.newer) && html`<${Button} icon="down" class="button small chat-jump" onClick=${toEnd}>
-        ${fresh ? plural(fresh, 'new message') : 'To the newest message'}<//>`}
+        ${fresh ? plural(fresh, 'new message') : 'Jump to latest'}<//>`}
       <${Composer} session=${session} running=${running !== null} onSend=${send} onStop=${stop} />
     </div>
   </section>`;
+}
+
+/** On a phone the conversation's head is the only one. */
+function Opener() {
+  const [open, waiting] = [useStore(drawer), useStore(unread)];
+  return html`<${Button} kind="quiet chat-menu" icon="menu" label=${open ? 'Close the menu' : 'Open the menu'} aria-expanded=${String(open)} aria-controls="sidebar"
+    data-unread=${waiting || undefined} onClick=${() => drawer.set(!open)} />`;
 }
 
 const More = ({ children }) => html`<p class="chat-more"><span class="spinner" aria-hidden="true"></span><span class="unseen">${children}</span></p>`;

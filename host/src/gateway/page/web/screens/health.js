@@ -17,7 +17,7 @@ const LITTLE = 1e9;
 export default function Health() {
   const { value, error, again } = useRepeated();
   return html`<div class="screen">
-    <${ScreenHead} title="Health" about="How the daemon is, looked at every five seconds."><${Button} icon="retry" label="Refresh" onClick=${again} />
+    <${ScreenHead} title="Health" about="Status of kiso, refreshed every five seconds."><${Button} icon="retry" label="Refresh" onClick=${again} />
       <//>
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${value ? html`<${State} of=${value} away=${Boolean(error)} /><${Warnings} of=${value.warnings ?? []} />
@@ -65,8 +65,8 @@ const upFor = (ms) => (ms < 2 * DAY ? duration(ms) : plural(Math.floor(ms / DAY)
 function State({ of, away }) {
   const well = of.status === 'ok' && !away;
   const warned = (of.warnings ?? []).length;
-  const trouble = away ? 'It does not answer at the moment' : `Not well: ${of.status}`;
-  const words = !well ? trouble : warned ? `Well, with ${plural(warned, 'warning')}` : 'All is well';
+  const trouble = away ? 'kiso isn’t responding' : `Problem: ${of.status}`;
+  const words = !well ? trouble : warned ? `Healthy, with ${plural(warned, 'warning')}` : 'Healthy';
   return html`<section class="card health-state" aria-label="State"><h2>
     <span class=${`health-lamp ${well ? (warned ? 'warn' : '') : 'bad'}`} aria-hidden="true"></span><span role="status">${words}</span></h2>
     <p class="muted">kiso ${of.version}, up since ${fullTime(of.started_ms)} (${upFor(of.now_ms - of.started_ms)})</p></section>`;
@@ -82,19 +82,19 @@ function Groups({ of }) {
   const hooks = of.webhooks ?? {};
   const groups = [
     ['At work', [
-      ['Runs under way', count(of.running)], ['Queued messages', count(of.queued), of.queued > 10],
+      ['Active runs', count(of.running)], ['Queued messages', count(of.queued), of.queued > 10],
       ['Free model slots', slots.free === undefined ? null : count(slots.free)],
-      ['Calls that wait', slots.waiting === undefined ? null : count(slots.waiting), slots.waiting > 0],
+      ['Waiting calls', slots.waiting === undefined ? null : count(slots.waiting), slots.waiting > 0],
     ]],
-    ['What it holds', [['Sessions', count(of.sessions)], ['Messages', count(of.messages)], ['Runs', count(of.runs)]]],
+    ['Stored data', [['Sessions', count(of.sessions)], ['Messages', count(of.messages)], ['Runs', count(of.runs)]]],
     ['Machine', [
-      ['Store', bytes(of.store_bytes)], ['Its log of writes', bytes(of.wal_bytes), of.wal_bytes > 256e6],
+      ['Store', bytes(of.store_bytes)], ['Write-ahead log', bytes(of.wal_bytes), of.wal_bytes > 256e6],
       ['Free on disk', of.free_bytes == null ? null : bytes(of.free_bytes), of.free_bytes < LITTLE],
       ['Memory', of.rss_bytes == null ? null : bytes(of.rss_bytes)],
     ]],
     ['Connections', [
-      ['Event streams', count(of.event_streams)], ['Webhooks that wait', count(hooks.waiting ?? 0)],
-      ['Webhooks that failed', count(hooks.failed ?? 0), hooks.failed > 0],
+      ['Event streams', count(of.event_streams)], ['Pending webhooks', count(hooks.waiting ?? 0)],
+      ['Failed webhooks', count(hooks.failed ?? 0), hooks.failed > 0],
     ]],
   ];
   return html`<div class="health-groups">${groups.map(([name, rows]) => html`<section key=${name} class="card" aria-label=${name}><h2>${name}</h2>
@@ -116,8 +116,8 @@ function Keys() {
   const keys = useMemo(() => (config.value ? flat(config.value) : []), [config.value]);
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   const found = keys.filter(([key, value]) => words.every((word) => `${key} ${value}`.toLowerCase().includes(word)));
-  return html`<div><label class="field"><span class="unseen">Search in the configuration</span>
-      <input type="search" value=${search} placeholder="Search in the configuration" onInput=${(event) => setSearch(event.target.value)} /></label>
+  return html`<div><label class="field"><span class="unseen">Search configuration</span>
+      <input type="search" value=${search} placeholder="Search configuration" onInput=${(event) => setSearch(event.target.value)} /></label>
     <p class="muted" role="status">
       ${found.length === keys.length ? plural(keys.length, 'key') : `${count(found.length)} of ${plural(keys.length, 'key')}`}</p>
     <${Loaded} of=${config}>${() => (found.length ? html`<div class="scrolling" tabindex="0" role="group" aria-label="Table of keys">
@@ -125,7 +125,7 @@ function Keys() {
       <thead><tr><th scope="col">Key</th><th scope="col">Value</th></tr></thead>
       <tbody>${found.map(([key, value]) => html`<tr key=${key}><th scope="row"><span class="mono">${key}</span></th><td class="mono"><bdi>${value}
         </bdi></td></tr>`)}</tbody></table></div>`
-      : html`<${Empty} icon="search" title="No key fits" />`)}<//></div>`;
+      : html`<${Empty} icon="search" title="No matching keys" />`)}<//></div>`;
 }
 
 /** `[["llm.max_attempts", "3"], …]` */

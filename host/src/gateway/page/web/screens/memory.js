@@ -1,10 +1,10 @@
 // What kiso remembers beyond sessions: core memory, passages and facts.
 
 import { html, useEffect, useRef, useState, useStore } from '../lib/preact.js';
-import { del, get, isAdmin, me } from '../lib/api.js';
+import { del, get, isAdmin, me, part, patch, post, put } from '../lib/api.js';
 import { Pages, usePages } from '../lib/pages.js';
 import { href, route } from '../lib/router.js';
-import { Badge, Button, Empty, Icon, Said, ScreenHead, Time, announce, confirm, report } from '../lib/ui.js';
+import { Badge, Button, Dialog, Empty, Icon, Said, ScreenHead, Time, announce, confirm, report } from '../lib/ui.js';
 
 const PAGE = 50;
 
@@ -18,10 +18,10 @@ export default function Screen() {
   const place = useStore(route, (parts) => parts[1] ?? '');
   if (!isAdmin()) {
     return html`<div class="screen"><${ScreenHead} title="Memory" />
-      <${Empty} icon="lock" title="Only for administrators">It is what kiso remembers of all sessions.<//></div>`;
+      <${Empty} icon="lock" title="Only for administrators">Memory covers all sessions.<//></div>`;
   }
   return html`<div class="screen">
-    <${ScreenHead} title="Memory" about="What is remembered beyond a session, and put before the models when it fits." />
+    <${ScreenHead} title="Memory" about="What kiso remembers across sessions and gives to models when relevant." />
     <nav class="lists-tabs" aria-label="Kinds of memory">${PLACES.map(([key, words]) => html`
       <a key=${key} href=${key ? href('memory', key) : href('memory')} aria-current=${place === key ? 'page' : undefined}>${words}</a>`)}</nav>
     ${KINDS[place] ? html`<${Remembered} key=${place} ...${KINDS[place]} />` : html`<${Core} />`}
@@ -32,17 +32,17 @@ const KINDS = {
   passages: {
     path: '/memory', one: 'passage', many: 'passages',
     sources: { turn: 'from a conversation', memory_save: 'saved on purpose', import: 'imported' },
-    none: 'What is talked about is kept here, and found again by its meaning.',
+    none: 'kiso saves parts of conversations here and finds them again by meaning.',
   },
   facts: {
-    path: '/facts', one: 'fact', many: 'facts',
+    path: '/facts', one: 'fact', many: 'facts', edits: true,
     sources: { user: 'told by a person', reviewer: 'learned in a review', summarizer: 'learned from a conversation' },
-    none: 'What is learned from conversations and reviews stands here.',
+    none: 'kiso saves what it learns from conversations and reviews here.',
   },
 };
 
 /** A list of what is remembered, the newest first, or what fits what is looked for. */
-function Remembered({ path, one, many, sources, none }) {
+function Remembered({ path, one, many, sources, none, edits }) {
   const [typed, setTyped] = useState('');
   const [query, setQuery] = useState('');
   const search = useRef(null);
@@ -64,9 +64,19 @@ function Remembered({ path, one, many, sources, none }) {
     announce('Forgotten');
     search.current?.focus();
   };
-  const nothing = query ? html`<${Empty} icon="search" title=${`No ${one} fits`}>Try other words.<//>`
+  // What is written: a new fact, or the one that gets another text.
+  const [writing, write] = useState(null);
+  const save = async (text) => {
+    if (writing.id) await put(`${path}/${part(String(writing.id))}`, { text });
+    else await post(path, { text });
+    pages.reload();
+    announce('Saved');
+  };
+  const nothing = query ? html`<${Empty} icon="search" title=${`No matching ${many}`}>Try other words.<//>`
     : html`<${Empty} icon="memory" title=${`No ${many} yet`}>${none}<//>`;
-  return html`<div class="lists-search"><${Icon} name="search" />
+  return html`${edits && html`<div class="actions"><${Button} icon="plus" onClick=${() => write({ text: '' })}>Add a fact<//></div>`}
+    ${writing && html`<${Writing} title=${writing.id ? 'Edit fact' : 'Add a fact'} text=${writing.text} onSave=${save} onClose=${() => write(null)} />`}
+    <div class="lists-search"><${Icon} name="search" />
       <input ref=${search} type="search" value=${typed} maxlength="1000" aria-label=${`Search ${many}`} placeholder=${`Search ${many}`}
         onInput=${(event) => setTyped(event.target.value)} /></div>
     <${Pages} of=${pages} empty=${nothing}>${(items) => html`
@@ -78,7 +88,30 @@ function Remembered({ path, one, many, sources, none }) {
           <span>${sources[item.source] ?? item.source}</span>
           ${item.session && html`<a href=${href('s', item.session)}><${Said}>${item.session}<//></a>`}
           <${Time} ms=${item.at_ms} /></p>
-        <${Button} kind="quiet" icon="trash" label=${`Forget ${one} ${item.id}`} onClick=${() => forget(item)} /></li>`)}</ul>`}<//>`;
+        <span class="lists-acts">${edits && html`<${Button} kind="quiet" icon="edit" label=${`Edit ${one} ${item.id}`} onClick=${() => write(item)} />`}
+          <${Button} kind="quiet" icon="trash" label=${`Forget ${one} ${item.id}`} onClick=${() => forget(item)} /></span></li>`)}</ul>`}<//>`;
+}
+
+/** A dialog in which a text is written; `named`: with the name under which it stands. */
+function Writing({ title, text, name, named, onSave, onClose }) {
+  const [written, set] = useState(text);
+  const [called, call] = useState(name ?? '');
+  const [error, fail] = useState(null);
+  const submit = async (event) => {
+    event.preventDefault();
+    try {
+      await onSave(written.trim(), called.trim());
+      onClose();
+    } catch (refused) {
+      fail(refused);
+    }
+  };
+  return html`<${Dialog} title=${title} onClose=${onClose}><form class="cards" onSubmit=${submit}>
+    ${named && html`<label class="field">Name<input autofocus value=${called} readonly=${Boolean(name)} placeholder="user.city" onInput=${(event) => call(event.target.value)} /></label>`}
+    <label class="field">Text<textarea autofocus=${!named} rows="3" value=${written} onInput=${(event) => set(event.target.value)}></textarea></label>
+    ${error && html`<p class="wrong" role="alert">${error.message}${error.hint ? ` (${error.hint})` : ''}</p>`}
+    <footer><${Button} onClick=${onClose}>Cancel<//><button class="button primary" disabled=${!written.trim() || (named && !called.trim())}>Save</button></footer>
+  </form><//>`;
 }
 
 /** How sure it is; low where it should not be relied on. */
@@ -94,21 +127,40 @@ function Text({ text }) {
     <${Button} class="button quiet small" aria-expanded=${String(open)} onClick=${() => set(!open)}>${open ? 'Show less' : 'Show all'}<//></div>`;
 }
 
-/** Core memory is one document: it is shown as it is built. */
+/** Core memory is one document: it is shown as it is built, and each value can be changed. */
 function Core() {
   const pages = usePages((_, signal) => get('/memory', { limit: 1 }, signal).then(({ core }) => ({ items: [core] })));
-  return html`<${Pages} of=${pages}>${([core]) => (Object.keys(core ?? {}).length
-    ? html`<div class="card"><${Members} of=${core} /></div>
-      <p class="muted">It stands before the models in every conversation. <code>kiso memory forget --core NAME</code>${' '}
-        forgets a part of it, such as <code>user.city</code>.</p>`
-    : html`<${Empty} icon="memory" title="Core memory is empty">What matters in every conversation stands here: who you are, what you prefer.<//>`)}<//>`;
+  const [writing, write] = useState(null);
+  const change = async (path, value) => {
+    await patch('/memory/core', path.reduceRight((inner, name) => ({ [name]: inner }), value));
+    pages.reload();
+    announce('Saved');
+  };
+  const forget = async (path, value) => {
+    if (!await confirm({ title: `Forget ${path.join('.')}?`, text: html`<q class="lists-quote"><${Said}>${shown(value)}<//></q>`, action: 'Forget' })) return;
+    await change(path, null).catch(report);
+  };
+  const acts = { edit: (path, value) => write({ path, text: shown(value) }), forget };
+  return html`<div class="actions"><${Button} icon="plus" onClick=${() => write({ text: '' })}>Add to core memory<//></div>
+    ${writing && html`<${Writing} title=${writing.path ? 'Edit core memory' : 'Add to core memory'} named text=${writing.text} name=${writing.path?.join('.')}
+      onSave=${(text, name) => change(writing.path ?? name.split('.').filter(Boolean), text)} onClose=${() => write(null)} />`}
+    <${Pages} of=${pages}>${([core]) => (Object.keys(core ?? {}).length
+    ? html`<div class="card"><${Members} of=${core} path=${[]} acts=${acts} /></div>
+      <p class="muted">Given to models in every conversation.</p>`
+    : html`<${Empty} icon="memory" title="Core memory is empty">Add what matters in every conversation: who you are, what you prefer.<//>`)}<//>`;
 }
 
-const Members = ({ of }) => html`<dl class="lists-core">${Object.entries(of).map(([name, value]) => html`<div key=${name}>
-  <dt><${Said}>${name}<//></dt><dd><${Value} of=${value} /></dd></div>`)}</dl>`;
+const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
 
-function Value({ of }) {
-  if (Array.isArray(of)) return html`<ul class="lists-values">${of.map((one, at) => html`<li key=${at}><${Value} of=${one} /></li>`)}</ul>`;
-  if (of && typeof of === 'object') return html`<${Members} of=${of} />`;
-  return html`<span class="lists-text"><${Said}>${typeof of === 'string' ? of : JSON.stringify(of)}<//></span>`;
+const Members = ({ of, path, acts }) => html`<dl class="lists-core">${Object.entries(of).map(([name, value]) => html`<div key=${name}>
+  <dt><${Said}>${name}<//></dt><dd><${Value} of=${value} path=${[...path, name]} acts=${acts} /></dd></div>`)}</dl>`;
+
+function Value({ of, path, acts }) {
+  if (of && typeof of === 'object' && !Array.isArray(of)) return html`<${Members} of=${of} path=${path} acts=${acts} />`;
+  const name = path.join('.');
+  return html`<span class="lists-value">${Array.isArray(of)
+    ? html`<ul class="lists-values">${of.map((one, at) => html`<li key=${at}><span class="lists-text"><${Said}>${shown(one)}<//></span></li>`)}</ul>`
+    : html`<span class="lists-text"><${Said}>${shown(of)}<//></span>`}
+    <span class="lists-acts">${typeof of === 'string' && html`<${Button} kind="quiet small" icon="edit" label=${`Edit ${name}`} onClick=${() => acts.edit(path, of)} />`}
+      <${Button} kind="quiet small" icon="trash" label=${`Forget ${name}`} onClick=${() => acts.forget(path, of)} /></span></span>`;
 }

@@ -5,7 +5,7 @@ import { ApiError, del, get, isAdmin, me, part, put } from '../lib/api.js';
 import { input, loadInput, renewInput } from '../lib/complete.js';
 import { Badge, Button, Dialog, Empty, Icon, Loaded, Menu, Said, ScreenHead, Trouble, confirm, copyText, toast } from '../lib/ui.js';
 
-const EFFORTS = [['low', 'Low: an answer without tools'], ['medium', 'Medium: tools without a plan'], ['high', 'High: a plan']];
+const EFFORTS = [['low', 'Low: answer without tools'], ['medium', 'Medium: tools without a plan'], ['high', 'High: a plan']];
 
 /** What may be typed, as the daemon checks it. */
 const NAME = 32;
@@ -30,13 +30,13 @@ export default function Screen() {
     renewInput();
   };
   return html`<div class="screen">
-    <${ScreenHead} title="Pills" about="Workflows with a name: a message that begins with !NAME becomes what the pill says.">
+    <${ScreenHead} title="Pills" about="Reusable prompts. Start a message with !NAME to use one.">
       <${Button} icon="download" onClick=${() => take(true)}>Add shared pills<//>
-      <${Button} kind="primary" icon="plus" onClick=${() => edit({})}>Make a pill<//><//>
+      <${Button} kind="primary" icon="plus" onClick=${() => edit({})}>New pill<//><//>
     <${Loaded} of=${pills}>${({ items }) => (items.length
       ? html`<ul class="lists-cards" aria-label="Pills">
           ${items.map((one) => html`<${Line} key=${one.name} of=${one} onEdit=${edit} changed=${changed} />`)}</ul>`
-      : html`<${Empty} icon="pill" title="No pills yet">Make one for what you ask again and again: “!digest URL”.<//>`)}<//>
+      : html`<${Empty} icon="pill" title="No pills yet">Create one for requests you repeat, such as “!digest URL”.<//>`)}<//>
     ${editing && html`<${Edit} of=${editing} onClose=${() => edit(null)} changed=${changed} />`}
     ${taking && html`<${Take} onClose=${() => take(false)} changed=${changed} />`}
   </div>`;
@@ -49,7 +49,7 @@ function Line({ of, onEdit, changed }) {
     toast(`${of.name} is copied: paste it where it is to go`, 'good');
   };
   const remove = async () => {
-    if (!await confirm({ title: `Delete the pill ${of.name}?`, text: 'Messages that were made with it stay.', action: 'Delete' })) return;
+    if (!await confirm({ title: `Delete the pill ${of.name}?`, text: 'Messages that used it stay.', action: 'Delete' })) return;
     await del(path(of.name));
     document.querySelector('#main h1').focus();
     changed(`${of.name} was deleted`);
@@ -61,7 +61,7 @@ function Line({ of, onEdit, changed }) {
       <div class="actions"><${Button} class="button small" icon="copy" aria-label=${`Share ${of.name}`} onClick=${share}>Share<//>
         ${may ? html`<${Button} class="button small" icon="edit" aria-label=${`Change ${of.name}`} onClick=${() => onEdit(of)}>Change<//>
           <${Menu} label=${`Actions for ${of.name}`} items=${[{ label: 'Delete…', icon: 'trash', danger: true, run: remove }]} />`
-    : html`<span class="muted"><${Icon} name="lock" size=${14} /> ${of.origin === 'config' ? 'It is changed in config.toml.' : 'Only an administrator changes it.'}</span>`}</div></div>
+    : html`<span class="muted"><${Icon} name="lock" size=${14} /> ${of.origin === 'config' ? 'Defined in config.toml' : 'Only administrators can change it'}</span>`}</div></div>
     ${of.description && html`<p><${Said}>${of.description}<//></p>`}
     <p class="lists-message"><${Said}>${of.template}<//></p>
     <p class="muted">Tools: ${of.categories?.length ? html`<${Said}>${of.categories.join(', ')}<//>` : 'all'}</p></li>`;
@@ -111,22 +111,22 @@ function Edit({ of, onClose, changed }) {
   const told = (key, help) => ({ id: `pill-${key}`, value: value[key], onInput: write(key), 'aria-invalid': errors[key] ? 'true' : undefined,
     'aria-describedby': [help, errors[key] && `pill-${key}-wrong`].filter(Boolean).join(' ') || undefined });
   const tick = (name) => set({ ...value, categories: value.categories.includes(name) ? value.categories.filter((one) => one !== name) : [...value.categories, name] });
-  return html`<${Dialog} title=${of.name ? `Change ${of.name}` : 'Make a pill'} onClose=${onClose}><form ref=${form} class="lists-form" onSubmit=${send} novalidate>
+  return html`<${Dialog} title=${of.name ? `Change ${of.name}` : 'New pill'} onClose=${onClose}><form ref=${form} class="lists-form" onSubmit=${send} novalidate>
     <${Labelled} name="name" label="Name" wrong=${errors.name}>
       <input ...${told('name', 'pill-name-help')} disabled=${Boolean(of.name)} spellcheck=${false} autocapitalize="none" autocomplete="off" maxlength=${NAME} autofocus />
       <p class="muted" id="pill-name-help">Letters, digits, “-” and “_”.</p><//>
-    <${Labelled} name="template" label="What the message becomes" wrong=${errors.template}>
+    <${Labelled} name="template" label="Prompt" wrong=${errors.template}>
       <textarea ...${told('template', 'pill-template-help')} rows="4" maxlength=${TEMPLATE} placeholder="Read {input} and tell me the five things that matter"></textarea>
       <p class="muted" id="pill-template-help"><code>{input}</code> stands for what is written behind the name.</p><//>
     <${Labelled} name="description" label="Description" wrong=${errors.description}><input ...${told('description')} maxlength=${DESCRIPTION} autocomplete="off" /><//>
-    <${Labelled} name="effort" label="How much is done"><select id="pill-effort" onChange=${write('effort')}>
+    <${Labelled} name="effort" label="Effort"><select id="pill-effort" onChange=${write('effort')}>
       ${EFFORTS.map(([one, words]) => html`<option key=${one} value=${one} selected=${one === value.effort}>${words}</option>`)}</select><//>
-    ${names.length > 0 && html`<fieldset class="lists-when"><legend>Tools that it may use; none for all</legend>
+    ${names.length > 0 && html`<fieldset class="lists-when"><legend>Tools it may use (none selected: all)</legend>
       ${names.map((name) => html`<label key=${name} class="lists-tick"><input type="checkbox" checked=${value.categories.includes(name)} onChange=${() => tick(name)} /> <${Said}>${name}<//></label>`)}
       ${errors.categories && html`<p class="wrong"><${Icon} name="alert" size=${16} />${errors.categories}</p>`}</fieldset>`}
     ${errors.whole && html`<${Trouble} error=${errors.whole} />`}
     <footer><${Button} onClick=${onClose}>Cancel<//>
-      <button class="button primary" disabled=${under} aria-busy=${under ? 'true' : undefined}><span>${of.name ? 'Change pill' : 'Make pill'}</span></button></footer>
+      <button class="button primary" disabled=${under} aria-busy=${under ? 'true' : undefined}><span>${of.name ? 'Save pill' : 'Create pill'}</span></button></footer>
   </form><//>`;
 }
 
@@ -139,21 +139,21 @@ function Take({ onClose, changed }) {
     const lines = text.split('\n').filter((line) => line.trim());
     let done = 0;
     try {
-      if (!lines.length) throw new Error('Paste a line for each pill.');
+      if (!lines.length) throw new Error('Paste one pill per line.');
       const pills = lines.map((line, at) => {
         try {
           const { name, template, categories, effort, description } = JSON.parse(line);
           if (typeof name !== 'string') throw new Error('without a name');
           return [name, { template, categories, effort, description }];
         } catch {
-          throw new Error(`Line ${at + 1} is no pill.`);
+          throw new Error(`Line ${at + 1} is not a pill.`);
         }
       });
       for (const [name, pill] of pills) {
         await put(path(name), pill);
         done += 1;
       }
-      changed(done === 1 ? 'One pill was added' : `${done} pills were added`);
+      changed(done === 1 ? 'Pill added' : `${done} pills were added`);
     } catch (error) {
       setWrong(done ? `${error.message} (${done} before it were added)` : error.message);
       if (done) renewInput();

@@ -54,12 +54,12 @@ export default function Screen() {
     schedules.again();
   };
   return html`<div class="screen">
-    <${ScreenHead} title="Schedule" about="Messages that kiso sends by itself when their time has come.">
+    <${ScreenHead} title="Schedule" about="Messages that kiso sends at set times.">
       <${Button} kind="primary" icon="plus" onClick=${() => setAdding(true)}>Add a schedule<//><//>
     <${Loaded} of=${schedules}>${({ items }) => (items.length
       ? html`<ul class="lists-cards" aria-label="Schedules">
           ${items.map((one) => html`<${Line} key=${one.name} of=${one} turn=${turns[one.name] ?? turns.all} again=${schedules.again} />`)}</ul>`
-      : html`<${Empty} icon="clock" title="Nothing is scheduled">
+      : html`<${Empty} icon="clock" title="No schedules yet">
           Add a schedule, or ask for one in a conversation: “remind me of the tea each day at four”.<//>`)}<//>
     ${adding && html`<${Add} onClose=${() => setAdding(false)} onAdded=${added} />`}
   </div>`;
@@ -80,7 +80,7 @@ function Line({ of, turn, again }) {
     again();
   };
   const remove = async () => {
-    const text = 'It does not come any more. What it was answered stays in its session.';
+    const text = 'It stops running. Its past replies stay in the session.';
     if (!await confirm({ title: `Delete the schedule ${of.name}?`, text, action: 'Delete' })) return;
     await del(path);
     toast(`${of.name} was deleted`, 'good');
@@ -88,7 +88,7 @@ function Line({ of, turn, again }) {
     again();
   };
   const items = [
-    { label: 'Open its session', icon: 'chat', href: href('s', sessionOf(of.name)) },
+    { label: 'Open session', icon: 'chat', href: href('s', sessionOf(of.name)) },
     { label: 'Delete…', icon: 'trash', danger: true, run: remove },
   ];
   return html`<li class=${`card lists-card ${of.paused ? 'lists-paused' : ''}`}>
@@ -106,7 +106,7 @@ function Line({ of, turn, again }) {
       <div><dt>Next</dt><dd>${of.next_ms && !of.paused ? html`<${Next} ms=${of.next_ms} />`
         : html`<span class="muted">${of.paused ? 'paused' : 'not again'}</span>`}</dd></div>
       <div><dt>Last</dt><dd><${Last} name=${of.name} turn=${turn} onAll=${() => setTimes(true)} /></dd></div>
-      ${of.session && html`<div><dt>Told to</dt><dd><a href=${href('s', of.session)}><${Said}>${of.session}<//></a></dd></div>`}
+      ${of.session && html`<div><dt>Reports to</dt><dd><a href=${href('s', of.session)}><${Said}>${of.session}<//></a></dd></div>`}
       ${of.model && html`<div><dt>Model</dt><dd><${Said}>${of.model}<//></dd></div>`}
     </dl>
     ${times && html`<${Times} name=${of.name} turn=${turn} onClose=${() => setTimes(false)} />`}</li>`;
@@ -148,7 +148,7 @@ function Last({ name, turn, onAll }) {
   if (last.value === undefined) return html`<span class="muted">${last.error ? last.error.message : '…'}</span>`;
   const [receipt] = last.value.items;
   if (!receipt) return html`<span class="muted">not yet</span>`;
-  return html`<${Receipt} of=${receipt} /> <${Button} class="link" aria-label=${`All times of ${name}`} onClick=${onAll}>All times<//>`;
+  return html`<${Receipt} of=${receipt} /> <${Button} class="link" aria-label=${`History of ${name}`} onClick=${onAll}>History<//>`;
 }
 
 /** What came of one time, and where that can be read; `exact` is for lists, in which times are compared. */
@@ -165,8 +165,8 @@ function Receipt({ of, exact }) {
 /** Every time that is on record, asked for when somebody looks. */
 function Times({ name, turn, onClose }) {
   const times = usePages((before, signal) => receipts(name, { before, limit: TIMES }, signal), [name, turn]);
-  return html`<${Dialog} title=${`What came of ${name}`} onClose=${onClose}>
-    <${Pages} of=${times} empty=${html`<p class="muted">Its time has not come yet.</p>`}>
+  return html`<${Dialog} title=${`History of ${name}`} onClose=${onClose}>
+    <${Pages} of=${times} empty=${html`<p class="muted">It hasn’t run yet.</p>`}>
       ${(items) => html`<ol class="lists-times" aria-label="Times">${items.map((one) => html`<li key=${one.id}><${Receipt} of=${one} exact /></li>`)}</ol>`}<//>
     <footer><${Button} onClick=${onClose}>Close<//></footer><//>`;
 }
@@ -250,7 +250,7 @@ function Add({ onClose, onAdded }) {
       <${Labelled} name="model" label="Model" wrong=${errors.model}>
         <select ...${told('model')}><option value="">the session’s</option>
           ${choices('model', models.value?.items.map(({ model }) => [model, model]) ?? [])}</select><//></div>
-    <${Labelled} name="session" label="Session that is told the answer" wrong=${errors.session}>
+    <${Labelled} name="session" label="Send replies to session" wrong=${errors.session}>
       <input ...${told('session')} list="schedule-sessions" spellcheck=${false} autocapitalize="none" autocomplete="off" />
       <datalist id="schedule-sessions">
         ${sessions.value?.items.map((one) => html`<option key=${one.name} value=${one.name}>${one.title}</option>`)}</datalist><//>

@@ -7,7 +7,7 @@ import { clock, fullTime, plural } from '../lib/format.js';
 import { go, href } from '../lib/router.js';
 import { marked, query, snippet, useSearch, wordsOf } from '../lib/search.js';
 import {
-  MOST_UNREAD, SessionDialog, SessionMenu, freshName, givenTitle, isOurs, loadSessions, moreSessions, rename, sessionOf, sessions, titleOf,
+  MOST_UNREAD, SessionDialog, SessionMenu, freshName, givenTitle, isOurs, loadSessions, moreSessions, others, rename, sessionOf, sessions, titleOf,
 } from '../lib/sessions.js';
 import { Busy, Button, Icon, Trouble, report } from '../lib/ui.js';
 
@@ -71,6 +71,7 @@ function walk(event, field) {
 /** All sessions in groups. Further ones are loaded, and drawn, when the end comes into view. */
 function All({ current }) {
   const { items: known, next, loaded, error } = useStore(sessions);
+  useStore(others);
   const [drawn, draw] = useState(DRAWN);
   const [failed, fail] = useState(false);
   const [renaming, setRenaming] = useState(null);
@@ -100,7 +101,7 @@ function All({ current }) {
   if (!loaded) return error ? html`<${Trouble} error=${error} again=${loadSessions} />` : html`<${Busy} />`;
   const stranger = current && !items.some((one) => one.name === current) && (sessionOf(current) ?? { name: current, title: null, active_ms: now() });
   const groups = grouped(stranger ? [stranger, ...items] : items);
-  if (!groups.length) return html`<p class="sessions-none muted">No sessions yet. The first message begins one.</p>`;
+  if (!groups.length) return html`<p class="sessions-none muted">No sessions yet. Send a message to start one.</p>`;
   const there = (name) => name === stranger?.name || items.some((one) => one.name === name);
   const first = [at, current].find((name) => name && there(name)) ?? items[0].name;
   return html`
@@ -234,5 +235,5 @@ function Found({ q, current }) {
     ${busy && html`<${Busy}>Looking through messages…<//>`}
     ${!busy && !error && next && html`<${Button} kind="quiet small" onClick=${more}>Search older messages<//>`}
     ${!busy && !error && !titles.length && !items?.length && html`<p class="sessions-none muted">
-      ${items ? 'Nothing found.' : 'No session is called so. Messages are searched from two letters on.'}</p>`}`;
+      ${items ? 'Nothing found.' : 'No session has that title. To search messages, type at least two letters.'}</p>`}`;
 }

@@ -53,7 +53,7 @@ function List() {
   let counted = pages.known ? `${plural(items.length, 'skill')}${next ? ' so far' : ''}` : '';
   if (counted && query) counted = `${found.length} of ${items.length}`;
   return html`<div class="screen">
-    <${ScreenHead} title="Skills" about="What kiso can do beyond talking. Each runs in its own sandbox and may do only what it was granted.">
+    <${ScreenHead} title="Skills" about="Tools kiso can use. Each runs in its own sandbox with only the permissions you grant.">
       ${isAdmin() && html`<${Installer} button=${true} onInstalled=${installed} />`}<//>
     <div class="skills-search">
       <${Icon} name="search" />
@@ -62,9 +62,9 @@ function List() {
       <span class="muted" role="status">${counted}</span>
     </div>
     <${Pages} of=${{ ...pages, next: null }} empty=${html`<${Empty} icon="skills" title="No skills yet">
-        ${isAdmin() ? 'Drop a .wasm file here to install one.' : 'An administrator can install some.'}<//>`}>
+        ${isAdmin() ? 'Drop a .wasm file here to install one.' : 'Ask an administrator to install one.'}<//>`}>
       ${() => (found.length ? html`<ul class="skills-list">${found.slice(0, room).map((one) => html`<${Line} key=${one.skill} of=${one} />`)}</ul>`
-        : !loading && html`<${Empty} icon="search" title="No skill fits">Try fewer words.<//>`)}<//>
+        : !loading && html`<${Empty} icon="search" title="No matching skills">Try fewer words.<//>`)}<//>
     ${(found.length > room || (next && !query)) && !error && html`<p class="pages-more">
       <${Button} icon="down" busy=${loading} onClick=${more}>Show more<//></p>`}
   </div>`;
@@ -84,7 +84,7 @@ function Line({ of }) {
       ${asks.length > 0 && html`<${Badge} kind="warn">not granted: ${asks.length}<//>`}
     </p>
     <p class=${of.error ? 'skills-broken' : 'skills-about'}><${Said}>${of.error ?? of.summary}<//></p>
-    ${asks.length > 0 && html`<ul class="skills-asks" aria-label="Asks for, and was not granted">
+    ${asks.length > 0 && html`<ul class="skills-asks" aria-label="Requested, not granted">
       ${asks.slice(0, ASKED).map((line) => html`<li key=${line}><${Icon} name="lock" size=${14} /><${Said}>${line}<//></li>`)}
       ${asks.length > ASKED && html`<li class="muted">and ${asks.length - ASKED} more</li>`}</ul>`}
     ${functions.length > 1 && html`<p class="muted skills-tools"><${Said}>${functions.slice(0, NAMED).join(', ')}<//>
@@ -116,7 +116,7 @@ function Broken({ name, error, again }) {
 }
 
 async function remove(name) {
-  const text = 'The skill and what it was granted are deleted. What it made stays in the workspaces.';
+  const text = 'This deletes the skill and its permissions. Files it created stay in their workspaces.';
   if (!await confirm({ title: `Remove ${name}?`, text, action: 'Remove' })) return;
   await del(`/skills/${part(name)}`);
   toast(`${name} was removed`, 'good');
@@ -140,7 +140,7 @@ function Detail({ skill, again }) {
         items=${[{ label: 'Remove…', icon: 'trash', danger: true, run: () => remove(skill.skill) }]} /></div>`}</header>
     <div class="skills-detail">
       <div class="cards">
-        <section class="card cards" aria-labelledby="about"><h2 id="about">What it does</h2>
+        <section class="card cards" aria-labelledby="about"><h2 id="about">About</h2>
           <p class="skills-text"><${Said}>${skill.description || skill.summary}<//></p>
           ${skill.description && skill.summary !== skill.description && html`<p class="muted"><${Said}>${skill.summary}<//></p>`}
           <${Facts} skill=${skill} /></section>
@@ -148,10 +148,10 @@ function Detail({ skill, again }) {
         <section class="card cards" aria-labelledby="tools"><h2 id="tools">${skill.tools.length === 1 ? 'Arguments' : 'Functions'}</h2>
           ${skill.tools.map((one) => html`<${Tool} key=${one.name} tool=${one} alone=${skill.tools.length === 1}
             choose=${() => choose(one.name)} />`)}</section>
-        ${skill.examples?.length > 0 && html`<section class="card cards" aria-labelledby="examples"><h2 id="examples">What leads to it</h2>
+        ${skill.examples?.length > 0 && html`<section class="card cards" aria-labelledby="examples"><h2 id="examples">Example requests</h2>
           <ul class="skills-examples">${skill.examples.map((one) => html`<li key=${one}><${Said}>${`“${one}”`}<//></li>`)}</ul></section>`}
       </div>
-      ${skill.tools.length > 0 && html`<section class="card cards" ref=${call} tabindex="-1" aria-labelledby="call"><h2 id="call">Call it</h2>
+      ${skill.tools.length > 0 && html`<section class="card cards" ref=${call} tabindex="-1" aria-labelledby="call"><h2 id="call">Try it</h2>
         <${Call} skill=${skill.skill} tools=${skill.tools} tool=${tool} setTool=${setTool} allowed=${skill.allowed} /></section>`}
     </div>`;
 }
@@ -169,7 +169,7 @@ const Facts = ({ skill }) => html`<dl class="skills-facts">
 function Tool({ tool, alone, choose }) {
   const all = Object.entries(tool.args?.properties ?? {});
   const required = new Set(tool.args?.required ?? []);
-  if (alone && !all.length) return html`<p class="muted">${tool.args?.additionalProperties === false ? 'It takes none.' : 'It says nothing about them.'}</p>`;
+  if (alone && !all.length) return html`<p class="muted">${tool.args?.additionalProperties === false ? 'None.' : 'Not described.'}</p>`;
   const names = all.map(([name]) => name).join(', ') || 'without arguments';
   return html`<details class="skills-tool">
     <summary>${!alone && html`<code><${Said}>${tool.name}<//></code> `}<span class="muted"><${Said}>${names}<//></span></summary>
@@ -192,9 +192,9 @@ function typeWords(schema) {
 }
 
 const WORKSPACE = {
-  none: 'It sees no files.',
-  read: 'It reads the files of the session that calls it.',
-  write: 'It reads and writes the files of the session that calls it.',
+  none: 'No access to files.',
+  read: 'Reads files of the session that uses it.',
+  write: 'Reads and writes files of the session that uses it.',
 };
 
 /** What it asks for and was granted; administrators change it. */
@@ -216,17 +216,17 @@ function Granted({ skill, again }) {
   const lacks = asksAnything(asked) && difference(asked, granted, everything(asked)).length > 0;
   const done = () => {
     setQuestion(null);
-    announce('The grant was changed');
+    announce('Permissions updated');
     again();
   };
-  return html`<section class="card cards" aria-labelledby="granted"><h2 id="granted">What it may do</h2>
+  return html`<section class="card cards" aria-labelledby="granted"><h2 id="granted">Permissions</h2>
     <p>${WORKSPACE[allowed.workspace]} Each call has ${allowed.memory_mib} MiB of memory and ${allowed.timeout_s} s.</p>
-    ${!open && html`<p class="muted">It asks for nothing else: no network, no secrets.</p>`}
+    ${!open && html`<p class="muted">Requests nothing else: no network, no secrets.</p>`}
     ${open && html`<${Asked} needs=${asked} granted=${granted} choice=${choice} onChange=${admin ? setChoice : null} />`}
-    ${open && !admin && html`<p class="muted">Only an administrator changes this.</p>`}
-    ${open && admin && html`<div class="actions"><${Button} kind="primary" disabled=${!changes.length} onClick=${() => setQuestion(choice)}>Review the change…<//>
+    ${open && !admin && html`<p class="muted">Only administrators can change this.</p>`}
+    ${open && admin && html`<div class="actions"><${Button} kind="primary" disabled=${!changes.length} onClick=${() => setQuestion(choice)}>Review changes…<//>
         ${changes.length > 0 && html`<${Button} onClick=${() => setChoice(heldOf(asked, granted))}>Undo<//>`}
-        ${lacks && html`<${Button} kind="quiet" onClick=${() => setChoice(everything(asked))}>Tick everything<//>`}
+        ${lacks && html`<${Button} kind="quiet" onClick=${() => setChoice(everything(asked))}>Select all<//>`}
         ${something && html`<${Button} kind="danger" onClick=${() => setQuestion(NOTHING)}>Revoke all…<//>`}</div>`}
     ${question && html`<${GrantQuestion} name=${skill.skill} needs=${asked} granted=${granted} choice=${question}
       onClose=${() => setQuestion(null)} onDone=${done} />`}

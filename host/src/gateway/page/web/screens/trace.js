@@ -65,9 +65,9 @@ function Viewer({ run, linked }) {
     }
   }, [linked, steps, more, loading]);
 
-  if (!board) return html`<div class="screen trace"><nav class="muted" aria-label="Where this is"><a href=${href('run')}>Runs</a></nav>
+  if (!board) return html`<div class="screen trace"><nav class="muted" aria-label="Breadcrumb"><a href=${href('run')}>Runs</a></nav>
     <h1 tabindex="-1" class="unseen">Trace</h1>
-    ${error ? html`<${Trouble} error=${error} again=${trace.again} />` : html`<${Busy}>The trace is loading…<//>`}</div>`;
+    ${error ? html`<${Trouble} error=${error} again=${trace.again} />` : html`<${Busy}>Loading trace…<//>`}</div>`;
   const running = board.run.status === 'running';
   const longest = Math.max(1, ...steps.map((step) => step.ms));
   return html`<div class="screen trace">
@@ -79,7 +79,7 @@ function Viewer({ run, linked }) {
       running=${running} thought=${state.thought} />`}
     ${steps.length > 0 && html`<${Narrow} ...${{ filter, setFilter, search, setSearch, shown: shown.length, all: steps.length, more }} />`}
     ${steps.length === 0 && !loading && !running && html`<${Empty} icon="trace"
-      title="No steps">They are not kept any more: traces_days in [retention] of config.toml says how long they are.<//>`}
+      title="No steps">They have expired. Set traces_days under [retention] in config.toml to keep traces longer.<//>`}
     ${shown.length > 0 && html`<div class="trace-list"><h2 class="unseen">Steps</h2>
       <p class="trace-columns" aria-hidden="true"><span>Step</span><span>Node</span><span>What happened</span><span></span><span>At</span>
         <span>Took</span><span>Tokens</span><span>Cost</span></p>
@@ -87,8 +87,8 @@ function Viewer({ run, linked }) {
         ${shown.map((step) => html`<${Step} key=${step.seq} ...${{ step, run, session: board.run.session, started, longest, opened }}
           marked=${step.seq === current} />`)}
       </ol></div>`}
-    ${steps.length > 0 && shown.length === 0 && html`<${Empty} icon="search" title="No step fits">
-      ${more ? 'Steps that are not loaded yet may.' : 'Other words, or another filter, may.'}<//>`}
+    ${steps.length > 0 && shown.length === 0 && html`<${Empty} icon="search" title="No matching steps">
+      ${more ? 'Load more steps, or change the filter.' : 'Try other words or another filter.'}<//>`}
     ${running && !more && html`<${Going} thought=${state.thought} />`}
     ${more && steps.length > 0 && html`<${More} load=${trace.more} loading=${loading} failed=${Boolean(error)} />`}
     ${comparing && html`<${Compare} run=${board.run} onClose=${() => compare(false)} />`}
@@ -108,12 +108,12 @@ function Head({ board: { run, usage, goal, outcome }, steps, more, onCompare }) 
   const link = () => location.href.replace(/#.*$/, '') + href('run', run.id);
   const reason = outcome?.ending === 'limit_hit' ? `stopped by the limit ${outcome.limit} of ${outcome.value}` : outcome?.reason;
   return html`<header class="trace-head">
-    <nav class="muted" aria-label="Where this is"><a href=${href('run')}>Runs</a> <span aria-hidden="true">›</span> <a
+    <nav class="muted" aria-label="Breadcrumb"><a href=${href('run')}>Runs</a> <span aria-hidden="true">›</span> <a
       href=${href('s', run.session)}>
       <bdi>${run.session}</bdi></a> <span aria-hidden="true">›</span> <span class="mono">${run.id}</span></nav>
     <div class="screen-head"><div>
       <h1 tabindex="-1" class="trace-message">${run.message ? html`<${Said}>
-        ${run.message}<//>` : html`<span class="muted">A message that is sealed until it was looked at for secrets</span>`}</h1>
+        ${run.message}<//>` : html`<span class="muted">Message hidden until it has been checked for secrets</span>`}</h1>
       ${goal && goal !== run.message && html`<p class="muted">Goal: <${Said}>${goal}<//></p>`}
       ${reason && html`<p class="wrong"><${Icon} name="alert" size=${15} /><${Said}>${reason}<//></p>`}
       <p class="trace-when"><${StatusBadge} of=${run.status} /><span class="muted">began <${Time} ms=${run.started_ms} /></span>
@@ -126,7 +126,7 @@ function Head({ board: { run, usage, goal, outcome }, steps, more, onCompare }) 
       <div><dt>Duration</dt><dd>${running ? html`<${Elapsed}
         since=${run.started_ms} />` : duration((run.ended_ms ?? run.started_ms) - run.started_ms)}</dd></div>
       <div><dt>Steps</dt><dd>${count(steps.length)}${more ? '+' : ''}</dd></div>
-      <div><dt>Calls of models</dt><dd>${count(usage?.calls ?? 0)}</dd></div>
+      <div><dt>Model calls</dt><dd>${count(usage?.calls ?? 0)}</dd></div>
       <div><dt>Tokens in</dt><dd>${count(usage?.input_tokens ?? 0)}</dd></div>
       <div><dt>Tokens out</dt><dd>${count(usage?.output_tokens ?? 0)}</dd></div>
       <div><dt>Cost</dt><dd>${cost(usage?.cost_micros ?? 0)}</dd></div>
@@ -163,7 +163,7 @@ function Narrow({ filter, setFilter, search, setSearch, shown, all, more }) {
 
 /** What is done at the moment. */
 const Going = ({ thought }) => html`<p class="trace-going"><span class="spinner" aria-hidden="true"></span><span>${thought?.text ? html`<${Said}>
-  ${thought.text}<//>` : 'The run is under way'}</span>
+  ${thought.text}<//>` : 'The run is still going'}</span>
   ${thought?.since_ms && html`<span class="number"><${Elapsed} since=${thought.since_ms} /></span>`}</p>`;
 
 /** The next page: by itself when its place comes into view, or by hand. */

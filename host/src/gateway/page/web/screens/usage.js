@@ -46,13 +46,13 @@ export default function Usage() {
   };
   const filled = useMemo(() => fill(days.items, dayOf(now())), [days.items]);
   return html`<div class="screen">
-    <${ScreenHead} title="Usage" about="Calls of models and what they cost, by day (UTC).">
+    <${ScreenHead} title="Usage" about="Model calls and their cost, by day (UTC).">
       <${Button} icon="retry" label="Refresh" busy=${days.loading} onClick=${() => fetch()} />
       <${Button} icon="download" disabled=${!filled.length} onClick=${save}>CSV of all days<//><//>
     ${days.error && html`<${Trouble} error=${days.error} again=${() => fetch()} />`}
     ${days.came && html`<${Sums} days=${filled} />`}
     ${days.came && filled.length === 0 && html`<${Empty} icon="usage"
-      title="No model was called yet">With the first answer, its day stands here.<//>`}
+      title="No usage yet">Usage appears after the first model call.<//>`}
     ${filled.length > 0 && html`<${Graph} days=${filled} />`}
     ${filled.length > 0 && html`<${Table} days=${filled} more=${days.next} loading=${days.loading} onMore=${() => fetch(days.next)} />`}
     <${Models} />
@@ -110,13 +110,13 @@ function Graph({ days }) {
     };
   }, [days, measure]);
   const Chart = module.value?.Chart;
-  return html`<section aria-label="Course of the days"><div class="usage-course"><h2>By day</h2>
-    <fieldset class="usage-measure"><legend class="unseen">What is drawn</legend>
+  return html`<section aria-label="Usage over time"><div class="usage-course"><h2>By day</h2>
+    <fieldset class="usage-measure"><legend class="unseen">Show</legend>
       ${Object.entries(MEASURES).map(([name, { title }]) => html`<label key=${name}>
         <input type="radio" name="measure" value=${name} checked=${measure === name} onChange=${() => setMeasure(name)} /><span>${title}</span>
         </label>`)}</fieldset></div>
     ${Chart ? html`<${Chart} data=${data} />` : module.loading ? html`<div class="usage-place">
-      </div>` : html`<p class="muted">The chart could not be loaded; the table below has the same.</p>`}
+      </div>` : html`<p class="muted">The chart could not be loaded. The table below has the same data.</p>`}
     ${measure === 'cost' && !priced && html`<p class="muted">No model has a price in config.toml, and no provider said one, so every cost is $0.</p>`}
   </section>`;
 }
@@ -140,9 +140,9 @@ function Models() {
   const models = useLoaded((signal) => get('/models', undefined, signal));
   return html`<section class="card" aria-labelledby="usage-models"><h2 id="usage-models">Models</h2>
     <${Loaded} of=${models}>${(all) => html`<div class="scrolling" tabindex="0" role="group" aria-label="Table of models"><table class="table">
-      <caption class="unseen">Models and their prices</caption>
-      <thead><tr><th scope="col">Model</th><th scope="col" class="number">Context</th><th scope="col" class="number">In, a million tokens</th>
-        <th scope="col" class="number">Out, a million tokens</th></tr></thead>
+      <caption class="unseen">Models and prices</caption>
+      <thead><tr><th scope="col">Model</th><th scope="col" class="number">Context</th><th scope="col" class="number">Input, per million tokens</th>
+        <th scope="col" class="number">Output, per million tokens</th></tr></thead>
       <tbody>${all.items.map((one) => html`<tr key=${one.model}><th scope="row"><span class="mono"><bdi>${one.model}</bdi>
         </span> ${one.model === all.default && html`<${Badge}>default<//>`}</th>
         <td class="number">${count(one.context_budget)}</td><td class="number">${price(one.input_price_micros)}</td><td class="number">

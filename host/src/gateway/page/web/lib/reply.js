@@ -1,0 +1,98 @@
+// A reply in its parts: text, what commands and programs wrote, tables, and the files that came of it. Told as data by the daemon.
+
+import { html, useState } from './preact.js';
+import { fileUrl } from './api.js';
+import { bytes, count } from './format.js';
+import { visible } from './inline.js';
+import { isPicture, openImage } from './lightbox.js';
+import { Markdown } from './markdown.js';
+import { withFiles } from './run-files.js';
+import { Long } from './run-output.js';
+import { Terminal } from './terminal.js';
+import { Icon } from './ui.js';
+
+/** Rows of a table that are shown at first. */
+const ROWS = 40;
+
+/** Characters of a cell that is not broken into lines. */
+const SHORT = 28;
+
+/** The parts of a message and its files. What an older version said is read off its text. */
+export function partsOf({ text, blocks, files, status }) {
+  if (!status) {
+    const read = withFiles(text);
+    return { blocks: [{ type: 'text', text: read.text }], files: read.files };
+  }
+  return { blocks: blocks ?? [{ type: 'text', text }], files: files ?? [] };
+}
+
+export const Parts = ({ blocks, session }) => blocks.map((block, at) => html`<${Part} key=${at} block=${block} session=${session} />`);
+
+function Part({ block, session }) {
+  switch (block.type) {
+    case 'command': return html`<${Terminal} ...${block} />`;
+    case 'output': return html`<${Long} text=${block.text} label="Output" />`;
+    case 'table': return html`<${Table} ...${block} />`;
+    case 'partial': return html`<details class="chat-cut" open><summary>Partial reply</summary>
+      <div class="chat-text"><${Markdown} text=${block.text} session=${session} /></div></details>`;
+    default: return block.text && html`<div class="chat-text"><${Markdown} text=${block.text} session=${session} /></div>`;
+  }
+}
+
+/** Significant digits of a number that has more than anybody reads. */
+const rounded = (number) => String(Number.isInteger(number) ? number : Number(number.toPrecision(6)));
+
+function Table({ columns, rows, total }) {
+  const [shown, show] = useState(ROWS);
+  const numeric = columns.map((_, at) => rows.some((row) => typeof row[at] === 'number') && rows.every((row) => row[at] === null || typeof row[at] === 'number'));
+  const side = (at) => (numeric[at] ? 'md-right' : '');
+  const cell = (value) => visible(value === null ? '' : typeof value === 'number' ? rounded(value) : typeof value === 'object' ? JSON.stringify(value) : String(value));
+  const look = (value, at) => `${side(at)} ${String(value ?? '').length < SHORT ? 'reply-short' : ''}`;
+  const rest = Math.min(rows.length, total) - shown;
+  return html`<div class="reply-table"><div class="md-table" role="region" tabindex="0" aria-label="Table"><table>
+      <thead><tr>${columns.map((name, at) => html`<th key=${at} scope="col" class=${side(at)}><bdi>${visible(name)}</bdi></th>`)}</tr></thead>
+      <tbody>${rows.slice(0, shown).map((row, of) => html`<tr key=${of}>${row.map((value, at) => html`<td key=${at} class=${look(value, at)}><bdi>${cell(value)}</bdi></td>`)}</tr>`)}</tbody>
+    </table></div>
+    ${(rest > 0 || total > rows.length || rows.length === 0) && html`<p class="muted">${rows.length ? `Showing ${count(Math.min(shown, rows.length))} of ${count(total)} rows` : 'No rows'}
+      ${rest > 0 && html` · <button type="button" class="link" onClick=${() => show(rows.length)}>Show ${count(rows.length)}</button>`}</p>`}
+  </div>`;
+}
+
+/** Ends of names of the same picture, the one that looks best first. */
+const FORMS = ['svg', 'png', 'webp', 'jpg', 'jpeg', 'gif'];
+
+const form = (file) => FORMS.indexOf(file.path.split('.').pop().toLowerCase());
+const stem = (file) => file.path.replace(/\.\w+$/, '');
+
+/** What the text shows itself: pictures that it links to, and those that are drawn from a block `chart` with their title. */
+function isShown(file, blocks) {
+  return blocks.some(({ type, text }) => type === 'text'
+    && (text.includes(`](${file.path})`) || text.includes(`](/work/${file.path})`)
+      || (text.includes('```chart') && (!file.title || text.includes(JSON.stringify(file.title).slice(1, -1))))));
+}
+
+/** Pictures at full width, each once; all files as links below. */
+export function Made({ files, blocks, session }) {
+  const source = (file) => file.link ?? fileUrl(session, file.path);
+  const best = new Map();
+  for (const file of files.filter(isPicture)) {
+    const known = best.get(stem(file));
+    if (!known || form(file) < form(known)) best.set(stem(file), file);
+  }
+  const pictures = [...best.values()].filter((file) => !isShown(file, blocks));
+  const list = pictures.map((file) => ({ src: source(file), alt: file.title || file.path.split('/').pop(), name: file.path.split('/').pop() }));
+  return html`<div class="made">
+    ${list.map((one, at) => html`<${Picture} key=${one.src} one=${one} onOpen=${() => openImage(list, at)} />`)}
+    <ul class="gallery-files" aria-label="Files">${files.map((file) => html`<li key=${file.path}>
+      <a class="file-link" href=${source(file)} target="_blank" rel="noopener"><${Icon} name="file" /><bdi>${visible(file.path)}</bdi>
+        ${file.bytes != null && html`<span class="muted">${bytes(file.bytes)}</span>`}</a></li>`)}</ul>
+  </div>`;
+}
+
+function Picture({ one, onOpen }) {
+  const [broken, set] = useState(false);
+  if (broken) return null;
+  const name = visible(one.alt);
+  return html`<button type="button" class="made-picture" aria-label=${`Open picture: ${name}`} title=${name} onClick=${onOpen}>
+    <img src=${one.src} alt="" decoding="async" onError=${() => set(true)} /></button>`;
+}

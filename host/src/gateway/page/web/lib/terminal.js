@@ -1,0 +1,42 @@
+// A command line and what it wrote, as a terminal shows it.
+
+import { html, useEffect, useLayoutEffect, useRef } from './preact.js';
+import { Long } from './run-output.js';
+import { plain } from './run-text.js';
+import { Badge, CopyButton } from './ui.js';
+
+/** Signs of a command in the name of its block. */
+const NAMED = 60;
+
+/** Pixels from the end within which new lines are followed. */
+const NEAR = 24;
+
+const nameOf = (command) => plain(command).replace(/\s+/g, ' ').slice(0, NAMED);
+
+/** A command that has ended, or was stopped. */
+export function Terminal({ command, output, stderr, exit_code, error }) {
+  const [failed, name] = [exit_code > 0 || error, nameOf(command)];
+  return html`<figure class=${`terminal ${failed ? 'failed' : ''}`} aria-label=${`Command: ${name}`}>
+    <figcaption><code class="terminal-command"><bdi>${plain(command)}</bdi></code>
+      ${exit_code != null && html`<${Badge} kind=${failed ? 'bad' : 'good'}>exit ${exit_code}<//>`}
+      <${CopyButton} text=${[output, stderr].filter(Boolean).join('\n') || command} label="Copy output" /></figcaption>
+    ${output && html`<${Long} text=${output} label=${`Output of ${name}`} />`}
+    ${stderr && html`<div class="terminal-errors"><${Long} text=${stderr} label=${`Error output of ${name}`} /></div>`}
+    ${!output && !stderr && !error && html`<p class="muted">No output</p>`}
+    ${error && error !== 'stopped' && html`<p class="wrong">${plain(error)}</p>`}
+  </figure>`;
+}
+
+/** What a command writes while it runs: the end of it stays in view as long as nobody scrolls back. */
+export function Running({ command, output, stderr }) {
+  const box = useRef(null);
+  const follows = useRef(true);
+  useLayoutEffect(() => {
+    if (follows.current && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [output, stderr]);
+  const name = nameOf(command);
+  useEffect(() => () => { follows.current = true; }, []);
+  if (!output && !stderr) return null;
+  return html`<pre class="run-output terminal-live" ref=${box} tabindex="0" role="group" aria-label=${`Output of ${name} so far`}
+    onScroll=${({ target }) => { follows.current = target.scrollHeight - target.scrollTop - target.clientHeight < NEAR; }}>${plain(output)}${stderr && html`<span class="terminal-stderr">${plain(stderr)}</span>`}</pre>`;
+}

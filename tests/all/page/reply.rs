@@ -1,0 +1,252 @@
+//! What a reply is made of: commands as a terminal shows them, tables, pictures and files, also after a reload.
+
+use super::browser::{css, role};
+use super::script::{reply, server, talk, title};
+use super::stage::{QUICK, Stage};
+use crate::harness::Home;
+use kiso_tests::root;
+use serde_json::json;
+
+/// A command whose output was seen goes on when there is a file, so that nothing here depends on time.
+const WAITS: &str = "$ echo first; while [ ! -e go ]; do sleep 0.05; done; echo bad >&2; echo last; exit 3";
+
+#[test]
+fn a_command_shows_its_output_while_it_runs_and_its_exit_code_in_the_end() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("terminal");
+    stage.say(WAITS);
+    tab.wait_of(css(".terminal-live"), "it.textContent === 'first\\n'");
+    tab.audit("a command that runs");
+    // Who comes in the middle sees what was written before.
+    let other = tab.beside();
+    other.goto(&stage.url("#/s/terminal"));
+    other.wait_of(css(".terminal-live"), "it.textContent === 'first\\n'");
+    assert!(!tab.has(css(".terminal")), "there is no reply yet");
+    std::fs::write(stage.home.work("terminal").join("go"), "").unwrap();
+    for tab in [tab, &other] {
+        tab.wait_of(css("figure.terminal.failed"), "it.textContent.includes('exit 3')");
+        tab.wait_of(css("figure.terminal .terminal-errors"), "it.innerText.trim() === 'bad'");
+        let written = tab.of(css("figure.terminal .run-output"), "[it.textContent, getComputedStyle(it).whiteSpace]");
+        assert_eq!(written, json!(["first\nlast", "pre"]), "lines and columns are what they were");
+        let mono = tab.of(css("figure.terminal .run-output"), "getComputedStyle(it).fontFamily.includes('mono')");
+        assert_eq!(mono, true);
+    }
+    tab.wait_for(role("button", "Try again"));
+    tab.audit("a command that failed");
+    // The events of a run tell its output, too, and the reply is told as data.
+    let reply = stage.daemon.get("/sessions/terminal/messages")["items"][1].clone();
+    assert_eq!(reply["status"], "failed");
+    let command = json!({ "type": "command", "command": WAITS.trim_start_matches("$ "), "output": "first\nlast", "stderr": "bad", "exit_code": 3 });
+    assert_eq!(reply["blocks"][0], command);
+}
+
+#[test]
+fn a_stopped_command_keeps_its_lines_after_a_reload() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("stopped");
+    stage.say("$ echo kept; while :; do sleep 0.05; done");
+    tab.wait_of(css(".terminal-live"), "it.textContent.includes('kept')");
+    tab.click(role("button", "Stop"));
+    for again in [false, true] {
+        if again {
+            tab.reload();
+        }
+        tab.wait_of(css("figure.terminal .run-output"), "it.textContent === 'kept'");
+        tab.wait_of(css(".chat-from"), "it.innerText.includes('Stopped')");
+        tab.wait_for(role("button", "Try again"));
+    }
+}
+
+#[test]
+fn what_a_model_wrote_before_it_was_stopped_is_there_after_a_reload() {
+    let server = server(&[talk("One two three four five six.", "pieces = 6\nfault = \"stepped\""), title("Counting")]);
+    let Some(stage) = Stage::scripted(&server) else { return };
+    let tab = &stage.tab;
+    stage.open("partial");
+    stage.say("Count");
+    tab.wait("the model writes", || server.held() == 1);
+    server.release_many(3);
+    tab.shows("One two three");
+    tab.click(role("button", "Stop"));
+    tab.wait_for(role("button", "Try again"));
+    tab.reload();
+    tab.wait_of(css(".chat-cut"), "it.innerText.includes('Partial reply') && it.innerText.includes('One two three')");
+    tab.wait_for(role("button", "Try again"));
+}
+
+#[test]
+fn a_table_is_a_table_and_a_picture_stands_once() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("table");
+    std::fs::create_dir_all(stage.home.work("table")).unwrap();
+    std::fs::copy(root().join("examples/weather.csv"), stage.home.work("table").join("weather.csv")).unwrap();
+    // The file that it writes is smaller than a kilobyte.
+    stage.say("data file=weather.csv group=[\"city\"] compute=[\"sum(rain_mm)\"] save=sums.csv");
+    tab.wait_of(css(".reply-table table"), "it.rows.length === 3 && it.rows[0].cells[0].textContent === 'city'");
+    tab.wait_of(css(".reply-table td.md-right"), "it.textContent.length > 0");
+    tab.wait_for(role("link", "sums.csv"));
+    tab.audit("a reply with a table");
+    stage.say("plot temperature over date from weather.csv");
+    tab.wait_for(css("article canvas"));
+    tab.wait_for(role("link", ".svg"));
+    tab.wait_for(role("link", ".png"));
+    assert!(!tab.has(css(".made-picture")), "what is drawn as a chart is no picture beside it");
+    let list = tab.of(css("[role=log] article:last-of-type"), "it.innerText.includes('Files:')");
+    assert_eq!(list, false, "files are told as data, and stand once");
+    let width = tab.of(css("article .chart"), "it.offsetWidth / it.closest('article').offsetWidth");
+    assert!(width.as_f64().unwrap() > 0.98, "{width}");
+    tab.reload();
+    tab.wait_for(css("article canvas"));
+    assert!(!tab.has(css(".made-picture")));
+}
+
+const PLAN: &str = r#"<FINAL_PRD>{"goal": "A chart", "tasks": [
+  {"type": "skill", "skill": "chart", "args": {"file": "weather.csv", "x": "date", "y": ["rain_mm"]}, "detail": "Draw the rain"},
+  {"type": "msg", "detail": "Say that it is drawn", "notify": true}]}</FINAL_PRD>"#;
+
+const ROUTED: &str = r#"{"effort": "high", "categories": [], "tool_need": 1, "goal": "A chart", "durable": false}"#;
+
+#[test]
+fn a_picture_that_nothing_else_shows_stands_in_the_reply() {
+    let server = server(&[
+        reply("router", ROUTED, ""),
+        reply("planner", PLAN, ""),
+        reply("worker", "It is drawn.", ""),
+        title("Rain"),
+    ]);
+    let Some(stage) = Stage::scripted(&server) else { return };
+    let tab = &stage.tab;
+    stage.open("drawn");
+    std::fs::create_dir_all(stage.home.work("drawn")).unwrap();
+    std::fs::copy(root().join("examples/weather.csv"), stage.home.work("drawn").join("weather.csv")).unwrap();
+    stage.say("Draw the rain");
+    let picture = css(".made-picture img");
+    tab.wait_of(picture, "it.naturalWidth > 0 && it.src.endsWith('.svg')");
+    let width = tab.of(picture, "it.offsetWidth / it.closest('article').offsetWidth");
+    assert!(width.as_f64().unwrap() > 0.98, "{width}");
+    assert_eq!(tab.count(css(".made-picture")), 1, "the same as SVG and as PNG is one picture");
+    tab.audit("a reply with a picture");
+    tab.click(css(".made-picture"));
+    tab.wait_for(role("dialog", "Picture"));
+    super::script::finish(server);
+}
+
+/// Each card of the built-in rules does what it says, as it is written.
+#[test]
+fn the_cards_of_an_empty_session_run_as_they_stand() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    let cards =
+        [("Run a command", "5 squared is 25"), ("Draw a chart", "Rain by month"), ("See what is possible", "reflex")];
+    for (at, (card, shown)) in cards.into_iter().enumerate() {
+        stage.open(&format!("card-{at}"));
+        tab.wait_for(role("button", "Connect a model"));
+        tab.click(role("button", card));
+        tab.click(role("button", "Send"));
+        tab.wait_for(role("button", "Copy reply"));
+        tab.wait_of(css(".chat-reply"), &format!("it.innerText.includes({})", json!(shown)));
+        assert!(!tab.has(role("button", "Try again")), "{card}: {}", tab.text());
+    }
+    assert!(tab.has(css("figure.terminal")) || !tab.text().contains("not understood"));
+}
+
+#[test]
+fn somebody_is_led_to_a_model() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("led");
+    tab.click(role("button", "Connect a model"));
+    tab.wait_for(role("dialog", "Connect a model"));
+    tab.click(role("radio", "OpenAI"));
+    tab.shows("kiso config preset openai --write");
+    tab.shows("LoadCredential=OPENAI_API_KEY:");
+    assert_eq!(tab.count(css("dialog input:not([type=radio])")), 0, "there is no field that a key could be typed into");
+    tab.audit("the way to a model");
+    tab.click(role("button", "Test the connection"));
+    tab.shows("config.toml names no model yet");
+    // The file is read as it stands, and the answer says what is missing.
+    stage.home.config(&format!(
+        "model = \"cloud:m\"\n{QUICK}[providers.cloud]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"\nkey_env = \"KISO_NO_SUCH_KEY\"\n"
+    ));
+    tab.click(role("button", "Test the connection"));
+    tab.shows("KISO_NO_SUCH_KEY, the variable with the key of [providers.cloud], is not set");
+    tab.shows("still uses the old configuration");
+    tab.audit("a model that does not work");
+}
+
+#[test]
+fn the_model_of_a_session_is_chosen_in_its_head() {
+    let server = server(&[talk("Hello.", ""), title("Hello")]);
+    let config = format!("{}\n[models]\ntitler = \"reflex\"\n", super::stage::scripted(&server));
+    let Some(stage) = Stage::with(Home::new(), &config) else { return };
+    let tab = &stage.tab;
+    stage.open("chosen");
+    tab.click(role("button", "Model: test:m"));
+    tab.wait_for(role("menuitemradio", "test:m"));
+    tab.click(role("menuitemradio", "reflex"));
+    tab.wait_for(role("button", "Model: reflex"));
+    assert_eq!(stage.daemon.get("/status/chosen")["model"], "reflex");
+    tab.audit("the model in the head");
+}
+
+/// Attached files make a session; the first screen goes with the first message, not with them.
+#[test]
+fn the_first_screen_stays_while_files_are_attached() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("attached");
+    tab.shows("What would you like to do?");
+    stage.daemon.request("PUT", "/sessions/attached/files/a.csv", Some("a,b\n1,2\n")).expect(201);
+    tab.reload();
+    tab.wait_for(role("button", "Actions for attached"));
+    tab.shows("What would you like to do?");
+    tab.wait_for(role("button", "Connect a model"));
+}
+
+#[test]
+fn a_message_that_waits_says_so_after_a_reload() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("queue");
+    stage.say("$ echo first; while [ ! -e go ]; do sleep 0.05; done");
+    tab.wait_of(css(".terminal-live"), "it.textContent.includes('first')");
+    stage.say("$ echo second");
+    let waits = css(".chat-asked:last-of-type .chat-state");
+    for again in [false, true] {
+        if again {
+            tab.reload();
+        }
+        tab.wait_of(waits, "it.textContent === 'Queued'");
+    }
+    std::fs::write(stage.home.work("queue").join("go"), "").unwrap();
+    tab.wait("both are answered", || tab.count(css("figure.terminal")) == 2);
+    assert!(!tab.has(css(".chat-state")));
+}
+
+/// A notice stands neither over what sends a message nor on a screen that it is not about.
+#[test]
+fn a_notice_covers_no_button_and_goes_with_its_screen() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("notice");
+    for width in [390, 820, 1280] {
+        tab.set_viewport(width, 800, width < 500);
+        tab.eval(
+            "(async () => {
+              const { toast } = await import(new URL('lib/ui.js', document.querySelector('script[type=module]').src));
+              toast('Something that takes a line or two to say, on most screens', 'bad', 'and a hint');
+            })()",
+        );
+        tab.wait_for(css(".toast"));
+        let apart = "(() => { const [a, b] = ['.toast', '.composer'].map((one) => document.querySelector(one).getBoundingClientRect());
+            return a.bottom <= b.top || a.top >= b.bottom || a.right <= b.left || a.left >= b.right; })()";
+        assert_eq!(tab.eval(apart), true, "at {width} pixels");
+    }
+    // It has been there for a while when somebody goes on.
+    tab.eval("Date.now = ((now) => () => now() + 60_000)(Date.now), 0");
+    tab.eval("location.hash = '#/usage', 0");
+    tab.wait_gone(css(".toast"));
+}
