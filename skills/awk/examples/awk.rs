@@ -40,6 +40,9 @@ impl Commands for Host {
 }
 
 fn main() {
-    let code = awk::command(std::env::args().collect(), std::env::vars().collect(), &mut Host);
+    // Without optimization, functions take more of the stack than in the sandbox.
+    let run = || awk::command(std::env::args().collect(), std::env::vars().collect(), &mut Host);
+    let thread = std::thread::Builder::new().stack_size(256 << 20).spawn(run);
+    let code = thread.and_then(|thread| thread.join().map_err(|_| io::ErrorKind::Other.into())).unwrap_or(134);
     std::process::exit(code);
 }

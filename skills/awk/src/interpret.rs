@@ -57,6 +57,8 @@ struct Interpreter<'p, 'c> {
     /// A file could not be read.
     failed: bool,
     record: Record,
+    /// Room for the record that comes.
+    next_text: Vec<u8>,
     nr: f64,
     fnr: f64,
     input: Option<Reader>,
@@ -121,6 +123,7 @@ impl<'p, 'c> Interpreter<'p, 'c> {
             exit: 0,
             failed: false,
             record: Record::default(),
+            next_text: Vec::new(),
             nr: 0.0,
             fnr: 0.0,
             input: None,
@@ -301,13 +304,14 @@ impl<'p, 'c> Interpreter<'p, 'c> {
             if input.is_drained() {
                 self.streams.flush_out().map_err(|e| Error::new(format!("write error: {}", reason(&e))))?;
             }
-            let record = match &mut other {
-                Some(other) => &mut **other,
-                None => self.record.fresh(),
-            };
+            // `$0` stays as it is at the end of the input: END looks at it.
+            let record = other.as_deref_mut().unwrap_or(&mut self.next_text);
             let before = self.ended_by.first().copied();
             match input.next(&self.terminator, record, &mut self.ended_by) {
                 Ok(true) => {
+                    if other.is_none() {
+                        self.record.replace(&mut self.next_text);
+                    }
                     self.nr += 1.0;
                     self.fnr += 1.0;
                     if before != self.ended_by.first().copied() || !matches!(self.terminator, Terminator::Byte(_)) {

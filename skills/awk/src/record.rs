@@ -316,10 +316,10 @@ impl Record {
         self.reset();
     }
 
-    /// The text to be read into; the fields are forgotten.
-    pub fn fresh(&mut self) -> &mut Vec<u8> {
+    /// Takes the text, and gives that of the record before for the room that it has.
+    pub fn replace(&mut self, text: &mut Vec<u8>) {
+        std::mem::swap(&mut self.text, text);
         self.reset();
-        &mut self.text
     }
 
     fn reset(&mut self) {

@@ -1895,9 +1895,9 @@ awk -F, 'NR == FNR { c[$1] = $2; next } FNR > 1 { print $2, ($3 in c ? c[$3] : "
 ### awk getline and pipes of its own
 awk 'BEGIN { while ((getline l < "old.conf") > 0) n++; print n }'; awk '{ print > "out" } END { close("out") }' old.conf; cat out
 
-### awk assignments of the command line
-awk -F, -v OFS=';' 'NR < 3 { print $1, $2 }' cities.csv; awk -vOFS='\t' '{ $1 = $1 } 1' old.conf new.conf | head -n 2
-awk '{ print x, $0 }' x=1 old.conf x=two new.conf; awk -F= '{ print $2 }' old.conf; printf 'a\tb c\n' | awk -Ft '{ print $2 }'
+### awk assignments of the command line (needs gawk)
+gawk -F, -v OFS=';' 'NR < 3 { print $1, $2 }' cities.csv; gawk -vOFS='\t' '{ $1 = $1 } 1' old.conf new.conf | head -n 2
+gawk '{ print x, $0 }' x=1 old.conf x=two new.conf; gawk -F= '{ print $2 }' old.conf
 
 ### awk rules on one line
 awk -F= '{ n += $2 }; END { print n }; function f(x) { return x }' old.conf; awk 'BEGIN { x = 1; if (x) print "a"; else print "b" }; END { print NR }' words.txt
@@ -1908,8 +1908,8 @@ awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next } $h["age"] > 50 { 
 ### awk runs commands
 awk 'BEGIN { system("echo one; exit 3"); code = system("exit 3"); print code; system("cat old.conf | head -n 1"); print "two" }'
 
-### awk reads from commands
-awk 'BEGIN { while (("sort -u words.txt" | getline line) > 0) n++; print n, line; close("sort -u words.txt"); "echo a b c" | getline; print $2, NR; "date +%Y" | getline y; print (y > 2000) }'
+### awk reads from commands (needs gawk)
+gawk 'BEGIN { while (("sort -u words.txt" | getline line) > 0) n++; print n, line; close("sort -u words.txt"); "echo a b c" | getline; print $2, NR; "date +%Y" | getline y; print (y > 2000) }'
 
 ### awk prints to commands
 awk -F, 'NR > 1 { print $4 | "sort -n | head -n 2" } END { close("sort -n | head -n 2"); print "end" }' people.csv
@@ -1940,20 +1940,20 @@ gawk -i inplace '{ gsub(/a/, "A") } 1' old.conf new.conf; cat old.conf new.conf
 ### awk ignores case (needs gawk)
 printf 'Foo\nBAR\n' | gawk 'BEGIN { IGNORECASE = 1 } /bar/ { print "r", $0 } $1 == "foo" { print "s", $0 }'
 
-### awk values without a value
-awk 'BEGIN { if (!x && x == 0 && x == "") print "both"; print x + 0, length(x), (y in a), length(a); f(z); print length(z) } function f(p) { p["k"] = 1 }' && awk '{ print ($1 == 10), ($1 < 9), ($1 "" < 9) }' <<< '10.0'
+### awk values without a value (needs gawk)
+gawk 'BEGIN { if (!x && x == 0 && x == "") print "both"; print x + 0, length(x), (y in a), length(a); f(z); print length(z) } function f(p) { p["k"] = 1 }' && gawk '{ print ($1 == 10), ($1 < 9), ($1 "" < 9) }' <<< '10.0'
 
-### awk numbers and texts
-printf '10\n9\nabc\n1e1\n' | awk '{ print ($1 > 9.5), ($1 == 10), $1 + 0, -$1 }'; awk 'BEGIN { print 1e6, 1e20, 0.1 + 0.2, 1 / 3, 100000 * 100000, -0, 017, 1e-5; CONVFMT = "%.2g"; a[0.123] = 1; for (k in a) print k; OFMT = "%.1f"; print 3.14159, 3.14159 "" }'
+### awk numbers and texts (needs gawk)
+printf '10\n9\nabc\n1e1\n' | gawk '{ print ($1 > 9.5), ($1 == 10), $1 + 0, -$1 }'; gawk 'BEGIN { print 1e6, 1e20, 0.1 + 0.2, 1 / 3, 100000 * 100000, -0, 1e-5; CONVFMT = "%.2g"; a[0.123] = 1; for (k in a) print k; OFMT = "%.1f"; print 3.14159, 3.14159 "" }'
 
-### awk printf
-awk 'BEGIN { printf "%5.2f|%-5s|%05d|%x|%o|%e|%g|%c|%c|%i|%%|%+d|% d|%.3s|%*d\n", 3.14159, "ab", 42, 255, 8, 12345.678, 0.0001, 65, "hello", 3.9, 5, 5, "abcdef", 6, 7; printf("%s %s\n", "a", "b"); printf "%s\n", 1e300 * 10; printf "%d %s\n", "12abc", 0.1 }'
+### awk printf (needs gawk)
+gawk 'BEGIN { printf "%5.2f|%-5s|%05d|%x|%o|%e|%g|%c|%c|%i|%%|%+d|% d|%.3s|%*d\n", 3.14159, "ab", 42, 255, 8, 12345.678, 0.0001, 65, "hello", 3.9, 5, 5, "abcdef", 6, 7; printf("%s %s\n", "a", "b"); printf "%s\n", 1e300 * 10; printf "%d %s\n", "12abc", 0.1 }'
 
 ### awk field separators
 echo 'a1b22c' | awk -F'[0-9]+' '{ print $1 $2 $3, NF }'; echo 'a|b|c' | awk -F'|' '{ print $2 }'; printf 'a\t\tb c\n' | awk -F'\t' '{ print NF, $3 }'; echo abc | awk 'BEGIN { FS = "" } { print $2, NF }'; echo ' a  b ' | awk '{ print $2, NF }'; echo 'a.b.c' | awk -F. '{ print $3 }'; echo 'a::b' | awk -F:: '{ print $2 }'
 
-### awk record separators
-printf 'a b\nc\n\n\nd\ne\n' | awk 'BEGIN { RS = "" } { print NR ": " $1 "," $NF, NF }'; printf 'a b\nc:d\n\ne:f\n' | awk 'BEGIN { RS = ""; FS = ":" } { print $1 "/" $2 "/" $3 }'; printf 'a;b;c' | awk 'BEGIN { RS = ";" } { print NR, $0 }'; printf 'a12b345c\n' | awk 'BEGIN { RS = "[0-9]+" } { print NR, $1 }'
+### awk record separators (needs gawk)
+printf 'a b\nc\n\n\nd\ne\n' | gawk 'BEGIN { RS = "" } { print NR ": " $1 "," $NF, NF }'; printf 'a b\nc:d\n\ne:f\n' | gawk 'BEGIN { RS = ""; FS = ":" } { print $1 "/" $2 "/" $3 }'; printf 'a;b;c' | gawk 'BEGIN { RS = ";" } { print NR, $0 }'; printf 'a12b345c\n' | gawk 'BEGIN { RS = "[0-9]+" } { print NR, $1 }'
 
 ### awk changes fields
 echo 'a b c' | awk '{ $2 = "x"; print; print NF; $5 = "e"; print; NF = 2; print; $0 = "p q r"; print $3, NF; $NF = ""; print; print NF }' OFS=-; echo 'a b' | awk '{ $3 = $1; $1 = ""; print; print $3 }'
@@ -1961,11 +1961,14 @@ echo 'a b c' | awk '{ $2 = "x"; print; print NF; $5 = "e"; print; NF = 2; print;
 ### awk sub and gsub
 echo 'hello world' | awk '{ n = gsub(/o/, "[&]"); print n, $0; sub("l+", "\\&"); print; gsub(/x*/, "-", $2); print $2; s = "aaa"; print gsub(/^a/, "b", s), s; t = "a.b.c"; gsub(/\./, "", t); print t; u = "path/to"; gsub("/", "\\", u); print u }'
 
-### awk regular expressions
-printf 'ab12\nfoo bar\na+b\n[x]\n' | awk '/^[[:alpha:]]+[[:digit:]]{2}$/ { print "class", $0 } /\+/ { print "plus", $0 } /[]x]/ { print "bracket", $0 } $0 ~ "o+ b" { print "text", $0 } match($0, /o|oo/) { print RSTART, RLENGTH }'
+### awk keeps the last record
+awk 'END { print NR, NF, $0, $1 }' poem.txt; awk '{ n = split($0, c, "") } END { print n, c[1], $0 }' old.conf; awk 'END { while ((getline l < "new.conf") > 0) n++; print n, $0 }' old.conf; echo abc | awk '{ print split($0, x, //), x[3] }'
 
-### awk functions
-awk 'function fact(n) { return n <= 1 ? 1 : n * fact(n - 1) } function fill(a, n,  i) { for (i = 1; i <= n; i++) a[i] = i * i } function none() { return } BEGIN { print fact(10); fill(sq, 5); print sq[5], length(sq); print none() "x"; print deep(900) } function deep(n) { return n ? 1 + deep(n - 1) : 0 }'
+### awk regular expressions (needs gawk)
+printf 'ab12\nfoo bar\na+b\n[x]\n' | gawk '/^[[:alpha:]]+[[:digit:]]{2}$/ { print "class", $0 } /\+/ { print "plus", $0 } /[]x]/ { print "bracket", $0 } $0 ~ "o+ b" { print "text", $0 } match($0, /o|oo/) { print RSTART, RLENGTH }'
+
+### awk functions (needs gawk)
+gawk 'function fact(n) { return n <= 1 ? 1 : n * fact(n - 1) } function fill(a, n,  i) { for (i = 1; i <= n; i++) a[i] = i * i } function none() { return } BEGIN { print fact(10); fill(sq, 5); print sq[5], length(sq); print none() "x"; print deep(900) } function deep(n) { return n ? 1 + deep(n - 1) : 0 }'
 
 ### awk subscripts
 awk 'BEGIN { a[1, 2] = 3; for (k in a) { split(k, p, SUBSEP); print p[1], p[2] }; print ((1, 2) in a), ((2, 1) in a); delete a[1, 2]; print length(a); b["x"]; if ("x" in b) print "there"; delete b; print length(b); SUBSEP = ":"; c["p", "q"] = 1; for (k in c) print k }'
@@ -1977,7 +1980,7 @@ awk 'BEGIN { do { i++; if (i == 2) continue; if (i > 4) break; printf "%d ", i }
 awk 'NR == 2, NR == 4' poem.txt | wc -l; seq 10 | awk '/2/, /4/ { print "r" $0 } /9/, /nothing/'
 
 ### awk precedence
-awk 'BEGIN { print 1 " " -1; print 2 ^ 3 ^ 2, -2 ^ 2, !0 + 1, 1 + 2 "3" 4 * 2; print 1 == 1 ? "y" : "n", 5 % 3 * 2; x = y = 3; x += y -= 1; print x, y, x++ + ++x, x--; $0 = "3 4"; i = 1; print $i++, i, $NF - 1; print 1 > 2 ? "a" : "b" }'; cat 2 2> /dev/null
+awk 'BEGIN { print 1 " " -1; print 2 ^ 3 ^ 2, -2 ^ 2, !0 + 1, 1 + 2 "3" 4 * 2; print 1 == 1 ? "y" : "n", 5 % 3 * 2; x = y = 3; x += y -= 1; print x, y, x++ + ++x, x--; $0 = "3 4"; i = 1; print $i++, i, $NF - 1 }'
 
 ### awk environment and arguments
 KEY=value awk 'BEGIN { print ENVIRON["KEY"], ARGC, ARGV[1], ARGV[2]; ARGV[1] = ""; } { print FILENAME, $0; exit }' nothing old.conf
@@ -1985,8 +1988,8 @@ KEY=value awk 'BEGIN { print ENVIRON["KEY"], ARGC, ARGV[1], ARGV[2]; ARGV[1] = "
 ### awk programs in files
 printf 'function twice(x) {\n  return x * 2  # a comment\n}\n' > lib.awk; printf 'BEGIN { print twice(21),\n  "and" \\\n  " on" }\n' > main.awk; awk -f lib.awk -f main.awk
 
-### awk mistakes
-awk 'BEGIN { print "before"; print 1 / 0 }' 2> /dev/null; echo $?; awk 'BEGIN { print "a" ' 2> /dev/null; echo $?; awk '{ print }' none 2> /dev/null; echo $?; awk 'BEGIN { nothing(1) }' 2> /dev/null; echo $?
+### awk mistakes (needs gawk)
+gawk 'BEGIN { print "before"; x = 0; print 1 / x }' 2> /dev/null; echo $?; gawk 'BEGIN { print "a" ' 2> /dev/null || echo syntax; gawk '{ print }' none 2> /dev/null; echo $?; gawk 'BEGIN { nothing(1) }' 2> /dev/null || echo unknown; gawk 'BEGIN { print > "" }' 2> /dev/null; echo $?
 
 ### awk long texts
 awk 'BEGIN { for (i = 0; i < 100000; i++) s = s "x"; print length(s); for (i = 0; i < 50000; i++) a[i] = i; for (k in a) t += a[k]; print t }'

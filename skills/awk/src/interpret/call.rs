@@ -90,8 +90,7 @@ impl<'p> Interpreter<'p, '_> {
             && !matches!(**place, Place::Field(_))
         {
             let size = match self.argument(expr)? {
-                Cell::Array(array) => array.borrow().len(),
-                Cell::Unused(_) => 0,
+                Cell::Array(array) | Cell::Unused(array) => array.borrow().len(),
                 Cell::Value(value) => length(value.text(&self.convfmt).bytes()),
             };
             return Ok(Value::Number(size as f64));
@@ -222,6 +221,7 @@ impl<'p> Interpreter<'p, '_> {
         };
         Ok(match cell {
             Cell::Array(_) => "array",
+            Cell::Unused(array) if !array.borrow().is_empty() => "array",
             Cell::Unused(_) => "untyped",
             Cell::Value(Value::Uninit) => "unassigned",
             Cell::Value(Value::Number(_)) => "number",

@@ -272,9 +272,6 @@ impl<'p> Interpreter<'p, '_> {
                 return Ok(-1.0);
             }
         }
-        if command {
-            self.nr += 1.0;
-        }
         self.globals[Special::Rt.slot()] = Value::Text(ended_by.into()).into();
         match place {
             Some(place) => self.assign(place, Value::Input(text.into()))?,

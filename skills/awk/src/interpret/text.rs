@@ -109,6 +109,7 @@ impl<'p> Interpreter<'p, '_> {
             }
             Some(pattern) if by_content => Separator::Fields(self.pattern(pattern)?),
             None => self.fs.clone(),
+            Some(Expr::Regex(regex)) if regex.source().is_empty() => Separator::Nothing,
             Some(Expr::Regex(_)) => Separator::Regex(self.pattern(&arguments[2])?),
             Some(separator) => {
                 let separator = self.value(separator)?.text(&self.convfmt);
