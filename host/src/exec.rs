@@ -22,6 +22,7 @@ mod commands;
 mod dirs;
 mod embedded;
 mod engine;
+pub mod hint;
 mod limiter;
 mod output;
 mod process;

@@ -2,6 +2,7 @@
 
 use super::channel::Channel;
 use super::embedded::COREUTILS_NAMES;
+use super::hint;
 use super::process::{CRASHED, Given};
 use super::streams::Stdio;
 use crate::home::SessionName;
@@ -79,10 +80,14 @@ impl Commands {
         names(&self.skills)
     }
 
-    /// Names that an unknown one may have meant.
-    pub fn near(&self, name: &str) -> Vec<String> {
+    /// What helps whoever asked for a command that there is not: what to use instead, or names that may have been meant.
+    pub fn instead(&self, name: &str) -> Option<String> {
+        if let Some(hint) = hint::instead(name) {
+            return Some(hint.to_owned());
+        }
         let names = self.names();
-        near_names(name, names.iter().map(String::as_str)).into_iter().map(str::to_owned).collect()
+        let near = near_names(name, names.iter().map(String::as_str));
+        (!near.is_empty()).then(|| format!("did you mean {}?", near.join(", ")))
     }
 
     /// Runs an installed skill as a command: with words as arguments and the line's streams, within its own grant.

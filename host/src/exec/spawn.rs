@@ -65,7 +65,7 @@ impl Host for Ctx {
         let channels = self.collect(channels)?;
         let name = plain_name(argv.first().map_or("", String::as_str)).to_owned();
         let Some(program) = self.task.commands.find(&name) else {
-            return Ok(Err(Refusal::Unknown(self.task.commands.near(&name))));
+            return Ok(Err(Refusal::Unknown(self.task.commands.instead(&name))));
         };
         argv[0] = name;
         let size: usize =

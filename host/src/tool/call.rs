@@ -77,9 +77,10 @@ impl Tools {
     fn catalog(&self) -> Vec<(ToolSpec, String)> {
         let exec = ToolSpec {
             name: EXEC.to_owned(),
-            description:
-                "Run a command line in the language of bash with the usual commands, in /work, without network"
-                    .to_owned(),
+            description: format!(
+                "Run a command line in the language of bash with the usual commands, in /work, without network. {}",
+                crate::exec::hint::MISSING
+            ),
             parameters: json!({
                 "type": "object",
                 "properties": { "command": { "type": "string", "minLength": 1, "maxLength": 65536 } },

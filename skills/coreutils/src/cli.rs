@@ -96,12 +96,9 @@ pub fn number<T: std::str::FromStr>(parser: &mut lexopt::Parser) -> Result<T, Er
 /// The short options whose value may begin with `=`, which both lexopt and clap would take away as in `-o=value`. The
 /// letters of the third column may stand in front.
 const SEPARATORS: &[(&str, &str, &str)] = &[
-    ("awk", "F", ""),
     ("column", "so", "t"),
-    ("gawk", "F", ""),
     ("grep", "e", ""),
     ("join", "te", ""),
-    ("mawk", "F", ""),
     ("nl", "sdb", ""),
     ("numfmt", "d", "z"),
     ("paste", "d", "sz"),
@@ -145,7 +142,6 @@ mod tests {
         };
         assert_eq!(kept("join -t= a=b -a=c"), "join -t== a=b -a=c");
         assert_eq!(kept("paste -sd=, -"), "paste -sd==, -");
-        assert_eq!(kept("awk -F= -vF=1 -v x=1"), "awk -F== -vF=1 -v x=1");
         assert_eq!(kept("sort -- -t= --key=1"), "sort -- -t= --key=1");
         assert_eq!(kept("cut -d= -f1"), "cut -d= -f1");
     }

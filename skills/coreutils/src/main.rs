@@ -4,6 +4,7 @@
 
 mod archive;
 mod awk;
+mod chmod;
 mod cli;
 mod cmp;
 mod column;
@@ -15,6 +16,8 @@ mod find;
 mod glob;
 mod grep;
 mod gzip;
+mod identity;
+mod install;
 mod jq;
 mod link;
 mod posix;

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use crate::awk;
+use crate::chmod;
 use crate::cmp;
 use crate::column;
 use crate::dd;
@@ -12,6 +13,8 @@ use crate::env;
 use crate::find;
 use crate::grep;
 use crate::gzip;
+use crate::identity;
+use crate::install;
 use crate::jq;
 use crate::sed;
 use crate::small;
@@ -65,6 +68,7 @@ static COMMANDS: &[Command] = &[
     uutils("basename", "basename", uu_basename::uumain),
     uutils("basenc", "basenc", uu_basenc::uumain),
     uutils("cat", "cat", uu_cat::uumain),
+    own("chmod", chmod::main),
     uutils("cksum", "cksum", uu_cksum::uumain),
     own("cmp", cmp::main),
     own("column", column::main),
@@ -96,6 +100,9 @@ static COMMANDS: &[Command] = &[
     own("gzip", gzip::main),
     uutils("head", "head", uu_head::uumain),
     own("hexdump", xxd::hexdump),
+    own("hostname", identity::hostname),
+    own("id", identity::id),
+    own("install", install::main),
     uutils("join", "join", uu_join::uumain),
     own("jq", jq::main),
     uutils("link", "link", uu_link::uumain),
@@ -160,6 +167,7 @@ static COMMANDS: &[Command] = &[
     uutils("vdir", "ls", uu_vdir::uumain),
     uutils("wc", "wc", uu_wc::uumain),
     own("which", which::main),
+    own("whoami", identity::whoami),
     own("xargs", xargs::main),
     own("xxd", xxd::main),
     uutils("yes", "yes", uu_yes::uumain),

@@ -80,8 +80,8 @@ impl Shell {
         };
         match spawn::start(&command) {
             Ok(process) => Started::Process(process),
-            Err(Refusal::Unknown(near)) => {
-                let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
+            Err(Refusal::Unknown(hint)) => {
+                let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
                 self.say(table, &format!("{name}: command not found{hint}"));
                 Started::Ended(127)
             }

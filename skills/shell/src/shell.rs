@@ -68,10 +68,10 @@ pub struct Shell {
 impl Shell {
     pub fn new(state: State, table: Table) -> Shell {
         Shell {
+            asked: u32::from(state.forgiving),
             state,
             table,
             jobs: Jobs::default(),
-            asked: 0,
             loops: 0,
             depth: 0,
             line: 1,

@@ -54,6 +54,8 @@ pub struct State {
     pub subshells: u32,
     /// How many of them are for `$(…)`: `set -x` repeats its mark for each.
     pub substitutions: u32,
+    /// It was forked where a failure is asked for, so `set -e` does nothing in it, whoever sets it.
+    pub forgiving: bool,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -134,7 +136,7 @@ struct Image {
 }
 
 /// Goes up with each change of what is stored.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// The state as bytes, perhaps with something to do.
 pub fn encode(state: &State, work: &Option<Work>) -> Vec<u8> {

@@ -168,13 +168,11 @@ impl Shell {
     /// Another shell that goes on from here.
     pub fn fork(&mut self, work: Work, table: &Table) -> Started {
         let foreign = std::mem::replace(&mut self.state.foreign_traps, true);
-        // Where a failure is asked for, `set -e` is off inside of a subshell too.
-        let errexit = self.on(Flag::ErrExit);
-        self.state.options.switch(Flag::ErrExit, errexit && self.asked == 0);
+        let forgiving = std::mem::replace(&mut self.state.forgiving, self.asked > 0);
         self.state.subshells += 1;
         let image = state::encode(&self.state, &Some(work));
         self.state.subshells -= 1;
-        self.state.options.switch(Flag::ErrExit, errexit);
+        self.state.forgiving = forgiving;
         self.state.foreign_traps = foreign;
         Started::Process(spawn::fork(&image, &table.channels(table::HIGHEST + 1)))
     }

@@ -1499,6 +1499,10 @@ set -e; a=$(false; echo x); echo "[$a]"; b=$(false); echo never
 ### errexit and subshell
 set -e; (echo a; false; echo b); echo never
 
+### errexit set in a subshell that is asked
+(set -e; false; echo on) || echo failed; if (set -e; false; echo on); then echo yes; fi; (set -e; false; echo never); echo $?; x=$(set -e; false; echo never); echo "$? $x"
+if sh -c 'set -e; false; echo never'; then :; else echo own; fi
+
 ### errexit and pipelines
 set -e; false | true; echo alive; set -o pipefail; false | true; echo never
 
@@ -1858,6 +1862,15 @@ sed '2q5' words.txt; echo $?; echo foo | sed '/foo/s//bar/'
 ### sed reads and writes files
 sed -n '/apple/w out' words.txt; wc -l < out; sed '1r old.conf' words.txt | head -n 3
 
+### chmod and a script
+printf '#!/bin/sh\necho "got $#"\n' > s.sh; chmod +x s.sh && ./s.sh a b; chmod 644 old.conf new.conf; chmod -R u=rwX,go-w tree; chmod -x s.sh; echo $?; chmod 999 old.conf 2> /dev/null; echo $?; chmod +x none 2> /dev/null; echo $?
+
+### install
+install -d a/b; install -m 755 old.conf a/b/; install -D new.conf x/y/z.conf; ls a/b x/y; install -t a old.conf new.conf; ls a; install old.conf 2> /dev/null; echo $?
+
+### sed hexadecimal characters
+printf 'a.b\033[31mred\n' | sed 's/\x1b\[[0-9]*m//; s/\x2e/-/; s/b/\x41\x42/'; echo a | sed 's/a/\x1b[1m&\x1b[0m/' | od -An -tx1; echo 'a&b' | sed -E 's/\x26|\x28/+/'
+
 ### awk fields
 awk -F, '{ print $2, $NF }' cities.csv; awk 'NR == 2 { print NF, $1 }' poem.txt
 
@@ -1881,6 +1894,108 @@ awk -F, 'NR == FNR { c[$1] = $2; next } FNR > 1 { print $2, ($3 in c ? c[$3] : "
 
 ### awk getline and pipes of its own
 awk 'BEGIN { while ((getline l < "old.conf") > 0) n++; print n }'; awk '{ print > "out" } END { close("out") }' old.conf; cat out
+
+### awk assignments of the command line (needs gawk)
+gawk -F, -v OFS=';' 'NR < 3 { print $1, $2 }' cities.csv; gawk -vOFS='\t' '{ $1 = $1 } 1' old.conf new.conf | head -n 2
+gawk '{ print x, $0 }' x=1 old.conf x=two new.conf; gawk -F= '{ print $2 }' old.conf
+
+### awk rules on one line
+awk -F= '{ n += $2 }; END { print n }; function f(x) { return x }' old.conf; awk 'BEGIN { x = 1; if (x) print "a"; else print "b" }; END { print NR }' words.txt
+
+### awk columns by name
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next } $h["age"] > 50 { print $h["name"], $(h["age"] + 0) }' people.csv
+
+### awk runs commands
+awk 'BEGIN { system("echo one; exit 3"); code = system("exit 3"); print code; system("cat old.conf | head -n 1"); print "two" }'
+
+### awk reads from commands (needs gawk)
+gawk 'BEGIN { while (("sort -u words.txt" | getline line) > 0) n++; print n, line; close("sort -u words.txt"); "echo a b c" | getline; print $2, NR; "date +%Y" | getline y; print (y > 2000) }'
+
+### awk prints to commands
+awk -F, 'NR > 1 { print $4 | "sort -n | head -n 2" } END { close("sort -n | head -n 2"); print "end" }' people.csv
+awk 'BEGIN { print "b\na" | "sort"; print "first" > "/dev/stderr" }' 2> /dev/null; seq 3 | awk '{ print > ("out" $1) } END { close("out2"); while ((getline l < "out2") > 0) print "read " l }'
+
+### awk getline in all forms
+awk 'NR == 1 { getline; print "after", $0, NR; getline x; print x, NR, $0; r = getline y < "none"; print r; getline < "old.conf"; print $0, NR }' words.txt
+awk 'BEGIN { while ((getline line < ARGV[1]) > 0) n += length(line); print n }' poem.txt
+
+### awk gensub (needs gawk)
+gawk 'BEGIN { print gensub(/([a-z]+) ([a-z]+)/, "\\2 \\1", "g", "ab cd ef gh"); print gensub(/o/, "0", 2, "foo boo"); print gensub("b", "[&]", 1, "abab") }'; echo 'k=v; x=y' | gawk '{ print gensub(/(\w)=(\w)/, "\\2:\\1", "g") }'
+
+### awk functions of gawk (needs gawk)
+gawk 'BEGIN { print strftime("%Y-%m-%d %H:%M:%S", 86400, 1), mktime("1970 01 02 00 00 00"); print and(12, 10), or(12, 10), xor(12, 10), lshift(1, 4), rshift(16, 2); print strtonum("0x1F"), strtonum("017"); print toupper("abc") tolower("ABC"); n = split("c a b", p); asort(p); print p[1] p[2] p[3], n }'
+gawk 'BEGIN { if (match("2024-03-15", /([0-9]+)-([0-9]+)/, m)) print m[1], m[2], RSTART, RLENGTH; a["x"]["y"] = 1; print isarray(a["x"]), length(a); n = patsplit("a1b22", q, /[0-9]+/); print n, q[2] }'
+
+### awk sorted arrays (needs gawk)
+gawk -F, 'NR > 1 { s[$3] += $4 } END { PROCINFO["sorted_in"] = "@ind_str_asc"; for (k in s) print k, s[k]; PROCINFO["sorted_in"] = "@val_num_desc"; for (k in s) { print k; break } }' orders.csv
+gawk 'function by(i, a, j, b) { return b - a } BEGIN { split("3 1 2", a); PROCINFO["sorted_in"] = "by"; for (i in a) print a[i]; n = asorti(a, b); print n, b[1] }'
+
+### awk switch and fields by content (needs gawk)
+echo 'a,"b,c",d' | gawk -v FPAT='[^,]*|"[^"]*"' '{ print NF, $2 }'; echo 'abcdef' | gawk 'BEGIN { FIELDWIDTHS = "2 3 1" } { print $1, $2, $3 }'
+gawk 'BEGIN { for (i = 1; i < 5; i++) switch (i) { case 1: print "one"; break; case /[23]/: print "few"; break; default: print "many" } }'
+
+### awk inplace (needs gawk)
+gawk -i inplace '{ gsub(/a/, "A") } 1' old.conf new.conf; cat old.conf new.conf
+
+### awk ignores case (needs gawk)
+printf 'Foo\nBAR\n' | gawk 'BEGIN { IGNORECASE = 1 } /bar/ { print "r", $0 } $1 == "foo" { print "s", $0 }'
+
+### awk values without a value (needs gawk)
+gawk 'BEGIN { if (!x && x == 0 && x == "") print "both"; print x + 0, length(x), (y in a), length(a); f(z); print length(z) } function f(p) { p["k"] = 1 }' && gawk '{ print ($1 == 10), ($1 < 9), ($1 "" < 9) }' <<< '10.0'
+
+### awk numbers and texts (needs gawk)
+printf '10\n9\nabc\n1e1\n' | gawk '{ print ($1 > 9.5), ($1 == 10), $1 + 0, -$1 }'; gawk 'BEGIN { print 1e6, 1e20, 0.1 + 0.2, 1 / 3, 100000 * 100000, -0, 1e-5; CONVFMT = "%.2g"; a[0.123] = 1; for (k in a) print k; OFMT = "%.1f"; print 3.14159, 3.14159 "" }'
+
+### awk printf (needs gawk)
+gawk 'BEGIN { printf "%5.2f|%-5s|%05d|%x|%o|%e|%g|%c|%c|%i|%%|%+d|% d|%.3s|%*d\n", 3.14159, "ab", 42, 255, 8, 12345.678, 0.0001, 65, "hello", 3.9, 5, 5, "abcdef", 6, 7; printf("%s %s\n", "a", "b"); printf "%s\n", 1e300 * 10; printf "%d %s\n", "12abc", 0.1 }'
+
+### awk field separators
+echo 'a1b22c' | awk -F'[0-9]+' '{ print $1 $2 $3, NF }'; echo 'a|b|c' | awk -F'|' '{ print $2 }'; printf 'a\t\tb c\n' | awk -F'\t' '{ print NF, $3 }'; echo abc | awk 'BEGIN { FS = "" } { print $2, NF }'; echo ' a  b ' | awk '{ print $2, NF }'; echo 'a.b.c' | awk -F. '{ print $3 }'; echo 'a::b' | awk -F:: '{ print $2 }'
+
+### awk record separators (needs gawk)
+printf 'a b\nc\n\n\nd\ne\n' | gawk 'BEGIN { RS = "" } { print NR ": " $1 "," $NF, NF }'; printf 'a b\nc:d\n\ne:f\n' | gawk 'BEGIN { RS = ""; FS = ":" } { print $1 "/" $2 "/" $3 }'; printf 'a;b;c' | gawk 'BEGIN { RS = ";" } { print NR, $0 }'; printf 'a12b345c\n' | gawk 'BEGIN { RS = "[0-9]+" } { print NR, $1 }'
+
+### awk changes fields
+echo 'a b c' | awk '{ $2 = "x"; print; print NF; $5 = "e"; print; NF = 2; print; $0 = "p q r"; print $3, NF; $NF = ""; print; print NF }' OFS=-; echo 'a b' | awk '{ $3 = $1; $1 = ""; print; print $3 }'
+
+### awk sub and gsub
+echo 'hello world' | awk '{ n = gsub(/o/, "[&]"); print n, $0; sub("l+", "\\&"); print; gsub(/x*/, "-", $2); print $2; s = "aaa"; print gsub(/^a/, "b", s), s; t = "a.b.c"; gsub(/\./, "", t); print t; u = "path/to"; gsub("/", "\\", u); print u }'
+
+### awk keeps the last record
+awk 'END { print NR, NF, $0, $1 }' poem.txt; awk '{ n = split($0, c, "") } END { print n, c[1], $0 }' old.conf; awk 'END { while ((getline l < "new.conf") > 0) n++; print n, $0 }' old.conf; echo abc | awk '{ print split($0, x, //), x[3] }'
+
+### awk regular expressions (needs gawk)
+printf 'ab12\nfoo bar\na+b\n[x]\n' | gawk '/^[[:alpha:]]+[[:digit:]]{2}$/ { print "class", $0 } /\+/ { print "plus", $0 } /[]x]/ { print "bracket", $0 } $0 ~ "o+ b" { print "text", $0 } match($0, /o|oo/) { print RSTART, RLENGTH }'
+
+### awk functions (needs gawk)
+gawk 'function fact(n) { return n <= 1 ? 1 : n * fact(n - 1) } function fill(a, n,  i) { for (i = 1; i <= n; i++) a[i] = i * i } function none() { return } BEGIN { print fact(10); fill(sq, 5); print sq[5], length(sq); print none() "x"; print deep(900) } function deep(n) { return n ? 1 + deep(n - 1) : 0 }'
+
+### awk subscripts
+awk 'BEGIN { a[1, 2] = 3; for (k in a) { split(k, p, SUBSEP); print p[1], p[2] }; print ((1, 2) in a), ((2, 1) in a); delete a[1, 2]; print length(a); b["x"]; if ("x" in b) print "there"; delete b; print length(b); SUBSEP = ":"; c["p", "q"] = 1; for (k in c) print k }'
+
+### awk control flow
+awk 'BEGIN { do { i++; if (i == 2) continue; if (i > 4) break; printf "%d ", i } while (1); print ""; for (;;) if (++j > 3) break; print j; while (k < 2) k++; print k; exit 7 } END { print "end" }'; echo $?; awk '/a/ { next } { print } NR == 5 { exit }' words.txt; awk 'FNR == 2 { nextfile } { print FILENAME, FNR, NR }' old.conf new.conf
+
+### awk ranges
+awk 'NR == 2, NR == 4' poem.txt | wc -l; seq 10 | awk '/2/, /4/ { print "r" $0 } /9/, /nothing/'
+
+### awk precedence
+awk 'BEGIN { print 1 " " -1; print 2 ^ 3 ^ 2, -2 ^ 2, !0 + 1, 1 + 2 "3" 4 * 2; print 1 == 1 ? "y" : "n", 5 % 3 * 2; x = y = 3; x += y -= 1; print x, y, x++ + ++x, x--; $0 = "3 4"; i = 1; print $i++, i, $NF - 1 }'
+
+### awk environment and arguments
+KEY=value awk 'BEGIN { print ENVIRON["KEY"], ARGC, ARGV[1], ARGV[2]; ARGV[1] = ""; } { print FILENAME, $0; exit }' nothing old.conf
+
+### awk programs in files
+printf 'function twice(x) {\n  return x * 2  # a comment\n}\n' > lib.awk; printf 'BEGIN { print twice(21),\n  "and" \\\n  " on" }\n' > main.awk; awk -f lib.awk -f main.awk
+
+### awk mistakes (needs gawk)
+gawk 'BEGIN { print "before"; x = 0; print 1 / x }' 2> /dev/null; echo $?; gawk 'BEGIN { print "a" ' 2> /dev/null || echo syntax; gawk '{ print }' none 2> /dev/null; echo $?; gawk 'BEGIN { nothing(1) }' 2> /dev/null || echo unknown; gawk 'BEGIN { print > "" }' 2> /dev/null; echo $?
+
+### awk long texts
+awk 'BEGIN { for (i = 0; i < 100000; i++) s = s "x"; print length(s); for (i = 0; i < 50000; i++) a[i] = i; for (k in a) t += a[k]; print t }'
+
+### awk uuoc
+awk 'END { print NR }' < words.txt; awk 'NR % 2' old.conf; awk '{ print length }' old.conf; awk 'length' old.conf | wc -l; awk '{ $1 = $1 }; 1' fruit.tsv | head -n 1; awk '{ print NF ? $NF : "-" }' poem.txt | head -n 1; awk 'NF { $1 = ""; print substr($0, 2) }' poem.txt | head -n 1
 
 ### awk exit code
 awk 'BEGIN { exit 3 }'; echo $?

@@ -288,6 +288,15 @@ impl Parser<'_> {
                 }
                 'n' if is_expression => text.push('\n'),
                 't' if is_expression => text.push('\t'),
+                'r' if is_expression => text.push('\r'),
+                'x' if is_expression => match hexadecimal(&mut self.chars) {
+                    // It stands for itself, also where it would mean something.
+                    Some(c) if ".*[]^$\\/".contains(c) || self.extended && "+?(){}|".contains(c) => {
+                        text.extend(['\\', c]);
+                    }
+                    Some(c) => text.push(c),
+                    None => text.extend(['\\', 'x']),
+                },
                 escaped => text.extend(['\\', escaped]),
             }
         }
@@ -371,6 +380,7 @@ impl Parser<'_> {
             match c {
                 '\\' => match self.chars.next() {
                     Some('t') => text.push('\t'),
+                    Some('x') => text.push(hexadecimal(&mut self.chars).unwrap_or('x')),
                     Some(escaped) => text.push(escaped),
                     None => {}
                 },
@@ -384,6 +394,14 @@ impl Parser<'_> {
         text.push('\n');
         Ok(text)
     }
+}
+
+/// The character that the two digits behind `\x` stand for.
+fn hexadecimal(chars: &mut (impl Iterator<Item = char> + Clone)) -> Option<char> {
+    let digits: String = chars.clone().take(2).take_while(char::is_ascii_hexdigit).collect();
+    let code = u8::from_str_radix(&digits, 16).ok().filter(u8::is_ascii)?;
+    chars.nth(digits.len() - 1);
+    Some(char::from(code))
 }
 
 fn parts(text: &str) -> Vec<Part> {
@@ -401,6 +419,7 @@ fn parts(text: &str) -> Vec<Part> {
                         'n' => '\n',
                         't' => '\t',
                         'r' => '\r',
+                        'x' => hexadecimal(&mut chars).unwrap_or('x'),
                         escaped => escaped,
                     });
                     continue;

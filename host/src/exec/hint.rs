@@ -1,0 +1,96 @@
+//! What to do instead where a command is asked for that is not there.
+
+/// By name; only asked for names that no command has.
+const HINTS: &[(&[&str], &str)] = &[
+    (&["bun", "deno", "node", "nodejs", "ts-node", "tsx"], "run JavaScript with `js FILE` or `js -e CODE`"),
+    (&["npm", "npx", "pnpm", "yarn"], "there are no npm packages here; `js` runs plain JavaScript"),
+    (&["aria2c", "curl", "http", "wget"], "commands have no network; use the skill `fetch`"),
+    (
+        &["dig", "ftp", "nc", "nslookup", "ping", "rsync", "scp", "sftp", "ssh", "telnet"],
+        "commands have no network; the skill `fetch` reads web addresses",
+    ),
+    (
+        &["pip", "pip3", "python", "python2", "python3", "uv"],
+        "Python is not included; use `js`, `awk` or `jq`, or add a skill made with `kiso skill new NAME --lang python`",
+    ),
+    (&["lua", "perl", "php", "ruby"], "it is not included; use `js`, `awk` or `sed`"),
+    (&["Rscript", "julia", "octave"], "it is not included; use `js`, `awk` or the skill `data`"),
+    (
+        &["gh", "git", "hg", "svn"],
+        "version control is not included; compare with `diff -ru` and keep copies with `cp -r`",
+    ),
+    (&["cmake", "gmake", "make", "ninja"], "it is not included; run the commands of its rules with `sh`"),
+    (
+        &["c++", "cargo", "cc", "clang", "g++", "gcc", "go", "java", "javac", "rustc", "tsc"],
+        "there are no compilers; write it for `js`, `awk` or `sh`",
+    ),
+    (&["doas", "su", "sudo"], "there are no other users here; run the command without it"),
+    (&["chgrp", "chown"], "files have no owners here; leave it out"),
+    (
+        &["apk", "apt", "apt-get", "brew", "dnf", "dpkg", "flatpak", "pacman", "snap", "yum"],
+        "packages cannot be installed here; an administrator adds commands with `kiso skill add FILE.wasm`",
+    ),
+    (&["docker", "kubectl", "podman"], "there are no containers here; run the command itself"),
+    (
+        &["crontab", "journalctl", "launchctl", "service", "systemctl"],
+        "there are no services here; `kiso schedule` repeats a message",
+    ),
+    (
+        &["ed", "emacs", "nano", "vi", "vim"],
+        "nobody can type here; write with `cat > FILE <<'EOF'` or change with `sed -i`",
+    ),
+    (&["less", "man", "more"], "nobody can page here; use `cat`, `head` or `COMMAND --help`"),
+    (&["htop", "top", "watch"], "it would never end; use a loop with `sleep` and a count"),
+    (&["pgrep", "pkill", "ps"], "only this command line runs here; `jobs` lists what is in its background"),
+    (&["df", "free", "lsblk", "mount"], "there are no devices here; `du -sh .` says what the files take"),
+    (&["mysql", "psql", "sqlite3"], "there is no database here; use the skill `data` for tables, or `awk` and `jq`"),
+    (&["ack", "ag", "rg"], "use `grep -rn PATTERN .`"),
+    (&["fd", "locate"], "use `find . -name PATTERN`"),
+    (&["bc", "dc"], "calculate with `awk 'BEGIN { print 2 / 3 }'` or `$((2 + 3))`"),
+    (&["patch"], "change the file with `sed -i` or write it anew"),
+    (&["7z", "bunzip2", "bzip2", "unxz", "xz", "zstd"], "use `gzip`, `tar -z` or `zip`"),
+    (&["file"], "look at its first bytes with `head -c 16 FILE | xxd`"),
+    (&["iconv"], "files are read as UTF-8 here; `js` can decode others"),
+    (&["openssl"], "digests are made by `sha256sum`, `md5sum` and `b2sum`, base64 by `base64`"),
+    (&["yq"], "`jq` reads JSON; YAML is not read"),
+    (&["open", "pbcopy", "xclip", "xdg-open"], "there is no desktop here; what is in /work/pub is published"),
+    (&["help"], "`type -a NAME` says what a name is, and `COMMAND --help` how it is used"),
+];
+
+/// What stands in the place of a command that is not there.
+pub fn instead(name: &str) -> Option<&'static str> {
+    HINTS.iter().find(|(names, _)| names.contains(&name)).map(|(_, hint)| *hint)
+}
+
+/// For models, so that they need not try.
+pub const MISSING: &str = "Not there: node (js runs JavaScript), curl and wget (use the skill fetch), python3, perl, git, make, \
+                           compilers, sudo, package managers";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::embedded::COREUTILS_NAMES;
+
+    #[test]
+    fn a_hint_is_for_one_name_and_for_no_command() {
+        let mut names: Vec<&str> = HINTS.iter().flat_map(|(names, _)| names.iter().copied()).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count, "a name has two hints");
+        let there: Vec<_> = names.iter().filter(|name| COREUTILS_NAMES.contains(name)).collect();
+        assert!(there.is_empty(), "these are commands: {there:?}");
+        assert!(HINTS.iter().all(|(names, hint)| names.is_sorted() && !hint.ends_with('.')));
+    }
+
+    #[test]
+    fn hints_name_commands_that_there_are() {
+        for (names, hint) in HINTS {
+            for word in hint.split('`').skip(1).step_by(2).filter_map(|code| code.split_whitespace().next()) {
+                let known = COREUTILS_NAMES.contains(&word)
+                    || ["COMMAND", "data", "fetch", "jobs", "js", "kiso", "sh", "type", "$((2"].contains(&word);
+                assert!(known, "{names:?}: {hint}");
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! `install`: copies files and makes directories. Modes and owners are taken and not kept, as there are none.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use lexopt::Arg::{Long, Short, Value};
+
+use crate::cli::{self, Outcome};
+
+const USAGE: &str = "Usage: install [-Dv] [-m MODE] SOURCE DEST
+       install [-Dv] [-m MODE] [-t DIR] SOURCE... [DIR]
+       install -d [-v] DIR...
+Copy files, or make directories with -d.
+
+  -D        make the directories that DEST needs
+  -t DIR    copy into this directory
+  -v        say what is done
+  -m MODE  -o OWNER  -g GROUP  -p  -s    taken and ignored: files have no modes and owners here
+";
+
+#[derive(Default)]
+struct Options {
+    directories: bool,
+    parents: bool,
+    verbose: bool,
+    target: Option<String>,
+}
+
+pub fn main(arguments: Vec<String>) -> i32 {
+    cli::run(arguments, USAGE, 1, |mut parser| {
+        let mut options = Options::default();
+        let mut operands = Vec::new();
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Short('d') | Long("directory") => options.directories = true,
+                Short('D') => options.parents = true,
+                Short('v') | Long("verbose") => options.verbose = true,
+                Short('t') | Long("target-directory") => options.target = Some(cli::value(&mut parser)?),
+                Short('m' | 'o' | 'g') | Long("mode" | "owner" | "group") => {
+                    cli::value(&mut parser)?;
+                }
+                Short('p' | 's' | 'c' | 'T') | Long("preserve-timestamps" | "strip" | "no-target-directory") => {}
+                Value(operand) => operands.push(operand.to_string_lossy().into_owned()),
+                other => return Err(other.unexpected().into()),
+            }
+        }
+        if options.directories { directories(&options, &operands) } else { copies(&options, operands) }
+    })
+}
+
+fn directories(options: &Options, operands: &[String]) -> Outcome {
+    if operands.is_empty() {
+        return Err("a directory is needed".into());
+    }
+    for directory in operands {
+        fs::create_dir_all(directory).map_err(cli::at(directory))?;
+        if options.verbose {
+            println!("install: creating directory '{directory}'");
+        }
+    }
+    Ok(0)
+}
+
+fn copies(options: &Options, mut operands: Vec<String>) -> Outcome {
+    let destination = match &options.target {
+        Some(directory) => directory.clone(),
+        None => operands.pop().ok_or("a file and a destination are needed")?,
+    };
+    if operands.is_empty() {
+        return Err(format!("a destination is needed after '{destination}'").into());
+    }
+    let into = options.target.is_some() || operands.len() > 1 || Path::new(&destination).is_dir();
+    if options.parents {
+        let needed = if into { Some(Path::new(&destination)) } else { Path::new(&destination).parent() };
+        if let Some(needed) = needed {
+            fs::create_dir_all(needed).map_err(cli::at(needed))?;
+        }
+    }
+    if into && !Path::new(&destination).is_dir() {
+        return Err(format!("'{destination}' is not a directory").into());
+    }
+    for source in &operands {
+        let to = match Path::new(source).file_name().filter(|_| into) {
+            Some(name) => Path::new(&destination).join(name),
+            None => PathBuf::from(&destination),
+        };
+        if Path::new(source).is_dir() {
+            return Err(format!("'{source}' is a directory; `install` copies files only").into());
+        }
+        // Copied over itself, a file would be emptied.
+        if fs::canonicalize(source).ok().is_some_and(|from| fs::canonicalize(&to).is_ok_and(|to| to == from)) {
+            return Err(format!("'{source}' and '{}' are the same file", to.display()).into());
+        }
+        fs::copy(source, &to)
+            .map_err(|e| format!("cannot copy '{source}' to '{}': {}", to.display(), cli::reason(&e)))?;
+        if options.verbose {
+            println!("'{source}' -> '{}'", to.display());
+        }
+    }
+    Ok(0)
+}
