@@ -104,7 +104,9 @@ impl<'s> Lexer<'s> {
                 let rest = &self.source[self.at..];
                 let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(sign.as_bytes())) else {
                     let shown = crate::value::characters(rest).next().unwrap_or_default();
-                    return Err(self.error(format!("syntax error: unexpected character `{}`", String::from_utf8_lossy(shown))));
+                    return Err(
+                        self.error(format!("syntax error: unexpected character `{}`", String::from_utf8_lossy(shown)))
+                    );
                 };
                 self.at += sign.len();
                 Ok(Token::Sign(match *sign {
