@@ -31,7 +31,7 @@ use super::auth::Access;
 use super::error::ApiError;
 use super::{App, auth, events, form, page};
 
-pub(super) use self::messages::{open_message, whole_message};
+pub(super) use self::messages::whole_message;
 pub(super) use self::sessions::status_of;
 
 /// From one table: the list of what there is, which a test compares with the document, and the router that serves it.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::drive::SEALED_RUN;
-use crate::gateway::api::open_message;
+use crate::gateway::api::whole_message;
 use crate::gateway::wire::Message;
 use crate::graph::step::Event;
 use crate::home::SessionName;
@@ -64,8 +64,11 @@ pub(super) fn of(view: &View<'_>, vault: &Vault, delivery: &Delivery) -> Result<
         WebhookEvent::Reply => {
             let Some(id) = delivery.message else { return Ok(None) };
             let Some((session, message)) = view.message(id)? else { return Ok(None) };
-            let mut message = open_message(vault, session.clone(), message);
+            let mut message = whole_message(view, vault, session.clone(), message)?;
             letter.truncated = message.text.len() > MAX_TEXT;
+            if let Some(reply) = message.reply.as_mut().filter(|_| letter.truncated) {
+                reply.blocks.clear();
+            }
             message.text.truncate(message.text.floor_char_boundary(MAX_TEXT));
             letter.run = message.run.clone();
             (letter.session, letter.message) = (Some(session), Some(message));
