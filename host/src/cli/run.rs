@@ -11,7 +11,7 @@ use crate::graph::report::{TaskReport, size};
 use crate::graph::route::Effort;
 use crate::graph::run::Run as Machine;
 use crate::graph::step::{Event, Step, StepResult};
-use crate::home::{Home, SessionName};
+use crate::home::{GUIDANCE, Home, SessionName};
 use crate::llm::Role;
 use crate::skill::Skills;
 use crate::store::{RunId, StoreError};
@@ -103,9 +103,11 @@ impl Run {
     }
 }
 
-/// A message says which files came with it, as it does in the page; those that it names are not listed again.
+/// A message says which files came with it, as it does in the page; those that it names are not listed again, nor those that
+/// tell who works there.
 fn with_files(message: &str, names: &[String]) -> String {
-    let others: Vec<&str> = names.iter().map(String::as_str).filter(|name| !message.contains(name)).collect();
+    let is_told = |name: &&str| message.contains(name) || GUIDANCE.contains(name);
+    let others: Vec<&str> = names.iter().map(String::as_str).filter(|name| !is_told(name)).collect();
     match others.is_empty() {
         true => message.to_owned(),
         false => format!("{message}\n\nFiles: {}", others.join(", ")),
