@@ -65,6 +65,7 @@ impl Shell {
             state: Vec::new(),
             partial: false,
             outputs: None,
+            watch: None,
             scratch: &scratch,
         };
         let done = self.runtime.block_on(self.exec.run(line)).map_err(|error| error.to_string())?;
