@@ -41,6 +41,17 @@ fn a_command_shows_its_output_while_it_runs_and_its_exit_code_in_the_end() {
     assert_eq!(reply["blocks"][0], command);
 }
 
+/// That nothing was found is what grep was asked for.
+#[test]
+fn an_exit_code_that_is_an_answer_looks_like_no_failure() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("answer");
+    stage.say("$ echo tea | grep coffee");
+    tab.wait_of(css("figure.terminal:not(.failed)"), "it.innerText.includes('exit 1')");
+    assert!(!tab.has(role("button", "Try again")), "{}", tab.text());
+}
+
 #[test]
 fn a_stopped_command_keeps_its_lines_after_a_reload() {
     let Some(stage) = Stage::reflex() else { return };

@@ -26,11 +26,11 @@ export function partsOf({ text, blocks, files, status }) {
   return { blocks: blocks ?? [{ type: 'text', text }], files: files ?? [] };
 }
 
-export const Parts = ({ blocks, session }) => blocks.map((block, at) => html`<${Part} key=${at} block=${block} session=${session} />`);
+export const Parts = ({ blocks, session, done }) => blocks.map((block, at) => html`<${Part} key=${at} block=${block} session=${session} done=${done} />`);
 
-function Part({ block, session }) {
+function Part({ block, session, done }) {
   switch (block.type) {
-    case 'command': return html`<${Terminal} ...${block} />`;
+    case 'command': return html`<${Terminal} ...${block} done=${done} />`;
     case 'output': return html`<${Long} text=${block.text} label="Output" />`;
     case 'table': return html`<${Table} ...${block} />`;
     case 'partial': return html`<details class="chat-cut" open><summary>Partial reply</summary>

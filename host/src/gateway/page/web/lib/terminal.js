@@ -13,12 +13,12 @@ const NEAR = 24;
 
 const nameOf = (command) => plain(command).replace(/\s+/g, ' ').slice(0, NAMED);
 
-/** A command that has ended, or was stopped. */
-export function Terminal({ command, output, stderr, exit_code, error }) {
-  const [failed, name] = [exit_code > 0 || error, nameOf(command)];
+/** A command that has ended, or was stopped. In a run that is `done`, a code other than 0 is an answer, such as that of grep. */
+export function Terminal({ command, output, stderr, exit_code, error, done }) {
+  const [failed, name] = [(exit_code > 0 && !done) || error, nameOf(command)];
   return html`<figure class=${`terminal ${failed ? 'failed' : ''}`} aria-label=${`Command: ${name}`}>
     <figcaption><code class="terminal-command"><bdi>${plain(command)}</bdi></code>
-      ${exit_code != null && html`<${Badge} kind=${failed ? 'bad' : 'good'}>exit ${exit_code}<//>`}
+      ${exit_code != null && html`<${Badge} kind=${failed ? 'bad' : exit_code ? '' : 'good'}>exit ${exit_code}<//>`}
       <${CopyButton} text=${[output, stderr].filter(Boolean).join('\n') || command} label="Copy output" /></figcaption>
     ${output && html`<${Long} text=${output} label=${`Output of ${name}`} />`}
     ${stderr && html`<div class="terminal-errors"><${Long} text=${stderr} label=${`Error output of ${name}`} /></div>`}

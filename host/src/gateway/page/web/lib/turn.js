@@ -97,7 +97,7 @@ function Reply({ run, message, session, marked, known, stopping, acts }) {
     ${open && run && html`<${RunCard} run=${run} session=${session} live=${live.current} known=${known} stopping=${stopping} />`}
     ${blocks.length === 1 && blocks[0].type === 'text' || !message
       ? (message ? blocks[0].text : reply.trim()) && html`<div class="chat-text"><${Markdown} text=${message ? blocks[0].text : reply.trim()} streaming=${!message} session=${session} /></div>`
-      : html`<${Parts} blocks=${blocks} session=${session} />`}
+      : html`<${Parts} blocks=${blocks} session=${session} done=${status === 'done'} />`}
     ${files.length > 0 && html`<${Made} files=${files} blocks=${blocks} session=${session} />`}
     <footer class="chat-foot">${message && html`
       ${failed && html`<${Button} kind="small" icon="retry" onClick=${again}>Try again<//>`}
