@@ -127,8 +127,8 @@ fn a_file_that_is_copied_in_needs_room_as_any_other() {
     assert!(!home.kiso(&["session", "list"]).ok().stdout.contains("three"), "nothing was done in it");
     // What was copied counts for those who come later, and for a daemon.
     let served = Served::start(&home);
-    let upload = served.request("PUT", "/sessions/four/files/u", Some(&"x".repeat(30 << 20)));
-    upload.refuses(507, "home_full");
+    let told = served.reply(served.send("four", &format!("$ head -c {} /dev/zero > f", 30 << 20)));
+    assert!(told.contains("all sessions and the store together"), "{told}");
     home.kiso(&["session", "delete", "two", "--yes"]).ok();
     copy("three", &[small]).ok();
 }

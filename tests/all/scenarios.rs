@@ -369,8 +369,13 @@ fn tell(home: &Home, daemon: &Served, turn: &Turn, say: &str, wrong: &mut Vec<St
     if !alone || turn.json || turn.prints_first || turn.repeat.is_some() {
         wrong.push("to a daemon, only `say` can be said".to_owned());
     }
-    let command = say.starts_with('/');
-    let answer = if command { daemon.command(SESSION, say) } else { daemon.reply(daemon.send(SESSION, say)) };
+    let body = json!({ "session": SESSION, "text": say }).to_string();
+    let told = daemon.request("POST", "/msg", Some(&body));
+    let command = told.status == 200;
+    let answer = match told.expect(if command { 200 } else { 202 }) {
+        told if command => told["answer"].as_str().expect("it answers").to_owned(),
+        told => daemon.reply(told["message"].as_i64().expect("it has an id")),
+    };
     let output = Output { status: ExitStatus::default(), stdout: answer.into_bytes(), stderr: Vec::new() };
     printed(turn, &Ran::new(&[say], output), wrong);
     if !command {
