@@ -125,7 +125,8 @@ mod tests {
 
     #[test]
     fn a_table_is_known_by_its_data_and_no_other_text_is_one() {
-        let mut found = report(json!({"type": "skill", "skill": "data", "args": {}}), "a  b\n-  -\n1  x\n");
+        let mut found =
+            report(json!({"type": "skill", "skill": "data", "args": {}, "detail": "d"}), "a  b\n-  -\n1  x\n");
         found.data = Some(json!({"columns": ["a", "b"], "rows": [[1, "x"]], "total": 7}));
         let table = Block::of(&found);
         assert_eq!(
@@ -135,9 +136,11 @@ mod tests {
         // A row of another length is no row of it.
         found.data = Some(json!({"columns": ["a", "b"], "rows": [[1]]}));
         assert!(matches!(Block::of(&found), Block::Text { .. }));
-        let aligned = report(json!({"type": "skill", "skill": "s", "args": {}}), "name     size\nrain.csv   68\n");
+        let aligned =
+            report(json!({"type": "skill", "skill": "s", "args": {}, "detail": "d"}), "name     size\nrain.csv   68\n");
         assert!(matches!(Block::of(&aligned), Block::Output { .. }));
-        let fenced = report(json!({"type": "skill", "skill": "s", "args": {}}), "```chart\n{    }\n{    }\n```");
+        let fenced =
+            report(json!({"type": "skill", "skill": "s", "args": {}, "detail": "d"}), "```chart\n{    }\n{    }\n```");
         assert!(matches!(Block::of(&fenced), Block::Text { .. }));
     }
 }
