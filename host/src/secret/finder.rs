@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use super::form::Form;
 use super::url;
@@ -17,7 +17,11 @@ pub(super) struct Finder {
     in_url: Search,
 }
 
-/// An automaton, and where in the list the form of each of its patterns stands.
+/// Bytes of a form that the automaton knows; what follows them is compared. Whole values, of which each may have kilobytes,
+/// would make it as large as all of them together many times over.
+const BEGINNING: usize = 16;
+
+/// An automaton of the beginnings of forms, and where in the list the form of each of its patterns stands.
 struct Search {
     automaton: AhoCorasick,
     forms: Vec<usize>,
@@ -34,8 +38,13 @@ impl Finder {
     pub fn new(forms: Vec<(String, Form)>) -> Finder {
         let search = |in_url| {
             let wanted: Vec<usize> = (0..forms.len()).filter(|at| forms[*at].1.in_url == in_url).collect();
-            let patterns = wanted.iter().map(|at| forms[*at].1.text.expose());
-            let automaton = AhoCorasick::new(patterns).expect("no session has secrets of gigabytes");
+            let beginnings = wanted.iter().map(|at| {
+                let form = forms[*at].1.text.expose().as_bytes();
+                &form[..form.len().min(BEGINNING)]
+            });
+            // A DFA would search a little faster, and take minutes and gigabytes to build for some thousand patterns.
+            let automaton = AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).build(beginnings);
+            let automaton = automaton.expect("some thousand short patterns fit");
             Search { automaton, forms: wanted }
         };
         let (plain, in_url) = (search(false), search(true));
@@ -49,9 +58,10 @@ impl Finder {
     /// The forms that stand in the text, in their order.
     pub fn standing(&self, text: &str) -> Vec<(String, Form)> {
         let mut stands = vec![false; self.forms.len()];
-        self.plain.mark(text.as_bytes(), &mut stands);
+        self.plain.mark(&self.forms, text, &mut stands);
         if url::is_encoded(text) {
-            self.in_url.mark(&url::bytes(&url::decode(text)), &mut stands);
+            let decoded = url::bytes(&url::decode(text));
+            self.in_url.mark(&self.forms, &String::from_utf8_lossy(&decoded), &mut stands);
         }
         let standing = self.forms.iter().zip(stands).filter(|(_, stands)| *stands);
         standing.map(|(form, _)| form.clone()).collect()
@@ -59,19 +69,23 @@ impl Finder {
 }
 
 impl Search {
-    /// Ends as soon as nothing is left to be found.
-    fn mark(&self, bytes: &[u8], stands: &mut [bool]) {
+    /// Looks for a whole form once, where its beginning was seen, so that a text of nothing but beginnings costs no more
+    /// than one search for each form.
+    fn mark(&self, forms: &[(String, Form)], text: &str, stands: &mut [bool]) {
         let mut left = self.forms.len();
         if left == 0 {
             return;
         }
-        for found in self.automaton.find_overlapping_iter(bytes) {
-            let stands = &mut stands[self.forms[found.pattern().as_usize()]];
-            if !std::mem::replace(stands, true) {
-                left -= 1;
-                if left == 0 {
-                    return;
-                }
+        let mut begins = vec![false; forms.len()];
+        for found in self.automaton.find_overlapping_iter(text) {
+            let at = self.forms[found.pattern().as_usize()];
+            if std::mem::replace(&mut begins[at], true) {
+                continue;
+            }
+            stands[at] = text[found.start()..].contains(forms[at].1.text.expose());
+            left -= 1;
+            if left == 0 {
+                return;
             }
         }
     }
