@@ -90,7 +90,7 @@ impl Target for Components {
         bytes
     }
 
-    /// What is refused for another reason than that it is no component has been read to its end.
+    /// What is refused for another reason than that it is not a component has been read to its end.
     fn run(&mut self, inputs: &[Vec<u8>]) -> Result<u64, String> {
         let mut all = 0;
         for input in inputs {

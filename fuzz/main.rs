@@ -85,7 +85,7 @@ fn main() {
     }
     let number = |name: &str| {
         let text = std::env::var(name).ok()?;
-        Some(text.parse::<u64>().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
+        Some(text.parse::<u64>().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
     };
     let count = number("KISO_FUZZ");
     let seed = number("KISO_FUZZ_SEED").unwrap_or(SEED);

@@ -1,4 +1,4 @@
-//! wasm-smith, in a process of its own: `fuzz/smith/Cargo.toml` says why it is no dependency of this target.
+//! wasm-smith, in a process of its own: `fuzz/smith/Cargo.toml` says why it is not a dependency of this target.
 
 #[path = "../build/guests.rs"]
 #[allow(dead_code, reason = "build scripts use the rest")]

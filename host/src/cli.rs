@@ -157,7 +157,7 @@ pub fn main() -> ExitCode {
     let kiso = match Kiso::try_parse() {
         Ok(kiso) => kiso,
         Err(error) => {
-            // Asking for help is no error; everything else is told in the form that was asked for.
+            // Asking for help is not an error; everything else is told in the form that was asked for.
             if error.use_stderr() && std::env::args_os().any(|arg| arg == "--json") {
                 let message = error.render().to_string();
                 let message = message.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
@@ -344,7 +344,9 @@ fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
 fn pairs(words: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let split = |word: &String| match word.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err(Failure::new(Exit::Usage, format!("`{word}` is no argument; write KEY=VALUE, or --args with JSON"))),
+        _ => {
+            Err(Failure::new(Exit::Usage, format!("`{word}` is not an argument; write KEY=VALUE, or --args with JSON")))
+        }
     };
     words.iter().map(split).collect()
 }

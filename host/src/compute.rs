@@ -18,9 +18,9 @@ pub const DEADLINE: Duration = Duration::from_secs(30);
 /// A computation that did not end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Overdue {
-    #[error("{what} took longer than {} s, and was given up", .limit.as_secs_f32())]
+    #[error("{what} took longer than {} s, and was stopped", .limit.as_secs_f32())]
     Deadline { what: &'static str, limit: Duration },
-    #[error("{what} was cut off, because kiso is ending")]
+    #[error("{what} was interrupted because kiso is shutting down")]
     Ending { what: &'static str },
 }
 
@@ -81,7 +81,7 @@ mod tests {
         // One thread serves both: it is free while the other counts.
         let (overdue, done) = tokio::join!(endless, run("adding", || 1 + 1));
         assert_eq!(done, Ok(2));
-        assert_eq!(overdue.unwrap_err().to_string(), "counting took longer than 0.02 s, and was given up");
+        assert_eq!(overdue.unwrap_err().to_string(), "counting took longer than 0.02 s, and was stopped");
         drop(stop);
     }
 

@@ -94,12 +94,12 @@ pub enum DriveError {
     Role(#[from] RoleError),
     #[error(transparent)]
     Vault(#[from] VaultError),
-    #[error("the run took a step that its graph does not allow; this is a mistake in kiso: {0}")]
+    #[error("the run took a step that its graph does not allow; this is a bug in kiso: {0}")]
     Illegal(#[from] IllegalResult),
     #[error("an event could not be written down or read: {0}")]
     Json(#[from] serde_json::Error),
     /// Nothing was begun.
-    #[error("nothing more is taken: {0}; delete sessions or files that are not needed any more")]
+    #[error("storage limit reached: {0}; delete sessions or files that you no longer need")]
     HomeFull(LimitHit),
     /// Of work that nobody waits for: it has to wait until the limit allows it.
     #[error("the limit {} of {} is reached", .0.limit, .0.value)]
@@ -107,12 +107,12 @@ pub enum DriveError {
     /// Of work that nobody waits for; it is tried again later.
     #[error("{0}")]
     Background(String),
-    #[error("the run cannot be taken up again: {0}")]
+    #[error("the run cannot be resumed: {0}")]
     NotResumable(String),
     #[error(transparent)]
     Overdue(#[from] Overdue),
     /// What waits for a person to say that it is to be tried again.
-    #[error("the run was cut off {}, and is not taken up again by itself", often(*times))]
+    #[error("the run was cut off {}, and is not resumed automatically", often(*times))]
     CutOff { times: u32 },
     /// The run stays as it is; [`Drive::resume`] goes on with it.
     #[error("the run was left between two steps, to be taken up later")]

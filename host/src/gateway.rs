@@ -58,7 +58,7 @@ struct Inner {
     uploads: Arc<tokio::sync::Semaphore>,
     /// Tells streams of sessions that were deleted: nothing of one is left in the feed.
     deleted: broadcast::Sender<SessionName>,
-    /// Whether the daemon is ending; streams end with it.
+    /// Whether the daemon is shutting down; streams end with it.
     ending: watch::Receiver<bool>,
     counters: Counters,
     failures: Failures,

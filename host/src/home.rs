@@ -109,7 +109,7 @@ impl Home {
 
     /// Opens the home at `path` and makes what is missing, the directory itself included.
     ///
-    /// Refuses what is no home of ours: a file, a directory of another user, a directory with foreign things in it, one
+    /// Refuses what is not a home of ours: a file, a directory of another user, a directory with foreign things in it, one
     /// that cannot be written, and one whose key is damaged or open to others.
     pub fn open(path: &Path) -> Result<Home, HomeError> {
         make_root(path)?;

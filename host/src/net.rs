@@ -26,7 +26,7 @@ pub enum NetError {
     Private,
     #[error("it cannot be reached: {0}")]
     Connect(io::Error),
-    #[error("the host is no name that a certificate could be for")]
+    #[error("the host is not a name that a certificate could be for")]
     BadName,
     #[error("no encrypted connection comes about: {0}")]
     Tls(io::Error),

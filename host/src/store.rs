@@ -188,7 +188,7 @@ impl<'a> Deref for Tx<'a> {
 impl Store {
     /// Opens the file, makes it (0600) where there is none, and brings its tables up to date.
     ///
-    /// Refuses a database of a newer kiso, one whose migrations are not ours, and what is no database.
+    /// Refuses a database of a newer kiso, one whose migrations are not ours, and what is not a database.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
         Store::open_file(path).map_err(|error| error.in_file(path))
     }

@@ -118,7 +118,7 @@ fn sealed_texts_open_with_the_key_and_without_it_it_is_said() {
         "it is the right one"
     );
     std::fs::write(&key, "short").unwrap();
-    new.kiso(&["restore", file, "--with-key"]).exit(2).says(&["copy.db.key is no key of kiso: it has 5 bytes"]);
+    new.kiso(&["restore", file, "--with-key"]).exit(2).says(&["copy.db.key is not a key of kiso: it has 5 bytes"]);
     std::fs::remove_file(&key).unwrap();
     new.kiso(&["restore", file, "--with-key"]).exit(2).says(&["copy.db.key cannot be read"]);
 }
@@ -128,13 +128,13 @@ fn what_is_no_backup_is_refused() {
     let home = home(QUICK);
     home.kiso(&["run", "$ echo one"]).ok();
     home.kiso(&["restore", "none.db"]).exit(1).says(&["none.db", "No such file"]);
-    home.kiso(&["restore", "."]).exit(2).says(&["is no backup of kiso"]);
+    home.kiso(&["restore", "."]).exit(2).says(&["is not a backup of kiso"]);
     home.file("letter.db", "Dear reader, this is a letter. ".repeat(50));
     home.kiso(&["restore", "letter.db"]).exit(2).says(&["letter.db", "damaged"]);
     let other = rusqlite::Connection::open(home.dir.path().join("other.db")).unwrap();
     other.execute_batch("CREATE TABLE bookmarks (url)").unwrap();
     drop(other);
-    home.kiso(&["restore", "other.db"]).exit(2).says(&["other.db is no backup of kiso"]);
+    home.kiso(&["restore", "other.db"]).exit(2).says(&["other.db is not a backup of kiso"]);
     home.kiso(&["backup", "copy.db"]).ok();
     let newer = rusqlite::Connection::open(home.dir.path().join("copy.db")).unwrap();
     newer.execute("INSERT INTO migrations (version, name, checksum) VALUES (999, 'future', '')", ()).unwrap();
@@ -144,7 +144,7 @@ fn what_is_no_backup_is_refused() {
     home.kiso(&["backup", "--force", store.to_str().unwrap()]).exit(2).says(&["is the store itself"]);
     home.kiso(&["restore", store.to_str().unwrap()]).exit(2).says(&["is the store itself"]);
     home.kiso(&["backup", "/nonexistent/copy.db"]).exit(1).says(&["/nonexistent/copy.db"]);
-    assert_eq!(texts(&home, "default").len(), 2, "nothing was changed");
+    assert_eq!(texts(&home, "default").len(), 2, "nothing changed");
     assert_eq!(kept(&home, "store.db.before").len() + kept(&home, ".new-").len(), 0);
 }
 
@@ -184,7 +184,7 @@ fn an_export_has_everything_and_an_end() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     let exported = home.kiso(&["--json", "export", "default", "-o", "out.jsonl", "--force"]).json();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    home.kiso(&["export", "default", "-o", ".", "--force"]).exit(2).says(&["is no file"]);
+    home.kiso(&["export", "default", "-o", ".", "--force"]).exit(2).says(&["is not a file"]);
     home.kiso(&["export", "default", "-o", "no/such/place.jsonl"])
         .exit(1)
         .says(&["no/such/place.jsonl", "cannot be written"]);

@@ -206,7 +206,7 @@ fn a_session_that_is_busy_names_the_process() {
     home.kiso(&["skill", "run", "hostile", "mode=slow", "amount=1"]).ok();
 }
 
-/// A reader that goes away (`kiso … | head -1`) is no crash.
+/// A reader that goes away (`kiso … | head -1`) is not a crash.
 #[test]
 fn a_closed_pipe_is_no_panic() {
     let home = Home::new();

@@ -222,7 +222,7 @@ fn a_run_stops_wherever_it_is() {
                 home.kiso(&CANCEL).ok().prints(&["is cancelled"]);
             } else {
                 match how {
-                    "cancel" => drop(home.kiso(&CANCEL).ok().prints(&["is asked to stop"])),
+                    "cancel" => drop(home.kiso(&CANCEL).ok().prints(&["is stopping"])),
                     _ => signal(&child, Signal::INT),
                 }
                 let ran = Ran::new(&["run", MESSAGE], child.wait_with_output().unwrap());
@@ -256,7 +256,7 @@ fn a_run_stops_between_its_steps() {
         let server = serve(&home, &[routing("high"), plan(&tasks), ("titler", json!({ "text": "Marks" }))], "");
         let mut child = start(&home, &["run", MESSAGE]);
         until(&mut child, "an effect", || effects(&home).lines().count() >= after);
-        home.kiso(&CANCEL).ok().prints(&["is asked to stop"]);
+        home.kiso(&CANCEL).ok().prints(&["is stopping"]);
         Ran::new(&["run", MESSAGE], child.wait_with_output().unwrap()).exit(1).prints(&[CANCELLED]);
         server.finish();
         let tasks = is_clean(&home);
@@ -268,7 +268,7 @@ fn a_run_stops_between_its_steps() {
     }
 }
 
-/// The process that was asked to stop died before it did: the run is not taken up, and what is said next is done.
+/// The process that was stopping died before it did: the run is not taken up, and what is said next is done.
 #[test]
 fn a_wish_to_stop_outlives_the_process() {
     for resumes in [false, true] {
@@ -311,7 +311,7 @@ fn a_second_interrupt_leaves_at_once() {
     until(&mut child, "the call is given up", || server.held() == 0);
     signal(&child, Signal::INT);
     let ran = Ran::new(&["run", MESSAGE], child.wait_with_output().unwrap());
-    ran.exit(130).says(&["Ctrl-C again leaves at once"]);
+    ran.exit(130).says(&["Ctrl-C again to quit at once"]);
     conn.execute_batch("ROLLBACK").unwrap();
     drop(server);
     home.kiso(&CANCEL).ok().prints(&["is cancelled"]);
@@ -358,7 +358,7 @@ fn the_documented_commands_do_what_they_say() {
         cancelled.as_object().unwrap().keys().all(|key| key == "type" || row.contains(&format!("`{key}`"))),
         "{row}"
     );
-    assert_eq!(cancelled["state"], "asked to stop");
+    assert_eq!(cancelled["state"], "stopping");
     Ran::new(run, child.wait_with_output().unwrap()).exit(1).prints(&[CANCELLED]);
     home.kiso(trace).ok().prints(&["cancelled", CANCELLED]);
     assert_eq!(is_clean(&home)[0].1, "interrupted");
@@ -374,7 +374,7 @@ fn the_documented_commands_do_what_they_say() {
 
 /// The words of a command behind `kiso`, as a shell splits them.
 fn words(line: &str) -> Vec<&str> {
-    let line = line.strip_prefix("kiso ").unwrap_or_else(|| panic!("{line} is no command of kiso"));
+    let line = line.strip_prefix("kiso ").unwrap_or_else(|| panic!("{line} is not a command of kiso"));
     match line.split_once('\'') {
         Some((plain, quoted)) => plain.split_whitespace().chain([quoted.trim_end_matches('\'')]).collect(),
         None => line.split_whitespace().collect(),

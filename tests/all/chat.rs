@@ -251,7 +251,7 @@ fn lines_of_standard_input_are_messages() {
     let home = home();
     let ran = piped(&home, &[], "/model\n\n$ echo hello | tr a-z A-Z\n$ echo two\n");
     ran.ok().prints(&["The model of this session is reflex.\n", "HELLO\n", "two\n"]);
-    ran.says(&["this chat has one of its own", "the model is `reflex`", "✓ $ echo two"]);
+    ran.says(&["this chat started its own", "the model is `reflex`", "✓ $ echo two"]);
     assert!(ran.stdout.find("HELLO") < ran.stdout.find("two"), "{ran:?}");
     assert!(!ran.stdout.contains("Plan:") && !ran.stdout.contains('\x1b'), "only replies: {ran:?}");
     assert!(!home.path().join("kiso.sock").exists(), "its daemon ended in good order");
@@ -323,7 +323,7 @@ fn a_conversation_at_a_terminal() {
     again.keys("\x1b[A");
     again.until("the last line that was kept", |screen| screen.last().contains("printf"));
     again.keys("\x03");
-    again.shows("Ctrl-C again leaves");
+    again.shows("Ctrl-C again to quit");
     again.keys("\x03");
     assert_eq!(again.code(), 0);
     for code in ["\x1b[1m", "\x1b[2m", "\x1b[36m"] {
@@ -338,13 +338,13 @@ fn ctrl_c_stops_the_run_and_a_second_one_leaves() {
     chat.keys("$ sleep 600\r");
     chat.shows("1/2 $ sleep 600");
     chat.keys("\x03");
-    chat.shows("stopping the run; Ctrl-C again leaves");
+    chat.shows("stopping the run; press Ctrl-C again to quit");
     chat.shows("The run was cancelled before the work was done.");
     chat.keys("$ echo on\r");
     chat.until("the reply", |screen| screen.text().contains("\non\n\ndefault>"));
-    assert!(!chat.screen.text().contains("Stopping what is being done"), "it is said once");
+    assert!(!chat.screen.text().contains("Stopping the current run"), "it is said once");
     chat.keys("\x03");
-    chat.shows("Ctrl-C again leaves, and so does Ctrl-D");
+    chat.shows("press Ctrl-C again to quit, or Ctrl-D");
     chat.keys("\x03");
     assert_eq!(chat.code(), 0);
 }
@@ -378,10 +378,10 @@ fn a_restart_of_the_daemon_loses_nothing() {
     chat.keys("$ echo before\r");
     chat.until("the reply", |screen| screen.text().contains("\nbefore\n\ndefault>"));
     served.kill();
-    chat.shows("the daemon is away");
+    chat.shows("kiso is offline");
     chat.keys("$ echo meanwhile\r");
     let served = Served::start(&home);
-    chat.shows("the daemon is back");
+    chat.shows("reconnected");
     chat.shows("✓ $ echo meanwhile");
     chat.until("the reply", |screen| screen.text().contains("\nmeanwhile\n"));
     let messages = served.get("/sessions/default/messages");
@@ -389,7 +389,7 @@ fn a_restart_of_the_daemon_loses_nothing() {
     assert_eq!(asked, 1, "{messages}");
     // One that is told to end says so.
     assert_eq!(served.terminate(), 0);
-    chat.until("that it is away again", |screen| screen.text().matches("the daemon is away").count() == 2);
+    chat.until("that it is away again", |screen| screen.text().matches("kiso is offline").count() == 2);
     chat.keys("\x04");
     assert_eq!(chat.code(), 0);
 }

@@ -185,7 +185,7 @@ fn a_daemon_serves_while_it_compiles() {
     assert_eq!(files_in_cache(&home), [""; 0], "nothing is left");
 }
 
-/// The hidden command by itself: what is no component is refused with a reason, and no answer is needed to end it.
+/// The hidden command by itself: what is not a component is refused with a reason, and no answer is needed to end it.
 #[test]
 fn the_compiler_says_what_it_cannot_compile() {
     use std::io::Write as _;

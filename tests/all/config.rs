@@ -206,7 +206,7 @@ fn the_commands_of_the_page_about_models_work() {
     for block in page.split("```sh\n").skip(1).map(|block| block.split("```").next().unwrap()) {
         for line in block.lines().filter(|line| !line.trim().is_empty()) {
             let words: Vec<&str> = line.split_whitespace().take_while(|word| *word != "#").collect();
-            let ["kiso", args @ ..] = words.as_slice() else { panic!("{line:?} is no command of kiso") };
+            let ["kiso", args @ ..] = words.as_slice() else { panic!("{line:?} is not a command of kiso") };
             home.kiso(args).ok();
             ran += 1;
         }

@@ -396,7 +396,7 @@ fn killed_at_any_event_and_resumed_by_the_next_run() {
     let more = vec![("worker", json!({ "text": "You are welcome." })), ("titler", json!({ "text": "Seven marks" }))];
     at_every_event(more, |home| {
         let ran = home.kiso(&["run", "thanks"]);
-        ran.says(&["was cut off; going on with it first"]).prints(&["You are welcome."]);
+        ran.says(&["was interrupted; resuming it first"]).prints(&["You are welcome."]);
         assert!(!ran.stdout.contains("seven marks"), "the reply of another message: {ran:?}");
         ran
     });

@@ -215,7 +215,7 @@ fn an_address_that_others_reach_demands_a_token() {
     home.kiso(&["serve", "--port", "0"]).exit(3).says(&["can be reached from other machines", "kiso token add"]);
 }
 
-/// A message that is complete only when the daemon is ending is refused with a reason, and is not kept.
+/// A message that is complete only when the daemon is shutting down is refused with a reason, and is not kept.
 #[test]
 fn what_comes_while_it_ends_is_refused() {
     let home = home(QUICK);

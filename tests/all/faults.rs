@@ -47,7 +47,7 @@ struct Fault {
     /// As the server's script has it.
     fault: Value,
     kind: Kind,
-    /// What is said of it, if it is no answer.
+    /// What is said of it, if it is not an answer.
     says: &'static str,
 }
 
@@ -72,8 +72,8 @@ fn faults(role: &str) -> Vec<Fault> {
         too_many(None, Kind::Passes, "Too many requests"),
         too_many(Some(3_600), Kind::Final, "it asks to wait 3600 s"),
         fault("status_500", Kind::Passes, "Internal error"),
-        fault("malformed_chunk", Kind::Passes, "a piece of its answer is no JSON"),
-        fault("truncated_json", Kind::Passes, "a piece of its answer is no JSON"),
+        fault("malformed_chunk", Kind::Passes, "a piece of its answer is not JSON"),
+        fault("truncated_json", Kind::Passes, "a piece of its answer is not JSON"),
         fault("error_in_200", Kind::Passes, "Upstream failed"),
         fault("error_body_in_200", Kind::Passes, "Upstream failed"),
         fault("endless", Kind::Final, "its answer is longer than 1048576 bytes"),

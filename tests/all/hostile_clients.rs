@@ -140,7 +140,7 @@ fn odd_requests_are_answered_each_by_its_rule() {
         ("a method of its own", request("BREW /msg HTTP/1.1", "", b""), 405),
         ("a path out of the root", get("/../../etc/passwd"), 404),
         ("the same, encoded", get("/pub/..%2f..%2fetc%2fpasswd"), 404),
-        ("a path that is no UTF-8", get("/pub/%ff%fe"), 404),
+        ("a path that is not UTF-8", get("/pub/%ff%fe"), 404),
         ("a path with half an escape", get("/pub/%f"), 404),
         ("a zero byte in a path", get("/sessions/a%00b/messages"), 400),
         ("a session that is none", get("/sessions/%2e%2e/messages"), 400),
@@ -158,7 +158,7 @@ fn odd_requests_are_answered_each_by_its_rule() {
         ("another site", request("GET /sessions HTTP/1.1", "sec-fetch-site: cross-site\r\n", b""), 401),
         ("a body of another site", request("POST /msg HTTP/1.1", "origin: null\r\ncontent-length: 2\r\n", b"{}"), 401),
         ("a wrong scheme", request("GET /sessions HTTP/1.1", "authorization: Basic eDp5\r\n", b""), 401),
-        ("a token that is no text", request("GET /sessions HTTP/1.1", "authorization: Bearer \u{fc}\r\n", b""), 401),
+        ("a token that is not a text", request("GET /sessions HTTP/1.1", "authorization: Bearer \u{fc}\r\n", b""), 401),
         (
             "two tokens",
             request("GET /sessions HTTP/1.1", "authorization: Bearer a\r\nauthorization: Bearer b\r\n", b""),

@@ -293,7 +293,7 @@ fn documented_commands_exist() {
                 }
                 args.push("--help");
                 let ran = home.kiso(&args);
-                assert_eq!(ran.code, 0, "{}: `{line}` is no command of kiso", file.display());
+                assert_eq!(ran.code, 0, "{}: `{line}` is not a command of kiso", file.display());
                 seen += 1;
             }
         }

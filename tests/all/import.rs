@@ -114,7 +114,7 @@ fn nothing_is_taken_of_a_file_that_is_wrong() {
     refused(&home, &with(run, &outcome.to_string()), 1, &[&format!("bad.jsonl:{}:", run + 1), "deeper than"]);
     refused(&home, &with(1, &lines[1].replace("first", &"x".repeat(9 << 20))), 1, &["bad.jsonl:2:", "longer than"]);
     home.kiso(&["import", "none.jsonl"]).exit(1).says(&["none.jsonl cannot be read"]);
-    home.kiso(&["import", "."]).exit(1).says(&["it is no file"]);
+    home.kiso(&["import", "."]).exit(1).says(&["it is not a file"]);
     // Nothing that was refused stands in the way.
     let file = home.file("trip.jsonl", lines.join("\n\n"));
     home.kiso(&["import", file.to_str().unwrap()]).ok();

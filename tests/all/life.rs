@@ -140,7 +140,7 @@ fn a_configuration_that_is_wrong_changes_nothing_and_is_told_line_by_line() {
     let served = Served::start(&home);
     home.config("model = \"reflex\"\n[daemon]\nmax_queued = 0\n[exec]\ntimeuot_s = 3\n");
     served.signal(Signal::HUP);
-    let log = served.logs("the configuration stays as it was", 1);
+    let log = served.logs("the configuration is unchanged", 1);
     assert!(log.contains("config.toml:3:14: daemon.max_queued = 0 is out of range"), "{log}");
     assert!(log.contains("config.toml:5:1: unknown key exec.timeuot_s: did you mean timeout_s?"), "{log}");
     // A model whose key is not there is no mistake of the file, and is found before anything changes.
@@ -148,11 +148,11 @@ fn a_configuration_that_is_wrong_changes_nothing_and_is_told_line_by_line() {
         "model = \"lab:x\"\n[providers.lab]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9\"\nkey_env = \"NO_KEY\"\n",
     );
     served.signal(Signal::HUP);
-    let log = served.logs("the configuration stays as it was", 2);
+    let log = served.logs("the configuration is unchanged", 2);
     assert!(log.contains("NO_KEY"), "{log}");
     std::fs::remove_file(home.path().join("config.toml")).unwrap();
     served.signal(Signal::HUP);
-    assert!(served.logs("the configuration stays as it was", 3).contains("config.toml is gone"));
+    assert!(served.logs("the configuration is unchanged", 3).contains("config.toml is gone"));
     assert!(!home.path().join("config.toml").exists(), "nobody asked for the defaults");
     assert_eq!(served.command("main", "/model"), "The model of this session is reflex.");
     served.reply(served.send("main", "$ echo still here"));
@@ -170,12 +170,12 @@ fn a_configuration_that_is_right_holds_for_what_begins() {
          [providers.lab]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"\n",
     );
     home.kiso(&["config", "reload"]).ok().prints(&[&format!("process {}", served.pid())]);
-    let log = served.logs("not before kiso is started again: gateway.port", 1);
+    let log = served.logs("after a restart of kiso: gateway.port", 1);
     assert!(
-        log.contains("in force now: daemon.debounce_ms, daemon.max_queued, log.level, gateway.max_body_kib"),
+        log.contains("in effect now: daemon.debounce_ms, daemon.max_queued, log.level, gateway.max_body_kib"),
         "{log}"
     );
-    assert!(log.contains("for runs that begin from now on: model, exec.write_mib, [providers]"), "{log}");
+    assert!(log.contains("for new runs: model, exec.write_mib, [providers]"), "{log}");
     assert!(served.command("main", "/models").contains("lab:big: a context of 16000 tokens, the default"));
     let large = json!({ "session": "main", "text": "x".repeat(2_000) }).to_string();
     served.request("POST", "/msg", Some(&large)).refuses(413, "too_large");
@@ -186,7 +186,7 @@ fn a_configuration_that_is_right_holds_for_what_begins() {
 
     home.config("model = \"reflex\"\n[daemon]\ndebounce_ms = 10\n[exec]\nwrite_mib = 1\n");
     home.kiso(&["config", "reload"]).ok();
-    served.logs("in force now", 2);
+    served.logs("in effect now", 2);
     served.logs("for runs that begin", 2);
     let cut = served.reply(served.send("main", "$ head -c 2000000 /dev/zero > big && echo end"));
     assert!(cut.contains("write_mib"), "{cut}");
@@ -241,7 +241,7 @@ fn no_secret_stands_in_the_log() {
         });
         let said = format!("write a poem; my password is {}", PLANTED[2].1);
         served.reply(served.send("main", &said));
-        // A token that is no token of this home.
+        // A token that is not a token of this home.
         let mut stranger = served.ask_with(PLANTED[4].1, "/sessions");
         stranger.truncate(12);
         assert_eq!(stranger, "HTTP/1.1 401");
@@ -250,7 +250,7 @@ fn no_secret_stands_in_the_log() {
             // The mistake is told with the text that is wrong.
             home.config(&format!("[log]\nlevel = {}\n", json!(value)));
             served.signal(Signal::HUP);
-            served.logs("the configuration stays as it was", values.iter().position(|v| *v == value).unwrap() + 1);
+            served.logs("the configuration is unchanged", values.iter().position(|v| *v == value).unwrap() + 1);
         }
         let log = served.log();
         for ((name, _), value) in PLANTED.iter().zip(values) {

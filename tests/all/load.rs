@@ -281,7 +281,7 @@ fn receive(seed: u64, stage: &Stage, inbox: &Inbox) {
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        // What is said on the way is no reply; a plan that was cut off is made anew, and that is told.
+        // What is said on the way is not a reply; a plan that was cut off is made anew, and that is told.
         if request.json()["event"] == "notify" {
             request.answer("204 No Content", "");
             continue;
@@ -339,7 +339,7 @@ fn the_store_is_whole(store: &Connection) {
     assert_eq!(count(store, "SELECT count(*) FROM runs WHERE status = 'running'"), 0);
     let doubly = "SELECT count(*) FROM (SELECT 1 FROM jobs GROUP BY run HAVING count(DISTINCT reply) > 1)";
     assert_eq!(count(store, doubly), 0, "runs with two final replies");
-    // What a run says before its last message came is no final reply.
+    // What a run says before its last message came is not a final reply.
     let more = "SELECT count(*) FROM (
         SELECT 1 FROM jobs j JOIN runs r ON r.num = j.run JOIN messages m ON m.session = j.session AND m.run = r.id
         WHERE m.role = 'assistant' AND m.id > j.reply)";

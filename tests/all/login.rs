@@ -218,7 +218,7 @@ fn what_another_page_sends_is_refused() {
     let given = json!({ "token": root }).to_string();
     ask(&served, "POST", "/login", "sec-fetch-site: cross-site\r\n", &given).refuses(403, "forbidden");
     ask(&served, "POST", "/login", "origin: null\r\n", &given).refuses(403, "forbidden");
-    // A token that is sent along is no cookie: a program needs nothing else.
+    // A token that is sent along is not a cookie: a program needs nothing else.
     let both = format!("cookie: {}\r\nauthorization: Bearer {root}\r\n", browser.cookie);
     ask(&served, "POST", "/msg", &both, &json!({ "text": "/help" }).to_string()).expect(200);
     assert_eq!(ask(&served, "GET", "/me", &both, "").expect(200)["via"], "token");
@@ -261,7 +261,7 @@ fn one_cookie_counts_and_what_is_unclear_does_not() {
     ] {
         me(&cookies).refuses(401, "unauthorized");
     }
-    // A cookie that is none is no guess, however often a browser sends it.
+    // A cookie that is none is not a guess, however often a browser sends it.
     for _ in 0..30 {
         me(&format!("cookie: {name}={other}\r\n")).refuses(401, "unauthorized");
     }

@@ -55,7 +55,7 @@ fn facts_are_added_found_and_removed_beside_a_daemon() {
     assert_eq!(served.terminate(), 0);
     home.kiso(&["fact", "add", "  "]).exit(2).says(&["1 to 2000 bytes"]);
     home.kiso(&["fact", "add", &"x".repeat(2_001)]).exit(2).says(&["this has 2001"]);
-    home.kiso(&["fact", "list", "--before", "x"]).exit(2).says(&["--before \"x\" is no number"]);
+    home.kiso(&["fact", "list", "--before", "x"]).exit(2).says(&["--before \"x\" is not a number"]);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn an_import_with_a_bad_line_takes_nothing() {
     let shown = home.kiso(&["--json", "memory", "show"]).ok().json_lines();
     assert_eq!(shown[0]["passages"], 0);
     home.kiso(&["memory", "import", "nowhere.jsonl"]).exit(1).says(&["nowhere.jsonl cannot be read"]);
-    home.kiso(&["memory", "import", "."]).exit(1).says(&["it is no file"]);
+    home.kiso(&["memory", "import", "."]).exit(1).says(&["it is not a file"]);
     fed(&home, &["memory", "import", "-"], b"\xff\xfe\n").exit(1).says(&["standard input:1: "]);
     let secret = passage("my password: Quagga-77-xyzzy");
     fed(&home, &["memory", "import", "-"], secret.as_bytes()).ok();
@@ -151,7 +151,7 @@ fn sessions_are_listed_shown_and_changed_beside_a_daemon() {
     assert_eq!(names, ["two", "one"]);
     let place = sessions[0]["place"].as_str().unwrap();
     assert_eq!(home.kiso(&["--json", "session", "list", "--before", place]).ok().json()["session"], "one");
-    home.kiso(&["session", "list", "--before", "5"]).exit(2).says(&["is no place of this listing"]);
+    home.kiso(&["session", "list", "--before", "5"]).exit(2).says(&["is not a place of this listing"]);
 
     home.kiso(&["session", "rename", "one", "The", "first one"]).ok().prints(&["titled The first one"]);
     home.kiso(&["session", "list"]).ok().prints(&["The first one"]);

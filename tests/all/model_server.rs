@@ -166,7 +166,7 @@ pub enum Fault {
     },
     #[serde(rename = "status_500")]
     Status500,
-    /// A piece in the middle is no JSON.
+    /// A piece in the middle is not JSON.
     MalformedChunk,
     /// The body ends properly, in the middle of an event.
     TruncatedJson,

@@ -65,7 +65,7 @@ limits! {
     mode_big_data "hostile" "big-data" => Output;
 }
 
-/// A test of an error that is no limit: its code, and words that a person needs.
+/// A test of an error that is not a limit: its code, and words that a person needs.
 macro_rules! errors {
     ($($name:ident $mode:literal => $code:literal $words:literal;)*) => {
         $(

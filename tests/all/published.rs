@@ -115,7 +115,7 @@ fn a_part_of_a_file_is_sent_and_what_the_client_has_is_not() {
     has(&head, &[&format!("etag: {tag}")]);
     let resumed = format!("range: bytes=10-\r\nif-range: {tag}\r\n");
     assert_eq!(ask(&served, "GET", &song, &resumed).0, 206);
-    // The file is another one: the rest of the old one is no use.
+    // The file is another one: the rest of the old one is not an use.
     publish(&home, "song.ogg", "audio/ogg", b"la");
     let (status, _, body) = ask(&served, "GET", &song, &resumed);
     assert_eq!((status, body.as_str()), (200, "la"));

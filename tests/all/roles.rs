@@ -97,7 +97,7 @@ fn a_reset_puts_the_override_aside_and_loses_none() {
 fn an_override_that_cannot_be_used_is_an_error() {
     for (role, bytes, why) in [
         ("planner", b"\n \n".to_vec(), "is empty"),
-        ("titler", b"\xff\xfe".to_vec(), "is no UTF-8 text"),
+        ("titler", b"\xff\xfe".to_vec(), "is not UTF-8 text"),
         ("worker", vec![b'x'; (64 << 10) + 1], "more than 65536 bytes"),
     ] {
         let home = Home::new();

@@ -441,7 +441,7 @@ mod command_handler_test {
         assert!(lab.command("/model worker test:m").contains("worker: test:m"));
         lab.ask(message);
         assert_eq!(of_each(&lab), ["router other", "planner other", "worker m"]);
-        assert!(lab.command("/model cook test:m").contains("\"cook\" is no role; there are planner, "));
+        assert!(lab.command("/model cook test:m").contains("\"cook\" is not a role; there are planner, "));
         lab.command("/model default");
         lab.ask(message);
         assert_eq!(of_each(&lab), ["router m", "planner own", "worker own"]);
@@ -476,7 +476,7 @@ mod command_handler_test {
     #[test]
     fn slash_status_returns_uptime_and_session_info() {
         let answer = Lab::start(&[], TWO).command("/status");
-        for part in ["up for ", "model: test:m", "segment begins", "nothing is under way", "model calls waiting"] {
+        for part in ["up for ", "model: test:m", "segment begins", "nothing is running", "model calls waiting"] {
             assert!(answer.contains(part), "{part:?}: {answer}");
         }
     }

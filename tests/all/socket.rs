@@ -79,7 +79,7 @@ impl Talk {
         self.until(|line| line["type"] != "event" && line.get("id").is_none() && line["ref"] == known)
     }
 
-    /// Says something that is no line of the protocol, and expects to be told so.
+    /// Says something that is not a line of the protocol, and expects to be told so.
     #[track_caller]
     fn refused(&mut self, bytes: &[u8], code: &str) -> Value {
         self.stream.write_all(bytes).expect("it reads");
@@ -150,7 +150,7 @@ fn commands_and_status_are_answered_with_their_ref() {
     let typed = talk.ask(json!({ "type": "inbound", "text": "/status", "ref": "t" }));
     assert!(typed["answer"].as_str().unwrap().contains("model: reflex"), "{typed}");
     for odd in ["/help", "Help", "", "help me", "help\nme"] {
-        assert_eq!(talk.ask(command(odd, ""))["code"], "bad_request", "{odd:?} is no message either");
+        assert_eq!(talk.ask(command(odd, ""))["code"], "bad_request", "{odd:?} is not a message either");
     }
     let unknown = talk.ask(json!({ "type": "status", "session": "main", "ref": "s" }));
     assert_eq!(unknown["code"], "not_found", "{unknown}");
@@ -319,7 +319,7 @@ fn a_socket_that_a_killed_daemon_left_is_replaced_and_nothing_else_is() {
     assert!(path.exists() && UnixStream::connect(&path).is_err(), "it was left");
     assert_eq!(Served::start(&home).terminate(), 0);
     std::fs::write(&path, "precious").unwrap();
-    home.kiso(&["serve", "--port", "0"]).exit(3).says(&["kiso.sock is no socket", "move it away"]);
+    home.kiso(&["serve", "--port", "0"]).exit(3).says(&["kiso.sock is not a socket", "move it away"]);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
 }
 

@@ -60,7 +60,7 @@ fn a_file_from_elsewhere_inherits_nothing() {
     let asked = add(&home, &other, &[]);
     asked.exit(4).says(&["another publisher's", "a/skill.wasm", "b/skill.wasm", "as the one before was allowed to"]);
     asked.says(&["api.example.org", "secret `token`", "--grant all or --grant none", "nothing was installed"]);
-    assert_eq!(rights(&home), (1, 1), "nothing was changed");
+    assert_eq!(rights(&home), (1, 1), "nothing changed");
     assert_eq!(home.kiso(&["skill", "info", "hostile", "--json"]).json()["version"], "1.2.0");
     add(&home, &other, &["--grant", "none"]).ok().says(&["another publisher's"]);
     assert_eq!(rights(&home), (0, 0), "no secret and no host");
@@ -216,7 +216,7 @@ fn uploads_inherit_nothing_either() {
     assert!(error["doubt"].as_str().unwrap().contains("was installed from an upload"), "{refused}");
     assert!(error["message"].as_str().unwrap().contains("as the one before was allowed to"), "{refused}");
     assert_eq!(error["asks"]["http"][0]["host"], "api.example.org", "everything is asked anew: {refused}");
-    assert_eq!((granted("secrets"), granted("http")), (1, 1), "nothing was changed");
+    assert_eq!((granted("secrets"), granted("http")), (1, 1), "nothing changed");
     assert_eq!(upload(&daemon, &other, "?grant=none").0, 201);
     assert_eq!((granted("secrets"), granted("http")), (0, 0));
     // What is uploaded does not take the place of a file of this machine either.

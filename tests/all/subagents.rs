@@ -163,7 +163,7 @@ fn a_subagent_is_isolated_and_the_conversation_sees_its_answer_in_the_next_turn(
     assert_eq!(served.reply(served.send("main", "what is a wave?")), "As was said.");
     let id = &spawned(&server)[0];
     let listed = served.get("/sessions");
-    assert!(!listed.to_string().contains(id.as_str()), "it is no conversation: {listed}");
+    assert!(!listed.to_string().contains(id.as_str()), "it is not a conversation: {listed}");
     assert!(!home.work(id).join("x").exists() && home.work(id).exists(), "a workspace of its own");
     server.finish();
 }

@@ -132,7 +132,7 @@ mod rate_limiting {
     }
 }
 
-/// Subagents that are long at work do not hold up a person: a quarter of all turns is no subagent's.
+/// Subagents that are long at work do not hold up a person: a quarter of all turns is not a subagent's.
 #[test]
 fn a_person_finds_a_free_turn_beside_many_subagents() {
     let server = patient_model(11);

@@ -379,7 +379,7 @@ fn an_answer_without_end_is_cut_off() {
     served.send("main", "$ echo hello");
     endless("200 OK\r\n");
     until(&home, "a", |line| line["delivered"] == 1);
-    // A head without end is no answer.
+    // A head without end is not an answer.
     served.send("main", "$ echo hello");
     endless("200 OK\r\nx-long: ");
     until(&home, "a", |line| line["failed"] == 2);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub struct Backup {
     /// File to write; a store in one piece, also while the daemon works
     file: PathBuf,
-    /// Replace the file if it is there
+    /// Replace the file if it exists
     #[arg(long)]
     force: bool,
     /// Write the home's key to FILE.key, too: who has both can read everything, and without it what is sealed stays closed

@@ -21,7 +21,7 @@ impl Cancel {
             view.run(&id)?.ok_or(StoreError::NoRun { text: self.run.clone() })
         })?;
         if !run.status.is_open() {
-            let message = format!("run {} has ended already ({})", run.id, run.status.as_str());
+            let message = format!("run {} has already ended ({})", run.id, run.status.as_str());
             return Err(Failure::new(Exit::Usage, message));
         }
         let id = run.id.clone();
@@ -37,7 +37,7 @@ impl Cancel {
                     }
                 })??
             }
-            Err(HomeError::Busy { .. }) => "asked to stop",
+            Err(HomeError::Busy { .. }) => "stopping",
             Err(error) => return Err(error.into()),
         };
         if shared.json {

@@ -28,10 +28,10 @@ use std::time::Duration;
 #[derive(Debug, Default, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Chat {
-    /// The conversation to join; made when it is new
+    /// The session to join; created if it does not exist
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
-    /// Read a message from each line of standard input and print replies, also on a terminal
+    /// Read one message per line from standard input and print replies, even on a terminal
     #[arg(long)]
     plain: bool,
 }
@@ -81,8 +81,7 @@ impl Place<'_> {
 impl Chat {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         if shared.json {
-            let message =
-                "the chat is for people; programs talk to kiso.sock (docs/socket.md) or use `kiso --json run`";
+            let message = "the chat is for people; programs use kiso.sock (docs/socket.md) or `kiso --json run`";
             return Err(Failure::new(Exit::Usage, message));
         }
         let session = session(self.session.as_deref())?;
@@ -100,7 +99,7 @@ impl Chat {
         block_on(async {
             let own = begin(&opened, paint).await?;
             if opened.config.model == "reflex" {
-                let words = "the model is `reflex`: rules that are built in, and no language model. `kiso config preset` and docs/models.md lead to one";
+                let words = "the model is `reflex`: rules that are built in, not a language model. To connect one, see `kiso config preset` and docs/models.md";
                 errln!("{}", paint.dim(words));
             }
             let ended = match plain {
@@ -125,7 +124,7 @@ async fn begin(opened: &Opened, paint: Paint) -> Result<Option<Daemon>, Failure>
         match Daemon::start(opened.drive()?, environment_secrets(), Some(0)).await {
             Ok(daemon) => {
                 let words = format!(
-                    "no daemon serves {}, so this chat has one of its own (http://{}), which ends with it",
+                    "no daemon is running for {}, so this chat started its own (http://{}); it stops when the chat ends",
                     opened.home.path().display(),
                     daemon.address()
                 );
@@ -138,7 +137,7 @@ async fn begin(opened: &Opened, paint: Paint) -> Result<Option<Daemon>, Failure>
         }
     }
     let message = format!(
-        "the daemon of {} does not listen on its socket; if it is another version of kiso, restart it",
+        "the daemon of {} is not listening on its socket; restart it if it is a different version of kiso",
         opened.home.path().display()
     );
     Err(Failure::new(Exit::Failed, message))

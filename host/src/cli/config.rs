@@ -10,13 +10,13 @@ use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
 pub enum Config {
-    /// Show the configuration that is in force, defaults included
+    /// Show the configuration in effect, including defaults
     Show(show::Show),
-    /// Say everything that is wrong with config.toml
+    /// Check config.toml and report every problem
     Check(check::Check),
     /// Print docs/configuration.md: every key with its type, default, range and meaning
     Docs,
-    /// Have the daemon of this home read config.toml again, if it is right
+    /// Reload config.toml in the running daemon, if it is valid
     Reload(reload::Reload),
     /// Print a ready-made provider, or put it into config.toml
     Preset(preset::ShowPreset),

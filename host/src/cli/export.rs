@@ -19,7 +19,7 @@ pub struct Export {
     /// File to write instead of standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace the file if it is there
+    /// Replace the file if it exists
     #[arg(long, requires = "output")]
     force: bool,
 }
@@ -48,7 +48,7 @@ impl Export {
         match fs::metadata(&path) {
             Ok(_) if !self.force => return Err(BackupError::Exists { path }.into()),
             Ok(found) if !found.is_file() => {
-                return Err(Failure::new(Exit::Usage, format!("{} is no file", path.display())));
+                return Err(Failure::new(Exit::Usage, format!("{} is not a file", path.display())));
             }
             _ => {}
         }

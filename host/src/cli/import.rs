@@ -31,7 +31,7 @@ impl Import {
         } else {
             let file = File::open(&self.file).map_err(|error| unread(error.to_string()))?;
             if !file.metadata().is_ok_and(|about| about.is_file()) {
-                return Err(unread("it is no file; `-` reads standard input".to_owned()));
+                return Err(unread("it is not a file; `-` reads standard input".to_owned()));
             }
             Box::new(BufReader::new(file))
         };
@@ -50,7 +50,7 @@ impl Import {
             ImportError::Taken(session) => Failure::new(
                 Exit::Usage,
                 format!(
-                    "there is a session {session} already: give another name with --as, or delete it with \
+                    "a session named {session} already exists: give another name with --as, or delete it with \
                      `kiso session delete {session}`; nothing was imported"
                 ),
             ),

@@ -20,7 +20,7 @@ impl Page {
     /// The number in `--before`.
     pub fn before_id(&self) -> Result<Option<i64>, Failure> {
         let parse = |text: &String| {
-            let wrong = || Failure::new(Exit::Usage, format!("--before {text:?} is no number of this listing"));
+            let wrong = || Failure::new(Exit::Usage, format!("--before {text:?} is not a number of this listing"));
             text.parse().map_err(|_| wrong())
         };
         self.before.as_ref().map(parse).transpose()
@@ -61,13 +61,13 @@ pub fn confirm(question: &str, yes: bool) -> Result<(), Failure> {
         return Ok(());
     }
     if !std::io::stdin().is_terminal() {
-        return Err(Failure::new(Exit::Usage, format!("{question} Nobody can be asked here; --yes says so")));
+        return Err(Failure::new(Exit::Usage, format!("{question} There is no terminal to confirm on; pass --yes")));
     }
     err!("{} [y/N] ", printable(question));
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
     match (read, answer.trim()) {
         (Ok(_), "y" | "Y" | "yes") => Ok(()),
-        _ => Err(Failure::new(Exit::Failed, "nothing was changed")),
+        _ => Err(Failure::new(Exit::Failed, "nothing changed")),
     }
 }

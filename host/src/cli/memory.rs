@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
 pub enum Memory {
-    /// Show core memory and the newest passages, or one passage whole
+    /// Show core memory and the newest passages, or one complete passage
     Show {
         /// Number of a passage
         #[arg(conflicts_with_all = ["limit", "before"])]
@@ -25,7 +25,7 @@ pub enum Memory {
         #[command(flatten)]
         page: Page,
     },
-    /// Find facts and passages by what they say, as the agent does
+    /// Search facts and passages, as the agent does
     Search {
         /// Words, or a question
         #[arg(required = true)]
@@ -54,7 +54,7 @@ pub enum Memory {
         /// A file that does not exist yet; standard output without it
         file: Option<PathBuf>,
     },
-    /// Take in what `export` wrote; what is known already is not taken twice
+    /// Import what `export` wrote; entries that already exist are skipped
     Import {
         /// The file, or `-` for standard input
         file: PathBuf,
@@ -133,7 +133,7 @@ fn all(opened: &Opened, page: &Page, json: bool) -> Result<Exit, Failure> {
 
 fn search(opened: &Opened, question: &str, limit: u32, words: bool, json: bool) -> Result<Exit, Failure> {
     if question.trim().is_empty() {
-        return Err(Failure::new(Exit::Usage, "the question is empty; give the words to look for"));
+        return Err(Failure::new(Exit::Usage, "the query is empty; give the words to look for"));
     }
     let facts = opened.store.read_blocking(|view| view.find_facts(question, limit))?;
     let meaning = match opened.config.memory.embedding_model.is_some() && !words {
@@ -146,7 +146,7 @@ fn search(opened: &Opened, question: &str, limit: u32, words: bool, json: bool) 
     };
     let chunks = block_on(memory::search(&opened.store, question, meaning, limit))??;
     if facts.is_empty() && chunks.is_empty() && !json {
-        errln!("nothing that is remembered fits");
+        errln!("no matches");
     }
     facts.iter().for_each(|fact| print_fact(fact, json));
     chunks.iter().for_each(|chunk| print(chunk, json));

@@ -19,13 +19,13 @@ use std::time::{Duration, Instant};
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Open {
-    /// Print the link, and open nothing
+    /// Print the link without opening a browser
     #[arg(long)]
     print: bool,
     /// What the browser may do
     #[arg(long, value_enum, default_value_t = Scope::Admin)]
     scope: Scope,
-    /// Log every browser out, and void every link that was not used
+    /// Log out every browser and revoke every unused link
     #[arg(long, conflicts_with_all = ["print", "scope"])]
     log_out: bool,
 }
@@ -48,8 +48,8 @@ impl Open {
             let browsers = opened.store.write_blocking(|tx| tx.log_everybody_out())?;
             match shared.json {
                 true => outln!("{}", json!({ "type": "logged_out", "browsers": browsers })),
-                false if browsers == 1 => outln!("1 browser was logged in, and is no more"),
-                false => outln!("{browsers} browsers were logged in, and none is any more"),
+                false if browsers == 1 => outln!("logged out 1 browser"),
+                false => outln!("logged out {browsers} browsers"),
             }
             return Ok(Exit::Done);
         }
@@ -69,7 +69,7 @@ impl Open {
         outln!("{url}");
         let minutes = CODE_MS / 60_000;
         match shown {
-            true => errln!("A browser opens it; the link works once, within {minutes} minutes."),
+            true => errln!("Opening it in your browser; the link works once, within {minutes} minutes."),
             false => errln!("Open it in a browser; the link works once, within {minutes} minutes."),
         }
         Ok(Exit::Done)
@@ -90,8 +90,9 @@ fn address(home: &Home) -> Result<SocketAddr, Failure> {
         // One that was killed leaves its socket behind.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
             let home = home.path().display();
-            let message =
-                format!("no daemon serves {home}; `kiso serve` starts one, and `kiso service install` a lasting one");
+            let message = format!(
+                "no daemon is running for {home}; start one with `kiso serve`, or install it with `kiso service install`"
+            );
             return Err(Failure::new(Exit::Failed, message));
         }
         Err(error) => {
@@ -107,8 +108,10 @@ fn address(home: &Home) -> Result<SocketAddr, Failure> {
     };
     let answer = ask(stream).map_err(|error| unclear(error.to_string()))?;
     let registered: Registered = serde_json::from_str(&answer).map_err(|error| unclear(error.to_string()))?;
-    let url = registered.url.ok_or_else(|| unclear("it is another version of kiso, so restart it".to_owned()))?;
-    url.strip_prefix("http://").and_then(|at| at.parse().ok()).ok_or_else(|| unclear(format!("{url:?} is no address")))
+    let url = registered.url.ok_or_else(|| unclear("it is a different version of kiso; restart it".to_owned()))?;
+    url.strip_prefix("http://")
+        .and_then(|at| at.parse().ok())
+        .ok_or_else(|| unclear(format!("{url:?} is not an address")))
 }
 
 /// Registers at the socket; the line that answers.

@@ -144,7 +144,7 @@ fn read(file: &Path) -> Result<Vec<Pill>, Failure> {
     } else {
         let opened = File::open(file).map_err(|error| unread(error.to_string()))?;
         if !opened.metadata().is_ok_and(|about| about.is_file()) {
-            return Err(unread("it is no file; `-` reads standard input".to_owned()));
+            return Err(unread("it is not a file; `-` reads standard input".to_owned()));
         }
         Box::new(BufReader::new(opened))
     };
@@ -163,9 +163,10 @@ fn read(file: &Path) -> Result<Vec<Pill>, Failure> {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let pill: Pill = serde_json::from_slice(&line).map_err(|error| wrong(format!("this is no pill: {error}")))?;
+        let pill: Pill =
+            serde_json::from_slice(&line).map_err(|error| wrong(format!("this is not a pill: {error}")))?;
         if pills.iter().any(|known| known.name == pill.name) {
-            return Err(wrong(format!("there is a pill {} before it", printable(&pill.name))));
+            return Err(wrong(format!("there is an earlier pill {}", printable(&pill.name))));
         }
         pills.push(pill);
     }

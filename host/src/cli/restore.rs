@@ -66,7 +66,10 @@ impl Restore {
 fn read_key(path: &Path) -> Result<[u8; 32], Failure> {
     let failed = |why: String| Failure::new(Exit::Usage, format!("{} {why}", path.display()));
     let bytes = std::fs::read(path).map_err(|error| failed(format!("cannot be read: {error}")))?;
-    bytes.as_slice().try_into().map_err(|_| failed(format!("is no key of kiso: it has {} bytes, not 32", bytes.len())))
+    bytes
+        .as_slice()
+        .try_into()
+        .map_err(|_| failed(format!("is not a key of kiso: it has {} bytes, not 32", bytes.len())))
 }
 
 /// Whether the home's key opens what is sealed in its store, by one value of each kind.

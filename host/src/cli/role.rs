@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub enum RoleCommand {
     /// List the roles and which of them are overridden
     List,
-    /// Print the prompt of a role that is in force
+    /// Print the prompt of a role that is in effect
     Show {
         #[arg(value_parser = role)]
         role: Role,
@@ -183,7 +183,7 @@ fn reset(home: &Home, role: Role, json: bool, show: &Show) -> Result<Exit, Failu
     }
     match kept {
         Some(kept) => show.line(&format!("{role} is as built in again; the override is kept as {}", kept.display())),
-        None => show.line(&format!("{role} is not overridden; nothing was changed")),
+        None => show.line(&format!("{role} is not overridden; nothing changed")),
     }
     Ok(Exit::Done)
 }

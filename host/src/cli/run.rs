@@ -21,13 +21,13 @@ use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
 pub struct Run {
-    /// What is to be done, in plain words, as `skill key=value …`, or as `$ command`
+    /// What to do, in plain words, as `skill key=value …`, or as `$ command`
     #[arg(required_unless_present = "resume")]
     message: Option<String>,
-    /// Take up a run that was cut off, by its id, the beginning of one, or "last"
+    /// Resume an interrupted run, by its id, the beginning of one, or "last"
     #[arg(long, value_name = "RUN", conflicts_with_all = ["message", "session", "file"])]
     resume: Option<String>,
-    /// The conversation it belongs to; made when it is new
+    /// The session to use; created if it does not exist
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
     /// Copy this file into the session's /work first; may be given several times
@@ -42,7 +42,7 @@ impl Run {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let message = self.message.as_deref().map(str::trim);
         if message.is_some_and(str::is_empty) {
-            return Err(Failure::new(Exit::Usage, "the message is empty; say what is to be done"));
+            return Err(Failure::new(Exit::Usage, "the message is empty; say what you would like to do"));
         }
         if message.is_some_and(|message| message.len() > MAX_MESSAGE) {
             return Err(Failure::new(
@@ -84,13 +84,13 @@ impl Run {
         let (outcome, last) = ended?;
         // The work that is left needs the session no more; whoever goes on in it need not wait.
         drop(lock);
-        show.busy("remembering the turn; Ctrl-C leaves that for later");
+        show.busy("updating memory; press Ctrl-C to do it later");
         block_on(async {
             // The reply is out; what is left to do can wait for the next start if it fails.
             tokio::select! {
                 done = drive.background(Some(&session)) => {
                     if let Err(error) = done {
-                        tracing::warn!(%error, "the turn is remembered later");
+                        tracing::warn!(%error, "memory will be updated later");
                     }
                 }
                 _ = tokio::signal::ctrl_c() => {}
@@ -123,11 +123,12 @@ async fn work(
     cancel: &Cancel,
 ) -> Result<(Outcome, Option<LastError>), Failure> {
     let full = |max| {
-        at.show
-            .busy(&format!("{max} runs work in this home (daemon.max_jobs); waiting for one to end, Ctrl-C gives up"));
+        at.show.busy(&format!(
+            "{max} runs are active in this home (daemon.max_jobs); waiting for one to finish, press Ctrl-C to cancel"
+        ));
     };
     let Some(_place) = drive.place(cancel, full).await? else {
-        return Err(Failure::new(Exit::Failed, "cancelled before there was a place for the run; nothing was begun"));
+        return Err(Failure::new(Exit::Failed, "cancelled while waiting; nothing was started"));
     };
     at.show.rest();
     if let Some(run) = resumed {
@@ -135,7 +136,7 @@ async fn work(
         return Ok(at.watch(Reply::Asked, resume).await?);
     }
     for run in drive.unfinished(Some(at.session)).await? {
-        at.show.line(&at.show.dim(&format!("run {run} was cut off; going on with it first")));
+        at.show.line(&at.show.dim(&format!("run {run} was interrupted; resuming it first")));
         let take_up = async |told: &mut Told<'_>| drive.take_up(&run, environment_secrets(), cancel, told).await;
         let watched = at.watch(Reply::Earlier, take_up).await;
         let (outcome, _) = match watched {
@@ -163,7 +164,7 @@ async fn work(
 /// The first Ctrl-C stops the run in good order, a second one leaves at once.
 async fn interrupted(cancel: Cancel, show: Arc<Show>) {
     let _ = tokio::signal::ctrl_c().await;
-    show.line("stopping the run; Ctrl-C again leaves at once");
+    show.line("stopping the run; press Ctrl-C again to quit immediately");
     cancel.cancel();
     let _ = tokio::signal::ctrl_c().await;
     std::process::exit(130);
@@ -293,7 +294,7 @@ impl Listener for Told<'_> {
     }
 
     fn step(&mut self, _seq: u32, step: &Step) {
-        // What is held back of a text is no beginning of the next.
+        // What is held back of a text is not a beginning of the next.
         self.charts = Charts::default();
         match step {
             Step::Execute { brief, .. } if brief.task.kind == TaskKind::Msg && brief.task.notify => self.written.part(),
@@ -331,7 +332,7 @@ impl Listener for Told<'_> {
             // What is void stays on the terminal; what is valid stands apart from it.
             self.print("\n\n");
         }
-        self.show.line("the answer broke off, and what there was of it does not count");
+        self.show.line("the answer was cut off and is discarded");
     }
 
     fn event(&mut self, _seq: u32, event: &Event, run: &Machine) {

@@ -17,7 +17,7 @@ const MAX_TIMES: usize = 1_000;
 
 #[derive(Debug, Subcommand)]
 pub enum ScheduleCommand {
-    /// Have a message sent by itself; `kiso serve` sends it
+    /// Schedule a message; `kiso serve` sends it
     #[command(after_help = TIMES)]
     Add {
         /// Name of the schedule: small letters, digits, - and _
@@ -25,12 +25,12 @@ pub enum ScheduleCommand {
         /// When: "30 8 * * MON-FRI", @daily, "@every 10m" or "at 2030-01-31 08:00"
         #[arg(value_name = "WHEN")]
         timing: String,
-        /// What is to be done each time
+        /// The message to send each time
         message: String,
         /// Time zone, such as Europe/Berlin [default: schedule.time_zone, or that of the system]
         #[arg(long)]
         zone: Option<String>,
-        /// Session that is told the answers; without it, only the receipts and the session schedule.NAME show them
+        /// Session that receives the replies; without it, only the receipts and the session schedule.NAME show them
         #[arg(long)]
         session: Option<String>,
         /// Model that does the work [default: subagents.model]
@@ -39,7 +39,7 @@ pub enum ScheduleCommand {
     },
     /// List the schedules
     List,
-    /// Show when schedules come next
+    /// Show when schedules run next
     Next {
         /// One schedule only
         name: Option<String>,
@@ -47,15 +47,15 @@ pub enum ScheduleCommand {
         #[arg(short, default_value_t = 1, value_name = "COUNT")]
         n: usize,
     },
-    /// Send the message now; the times stay as they are
+    /// Send the message now, without changing the schedule
     Run { name: String },
-    /// Let a schedule rest
+    /// Pause a schedule
     Pause { name: String },
-    /// Let it go on; what came meanwhile is left out
+    /// Resume a schedule; times missed while it was paused are skipped
     Resume { name: String },
     /// Remove a schedule and its receipts
     Remove { name: String },
-    /// Show what came of the times that were due
+    /// Show the result of each time that was due
     Receipts {
         /// One schedule only
         name: Option<String>,

@@ -21,7 +21,7 @@ pub struct Serve {
     log: Option<String>,
 }
 
-const SIGNALS: &str = "SIGHUP (or kiso config reload) reads config.toml again. SIGTERM and Ctrl-C end the daemon when what is under way has come to the end of its step; a second one ends it at once, and runs go on at the next start.";
+const SIGNALS: &str = "SIGHUP (or kiso config reload) reloads config.toml. SIGTERM and Ctrl-C stop the daemon when work in progress has finished its current step; a second one stops it immediately, and runs resume at the next start.";
 
 impl Serve {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
@@ -62,7 +62,9 @@ impl Serve {
                 }
             }
             systemd::stopping(Duration::from_secs(daemon.config().daemon.shutdown_timeout_s));
-            tracing::info!("ending: what is under way may finish its step; a second signal ends at once");
+            tracing::info!(
+                "shutting down: work in progress finishes its current step; send the signal again to stop immediately"
+            );
             let stop = daemon.stop();
             let mut stop = std::pin::pin!(stop);
             loop {
@@ -85,7 +87,7 @@ impl Serve {
             Err(error) => {
                 // A file may have several mistakes, each with its line.
                 error.to_string().lines().for_each(|line| tracing::error!("{line}"));
-                tracing::error!("the configuration stays as it was");
+                tracing::error!("the configuration is unchanged");
             }
         }
     }

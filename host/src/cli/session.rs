@@ -87,7 +87,7 @@ fn existing(opened: &Opened, name: &str) -> Result<SessionLine, Failure> {
 fn list(opened: &Opened, page: &Page, json: bool) -> Result<Exit, Failure> {
     let parse = |text: &String| {
         let place = text.split_once('-').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-        place.ok_or_else(|| Failure::new(Exit::Usage, format!("--before {text:?} is no place of this listing")))
+        place.ok_or_else(|| Failure::new(Exit::Usage, format!("--before {text:?} is not a place of this listing")))
     };
     let before = page.before.as_ref().map(parse).transpose()?;
     let sessions = opened.store.read_blocking(|view| view.list_sessions(before, page.limit))?;

@@ -24,7 +24,7 @@ pub struct Shell {
     /// Run this script of yours; what follows it, or the COMMAND of -c, is $1, $2 and so on
     #[arg(value_name = "FILE", trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<String>,
-    /// The session whose /work it is; made when it is new
+    /// The session whose /work to use; created if it does not exist
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
     /// Copy this file into the session's /work first; may be given several times

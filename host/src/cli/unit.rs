@@ -65,7 +65,7 @@ impl Install {
         if let Some(name) = &self.user
             && !is_user_name(name)
         {
-            return Err(Failure::new(Exit::Usage, format!("{name:?} is no name of a user")));
+            return Err(Failure::new(Exit::Usage, format!("{name:?} is not a name of a user")));
         }
         let text = self.unit(shared)?.text();
         if self.print {

@@ -58,7 +58,7 @@ enum When {
     At(i64),
 }
 
-/// Why a text is no timing.
+/// Why a text is not a timing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimingError {
     #[error(
@@ -70,9 +70,9 @@ pub enum TimingError {
         "the {field} field of the cron expression, {value:?}, is wrong: {why}; it takes {takes}, or *, lists, ranges and steps of them"
     )]
     Field { field: &'static str, value: String, why: String, takes: &'static str },
-    #[error("{text:?} is no interval: write a number and s, m, h or d, such as \"@every 10m\", up to 366d")]
+    #[error("{text:?} is not an interval: write a number and s, m, h or d, such as \"@every 10m\", up to 366d")]
     Interval { text: String },
-    #[error("{text:?} is no time: write \"at 2030-01-31 08:00\", which is meant in the time zone")]
+    #[error("{text:?} is not a time: write \"at 2030-01-31 08:00\", which is meant in the time zone")]
     Time { text: String },
     #[error("the cron expression {text:?} never comes: there is no such day")]
     Never { text: String },
@@ -305,9 +305,9 @@ mod tests {
         }
         for text in ["@every 0s", "@every 10", "@every -1m", "@every 400d", "@every 99999999999999999999d", "@every €"]
         {
-            assert!(wrong(text).contains("is no interval"), "{text}: {}", wrong(text));
+            assert!(wrong(text).contains("is not an interval"), "{text}: {}", wrong(text));
         }
-        assert!(wrong("at noon").contains("is no time"));
+        assert!(wrong("at noon").contains("is not a time"));
         assert!(wrong("0 0 30 2 *").contains("never comes"));
         assert!(wrong(&"*".repeat(300)).contains("at most 200"));
         assert!(Timing::parse("@daily", "Mars/Base").unwrap_err().to_string().contains("no time zone \"Mars/Base\""));

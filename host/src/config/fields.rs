@@ -113,7 +113,7 @@ impl<'a> Fields<'a> {
             }
         };
         match number.filter(|number| (0.0..=f64::from(most)).contains(number)) {
-            // Rounded, because 0.15 is no binary number; a millionth is finer than any price list.
+            // Rounded, because 0.15 is not a binary number; a millionth is finer than any price list.
             Some(number) => Some((number * 1e6).round() as u64),
             None => {
                 self.wrong(value.span(), key, &format!("is out of range: 0 to {} US dollars", group(most.into())));

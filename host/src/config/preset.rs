@@ -111,7 +111,7 @@ json_schema = "yes"
 /// Why a preset was not put into a file, which is as it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotMerged {
-    /// The file is no configuration.
+    /// The file is not a configuration.
     #[error("the file has mistakes")]
     Invalid(Vec<Problem>),
     /// Somebody decided already; what they decided is not overwritten.

@@ -67,14 +67,14 @@ const DEFAULT_EVENTS: [&str; 2] = ["reply", "notify"];
 /// What the documentation says about these tables.
 pub(super) const TABLE: NamedTable = NamedTable {
     heading: "[webhooks.NAME]",
-    doc: "Addresses that are told of replies; docs/webhooks.md says how.",
+    doc: "URLs that are notified of replies; see docs/webhooks.md.",
     keys: &[
         NamedKey {
             name: "url",
             kind: "string",
             default: "\"\"",
             range: "at most 2_000 characters",
-            doc: "Address that is told, with https; it or `url_env` must be there.",
+            doc: "URL to notify, with https; either this or `url_env` is required.",
         },
         NamedKey {
             name: "url_env",
@@ -88,14 +88,14 @@ pub(super) const TABLE: NamedTable = NamedTable {
             kind: "list of strings",
             default: "[]",
             range: "at most 32",
-            doc: "Sessions that it is told of, with `*` and `?`; none for all.",
+            doc: "Sessions to report, with `*` and `?`; empty for all.",
         },
         NamedKey {
             name: "events",
             kind: "list of strings",
             default: "[\"reply\", \"notify\"]",
             range: "reply, notify, run",
-            doc: "What it is told of.",
+            doc: "Events to report.",
         },
         NamedKey {
             name: "secret_env",

@@ -193,7 +193,7 @@ fn the_first_columns_are_those_of_seed_001() {
                 "replan" => Cell::Replan,
                 "brief" => Cell::Brief,
                 "-" => Cell::No,
-                other => panic!("{other} is no word of the table"),
+                other => panic!("{other} is not a word of the table"),
             };
             assert_eq!(row.cell(role), cell, "{piece:?} for the {role}");
         }

@@ -7,7 +7,7 @@ use crate::node::RoleError;
 use crate::session::intake::Intake;
 use crate::session::queue::Limits;
 
-/// Why the configuration stays as it was.
+/// Why the configuration is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
     #[error(transparent)]
@@ -37,7 +37,7 @@ pub async fn reload(drive: &Drive, intake: &Intake, courier: &Courier) -> Result
     drive.adopt(config)?;
     intake.limit(limits);
     if let Err(error) = courier.replace(webhooks).await {
-        tracing::error!("the webhooks stay as they were: {error}; reload again");
+        tracing::error!("the webhooks are unchanged: {error}; reload again");
     }
     Ok(changes)
 }
@@ -45,12 +45,12 @@ pub async fn reload(drive: &Drive, intake: &Intake, courier: &Courier) -> Result
 /// One line of the log for each way in which changes are heeded.
 pub fn log(changes: &[Change]) {
     if changes.is_empty() {
-        tracing::info!("the configuration was read again and is as it was");
+        tracing::info!("the configuration was reloaded; nothing changed");
     }
     for (effect, what) in [
-        (Effect::AtOnce, "in force now"),
-        (Effect::NextRun, "for runs that begin from now on"),
-        (Effect::Restart, "not before kiso is started again"),
+        (Effect::AtOnce, "in effect now"),
+        (Effect::NextRun, "for new runs"),
+        (Effect::Restart, "after a restart of kiso"),
     ] {
         let names: Vec<_> = changes.iter().filter(|c| c.effect == effect).map(|c| c.name.as_str()).collect();
         match effect {

@@ -139,7 +139,7 @@ impl Drive {
         let fit = fit.count().max(1);
         messages.truncate(fit);
         let to = messages.last().map_or(0, |message| message.id);
-        // As for a title; that something was said is no secret.
+        // As for a title; that something was said is not a secret.
         for message in messages.iter_mut().filter(|message| is_sealed(&message.text)) {
             message.text = "(a message that nobody could read)".to_owned();
         }
@@ -163,7 +163,7 @@ impl Drive {
     }
 
     /// Puts messages away whole before a summary takes their place (seed 003, "Context Tuning"), and returns the key. A
-    /// scratchpad that is full is no reason to do without the summary: the session's log has everything.
+    /// scratchpad that is full is not a reason to do without the summary: the session's log has everything.
     async fn archive(&self, work: &Due, messages: &[ChatMessage], to: i64) -> Result<Option<String>, DriveError> {
         let secrets = self.with_session(&work.session, Secrets::default()).await?;
         let lines: Vec<_> = messages.iter().map(|message| format!("{}: {}", message.from, message.text)).collect();

@@ -127,7 +127,7 @@ impl Drive {
     }
 
     /// One after the other, because one of them was refused: that one has no vector then. A provider that refuses
-    /// everything, such as one that wants another key, is no fault of theirs.
+    /// everything, such as one that wants another key, is not a fault of theirs.
     async fn embed_each(
         &self,
         embedder: &Embedder,

@@ -76,7 +76,7 @@ impl Listener for Heard<'_> {
     }
 
     fn token(&mut self, role: Role, text: &str) {
-        // What the planner says beside its plan is no part of a reply. The limits of a step bound what comes.
+        // What the planner says beside its plan is not a part of a reply. The limits of a step bound what comes.
         if role != Role::Planner {
             self.reply.push_str(text);
         }

@@ -353,7 +353,7 @@ impl Log {
                 false => tx.pass_over(&session, answer)?,
             }
             tx.finish_jobs(&id, answer)?;
-            // What a subagent does is no conversation: it has a name, and nothing is learned from it about anybody.
+            // What a subagent does is not a conversation: it has a name, and nothing is learned from it about anybody.
             let mut work = match subagent {
                 true => vec![DueKind::Summary],
                 false => vec![DueKind::Title, DueKind::Summary, DueKind::Facts],

@@ -53,7 +53,7 @@ pub(super) struct AtWork<'a> {
     pub meter: Meter,
 }
 
-/// What a call came to, where it is no answer.
+/// What a call came to, where it is not an answer.
 pub(super) enum NoAnswer {
     Limit(LimitReached),
     Failed(LlmError),

@@ -11,7 +11,7 @@ const LOOK: Duration = Duration::from_millis(200);
 
 impl Drive {
     /// Waits for a place, which is given back when what this returns is dropped. `full` is called once where none is free
-    /// at first. `None` where the wait was given up: it was cancelled, or the daemon is ending.
+    /// at first. `None` where the wait was given up: it was cancelled, or the daemon is shutting down.
     pub async fn place(&self, cancel: &Cancel, full: impl FnOnce(u64)) -> Result<Option<HomeLock>, DriveError> {
         let mut full = Some(full);
         loop {

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 impl Drive {
     /// Takes up a run that was cut off, because its turn has come and nobody said so: replays its events and goes on where
     /// it was. What had started and may have taken effect is not done again but reported as interrupted. The caller holds
-    /// the session's lock, so that nobody else drives the run. A run that somebody asked to stop before it was cut off is
+    /// the session's lock, so that nobody else drives the run. A run that somebody stopping before it was cut off is
     /// ended as cancelled. One that was cut off too often is left as it is ([`DriveError::CutOff`]); [`Drive::hold`] has it
     /// wait.
     pub async fn take_up(
@@ -105,7 +105,7 @@ impl Drive {
     /// Ends a run that cannot be taken up again, for the reason in `why`, so that it does not stand in the way of others.
     /// Its events stay as they are; of its tasks, none is left waiting or running. Returns the reply.
     pub async fn abandon(&self, id: &RunId, why: &DriveError) -> Result<String, DriveError> {
-        let reason = format!("The run was cut off, and it cannot be taken up again: {why}");
+        let reason = format!("The run was interrupted and cannot be resumed: {why}");
         let outcome = Outcome::in_words(Ending::Failed { reason: reason.clone() }, reason.clone());
         let body = serde_json::to_string(&outcome)?;
         let (id, reply) = (id.clone(), reason.clone());

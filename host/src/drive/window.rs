@@ -190,7 +190,7 @@ fn events_of_calls(
     Ok(events)
 }
 
-/// A command line or a skill of a plan. A message of a plan is no call.
+/// A command line or a skill of a plan. A message of a plan is not a call.
 fn of_task(report: &TaskReport) -> Option<ChatMessage> {
     let Task { kind, detail, args, .. } = &report.task;
     let call = match kind {

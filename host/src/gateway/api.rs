@@ -132,7 +132,7 @@ async fn nothing(request: Request) -> ApiError {
 }
 
 async fn wrong_method(request: Request) -> ApiError {
-    let what = format!("{} cannot be asked with {}", request.uri().path(), request.method());
+    let what = format!("{} does not support {}", request.uri().path(), request.method());
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", what)
 }
 

@@ -55,7 +55,7 @@ pub struct Peer(pub IpAddr);
 /// What somebody showed who may not come in, and what to do about it.
 pub type Wrong = (&'static str, &'static str);
 
-pub const WRONG_TOKEN: Wrong = ("the token is not valid", "`kiso token list` shows which there are");
+pub const WRONG_TOKEN: Wrong = ("the token is not valid", "`kiso token list` lists the tokens");
 
 /// How old the last use of a login may be before a new one is written down; it is not needed to the second.
 const TOUCH_MS: i64 = 60 * 60_000;
@@ -134,7 +134,7 @@ async fn who(app: &App, asked: &Parts) -> Result<(Who, Option<HeaderValue>), Api
 }
 
 /// Who is logged in at the browser that shows this cookie. What changes something must come from the page, and nothing may
-/// come from another one. A cookie that is none is no guess: browsers keep those of logins that have ended.
+/// come from another one. A cookie that is none is not a guess: browsers keep those of logins that have ended.
 async fn of_browser(app: &App, asked: &Parts, value: &str) -> Result<(Who, Option<HeaderValue>), ApiError> {
     let (headers, now, id) = (&asked.headers, now_ms(), LoginId::of(value));
     let sender = browser::sender(headers, &asked.uri);
@@ -146,7 +146,7 @@ async fn of_browser(app: &App, asked: &Parts, value: &str) -> Result<(Who, Optio
         return Err(foreign());
     }
     let Some(login) = app.0.drive.store.read(move |view| view.login(id, now)).await? else {
-        return Err(refused("this browser is not logged in any more").hint("log in again; `kiso open` prints a link"));
+        return Err(refused("this browser is no longer logged in").hint("log in again; `kiso open` prints a link"));
     };
     let renewed = match (0..TOUCH_MS).contains(&(now - login.used_ms)) {
         true => None,
@@ -188,7 +188,7 @@ pub async fn still_may(app: &App, who: &Who) -> Result<bool, StoreError> {
 pub fn wrong(app: &App, of: &Extensions, (message, hint): Wrong) -> ApiError {
     let peer = of.get::<Peer>().map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0);
     if app.0.failures.count(peer, now_ms()) {
-        let message = "too many wrong tokens came from this address";
+        let message = "too many wrong tokens from this address";
         return ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_failures", message);
     }
     refused(message).hint(hint)

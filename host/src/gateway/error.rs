@@ -54,21 +54,20 @@ impl ApiError {
 
     /// A mistake or misfortune of the host. What it was is for the log, not for the client.
     pub fn disk_full() -> ApiError {
-        let message = "kiso's disk is full, and nothing of this was kept";
-        ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", message).hint("send it again when there is room")
+        let message = "the disk is full; nothing was saved";
+        ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", message).hint("free some space and try again")
     }
 
     /// All sessions and the store together hold as much as they may.
     pub fn home_full(hit: &LimitHit) -> ApiError {
-        let message = format!("nothing more is taken: {hit}");
+        let message = format!("storage limit reached: {hit}");
         ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "home_full", message)
-            .hint("delete sessions or files that are not needed any more")
+            .hint("delete sessions or files that you no longer need")
     }
 
     pub fn internal(error: &dyn std::fmt::Display) -> ApiError {
         tracing::error!("a request failed: {error}");
-        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the request failed on kiso's side")
-            .hint("the daemon's log says why")
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "internal error").hint("the daemon's log says why")
     }
 }
 
@@ -100,9 +99,9 @@ impl From<StoreError> for ApiError {
             StoreError::Ambiguous { .. } => ApiError::bad_request(error.to_string()),
             StoreError::Quota { .. } => ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "quota", error.to_string()),
             StoreError::Sessions { max } => {
-                let message = format!("there are {max} sessions already, and no more are made");
+                let message = format!("the limit of {max} sessions is reached");
                 ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "too_many_sessions", message).hint(
-                    "delete sessions that are not needed any more; limits.max_sessions in config.toml raises this",
+                    "delete sessions that you no longer need; limits.max_sessions in config.toml raises this limit",
                 )
             }
             StoreError::DiskFull { .. } => {

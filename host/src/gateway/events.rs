@@ -55,13 +55,13 @@ pub async fn follow(
     let session = session.map_err(|error| ApiError::bad_request(error.to_string()))?;
     let given = headers.get("last-event-id").map(|id| id.to_str().ok().and_then(|id| id.parse().ok()));
     let after = match given {
-        Some(given) => Some(given.ok_or_else(|| ApiError::bad_request("Last-Event-ID is no number"))?),
+        Some(given) => Some(given.ok_or_else(|| ApiError::bad_request("Last-Event-ID is not a number"))?),
         None => wanted.after,
     };
     let counted = count::counted(&app, |counters| &counters.http_streams);
     if app.0.counters.http_streams.load(Ordering::Relaxed) > app.0.drive.config_now().gateway.max_streams {
         let max = app.0.drive.config_now().gateway.max_streams;
-        let message = format!("{max} streams are open already (gateway.max_streams)");
+        let message = format!("{max} streams are already open (gateway.max_streams)");
         return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", message));
     }
     let following = Following::new(app.clone(), follow::Wanted { session, after, live: true }).await?;

@@ -49,11 +49,11 @@ pub struct Bound {
 /// Why a port cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    #[error("gateway.bind = {bind:?} is no address of this machine, such as \"127.0.0.1\"")]
+    #[error("gateway.bind = {bind:?} is not an address of this machine, such as \"127.0.0.1\"")]
     BadAddress { bind: String },
     #[error("{address} can be reached from other machines, and there is no token: `kiso token add NAME` makes one")]
     NoToken { address: SocketAddr },
-    #[error("nothing can listen on {address}: {error}")]
+    #[error("cannot listen on {address}: {error}")]
     Io { address: SocketAddr, error: std::io::Error },
     #[error(transparent)]
     Store(#[from] crate::store::StoreError),

@@ -44,7 +44,7 @@ pub struct Socket {
 pub enum SocketError {
     #[error("{path} is too long for a socket, with {} bytes; choose a home with a shorter path (--home)", path.as_os_str().len())]
     PathTooLong { path: PathBuf },
-    #[error("{path} is no socket, so it is left alone; move it away")]
+    #[error("{path} is not a socket, so it is left alone; move it away")]
     NotASocket { path: PathBuf },
     #[error("the socket {path} cannot be made: {error}")]
     Io { path: PathBuf, error: io::Error },
@@ -149,9 +149,9 @@ async fn serve_one(app: &App, stream: UnixStream, max_line: usize, stalled: Dura
 }
 
 fn too_many(max: u64) -> ApiError {
-    let message = format!("{max} connections are open already");
+    let message = format!("{max} connections are already open");
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", message)
-        .hint("gateway.max_connections in config.toml raises this")
+        .hint("gateway.max_connections in config.toml raises this limit")
 }
 
 /// Says why a connection is closed, without waiting for anybody: a fresh connection has room for one line.

@@ -244,21 +244,21 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
         let wait = Duration::from_secs(gateway.request_timeout_s);
         let too_large = || {
             ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", format!("the body has more than {max} bytes"))
-                .hint("gateway.max_body_kib in config.toml raises this")
+                .hint("gateway.max_body_kib in config.toml raises this limit")
         };
         let read = tokio::time::timeout(wait, to_bytes(request.into_body(), max)).await;
         let bytes = read.map_err(|_| {
             ApiError::new(
                 StatusCode::REQUEST_TIMEOUT,
                 "timeout",
-                format!("the body did not come within {} s", wait.as_secs()),
+                format!("the body did not arrive within {} s", wait.as_secs()),
             )
         })?;
         // A limit that was passed is told apart from a connection that broke, which gets no answer anyway.
         let bytes = bytes.map_err(|error| {
             let limited =
                 std::error::Error::source(&error).is_some_and(|source| source.is::<http_body_util::LengthLimitError>());
-            if limited { too_large() } else { ApiError::bad_request("the body broke off") }
+            if limited { too_large() } else { ApiError::bad_request("the body is incomplete") }
         })?;
         let value = json::parse(&bytes).map_err(|error| {
             ApiError::bad_request(format!("the body is not the JSON that is expected here: {error}"))

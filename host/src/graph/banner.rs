@@ -97,7 +97,7 @@ enum At {
 /// Characters before the words of a banner: emphasis, a heading, a list's dash, an emoji.
 const MAX_DECORATION: usize = 16;
 
-/// Characters of a line after which it is no banner. The longest one has 23 besides its decoration and spaces.
+/// Characters of a line after which it is not a banner. The longest one has 23 besides its decoration and spaces.
 const MAX_HEAD: usize = 64;
 
 /// More banners than one are wrong already; they need not be counted to the last.

@@ -133,7 +133,7 @@ mod tests {
             table,
             Block::Table { columns: vec!["a".into(), "b".into()], rows: vec![vec![json!(1), json!("x")]], total: 7 }
         );
-        // A row of another length is no row of it.
+        // A row of another length is not a row of it.
         found.data = Some(json!({"columns": ["a", "b"], "rows": [[1]]}));
         assert!(matches!(Block::of(&found), Block::Text { .. }));
         let aligned =

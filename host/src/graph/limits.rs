@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// - `max_tool_call_rounds = 10`: answers with tool calls in one action loop
 /// - `max_cycles = 5`: times that messages which arrive meanwhile may continue the turn
 /// - `max_tokens_per_run = 500000`: tokens of all model calls of the run, in and out
-/// - `max_cost_cents_per_run = 0`: cents of a US dollar that they may cost; 0 is no limit
+/// - `max_cost_cents_per_run = 0`: cents of a US dollar that they may cost; 0 is not a limit
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {

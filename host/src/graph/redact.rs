@@ -208,7 +208,7 @@ mod tests {
         let secrets = Secrets::read(Some(&given), &mut violations);
         assert_eq!(secrets.names(), ["api_key"]);
         assert_eq!(violations.len(), 1, "{violations:?}");
-        // It is no value that a plan must not repeat.
+        // It is not a value that a plan must not repeat.
         assert_eq!(secrets.within("log in with [secret github_token]"), None);
         assert_eq!(secrets.strike("with [secret github_token]"), "with [secret github_token]");
     }

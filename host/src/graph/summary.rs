@@ -28,7 +28,7 @@ pub fn reference(text: &str) -> Option<&str> {
     rest.lines().next().map(str::trim).filter(|key| !key.is_empty())
 }
 
-/// Whether `text` is a summary and so is no source of another one.
+/// Whether `text` is a summary and so is not a source of another one.
 pub fn is_summary(text: &str) -> bool {
     reference(text).is_some()
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Tags of one message; what follows them is text.
 pub const MAX_TAGS: usize = 8;
 
-/// Characters of a tag without its `#`; a longer word is no tag.
+/// Characters of a tag without its `#`; a longer word is not a tag.
 const MAX_TAG: usize = 32;
 
 /// The tags of a message, in lower case, in order, each once.
@@ -28,7 +28,7 @@ pub struct UnknownTag {
 impl fmt::Display for UnknownTag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let UnknownTag { tag, near } = self;
-        write!(f, "#{tag} is no category of tools; it is kept as a tag")?;
+        write!(f, "#{tag} is not a category of tools; it is kept as a tag")?;
         if near.is_empty() { Ok(()) } else { write!(f, " (near: #{})", near.join(", #")) }
     }
 }
@@ -153,7 +153,7 @@ pub(crate) fn fence_mark(line: &str) -> Option<&str> {
     }
     ['`', '~'].into_iter().find_map(|mark| {
         let run = text.len() - text.trim_start_matches(mark).len();
-        // A span of three backticks within a line is no fence.
+        // A span of three backticks within a line is not a fence.
         (run >= 3 && !(mark == '`' && text[run..].contains('`'))).then(|| &text[..run])
     })
 }

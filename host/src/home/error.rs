@@ -12,7 +12,7 @@ pub enum HomeError {
     #[error("{} is not a directory: choose another home with --home or KISO_HOME", path.display())]
     NotADirectory { path: PathBuf },
     #[error(
-        "{} is no home of kiso: it already holds other things, such as {entry:?}; choose an empty or new directory with --home or KISO_HOME",
+        "{} is not a home of kiso: it already holds other things, such as {entry:?}; choose an empty or new directory with --home or KISO_HOME",
         path.display()
     )]
     NotAHome { path: PathBuf, entry: String },

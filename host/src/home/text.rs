@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 /// Why such a text cannot be used. It is never passed over in silence: an owner who wrote one relies on it.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
-    #[error("{} is no UTF-8 text (at byte {at}): save it as UTF-8", path.display())]
+    #[error("{} is not UTF-8 text (at byte {at}): save it as UTF-8", path.display())]
     NotText { path: PathBuf, at: usize },
     #[error("{} has more than {most} bytes, the most that it may have: shorten it", path.display())]
     TooLarge { path: PathBuf, most: u64 },
-    #[error("{} is no file: it is to be a Markdown file", path.display())]
+    #[error("{} is not a file: it is to be a Markdown file", path.display())]
     NotAFile { path: PathBuf },
     #[error("failed to read {}: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },

@@ -36,7 +36,7 @@ pub struct Anthropic {
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     schema: bool,
-    /// Whether a refusal of the schema is no reason to go without: the administrator said that it works.
+    /// Whether a refusal of the schema is not a reason to go without: the administrator said that it works.
     fixed: bool,
     temperature: bool,
 }

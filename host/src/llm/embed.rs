@@ -46,7 +46,7 @@ pub struct Embedded {
 }
 
 impl Embedder {
-    /// `endpoint.base_url` is what stands before `/embeddings`. Fails if it is no address, or if the key cannot be a
+    /// `endpoint.base_url` is what stands before `/embeddings`. Fails if it is not an address, or if the key cannot be a
     /// header; nothing is sent yet.
     pub fn new(
         endpoint: Endpoint,

@@ -79,7 +79,7 @@ impl Wire {
         };
         let uri: Uri = format!("{}{path}{query}", base.trim_end_matches('/'))
             .parse()
-            .map_err(|error| refused(format!("its base_url is no address: {error}")))?;
+            .map_err(|error| refused(format!("its base_url is not an address: {error}")))?;
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
             return Err(refused("its base_url begins with neither https:// nor http://".to_owned()));
         }
@@ -161,11 +161,11 @@ impl Wire {
         LlmError::Unavailable { model: self.name.clone(), message, retryable, retry_after: None }
     }
 
-    /// A piece of an answer that is no JSON.
+    /// A piece of an answer that is not JSON.
     pub fn no_json(&self, error: &serde_json::Error, piece: &str) -> LlmError {
         // Cut last: a part of the key would not be known as one.
         let start: String = self.clean(piece).chars().take(SHOWN_PIECE).collect();
-        self.broken(format!("a piece of its answer is no JSON ({error}): {start}"))
+        self.broken(format!("a piece of its answer is not JSON ({error}): {start}"))
     }
 
     /// Text of the provider, as an error may show it.

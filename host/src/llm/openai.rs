@@ -31,7 +31,7 @@ pub struct OpenAi {
 
 impl OpenAi {
     /// `endpoint.base_url` is what stands before `/chat/completions`, such as `https://openrouter.ai/api/v1`. Fails if
-    /// it is no address, or if the key cannot be a header; nothing is sent yet.
+    /// it is not an address, or if the key cannot be a header; nothing is sent yet.
     pub fn new(endpoint: Endpoint) -> Result<Self, LlmError> {
         let shape = Mutex::new(Shape::new(endpoint.schema));
         Ok(Self { wire: Wire::new(endpoint, "/chat/completions", KeyHeader::Bearer)?, shape })

@@ -7,7 +7,7 @@ use crate::store::{Store, StoreError};
 /// The document as JSON text. It is in every prompt, so it must stay small; more belongs into the archival memory.
 pub const MAX_CORE_BYTES: usize = 16 << 10;
 
-/// Objects and lists inside each other. What is deeper is no list of things to know about a person.
+/// Objects and lists inside each other. What is deeper is not a list of things to know about a person.
 pub const MAX_CORE_DEPTH: usize = 8;
 
 /// Why the document was not changed.

@@ -60,7 +60,7 @@ pub async fn call(
     }
 }
 
-/// Lets through what is no plan.
+/// Lets through what is not a plan.
 struct Beside<'a> {
     chatter: Chatter,
     talk: &'a mut dyn Sink,

@@ -44,7 +44,7 @@ pub fn request(system: &str, message: &str, tail: &[ChatMessage], categories: Ve
     Request { answer: Answer::Json(schema), ..request }
 }
 
-/// Calls the model. An answer that cannot be used is no failure: the message then gets everything.
+/// Calls the model. An answer that cannot be used is not a failure: the message then gets everything.
 pub async fn call(model: &dyn Model, request: &Request, message: &str, categories: &[String]) -> Found {
     match model.complete(request, &mut |_: &str| {}).await {
         Ok(completion) => read(&completion, message, categories),

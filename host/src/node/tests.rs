@@ -377,7 +377,7 @@ fn an_answer_that_was_cut_off_is_told_before_what_follows_from_it() {
     let whole = completion("{");
     let usage = Usage { output_tokens: 7, ..Usage::default() };
     let cut = Completion { stop: Stop::Length, usage, ..whole.clone() };
-    let found = [plan::Violation::new("", "this is no JSON")];
+    let found = [plan::Violation::new("", "this is not JSON")];
     assert_eq!(violations(&whole, &found).len(), 1);
     assert_eq!(
         violations(&cut, &found)[0],

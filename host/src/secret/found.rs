@@ -1,7 +1,7 @@
 //! Finding credentials in what a user writes, before anything of it is stored or shown to a model.
 //!
 //! Two kinds are found: values whose form says what they are (`ghp_…`, a private key, the password in a URL), and values
-//! that a label announces ("password: …", "пароль — …", "パスワードは…です"). A label alone is no secret, and neither is
+//! that a label announces ("password: …", "пароль — …", "パスワードは…です"). A label alone is not a secret, and neither is
 //! what describes one: the "password reset page" stays. In doubt the text stays as it is; the planner may still name a
 //! secret that was not found here.
 

@@ -29,17 +29,17 @@ pub enum Command {
 
 /// Name, what follows it, and what it does.
 pub const COMMANDS: [(&str, &str, &str); 9] = [
-    ("new", "", "begin a new segment: what was said so far is left out of prompts, and not forgotten"),
+    ("new", "", "clear the context: earlier messages are kept, but no longer sent to the model"),
     (
         "model",
         " [[ROLE] MODEL]",
         "show this session's models, or switch all roles, or one, to another model; `default` goes back",
     ),
     ("models", "", "list the models of the configuration"),
-    ("memory", "", "show what is always remembered"),
-    ("status", "", "show how things stand"),
-    ("cancel", "", "stop what is being done in this session"),
-    ("trace", "", "show what the last message led to"),
+    ("memory", "", "show core memory"),
+    ("status", "", "show the status of this session"),
+    ("cancel", "", "stop the current run"),
+    ("trace", "", "show what the last message did"),
     ("skills", "", "list the skills"),
     ("help", "", "list these commands"),
 ];
@@ -101,8 +101,8 @@ impl Asked<'_> {
             Command::Memory => self.memory().await,
             Command::Status => self.status().await,
             Command::Help => Ok(help(&self.drive.config)),
-            Command::Cancel if self.stopped => Ok("Stopping what is being done.".to_owned()),
-            Command::Cancel => Ok("Nothing is being done in this session.".to_owned()),
+            Command::Cancel if self.stopped => Ok("Stopping the current run.".to_owned()),
+            Command::Cancel => Ok("Nothing is running in this session.".to_owned()),
             Command::Trace => self.trace().await,
             Command::Skills => Ok(self.skills()),
             Command::Unknown(word) => Ok(format!("There is no command /{word}.\n\n{}", help(&self.drive.config))),
@@ -112,7 +112,7 @@ impl Asked<'_> {
     async fn new_segment(&self) -> Result<String, DriveError> {
         let session = self.session.clone();
         self.drive.store.write(move |tx| tx.break_session(&session, now_ms())).await?;
-        Ok("A new segment begins. What is remembered, the model and the log stay.".to_owned())
+        Ok("Context cleared. Earlier messages won't be sent to the model. Memory, the model setting and the log are kept.".to_owned())
     }
 
     async fn show_model(&self) -> Result<String, DriveError> {
@@ -130,7 +130,7 @@ impl Asked<'_> {
             && Role::ALL.iter().all(|known| known.name() != role)
         {
             let known: Vec<_> = Role::ALL.iter().map(|role| role.name()).collect();
-            return Ok(format!("The model was not changed: {role:?} is no role; there are {}.", known.join(", ")));
+            return Ok(format!("The model was not changed: {role:?} is not a role; there are {}.", known.join(", ")));
         }
         let chosen = (model != "default").then(|| model.to_owned());
         let session = self.session.clone();
@@ -197,8 +197,8 @@ impl Asked<'_> {
             after => format!("after message {after}"),
         };
         let doing = match running.first() {
-            Some(run) => format!("run {run} is under way"),
-            None => "nothing is under way".to_owned(),
+            Some(run) => format!("run {run} is running"),
+            None => "nothing is running".to_owned(),
         };
         Ok(format!(
             "- up for {}\n- model: {}\n- segment begins {begins}\n- here: {doing}, {waiting} waiting\n\
@@ -220,7 +220,7 @@ impl Asked<'_> {
             Ok(Some((run, tasks, cut_off)))
         });
         let Some((run, tasks, cut_off)) = read.await? else {
-            return Ok("Nothing was done in this session yet.".to_owned());
+            return Ok("Nothing has run in this session yet.".to_owned());
         };
         Ok(trace(&run, &tasks, cut_off))
     }

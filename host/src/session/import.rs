@@ -48,7 +48,7 @@ pub enum ImportError {
     /// A cap of this machine, not a fault of the file.
     #[error("{0}")]
     TooLarge(String),
-    #[error("there is a session {0} already")]
+    #[error("a session named {0} already exists")]
     Taken(SessionName),
     #[error("it cannot be read: {0}")]
     Io(#[from] io::Error),

@@ -50,7 +50,7 @@ pub enum Refused {
     TooLarge { bytes: usize, max: usize },
     #[error("the message's key must have 1 to {max} characters")]
     BadKey { max: usize },
-    #[error("{max} messages wait already (daemon.max_queued); try again in {RETRY_AFTER_S} seconds")]
+    #[error("{max} messages are already waiting (daemon.max_queued); try again in {RETRY_AFTER_S} seconds")]
     Full { max: u64 },
     #[error("kiso is shutting down; send the message again when it is back")]
     ShuttingDown,

@@ -253,7 +253,7 @@ async fn serve(works: Works, mut turns: Turns, clock: Clock, mut woken: mpsc::Un
                 Some(Wake::Limits(limits)) => turns.limit(limits.debounce_ms, limits.max_jobs),
                 Some(Wake::Alive(answer)) => drop(answer.send(())),
                 Some(Wake::Pause) => {}
-                // Everybody who could send has gone: the daemon is ending.
+                // Everybody who could send has gone: the daemon is shutting down.
                 None if runs.is_empty() => return,
                 None => {
                     if let Some(Ok((session, _))) = runs.join_next().await {
@@ -303,7 +303,8 @@ async fn turn(works: &Works, session: &SessionName, cancel: &Cancel) -> Ended {
             return Ended::Failed;
         }
     };
-    let full = |max| tracing::info!(%session, "{max} runs work in this home (daemon.max_jobs); this one waits");
+    let full =
+        |max| tracing::info!(%session, "{max} runs are active in this home (daemon.max_jobs); this one is queued");
     let _place = match works.drive.place(cancel, full).await {
         Ok(Some(place)) => place,
         Ok(None) if works.drive.pause.is_paused() => return Ended::Paused,

@@ -46,11 +46,11 @@ pub enum FileError {
     #[error("there is no file {path:?} in the workspace")]
     Missing { path: String },
     /// Something is there that was not to be replaced, or cannot be.
-    #[error("{path:?} is there already")]
+    #[error("{path:?} already exists")]
     Taken { path: String },
     #[error("{path:?} is a directory")]
     Directory { path: String },
-    #[error("{path:?} is no directory, so nothing can stand below it")]
+    #[error("{path:?} is not a directory, so nothing can stand below it")]
     NoDirectory { path: String },
     #[error("the file does not fit: {0}")]
     Full(LimitHit),

@@ -236,7 +236,7 @@ impl Skills {
         let _lock = self.home().lock_install().map_err(|e| not_locked(&name, &e))?;
         if self.read_installed(&name).ok().flatten().as_ref().map(seen) != candidate.seen {
             // What was asked, and answered, was about another one.
-            let message = "it was installed or removed by somebody else meanwhile; nothing was changed, try again";
+            let message = "it was installed or removed by somebody else meanwhile; nothing changed, try again";
             let busy = SkillError::new(name.as_str(), Blame::Host, "busy", message);
             return Err(SkillError { retryable: true, ..busy });
         }

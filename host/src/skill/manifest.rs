@@ -225,7 +225,7 @@ fn secret_name(name: &str) -> Result<String, String> {
     if fits {
         Ok(name.to_owned())
     } else {
-        Err(format!("`{name}` is no name for a secret: 1 to 64 of a-z, 0-9 and _, starting with a letter"))
+        Err(format!("`{name}` is not a name for a secret: 1 to 64 of a-z, 0-9 and _, starting with a letter"))
     }
 }
 

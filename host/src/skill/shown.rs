@@ -66,7 +66,7 @@ impl Wanted<'_> {
     }
 }
 
-/// A host that is asked for. That its address may be private is no skill's to ask.
+/// A host that is asked for. That its address may be private is not a skill's to ask.
 fn host(need: &HttpNeed) -> Value {
     let mut shown = json!(need);
     shown["private"] = false.into();

@@ -36,11 +36,11 @@ pub struct Copied {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
-    #[error("{} is there already: choose another name, or replace it with --force", path.display())]
+    #[error("{} already exists: choose another name, or replace it with --force", path.display())]
     Exists { path: PathBuf },
     #[error("{} is the store itself: choose another name", path.display())]
     Itself { path: PathBuf },
-    #[error("{} is no backup of kiso: choose a file that `kiso backup` made", path.display())]
+    #[error("{} is not a backup of kiso: choose a file that `kiso backup` made", path.display())]
     NoBackup { path: PathBuf },
     #[error("{} is damaged ({detail}) and was not restored: choose an older backup", path.display())]
     Damaged { path: PathBuf, detail: String },
@@ -115,7 +115,7 @@ impl View<'_> {
 /// Puts a backup in the place of the store at `store`, which is kept beside it. The caller makes sure that no daemon runs;
 /// that nobody else has the store open is seen to here. `temp` is a free name on the same file system.
 ///
-/// Refuses what is no backup, what is damaged, and what a newer kiso made; an older one is brought up to date.
+/// Refuses what is not a backup, what is damaged, and what a newer kiso made; an older one is brought up to date.
 pub fn restore(file: &Path, store: &Path, temp: &Path, now_ms: i64) -> Result<Copied, BackupError> {
     if same_file(file, store) {
         return Err(BackupError::Itself { path: file.to_path_buf() });

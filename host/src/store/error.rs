@@ -38,7 +38,7 @@ pub enum StoreError {
     NoWal { path: PathBuf, mode: String },
     #[error("the store is closed")]
     Closed,
-    #[error("a write to the store failed by a mistake in kiso: {message}")]
+    #[error("a write to the store failed because of a bug in kiso: {message}")]
     Panicked { message: String },
     #[error("{}: {detail}", path.display())]
     Other { path: PathBuf, detail: String },

@@ -134,7 +134,7 @@ impl View<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The messages that a reply answers, oldest first; none for what is no reply, or not the last one of its run.
+    /// The messages that a reply answers, oldest first; none for what is not a reply, or not the last one of its run.
     pub fn answered_by(&self, run: &RunId, reply: i64) -> Result<Vec<i64>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT j.message FROM runs r JOIN messages m ON m.session = r.session AND m.id BETWEEN r.message AND ?2

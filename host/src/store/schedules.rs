@@ -255,7 +255,7 @@ impl Tx<'_> {
     /// told the reply.
     fn admit_fired(&self, schedule: &Schedule, session: &SessionName, at_ms: i64) -> Result<i64, StoreError> {
         let id = self.ensure_session(session, at_ms)?;
-        // One that is told what comes of this one's own reply is no parent: the line of parents must end.
+        // One that is told what comes of this one's own reply is not a parent: the line of parents must end.
         let parent = match &schedule.session {
             Some(told) if !self.line_of(told)?.contains(session) => Some(self.ensure_session(told, at_ms)?),
             _ => None,

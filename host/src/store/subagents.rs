@@ -55,7 +55,7 @@ pub enum SpawnRefused {
     TooManyHere { max: u64 },
     #[error("{max} subagents are not finished, and no more are allowed (subagents.max_unfinished_total)")]
     TooMany { max: u64 },
-    #[error("there is a session {session} already")]
+    #[error("a session named {session} already exists")]
     Taken { session: SessionName },
 }
 

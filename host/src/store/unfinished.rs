@@ -1,4 +1,4 @@
-//! Runs that have not ended: asked to stop, to be taken up again after a crash, or held until a person says so.
+//! Runs that have not ended: stopping, to be taken up again after a crash, or held until a person says so.
 
 use rusqlite::OptionalExtension;
 

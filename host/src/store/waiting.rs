@@ -4,7 +4,7 @@ use super::sessions::{message, page_of};
 use super::{Message, RunId, StoreError, Tx, View};
 use crate::home::SessionName;
 
-/// Tags of a message. The text that they come from is short; a list that is longer is no list of tags.
+/// Tags of a message. The text that they come from is short; a list that is longer is not a list of tags.
 pub const MAX_TAGS: usize = 32;
 
 impl View<'_> {

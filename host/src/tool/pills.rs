@@ -39,7 +39,7 @@ impl Origin {
 pub enum PillError {
     #[error("{0}")]
     Invalid(String),
-    #[error("there is a pill {0} already")]
+    #[error("a pill named {0} already exists")]
     Taken(String),
     #[error("the pill {0} stands in config.toml, and is changed there")]
     Configured(String),
@@ -164,7 +164,7 @@ fn check(pill: &Pill) -> Result<(), String> {
     let Pill { name, template, categories, description, .. } = pill;
     if !is_name(name) {
         return Err(format!(
-            "{:?} is no name of a pill, which has {NAME_RULE}",
+            "{:?} is not a name of a pill, which has {NAME_RULE}",
             name.chars().take(64).collect::<String>()
         ));
     }

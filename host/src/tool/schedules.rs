@@ -55,7 +55,7 @@ pub enum ScheduleError {
          a letter or digit"
     )]
     BadName { name: String },
-    #[error("there is a schedule {name:?} already; remove it first")]
+    #[error("a schedule named {name:?} already exists; remove it first")]
     Taken { name: String },
     #[error("there is no schedule {name:?}")]
     Unknown { name: String },

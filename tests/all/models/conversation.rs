@@ -230,7 +230,7 @@ fn an_endpoint_that_cannot_be_asked_is_refused_at_once() {
             endpoint.key = Some(SecretValue::new(key.to_owned()));
             refused(model(format, endpoint).map(|_| ()).unwrap_err())
         };
-        assert!(fails("not an address", "k").contains("base_url is no address"));
+        assert!(fails("not an address", "k").contains("base_url is not an address"));
         assert!(fails("localhost:8080", "k").contains("base_url"));
         assert!(fails("ftp://example.org/v1", "k").contains("neither https:// nor http://"));
         assert!(fails("https://me:pw@example.org/v1", "k").contains("has a user or a password in it"));

@@ -17,8 +17,8 @@ async fn an_answer_that_breaks_off_is_none() {
     for format in BOTH {
         for (fault, message) in [
             ("cut_connection", "the connection broke in the middle of the answer: "),
-            ("truncated_json", "a piece of its answer is no JSON ("),
-            ("malformed_chunk", "a piece of its answer is no JSON ("),
+            ("truncated_json", "a piece of its answer is not JSON ("),
+            ("malformed_chunk", "a piece of its answer is not JSON ("),
             ("status_500", "500 Internal Server Error: Internal error"),
             ("error_in_200", "Upstream failed"),
             ("error_body_in_200", "Upstream failed"),
@@ -136,7 +136,7 @@ async fn a_key_that_is_echoed_is_not_passed_on() {
             let reply = serde_json::json!({ "status": 200, "raw": raw });
             let scene = Scene::new(format, &toml::to_string(&serde_json::json!({ "reply": [reply] })).unwrap());
             let error = scene.fails().await.to_string();
-            assert!(error.contains("is no JSON") && !error.contains(&KEY[..3]), "{error}");
+            assert!(error.contains("is not JSON") && !error.contains(&KEY[..3]), "{error}");
         }
     }
 }

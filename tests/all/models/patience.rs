@@ -162,7 +162,7 @@ async fn a_connection_that_went_stale_fails_no_call() {
         settle().await;
     }
     assert_eq!(scene.server.requests().iter().map(|seen| seen.connection).collect::<Vec<_>>(), [0, 0, 1]);
-    // A new connection that ends so is no accident of keeping connections.
+    // A new connection that ends so is not an accident of keeping connections.
     let message = retryable(scene.fails().await);
     assert!(message.starts_with("the connection broke before the answer"), "{message}");
     scene.server.finish();

@@ -182,7 +182,7 @@ fn a_chart_can_be_used_and_read_as_a_table() {
     assert_eq!(rows[1], json!(["Jan", "49\u{a0}mm", "67\u{a0}mm"]), "{rows}");
     assert_eq!(rows[2], json!(["Feb", "36.5\u{a0}mm", "73\u{a0}mm"]), "{rows}");
     tab.audit("chat with a table behind a chart");
-    // What is no chart is shown as it was written, with the reason.
+    // What is not a chart is shown as it was written, with the reason.
     stage.say("Draw something else");
     tab.wait_of(css(REPLY), "it.textContent.includes('\"values\": [1, 2]')");
     assert_eq!(tab.count(css(&format!("{REPLY} canvas"))), 0);
@@ -255,7 +255,7 @@ fn a_run_is_stopped_and_tried_again() {
 }
 
 /// A menu that was just opened at the end of a conversation stays where it is while what stands above it grows: what was
-/// opened is no text that somebody began to read.
+/// opened is not a text that somebody began to read.
 #[test]
 fn a_menu_stays_where_it_was_opened() {
     let Some(stage) = Stage::reflex() else { return };

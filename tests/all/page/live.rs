@@ -196,7 +196,7 @@ fn a_session_that_begins_as_it_is_opened_does_not_stay_empty() {
     tab.wait_of(role("log", ""), "it.innerText.includes('hello')");
 }
 
-/// What could not be loaded comes by itself when the daemon is back, and what was written meanwhile stays in view.
+/// What could not be loaded comes by itself when reconnected, and what was written meanwhile stays in view.
 #[test]
 fn what_could_not_be_loaded_comes_when_the_daemon_is_back() {
     let Some(stage) = Stage::reflex() else { return };

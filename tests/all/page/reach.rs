@@ -141,7 +141,7 @@ fn all_of_it_is_reached_by_keyboard() {
         "textbox \"Message\"",
         "log \"Messages\"",
     ] {
-        assert!(stops.iter().any(|stop| stop.starts_with(wanted)), "{wanted} is no stop: {stops:#?}");
+        assert!(stops.iter().any(|stop| stop.starts_with(wanted)), "{wanted} is not a stop: {stops:#?}");
     }
     assert!(stops.iter().all(|stop| !stop.ends_with("\"\"")), "something has no name: {stops:#?}");
     // A menu by keyboard.

@@ -104,7 +104,7 @@ fn a_table_is_a_table_and_a_picture_stands_once() {
     tab.wait_for(css("article canvas"));
     tab.wait_for(role("link", ".svg"));
     tab.wait_for(role("link", ".png"));
-    assert!(!tab.has(css(".made-picture")), "what is drawn as a chart is no picture beside it");
+    assert!(!tab.has(css(".made-picture")), "what is drawn as a chart is not a picture beside it");
     let list = tab.of(css("[role=log] article:last-of-type"), "it.innerText.includes('Files:')");
     assert_eq!(list, false, "files are told as data, and stand once");
     let width = tab.of(css("article .chart"), "it.offsetWidth / it.closest('article').offsetWidth");

@@ -284,7 +284,7 @@ fn what_cannot_be_installed_says_why() {
     let reason = stage.daemon.request("POST", "/skills", Some("no component at all")).body;
     let reason: Value = serde_json::from_str(&reason).unwrap();
     tab.wait_of(css("dialog [role=alert]"), &format!("it.innerText.includes({})", reason["error"]["message"]));
-    audit_in_both(tab, "a file that is no skill");
+    audit_in_both(tab, "a file that is not a skill");
     tab.click(css("dialog footer button"));
     tab.wait_gone(role("dialog", ""));
 

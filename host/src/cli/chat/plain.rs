@@ -34,7 +34,7 @@ pub async fn run(place: &Place<'_>) -> Result<Exit, Failure> {
             },
             _ = tokio::signal::ctrl_c() => match talk.cancel() {
                 Some(cancel) => {
-                    errln!("stopping the run; Ctrl-C again leaves");
+                    errln!("stopping the run; press Ctrl-C again to quit");
                     client.say(cancel);
                 }
                 None => return Ok(Exit::Command(130)),

@@ -70,7 +70,7 @@ pub struct Talk {
     files: Vec<FileNote>,
     reply: Stream,
     planner: Stream,
-    /// Whether the daemon is away.
+    /// Whether kiso is offline.
     away: bool,
     /// What is to be asked next.
     asks: Vec<Say>,
@@ -223,7 +223,7 @@ impl Talk {
         std::mem::take(&mut self.asks)
     }
 
-    /// Whether nothing that was said here waits, and nothing is under way.
+    /// Whether nothing that was said here waits, and nothing is running.
     pub fn is_idle(&self) -> bool {
         self.asked.is_empty() && self.open.is_empty() && self.run.is_none()
     }
@@ -258,7 +258,7 @@ impl Talk {
         if let Some(run) = &mut self.run {
             run.cancelled = false;
         }
-        let mut shown = vec![self.quiet("the daemon is away; it is looked for, and nothing is lost")];
+        let mut shown = vec![self.quiet("kiso is offline; reconnecting… your messages are saved")];
         let mut unanswered = Vec::new();
         self.asked.retain(|_, asked| match asked {
             Asked::Command { name } => {
@@ -268,14 +268,14 @@ impl Talk {
             Asked::Message { .. } => true,
             Asked::Stop => false,
         });
-        shown.extend(unanswered.iter().map(|name| self.quiet(&format!("/{name} was not answered; say it again"))));
+        shown.extend(unanswered.iter().map(|name| self.quiet(&format!("/{name} got no answer; try again"))));
         shown
     }
 
     /// The connection stands.
     pub fn connected(&mut self, again: bool) -> Vec<Shown> {
         self.away = false;
-        if again { vec![self.quiet("the daemon is back")] } else { Vec::new() }
+        if again { vec![self.quiet("reconnected")] } else { Vec::new() }
     }
 
     /// Takes a line of the daemon.
@@ -346,7 +346,7 @@ impl Talk {
             "gap" => {
                 let reference = self.reference();
                 self.asks.push(Say::Status { reference });
-                vec![self.quiet("some of what happened meanwhile is not kept any more; `kiso trace` shows every run")]
+                vec![self.quiet("some events in between are no longer available; `kiso trace` shows every run")]
             }
             _ => Vec::new(),
         }
@@ -425,7 +425,7 @@ impl Talk {
             Said::Thought { kind, text: thought } => {
                 match kind.as_str() {
                     "synthesizing" | "thinking" => self.reply.written.part(),
-                    // What was said on the way to a call is no part of the reply.
+                    // What was said on the way to a call is not a part of the reply.
                     "working" if self.reply.role == "actor" => shown.extend(text(self.reply.leave())),
                     _ => {}
                 }
@@ -442,7 +442,7 @@ impl Talk {
                 let had = !stream.written.has_no_text();
                 shown.extend(text(stream.leave()));
                 if had {
-                    let void = "the answer broke off, and what there was of it does not count";
+                    let void = "the answer was cut off and is discarded";
                     shown.push(Shown::Note(void.to_owned()));
                 }
             }
@@ -584,7 +584,7 @@ mod tests {
         scene.run("running");
         scene.live(json!({ "type": "token", "role": "worker", "text": "Half of" }));
         let said = scene.live(json!({ "type": "restart", "role": "worker" }));
-        assert_eq!(said, "\nHalf of\nthe answer broke off, and what there was of it does not count\n");
+        assert_eq!(said, "\nHalf of\nthe answer was cut off and is discarded\n");
         assert_eq!(scene.reply("All of it."), "\nAll of it.\n");
     }
 

@@ -115,13 +115,13 @@ impl Conversation<'_> {
         if let Some(cancel) = self.talk.cancel() {
             self.client.say(cancel);
             self.left = true;
-            return Some(vec![Shown::Note("stopping the run; Ctrl-C again leaves".to_owned())]);
+            return Some(vec![Shown::Note("stopping the run; press Ctrl-C again to quit".to_owned())]);
         }
         if self.left {
             return None;
         }
         self.left = true;
-        Some(vec![Shown::Note("Ctrl-C again leaves, and so does Ctrl-D".to_owned())])
+        Some(vec![Shown::Note("press Ctrl-C again to quit, or Ctrl-D".to_owned())])
     }
 }
 

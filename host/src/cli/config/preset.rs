@@ -9,7 +9,7 @@ use serde_json::json;
 pub struct ShowPreset {
     /// openrouter, openai, anthropic, ollama, llama.cpp or vllm
     name: String,
-    /// Put it into config.toml, unless a provider or a model is set there
+    /// Write it to config.toml, unless it already sets a provider or a model
     #[arg(long)]
     write: bool,
 }
@@ -66,7 +66,7 @@ fn write(preset: &Preset, shared: &Shared) -> Result<Exit, Failure> {
     }
     match changed {
         true => outln!("{shown}: every role now uses {}", preset.model),
-        false => outln!("{shown} has it already"),
+        false => outln!("{shown} already has it"),
     }
     if let Some(variable) = preset.key_env().filter(|variable| !is_set(variable)) {
         outln!("next: export {variable}=…, then `kiso doctor` asks the model what it can do");

@@ -23,17 +23,17 @@ impl Reload {
         let Some(pid) = home.daemon()? else {
             return Err(Failure::new(
                 Exit::Failed,
-                format!("no kiso serves {path}; the next one reads config.toml at its start"),
+                format!("no daemon is running for {path}; it reads config.toml when it starts"),
             ));
         };
         let failed = |why: &dyn std::fmt::Display| {
-            Failure::new(Exit::Failed, format!("the kiso that serves {path} (process {pid}) cannot be told: {why}"))
+            Failure::new(Exit::Failed, format!("the daemon of {path} (process {pid}) could not be notified: {why}"))
         };
-        let process = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(|| failed(&"it is no process"))?;
+        let process = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(|| failed(&"it is not a process"))?;
         kill_process(process, Signal::HUP).map_err(|error| failed(&error))?;
         match shared.json {
             true => outln!("{}", json!({ "type": "reloading", "pid": pid })),
-            false => outln!("process {pid} reads config.toml again; its log says what changes"),
+            false => outln!("process {pid} is reloading config.toml; its log says what changed"),
         }
         Ok(Exit::Done)
     }

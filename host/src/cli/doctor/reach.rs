@@ -33,7 +33,7 @@ pub(super) fn port(home: &Home, config: &Config) -> Finding {
     let gateway = &config.gateway;
     let Ok(ip) = gateway.bind.parse::<IpAddr>() else {
         return Finding::Fail(format!(
-            "gateway.bind = {:?} is no address of this machine, such as \"127.0.0.1\"",
+            "gateway.bind = {:?} is not an address of this machine, such as \"127.0.0.1\"",
             gateway.bind
         ));
     };

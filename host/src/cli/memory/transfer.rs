@@ -25,7 +25,7 @@ pub fn export(opened: &Opened, file: Option<&Path>) -> Result<Exit, Failure> {
     };
     let failed = |error: io::Error| {
         let why = match error.kind() {
-            ErrorKind::AlreadyExists => "it exists already; give another name".to_owned(),
+            ErrorKind::AlreadyExists => "it already exists; choose another name".to_owned(),
             _ => error.to_string(),
         };
         Failure::new(Exit::Failed, format!("{} cannot be written: {why}", path.display()))
@@ -82,7 +82,7 @@ pub fn import(opened: &Opened, path: &Path, json: bool) -> Result<Exit, Failure>
     } else {
         let file = File::open(path).map_err(|error| failed(error.to_string()))?;
         if !file.metadata().is_ok_and(|about| about.is_file()) {
-            return Err(failed("it is no file; `-` reads standard input".to_owned()));
+            return Err(failed("it is not a file; `-` reads standard input".to_owned()));
         }
         memory::import(store, BufReader::new(file), &clean, now)
     };
@@ -98,7 +98,7 @@ pub fn import(opened: &Opened, path: &Path, json: bool) -> Result<Exit, Failure>
         outln!("{}", json!({ "type": "imported", "core": core, "facts": facts, "passages": passages, "known": known }));
     } else {
         let and_core = if core { "core memory, " } else { "" };
-        outln!("imported {and_core}{facts} facts and {passages} passages; {known} were known already");
+        outln!("imported {and_core}{facts} facts and {passages} passages; {known} already existed");
     }
     Ok(Exit::Done)
 }

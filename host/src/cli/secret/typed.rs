@@ -12,10 +12,10 @@ const MAX_VALUE: usize = 16 << 10;
 pub fn read(name: &str) -> Result<SecretValue, Failure> {
     let stdin = io::stdin();
     let bytes = if stdin.is_terminal() { typed(&stdin, name)? } else { piped(&stdin)? };
-    let text = String::from_utf8(bytes).map_err(|_| Failure::new(Exit::Usage, "the value is no UTF-8 text"))?;
+    let text = String::from_utf8(bytes).map_err(|_| Failure::new(Exit::Usage, "the value is not UTF-8 text"))?;
     let value = SecretValue::new(text.strip_suffix('\n').unwrap_or(&text).trim_end_matches('\r').to_owned());
     match value.expose().len() {
-        0 => Err(Failure::new(Exit::Usage, "the value is empty; nothing was changed")),
+        0 => Err(Failure::new(Exit::Usage, "the value is empty; nothing changed")),
         1..=MAX_VALUE => Ok(value),
         _ => Err(Failure::new(Exit::Limit, format!("the value is longer than {MAX_VALUE} bytes"))),
     }
@@ -37,7 +37,7 @@ fn typed(stdin: &Stdin, name: &str) -> Result<Vec<u8>, Failure> {
         keys(stdin.lock()).map_err(failed)?
     };
     errln!();
-    typed.ok_or_else(|| Failure::new(Exit::Failed, "nothing was changed"))
+    typed.ok_or_else(|| Failure::new(Exit::Failed, "nothing changed"))
 }
 
 /// What was typed up to Enter; `None` after Ctrl-C, and at the end of the input.

@@ -98,7 +98,7 @@ fn only_colours(parameters: &str) -> bool {
 }
 
 /// The output of a command on its way to a terminal, in pieces as they come. Colours act, and end with the command;
-/// everything else that would act is shown. A byte that is no character is shown as `⟦0x9B⟧`.
+/// everything else that would act is shown. A byte that is not a character is shown as `⟦0x9B⟧`.
 #[derive(Debug, Default)]
 pub struct Output {
     /// The beginning of what may become a character, a colour or the end of a line.

@@ -6,7 +6,7 @@ pub struct Written {
     text: String,
     /// Space at the end, which is only written when more follows.
     held: String,
-    /// Whether something that is no part of the text stands there, too.
+    /// Whether something that is not a part of the text stands there, too.
     beside: bool,
 }
 

@@ -33,8 +33,10 @@ const WORLD: &str = "kiso:skill/sandbox";
 pub(super) fn build(dir: &Path) -> Result<PathBuf, Failure> {
     let manifest = dir.join("kiso.toml");
     if !manifest.exists() {
-        let message =
-            format!("{} is no skill project: there is no kiso.toml; `kiso skill new NAME` writes one", dir.display());
+        let message = format!(
+            "{} is not a skill project: there is no kiso.toml; `kiso skill new NAME` writes one",
+            dir.display()
+        );
         return Err(Failure::new(Exit::Usage, message));
     }
     let wasm = if dir.join("Cargo.toml").exists() {

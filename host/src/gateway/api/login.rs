@@ -16,7 +16,7 @@ use crate::gateway::error::ApiError;
 use crate::gateway::wire::{Body, Made};
 use crate::store::{LoginId, StoreError, Tx};
 
-const WRONG_CODE: Wrong = ("the link was used already, or is older than five minutes", "`kiso open` makes another one");
+const WRONG_CODE: Wrong = ("the link was already used, or is older than five minutes", "run `kiso open` for a new one");
 
 /// `POST /login`: one of them. Has no `Debug`, since both are secrets.
 #[derive(Deserialize)]

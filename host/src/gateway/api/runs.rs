@@ -130,7 +130,7 @@ pub async fn retry(who: Who, State(app): State<App>, Path(run): Path<String>) ->
         None => return Err(ApiError::not_found(format!("there is no run {run:?}"))),
         Some(RunStatus::Held) => {}
         Some(RunStatus::Running) => {
-            let message = format!("run {id} is under way, and does not wait for anybody");
+            let message = format!("run {id} is running and is not waiting for anybody");
             return Err(ApiError::new(axum::http::StatusCode::CONFLICT, "running", message));
         }
         Some(status) => return Err(ended(&id, status).hint("send the message again")),
@@ -142,11 +142,11 @@ pub async fn retry(who: Who, State(app): State<App>, Path(run): Path<String>) ->
 }
 
 fn ended(id: &RunId, status: RunStatus) -> ApiError {
-    let message = format!("run {id} has ended already ({})", status.as_str());
+    let message = format!("run {id} has already ended ({})", status.as_str());
     ApiError::new(axum::http::StatusCode::CONFLICT, "ended", message)
 }
 
 pub(super) fn run_id(text: &str) -> Result<RunId, ApiError> {
     text.parse()
-        .map_err(|_| ApiError::not_found(format!("{:?} is no run's id", text.chars().take(80).collect::<String>())))
+        .map_err(|_| ApiError::not_found(format!("{:?} is not a run's id", text.chars().take(80).collect::<String>())))
 }

@@ -119,7 +119,7 @@ fn named(day: i64) -> String {
 }
 
 fn day_of(text: &str) -> Result<i64, ApiError> {
-    let wrong = || ApiError::bad_request("`before` is no day such as 2027-01-31");
+    let wrong = || ApiError::bad_request("`before` is not a day such as 2027-01-31");
     let date: jiff::civil::Date = text.parse().map_err(|_| wrong())?;
     let since = date.since(jiff::civil::date(1970, 1, 1)).map_err(|_| wrong())?;
     Ok(i64::from(since.get_days()))

@@ -44,7 +44,7 @@ pub async fn list(_: Who, State(app): State<App>, Query(part): Query<Part>) -> M
     let mut listed = listed.await?;
     if let Some(before) = part.before {
         let at = listed.iter().position(|(name, _)| *name == before);
-        let at = at.ok_or_else(|| ApiError::bad_request("`before` is no skill that is listed"))?;
+        let at = at.ok_or_else(|| ApiError::bad_request("`before` is not a skill that is listed"))?;
         listed.drain(..=at);
     }
     let next = (listed.len() > limit).then(|| listed[limit - 1].0.clone());

@@ -25,7 +25,7 @@ const MAX_HELD: u32 = 5;
 pub async fn health(State(app): State<App>) -> Made<Value> {
     let not_ready = |message: &str| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message);
     if *app.0.ending.borrow() {
-        return Err(not_ready("the daemon is ending"));
+        return Err(not_ready("the daemon is shutting down"));
     }
     if let Err(error) = app.0.drive.store.read(|view| view.feed_end()).await {
         tracing::error!("the store cannot be read: {error}");

@@ -79,7 +79,7 @@ pub(super) async fn pour<S: Send + 'static>(
     most: (u64, ApiError),
 ) -> Result<(S, u64), ApiError> {
     let piece = Duration::from_secs(app.0.drive.config_now().gateway.request_timeout_s);
-    let late = |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the file did not come in time");
+    let late = |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the file did not arrive in time");
     let poured = async {
         let (mut body, mut bytes) = (request.into_body(), 0_u64);
         // What says itself that it is too large need not come first.
@@ -89,7 +89,7 @@ pub(super) async fn pour<S: Send + 'static>(
         loop {
             let next = std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_frame(cx));
             let Some(frame) = timeout(piece, next).await.map_err(late)? else { break };
-            let frame = frame.map_err(|_| ApiError::bad_request("the body broke off"))?;
+            let frame = frame.map_err(|_| ApiError::bad_request("the body is incomplete"))?;
             let Ok(data) = frame.into_data() else { continue };
             bytes += data.len() as u64;
             if bytes > most.0 {

@@ -105,7 +105,7 @@ pub async fn put(
         .ok_or_else(|| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many files are being uploaded"))?;
     let max = gateway.max_upload_mib;
     let too_large = ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", format!("a file has at most {max} MiB"))
-        .hint("gateway.max_upload_mib in config.toml raises this");
+        .hint("gateway.max_upload_mib in config.toml raises this limit");
     let (drive, of) = (app.0.drive.now(), session.clone());
     // Before it comes, for it may be large; made is the session with the file.
     let most = drive.config.limits.max_sessions;
@@ -170,7 +170,7 @@ impl From<FileError> for ApiError {
             FileError::Home(HomeError::SameName { .. }) => taken(message),
             FileError::Full(hit) if hit.limit == Limit::Home => ApiError::home_full(&hit),
             FileError::Full(_) => ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "quota", message)
-                .hint("delete files that are not needed any more"),
+                .hint("delete files that you no longer need"),
             FileError::Io(error) => upload::failed(error),
             FileError::Home(error) => ApiError::internal(&error),
         }

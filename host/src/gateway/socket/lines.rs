@@ -28,7 +28,7 @@ pub enum NoLine {
     TooLong { max: usize },
     #[error("the line is not UTF-8")]
     NotUtf8,
-    /// The client has gone. What it began to write and did not end is no line.
+    /// The client has gone. What it began to write and did not end is not a line.
     #[error("the connection has ended")]
     Gone,
 }

@@ -111,7 +111,7 @@ async fn read(lines: &Lines, line: Result<String, NoLine>) -> io::Result<Option<
         Err(NoLine::Gone) => return Ok(None),
         Err(error @ NoLine::TooLong { .. }) => {
             ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", error.to_string())
-                .hint("gateway.max_body_kib in config.toml raises this")
+                .hint("gateway.max_body_kib in config.toml raises this limit")
         }
         Err(error @ NoLine::NotUtf8) => ApiError::bad_request(error.to_string()),
     };
@@ -124,7 +124,7 @@ impl Registered {
     async fn answer(&self, app: &App, asked: Asked) -> Value {
         let Asked { reference, line } = asked;
         let done = match line {
-            Ok(Line::Register { .. }) => Err(ApiError::bad_request("this connection is registered already")),
+            Ok(Line::Register { .. }) => Err(ApiError::bad_request("this connection is already registered")),
             Ok(Line::Inbound { session, text, key }) => self.take(app, session, text, key).await,
             Ok(Line::Command { session, command, args }) => self.command(app, session, &command, &args).await,
             Ok(Line::Status { session }) => self.status(app, session).await,

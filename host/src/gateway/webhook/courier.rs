@@ -206,8 +206,8 @@ fn until_due(due_ms: i64, now_ms: i64, max_ms: u64) -> Option<Duration> {
 async fn deliver(post: Post, webhook: Arc<Webhook>, delivery: Delivery) -> Done {
     let attempt = AssertUnwindSafe(attempt(&post, &webhook, &delivery)).catch_unwind().await;
     let result = attempt.unwrap_or_else(|_| {
-        tracing::error!(webhook = webhook.name, "a delivery failed by a mistake in kiso");
-        Ok(Err(NotDelivered::passing("a mistake in kiso")))
+        tracing::error!(webhook = webhook.name, "a delivery failed because of a bug in kiso");
+        Ok(Err(NotDelivered::passing("a bug in kiso")))
     });
     let (id, now) = (delivery.id, now_ms());
     let mut done = Done { webhook: webhook.name.clone(), id, arrived: false };

@@ -10,7 +10,7 @@ use crate::llm::{Answer, Form, Request};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
     pub format: Format,
-    /// Whether a refusal of the format is no reason to go without: the administrator said that it works.
+    /// Whether a refusal of the format is not a reason to go without: the administrator said that it works.
     fixed: bool,
     /// `stream_options`.
     pub usage: bool,

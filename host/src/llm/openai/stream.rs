@@ -234,7 +234,7 @@ fn is_blank(args: &Value) -> bool {
 
 /// Dollars as millionths, rounded up: a cap on cost must not be passed by small amounts.
 fn micros(dollars: f64) -> u64 {
-    // A product such as 0.0023 × 10⁶ is a hair above the number that is meant. What is no amount becomes 0.
+    // A product such as 0.0023 × 10⁶ is a hair above the number that is meant. What is not an amount becomes 0.
     (dollars * 1e6 - 1e-6).ceil() as u64
 }
 

@@ -110,7 +110,7 @@ impl Place {
         }
     }
 
-    /// What goes when the file is deleted that is here: the bytes that no other name has. `None` for what is no file
+    /// What goes when the file is deleted that is here: the bytes that no other name has. `None` for what is not a file
     /// or link.
     pub fn file_bytes(&self) -> Option<u64> {
         let found = statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;

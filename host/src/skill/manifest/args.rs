@@ -85,7 +85,8 @@ pub fn args_schema(args: &Args) -> Result<Value, ArgError> {
         let offset = name.span().start;
         let fits = name.get_ref().chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
         if name.get_ref().is_empty() || name.get_ref().len() > 64 || !fits {
-            let message = format!("`{}` is no name for an argument: 1 to 64 letters, digits, _ and -", name.get_ref());
+            let message =
+                format!("`{}` is not a name for an argument: 1 to 64 letters, digits, _ and -", name.get_ref());
             return Err(ArgError { offset, message });
         }
         if arg.required && arg.default.is_some() {
@@ -129,7 +130,7 @@ fn schema(name: &str, arg: &Arg) -> Result<Value, ArgError> {
         "object" => "object",
         other => {
             let message =
-                format!("`{other}` is no type of an argument; there are string, int, number, bool, list and object");
+                format!("`{other}` is not a type of an argument; there are string, int, number, bool, list and object");
             return Err(ArgError { offset, message });
         }
     };
@@ -161,7 +162,7 @@ fn schema(name: &str, arg: &Arg) -> Result<Value, ArgError> {
     if let Some(format) = &arg.format
         && !FORMATS.contains(&format.get_ref().as_str())
     {
-        let message = format!("`{}` is no format; there are {}", format.get_ref(), FORMATS.join(", "));
+        let message = format!("`{}` is not a format; there are {}", format.get_ref(), FORMATS.join(", "));
         return Err(ArgError { offset: format.span().start, message });
     }
     let schema = Value::Object(out);

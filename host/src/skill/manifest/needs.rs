@@ -110,12 +110,14 @@ fn check_http(need: &HttpNeed, declared: &[&str]) -> Result<(), String> {
     }
     for method in &need.methods {
         if !METHODS.contains(&method.as_str()) {
-            return Err(format!("`{method}` is no method; there are GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS"));
+            return Err(format!(
+                "`{method}` is not a method; there are GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS"
+            ));
         }
     }
     if let Some(inject) = &need.inject {
         if http::HeaderName::from_bytes(inject.header.as_bytes()).is_err() {
-            return Err(format!("`{}` is no name of a header", inject.header));
+            return Err(format!("`{}` is not a name of a header", inject.header));
         }
         if !declared.contains(&inject.secret.as_str()) {
             return Err(format!(
@@ -141,7 +143,7 @@ pub fn check_host(host: &str) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!(
-            "`{host}` is no host: a name such as \"api.example.org\", \"*.example.org\" or \"*\", with an optional \":port\""
+            "`{host}` is not a host: a name such as \"api.example.org\", \"*.example.org\" or \"*\", with an optional \":port\""
         ))
     }
 }

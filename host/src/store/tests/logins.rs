@@ -37,7 +37,7 @@ fn a_link_is_used_once_and_in_time() {
     assert_eq!(by_code(&store, &code, 2_000), None);
     let found = login(&store, &value, 2_000).unwrap();
     assert_eq!((found.token, found.scope, found.created_ms), (None, TokenScope::Admin, 2_000));
-    assert_eq!(login(&store, &code, 2_000), None, "the code itself is no login");
+    assert_eq!(login(&store, &code, 2_000), None, "the code itself is not a login");
     let late = link(&store, 0);
     assert_eq!(by_code(&store, &late, CODE_MS), None);
     // It went with the try.

@@ -63,7 +63,7 @@ pub(super) async fn call(store: &Store, name: &str, mut args: Value, at: &At) ->
             let said = messages::find(store, &query, None, at, number(&args, "limit").min(MESSAGES)).await?;
             let found: Vec<String> = facts.chain(chunks).chain(said).collect();
             if found.is_empty() {
-                return Ok("Nothing that is remembered has these words.".to_owned());
+                return Ok("No facts or passages have these words.".to_owned());
             }
             Ok(found.join("\n---\n"))
         }
@@ -75,7 +75,7 @@ pub(super) async fn call(store: &Store, name: &str, mut args: Value, at: &At) ->
                     error => error.into(),
                 })?;
             Ok(match saved.new {
-                0 => "This is remembered already.".to_owned(),
+                0 => "This is already remembered.".to_owned(),
                 new => format!("Remembered, in {new} passages."),
             })
         }

@@ -26,10 +26,10 @@ pub(super) fn tools() -> Vec<Tool> {
             json!({
                 "name": name,
                 "when": { "type": "string", "minLength": 1, "maxLength": MAX_TIMING, "description": "a cron expression such as \"30 8 * * MON-FRI\", @daily, \"@every 10m\" or \"at 2030-01-31 08:00\"" },
-                "message": { "type": "string", "minLength": 1, "maxLength": MAX_MESSAGE, "description": "what is to be done each time, with all that one has to know" },
+                "message": { "type": "string", "minLength": 1, "maxLength": MAX_MESSAGE, "description": "the message to send each time, with everything needed to understand it" },
                 "zone": { "type": "string", "minLength": 1, "maxLength": 64, "description": "time zone, such as Europe/Berlin; without it, the configured one" },
                 "model": { "type": "string", "minLength": 1, "maxLength": 200, "description": "model string; without it, the one for subagents" },
-                "inject_into": { "type": "string", "minLength": 1, "maxLength": 64, "default": "self", "description": "session that is told the answers; \"self\" is this conversation" },
+                "inject_into": { "type": "string", "minLength": 1, "maxLength": 64, "default": "self", "description": "session that receives the replies; \"self\" is this conversation" },
             }),
             &["name", "when", "message"],
         ),

@@ -109,6 +109,6 @@ pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &At) -> Re
 fn key(args: &Value) -> Result<String, ToolFault> {
     let given = text(args, "key").trim();
     let key = parse_ref(given).unwrap_or(given);
-    check_key(key).map_err(|why| ToolFault::new(format!("{given:?} is no key: {why}")))?;
+    check_key(key).map_err(|why| ToolFault::new(format!("{given:?} is not a key: {why}")))?;
     Ok(key.to_owned())
 }

@@ -17,7 +17,7 @@ pub(super) fn tools() -> Vec<Tool> {
 }
 
 pub(super) async fn call(store: &Store, at: &At) -> Result<String, ToolFault> {
-    let run = at.run.clone().ok_or_else(|| ToolFault::new("there is no run under way here"))?;
+    let run = at.run.clone().ok_or_else(|| ToolFault::new("no run is in progress here"))?;
     let tasks = store.read(move |view| view.tasks_of(&run)).await?;
     if tasks.is_empty() {
         return Ok("This run has no tasks: it was not planned.".to_owned());

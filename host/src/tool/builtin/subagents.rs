@@ -42,7 +42,7 @@ pub(super) fn tools() -> Vec<Tool> {
                 "name": { "type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": "^[a-z0-9][a-z0-9_-]*$", "description": "what it is called: small letters, digits, - and _" },
                 "message": { "type": "string", "minLength": 1, "maxLength": MAX_MESSAGE, "description": "what it is to do, with all that it has to know" },
                 "model": { "type": "string", "minLength": 1, "maxLength": 200, "description": "model string, such as provider:model; without it, the one for subagents" },
-                "inject_into": { "type": "string", "minLength": 1, "maxLength": 64, "description": "session that is told the answer; \"self\" is this conversation. Without it, only subagent_status shows the answer" },
+                "inject_into": { "type": "string", "minLength": 1, "maxLength": 64, "description": "session that receives the reply; \"self\" is this conversation. Without it, only subagent_status shows the answer" },
             }),
             &["name", "message"],
         ),
@@ -67,7 +67,7 @@ pub(super) async fn call(builtins: &Builtins, name: &str, args: &Value, at: &At)
 
 async fn spawn(builtins: &Builtins, args: &Value, at: &At) -> Result<String, ToolFault> {
     let Builtins { store, config, vault, .. } = builtins;
-    let run = at.run.as_ref().ok_or_else(|| ToolFault::new("there is no run under way here"))?;
+    let run = at.run.as_ref().ok_or_else(|| ToolFault::new("no run is in progress here"))?;
     let (name, message) = (text(args, "name"), text(args, "message"));
     if message.len() > MAX_MESSAGE {
         return Err(ToolFault::new(format!(
@@ -166,7 +166,7 @@ async fn cancel(builtins: &Builtins, id: &str, at: &At) -> Result<String, ToolFa
     });
     Ok(match write.await? {
         true => format!("The subagent {} is stopped.", subagent.session),
-        false => format!("The subagent {} had ended already.", subagent.session),
+        false => format!("The subagent {} had already ended.", subagent.session),
     })
 }
 

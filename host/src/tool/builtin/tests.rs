@@ -82,7 +82,7 @@ async fn wrong_names_and_arguments_are_told_with_the_way_out() {
     }
     assert!(house.call("memory_search", json!("text")).await.unwrap_err().contains("must be an object"));
     assert!(
-        house.call("scratchpad_save", json!({ "key": "a b", "text": "x" })).await.unwrap_err().contains("is no key")
+        house.call("scratchpad_save", json!({ "key": "a b", "text": "x" })).await.unwrap_err().contains("is not a key")
     );
 }
 

@@ -97,7 +97,7 @@ impl<'de> Visitor<'de> for Document<'_> {
     }
 }
 
-/// Names of columns: texts, or objects with a `name`. Anything else is no list of names and is passed over.
+/// Names of columns: texts, or objects with a `name`. Anything else is not a list of names and is passed over.
 fn names(value: &Value) -> Vec<String> {
     let name = |v: &Value| v.get("name").unwrap_or(v).as_str().map(str::to_owned);
     distinct(value.as_array().into_iter().flatten().filter_map(name))
@@ -147,7 +147,7 @@ struct Row<'s> {
 impl<'de> DeserializeSeed<'de> for Row<'_> {
     type Value = bool;
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<bool, D::Error> {
-        // A scalar where a row must be is an error; elsewhere it only says that this is no table.
+        // A scalar where a row must be is an error; elsewhere it only says that this is not a table.
         if self.needed { from.deserialize_any(NeededRow(self.survey)) } else { from.deserialize_any(self) }
     }
 }

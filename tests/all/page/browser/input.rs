@@ -159,7 +159,7 @@ fn modifier(name: &str) -> u8 {
         "Control" => 2,
         "Meta" => 4,
         "Shift" => 8,
-        _ => panic!("{name} is no modifier"),
+        _ => panic!("{name} is not a modifier"),
     }
 }
 
@@ -190,7 +190,7 @@ fn known(key: &str) -> (String, u32, String) {
             let upper = key.to_ascii_uppercase();
             let byte = match upper.as_bytes() {
                 [byte] if byte.is_ascii_alphanumeric() => *byte,
-                _ => panic!("{key} is no key that is known here"),
+                _ => panic!("{key} is not a key that is known here"),
             };
             let kind = if byte.is_ascii_digit() { "Digit" } else { "Key" };
             return (format!("{kind}{upper}"), u32::from(byte), key.to_owned());

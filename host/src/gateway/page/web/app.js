@@ -164,7 +164,7 @@ function Guarded({ at, children }) {
   return html`<${Trouble} error=${{ message: 'Something went wrong here.', hint: String(error.message ?? error) }} again=${reset} />`;
 }
 
-/** Says that the daemon is away, and when it is back. */
+/** Says that kiso is offline, and when it is back. */
 function Connection() {
   const { state, since } = useStore(connection);
   const [shown, set] = useState(false);

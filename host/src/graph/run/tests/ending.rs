@@ -172,7 +172,7 @@ fn money_runs_out() {
     assert_eq!(whys(&event), [Why::NoPlan, Why::LimitReached]);
     let outcome = live.finish();
     assert_eq!(outcome.ending, Ending::LimitHit(LimitReached::new("max_cost_cents_per_run", 2)));
-    // Nothing is no limit.
+    // Nothing is not a limit.
     let mut live = Live::at_planner(Limits::default());
     live.feed(failed(u64::MAX));
     assert_eq!(live.next(), "plan");

@@ -101,7 +101,7 @@ const PLACES = [localStorage, sessionStorage];
 /** Who it was that left something in a place. */
 const OWNER = 'kiso.who';
 
-/** Who sits here next has no business with what was written; how the page looks is no secret. */
+/** Who sits here next has no business with what was written; how the page looks is not a secret. */
 function forget(place) {
   for (const key of Object.keys(place)) if (key.startsWith('kiso.') && key !== 'kiso.theme') place.removeItem(key);
 }

@@ -19,7 +19,7 @@ export function withFiles(text) {
   return files.length && files.every(Boolean) ? { text: text.slice(0, at), files } : { text, files: [] };
 }
 
-/** A line that is longer is no file's; a model writes what it likes, and these patterns take their time with it. */
+/** A line that is longer is not a file's; a model writes what it likes, and these patterns take their time with it. */
 const LONGEST = 1_000;
 
 /** What is published; anything else could lead anywhere. */

@@ -14,7 +14,7 @@ const MOST_THOUGHTS = 200;
 /** Characters of a command's output that are shown while it runs: the end of them. */
 const MOST_OUTPUT = 60_000;
 
-/** Runs that are kept in mind; the end of one can be missed while the daemon is away. */
+/** Runs that are kept in mind; the end of one can be missed while kiso is offline. */
 const MOST_RUNS = 50;
 
 /** Run -> what it said: `thoughts`, and `parts`, texts of one role in one step each. */

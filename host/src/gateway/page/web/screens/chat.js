@@ -120,7 +120,7 @@ export function Chat({ session }) {
   }), [talk]);
   const near = (edge) => {
     const more = edge === 'older' ? state.older && talk.more : state.newer && talk.onward;
-    // That the daemon is away is said already.
+    // That kiso is offline is said already.
     if (more) more().catch((error) => error.status && report(error));
   };
 

@@ -175,7 +175,7 @@ function Times({ name, turn, onClose }) {
 const BLAMED = [
   ['name', /name of a schedule|there is a schedule/], ['zone', /time zone/], ['model', /no model/],
   ['session', /name of a session|own session/], ['message', /message (is empty|has)/],
-  ['when', /says no time|cron expression|no interval|is no time|would come|a timing has/],
+  ['when', /says no time|cron expression|no interval|not an interval|is not a time|would come|a timing has/],
 ];
 
 function Add({ onClose, onAdded }) {
