@@ -135,6 +135,8 @@ fn syntax_errors_name_their_place_and_run_nothing() {
 fn unknown_commands_and_missing_files_are_named() {
     let home = small();
     home.shell("sotr kept.txt").exit(127).says(&["sotr: command not found", "sort"]);
+    home.shell("curl -s https://example.org").exit(127).says(&["curl: command not found", "the skill `fetch`"]);
+    home.shell("echo a.py | xargs python3").exit(127).says(&["python3: command not found", "`js`"]);
     home.shell("/opt/tool").exit(127).says(&["/opt/tool"]);
     home.shell("cat missing.txt").exit(1).says(&["missing.txt", "No such file"]);
     home.shell("cat < missing.txt").exit(1).says(&["missing.txt", "No such file"]);
@@ -456,6 +458,32 @@ fn a_deep_recursion_is_an_error_and_not_the_end() {
     let ran = home.shell("f() { f; }; f; echo after=$?");
     assert!(ran.stderr.contains("deep"), "{ran:?}");
     intact(&home);
+}
+
+/// What programs of `awk` can ask too much of: an error of their own each, never a trap.
+#[test]
+fn awk_ends_what_is_too_much() {
+    let home = small();
+    let line = |program: &str| format!("awk '{program}'");
+    home.shell(&line("function f(n) { return 1 + f(n + 1) } BEGIN { f(1) }"))
+        .exit(2)
+        .says(&["`f` calls itself too deep"]);
+    let nested =
+        format!("function f(n) {{ return {}f(n + 1){} }} BEGIN {{ f(1) }}", "(1 + ".repeat(60), ")".repeat(60));
+    home.shell(&line(&nested)).exit(2).says(&["`f` calls itself too deep"]);
+    home.shell(&line("function f(n) { return n ? 1 + f(n - 1) : 0 } BEGIN { print f(1000) }"))
+        .exit(0)
+        .prints(&["1000"]);
+    let deep = format!("BEGIN {{ print {}1{} }}", "(".repeat(5000), ")".repeat(5000));
+    home.shell(&line(&deep)).exit(2).says(&["nested deeper than 200 levels"]);
+    home.shell(&line("BEGIN { printf \"%999999999d\", 1 }")).exit(2).says(&["too large"]);
+    home.shell(&line("BEGIN { $1000000000 = 1 }")).exit(2).says(&["out of range field"]);
+    home.shell(&line("/((a{1000}){1000}){1000}/")).exit(2).says(&["too large"]);
+    home.shell(&line("BEGIN { print 1 |& \"cat\" }")).exit(2).says(&["`|&` is not supported"]);
+    home.shell(&line("BEGIN { system(\"nothing-of-this-name\"); print \"on\" }"))
+        .exit(0)
+        .prints(&["on"])
+        .says(&["not found"]);
 }
 
 #[test]

@@ -21,7 +21,7 @@ const FAILED: i32 = 2;
 
 /// Levels of nested statements and expressions that all running functions may take together. Measured: an endless recursion
 /// ends in an error, natively and in the sandbox, with room to spare.
-const STACK: usize = 12_000;
+const STACK: usize = 7_000;
 
 #[derive(Default)]
 struct Line {

@@ -96,7 +96,7 @@ const CHUNK: usize = 64 << 10;
 fn failed(errno: spawn::Errno) -> io::Error {
     match errno {
         spawn::Errno::Closed => io::ErrorKind::BrokenPipe.into(),
-        errno => io::Error::other(errno.message()),
+        errno => io::Error::other(errno.name()),
     }
 }
 

@@ -1869,7 +1869,7 @@ printf '#!/bin/sh\necho "got $#"\n' > s.sh; chmod +x s.sh && ./s.sh a b; chmod 6
 install -d a/b; install -m 755 old.conf a/b/; install -D new.conf x/y/z.conf; ls a/b x/y; install -t a old.conf new.conf; ls a; install old.conf 2> /dev/null; echo $?
 
 ### sed hexadecimal characters
-printf 'a.b\033[31mred\n' | sed 's/\x1b\[[0-9]*m//; s/\x2e/-/; s/b/\x41\x42/'; echo a | sed 's/a/\x1b[1m&\x1b[0m/' | od -An -tx1; echo 'a&b' | sed -E 's/\x26|\x28/+/'
+printf 'a.b\033[31mred\n' | sed 's/\x1b\[[0-9]*m//; s/\x2e/-/; s/b/\x41\x42/'; echo a | sed 's/a/\x1b[1m&\x1b[0m/' | od -An -tx1; echo 'a&b' | sed 's/\x26/+/; s/b/\x42/'
 
 ### awk fields
 awk -F, '{ print $2, $NF }' cities.csv; awk 'NR == 2 { print NF, $1 }' poem.txt

@@ -289,11 +289,8 @@ impl Parser<'_> {
                 'n' if is_expression => text.push('\n'),
                 't' if is_expression => text.push('\t'),
                 'r' if is_expression => text.push('\r'),
+                // As in GNU's, it means what the character itself would mean here.
                 'x' if is_expression => match hexadecimal(&mut self.chars) {
-                    // It stands for itself, also where it would mean something.
-                    Some(c) if ".*[]^$\\/".contains(c) || self.extended && "+?(){}|".contains(c) => {
-                        text.extend(['\\', c]);
-                    }
                     Some(c) => text.push(c),
                     None => text.extend(['\\', 'x']),
                 },
