@@ -41,7 +41,7 @@ fn a_backup_is_made_while_the_daemon_works_and_put_back() {
     assert_eq!((&made["type"], made["file"].as_str()), (&json!("backup"), file.to_str()));
     assert_eq!(made["bytes"].as_u64(), Some(std::fs::metadata(&file).unwrap().len()));
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    home.kiso(&["backup", "copy.db"]).exit(2).says(&["copy.db is there already", "--force"]);
+    home.kiso(&["backup", "copy.db"]).exit(2).says(&["copy.db already exists", "--force"]);
     home.kiso(&["doctor", "--offline"]).ok().prints(&["is whole: ", "the last backup is of today"]);
     served.reply(served.send("main", "$ echo two"));
 
@@ -179,7 +179,7 @@ fn an_export_has_everything_and_an_end() {
     let path = home.dir.path().join("out.jsonl");
     assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), lines.len());
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    home.kiso(&["export", "default", "-o", "out.jsonl"]).exit(2).says(&["out.jsonl is there already"]);
+    home.kiso(&["export", "default", "-o", "out.jsonl"]).exit(2).says(&["out.jsonl already exists"]);
     // Also where the file before could be read by everybody, or cannot be replaced.
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     let exported = home.kiso(&["--json", "export", "default", "-o", "out.jsonl", "--force"]).json();

@@ -237,7 +237,7 @@ fn a_run_stops_wherever_it_is() {
                 tasks.iter().map(|&(label, status)| (label, if loops && label == "act" { "failed" } else { status }));
             assert_eq!(found, expected.collect::<Vec<_>>(), "{name}, {how}");
             assert_eq!(effects(&home), left, "{name}, {how}");
-            home.kiso(&CANCEL).exit(2).says(&["has ended already (cancelled)"]);
+            home.kiso(&CANCEL).exit(2).says(&["has already ended (cancelled)"]);
             drop(server);
             session_goes_on(&home);
             assert_eq!(effects(&home), left, "{name}, {how}: nothing is done later");
@@ -311,7 +311,7 @@ fn a_second_interrupt_leaves_at_once() {
     until(&mut child, "the call is given up", || server.held() == 0);
     signal(&child, Signal::INT);
     let ran = Ran::new(&["run", MESSAGE], child.wait_with_output().unwrap());
-    ran.exit(130).says(&["Ctrl-C again to quit at once"]);
+    ran.exit(130).says(&["press Ctrl-C again to quit immediately"]);
     conn.execute_batch("ROLLBACK").unwrap();
     drop(server);
     home.kiso(&CANCEL).ok().prints(&["is cancelled"]);
@@ -325,7 +325,7 @@ fn what_cannot_be_cancelled_is_an_error() {
     home.kiso(&CANCEL).exit(2).says(&["there is no run \"last\""]);
     home.kiso(&["run", "$ echo one"]).ok();
     home.kiso(&["cancel", "zzzz"]).exit(2).says(&["zzzz"]);
-    home.kiso(&CANCEL).exit(2).says(&["has ended already (done)"]);
+    home.kiso(&CANCEL).exit(2).says(&["has already ended (done)"]);
     home.kiso(&["cancel"]).exit(2);
     let error = home.kiso(&["--json", "cancel", "last"]).json();
     assert_eq!((error["type"].as_str(), error["code"].as_str()), (Some("error"), Some("usage")));
@@ -368,7 +368,7 @@ fn the_documented_commands_do_what_they_say() {
     // The built-in rules know no other way than to say so.
     home.kiso(resume).exit(1).prints(&["may or may not have taken effect"]);
     Running(started("one\none\none\n")).kill();
-    home.kiso(next).ok().says(&["going on with it first"]).prints(&["one\none\none\n"]);
+    home.kiso(next).ok().says(&["resuming it first"]).prints(&["one\none\none\n"]);
     assert!(!list().contains("two"));
 }
 

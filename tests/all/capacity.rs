@@ -91,7 +91,7 @@ fn a_full_home_takes_no_message_and_can_be_emptied() {
     let home = home("");
     home.kiso(&["run", "-s", "large", &format!("$ head -c {} /dev/zero > f", 70 << 20)]).ok();
     home.config(&format!("{QUICK}[limits]\nhome_mib = 64\n"));
-    home.kiso(&["run", "$ echo here"]).exit(5).says(&["nothing more is taken", "home_mib"]);
+    home.kiso(&["run", "$ echo here"]).exit(5).says(&["storage limit reached", "home_mib"]);
     let served = Served::start(&home);
     served.request("POST", "/msg", Some(&say("main", "$ echo here"))).refuses(507, "home_full");
     home.kiso(&["session", "delete", "large", "--yes"]).ok();

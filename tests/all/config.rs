@@ -97,7 +97,7 @@ fn presets_are_configurations_and_are_written_once() {
         let text = std::fs::read_to_string(home.path().join("config.toml")).unwrap();
         assert!(text.starts_with("# What kiso may do") && text.contains("# max_tasks = 50"), "comments are kept");
         home.kiso(&["config", "check"]).ok();
-        home.kiso(&["config", "preset", preset, "--write"]).ok().prints(&["has it already"]);
+        home.kiso(&["config", "preset", preset, "--write"]).ok().prints(&["already has it"]);
     }
     let home = Home::new();
     home.kiso(&["config", "preset", "acme"]).exit(2).says(&["openrouter", "llama.cpp"]);

@@ -67,7 +67,7 @@ fn commands_are_answered_at_once() {
     assert!(ask("/status").contains("model: lab:small"));
     assert_eq!(served.command("other", "/model"), "The model of this session is reflex.");
     assert!(ask("/model default").contains("reflex"));
-    assert!(ask("/help").contains("/new: begin a new segment"));
+    assert!(ask("/help").contains("/new: clear the context"));
     assert!(ask("/skills").contains("- chart"));
     assert!(ask("/memory").contains("empty"));
     assert!(ask("/cancel").contains("Nothing"));
@@ -75,7 +75,7 @@ fn commands_are_answered_at_once() {
     let message = served.send("main", "$ echo done");
     served.reply(message);
     assert!(ask("/trace").contains("✓ $ echo done"), "{}", ask("/trace"));
-    assert!(ask("/new").contains("new segment"));
+    assert!(ask("/new").contains("Context cleared"));
     assert_eq!(served.get("/status/main")["segment_start"], message + 1);
     assert!(ask("/status").contains(&format!("segment begins after message {}", message + 1)));
 }

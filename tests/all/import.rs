@@ -64,7 +64,7 @@ fn what_was_exported_comes_back_as_it_was() {
     let (home, lines) = talked();
     let file = home.file("trip.jsonl", lines.join("\n"));
     let file = file.to_str().unwrap();
-    home.kiso(&["import", file]).exit(2).says(&["there is a session trip already", "--as", "nothing was imported"]);
+    home.kiso(&["import", file]).exit(2).says(&["a session named trip already exists", "--as", "nothing was imported"]);
     // Beside the one that it is of: the ids of its runs are taken.
     home.kiso(&["import", file, "--as", "copy"]).ok().prints(&["session copy: 6 messages, 3 runs"]);
     assert_eq!(plain(&export(&home, "copy")), plain(&lines));

@@ -123,7 +123,7 @@ fn a_second_signal_ends_at_once_and_what_was_taken_is_answered_later() {
     let message = served.send("main", WAITING);
     until_it_works(&home, &served);
     served.signal(Signal::TERM);
-    served.logs("a second signal ends at once", 1);
+    served.logs("send the signal again to stop immediately", 1);
     // It is still there, and does not stop for what a reload would be.
     served.signal(Signal::HUP);
     served.signal(Signal::TERM);
@@ -187,7 +187,7 @@ fn a_configuration_that_is_right_holds_for_what_begins() {
     home.config("model = \"reflex\"\n[daemon]\ndebounce_ms = 10\n[exec]\nwrite_mib = 1\n");
     home.kiso(&["config", "reload"]).ok();
     served.logs("in effect now", 2);
-    served.logs("for runs that begin", 2);
+    served.logs("for new runs", 2);
     let cut = served.reply(served.send("main", "$ head -c 2000000 /dev/zero > big && echo end"));
     assert!(cut.contains("write_mib"), "{cut}");
     assert_eq!(served.terminate(), 0);
@@ -196,7 +196,7 @@ fn a_configuration_that_is_right_holds_for_what_begins() {
 #[test]
 fn config_reload_says_what_is_in_the_way() {
     let home = home(QUICK);
-    home.kiso(&["config", "reload"]).exit(1).says(&["no kiso serves"]);
+    home.kiso(&["config", "reload"]).exit(1).says(&["no daemon is running for"]);
     let served = Served::start(&home);
     home.config("model = 3\n");
     home.kiso(&["config", "reload"]).exit(3).says(&["config.toml:1:9: model must be a string"]);
@@ -437,7 +437,7 @@ fn what_stands_in_the_way_of_a_unit_is_told() {
         .exit(1)
         .says(&["systemd does not answer (Failed to connect to bus)", "--system"]);
     assert!(!home.dir.path().join("config/systemd/user/kiso.service").exists(), "nothing is half done");
-    home.kiso(&["service", "install", "--system", "--user", "a b", "--print"]).exit(2).says(&["no name of a user"]);
+    home.kiso(&["service", "install", "--system", "--user", "a b", "--print"]).exit(2).says(&["not a name of a user"]);
     home.kiso(&["service", "install", "--user", "bob"]).exit(2);
     home.kiso(&["service", "install", "--system", "--home", "/srv/x", "--print"]).exit(2).says(&["--user"]);
 }

@@ -271,7 +271,7 @@ fn one_cookie_counts_and_what_is_unclear_does_not() {
 #[test]
 fn a_link_logs_one_browser_in() {
     let home = home();
-    home.kiso(&["open", "--print"]).exit(1).says(&["no daemon serves", "kiso serve"]);
+    home.kiso(&["open", "--print"]).exit(1).says(&["no daemon is running for", "kiso serve"]);
     let served = Served::start(&home);
     served.logs("`kiso open` logs", 1);
     let printed = home.kiso(&["open", "--print"]);

@@ -289,6 +289,8 @@ fn tell() -> Told {
     let paths = [guest("echo"), home.file("mkskill.toml", manifest), home.file("mkfile.txt", "a file\n"), guidance];
     let [echo, manifest, file, guidance] = paths.each_ref().map(|path| path.to_str().expect("a plain path"));
     home.kiso(&["skill", "add", echo, "--manifest", manifest, "--grant", "all"]).ok();
+    // It is in the workspace, and no message is about it.
+    home.kiso(&["shell", "--session", "main", "--file", file, "-c", "true"]).ok();
     let store = Store::open(&home.path().join("store.db")).expect("the store opens");
     store.write_blocking(|tx| tx.set_core_memory(r#"{"home": "mkcore"}"#, 1)).expect("it is written");
     store.close();
@@ -308,7 +310,7 @@ fn tell() -> Told {
             store.execute(more, ()).expect("a message can be added");
         }
         let before = server.requests().len();
-        let args = ["run", "--session", "main", "--file", file, "--file", guidance, message.as_str()];
+        let args = ["run", "--session", "main", "--file", guidance, message.as_str()];
         // To a file, because a log of everything is more than a pipe holds.
         let errors = told.home.file("stderr", "");
         let mut command = told.home.command(&args);

@@ -82,8 +82,10 @@ fn memory_moves_to_another_home_once() {
     let path = path.to_str().unwrap();
     home.kiso(&["memory", "import", path])
         .ok()
-        .prints(&["imported core memory, 0 facts and 30 passages; 0 were known"]);
-    fed(&home, &["memory", "import", "-"], file.as_bytes()).ok().prints(&["0 facts and 0 passages; 30 were known"]);
+        .prints(&["imported core memory, 0 facts and 30 passages; 0 already existed"]);
+    fed(&home, &["memory", "import", "-"], file.as_bytes())
+        .ok()
+        .prints(&["0 facts and 0 passages; 30 already existed"]);
     home.kiso(&["fact", "add", "Ferries are late"]).ok();
     let exported = home.kiso(&["memory", "export"]).ok().stdout.clone();
     assert_eq!(exported.lines().count(), 1 + 1 + 30);
@@ -94,7 +96,7 @@ fn memory_moves_to_another_home_once() {
     let out = other.dir.path().join("out.jsonl");
     other.kiso(&["memory", "export", out.to_str().unwrap()]).ok();
     assert_eq!(std::fs::read_to_string(&out).unwrap(), exported);
-    other.kiso(&["memory", "export", out.to_str().unwrap()]).exit(1).says(&["it exists already"]);
+    other.kiso(&["memory", "export", out.to_str().unwrap()]).exit(1).says(&["it already exists"]);
 
     other.kiso(&["memory", "show"]).ok().prints(&["user.city: Oslo", "1 facts, 30 passages", "number 29"]);
     let shown = other.kiso(&["--json", "memory", "show", "--limit", "4"]).ok().json_lines();
@@ -223,7 +225,7 @@ fn secrets_go_in_and_never_come_out() {
     for (name, value, code, says) in [
         ("p-n", &b"zebra"[..], 2, "letters, digits and underscores"),
         ("pin", b"\n", 2, "the value is empty"),
-        ("pin", b"\xff\xfe\xff\xfe", 2, "no UTF-8"),
+        ("pin", b"\xff\xfe\xff\xfe", 2, "not UTF-8"),
         ("pin", &[b'x'; 20_000], 5, "longer than 16384 bytes"),
     ] {
         fed(&home, &["secret", "set", name], value).exit(code).says(&[says]);

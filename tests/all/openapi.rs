@@ -358,7 +358,7 @@ fn every_operation_answers_as_it_is_documented() {
     });
     assert_eq!((&needed["error"]["skill"], &needed["error"]["asks"]), (&json!("echo"), &asks), "{needed:#}");
     let shown = json("/skills/echo");
-    let none = json!({ "http": [], "secrets": [] });
+    let none = json!({ "http": [], "secrets": [], "workspace": "none" });
     assert_eq!(
         (&shown["needs"]["http"], &shown["needs"]["secrets"], &shown["grant"]),
         (&asks["http"], &asks["secrets"], &none)

@@ -462,7 +462,7 @@ fn a_run_that_cannot_be_taken_up_again_stands_in_nobodys_way() {
     home.kiso(&["run", "$ echo one"]).ok();
     cut_off(&home, "UPDATE events SET body = '{}' WHERE seq = 2");
     let ran = home.kiso(&["run", "$ echo two"]);
-    ran.ok().prints(&["two"]).says(&["going on with it first", "cannot be taken up again"]);
+    ran.ok().prints(&["two"]).says(&["resuming it first", "cannot be resumed"]);
     home.kiso(&["trace"]).ok().prints(&["failed", "done"]);
     home.kiso(&["run", "$ echo three"]).ok();
     cut_off(
@@ -470,7 +470,7 @@ fn a_run_that_cannot_be_taken_up_again_stands_in_nobodys_way() {
         "DELETE FROM events WHERE seq = 1 AND run = (SELECT max(num) FROM runs); UPDATE runs SET status = 'done', ended_ms = 1 WHERE num < 3",
     );
     home.kiso(&["cancel", "last"]).ok().prints(&["is given up"]);
-    home.kiso(&["cancel", "last"]).exit(2).says(&["has ended already (failed)"]);
+    home.kiso(&["cancel", "last"]).exit(2).says(&["has already ended (failed)"]);
 }
 
 #[test]

@@ -173,7 +173,7 @@ mod context_builder_test {
     fn sliding_window_only_shows_messages_from_current_segment_after_session_break() {
         let lab = Lab::start(&[says("The sea."), says("A ball of ice."), says("A ball of fire.")], "");
         lab.ask("what is a tide?");
-        assert!(lab.command("/new").contains("new segment"));
+        assert!(lab.command("/new").contains("Context cleared"));
         lab.ask("what is a comet?");
         let prompt = lab.prompt("worker");
         assert!(!prompt.contains("what is a tide?") && !prompt.contains("The sea."), "{prompt}");
@@ -374,7 +374,7 @@ mod command_handler_test {
     fn slash_new_resets_segment_and_returns_confirmation() {
         let lab = Lab::start(&[says("The sea.")], "");
         lab.ask("what is a tide?");
-        assert!(lab.command("/new").starts_with("A new segment begins."));
+        assert!(lab.command("/new").starts_with("Context cleared."));
         assert_ne!(lab.served.get("/status/main")["segment_start"], 0);
         assert_eq!(lab.model.requests().len(), 1, "no model was asked for it");
     }
@@ -462,7 +462,7 @@ mod command_handler_test {
         // What is listed can be said.
         assert_eq!(lab.ask("/tides Brest"), "The sea.");
         assert!(lab.prompt("worker").contains("what is a tide at Brest?"));
-        assert!(lab.command("/new").starts_with("A new segment begins."));
+        assert!(lab.command("/new").starts_with("Context cleared."));
     }
 
     #[test]

@@ -59,7 +59,7 @@ mod tests {
         let (_dir, home) = home();
         let path = home.path().join("SOUL.md");
         for (bytes, why) in
-            [(b"a\xff".to_vec(), "no UTF-8 text (at byte 1)"), (vec![b'x'; 8_193], "more than 8192 bytes")]
+            [(b"a\xff".to_vec(), "not UTF-8 text (at byte 1)"), (vec![b'x'; 8_193], "more than 8192 bytes")]
         {
             fs::write(&path, bytes).unwrap();
             let error = of_home(&home).unwrap_err().to_string();

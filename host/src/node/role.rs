@@ -115,7 +115,7 @@ mod tests {
         for (bytes, why) in [
             (Vec::new(), "is empty"),
             (b" \n\t\n".to_vec(), "is empty"),
-            (b"abc\xff".to_vec(), "no UTF-8 text (at byte 3)"),
+            (b"abc\xff".to_vec(), "not UTF-8 text (at byte 3)"),
             (vec![b'x'; 65_537], "more than 65536 bytes"),
             (vec![0xff; 1 << 20], "more than 65536 bytes"),
         ] {

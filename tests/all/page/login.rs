@@ -58,7 +58,7 @@ fn a_link_logs_in_once() {
     tab.goto("about:blank");
     tab.goto(&link);
     tab.wait_for(ACCOUNT);
-    tab.shows("used already");
+    tab.shows("already used");
     log_out(&tab);
     tab.wait_for(role("textbox", "Token"));
     assert!(!tab.has(css(".login [role=alert]")), "{}", tab.describe());

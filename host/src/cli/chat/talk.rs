@@ -604,7 +604,7 @@ mod tests {
         let said = scene.talk.say("/model  x ", "k".to_owned(), 1_000);
         assert!(matches!(said, Say::Command { command, args, .. } if command == "model" && args == "x"));
         let lost = scene.talk.lost();
-        assert!(matches!(&lost[..], [_, Shown::Note(note)] if note.starts_with("/model was not answered")), "{lost:?}");
+        assert!(matches!(&lost[..], [_, Shown::Note(note)] if note.starts_with("/model got no answer")), "{lost:?}");
         assert!(!scene.talk.is_idle(), "the message waits");
         assert_eq!((scene.talk.busy(), scene.talk.connected(true).len()), (None, 1));
         // The reply overtakes the confirmation.

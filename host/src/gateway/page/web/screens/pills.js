@@ -69,7 +69,7 @@ function Line({ of, onEdit, changed }) {
 
 /** The daemon names what is wrong; it is shown at the field that it is about. */
 const BLAMED = [
-  ['name', /name of a pill|there is a pill|the pill/], ['template', /the template/], ['description', /the description/], ['categories', /categories/],
+  ['name', /name of a pill|a pill named|the pill/], ['template', /the template/], ['description', /the description/], ['categories', /categories/],
 ];
 
 /** One that is made, or changed where `of` has a name. */

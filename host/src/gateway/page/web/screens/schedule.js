@@ -173,7 +173,7 @@ function Times({ name, turn, onClose }) {
 
 /** The daemon names what is wrong; it is shown at the field that it is about. */
 const BLAMED = [
-  ['name', /name of a schedule|there is a schedule/], ['zone', /time zone/], ['model', /no model/],
+  ['name', /name of a schedule|a schedule named/], ['zone', /time zone/], ['model', /no model/],
   ['session', /name of a session|own session/], ['message', /message (is empty|has)/],
   ['when', /says no time|cron expression|no interval|not an interval|is not a time|would come|a timing has/],
 ];
