@@ -244,6 +244,8 @@ fn a_reader_that_goes_away_ends_the_command_quietly() {
     let script = [
         reply("router", TALK, ""),
         reply("worker", "one\ntwo\nthree\nfour\nfive\nsix\n", "pieces = 100\nfault = \"stall_mid_stream\""),
+        // The run goes on to its end, and what is said there has a title.
+        reply("titler", "Counting", ""),
     ];
     let server = ModelServer::toml(&script.concat());
     let home = home(&server, "openai");
