@@ -221,7 +221,7 @@ fn whole(spec: &Spec, sign: &str, mut digits: String, out: &mut Vec<u8>) {
 
 fn unsigned(spec: &Spec, letter: u8, number: f64, out: &mut Vec<u8>) {
     let number = number.trunc();
-    if !number.is_finite() || number >= 18_446_744_073_709_551_616.0 || number < -9_223_372_036_854_775_808.0 {
+    if !(-9_223_372_036_854_775_808.0..18_446_744_073_709_551_616.0).contains(&number) {
         return float(spec, b'g', number, out);
     }
     let bits = if number < 0.0 { number as i64 as u64 } else { number as u64 };

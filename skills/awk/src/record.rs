@@ -175,7 +175,7 @@ pub fn split(text: &[u8], separator: &Separator, paragraph: bool, mut found: imp
                 if at >= text.len() {
                     return;
                 }
-                let end = text[at..].iter().position(|c| blank(c)).map_or(text.len(), |length| at + length);
+                let end = text[at..].iter().position(&blank).map_or(text.len(), |length| at + length);
                 found(at, end);
                 at = end;
             }

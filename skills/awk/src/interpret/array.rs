@@ -133,8 +133,9 @@ fn merge_sort(pairs: &mut [Pair], after: &mut impl FnMut(&Pair, &Pair) -> bool) 
     }
     merge_sort(&mut pairs[..middle], after);
     merge_sort(&mut pairs[middle..], after);
-    let (mut left, mut right) =
-        (pairs[..middle].to_vec().into_iter().peekable(), pairs[middle..].to_vec().into_iter().peekable());
+    let mut right = pairs.to_vec();
+    let mut left = right.drain(..middle).collect::<Vec<_>>().into_iter().peekable();
+    let mut right = right.into_iter().peekable();
     for pair in pairs {
         let next = match (left.peek(), right.peek()) {
             (Some(a), Some(b)) if after(a, b) => right.next(),

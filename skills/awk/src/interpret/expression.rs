@@ -131,8 +131,7 @@ impl<'p> Interpreter<'p, '_> {
             Expr::In(array, subscripts) => {
                 let key = self.key(subscripts)?;
                 let array = self.array(array)?;
-                let found = array.borrow().contains_key(&key);
-                found
+                array.borrow().contains_key(&key)
             }
             Expr::Number(number) => *number != 0.0,
             Expr::Binary(..) | Expr::Update(..) | Expr::Step(..) | Expr::Negate(_) | Expr::Plus(_) => {
