@@ -301,7 +301,7 @@ fn a_link_logs_one_browser_in() {
 
     let mut stream = browser.follow();
     let unused = code(&home.kiso(&["open", "--print"]).ok().stdout);
-    home.kiso(&["open", "--log-out"]).ok().prints(&["3 browsers were logged in"]);
+    home.kiso(&["open", "--log-out"]).ok().prints(&["logged out 3 browsers"]);
     assert_eq!(home.kiso(&["--json", "open", "--log-out"]).ok().json(), json!({ "type": "logged_out", "browsers": 0 }));
     browser.is_out();
     chatting.is_out();

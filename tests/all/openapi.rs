@@ -363,7 +363,9 @@ fn every_operation_answers_as_it_is_documented() {
         (&shown["needs"]["http"], &shown["needs"]["secrets"], &shown["grant"]),
         (&asks["http"], &asks["secrets"], &none)
     );
-    assert_eq!(json("/skills/echo/grants")["grant"], asks, "what was asked for was granted");
+    let mut granted = asks.clone();
+    granted["workspace"] = json!("none");
+    assert_eq!(json("/skills/echo/grants")["grant"], granted, "what was asked for was granted, and the rest stays");
     let found = json("/search?q=HELLO+echo&session=main");
     assert_eq!(found["items"].as_array().unwrap().last().unwrap()["text"], "$ echo hello", "{found}");
     assert_eq!(json("/memory?limit=1")["items"][0]["text"], "the garden is green");

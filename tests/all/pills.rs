@@ -79,7 +79,7 @@ fn pills_are_shared_as_lines() {
     home.config("model = \"reflex\"\n[pills.fixed]\ntemplate = \"x\"\n");
     home.kiso(&["pill", "add", "digest", "Read {input}", "--category", "web", "--effort", "medium"]).ok();
     home.kiso(&["pill", "add", "digest", "again"]).exit(2).says(&["a pill named digest already exists", "--force"]);
-    home.kiso(&["pill", "add", "a b", "x"]).exit(2).says(&["no name of a pill"]);
+    home.kiso(&["pill", "add", "a b", "x"]).exit(2).says(&["not a name of a pill"]);
     home.kiso(&["pill", "add", "fixed", "y", "--force"]).exit(2).says(&["stands in config.toml"]);
     home.kiso(&["pill", "add", "other", "Sum up {input}", "--effort", "huge"]).exit(2).says(&["low, medium or high"]);
     let shown = home.kiso(&["--json", "pill", "show", "digest"]).ok().json();

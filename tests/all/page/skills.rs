@@ -162,6 +162,7 @@ fn a_dropped_skill_is_granted_what_was_ticked() {
     tab.wait_until("location.hash === '#/skills/echo'");
     tab.shows("echo 0.1.0 is installed");
     tab.wait_of(role("region", "Permissions"), "it.innerText.match(/not granted/g).length === 3");
+    tab.wait("it sees the workspace as it asks to", || grant(&stage)["workspace"] == "read");
     let none = grant(&stage);
     assert_eq!((&none["http"], &none["secrets"]), (&json!([]), &json!([])));
 

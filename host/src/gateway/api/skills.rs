@@ -16,6 +16,7 @@ use crate::gateway::error::ApiError;
 use crate::gateway::wire::{Body, Made, Page, Path, Query, default_session, page_size};
 use crate::home::{HomeError, SkillName};
 use crate::skill::grant::{Asked, Grant};
+use crate::skill::manifest::Workspace;
 use crate::skill::{Blame, Caller, GrantChoice, Installed, SkillError, Skills};
 
 /// Hosts, or secrets, that one request grants.
@@ -149,6 +150,8 @@ pub struct Granting {
     secrets: Option<Vec<String>>,
     /// Whether it has the memory and time that it asks for. What was granted of them stays where this is left out.
     limits: Option<bool>,
+    /// How it sees `/work`, at most as its manifest asks. What was granted of it stays where this is left out.
+    workspace: Option<Workspace>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -167,12 +170,13 @@ pub async fn grant(
     Path(name): Path<String>,
     Body(given): Body<Granting>,
 ) -> Made<Value> {
-    let Granting { grant: choice, hosts, secrets, limits } = given;
-    let single = hosts.is_some() || secrets.is_some() || limits.is_some();
+    let Granting { grant: choice, hosts, secrets, limits, workspace } = given;
+    let single = hosts.is_some() || secrets.is_some() || limits.is_some() || workspace.is_some();
     let (hosts, secrets) = (hosts.unwrap_or_default(), secrets.unwrap_or_default());
     if choice.is_some() == single || hosts.len().max(secrets.len()) > MAX_GRANTED {
         let message = format!(
-            "give either `grant` (\"all\" or \"none\"), or `hosts` and `secrets` (at most {MAX_GRANTED} each) and `limits`"
+            "give either `grant` (\"all\" or \"none\"), or `hosts` and `secrets` (at most {MAX_GRANTED} each), `limits` and \
+             `workspace`"
         );
         return Err(ApiError::bad_request(message));
     }
@@ -190,6 +194,9 @@ pub async fn grant(
             grant.set_limits(manifest, &engine, limits);
         }
         let wrong = |why: String| SkillError::new(skill.name().as_str(), Blame::Caller, "bad-args", why);
+        if let Some(workspace) = workspace {
+            grant.set_workspace(manifest, workspace).map_err(wrong)?;
+        }
         for host in &hosts {
             grant.add_host(manifest, &host.host, host.private).map_err(wrong)?;
         }

@@ -217,12 +217,13 @@ function Asks({ skill, beyond, workspace, has, doubt, query, send, onClose }) {
     hosts: [...old.hosts.filter((one) => !choice.hosts.some((other) => other.host === one.host)), ...choice.hosts],
     secrets: [...new Set([...old.secrets, ...choice.secrets])], limits: old.limits === 'all' ? 'all' : choice.limits,
   };
-  // After an installation without a grant.
-  const give = (kept) => (isNothing(kept) ? undefined : async (name) => {
+  // After an installation without a grant, which takes even the workspace: that comes as the file asks, and is not ticked.
+  const give = (kept) => async (name) => {
     // What was granted before, the new version may not ask for any more.
-    const needs = permissions((await get(`/skills/${part(name)}`)).needs);
-    return saveGrant(name, needs, permissions(), fitting(needs, kept));
-  });
+    const asked = (await get(`/skills/${part(name)}`)).needs;
+    const needs = permissions(asked);
+    return saveGrant(name, needs, permissions(), fitting(needs, kept), asked.workspace);
+  };
   const install = (grant, then) => send({ ...query, grant }, then);
   return html`${doubt && html`<p><${Icon} name="alert" size=${16} /> <${Said}>${doubt}<//>. Nothing that was granted goes on to it, no
       stored value either.</p>`}
