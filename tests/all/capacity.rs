@@ -55,6 +55,8 @@ fn there_are_no_more_sessions_than_may_be() {
     // Read anew, without a restart.
     home.config(&format!("{QUICK}[limits]\nmax_sessions = 4\n"));
     home.kiso(&["config", "reload"]).ok();
+    // The daemon reads it when it comes to it.
+    served.until(|| served.request("PUT", "/sessions/five/files/a", Some("x")).status == 201);
     assert!(served.reply(served.send("five", "$ echo more")).contains("more"));
 }
 
