@@ -41,7 +41,7 @@ pub enum LocalFileError {
     #[error("{} would replace the directory {name} of the workspace: rename the file", path.display())]
     Occupied { path: PathBuf, name: String },
     #[error(
-        "{} does not fit, and nothing of it was copied: {hit}. Delete files that are not needed any more, or raise it",
+        "{} does not fit, and nothing of it was copied: {hit}; delete files that you no longer need, or raise the limit",
         path.display()
     )]
     Full { path: PathBuf, hit: LimitHit },

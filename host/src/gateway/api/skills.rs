@@ -16,7 +16,6 @@ use crate::gateway::error::ApiError;
 use crate::gateway::wire::{Body, Made, Page, Path, Query, default_session, page_size};
 use crate::home::{HomeError, SkillName};
 use crate::skill::grant::{Asked, Grant};
-use crate::skill::manifest::Workspace;
 use crate::skill::{Blame, Caller, GrantChoice, Installed, SkillError, Skills};
 
 /// Hosts, or secrets, that one request grants.
@@ -80,6 +79,8 @@ pub struct Adding {
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
     All,
+    /// What every skill gets, and `/work` as its manifest asks, as far as that is not more than was allowed before.
+    Basic,
     None,
 }
 
@@ -109,12 +110,13 @@ pub async fn add(
     }
     let choice = match adding.grant {
         Some(Choice::All) => GrantChoice::All,
+        Some(Choice::Basic) => GrantChoice::Basic,
         Some(Choice::None) => GrantChoice::None,
         None if candidate.beyond.is_empty() && candidate.doubt.is_none() => GrantChoice::Keep,
         None => {
             let message = format!("{}nothing was installed", candidate.question());
             return Err(ApiError::new(StatusCode::CONFLICT, "grant_needed", message)
-                .hint("`?grant=all` allows this, `?grant=none` installs it without")
+                .hint("`?grant=all` allows this, `?grant=basic` installs it without, `?grant=none` also without /work")
                 .with("skill", candidate.name().as_str().into())
                 .with("asks", candidate.beyond.shown())
                 .with("doubt", json!(candidate.doubt)));
@@ -150,8 +152,6 @@ pub struct Granting {
     secrets: Option<Vec<String>>,
     /// Whether it has the memory and time that it asks for. What was granted of them stays where this is left out.
     limits: Option<bool>,
-    /// How it sees `/work`, at most as its manifest asks. What was granted of it stays where this is left out.
-    workspace: Option<Workspace>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -170,13 +170,13 @@ pub async fn grant(
     Path(name): Path<String>,
     Body(given): Body<Granting>,
 ) -> Made<Value> {
-    let Granting { grant: choice, hosts, secrets, limits, workspace } = given;
-    let single = hosts.is_some() || secrets.is_some() || limits.is_some() || workspace.is_some();
+    let Granting { grant: choice, hosts, secrets, limits } = given;
+    let single = hosts.is_some() || secrets.is_some() || limits.is_some();
     let (hosts, secrets) = (hosts.unwrap_or_default(), secrets.unwrap_or_default());
     if choice.is_some() == single || hosts.len().max(secrets.len()) > MAX_GRANTED {
         let message = format!(
-            "give either `grant` (\"all\" or \"none\"), or `hosts` and `secrets` (at most {MAX_GRANTED} each), `limits` and \
-             `workspace`"
+            "give either `grant` (\"all\", \"basic\" or \"none\"), or `hosts` and `secrets` (at most {MAX_GRANTED} each) and \
+             `limits`"
         );
         return Err(ApiError::bad_request(message));
     }
@@ -187,6 +187,7 @@ pub async fn grant(
         let manifest = &skill.manifest;
         let mut grant = match choice {
             Some(Choice::All) => Grant::all(manifest, &engine),
+            Some(Choice::Basic) => Grant { workspace: skills.grant(&skill)?.workspace, ..Grant::default() },
             Some(Choice::None) => Grant::nothing(),
             None => Grant { http: Vec::new(), secrets: Default::default(), ..skills.grant(&skill)? },
         };
@@ -194,9 +195,6 @@ pub async fn grant(
             grant.set_limits(manifest, &engine, limits);
         }
         let wrong = |why: String| SkillError::new(skill.name().as_str(), Blame::Caller, "bad-args", why);
-        if let Some(workspace) = workspace {
-            grant.set_workspace(manifest, workspace).map_err(wrong)?;
-        }
         for host in &hosts {
             grant.add_host(manifest, &host.host, host.private).map_err(wrong)?;
         }

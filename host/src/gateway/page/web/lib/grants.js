@@ -56,11 +56,11 @@ export function limitWords({ memory, seconds }) {
   return [memory != null && `${memory} MiB of memory`, seconds != null && `${seconds} s of time`].filter(Boolean).join(' and ');
 }
 
-/** Puts `choice` in force. Memory and time stay as they are where nobody changed that, and `/work` where none is given. */
-export function saveGrant(name, needs, granted, choice, workspace) {
+/** Puts `choice` in force. `/work` stays as it is, and so do memory and time where nobody changed that. */
+export function saveGrant(name, needs, granted, choice) {
   const { hosts, secrets, limits } = choice;
   const changed = limits === limitsOf(needs, granted) ? {} : { limits: limits === 'all' };
-  return put(`/skills/${part(name)}/grants`, { hosts, secrets, ...changed, ...(workspace && { workspace }) });
+  return put(`/skills/${part(name)}/grants`, { hosts, secrets, ...changed });
 }
 
 /** What changes for the skill, in words: `[{more, text}]`. */

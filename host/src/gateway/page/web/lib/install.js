@@ -217,13 +217,12 @@ function Asks({ skill, beyond, workspace, has, doubt, query, send, onClose }) {
     hosts: [...old.hosts.filter((one) => !choice.hosts.some((other) => other.host === one.host)), ...choice.hosts],
     secrets: [...new Set([...old.secrets, ...choice.secrets])], limits: old.limits === 'all' ? 'all' : choice.limits,
   };
-  // After an installation without a grant, which takes even the workspace: that comes as the file asks, and is not ticked.
-  const give = (kept) => async (name) => {
+  // After an installation with what every skill gets.
+  const give = (kept) => (isNothing(kept) ? undefined : async (name) => {
     // What was granted before, the new version may not ask for any more.
-    const asked = (await get(`/skills/${part(name)}`)).needs;
-    const needs = permissions(asked);
-    return saveGrant(name, needs, permissions(), fitting(needs, kept), asked.workspace);
-  };
+    const needs = permissions((await get(`/skills/${part(name)}`)).needs);
+    return saveGrant(name, needs, permissions(), fitting(needs, kept));
+  });
   const install = (grant, then) => send({ ...query, grant }, then);
   return html`${doubt && html`<p><${Icon} name="alert" size=${16} /> <${Said}>${doubt}<//>. Nothing that was granted goes on to it, no
       stored value either.</p>`}
@@ -233,8 +232,8 @@ function Asks({ skill, beyond, workspace, has, doubt, query, send, onClose }) {
     ${workspace && html`<p><${Icon} name="alert" size=${16} /> It also asks to <strong>${workspace}</strong> files in the session’s workspace,
       which comes only with everything else.</p>`}
     <${Asked} needs=${beyond} granted=${permissions()} choice=${choice} onChange=${set} fresh=${true} />
-    <footer><${Button} kind=${nothing ? 'primary' : ''} onClick=${() => install('none', give(old))}>Install without permissions<//>
+    <footer><${Button} kind=${nothing ? 'primary' : ''} onClick=${() => install('basic', give(old))}>Install without permissions<//>
       ${workspace && html`<${Button} onClick=${() => install('all')}>Install and grant everything<//>`}
       <${Button} kind=${nothing ? '' : 'primary'} disabled=${nothing}
-        onClick=${() => (whole ? install('all') : install('none', give(wanted)))}>Install and grant selected<//></footer>`;
+        onClick=${() => (whole ? install('all') : install('basic', give(wanted)))}>Install and grant selected<//></footer>`;
 }
