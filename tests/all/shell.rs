@@ -182,8 +182,9 @@ fn in_bash(text: &str) -> Outcome {
     let (work, temp) = (dir.path().join("work"), dir.path().join("tmp"));
     fixtures(&work);
     std::fs::create_dir(&temp).expect("there is room");
-    let mut command = Command::new("bash");
-    command.args(["-c", text]).current_dir(&work).env_clear();
+    // Signals that this process was started without, by nohup or in the background, are no business of the comparison.
+    let mut command = Command::new("env");
+    command.args(["--default-signal", "bash", "-c", text]).current_dir(&work).env_clear();
     command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
     command.env("LC_ALL", "C").env("TZ", "UTC").env("HOME", &work).env("TMPDIR", &temp);
     run(command)

@@ -282,7 +282,7 @@ fn webhook(home: &Home, given: &config::Webhook, store: &Store) -> Result<((), S
 fn last_backup(at_ms: Option<i64>, now_ms: i64) -> String {
     const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
     match at_ms.map(|at| (now_ms - at).max(0) / DAY_MS) {
-        None => "no backup was made yet, see `kiso backup`".to_owned(),
+        None => "no backup was made yet; `kiso backup FILE` makes one".to_owned(),
         Some(0) => "the last backup is of today".to_owned(),
         Some(1) => "the last backup is of yesterday".to_owned(),
         Some(days) => format!("the last backup is {days} days old"),

@@ -7,18 +7,22 @@ use serde_json::json;
 
 #[derive(Debug, clap::Args)]
 pub struct ShowPreset {
-    /// openrouter, openai, anthropic, ollama, llama.cpp or vllm
-    name: String,
+    /// openrouter, openai, anthropic, ollama, llama.cpp or vllm; without a name, what there is
+    name: Option<String>,
     /// Write it to config.toml, unless it already sets a provider or a model
-    #[arg(long)]
+    #[arg(long, requires = "name")]
     write: bool,
 }
 
 impl ShowPreset {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
-        let Some(preset) = Preset::named(&self.name) else {
+        let Some(name) = &self.name else {
+            list(shared);
+            return Ok(Exit::Done);
+        };
+        let Some(preset) = Preset::named(name) else {
             let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
-            let message = format!("there is no preset {:?}; there are {}", self.name, names.join(", "));
+            let message = format!("there is no preset {name:?}; there are {}", names.join(", "));
             return Err(Failure::new(Exit::Usage, message));
         };
         if self.write {
@@ -30,6 +34,20 @@ impl ShowPreset {
             out!("{}", preset.text());
         }
         Ok(Exit::Done)
+    }
+}
+
+/// The presets there are, and what to do with one.
+fn list(shared: &Shared) {
+    for preset in &PRESETS {
+        if shared.json {
+            outln!("{}", json!({ "type": "preset", "name": preset.name, "model": preset.model, "about": preset.advice() }));
+        } else {
+            outln!("{:<11} {}", preset.name, preset.advice());
+        }
+    }
+    if !shared.json {
+        outln!("\n`kiso config preset NAME` prints the lines for config.toml; with --write it adds them.");
     }
 }
 
