@@ -382,7 +382,7 @@ fn read_or_make_key(path: &Path) -> Result<Key, HomeError> {
             let mut key = [0; 32];
             SystemRandom::new()
                 .fill(&mut key)
-                .map_err(|_| failed("make", io::Error::other("the system gives no random numbers")))?;
+                .map_err(|_| failed("make", io::Error::other("the system provides no random numbers")))?;
             // Of two processes that get here at once one wins, and both read what is there then.
             place_new(path, &key).map_err(|error| failed("write", error))?;
             File::open(path)

@@ -42,7 +42,7 @@ fn a_backup_is_made_while_the_daemon_works_and_put_back() {
     assert_eq!(made["bytes"].as_u64(), Some(std::fs::metadata(&file).unwrap().len()));
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     home.kiso(&["backup", "copy.db"]).exit(2).says(&["copy.db already exists", "--force"]);
-    home.kiso(&["doctor", "--offline"]).ok().prints(&["is whole: ", "the last backup is of today"]);
+    home.kiso(&["doctor", "--offline"]).ok().prints(&["is whole: ", "the last backup was today"]);
     served.reply(served.send("main", "$ echo two"));
 
     home.kiso(&["restore", "copy.db"]).exit(1).says(&["another kiso serves this home"]);
@@ -55,7 +55,7 @@ fn a_backup_is_made_while_the_daemon_works_and_put_back() {
 
     // What was kept is a store, too, and takes its turn.
     std::fs::rename(restored["kept"].as_str().unwrap(), home.dir.path().join("kept.db")).unwrap();
-    home.kiso(&["restore", "kept.db"]).ok().prints(&["is restored from"]).says(&["what was there is in"]);
+    home.kiso(&["restore", "kept.db"]).ok().prints(&["is restored from"]).says(&["the previous store is in"]);
     assert_eq!(texts(&home, "main").len(), 4);
     let served = Served::start(&home);
     assert!(served.reply(served.send("main", "$ echo three")).contains("three"));
@@ -100,7 +100,7 @@ fn sealed_texts_open_with_the_key_and_without_it_it_is_said() {
     assert!(sealed > 0, "the test needs a sealed message");
     let file = old.dir.path().join("copy.db");
     let ran = old.kiso(&["backup", "--with-key", "copy.db"]);
-    ran.ok().says(&["not in it: config.toml", "keep it apart"]);
+    ran.ok().says(&["not included: config.toml", "keep it separate"]);
     let key = old.dir.path().join("copy.db.key");
     assert_eq!(std::fs::read(&key).unwrap(), std::fs::read(old.path().join("key")).unwrap());
     assert_eq!(std::fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
@@ -109,7 +109,7 @@ fn sealed_texts_open_with_the_key_and_without_it_it_is_said() {
     let file = file.to_str().unwrap();
     new.kiso(&["restore", file]).ok().says(&["does not open what is sealed", "--with-key"]);
     assert!(texts(&new, "default")[0].contains("cannot be opened"), "{:?}", texts(&new, "default"));
-    new.kiso(&["restore", file, "--with-key"]).ok().says(&["the key that was there is in"]);
+    new.kiso(&["restore", file, "--with-key"]).ok().says(&["the previous key is in"]);
     assert_eq!(kept(&new, "key.before-restore-").len(), 1);
     assert!(texts(&new, "default")[0].contains("4711"));
     assert_eq!(
@@ -118,7 +118,7 @@ fn sealed_texts_open_with_the_key_and_without_it_it_is_said() {
         "it is the right one"
     );
     std::fs::write(&key, "short").unwrap();
-    new.kiso(&["restore", file, "--with-key"]).exit(2).says(&["copy.db.key is not a key of kiso: it has 5 bytes"]);
+    new.kiso(&["restore", file, "--with-key"]).exit(2).says(&["copy.db.key is not a kiso key: it has 5 bytes"]);
     std::fs::remove_file(&key).unwrap();
     new.kiso(&["restore", file, "--with-key"]).exit(2).says(&["copy.db.key cannot be read"]);
 }
@@ -309,7 +309,7 @@ fn the_daemon_forgets_what_is_old() {
         |session: &str| served.get(&format!("/runs?session={session}"))["items"][0]["id"].as_str().unwrap().to_owned();
     let steps = served.get(&format!("/runs/{}/trace", run("young")));
     assert!(!steps["items"].as_array().unwrap().is_empty(), "its steps are kept");
-    home.kiso(&["trace", &run("middle")]).ok().prints(&["$ echo rain", "its steps are not kept any more"]);
+    home.kiso(&["trace", &run("middle")]).ok().prints(&["$ echo rain", "its steps are no longer kept"]);
     assert_eq!(served.terminate(), 0);
     assert_eq!(count("SELECT count(*) FROM pragma_foreign_key_check"), 0);
     home.kiso(&["doctor", "--offline"]).ok();

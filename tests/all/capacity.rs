@@ -142,7 +142,7 @@ fn a_session_is_deleted_however_deep_it_is() {
     let made = home.kiso(&["run", "-s", "deep", "$ mkdir d; echo x > d/f"]);
     made.ok();
     nest(&home.work("deep").join("d"), 6_000);
-    home.kiso(&["session", "delete", "deep", "--yes"]).ok().prints(&["deep is deleted"]);
+    home.kiso(&["session", "delete", "deep", "--yes"]).ok().prints(&["deleted deep"]);
     let left: Vec<_> = std::fs::read_dir(home.path().join("sessions")).unwrap().flatten().collect();
     assert!(left.iter().all(|entry| entry.file_name() == "default"), "{left:?}");
     // The next of that name begins with nothing, and can be deleted in turn.

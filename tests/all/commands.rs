@@ -31,7 +31,7 @@ fn doctor_asks_the_daemon_and_looks_at_the_machine() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
     home.config(&format!("model = \"reflex\"\n[gateway]\nport = {port}\n"));
-    let taken = format!("warn port: no daemon runs, and none could listen on 127.0.0.1:{port}");
+    let taken = format!("warn port: no daemon is running, and 127.0.0.1:{port} is not available");
     home.kiso(&["doctor"]).ok().prints(&[&taken, "memory: ", "pages of ", "ok   socket: "]);
     drop(free);
     let served = crate::served::Served::spawn(home.command(&["--json", "serve"]));

@@ -375,6 +375,10 @@ fn at_every_event(more: Replies, restart: impl Fn(&Home) -> Ran) {
             let fixes =
                 now.tasks.iter().filter(|(label, _)| label.contains("grep -qx") || label.contains("echo looked"));
             assert_eq!(fixes.count(), 1, "{death:?}: {now:#?}");
+            // Whether it had counted before it was killed is a matter of luck; that it never counts twice is not.
+            if interrupted[0].0 == "skill hostile" && now.counted.is_none() {
+                now.counted.clone_from(&whole.counted);
+            }
             now.tasks.retain(|(label, _)| !label.contains("grep -qx") && !label.contains("echo looked"));
             for (task, whole) in now.tasks.iter_mut().zip(&whole.tasks) {
                 if task.1 == "interrupted" {

@@ -125,7 +125,7 @@ fn tokens_are_asked_for_as_soon_as_there_is_one_and_end_when_they_are_revoked() 
     served.request("GET", "/sessions", None).refuses(401, "unauthorized");
     served.token = Some(token.clone());
     served.get("/sessions");
-    home.kiso(&["token", "add", "phone"]).exit(2).says(&["there is a token"]);
+    home.kiso(&["token", "add", "phone"]).exit(2).says(&["there is already a token"]);
     home.kiso(&["token", "list"]).ok().prints(&["phone  chat"]);
     let bytes = std::fs::read(home.path().join("store.db")).unwrap();
     assert!(!bytes.windows(token.len()).any(|part| part == token.as_bytes()), "only its hash is kept");

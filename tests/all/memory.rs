@@ -48,21 +48,21 @@ fn facts_are_added_found_and_removed_beside_a_daemon() {
     let before = home.kiso(&["--json", "fact", "list", "--before", "2"]).ok().json();
     assert_eq!(before["text"], "The user lives in Oslo");
     home.kiso(&["fact", "remove", "2", "77", "--yes"]).exit(2).says(&["there is no fact 77"]);
-    home.kiso(&["fact", "remove", "2"]).exit(2).says(&["Remove fact 2 for good?", "--yes"]);
+    home.kiso(&["fact", "remove", "2"]).exit(2).says(&["Permanently remove fact 2?", "--yes"]);
     home.kiso(&["fact", "show", "2"]).ok();
     home.kiso(&["fact", "remove", "2", "--yes"]).ok().prints(&["removed fact 2"]);
     home.kiso(&["fact", "show", "2"]).exit(2);
     assert_eq!(served.terminate(), 0);
     home.kiso(&["fact", "add", "  "]).exit(2).says(&["1 to 2000 bytes"]);
-    home.kiso(&["fact", "add", &"x".repeat(2_001)]).exit(2).says(&["this has 2001"]);
-    home.kiso(&["fact", "list", "--before", "x"]).exit(2).says(&["--before \"x\" is not a number"]);
+    home.kiso(&["fact", "add", &"x".repeat(2_001)]).exit(2).says(&["this one has 2001"]);
+    home.kiso(&["fact", "list", "--before", "x"]).exit(2).says(&["--before \"x\" is not a position"]);
 }
 
 #[test]
 fn a_secret_does_not_become_a_fact() {
     let home = Home::new();
     let refused = home.kiso(&["fact", "add", "my password: Quagga-77-xyzzy"]);
-    refused.exit(4).says(&["there is a secret in it", "[secret password]", "kiso secret set"]);
+    refused.exit(4).says(&["it contains a secret", "[secret password]", "kiso secret set"]);
     assert!(!refused.stderr.contains("Quagga-77"), "{}", refused.stderr);
     let set = |command: &mut std::process::Command| {
         command.env("KISO_SKILL_SEARCH_API_KEY", "plain-word-42");
@@ -98,7 +98,7 @@ fn memory_moves_to_another_home_once() {
     assert_eq!(std::fs::read_to_string(&out).unwrap(), exported);
     other.kiso(&["memory", "export", out.to_str().unwrap()]).exit(1).says(&["it already exists"]);
 
-    other.kiso(&["memory", "show"]).ok().prints(&["user.city: Oslo", "1 facts, 30 passages", "number 29"]);
+    other.kiso(&["memory", "show"]).ok().prints(&["user.city: Oslo", "1 fact, 30 passages", "number 29"]);
     let shown = other.kiso(&["--json", "memory", "show", "--limit", "4"]).ok().json_lines();
     assert_eq!((&shown[0]["core"]["user"]["cat"], &shown[0]["passages"]), (&json!("Kiso"), &json!(30)));
     let ids: Vec<_> = of_type(&shown, "passage").iter().map(|passage| passage["id"].as_i64().unwrap()).collect();
@@ -113,7 +113,7 @@ fn memory_moves_to_another_home_once() {
     other.kiso(&["memory", "forget", &id]).exit(2).says(&["--yes"]);
     other.kiso(&["memory", "forget", &id, "--yes"]).ok().prints(&["forgot passage"]);
     other.kiso(&["memory", "show", &id]).exit(2);
-    other.kiso(&["memory", "forget", "--core", "user.street", "--yes"]).exit(2).says(&["no member \"user.street\""]);
+    other.kiso(&["memory", "forget", "--core", "user.street", "--yes"]).exit(2).says(&["no entry \"user.street\""]);
     other.kiso(&["memory", "forget", "--core", "user.city", "--yes"]).ok().prints(&["forgot user.city"]);
     let shown = other.kiso(&["--json", "memory", "show"]).ok().json_lines();
     assert_eq!(shown[0]["core"], json!({ "user": { "cat": "Kiso" } }));
@@ -153,7 +153,7 @@ fn sessions_are_listed_shown_and_changed_beside_a_daemon() {
     assert_eq!(names, ["two", "one"]);
     let place = sessions[0]["place"].as_str().unwrap();
     assert_eq!(home.kiso(&["--json", "session", "list", "--before", place]).ok().json()["session"], "one");
-    home.kiso(&["session", "list", "--before", "5"]).exit(2).says(&["is not a place of this listing"]);
+    home.kiso(&["session", "list", "--before", "5"]).exit(2).says(&["is not a position in this list"]);
 
     home.kiso(&["session", "rename", "one", "The", "first one"]).ok().prints(&["titled The first one"]);
     home.kiso(&["session", "list"]).ok().prints(&["The first one"]);
@@ -195,7 +195,7 @@ fn a_session_is_deleted_beside_a_daemon_that_goes_on() {
     home.kiso(&["session", "delete", "busy", "--yes"]).exit(1).says(&["a message waits", "busy"]);
     home.kiso(&["run", "--session", "other", "$ echo kept > file"]).ok();
     assert!(home.work("other").join("file").exists());
-    home.kiso(&["session", "delete", "other"]).exit(2).says(&["for good", "--yes"]);
+    home.kiso(&["session", "delete", "other"]).exit(2).says(&["Permanently delete", "--yes"]);
     let deleted = home.kiso(&["--json", "session", "delete", "other", "--yes"]).ok().json();
     assert_eq!(deleted, json!({ "type": "deleted", "session": "other" }));
     assert!(!home.work("other").exists());

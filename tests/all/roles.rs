@@ -60,7 +60,7 @@ fn the_difference_to_what_is_built_in_is_shown() {
     let none = home.kiso(&["role", "diff", "planner"]);
     assert_eq!(none.ok().says(&["planner is not overridden", "roles/planner.md"]).stdout, "");
     write(&home, "planner", built_in_prompt(Role::Planner));
-    assert_eq!(home.kiso(&["role", "diff", "planner"]).ok().says(&["says what is built in"]).stdout, "");
+    assert_eq!(home.kiso(&["role", "diff", "planner"]).ok().says(&["is identical to the built-in prompt"]).stdout, "");
     let changed = built_in_prompt(Role::Planner).replace("a short plan", "a very short plan");
     write(&home, "planner", &changed);
     let diff = home.kiso(&["role", "diff", "planner"]);
@@ -81,7 +81,7 @@ fn a_reset_puts_the_override_aside_and_loses_none() {
     home.kiso(&["role", "reset", "router"]).ok().says(&["router is not overridden"]);
     for (content, kept) in [("one", "router.md.old"), ("two", "router.md.old2"), ("three", "router.md.old3")] {
         write(&home, "router", content);
-        home.kiso(&["role", "reset", "router"]).ok().says(&["as built in again", kept]);
+        home.kiso(&["role", "reset", "router"]).ok().says(&["uses its built-in prompt again", kept]);
         let kept = path(&home, "router").with_file_name(kept);
         assert_eq!(std::fs::read_to_string(kept).unwrap(), content);
         assert_eq!(home.kiso(&["role", "show", "router"]).ok().stdout, built_in_prompt(Role::Router));

@@ -299,7 +299,7 @@ fn private_addresses_are_refused_unless_they_are_allowed() {
         request.answer("200 OK", "");
         testing.join().unwrap()
     });
-    tested.ok().prints(&["has it: it answered 200"]);
+    tested.ok().prints(&["received it and answered 200"]);
 }
 
 #[test]
@@ -398,7 +398,7 @@ fn a_webhook_that_goes_leaves_a_record() {
     let served = Served::start(&home);
     home.kiso(&["webhook", "failed"]).ok().prints(&["the webhook is not in config.toml any more"]);
     home.kiso(&["webhook", "list"]).ok().says(&["there are no webhooks"]);
-    home.kiso(&["webhook", "retry", "a"]).exit(2).says(&["no webhook \"a\" stands in config.toml; there is none"]);
+    home.kiso(&["webhook", "retry", "a"]).exit(2).says(&["config.toml has no webhook \"a\"; there is none"]);
     assert!(!served.request("GET", "/metrics", None).body.contains("kiso_webhook"));
 }
 
@@ -443,7 +443,7 @@ fn neither_address_nor_key_is_shown() {
         request.answer("400 Bad Request", "no such thing");
         testing.join().unwrap()
     });
-    tested.exit(1).says(&["does not have it: it answered 400: no such thing"]);
+    tested.exit(1).says(&["did not receive it: it answered 400: no such thing"]);
     let seen = [&["webhook", "list"][..], &["doctor", "--offline"], &["config", "show"], &["--json", "config", "show"]];
     for ran in seen.into_iter().map(with).chain([tested]) {
         ran.exit(ran.code);
@@ -451,7 +451,7 @@ fn neither_address_nor_key_is_shown() {
     }
     with(&["doctor", "--offline"]).ok().prints(&["webhook a: 127.0.0.1:"]);
     with(&["webhook", "secret", "a"]).ok().prints(&["very-hidden-key-of-hook"]);
-    with(&["webhook", "test", "b"]).exit(2).says(&["no webhook \"b\" stands in config.toml; there are a"]);
+    with(&["webhook", "test", "b"]).exit(2).says(&["config.toml has no webhook \"b\"; there are a"]);
 }
 
 /// The receiver of docs/webhooks.md, as it stands there.

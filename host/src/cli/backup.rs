@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub struct Backup {
-    /// File to write; a store in one piece, also while the daemon works
+    /// File to write. Safe to run while the daemon is running
     file: PathBuf,
     /// Replace the file if it exists
     #[arg(long)]
     force: bool,
-    /// Write the home's key to FILE.key, too: who has both can read everything, and without it what is sealed stays closed
+    /// Also write the home's key to FILE.key. Anyone who has both can read everything; without the key, encrypted data stays unreadable
     #[arg(long)]
     with_key: bool,
 }
@@ -48,13 +48,13 @@ impl Backup {
         }
         outln!("{} ({}, version {}, checked)", file.display(), size(copied.bytes), copied.version);
         errln!(
-            "not in it: config.toml, roles, skills, grants, and the sessions' files; copy them from {}",
+            "not included: config.toml, roles, skills, grants, and session files; copy them from {}",
             home.path().display()
         );
         match key {
-            Some(key) => errln!("the key is in {}: keep it apart from the backup", key.display()),
+            Some(key) => errln!("the key is in {}: keep it separate from the backup", key.display()),
             None => errln!(
-                "the key is not in it: where {} is lost, sealed messages and secrets stay closed; --with-key saves it",
+                "the key is not included: if {} is lost, encrypted messages and secrets cannot be read; --with-key saves it",
                 home.path().join("key").display()
             ),
         }

@@ -161,6 +161,6 @@ fn is_served(home: &Home) -> Result<bool, Failure> {
 fn new_key() -> Result<String, Failure> {
     let mut bytes = [0; 16];
     let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| Failure::new(Exit::Failed, "the system gives no random numbers"))?;
+    filled.map_err(|_| Failure::new(Exit::Failed, "the system provides no random numbers"))?;
     Ok(bytes.iter().fold("chat-".to_owned(), |key, byte| format!("{key}{byte:02x}")))
 }

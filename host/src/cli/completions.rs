@@ -4,7 +4,7 @@ use clap_complete::Shell;
 
 #[derive(Debug, clap::Args)]
 pub struct Completions {
-    /// The shell to write for
+    /// The shell to generate completions for
     shell: Shell,
 }
 

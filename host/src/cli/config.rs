@@ -18,7 +18,7 @@ pub enum Config {
     Docs,
     /// Reload config.toml in the running daemon, if it is valid
     Reload(reload::Reload),
-    /// Print a ready-made provider, or put it into config.toml
+    /// Print the configuration of a provider, or add it to config.toml
     Preset(preset::ShowPreset),
 }
 

@@ -256,7 +256,7 @@ fn open_store(home: &Home) -> Result<(Store, String), Failure> {
         problems => Err(Failure::new(
             Exit::Failed,
             format!(
-                "{} is damaged ({}); `kiso restore FILE` puts a backup in its place",
+                "{} is damaged ({}); `kiso restore FILE` replaces it with a backup",
                 home.store_path().display(),
                 problems.join("; ")
             ),
@@ -269,7 +269,7 @@ fn webhook(home: &Home, given: &config::Webhook, store: &Store) -> Result<((), S
     let host = Webhook::open(home, given, super::environment)?.host;
     let line = store.read_blocking(|view| view.webhooks())?.into_iter().find(|line| line.webhook == given.name);
     let told = match line {
-        None => "nothing was sent yet".to_owned(),
+        None => "nothing has been sent yet".to_owned(),
         Some(line) if line.failed == 0 => format!("{} waiting, {} delivered", line.pending, line.delivered),
         Some(line) => format!(
             "{} waiting, {} delivered, {} given up (`kiso webhook failed` says why)",
@@ -282,10 +282,10 @@ fn webhook(home: &Home, given: &config::Webhook, store: &Store) -> Result<((), S
 fn last_backup(at_ms: Option<i64>, now_ms: i64) -> String {
     const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
     match at_ms.map(|at| (now_ms - at).max(0) / DAY_MS) {
-        None => "no backup was made yet; `kiso backup FILE` makes one".to_owned(),
-        Some(0) => "the last backup is of today".to_owned(),
-        Some(1) => "the last backup is of yesterday".to_owned(),
-        Some(days) => format!("the last backup is {days} days old"),
+        None => "no backup yet; `kiso backup FILE` makes one".to_owned(),
+        Some(0) => "the last backup was today".to_owned(),
+        Some(1) => "the last backup was yesterday".to_owned(),
+        Some(days) => format!("the last backup was {days} days ago"),
     }
 }
 
@@ -321,7 +321,7 @@ fn clock() -> Result<String, Failure> {
     if now.as_second() < 1_750_000_000 {
         return Err(Failure::new(
             Exit::Failed,
-            format!("the clock says {now}, which is past; set it or start a time service"),
+            format!("the clock says {now}, which is in the past; set it or start a time service"),
         ));
     }
     Ok(now.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())

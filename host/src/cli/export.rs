@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub struct Export {
-    /// The session to export: its messages, runs, tasks and what models used, in clear
+    /// The session to export: its messages, runs, tasks and model usage, unencrypted
     session: String,
     /// File to write instead of standard output
     #[arg(long, short, value_name = "FILE")]

@@ -15,21 +15,21 @@ use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
 pub enum Fact {
-    /// List the facts, the newest first
+    /// List facts, newest first
     List {
         #[command(flatten)]
         page: Page,
     },
-    /// Add a fact; one that is known already is not added again
+    /// Add a fact, unless it is already known
     Add {
         /// A sentence, such as "The user lives in Oslo"
         #[arg(required = true)]
         text: Vec<String>,
-        /// How sure it is, in percent
+        /// Confidence, in percent
         #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u8).range(..=100))]
         confidence: u8,
     },
-    /// Show a fact whole
+    /// Show a complete fact
     Show {
         /// Its number
         id: i64,
@@ -43,7 +43,7 @@ pub enum Fact {
         #[arg(long, short)]
         yes: bool,
     },
-    /// Find facts by their words
+    /// Search facts
     Search {
         /// Words, or a question
         #[arg(required = true)]
@@ -75,7 +75,7 @@ impl Fact {
                 let question = question.join(" ");
                 let facts = opened.store.read_blocking(|view| view.find_facts(&question, *limit))?;
                 if facts.is_empty() && !shared.json {
-                    errln!("no fact has these words");
+                    errln!("no facts match");
                 }
                 facts.iter().for_each(|fact| print_fact(fact, shared.json));
                 Ok(Exit::Done)
@@ -87,8 +87,8 @@ impl Fact {
 fn add(opened: &Opened, text: &str, confidence: u8, json: bool) -> Result<Exit, Failure> {
     let text = text.trim();
     if text.is_empty() || text.len() > MAX_FACT_BYTES {
-        let (have, what) = (text.len(), "put a longer text into a message that is worth remembering");
-        let message = format!("a fact has 1 to {MAX_FACT_BYTES} bytes, and this has {have}; {what}");
+        let (have, what) = (text.len(), "to remember a longer text, send it as a message");
+        let message = format!("a fact may have 1 to {MAX_FACT_BYTES} bytes, but this one has {have}; {what}");
         return Err(Failure::new(Exit::Usage, message));
     }
     let secrets = environment_secrets();
@@ -97,7 +97,7 @@ fn add(opened: &Opened, text: &str, confidence: u8, json: bool) -> Result<Exit, 
     if !found.is_empty() || secrets.redact(text) != text {
         let clean = printable(&secrets.redact(&clean));
         let message =
-            format!("there is a secret in it ({clean}); `kiso secret set` keeps secrets, facts are told to models");
+            format!("it contains a secret ({clean}); facts are sent to models: use `kiso secret set` for secrets");
         return Err(Failure::new(Exit::Policy, message));
     }
     let new = NewFact { text: text.to_owned(), source: "user".to_owned(), session: None, confidence };
@@ -133,7 +133,7 @@ fn remove(opened: &Opened, ids: &[i64], yes: bool, json: bool) -> Result<Exit, F
         opened.store.read_blocking(|view| view.fact(*id))?.ok_or_else(|| no_fact(*id))?;
     }
     let what = if let [id] = ids { format!("fact {id}") } else { format!("{} facts", ids.len()) };
-    confirm(&format!("Remove {what} for good?"), yes)?;
+    confirm(&format!("Permanently remove {what}?"), yes)?;
     let gone = ids.to_vec();
     opened.store.write_blocking(move |tx| gone.iter().try_for_each(|id| tx.delete_fact(*id).map(drop)))?;
     if json {

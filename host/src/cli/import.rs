@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub struct Import {
-    /// A file that `kiso export` wrote; - reads standard input
+    /// File written by `kiso export`, or - for standard input
     file: PathBuf,
     /// Give the session this name instead of its own
     #[arg(long = "as", value_name = "NAME")]
@@ -45,7 +45,7 @@ impl Import {
                 Failure::new(Exit::Failed, format!("{from}:{line}: {why}; nothing was imported"))
             }
             ImportError::TooLarge(why) => {
-                Failure::new(Exit::Limit, format!("{from}: {why}, the most that is imported; nothing was"))
+                Failure::new(Exit::Limit, format!("{from}: {why}, the most that can be imported; nothing was imported"))
             }
             ImportError::Taken(session) => Failure::new(
                 Exit::Usage,

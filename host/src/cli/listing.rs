@@ -11,7 +11,7 @@ pub struct Page {
     /// How many to show
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub limit: u32,
-    /// Show what comes before this one, as the end of the page before says
+    /// Show entries before this one; the end of each page names it
     #[arg(long, value_name = "PLACE")]
     pub before: Option<String>,
 }
@@ -20,7 +20,7 @@ impl Page {
     /// The number in `--before`.
     pub fn before_id(&self) -> Result<Option<i64>, Failure> {
         let parse = |text: &String| {
-            let wrong = || Failure::new(Exit::Usage, format!("--before {text:?} is not a number of this listing"));
+            let wrong = || Failure::new(Exit::Usage, format!("--before {text:?} is not a position in this list"));
             text.parse().map_err(|_| wrong())
         };
         self.before.as_ref().map(parse).transpose()
@@ -32,7 +32,7 @@ impl Page {
             && let Some(last) = last
             && std::io::stderr().is_terminal()
         {
-            errln!("more with --before {last}");
+            errln!("for more, add --before {last}");
         }
     }
 }
@@ -70,4 +70,9 @@ pub fn confirm(question: &str, yes: bool) -> Result<(), Failure> {
         (Ok(_), "y" | "Y" | "yes") => Ok(()),
         _ => Err(Failure::new(Exit::Failed, "nothing changed")),
     }
+}
+
+/// "1 attempt", "2 attempts".
+pub fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -74,7 +74,7 @@ pub(super) fn catch_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let payload = panic.payload();
         let text = payload.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic without a text");
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message");
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         tracing::error!(place, "this is a bug in kiso: {text}");
     }));

@@ -2,7 +2,7 @@
 
 mod transfer;
 
-use super::listing::{Page, confirm, row};
+use super::listing::{Page, confirm, counted, row};
 use super::show::{Show, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on};
 use crate::clock::{minute, now_ms};
@@ -33,16 +33,16 @@ pub enum Memory {
         /// How many to show of each kind
         #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_HITS)))]
         limit: u32,
-        /// By words alone, without asking the model that [memory] names
+        /// Match words only, without the embedding model of [memory]
         #[arg(long)]
         words: bool,
     },
-    /// Forget passages, or a member of core memory
+    /// Forget passages, or an entry of core memory
     Forget {
         /// Numbers of passages
         #[arg(required_unless_present = "core")]
         ids: Vec<i64>,
-        /// The member of core memory, as `show` names it, such as user.city
+        /// The entry of core memory, as `show` prints it, such as user.city
         #[arg(long, value_name = "MEMBER", conflicts_with = "ids")]
         core: Option<String>,
         /// Do not ask
@@ -51,7 +51,7 @@ pub enum Memory {
     },
     /// Write core memory, facts and passages as lines of JSON
     Export {
-        /// A file that does not exist yet; standard output without it
+        /// File to create [default: standard output]
         file: Option<PathBuf>,
     },
     /// Import what `export` wrote; entries that already exist are skipped
@@ -122,8 +122,9 @@ fn all(opened: &Opened, page: &Page, json: bool) -> Result<Exit, Failure> {
             let show = Show::stdout();
             outln!("{}", show.paint().bold("Core memory"));
             let lines = memory::render_core(&core);
+            let total = [counted(facts.into(), "fact", "facts"), counted(passages, "passage", "passages")].join(", ");
             outln!("{}", if lines.is_empty() { "(empty)".to_owned() } else { printable(&lines) });
-            outln!("\n{}", show.paint().bold(&format!("{facts} facts, {passages} passages")));
+            outln!("\n{}", show.paint().bold(&total));
         }
     }
     chunks.iter().for_each(|chunk| print(chunk, json));
@@ -181,7 +182,7 @@ fn forget(opened: &Opened, ids: &[i64], yes: bool, json: bool) -> Result<Exit, F
         .next()
         .map_or(Ok(()), |id| Err(no_passage(id)))?;
     let what = if let [id] = ids { format!("passage {id}") } else { format!("{} passages", ids.len()) };
-    confirm(&format!("Forget {what} for good?"), yes)?;
+    confirm(&format!("Permanently forget {what}?"), yes)?;
     let gone = ids.to_vec();
     opened.store.write_blocking(move |tx| gone.iter().try_for_each(|id| tx.delete_chunk(*id).map(drop)))?;
     for id in ids {
@@ -198,9 +199,9 @@ fn forget(opened: &Opened, ids: &[i64], yes: bool, json: bool) -> Result<Exit, F
 fn forget_core(opened: &Opened, member: &str, yes: bool, json: bool) -> Result<Exit, Failure> {
     let core = block_on(memory::core(&opened.store))??;
     let path = place(&core, member).ok_or_else(|| {
-        Failure::new(Exit::Usage, format!("core memory has no member {member:?}; `kiso memory show` lists them"))
+        Failure::new(Exit::Usage, format!("core memory has no entry {member:?}; `kiso memory show` lists them"))
     })?;
-    confirm(&format!("Forget {member} in core memory for good?"), yes)?;
+    confirm(&format!("Permanently forget {member} in core memory?"), yes)?;
     let patch = path.iter().rev().fold(Value::Null, |inner, name| json!({ *name: inner }));
     block_on(memory::update_core(&opened.store, patch, now_ms()))?.map_err(|error| match error {
         CoreError::Store(error) => error.into(),

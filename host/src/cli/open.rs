@@ -30,7 +30,7 @@ pub struct Open {
     log_out: bool,
 }
 
-const AFTER: &str = "The link works once, within five minutes. A browser stays logged in until it logs out in the page, until it was not used for 30 days, or until --log-out. Without a display, and over ssh, the link is only printed. docs/page.md tells more.";
+const AFTER: &str = "The link works once, within five minutes. A browser stays logged in until you log out, for 30 days after its last use, or until --log-out. Without a display, and over ssh, the link is only printed. docs/page.md tells more.";
 
 /// For a daemon that does not answer at its socket.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -101,10 +101,7 @@ fn address(home: &Home) -> Result<SocketAddr, Failure> {
         }
     };
     let unclear = |why: String| {
-        Failure::new(
-            Exit::Failed,
-            format!("the daemon does not say where it serves the page: {why}; `kiso doctor` looks at it"),
-        )
+        Failure::new(Exit::Failed, format!("the daemon did not report the page's address: {why}; run `kiso doctor`"))
     };
     let answer = ask(stream).map_err(|error| unclear(error.to_string()))?;
     let registered: Registered = serde_json::from_str(&answer).map_err(|error| unclear(error.to_string()))?;

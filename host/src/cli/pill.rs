@@ -23,38 +23,38 @@ const MAX_LINES: u64 = 1_000;
 
 #[derive(Debug, Subcommand)]
 pub enum PillCommand {
-    /// Make a pill; a message that begins with !NAME becomes its template
+    /// Create a pill; a message that begins with !NAME becomes its template
     Add {
         /// Name of the pill: 1 to 32 letters, digits, - or _
         name: String,
-        /// What the message becomes; {input} stands for what is written behind the name
+        /// What the message becomes; {input} is replaced with the text after the name
         template: String,
-        /// A category of tools that it may use; may be given several times [default: all]
+        /// Tool category that it may use; repeat for several [default: all]
         #[arg(long = "category", value_name = "NAME")]
         categories: Vec<String>,
-        /// How much is done: low (an answer), medium (tools without a plan), high (a plan)
+        /// How much work to do: low (an answer), medium (tools without a plan), high (a plan)
         #[arg(long, default_value = "high", value_parser = effort)]
         effort: Effort,
-        /// What a person sees beside the name
+        /// Description shown beside the name
         #[arg(long, default_value = "", hide_default_value = true)]
         description: String,
-        /// Replace a pill of that name
+        /// Replace an existing pill
         #[arg(long)]
         force: bool,
     },
-    /// List the pills, those of config.toml too
+    /// List all pills, including those in config.toml
     List,
     /// Show a pill with its template
     Show { name: String },
     /// Remove a pill
     Remove { name: String },
-    /// Print pills as JSON lines, to be shared: these, or all that were made
+    /// Print pills as JSON lines, to share them [default: all that you created]
     Export { names: Vec<String> },
-    /// Take pills that `export` or the page wrote, all of them or none
+    /// Import pills that `export` or the page wrote: all of them or none
     Import {
-        /// The file; - reads standard input
+        /// The file, or - for standard input
         file: PathBuf,
-        /// Replace pills of the same names
+        /// Replace existing pills
         #[arg(long)]
         force: bool,
     },
@@ -158,7 +158,7 @@ fn read(file: &Path) -> Result<Vec<Pill>, Failure> {
         }
         let wrong = |why: String| Failure::new(Exit::Failed, format!("{from}:{number}: {why}; nothing was imported"));
         if read > MAX_LINE || number > MAX_LINES {
-            return Err(wrong(format!("pills are {MAX_LINES} lines at most, of {} KiB each", MAX_LINE >> 10)));
+            return Err(wrong(format!("a file may have at most {MAX_LINES} pills, of {} KiB each", MAX_LINE >> 10)));
         }
         if line.trim_ascii().is_empty() {
             continue;
@@ -166,7 +166,7 @@ fn read(file: &Path) -> Result<Vec<Pill>, Failure> {
         let pill: Pill =
             serde_json::from_slice(&line).map_err(|error| wrong(format!("this is not a pill: {error}")))?;
         if pills.iter().any(|known| known.name == pill.name) {
-            return Err(wrong(format!("there is an earlier pill {}", printable(&pill.name))));
+            return Err(wrong(format!("the file has an earlier pill {}", printable(&pill.name))));
         }
         pills.push(pill);
     }

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub struct Restore {
-    /// A file that `kiso backup` made
+    /// File written by `kiso backup`
     file: PathBuf,
-    /// Put FILE.key in the place of the home's key, too
+    /// Also replace the home's key with FILE.key
     #[arg(long)]
     with_key: bool,
 }
@@ -47,10 +47,10 @@ impl Restore {
         let store = home.store_path();
         outln!("{} is restored from {} ({})", store.display(), file.display(), size(copied.bytes));
         if let Some(kept) = copied.kept {
-            errln!("what was there is in {}: delete it when you do not need it", kept.display());
+            errln!("the previous store is in {}; delete it when you no longer need it", kept.display());
         }
         if let Some(kept) = key_kept {
-            errln!("the key that was there is in {}", kept.display());
+            errln!("the previous key is in {}", kept.display());
         }
         if !opens {
             errln!(
@@ -66,10 +66,7 @@ impl Restore {
 fn read_key(path: &Path) -> Result<[u8; 32], Failure> {
     let failed = |why: String| Failure::new(Exit::Usage, format!("{} {why}", path.display()));
     let bytes = std::fs::read(path).map_err(|error| failed(format!("cannot be read: {error}")))?;
-    bytes
-        .as_slice()
-        .try_into()
-        .map_err(|_| failed(format!("is not a key of kiso: it has {} bytes, not 32", bytes.len())))
+    bytes.as_slice().try_into().map_err(|_| failed(format!("is not a kiso key: it has {} bytes, not 32", bytes.len())))
 }
 
 /// Whether the home's key opens what is sealed in its store, by one value of each kind.

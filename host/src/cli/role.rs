@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 pub enum RoleCommand {
     /// List the roles and which of them are overridden
     List,
-    /// Print the prompt of a role that is in effect
+    /// Print the prompt in effect for a role
     Show {
         #[arg(value_parser = role)]
         role: Role,
-        /// The prompt that is compiled in, also where it is overridden
+        /// The built-in prompt, even if it is overridden
         #[arg(long)]
         builtin: bool,
     },
@@ -31,7 +31,7 @@ pub enum RoleCommand {
         #[arg(value_parser = role)]
         role: Role,
     },
-    /// Go back to the built-in prompt; the override is kept beside, as NAME.md.old
+    /// Go back to the built-in prompt; the override is kept as NAME.md.old
     Reset {
         #[arg(value_parser = role)]
         role: Role,
@@ -116,10 +116,10 @@ fn list(home: &Home, json: bool) -> Exit {
 fn what(role: Role) -> &'static str {
     match role {
         Role::Planner => "turns a message into a plan",
-        Role::Reviewer => "judges what a task left behind",
+        Role::Reviewer => "reviews the result of a task",
         Role::Worker => "writes what the user reads",
         Role::Summarizer => "shortens messages and facts",
-        Role::Router => "finds out how much a message needs",
+        Role::Router => "decides how much work a message needs",
         Role::Reasoner => "writes the brief of a task",
         Role::Actor => "calls tools until the brief is done",
         Role::Titler => "names a session",
@@ -163,8 +163,8 @@ fn diff(home: &Home, role: Role, json: bool, show: &Show) -> Result<Exit, Failur
         return Ok(Exit::Done);
     }
     match found {
-        None => show.line(&format!("{role} is not overridden; {} would do it", path.display())),
-        Some(_) if text.is_empty() => show.line(&format!("{} says what is built in", path.display())),
+        None => show.line(&format!("{role} is not overridden; create {} to override it", path.display())),
+        Some(_) if text.is_empty() => show.line(&format!("{} is identical to the built-in prompt", path.display())),
         Some(_) => out!("{text}"),
     }
     Ok(Exit::Done)
@@ -182,7 +182,9 @@ fn reset(home: &Home, role: Role, json: bool, show: &Show) -> Result<Exit, Failu
         return Ok(Exit::Done);
     }
     match kept {
-        Some(kept) => show.line(&format!("{role} is as built in again; the override is kept as {}", kept.display())),
+        Some(kept) => {
+            show.line(&format!("{role} uses its built-in prompt again; the override was moved to {}", kept.display()))
+        }
         None => show.line(&format!("{role} is not overridden; nothing changed")),
     }
     Ok(Exit::Done)
@@ -200,7 +202,7 @@ fn set_aside(path: &Path) -> Result<PathBuf, Failure> {
     };
     let free = (1..=MAX_OLD).map(name).find(|kept| kept.symlink_metadata().is_err());
     let Some(kept) = free else {
-        let message = format!("there are {MAX_OLD} old copies of {}; remove some of them", path.display());
+        let message = format!("there are already {MAX_OLD} old copies of {}; remove some of them", path.display());
         return Err(Failure::new(Exit::Failed, message));
     };
     match fs::rename(path, &kept) {

@@ -30,7 +30,7 @@ pub struct Run {
     /// The session to use; created if it does not exist
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
-    /// Copy this file into the session's /work first; may be given several times
+    /// Copy this file into the session's /work first; repeat for several
     #[arg(long, short, value_name = "PATH")]
     file: Vec<PathBuf>,
 }
@@ -47,7 +47,7 @@ impl Run {
         if message.is_some_and(|message| message.len() > MAX_MESSAGE) {
             return Err(Failure::new(
                 Exit::Usage,
-                "the message is larger than 1 MiB; put the text into a file and give it with --file",
+                "the message is larger than 1 MiB; put the text in a file and attach it with --file",
             ));
         }
         let named = session(self.session.as_deref())?;

@@ -20,7 +20,7 @@ pub enum ScheduleCommand {
     /// Schedule a message; `kiso serve` sends it
     #[command(after_help = TIMES)]
     Add {
-        /// Name of the schedule: small letters, digits, - and _
+        /// Name of the schedule: lowercase letters, digits, - and _
         name: String,
         /// When: "30 8 * * MON-FRI", @daily, "@every 10m" or "at 2030-01-31 08:00"
         #[arg(value_name = "WHEN")]
@@ -43,11 +43,11 @@ pub enum ScheduleCommand {
     Next {
         /// One schedule only
         name: Option<String>,
-        /// Times of each
+        /// How many times to show for each
         #[arg(short, default_value_t = 1, value_name = "COUNT")]
         n: usize,
     },
-    /// Send the message now, without changing the schedule
+    /// Run a schedule now, without changing its times
     Run { name: String },
     /// Pause a schedule
     Pause { name: String },
@@ -55,11 +55,11 @@ pub enum ScheduleCommand {
     Resume { name: String },
     /// Remove a schedule and its receipts
     Remove { name: String },
-    /// Show the result of each time that was due
+    /// Show the result of each time a schedule was due
     Receipts {
         /// One schedule only
         name: Option<String>,
-        /// The latest so many
+        /// How many to show
         #[arg(short, default_value_t = 20, value_name = "COUNT")]
         n: u32,
     },
@@ -122,7 +122,7 @@ impl ScheduleCommand {
                     outln!("{}", of_receipt(&receipt));
                 } else {
                     outln!(
-                        "{name} is sent as message {}; `kiso serve` answers it",
+                        "{name} was sent as message {}; `kiso serve` answers it",
                         receipt.message.unwrap_or_default()
                     );
                 }

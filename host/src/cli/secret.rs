@@ -26,7 +26,7 @@ pub enum Secret {
         #[command(flatten)]
         of: Of,
     },
-    /// Keep a secret; its value is asked for, or read from standard input
+    /// Set a secret; prompts for its value, or reads it from standard input
     Set {
         /// 1 to 64 letters, digits and underscores: what a skill asks for, such as github_token
         name: String,
@@ -86,15 +86,12 @@ fn list(opened: &Opened, session: &SessionName, json: bool) -> Result<Exit, Fail
 fn set(opened: &Opened, session: &SessionName, name: &str, json: bool) -> Result<Exit, Failure> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(plain) {
-        let message =
-            format!("a secret's name has 1 to {MAX_NAME} letters, digits and underscores, and {name:?} has not");
+        let message = format!("{name:?} is not a valid name: use 1 to {MAX_NAME} letters, digits and underscores");
         return Err(Failure::new(Exit::Usage, message));
     }
     let value = typed::read(name)?;
     if value.expose().chars().count() < SHORT {
-        errln!(
-            "a value of fewer than {SHORT} characters is kept, but not taken out of texts: it would be found everywhere"
-        );
+        errln!("values shorter than {SHORT} characters are stored but not redacted: they would match everywhere");
     }
     let vault = Vault::open(&opened.home);
     block_on(async {
@@ -120,12 +117,7 @@ fn remove(opened: &Opened, session: &SessionName, name: &str, yes: bool, json: b
         let message = format!("the session {session} has no secret {name:?}; `kiso secret list` gives the names");
         return Err(Failure::new(Exit::Usage, message));
     }
-    confirm(
-        &format!(
-            "Forget the secret {name} of the session {session}? Its value is then not taken out of texts any more."
-        ),
-        yes,
-    )?;
+    confirm(&format!("Forget the secret {name} of the session {session}? Its value will no longer be redacted."), yes)?;
     let (of, gone) = (session.clone(), name.to_owned());
     opened.store.write_blocking(move |tx| tx.delete_secret(&of, &gone))?;
     if json {

@@ -13,10 +13,10 @@ use tokio::signal::unix::{SignalKind, signal};
 #[derive(Debug, clap::Args)]
 #[command(after_help = SIGNALS)]
 pub struct Serve {
-    /// Port to listen on, instead of the configured one; 0 lets the system choose
+    /// Port to listen on, instead of the configured one; 0 picks a free port
     #[arg(long, short, value_name = "PORT")]
     port: Option<u16>,
-    /// How lines of the log look, instead of the configured way
+    /// Log format, instead of the configured one
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"])]
     log: Option<String>,
 }

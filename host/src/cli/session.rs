@@ -20,7 +20,7 @@ const MAX_TITLE: usize = 200;
 
 #[derive(Debug, Subcommand)]
 pub enum Session {
-    /// List the sessions, the one that was active last first
+    /// List sessions, most recently active first
     List {
         #[command(flatten)]
         page: Page,
@@ -31,25 +31,25 @@ pub enum Session {
         #[command(flatten)]
         page: Page,
     },
-    /// Give a session another title
+    /// Rename a session
     Rename {
         session: String,
         #[arg(required = true)]
         title: Vec<String>,
     },
-    /// Delete a session for good: its messages, runs, files, secrets, and what was learned in it
+    /// Permanently delete a session: its messages, runs, files, secrets, and what was learned in it
     Delete {
         session: String,
         /// Do not ask
         #[arg(long, short)]
         yes: bool,
     },
-    /// Begin a new segment, as /new does: what was said so far is left out of prompts, and not forgotten
+    /// Clear the context, as /new does: earlier messages are kept, but no longer sent to the model
     New { session: String },
-    /// Show a session's model, or give it another one
+    /// Show or change a session's model
     Model {
         session: String,
-        /// A model of the configuration; "default" goes back
+        /// A model from config.toml, or "default"
         model: Option<String>,
     },
 }
@@ -87,7 +87,7 @@ fn existing(opened: &Opened, name: &str) -> Result<SessionLine, Failure> {
 fn list(opened: &Opened, page: &Page, json: bool) -> Result<Exit, Failure> {
     let parse = |text: &String| {
         let place = text.split_once('-').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-        place.ok_or_else(|| Failure::new(Exit::Usage, format!("--before {text:?} is not a place of this listing")))
+        place.ok_or_else(|| Failure::new(Exit::Usage, format!("--before {text:?} is not a position in this list")))
     };
     let before = page.before.as_ref().map(parse).transpose()?;
     let sessions = opened.store.read_blocking(|view| view.list_sessions(before, page.limit))?;
@@ -182,7 +182,7 @@ fn tell(message: &Message, json: bool) {
 fn rename(opened: &Opened, session: &SessionName, title: &str, json: bool) -> Result<Exit, Failure> {
     let title = title.trim().to_owned();
     if title.is_empty() || title.chars().count() > MAX_TITLE || title.chars().any(char::is_control) {
-        let message = format!("a title has 1 to {MAX_TITLE} characters on one line");
+        let message = format!("a title must have 1 to {MAX_TITLE} characters on one line");
         return Err(Failure::new(Exit::Usage, message));
     }
     let (of, kept) = (session.clone(), title.clone());
@@ -197,21 +197,23 @@ fn rename(opened: &Opened, session: &SessionName, title: &str, json: bool) -> Re
 
 fn delete(opened: &Opened, session: &SessionName, yes: bool, json: bool) -> Result<Exit, Failure> {
     let work = opened.home.work_dir(session);
-    confirm(&format!("Delete the session {session} for good, with the files in {}?", work.display()), yes)?;
+    confirm(&format!("Permanently delete the session {session}, with the files in {}?", work.display()), yes)?;
     let removed = block_on(remove(&opened.home, &opened.store, session, |_| {}))??;
     let left: Vec<String> = removed.left.iter().map(ToString::to_string).collect();
     for gone in removed.sessions {
         if json {
             outln!("{}", json!({ "type": "deleted", "session": gone.as_str() }));
         } else {
-            outln!("{gone} is deleted");
+            outln!("deleted {gone}");
         }
     }
     if left.is_empty() {
         return Ok(Exit::Done);
     }
-    let message =
-        format!("files are left: {}; `kiso serve` tries again, and `kiso doctor` shows them", left.join("; "));
+    let message = format!(
+        "some files could not be deleted: {}; `kiso serve` retries, and `kiso doctor` lists them",
+        left.join("; ")
+    );
     Err(Failure::new(Exit::Failed, message))
 }
 
@@ -232,7 +234,7 @@ fn new(opened: &Opened, session: &SessionName, json: bool) -> Result<Exit, Failu
     if json {
         outln!("{}", json!({ "type": "segment", "session": session.as_str(), "after": after }));
     } else {
-        outln!("a new segment of {session} begins; what is remembered, the model and the log stay");
+        outln!("context of {session} cleared; messages, memory and the model are kept");
     }
     Ok(Exit::Done)
 }

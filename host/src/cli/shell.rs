@@ -18,21 +18,22 @@ use std::thread::JoinHandle;
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Shell {
-    /// Run this command line and end with its exit code; without it and without a FILE, read lines from the terminal or a script from standard input
+    /// Run this command line and exit with its code. Without it and without a FILE, read lines from the terminal or a script from standard input
     #[arg(short, value_name = "COMMAND")]
     command: Option<String>,
-    /// Run this script of yours; what follows it, or the COMMAND of -c, is $1, $2 and so on
+    /// Run this script. Arguments after it, or after the COMMAND of -c, are $1, $2 and so on
     #[arg(value_name = "FILE", trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<String>,
     /// The session whose /work to use; created if it does not exist
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
-    /// Copy this file into the session's /work first; may be given several times
+    /// Copy this file into the session's /work first; repeat for several
     #[arg(long, short, value_name = "PATH")]
     file: Vec<PathBuf>,
 }
 
-const AFTER: &str = "The exit code is that of the command line, and 137 when a limit ended it. docs/shell.md lists commands and features.";
+const AFTER: &str =
+    "The exit code is that of the command line, or 137 if a limit ended it. docs/shell.md lists commands and features.";
 
 /// Longest script that is read.
 const MAX_SCRIPT: u64 = 16 << 20;

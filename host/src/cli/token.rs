@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
 pub enum Token {
-    /// Make a token and print it, once: kiso keeps only its hash
+    /// Create a token and print it once; kiso stores only its hash
     Add {
-        /// What you call it, such as the program that gets it
+        /// A name for it, such as the program that will use it
         name: String,
         /// What it allows
         #[arg(long, value_enum, default_value_t = Scope::Chat)]
@@ -20,13 +20,13 @@ pub enum Token {
     },
     /// List the tokens
     List,
-    /// Take a token away; it stops working at once
+    /// Revoke a token; it stops working immediately
     Revoke { name: String },
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Scope {
-    /// Write messages and see what comes of them
+    /// Send messages and read the replies
     Chat,
     /// Everything
     Admin,
@@ -52,14 +52,14 @@ impl Token {
                 let Some(text) = store.write_blocking(move |tx| tx.add_token(&wanted, scope, now_ms()))? else {
                     return Err(Failure::new(
                         Exit::Usage,
-                        format!("there is a token {name:?} already; `kiso token revoke` takes it away"),
+                        format!("there is already a token {name:?}; `kiso token revoke` removes it"),
                     ));
                 };
                 if shared.json {
                     outln!("{}", json!({ "type": "token", "name": name, "scope": scope.as_str(), "token": text }));
                 } else {
                     outln!("{text}");
-                    errln!("This is the only time that it is shown. Send it as `Authorization: Bearer …`.");
+                    errln!("It is shown only once. Send it as `Authorization: Bearer …`.");
                 }
             }
             Token::List => {
@@ -80,7 +80,7 @@ impl Token {
                 if shared.json {
                     outln!("{}", json!({ "type": "token", "name": name, "state": "revoked" }));
                 } else {
-                    outln!("{name} is revoked");
+                    outln!("revoked {name}");
                 }
             }
         }

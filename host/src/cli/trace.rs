@@ -17,12 +17,12 @@ use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
 pub struct Trace {
-    /// A run's id or the beginning of one; "last" for the newest. Without it, the last runs are listed
+    /// A run's id, the beginning of one, or "last" for the newest [default: list the last runs]
     run: Option<String>,
-    /// Show the prompts of all model calls, too
+    /// Also show the prompts of all model calls
     #[arg(long, requires = "run")]
     prompts: bool,
-    /// How many runs a listing shows
+    /// How many runs to list
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
 }
@@ -106,7 +106,7 @@ fn show(opened: &Opened, name: &str, prompts: bool, json: bool) -> Result<Exit, 
     outln!("run {}  {}  session {}  {}", run.id, time(run.started_ms), run.session, run.status.as_str());
     outln!("message: {}", printable(&run.message));
     if events.is_empty() {
-        outln!("its steps are not kept any more (traces_days in [retention])");
+        outln!("its steps are no longer kept (traces_days in [retention])");
     }
     let mut last = run.started_ms;
     let mut usage = Usage::default();

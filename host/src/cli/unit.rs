@@ -22,18 +22,18 @@ const SYSTEM_UNITS: &str = "/etc/systemd/system";
 
 #[derive(Debug, Subcommand)]
 pub enum Daemonize {
-    /// Write the unit, and have it started now and after each boot
+    /// Install the unit, and start it now and at each boot
     Install(Install),
-    /// End the daemon and take its unit away; the home stays
+    /// Stop the daemon and remove its unit; the home is kept
     Uninstall(Place),
-    /// Say whether the unit is there, is what this kiso would write, and runs
+    /// Show whether the unit is installed, up to date and running
     Status(Place),
 }
 
 /// Whose systemd.
 #[derive(Debug, clap::Args)]
 pub struct Place {
-    /// The machine's systemd instead of the user's own (needs root)
+    /// Use the system's systemd instead of the user's (needs root)
     #[arg(long)]
     system: bool,
 }
@@ -42,7 +42,7 @@ pub struct Place {
 pub struct Install {
     #[command(flatten)]
     place: Place,
-    /// User to run as, with --system [default: one that exists only while it runs]
+    /// User to run as, with --system [default: a dynamic user]
     #[arg(long, value_name = "NAME", requires = "system")]
     user: Option<String>,
     /// Only print the unit
@@ -65,7 +65,7 @@ impl Install {
         if let Some(name) = &self.user
             && !is_user_name(name)
         {
-            return Err(Failure::new(Exit::Usage, format!("{name:?} is not a name of a user")));
+            return Err(Failure::new(Exit::Usage, format!("{name:?} is not a valid user name")));
         }
         let text = self.unit(shared)?.text();
         if self.print {
@@ -90,14 +90,14 @@ impl Install {
         self.place.systemctl(shared, &["enable", NAME])?;
         self.place.systemctl(shared, &["restart", NAME])?;
         if !self.place.system {
-            say(shared, "kiso runs while you are logged in; `loginctl enable-linger` lets it run always");
+            say(shared, "kiso runs while you are logged in; `loginctl enable-linger` keeps it running");
         }
         Ok(Exit::Done)
     }
 
     fn unit(&self, shared: &Shared) -> Result<Unit, Failure> {
         let kiso = std::env::current_exe()
-            .map_err(|e| Failure::new(Exit::Failed, format!("kiso cannot tell where its binary is: {e}")))?;
+            .map_err(|e| Failure::new(Exit::Failed, format!("kiso cannot find its own binary: {e}")))?;
         let (owner, home) = match (self.place.system, &self.user) {
             (true, user) => {
                 // What a person has in the environment is that person's home, not the machine's.
@@ -154,9 +154,9 @@ fn status(place: &Place, shared: &Shared) -> Result<Exit, Failure> {
         outln!("{}", json!({ "type": "service", "unit": unit, "installed": there.is_some(), "state": state }));
     } else {
         let unit = match by {
-            None => "is not there; `kiso service install` writes it",
-            Some(true) => "is of this version of kiso",
-            Some(false) => "is of another version of kiso; `kiso service install` renews it",
+            None => "is not installed; run `kiso service install`",
+            Some(true) => "is up to date",
+            Some(false) => "was written by another version of kiso; `kiso service install` updates it",
         };
         outln!("{} {unit}", printable(&path.display().to_string()));
         outln!("{}", printable(&state));
@@ -172,7 +172,12 @@ impl Place {
         }
         let config = environment("XDG_CONFIG_HOME").filter(|dir| dir.starts_with('/')).map(PathBuf::from);
         let config = config.or_else(|| Some(std::env::home_dir()?.join(".config")));
-        let none = || Failure::new(Exit::Config, "neither XDG_CONFIG_HOME nor HOME says where units of the user stand");
+        let none = || {
+            Failure::new(
+                Exit::Config,
+                "neither XDG_CONFIG_HOME nor HOME is set, so the directory for user units is unknown",
+            )
+        };
         Ok(config.ok_or_else(none)?.join("systemd/user").join(NAME))
     }
 

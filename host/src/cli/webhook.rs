@@ -1,5 +1,6 @@
 //! `kiso webhook`: who is told of replies, what did not arrive, and sending it again.
 
+use super::listing::counted;
 use super::show::printable_line;
 use super::trace::time;
 use super::{Exit, Failure, Opened, Shared, block_on, environment};
@@ -13,19 +14,19 @@ use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
 pub enum WebhookCommand {
-    /// List the webhooks of config.toml, and how their deliveries are doing
+    /// List the webhooks in config.toml with the state of their deliveries
     List,
-    /// Print the key that signs, as the receiver needs it
+    /// Print the signing key that the receiver needs
     Secret { name: String },
-    /// Tell the receiver that this is a test, and show what it answers
+    /// Send a test event and show the receiver's answer
     Test { name: String },
-    /// List deliveries that were given up, the latest first
+    /// List failed deliveries, newest first
     Failed {
-        /// How many are listed
+        /// How many to list
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
         limit: u32,
     },
-    /// Make due at once what waits or was given up, of one webhook or of all; `kiso serve` delivers it
+    /// Retry waiting and failed deliveries of one webhook, or of all; `kiso serve` sends them
     Retry { name: Option<String> },
 }
 
@@ -45,7 +46,7 @@ impl WebhookCommand {
 fn list(opened: &Opened, as_json: bool) -> Result<Exit, Failure> {
     let lines = opened.store.read_blocking(|view| view.webhooks())?;
     if opened.config.webhooks.is_empty() && !as_json {
-        errln!("there are no webhooks; [webhooks.NAME] in config.toml makes one");
+        errln!("there are no webhooks; add one as [webhooks.NAME] in config.toml");
     }
     for given in &opened.config.webhooks {
         let line = lines.iter().find(|line| line.webhook == given.name);
@@ -91,13 +92,13 @@ fn test(opened: &Opened, name: &str, as_json: bool) -> Result<Exit, Failure> {
                 let (host, status) = (&webhook.host, answer.status);
                 outln!("{}", json!({ "type": "tested", "webhook": name, "host": host, "status": status }));
             } else {
-                outln!("{} has it: it answered {}", webhook.host, answer.status);
+                outln!("{} received it and answered {}", webhook.host, answer.status);
             }
             Ok(Exit::Done)
         }
         Err(failed) => {
             let exit = if failed.trouble == Trouble::Private { Exit::Policy } else { Exit::Failed };
-            Err(Failure::new(exit, format!("{} does not have it: {}", webhook.host, failed.text())))
+            Err(Failure::new(exit, format!("{} did not receive it: {}", webhook.host, failed.text())))
         }
     }
 }
@@ -105,7 +106,7 @@ fn test(opened: &Opened, name: &str, as_json: bool) -> Result<Exit, Failure> {
 fn failed(opened: &Opened, limit: u32, as_json: bool) -> Result<Exit, Failure> {
     let failed = opened.store.read_blocking(move |view| view.failed_deliveries(limit))?;
     if failed.is_empty() && !as_json {
-        errln!("no delivery was given up");
+        errln!("no deliveries have failed");
     }
     for delivery in failed {
         let (name, event, error) = (&delivery.webhook, delivery.event.as_str(), delivery.error.unwrap_or_default());
@@ -145,11 +146,6 @@ fn retry(opened: &Opened, name: Option<&str>, as_json: bool) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
-/// "1 attempt", "2 attempts".
-fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
-}
-
 fn given<'a>(opened: &'a Opened, name: &str) -> Result<&'a config::Webhook, Failure> {
     let all = &opened.config.webhooks;
     all.iter().find(|webhook| webhook.name == name).ok_or_else(|| {
@@ -157,7 +153,7 @@ fn given<'a>(opened: &'a Opened, name: &str) -> Result<&'a config::Webhook, Fail
         let there =
             if names.is_empty() { "there is none".to_owned() } else { format!("there are {}", names.join(", ")) };
         let short: String = name.chars().take(80).collect();
-        Failure::new(Exit::Usage, format!("no webhook {short:?} stands in config.toml; {there}"))
+        Failure::new(Exit::Usage, format!("config.toml has no webhook {short:?}; {there}"))
     })
 }
 

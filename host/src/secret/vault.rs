@@ -43,7 +43,7 @@ pub enum VaultError {
     /// Another home's key, another purpose, or bytes that were changed: they cannot be told apart.
     #[error("what was sealed for {purpose:?} cannot be opened: it was changed, or sealed with the key of another home")]
     Closed { purpose: String },
-    #[error("the system gives no random numbers")]
+    #[error("the system provides no random numbers")]
     NoRandom,
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -73,7 +73,7 @@ pub(super) fn secret_id() -> Result<String, StoreError> {
 fn random() -> Result<u128, StoreError> {
     let mut bytes = [0; 16];
     let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| StoreError::from_io(std::io::Error::other("the system gives no random numbers")))?;
+    filled.map_err(|_| StoreError::from_io(std::io::Error::other("the system provides no random numbers")))?;
     Ok(u128::from_be_bytes(bytes))
 }
 

@@ -119,7 +119,7 @@ fn token(row: &Row<'_>) -> rusqlite::Result<Token> {
 pub(super) fn random<const N: usize>() -> Result<String, StoreError> {
     let mut bytes = [0; N];
     let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| StoreError::corrupt("the system gives no random numbers".to_owned()))?;
+    filled.map_err(|_| StoreError::corrupt("the system provides no random numbers".to_owned()))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

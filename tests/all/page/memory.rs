@@ -127,7 +127,7 @@ fn memory_is_added_to_and_changed() {
     audit_in_both(tab, "core memory that can be changed");
     tab.goto(&stage.url("#/memory/facts"));
     write("Add a fact", None, "my password: correct-horse-battery-9");
-    tab.shows("there is a secret in it");
+    tab.shows("it contains a secret");
     tab.of(role("textbox", "Text"), "it.select()");
     tab.insert_text("The cat is grey");
     audit_in_both(tab, "a fact that is written");

@@ -203,11 +203,11 @@ async fn next(lines: &mut Lines) -> Option<Heard> {
         match lines.next().await {
             Ok(line) => match serde_json::from_str(&line) {
                 Ok(heard) => return Some(heard),
-                Err(error) => tracing::warn!("a line of the daemon cannot be read: {error}"),
+                Err(error) => tracing::warn!("a line from the daemon cannot be read: {error}"),
             },
             Err(NoLine::Gone) => return None,
             Err(error) => {
-                tracing::warn!("the connection to the daemon ends: {error}");
+                tracing::warn!("the connection to the daemon was lost: {error}");
                 return None;
             }
         }

@@ -61,8 +61,8 @@ fn read(tell: &mpsc::Sender<Result<String, Failure>>) {
         let most = MAX_MESSAGE as u64 + 1;
         let line = match stdin.by_ref().take(most).read_until(b'\n', &mut bytes) {
             Ok(0) => return,
-            Ok(read) if read as u64 == most => Err("a line of standard input is larger than 1 MiB".to_owned()),
-            Ok(_) => String::from_utf8(bytes).map_err(|_| "a line of standard input is not UTF-8".to_owned()),
+            Ok(read) if read as u64 == most => Err("a line on standard input is larger than 1 MiB".to_owned()),
+            Ok(_) => String::from_utf8(bytes).map_err(|_| "a line on standard input is not UTF-8".to_owned()),
             Err(error) => Err(format!("standard input cannot be read: {error}")),
         };
         if line.as_ref().is_ok_and(|line| line.trim().is_empty()) {

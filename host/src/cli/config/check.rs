@@ -75,7 +75,7 @@ fn notes(config: &Config) -> Vec<String> {
         {
             seen.push(file);
             if !Path::new(file).is_file() {
-                notes.push(format!("the script {file} is not there"));
+                notes.push(format!("the script {file} does not exist"));
             }
         }
     }

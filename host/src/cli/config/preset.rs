@@ -7,7 +7,7 @@ use serde_json::json;
 
 #[derive(Debug, clap::Args)]
 pub struct ShowPreset {
-    /// openrouter, openai, anthropic, ollama, llama.cpp or vllm; without a name, what there is
+    /// openrouter, openai, anthropic, ollama, llama.cpp or vllm [default: list them]
     name: Option<String>,
     /// Write it to config.toml, unless it already sets a provider or a model
     #[arg(long, requires = "name")]
@@ -22,7 +22,7 @@ impl ShowPreset {
         };
         let Some(preset) = Preset::named(name) else {
             let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
-            let message = format!("there is no preset {name:?}; there are {}", names.join(", "));
+            let message = format!("there is no preset {name:?}; the presets are {}", names.join(", "));
             return Err(Failure::new(Exit::Usage, message));
         };
         if self.write {
@@ -41,7 +41,10 @@ impl ShowPreset {
 fn list(shared: &Shared) {
     for preset in &PRESETS {
         if shared.json {
-            outln!("{}", json!({ "type": "preset", "name": preset.name, "model": preset.model, "about": preset.advice() }));
+            outln!(
+                "{}",
+                json!({ "type": "preset", "name": preset.name, "model": preset.model, "about": preset.advice() })
+            );
         } else {
             outln!("{:<11} {}", preset.name, preset.advice());
         }

@@ -53,7 +53,7 @@ pub(super) fn file_system(home: &Home) -> Option<Finding> {
         let kind = rustix::fs::statfs(path).ok()?.f_type;
         let lost = |what: &str| {
             Finding::Warn(format!(
-                "{} stands on {what}; what kiso keeps is gone with it: move the home with --home",
+                "{} is on {what}, so its contents will be lost; move the home with --home",
                 path.display()
             ))
         };
@@ -63,7 +63,7 @@ pub(super) fn file_system(home: &Home) -> Option<Finding> {
             0x794c_7630 => return Some(lost("an overlay, as containers and read-only systems have")),
             0x6969 | 0xff53_4d42 | 0xfe53_4d42 | 0x517b => {
                 return Some(Finding::Warn(format!(
-                    "{} stands on a network file system, where SQLite cannot lock safely: put the home on a local disk",
+                    "{} is on a network file system, where SQLite cannot lock safely; move the home to a local disk",
                     path.display()
                 )));
             }

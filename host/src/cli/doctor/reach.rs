@@ -21,7 +21,7 @@ pub(super) fn socket(home: &Home) -> Finding {
     let length = path.as_os_str().as_bytes().len();
     if length > MAX_SOCKET_PATH {
         return Finding::Fail(format!(
-            "{} has {length} bytes, and the path of a socket at most {MAX_SOCKET_PATH}: choose a shorter --home",
+            "{} has {length} bytes, but a socket path may have at most {MAX_SOCKET_PATH}; choose a shorter --home",
             path.display()
         ));
     }
@@ -45,9 +45,9 @@ pub(super) fn port(home: &Home, config: &Config) -> Finding {
     };
     let Some(pid) = pid else {
         return match TcpListener::bind(address) {
-            Ok(_) => Finding::Ok(format!("no daemon runs, and {address} is free")),
+            Ok(_) => Finding::Ok(format!("no daemon is running, and {address} is free")),
             Err(error) => Finding::Warn(format!(
-                "no daemon runs, and none could listen on {address} ({error}): set gateway.port, or use --port"
+                "no daemon is running, and {address} is not available ({error}); set gateway.port, or use --port"
             )),
         };
     };

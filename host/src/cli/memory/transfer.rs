@@ -75,7 +75,7 @@ pub fn import(opened: &Opened, path: &Path, json: bool) -> Result<Exit, Failure>
         let mut bytes = Vec::new();
         io::stdin().lock().take(MAX_STDIN + 1).read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
         if bytes.len() as u64 > MAX_STDIN {
-            let why = format!("it has more than {} MiB; put it into a file and give that", MAX_STDIN >> 20);
+            let why = format!("it is larger than {} MiB; write it to a file and import that", MAX_STDIN >> 20);
             return Err(Failure::new(Exit::Limit, format!("{name} cannot be read: {why}")));
         }
         memory::import(store, Cursor::new(bytes), &clean, now)

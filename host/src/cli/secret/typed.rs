@@ -15,7 +15,7 @@ pub fn read(name: &str) -> Result<SecretValue, Failure> {
     let text = String::from_utf8(bytes).map_err(|_| Failure::new(Exit::Usage, "the value is not UTF-8 text"))?;
     let value = SecretValue::new(text.strip_suffix('\n').unwrap_or(&text).trim_end_matches('\r').to_owned());
     match value.expose().len() {
-        0 => Err(Failure::new(Exit::Usage, "the value is empty; nothing changed")),
+        0 => Err(Failure::new(Exit::Usage, "the value is empty; nothing was changed")),
         1..=MAX_VALUE => Ok(value),
         _ => Err(Failure::new(Exit::Limit, format!("the value is longer than {MAX_VALUE} bytes"))),
     }
@@ -31,7 +31,7 @@ fn piped(stdin: &Stdin) -> Result<Vec<u8>, Failure> {
 
 fn typed(stdin: &Stdin, name: &str) -> Result<Vec<u8>, Failure> {
     let failed = |error: io::Error| Failure::new(Exit::Failed, format!("the terminal cannot be read: {error}"));
-    err!("value of {name} (it is not shown): ");
+    err!("value of {name} (hidden): ");
     let typed = {
         let _silent = Silent::new(stdin).map_err(failed)?;
         keys(stdin.lock()).map_err(failed)?

@@ -33,7 +33,7 @@ pub fn run(shell: &Hand, runtime: &tokio::runtime::Runtime, history: History, ho
         work: home.open_work(&shell.session)?,
         cwd: "/work".to_owned(),
     }));
-    errln!("/work is the workspace of the session {}; Ctrl-D ends, docs/shell.md tells more", shell.session);
+    errln!("/work is the workspace of the session {}; Ctrl-D exits; see docs/shell.md", shell.session);
     answer(shell, runtime, &history, &mut editor)
 }
 

@@ -19,7 +19,7 @@ pub struct Add {
     /// Name to install it under instead of its own
     #[arg(long)]
     name: Option<String>,
-    /// Grant everything that it asks for (or imports, without a manifest), or nothing, not even /work; without this you are asked
+    /// Grant everything it asks for (or imports, without a manifest), or nothing, not even /work [default: ask]
     #[arg(long, value_name = "all|none")]
     grant: Option<Grant>,
 }
@@ -37,7 +37,7 @@ impl Add {
         let candidate = skills.examine(&self.file, self.manifest.as_deref(), self.name.as_deref())?;
         let (name, version) = (candidate.name().clone(), candidate.manifest().version.clone());
         if candidate.derived {
-            show.line("the file brings no kiso.toml; name and arguments are taken from the component");
+            show.line("the file contains no kiso.toml; name and arguments come from the component");
         }
         if let Some(old) = &candidate.replaces {
             show.line(&printable_line(&format!("replaces {name} {old}")));
@@ -74,7 +74,7 @@ impl Add {
 /// Asks a person; where there is none, the answer has to be on the command line.
 fn ask(question: &str, json: bool) -> Result<GrantChoice, Failure> {
     if json || !std::io::stdin().is_terminal() {
-        let message = format!("{question}nothing was installed; say --grant all or --grant none");
+        let message = format!("{question}nothing was installed; add --grant all or --grant none");
         return Err(Failure::new(Exit::Policy, message));
     }
     err!("{}Allow all of this? [y]es, [n]o but install, [c]ancel: ", printable(question));

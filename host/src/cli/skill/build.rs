@@ -75,7 +75,7 @@ fn rust(dir: &Path) -> Result<PathBuf, Failure> {
     newest.map(|e| e.path()).ok_or_else(|| {
         Failure::new(
             Exit::Failed,
-            format!("cargo left no .wasm file in {}; the crate must be of type cdylib or a program", release.display()),
+            format!("cargo produced no .wasm file in {}; the crate must be a cdylib or a program", release.display()),
         )
     })
 }

@@ -11,10 +11,10 @@ use serde_json::json;
 pub struct GrantSkill {
     /// The skill
     name: String,
-    /// Everything that its manifest asks for; without one, everything that it imports
+    /// Everything its manifest asks for; without a manifest, everything it imports
     #[arg(long, conflicts_with_all = ["none", "read", "write", "host", "secret", "limits"])]
     all: bool,
-    /// Nothing, not even the workspace
+    /// Nothing, not even /work
     #[arg(long, conflicts_with_all = ["read", "write", "host", "secret", "limits"])]
     none: bool,
     /// Also read /work
@@ -32,7 +32,7 @@ pub struct GrantSkill {
     /// Also receive this secret
     #[arg(long, value_name = "NAME")]
     secret: Vec<String>,
-    /// Also the memory and time that its manifest asks for
+    /// Also the memory and time its manifest asks for
     #[arg(long)]
     limits: bool,
 }
@@ -74,7 +74,7 @@ impl GrantSkill {
             outln!(
                 "{}",
                 if rules.is_empty() {
-                    "nothing is granted beyond what every skill gets".to_owned()
+                    "nothing is granted beyond the defaults".to_owned()
                 } else {
                     printable(&rules.join("\n"))
                 }

@@ -56,7 +56,7 @@ impl Info {
         let missing = opened.skills.missing(&skill, &grant);
         if !missing.is_empty() {
             outln!(
-                "\nasks for, and was not granted (see `kiso skill grant --help`):\n{}",
+                "\nasked for, but not granted (see `kiso skill grant --help`):\n{}",
                 printable(&missing.to_string())
             );
         }

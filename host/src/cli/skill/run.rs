@@ -17,10 +17,10 @@ pub struct Run {
     /// All arguments as one JSON object
     #[arg(long, conflicts_with = "words", value_name = "JSON")]
     args: Option<String>,
-    /// The session whose /work it sees; made when it is new
+    /// The session whose /work it sees; created if it does not exist
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
-    /// Copy this file into the session's /work first; may be given several times
+    /// Copy this file into the session's /work first; repeat for several
     #[arg(long, short, value_name = "PATH")]
     file: Vec<PathBuf>,
 }

@@ -18,10 +18,10 @@ pub struct Test {
     /// The skill's project
     #[arg(long, default_value = ".", value_name = "DIR")]
     dir: PathBuf,
-    /// The session whose /work it sees; made when it is new
+    /// The session whose /work it sees; created if it does not exist
     #[arg(long, short, default_value = "skill-test", value_name = "NAME")]
     session: String,
-    /// Copy this file into the session's /work first; may be given several times
+    /// Copy this file into the session's /work first; repeat for several
     #[arg(long, short, value_name = "PATH")]
     file: Vec<PathBuf>,
 }

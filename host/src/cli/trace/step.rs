@@ -29,7 +29,7 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
                 more(&tag.to_string());
             }
             if let Some(key) = archived {
-                more(&format!("the input was too large and stands in ref:{key}"));
+                more(&format!("the input was too large; it is stored in ref:{key}"));
             }
         }
         StepResult::Retrieved { files, memory, credentials } => {
@@ -125,7 +125,7 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
         }
         StepResult::Compressed { reference, summary, calls } => {
             let who = calls.first().map(|call| model(call, took)).unwrap_or_default();
-            outln!("{head}  summarizer{who}: the beginning of the loop stands in ref:{reference}");
+            outln!("{head}  summarizer{who}: the beginning of the loop is stored in ref:{reference}");
             shortened(summary, &more);
         }
         StepResult::Assessed { text, call } => {
@@ -144,7 +144,7 @@ pub(super) fn step(show: &Show, head: &str, took: u64, event: &Event) {
             outln!("{head}  reply");
             more(reply);
             if event.continues {
-                more(&format!("the turn goes on with {} that arrived meanwhile", count(arrived.len(), "message")));
+                more(&format!("the turn continues with {} that arrived meanwhile", count(arrived.len(), "message")));
             }
         }
     }

@@ -174,7 +174,7 @@ async fn without_secret(app: &App, text: &str) -> Result<(), ApiError> {
     let holds = compute::run("looking for secrets in what is to be remembered", look).await;
     match holds {
         Ok(false) => Ok(()),
-        Ok(true) => Err(ApiError::bad_request("there is a secret in it, and memory is told to models")
+        Ok(true) => Err(ApiError::bad_request("it contains a secret, and memory is told to models")
             .hint("`kiso secret set` keeps secrets")),
         Err(overdue) => Err(ApiError::bad_request(overdue.to_string())),
     }
