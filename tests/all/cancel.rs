@@ -332,11 +332,11 @@ fn what_cannot_be_cancelled_is_an_error() {
     home.kiso(&["trace", "last"]).ok().prints(&["done"]);
 }
 
-/// The commands of the section on stopping and going on, in its order.
+/// The commands of the section on stopping and resuming, in its order.
 #[test]
 fn the_documented_commands_do_what_they_say() {
     let page = include_str!("../../docs/how-it-works.md");
-    let section = page.split("## Stopping and going on\n").nth(1).expect("there is the section");
+    let section = page.split("## Stopping and resuming\n").nth(1).expect("there is the section");
     let section = section.split("\n## ").next().unwrap();
     let blocks = section.split("```sh\n").skip(1).map(|block| block.split("```").next().unwrap());
     let plain = |line: &'static str| line.split(" # exit").next().unwrap().trim_end_matches(" &");

@@ -156,7 +156,7 @@ fn the_commands_of_the_page_work() {
 #[test]
 fn the_page_has_the_table_of_who_is_told_what() {
     let page = std::fs::read_to_string(root().join("docs/how-it-works.md")).unwrap();
-    let section = page.split_once("\n## Who is told what\n").expect("the page has the heading").1;
+    let section = page.split_once("\n## What each role sees\n").expect("the page has the heading").1;
     let section = section.split("\n## ").next().unwrap();
     let table = kiso::context::markdown();
     assert!(section.contains(&table), "docs/how-it-works.md should have this table:\n{table}");
