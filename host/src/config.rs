@@ -43,23 +43,23 @@ use key::settings;
 
 settings! {
     top {
-        /// Model for every role that has none of its own: "PROVIDER:MODEL", "reflex" (rules that are built in) or "scripted:FILE" (a replayed file). Without a prefix, a model of the first provider.
+        /// Model for every role without its own: "PROVIDER:MODEL", "reflex" (built-in rules) or "scripted:FILE" (replays a file). Without a prefix, a model of the first provider.
         model: Text("reflex"),
     }
 
-    /// The model of a single role, where it is not the one above.
+    /// The model of a single role, if it differs from the one above.
     models: Models {
         /// Makes plans.
         planner: Choice(),
-        /// Judges what tasks left behind.
+        /// Judges the results of tasks.
         reviewer: Choice(),
         /// Writes texts for the user.
         worker: Choice(),
-        /// Shortens what grew too long.
+        /// Shortens text that is too long.
         summarizer: Choice(),
-        /// Finds out how much a message needs.
+        /// Decides how much effort a message needs.
         router: Choice(),
-        /// Writes the brief of a task whose calls are not known yet.
+        /// Writes the brief of a task whose calls are not known in advance.
         reasoner: Choice(),
         /// Calls tools until the brief is done.
         actor: Choice(),
@@ -67,9 +67,9 @@ settings! {
         titler: Choice(),
     }
 
-    /// Models that are asked, in this order, when the first choice does not answer or refuses.
+    /// Models to ask, in this order, if the first choice does not answer or refuses.
     fallbacks: Fallbacks {
-        /// For every role that has no list of its own.
+        /// For every role without its own list.
         all: List(8),
         /// For the planner.
         planner: List(8),
@@ -91,41 +91,41 @@ settings! {
 
     /// How model endpoints are called.
     llm: Llm {
-        /// Calls that are under way at once, all sessions together; more wait, those that a person waits for first.
+        /// Model calls at once, across all sessions; more wait, and calls for people go first.
         max_concurrent_llm: Int(2, 1, 64),
-        /// Seconds until a connection stands.
+        /// Seconds to establish a connection.
         connect_timeout_s: Int(10, 1, 300),
         /// Seconds from a request to the first piece of its answer. A local model reads a long prompt slowly.
         first_token_timeout_s: Int(120, 1, 3_600),
         /// Seconds from one piece of an answer to the next.
         next_token_timeout_s: Int(60, 1, 3_600),
-        /// Seconds for a whole answer, whatever the others allow.
+        /// Seconds for a whole answer, whatever the other timeouts allow.
         total_timeout_s: Int(600, 1, 86_400),
-        /// How often one model is asked before its fallback is.
+        /// Attempts with one model before its fallback is asked.
         max_attempts: Int(3, 1, 10),
-        /// Seconds to wait before the next attempt, at most. A provider that asks for more is left for its fallback at once.
+        /// Maximum seconds to wait before the next attempt. If a provider asks for more, its fallback is asked at once.
         max_retry_wait_s: Int(30, 0, 3_600),
-        /// Failures in a row after which a model is left alone.
+        /// Failures in a row after which calls to a model pause.
         breaker_failures: Int(5, 1, 100),
-        /// Seconds for which it is left alone; after them, one call tries it.
+        /// Seconds of that pause; then one call tries the model.
         breaker_pause_s: Int(30, 1, 3_600),
     }
 
-    /// What one run may use. Reaching a limit ends the run with a message that says so.
+    /// What one run can use. A run that reaches a limit ends with a message that says so.
     limits: Limits {
-        /// How often a model may correct an answer that cannot be read.
+        /// How often a model can correct an answer that cannot be parsed.
         max_parse_retries: Int(3, 0, 20),
-        /// How often in a row a reviewer may ask for a fix of the same task.
+        /// How often in a row a reviewer can request a fix of the same task.
         max_review_depth: Int(3, 0, 20),
-        /// How often a message may be planned anew.
+        /// How often a message can be replanned.
         max_replan_depth: Int(3, 0, 20),
-        /// Tasks of a plan, those that a reviewer adds included.
+        /// Tasks of a plan, including those that a reviewer adds.
         max_tasks: Int(50, 1, 500),
-        /// Tokens that all model calls of a run may use together, in and out.
+        /// Total tokens of all model calls of a run, in and out.
         max_tokens_per_run: Int(500_000, 1_000, 1_000_000_000),
         /// Rounds of tool calls in one task.
         max_tool_call_rounds: Int(10, 1, 100),
-        /// How often a finished run may begin anew for messages that arrived meanwhile.
+        /// How often a finished run can continue with messages that arrived meanwhile.
         max_cycles: Int(5, 1, 100),
         /// Cost in US cents of all model calls of a run; 0 is no cap. Needs prices, see `[model_settings]`.
         max_cost_cents_per_run: Int(0, 0, 10_000_000),
@@ -137,21 +137,21 @@ settings! {
         max_tokens_per_day: Int(0, 0, 1_000_000_000_000),
         /// Cost in US cents of all model calls of a day (UTC); 0 is no cap.
         max_cost_cents_per_day: Int(0, 0, 10_000_000),
-        /// Tokens of a message above which it goes to the scratchpad and a preview stands in its place.
+        /// Tokens above which a message moves to the scratchpad and a preview replaces it.
         input_limit_tokens: Int(6_000, 100, 1_000_000),
-        /// The same for what a tool, a command line or a skill gave.
+        /// The same for the output of a tool, a command line or a skill.
         tool_output_limit_tokens: Int(2_000, 100, 1_000_000),
-        /// Size in MiB of a file that is copied into a workspace with --file.
+        /// Size in MiB of a file copied into a workspace with --file.
         file_mib: Int(256, 1, 65_536),
-        /// Sessions that there may be, those of subagents and schedules included; more are refused until some are deleted.
+        /// Number of sessions, including those of subagents and schedules; more are refused until you delete some.
         max_sessions: Int(10_000, 1, 1_000_000),
-        /// Size in MiB of all workspaces and the store together; more is refused until something is deleted.
+        /// Total size in MiB of all workspaces and the store; more is refused until you delete something.
         home_mib: Int(16_384, 64, 1_073_741_824),
     }
 
-    /// What models are told of a conversation.
+    /// What models see of a conversation.
     context: Context {
-        /// Tokens that a model may be given, where `[model_settings]` has no context_budget for it.
+        /// Context size in tokens of a model without context_budget in `[model_settings]`.
         budget_tokens: Int(16_000, 1_000, 10_000_000),
         /// Messages of the current segment.
         sliding_window: Int(20, 1, 1_000),
@@ -163,175 +163,175 @@ settings! {
         knowledge_max_facts: Int(100, 1, 10_000),
     }
 
-    /// How what is remembered is found.
+    /// How memories are found.
     memory: Memory {
-        /// Model that finds passages by what they mean, also where they share no word with a question: "PROVIDER:MODEL" of a provider of the kind "openai". Without it they are found by their words alone.
+        /// Model that finds passages by meaning, even if they share no word with the query: "PROVIDER:MODEL" of a provider of kind "openai". Without it, passages are found by words alone.
         embedding_model: Choice(),
-        /// Numbers that its vectors shall have; 0 leaves it to the model. Not every model can choose.
+        /// Dimensions of its vectors; 0 leaves the choice to the model. Not every model supports others.
         embedding_dimensions: Int(0, 0, 4_096),
-        /// Passages that are sent to it at once.
+        /// Passages per request to it.
         embedding_batch: Int(32, 1, 256),
-        /// Seconds for its answer to those.
+        /// Seconds for its response to such a request.
         embedding_timeout_s: Int(60, 1, 600),
-        /// Milliseconds for its answer to a question. After them, words alone count.
+        /// Milliseconds for its response to a query. After that, the search uses words alone.
         query_timeout_ms: Int(1_500, 1, 60_000),
-        /// Likeness in percent from which a passage counts as near in meaning. Models differ in what they call like.
+        /// Minimum similarity in percent for a passage to count as near in meaning. Models differ in their scale.
         min_likeness_percent: Int(30, 0, 99),
     }
 
     /// How much is done for a message.
     routing: Routing {
-        /// A need for tools, as the router sees it, under which a message is answered without any.
+        /// Need for tools, estimated by the router, below which a message is answered without any.
         tool_need_threshold_percent: Int(30, 0, 100),
-        /// Whether plain questions and greetings are recognised without a model.
+        /// Whether plain questions and greetings are recognized without a model.
         fast_path: Bool(true),
     }
 
-    /// What skills may use. The limits hold for each call, unless they say otherwise.
+    /// What skills can use. The limits apply to each call, unless they say otherwise.
     engine: Engine {
         /// Calls that run at once; more wait.
         max_calls: Int(8, 1, 256),
-        /// Memory in MiB: the most that a manifest may ask for.
+        /// Maximum memory in MiB that a manifest can request.
         max_memory_mib: Int(512, 1, 4_096),
-        /// Memory in MiB of a skill whose manifest asks for none.
+        /// Memory in MiB of a skill whose manifest requests none.
         default_memory_mib: Int(64, 1, 4_096),
-        /// Deadline in seconds of a skill whose manifest asks for none. Time spent waiting counts.
+        /// Deadline in seconds of a skill whose manifest requests none. Time spent waiting counts.
         default_timeout_s: Int(30, 1, 86_400),
-        /// Deadline in seconds: the most that a manifest may ask for.
+        /// Maximum deadline in seconds that a manifest can request.
         max_timeout_s: Int(600, 1, 86_400),
         /// Stack in KiB.
         stack_kib: Int(512, 64, 8_192),
         /// Output in KiB: reply, standard output and standard error, each.
         output_kib: Int(256, 1, 65_536),
-        /// Lines that may be logged.
+        /// Log lines.
         log_lines: Int(1_000, 1, 1_000_000),
         /// Log in KiB.
         log_kib: Int(256, 1, 65_536),
         /// Calls into the host: files, clocks, requests, everything.
         host_calls: Int(1_000_000, 100, 1_000_000_000),
-        /// Files, directories and streams that are open at once.
+        /// Files, directories and streams open at once.
         open_files: Int(128, 8, 4_096),
-        /// Data in MiB that may be written to the workspace.
+        /// Data in MiB written to the workspace.
         write_mib: Int(64, 1, 65_536),
-        /// Size in MiB of a session's workspace, all calls together.
+        /// Total size in MiB of a session's workspace.
         workspace_mib: Int(1_024, 1, 1_048_576),
-        /// Files and directories in a session's workspace, all calls together.
+        /// Total number of files and directories in a session's workspace.
         max_files: Int(10_000, 16, 10_000_000),
-        /// Core instances that a component may consist of.
+        /// Core instances in a component.
         instances: Int(64, 1, 1_000),
-        /// Tables that a component may have.
+        /// Tables in a component.
         tables: Int(64, 1, 1_000),
         /// Elements of a table.
         table_elements: Int(200_000, 1_000, 10_000_000),
-        /// Seconds of processor time, on all cores together, that compiling a skill may take.
+        /// Seconds of processor time, on all cores together, for compiling a skill.
         compile_timeout_s: Int(120, 1, 86_400),
-        /// Memory in MiB that compiling a skill may take.
+        /// Memory in MiB for compiling a skill.
         compile_memory_mib: Int(1_024, 64, 65_536),
     }
 
-    /// What an exec task may use: one command line, with every process that it starts.
+    /// What an exec task can use: one command line, with every process that it starts.
     exec: Exec {
         /// Deadline in seconds.
         timeout_s: Int(60, 1, 86_400),
-        /// Memory in MiB, all processes together.
+        /// Total memory in MiB of all processes.
         memory_mib: Int(512, 16, 1_024),
-        /// Data in MiB that may be written to files, those of /tmp included.
+        /// Data in MiB written to files, including /tmp.
         write_mib: Int(256, 1, 65_536),
         /// Processes at once.
         max_processes: Int(64, 2, 512),
         /// Exec tasks at once; more wait.
         max_tasks: Int(4, 1, 64),
-        /// Output in KiB that is kept of standard output and of standard error, each. Of more, the middle is left out.
+        /// Output in KiB kept of standard output and of standard error, each. If there is more, the middle is left out.
         output_kib: Int(256, 1, 65_536),
-        /// Output in MiB that may be written at all; more ends the task.
+        /// Total output in MiB; more ends the task.
         max_output_mib: Int(256, 1, 65_536),
     }
 
-    /// How `kiso serve` takes messages in and works on them.
+    /// How `kiso serve` accepts messages and works on them.
     daemon: Daemon {
-        /// Milliseconds that a message waits for another one of its session; they are then answered together.
+        /// Milliseconds to wait for another message of the session; messages that arrive in that time are answered together.
         debounce_ms: Int(1_500, 0, 60_000),
         /// Runs at once; more wait. Subagents take at most three quarters of them.
         max_jobs: Int(10, 1, 100),
-        /// Messages of persons that may wait, all sessions together; more are refused.
+        /// Queued messages from people, across all sessions; more are refused.
         max_queued: Int(1_000, 1, 1_000_000),
-        /// Seconds that the end waits for what is under way; after that, runs go on at the next start.
+        /// Seconds that shutdown waits for current runs; after that, they resume at the next start.
         shutdown_timeout_s: Int(60, 0, 3_600),
-        /// Times that kiso is cut off while a run stands at the same step; the run may be why, and then waits for you.
+        /// How often a run is cut off at the same step before it is held, because it may be what crashes kiso.
         hold_after: Int(2, 1, 1_000),
     }
 
-    /// Runs that a run or the schedule begins, each in a session of its own.
+    /// Runs that a run or the schedule starts, each in its own session.
     subagents: Subagents {
-        /// Model of a subagent for which none is named; without it, the model of all.
+        /// Model of a subagent if none is named; without it, the default model.
         model: Choice(),
         /// Levels of subagents below a conversation; 0 allows none.
         max_depth: Int(2, 0, 16),
-        /// Unfinished subagents of one conversation, those of its subagents included.
+        /// Unfinished subagents of one conversation, including those of its subagents.
         max_unfinished: Int(16, 0, 1_000),
         /// Unfinished subagents of all conversations.
         max_unfinished_total: Int(100, 0, 10_000),
     }
 
-    /// Messages that come by themselves.
+    /// Messages that are sent at set times.
     schedule: Schedule {
-        /// Time zone of a schedule for which none is named, such as "Europe/Berlin"; without it, that of the system.
+        /// Time zone of a schedule that names none, such as "Europe/Berlin"; without it, the system's.
         time_zone: Choice(),
-        /// Seconds between two times of a schedule, at least.
+        /// Minimum seconds between two times of a schedule.
         min_interval_s: Int(60, 1, 86_400),
-        /// Schedules that there may be.
+        /// Number of schedules.
         max_schedules: Int(100, 0, 10_000),
-        /// Receipts that are kept of each schedule.
+        /// Receipts kept for each schedule.
         keep_receipts: Int(100, 1, 100_000),
     }
 
-    /// What `kiso serve` says about itself, on standard error.
+    /// The log of `kiso serve`, on standard error.
     log: Log {
-        /// The least that is worth a line. `KISO_LOG` in the environment stands above this.
+        /// The least severe level to log. `KISO_LOG` in the environment takes precedence.
         level: Word("info", &["error", "warn", "info", "debug", "trace"]),
-        /// How a line looks: for people, or one JSON object.
+        /// Format of a line: for people, or one JSON object.
         format: Word("text", &["text", "json"]),
     }
 
     /// Where programs and browsers reach `kiso serve`.
     gateway: Gateway {
-        /// Address to listen on. One that other machines can reach demands a token.
+        /// Address to listen on. An address that other machines can reach requires a token.
         bind: Text("127.0.0.1"),
         /// Port to listen on; 0 lets the system choose.
         port: Int(8_333, 0, 65_535),
         /// Size in KiB of a request's body.
         max_body_kib: Int(2_048, 1, 1_048_576),
-        /// Size in MiB of a file that is uploaded into a workspace.
+        /// Size in MiB of a file uploaded into a workspace.
         max_upload_mib: Int(64, 1, 65_536),
-        /// Connections at once. One more takes the place of one without a request under way.
+        /// Connections at once. A new one replaces an idle one.
         max_connections: Int(512, 1, 65_536),
-        /// Event streams at once; more are refused, so that places are left for requests.
+        /// Event streams at once; more are refused, so that connections remain for requests.
         max_streams: Int(128, 1, 65_536),
-        /// Tokens that may act as administrator, by name. Without any, those of the scope admin all do.
+        /// Names of tokens that can act as administrator. Without any, all tokens of scope admin can.
         admins: List(64),
-        /// Seconds for a request's head, and again for its body. A connection that asks for nothing is closed after it.
+        /// Seconds for a request's head, and again for its body. An idle connection is closed after this time.
         request_timeout_s: Int(30, 1, 3_600),
-        /// Seconds after which a client that does not read what it asked for is dropped.
+        /// Seconds after which a client that does not read its response is disconnected.
         stalled_timeout_s: Int(30, 1, 3_600),
     }
 
-    /// How long what has been done is kept. The daemon forgets what is older, when it is at rest; 0 keeps it for ever.
+    /// How long data is kept. The daemon deletes older data when it is idle; 0 keeps it forever.
     retention: Retention {
-        /// Days after a run for which what models were asked in it is kept.
+        /// Days to keep a run's prompts.
         prompts_days: Int(30, 0, 36_500),
-        /// Days after a run for which its steps and the outputs of its tasks are kept.
+        /// Days to keep a run's steps and the outputs of its tasks.
         traces_days: Int(180, 0, 36_500),
-        /// Days after its last message for which a session is kept. Its workspace, facts and memory stay.
+        /// Days to keep a session after its last message. Its workspace, facts and memory stay.
         sessions_days: Int(0, 0, 36_500),
-        /// Notices for clients that were away; one that missed more is told that there is a gap.
+        /// Events kept for clients that were offline; one that missed more gets a `gap`.
         feed_entries: Int(100_000, 1_000, 10_000_000),
     }
 
-    /// Requests that skills make to the hosts they were granted.
+    /// Requests of skills to the hosts that you granted.
     http: Http {
-        /// Size in MiB of an answer.
+        /// Size in MiB of a response.
         max_response_mib: Int(16, 1, 4_096),
-        /// Seconds until a connection stands.
+        /// Seconds to establish a connection.
         connect_timeout_s: Int(10, 1, 300),
     }
 }

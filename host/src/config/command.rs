@@ -30,8 +30,8 @@ const MAX_DESCRIPTION: usize = 200;
 
 /// How the commented file of a fresh home shows commands.
 pub(super) const EXAMPLE: &str = "
-# What /help lists, and what it says of each: commands of kiso, and pills, which get a command of their name that way.
-# Without the table, it lists the commands of kiso.
+# The commands that /help lists, with their descriptions: kiso's commands, and pills, which become commands.
+# Without the table, it lists kiso's commands.
 # [commands]
 # new = \"Forget what we talked about\"
 # digest = \"Five points of a page\"
@@ -40,13 +40,13 @@ pub(super) const EXAMPLE: &str = "
 /// What the documentation says about the table.
 pub(super) const TABLE: NamedTable = NamedTable {
     heading: "[commands]",
-    doc: "What `/help` lists, in this order: `NAME = \"DESCRIPTION\"`. NAME is a command of kiso, or a pill, which has a command of its name that way. Without the table, `/help` lists the commands of kiso; those that the table leaves out still work.",
+    doc: "What `/help` lists, in this order: `NAME = \"DESCRIPTION\"`. NAME is one of kiso's commands, or a pill, which becomes a command. Without the table, `/help` lists kiso's commands; commands that the table leaves out still work.",
     keys: &[NamedKey {
         name: "NAME",
         kind: "string",
         default: "that of kiso",
         range: "1 to 200 characters",
-        doc: "What `/help` says of it.",
+        doc: "Its description in `/help`.",
     }],
 };
 

@@ -59,8 +59,8 @@ pub const DEFAULT_MAX_OUTPUT: u64 = 4_096;
 
 /// How the commented file of a fresh home shows model settings.
 pub(super) const EXAMPLE: &str = "
-# What is known about a model: how much it may be told, its prices in US dollars per million tokens (the caps on cost need
-# them, unless the provider reports the cost), whether the provider enforces a JSON Schema (\"probe\", \"yes\" or \"no\").
+# Properties of a model: its context size, its prices in US dollars per million tokens (the caps on cost need them,
+# unless the provider reports the cost), whether the provider enforces a JSON Schema (\"probe\", \"yes\" or \"no\").
 # [model_settings.\"openai:gpt-5-mini\"]
 # context_budget = 200_000
 # input_price = 0.25
@@ -72,21 +72,21 @@ pub(super) const EXAMPLE: &str = "
 /// What the documentation says about these tables.
 pub(super) const TABLE: NamedTable = NamedTable {
     heading: "[model_settings.\"PROVIDER:MODEL\"]",
-    doc: "What is known about a single model.",
+    doc: "Properties of a single model.",
     keys: &[
         NamedKey {
             name: "context_budget",
             kind: "integer",
             default: "that of `[context] budget_tokens`",
             range: "1_000 to 10_000_000",
-            doc: "Tokens that it may be given and answer with.",
+            doc: "Tokens of prompt and answer together.",
         },
         NamedKey {
             name: "input_price",
             kind: "number",
             default: "not known",
             range: "0 to 10_000",
-            doc: "US dollars for a million tokens of prompt. Caps on cost need it, unless the provider reports what a call cost.",
+            doc: "US dollars for a million tokens of prompt. Caps on cost need it, unless the provider reports the cost of a call.",
         },
         NamedKey {
             name: "output_price",
@@ -107,7 +107,7 @@ pub(super) const TABLE: NamedTable = NamedTable {
             kind: "integer",
             default: "4_096, or a quarter of a smaller context",
             range: "16 to 1_000_000",
-            doc: "Tokens of an answer, whatever a role asks for.",
+            doc: "Tokens of an answer, whatever a role requests.",
         },
     ],
 };

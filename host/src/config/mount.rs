@@ -28,7 +28,7 @@ pub struct Mount {
 
 /// How the commented file of a fresh home shows mounts.
 pub(super) const EXAMPLE: &str = "
-# Directories of this machine that exec tasks see beside /work: read-only and for administrators unless they say otherwise.
+# Directories of this machine that exec tasks see in addition to /work: by default read-only and for administrators.
 # [exec.mounts]
 # \"/books\" = \"/srv/books\"
 # \"/scans\" = { path = \"/srv/scans\", write = true, role = \"user\" }
@@ -37,16 +37,16 @@ pub(super) const EXAMPLE: &str = "
 /// What the documentation says about these tables.
 pub(super) const TABLE: NamedTable = NamedTable {
     heading: "[exec.mounts]",
-    doc: "Directories of this machine that exec tasks see beside `/work`: `\"/NAME\" = \"/a/path\"`, or a table with the keys below. The name is a slash and up to 32 letters, digits, - or _.",
+    doc: "Directories of this machine that exec tasks see in addition to `/work`: `\"/NAME\" = \"/a/path\"`, or a table with the keys below. The name is a slash and up to 32 letters, digits, - or _.",
     keys: &[
-        NamedKey { name: "path", kind: "string", default: "", range: "absolute", doc: "Where it is on this machine." },
-        NamedKey { name: "write", kind: "boolean", default: "false", range: "", doc: "Whether tasks may change it." },
+        NamedKey { name: "path", kind: "string", default: "", range: "absolute", doc: "Directory on this machine." },
+        NamedKey { name: "write", kind: "boolean", default: "false", range: "", doc: "Whether tasks can change it." },
         NamedKey {
             name: "role",
             kind: "string",
             default: "\"admin\"",
             range: "admin, user",
-            doc: "Whose tasks see it: only those of administrators, or everybody's.",
+            doc: "Whose tasks see it: only administrators', or everyone's.",
         },
     ],
 };

@@ -33,12 +33,11 @@ pub struct NamedKey {
 
 const INTRO: &str = "# Configuration
 
-This page is made from the program; `kiso config docs` prints it.
+This page is generated from the program; `kiso config docs` prints it.
 
-`config.toml` stands in the home (`~/.kiso`, or what `--home` or `KISO_HOME` says). A fresh home gets one with every key as a
-comment. An unknown key, a wrong type and a value out of range are errors with line and column, and nothing starts with them.
-No secret belongs into the file: keys of providers and secrets of skills stay in the environment, or in files that systemd
-hands over as credentials.
+`config.toml` is in the home (`~/.kiso`, or the directory in `--home` or `KISO_HOME`). A fresh home gets one with every key as
+a comment. Unknown keys, wrong types and values out of range are errors with line and column, and kiso does not start with
+them. Do not put secrets into the file: provider keys and secrets of skills stay in the environment, or in systemd credentials.
 
 ```sh
 kiso config check
@@ -47,13 +46,13 @@ kiso serve
 kiso config reload
 ```
 
-`check` says everything that is wrong, `show` what is in force, defaults included. `reload` has a daemon read the file again, as
-SIGHUP does: it is checked first, and a daemon whose file is wrong says so in its log and goes on with what it had. The last
-column says when a daemon goes by a change: *at once* is the next message, request or line of the log, *next run* leaves runs
-that are under way as they began, and *restart* is heeded when the daemon is started again.
+`check` lists everything that is wrong, `show` the current values, including defaults. `reload` makes a daemon read the file
+again, as SIGHUP does. The daemon checks the file first; if it is wrong, it logs the error and keeps the old configuration. The
+last column says when a daemon applies a change: *at once* means with the next message, request or log line, *next run* leaves
+current runs unchanged, and *restart* means when you restart the daemon.
 
-Environment: `KISO_HOME` is the home, `KISO_LOG` what is logged (`debug`, or `warn,kiso=trace`; it stands above `[log]`),
-`KISO_SKILL_NAME_KEY` a secret of the skill NAME, and each provider's `key_env` its key.
+Environment variables: `KISO_HOME` is the home, `KISO_LOG` the log filter (`debug`, or `warn,kiso=trace`; it overrides
+`[log]`), `KISO_SKILL_NAME_KEY` a secret of the skill NAME, and each provider's `key_env` its key.
 ";
 
 impl Config {

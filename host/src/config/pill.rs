@@ -18,12 +18,12 @@ use toml::de::DeValue;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pill {
     pub name: String,
-    /// What the message becomes; `{input}` stands for what the user wrote.
+    /// The text that replaces the message; `{input}` is what the user wrote.
     pub template: String,
     /// Categories of the tools that it may use.
     pub categories: Vec<String>,
     pub effort: Effort,
-    /// What a person sees beside its name.
+    /// Description shown beside its name.
     pub description: String,
 }
 
@@ -54,7 +54,7 @@ impl Effort {
 
 /// How the commented file of a fresh home shows pills.
 pub(super) const EXAMPLE: &str = "
-# Workflows that a person picks: what the message becomes, which tools it may use, how much is done (high is the default).
+# Workflows that a person chooses: the text that replaces the message, which tools it can use, and the effort (default: high).
 # [pills.digest]
 # template = \"Read {input} and tell me the five things that matter\"
 # categories = [\"web\"]
@@ -65,35 +65,35 @@ pub(super) const EXAMPLE: &str = "
 /// What the documentation says about these tables.
 pub(super) const TABLE: NamedTable = NamedTable {
     heading: "[pills.NAME]",
-    doc: "Workflows that a person picks; the router is not asked.",
+    doc: "Workflows that a person chooses, which replace routing.",
     keys: &[
         NamedKey {
             name: "template",
             kind: "string",
             default: "",
             range: "1 to 8_000 characters",
-            doc: "What the message becomes; `{input}` stands for what the user wrote.",
+            doc: "The text that replaces the message; `{input}` is what the user wrote.",
         },
         NamedKey {
             name: "categories",
             kind: "list of strings",
             default: "[]",
             range: "at most 16",
-            doc: "Categories of the tools that it may use; none for all.",
+            doc: "Categories of tools it can use; empty for all.",
         },
         NamedKey {
             name: "effort",
             kind: "string",
             default: "\"high\"",
             range: "low, medium, high",
-            doc: "How much is done: an answer, tools without a plan, or a plan.",
+            doc: "Effort: an answer, tools without a plan, or a plan.",
         },
         NamedKey {
             name: "description",
             kind: "string",
             default: "\"\"",
             range: "1 to 200 characters",
-            doc: "What a person sees beside its name.",
+            doc: "Description shown beside its name.",
         },
     ],
 };

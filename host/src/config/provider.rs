@@ -24,7 +24,7 @@ pub struct Provider {
     pub base_url: String,
     /// The environment variable that holds the key; `None` for a server that wants none.
     pub key_env: Option<String>,
-    /// Size in MiB of an answer.
+    /// Size in MiB of a response.
     pub max_response_mib: u64,
 }
 
@@ -74,8 +74,8 @@ impl SchemaUse {
 
 /// How the commented file of a fresh home shows providers.
 pub(super) const EXAMPLE: &str = "
-# Where models are reached; `kiso config preset NAME` prints ready ones for openrouter, openai, anthropic, ollama, llama.cpp
-# and vllm. Keys stay in the environment: key_env names the variable. max_response_mib (16) is the size of an answer.
+# Where to reach models; `kiso config preset NAME` prints ready ones for openrouter, openai, anthropic, ollama, llama.cpp
+# and vllm. Keys stay in the environment: key_env names the variable. max_response_mib (16) limits a response.
 # [providers.openai]
 # kind = \"openai\"
 # base_url = \"https://api.openai.com/v1\"
@@ -85,35 +85,35 @@ pub(super) const EXAMPLE: &str = "
 /// What the documentation says about these tables.
 pub(super) const TABLE: NamedTable = NamedTable {
     heading: "[providers.NAME]",
-    doc: "Where models are reached, in the order of the file: the first serves model strings without a prefix. `kiso config preset NAME` prints ready ones. [models.md](models.md) says more.",
+    doc: "Where to reach models. The first provider in the file serves model strings without a prefix. `kiso config preset NAME` prints ready ones; see [models.md](models.md).",
     keys: &[
         NamedKey {
             name: "kind",
             kind: "string",
             default: "",
             range: "openai, anthropic",
-            doc: "The format that it speaks: chat completions, as most servers do, or Anthropic's Messages.",
+            doc: "API format: chat completions, which most servers use, or Anthropic's Messages.",
         },
         NamedKey {
             name: "base_url",
             kind: "string",
             default: "",
             range: "1 to 500 characters",
-            doc: "Where it is, up to the part that all calls have in common.",
+            doc: "URL up to the part that all calls have in common.",
         },
         NamedKey {
             name: "key_env",
             kind: "string",
             default: "\"\"",
             range: "name of a variable",
-            doc: "The environment variable with its key; without one, none is sent.",
+            doc: "Environment variable with its key; without it, no key is sent.",
         },
         NamedKey {
             name: "max_response_mib",
             kind: "integer",
             default: "16",
             range: "1 to 4_096",
-            doc: "Size in MiB of an answer.",
+            doc: "Size in MiB of a response.",
         },
     ],
 };

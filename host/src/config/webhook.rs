@@ -81,7 +81,7 @@ pub(super) const TABLE: NamedTable = NamedTable {
             kind: "string",
             default: "\"\"",
             range: "name of a variable",
-            doc: "Environment variable with the address, where the address itself is a secret.",
+            doc: "Environment variable with the URL, if the URL itself is secret.",
         },
         NamedKey {
             name: "sessions",
@@ -102,49 +102,49 @@ pub(super) const TABLE: NamedTable = NamedTable {
             kind: "string",
             default: "\"\"",
             range: "name of a variable",
-            doc: "Environment variable with the key of the signature, 16 characters or more; without it, `kiso webhook secret` prints the key.",
+            doc: "Environment variable with the signing key, at least 16 characters; without it, `kiso webhook secret` prints a derived key.",
         },
         NamedKey {
             name: "allow_private",
             kind: "boolean",
             default: "false",
             range: "",
-            doc: "Whether it may be at a private address, and be reached without TLS there.",
+            doc: "Whether to allow private addresses, and requests to them without TLS.",
         },
         NamedKey {
             name: "timeout_s",
             kind: "integer",
             default: "10",
             range: "1 to 300",
-            doc: "Seconds that an attempt may take.",
+            doc: "Seconds for one attempt.",
         },
         NamedKey {
             name: "max_attempts",
             kind: "integer",
             default: "15",
             range: "1 to 100",
-            doc: "Attempts until a delivery is given up.",
+            doc: "Attempts until a delivery is abandoned.",
         },
         NamedKey {
             name: "max_age_h",
             kind: "integer",
             default: "72",
             range: "1 to 720",
-            doc: "Hours until a delivery is given up.",
+            doc: "Hours until a delivery is abandoned.",
         },
         NamedKey {
             name: "retry_base_ms",
             kind: "integer",
             default: "5_000",
             range: "10 to 3_600_000",
-            doc: "Milliseconds until the second attempt; doubled for each further one.",
+            doc: "Milliseconds until the second attempt; doubled for each further attempt.",
         },
         NamedKey {
             name: "retry_max_s",
             kind: "integer",
             default: "3_600",
             range: "1 to 86_400",
-            doc: "Seconds between two attempts, at most, also where the receiver asks for more.",
+            doc: "Maximum seconds between two attempts, even if the receiver asks for more.",
         },
     ],
 };
@@ -157,7 +157,7 @@ const MAX_URL: usize = 2_000;
 
 /// How the commented file of a fresh home shows webhooks.
 pub(super) const EXAMPLE: &str = "
-# Who is told of replies; see docs/webhooks.md. `kiso webhook secret NAME` prints the key that signs.
+# URLs that are notified of replies; see docs/webhooks.md. `kiso webhook secret NAME` prints the signing key.
 # [webhooks.phone]
 # url = \"https://hooks.example.org/kiso\"
 # sessions = [\"home\", \"team-*\"]
