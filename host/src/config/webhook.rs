@@ -130,7 +130,7 @@ pub(super) const TABLE: NamedTable = NamedTable {
             kind: "integer",
             default: "72",
             range: "1 to 720",
-            doc: "Hours until a delivery is abandoned.",
+            doc: "Hours until a delivery is abandoned, but not before five attempts.",
         },
         NamedKey {
             name: "retry_base_ms",
