@@ -142,6 +142,106 @@ fn a_dropped_folder_installs_the_skill_with_its_manifest() {
     tab.shows("No .wasm file found");
 }
 
+/// The component and its manifest as two files, as a download brings them. The form asks for its arguments in the order in which
+/// the manifest has them, but what must be given first.
+#[test]
+fn two_dropped_files_are_one_skill_and_its_arguments_keep_their_order() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    tab.expects("answer: 409 /skills");
+    let args = "[kiso.skill.args]
+zone = { type = \"string\" }
+text = { type = \"string\", required = true, max_length = 400 }
+amount = { type = \"int\" }
+mode = { type = \"string\", enum = [\"z\", \"a\"] }
+before = { type = \"string\" }
+";
+    let manifest =
+        ASKING.replace("[kiso.skill.args]\ntext = { type = \"string\", required = true, max_length = 400 }\n", args);
+    assert!(manifest.contains("zone"));
+    let wasm = stage.home.dir.path().join("download.wasm");
+    std::fs::copy(guest("echo"), &wasm).unwrap();
+    let toml = stage.home.file("echo-skill.toml", &manifest);
+    tab.goto(&stage.url("#/skills"));
+    tab.wait_for(role("button", "Install a skill"));
+    tab.drop_files(css("main"), &[&toml, &wasm]);
+    tab.wait_for(role("dialog", "Install echo?"));
+    tab.click(role("button", "Install without permissions"));
+    tab.wait_until("location.hash === '#/skills/echo'");
+    tab.wait_for(role("form", "Call echo"));
+    let order = ["zone", "text", "amount", "mode", "before"];
+    let told = stage.daemon.get("/skills/echo");
+    let declared: Vec<&String> = told["tools"][0]["args"]["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(declared, order, "the catalogue has them as the manifest does");
+    let asked = tab.of(
+        css("form.call"),
+        "[...it.querySelectorAll('[id^=\"arg.\"]:is(input, select, textarea)')].map((one) => one.id.slice(4))",
+    );
+    assert_eq!(asked, json!(["text", "zone", "amount", "mode", "before"]));
+    // Of two components nobody knows which one the manifest is of.
+    let other = stage.home.dir.path().join("other.wasm");
+    std::fs::copy(guest("calc"), &other).unwrap();
+    tab.goto(&stage.url("#/skills"));
+    tab.wait_for(role("button", "Install a skill"));
+    tab.drop_files(css("main"), &[&toml, &wasm, &other]);
+    tab.shows("Drop one skill at a time");
+}
+
+/// A component without a manifest that writes: from the page it comes in as a reader, whatever it was before, until somebody who may
+/// grants it more.
+#[test]
+fn a_component_without_manifest_does_not_write_because_it_was_installed() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    tab.expects("answer: 400 /skills").expects("answer: 409 /skills");
+    let work = stage.home.work("default");
+    std::fs::create_dir_all(&work).unwrap();
+    let written = || work.join("written.txt").exists();
+    let write = || {
+        let call = json!({ "session": "default", "args": { "mode": "write" } }).to_string();
+        stage.daemon.request("POST", "/skills/writer/call", Some(&call)).expect(200)
+    };
+    let install = |file: &std::path::Path| {
+        tab.goto(&stage.url("#/skills"));
+        tab.wait_for(role("button", "Install a skill"));
+        tab.drop_file(css("main"), file);
+        tab.wait_for(role("dialog", "Name this skill"));
+        tab.wait("the field has the focus", || tab.focused() == "textbox \"Name\"");
+        tab.insert_text("writer");
+        tab.press("Enter");
+    };
+    let file = stage.home.dir.path().join("first.wasm");
+    std::fs::copy(guest("command"), &file).unwrap();
+    install(&file);
+    tab.wait_until("location.hash === '#/skills/writer'");
+    tab.shows("is installed");
+    let refused = write();
+    assert!(!written() && refused["ok"] == false, "{refused}");
+    // Its owner lets it write.
+    stage.home.kiso(&["skill", "grant", "writer", "--write"]).ok();
+    let allowed = write();
+    assert!(written() && allowed["ok"] == true, "{allowed}");
+    std::fs::remove_file(work.join("written.txt")).unwrap();
+    // Another file of that name may be anybody's: what the first one was granted, it does not get.
+    let mut bytes = std::fs::read(&file).unwrap();
+    // A custom section, which says nothing to the machine.
+    bytes.extend([0, 5, 4, b'n', b'o', b't', b'e']);
+    install(&stage.home.file("second.wasm", bytes));
+    tab.wait_for(role("dialog", "Install writer?"));
+    tab.shows("it may be another publisher's");
+    audit_in_both(tab, "a component without manifest that may be somebody else's");
+    assert!(
+        !tab.has(role("button", "Install and grant everything")),
+        "there is nothing to grant: {:?}",
+        tab.names("button")
+    );
+    tab.click(role("button", "Install without permissions"));
+    tab.wait_gone(role("dialog", ""));
+    tab.wait("it is the second one", || stage.daemon.get("/skills/writer")["grant"]["workspace"] == "read");
+    let refused = write();
+    assert!(!written() && refused["ok"] == false, "{refused}");
+}
+
 /// A component comes in by a drop; what it asks for is asked, and granted, revoked and removed afterwards.
 #[test]
 fn a_dropped_skill_is_granted_what_was_ticked() {

@@ -123,8 +123,14 @@ impl Tab {
     /// Drops a file of the disk on an element, as from the desktop.
     #[track_caller]
     pub fn drop_file(&self, find: Find<'_>, file: &Path) {
+        self.drop_files(find, &[file]);
+    }
+
+    /// Drops files of the disk on an element, all at once.
+    #[track_caller]
+    pub fn drop_files(&self, find: Find<'_>, files: &[&Path]) {
         let (x, y) = self.point(find);
-        let data = json!({ "items": [], "files": [file], "dragOperationsMask": 1 });
+        let data = json!({ "items": [], "files": files, "dragOperationsMask": 1 });
         for kind in ["dragEnter", "dragOver", "drop"] {
             self.call("Input.dispatchDragEvent", json!({ "type": kind, "x": x, "y": y, "data": data }));
         }

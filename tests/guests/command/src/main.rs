@@ -16,6 +16,8 @@ fn main() {
             let vars: Vec<_> = std::env::vars().collect();
             println!("{vars:?} {:?} {files:?}", std::env::args().collect::<Vec<_>>());
         }
+        // A file in the workspace, where it may write there.
+        "write" => std::fs::write("/work/written.txt", "here").expect("the workspace takes a file"),
         // Error: the exit status. Preview 2 knows only success and failure, so the host may see 1.
         "exit3" => {
             println!("before the exit");
