@@ -183,6 +183,7 @@ fn over_http_a_schedule_has_the_rights_of_its_token() {
     served.request("POST", "/schedules", Some("{\"name\": \"x\"}")).refuses(400, "bad_request");
     served.request("POST", "/schedules/none/run", None).refuses(404, "not_found");
     home.kiso(&["schedule", "add", "roots", "@daily", "$ echo hi"]).ok();
+    served.request("PATCH", "/schedules/roots", Some(r#"{"message": "$ echo mine"}"#)).refuses(403, "forbidden");
     for (method, path) in [("DELETE", ""), ("POST", "/run"), ("POST", "/pause"), ("POST", "/resume")] {
         served.request(method, &format!("/schedules/roots{path}"), None).refuses(403, "forbidden");
     }
@@ -198,6 +199,59 @@ fn over_http_a_schedule_has_the_rights_of_its_token() {
     assert_eq!(served.request("DELETE", "/schedules/roots", None).status, 204);
     assert_eq!(served.request("DELETE", "/schedules/mine", None).status, 204);
     assert_eq!(served.get("/schedules")["items"], json!([]));
+}
+
+/// What is named is changed, all else stays, also the next time of a timing that is given again. What is refused changes nothing.
+#[test]
+fn a_schedule_is_changed_where_it_stands() {
+    let home = home("model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n[subagents]\nmodel = \"reflex\"\n");
+    let before = home
+        .kiso(&["--json", "schedule", "add", "tide", "@every 10m", "$ echo low", "--session", "main", "--zone", "UTC"])
+        .ok()
+        .json();
+    home.kiso(&["schedule", "pause", "tide"]).ok();
+    let edit = |args: &[&str]| home.kiso(&[&["--json", "schedule", "edit", "tide"], args].concat());
+    let mut wanted = before.clone();
+    wanted["paused"] = json!(true);
+    wanted["message"] = json!("$ echo high");
+    assert_eq!(edit(&["--message", "$ echo high", "--when", "@every 10m"]).ok().json(), wanted);
+    wanted["session"] = Value::Null;
+    assert_eq!(edit(&["--session", ""]).ok().json(), wanted);
+    let moved = edit(&["--when", "0 6 * * *", "--zone", "Europe/Berlin"]).ok().json();
+    assert_eq!(
+        (&moved["when"], &moved["zone"], &moved["paused"]),
+        (&json!("0 6 * * *"), &json!("Europe/Berlin"), &json!(true))
+    );
+    assert_ne!(moved["next_ms"], before["next_ms"]);
+    for (args, exit, words) in [
+        (&["--when", "61 * * * *"][..], 2, "61"),
+        (&["--zone", "Moon/Base"], 2, "there is no time zone \"Moon/Base\""),
+        (&["--message", " "], 2, "the message is empty"),
+        (&["--model", "lab:m"], 2, "no model \"lab:m\" is configured"),
+        (&["--session", "schedule.tide"], 2, "its own session"),
+        (&["--when", "* * * * * *"], 5, "schedule.min_interval_s"),
+        (&[], 2, "nothing is to be changed"),
+    ] {
+        home.kiso(&[&["schedule", "edit", "tide"], args].concat()).exit(exit).says(&[words]);
+    }
+    home.kiso(&["schedule", "edit", "none", "--message", "x"]).exit(2).says(&["there is no schedule \"none\""]);
+    assert_eq!(home.kiso(&["--json", "schedule", "list"]).ok().json(), moved);
+    // Over HTTP, and what it sends is what was written last.
+    let token = home.kiso(&["token", "add", "admin", "--scope", "admin"]).ok().stdout.trim().to_owned();
+    let mut served = Served::start(&home);
+    served.token = Some(token);
+    let change = json!({ "message": "$ echo tide is $((1+1))", "session": "main", "zone": "UTC" }).to_string();
+    let changed = served.request("PATCH", "/schedules/tide", Some(&change)).expect(200);
+    assert_eq!(
+        (&changed["session"], &changed["when"], &changed["zone"]),
+        (&json!("main"), &json!("0 6 * * *"), &json!("UTC"))
+    );
+    served.request("PATCH", "/schedules/tide", Some(r#"{"massage": "x"}"#)).refuses(400, "bad_request");
+    served.request("PATCH", "/schedules/none", Some("{}")).refuses(404, "not_found");
+    let fired = served.request("POST", "/schedules/tide/run", None).expect(202);
+    assert!(served.reply(fired["message"].as_i64().unwrap()).contains("tide is 2"));
+    let none = served.request("PATCH", "/schedules/tide", Some(r#"{"session": null}"#)).expect(200);
+    assert_eq!(none["session"], Value::Null);
 }
 
 /// A conversation schedules, is told the answers, and removes what it scheduled.

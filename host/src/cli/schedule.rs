@@ -7,7 +7,7 @@ use crate::graph::plan::Caller;
 use crate::secret::vault::Vault;
 use crate::skill::Quiet;
 use crate::store::{Receipt, Schedule};
-use crate::tool::schedules::{MAX_RECEIPTS, ScheduleError, Schedules, Wanted, coming, describe, timing_of};
+use crate::tool::schedules::{Change, MAX_RECEIPTS, ScheduleError, Schedules, Wanted, coming, describe, timing_of};
 use clap::Subcommand;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -34,6 +34,26 @@ pub enum ScheduleCommand {
         #[arg(long)]
         session: Option<String>,
         /// Model that does the work [default: subagents.model]
+        #[arg(long)]
+        model: Option<String>,
+    },
+    /// Change a schedule; what no option names stays as it is
+    #[command(after_help = TIMES)]
+    Edit {
+        name: String,
+        /// When: "30 8 * * MON-FRI", @daily, "@every 10m" or "at 2030-01-31 08:00"
+        #[arg(long = "when", value_name = "WHEN")]
+        timing: Option<String>,
+        /// The message to send each time
+        #[arg(long)]
+        message: Option<String>,
+        /// Time zone, such as Europe/Berlin
+        #[arg(long)]
+        zone: Option<String>,
+        /// Session that receives the replies; "" for none
+        #[arg(long)]
+        session: Option<String>,
+        /// Model that does the work; "default" goes back to subagents.model
         #[arg(long)]
         model: Option<String>,
     },
@@ -91,6 +111,21 @@ impl ScheduleCommand {
                     caller: by,
                 };
                 tell(shared, &schedules.add(wanted, now_ms()).await?, schedules)?;
+            }
+            Self::Edit { name, timing, message, zone, session: told_text, model } => {
+                let told = told_text.as_deref().map(|name| Some(name).filter(|name| !name.is_empty()));
+                let change = Change {
+                    timing: timing.clone(),
+                    zone: zone.clone(),
+                    message: message.clone(),
+                    session: told.map(|name| name.map(|name| session(Some(name))).transpose()).transpose()?,
+                    model: model.clone().map(|model| Some(model).filter(|model| model != "default")),
+                };
+                if [timing, message, zone, told_text, model].iter().all(|given| given.is_none()) {
+                    let message = "nothing is to be changed: give --when, --message, --zone, --session or --model";
+                    return Err(Failure::new(Exit::Usage, message));
+                }
+                tell(shared, &schedules.change(name, change, by, now_ms()).await?, schedules)?;
             }
             Self::List => {
                 for schedule in schedules.list().await? {

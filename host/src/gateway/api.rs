@@ -74,6 +74,7 @@ routes! {
     POST "/runs/{run}/retry" Chat runs::retry;
     GET "/schedules" Chat schedules::list;
     POST "/schedules" Chat schedules::add;
+    PATCH "/schedules/{name}" Chat schedules::change;
     DELETE "/schedules/{name}" Chat schedules::remove;
     GET "/schedules/{name}/receipts" Chat schedules::receipts;
     POST "/schedules/{name}/run" Chat schedules::run;

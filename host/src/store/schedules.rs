@@ -197,6 +197,18 @@ impl Tx<'_> {
         Ok(self.conn.prepare_cached("DELETE FROM schedules WHERE id = ?1")?.execute([id])? > 0)
     }
 
+    /// Keeps what was changed of a schedule; its next time only where it has not got another than `from_ms` meanwhile. True
+    /// if there is one.
+    pub fn change_schedule(&self, changed: &Schedule, from_ms: Option<i64>) -> Result<bool, StoreError> {
+        let Schedule { id, timing, zone, message, session, model, next_ms, .. } = changed;
+        let mut update = self.conn.prepare_cached(
+            "UPDATE schedules SET timing = ?2, zone = ?3, message = ?4, session = ?5, model = ?6,
+                 next_ms = CASE WHEN next_ms IS ?7 THEN ?8 ELSE next_ms END WHERE id = ?1",
+        )?;
+        let session = session.as_ref().map(SessionName::as_str);
+        Ok(update.execute((id, timing, zone, message, session, model, from_ms, next_ms))? > 0)
+    }
+
     /// Pauses a schedule, or lets it go on: with `to_ms` as its next time, unless it has got another than `from_ms`
     /// meanwhile. True if there is one.
     pub fn pause_schedule(

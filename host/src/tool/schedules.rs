@@ -47,6 +47,18 @@ pub struct Wanted {
     pub caller: Caller,
 }
 
+/// What is to be changed of a schedule; the rest stays as it is.
+#[derive(Debug, Clone, Default)]
+pub struct Change {
+    pub timing: Option<String>,
+    pub zone: Option<String>,
+    pub message: Option<String>,
+    /// The session that is told the reply; `Some(None)`: none.
+    pub session: Option<Option<SessionName>>,
+    /// `Some(None)`: the one of a schedule for which none is named.
+    pub model: Option<Option<String>>,
+}
+
 /// Why the schedule was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ScheduleError {
@@ -127,23 +139,9 @@ impl Schedules {
             Some(zone) => zone,
             None => self.default_zone()?,
         };
-        let timing = Timing::parse(&text, &zone)?;
-        let next_ms = timing.next_after(at_ms).ok_or_else(|| ScheduleError::Past { text: text.trim().to_owned() })?;
-        let min_s = self.config.min_interval_s;
-        if let Some(shortest) = timing.shortest_interval_ms(at_ms)
-            && shortest.unsigned_abs() < min_s * 1_000
-        {
-            return Err(ScheduleError::TooOften { found_s: shortest / 1_000, min_s });
-        }
-        let message = message.trim();
-        match message.len() {
-            0 => return Err(ScheduleError::Empty),
-            bytes if bytes > MAX_MESSAGE => return Err(ScheduleError::TooLarge { bytes }),
-            _ => {}
-        }
-        if let Some(model) = model.as_ref().filter(|model| !self.models.contains(model)) {
-            return Err(ScheduleError::Model { model: model.clone(), known: self.models.join(", ") });
-        }
+        let next_ms = self.first_time(&text, &zone, at_ms)?;
+        let message = checked(&message)?;
+        self.check_model(model.as_ref())?;
         let (message, found) = found::extract(message, &Secrets::default());
         let new = NewSchedule {
             name: name.clone(),
@@ -165,6 +163,65 @@ impl Schedules {
         }
         self.store.ring();
         self.one(&name).await
+    }
+
+    /// Changes a schedule. Whose rights it has, whether it is paused, and its receipts stay.
+    pub async fn change(&self, name: &str, change: Change, by: Caller, at_ms: i64) -> Result<Schedule, ScheduleError> {
+        let was = self.of_caller(name, by).await?;
+        let mut schedule = was.clone();
+        let Change { timing, zone, message, session, model } = change;
+        if timing.is_some() || zone.is_some() {
+            schedule.timing = timing.map_or(schedule.timing, |timing| timing.trim().to_owned());
+            schedule.zone = zone.unwrap_or(schedule.zone);
+            // The same again keeps its turn: what comes every ten minutes is not put off.
+            if (&schedule.timing, &schedule.zone) != (&was.timing, &was.zone) {
+                schedule.next_ms = Some(self.first_time(&schedule.timing, &schedule.zone, at_ms)?);
+            }
+        }
+        let works = session_of(name)?;
+        if let Some(session) = session {
+            if session.as_ref() == Some(&works) {
+                return Err(ScheduleError::OwnSession { session: works });
+            }
+            schedule.session = session;
+        }
+        if let Some(model) = model {
+            self.check_model(model.as_ref())?;
+            schedule.model = model.or_else(|| self.model.clone());
+        }
+        let mut secrets = Vec::new();
+        if let Some(message) = message {
+            let (message, found) = found::extract(checked(&message)?, &Secrets::default());
+            schedule.message = self.vault.seal_text(SEALED_RUN, &message)?;
+            secrets = found;
+        }
+        let from_ms = was.next_ms;
+        self.store.write(move |tx| tx.change_schedule(&schedule, from_ms)).await?;
+        if !secrets.is_empty() {
+            self.vault.save(&self.store, &works, &secrets, at_ms).await?;
+        }
+        self.store.ring();
+        self.one(name).await
+    }
+
+    /// When a timing comes for the first time, where it comes at all and not too often.
+    fn first_time(&self, text: &str, zone: &str, at_ms: i64) -> Result<i64, ScheduleError> {
+        let timing = Timing::parse(text, zone)?;
+        let next_ms = timing.next_after(at_ms).ok_or_else(|| ScheduleError::Past { text: text.trim().to_owned() })?;
+        let min_s = self.config.min_interval_s;
+        match timing.shortest_interval_ms(at_ms) {
+            Some(shortest) if shortest.unsigned_abs() < min_s * 1_000 => {
+                Err(ScheduleError::TooOften { found_s: shortest / 1_000, min_s })
+            }
+            _ => Ok(next_ms),
+        }
+    }
+
+    fn check_model(&self, model: Option<&String>) -> Result<(), ScheduleError> {
+        match model.filter(|model| !self.models.contains(model)) {
+            Some(model) => Err(ScheduleError::Model { model: model.clone(), known: self.models.join(", ") }),
+            None => Ok(()),
+        }
     }
 
     /// All, by name.
@@ -316,6 +373,16 @@ impl Schedules {
             true => Ok(schedule),
             false => Err(ScheduleError::Forbidden { name: schedule.name }),
         }
+    }
+}
+
+/// The message as it is sent.
+fn checked(message: &str) -> Result<&str, ScheduleError> {
+    let message = message.trim();
+    match message.len() {
+        0 => Err(ScheduleError::Empty),
+        bytes if bytes > MAX_MESSAGE => Err(ScheduleError::TooLarge { bytes }),
+        _ => Ok(message),
     }
 }
 

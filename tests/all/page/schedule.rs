@@ -159,3 +159,62 @@ fn a_schedule_is_run_paused_resumed_and_deleted() {
     tab.shows("No schedules yet");
     assert_eq!(schedules(&stage), Vec::<Value>::new());
 }
+
+/// What was scheduled is changed in the form it was made in; what stays is not sent.
+#[test]
+fn a_schedule_is_edited() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    tab.expects("answer: 400 /schedules");
+    let tea = json!({ "name": "tea", "when": "0 16 * * MON-FRI", "message": "$ echo tea", "session": "kitchen", "zone": "UTC" });
+    stage.daemon.request("POST", "/schedules", Some(&tea.to_string())).expect(201);
+    let before = schedules(&stage)[0].clone();
+    tab.goto(&stage.url("#/schedule"));
+    let edit = || {
+        tab.click(role("button", "Actions for tea"));
+        tab.click(role("menuitem", "Edit"));
+        tab.wait_for(role("dialog", "Edit tea"));
+    };
+    edit();
+    assert_eq!(tab.of(role("textbox", "Message"), "it.value"), "$ echo tea");
+    assert_eq!(tab.of(role("combobox", "How often"), "it.value"), "workdays");
+    assert_eq!(tab.of(css("#schedule-time"), "it.value"), "16:00");
+    assert!(!tab.has(role("textbox", "Name")), "the name is that of its session, and stays");
+    audit_in_both(tab, "a schedule that is edited");
+    // Nothing was changed: nothing is sent.
+    tab.click(role("button", "Save"));
+    tab.wait_gone(role("dialog", ""));
+    assert!(!tab.requests_to("/schedules/tea").iter().any(|request| request.method == "PATCH"));
+    edit();
+    tab.of(role("textbox", "Message"), "it.select()");
+    tab.focus(role("textbox", "Message"));
+    tab.insert_text("$ echo coffee");
+    tab.click(role("button", "Save"));
+    tab.shows("tea was changed");
+    tab.wait_of(role("list", "Schedules"), "it.innerText.includes('$ echo coffee')");
+    let sent = tab.requests_to("/schedules/tea").into_iter().find(|request| request.method == "PATCH").unwrap();
+    assert_eq!(sent.body.as_deref(), Some(r#"{"message":"$ echo coffee"}"#));
+    let mut wanted = before.clone();
+    wanted["message"] = json!("$ echo coffee");
+    assert_eq!(schedules(&stage), [wanted]);
+    // What the daemon refuses is said at its field, and nothing changes.
+    edit();
+    tab.of(css("#schedule-preset"), "(it.value = 'cron', it.dispatchEvent(new Event('change', { bubbles: true })))");
+    tab.of(role("textbox", "Cron expression"), "it.select()");
+    tab.focus(role("textbox", "Cron expression"));
+    tab.insert_text("61 * * * *");
+    tab.click(role("button", "Save"));
+    tab.wait_of(role("textbox", "Cron expression"), "it.ariaInvalid === 'true'");
+    assert_eq!(schedules(&stage)[0]["when"], "0 16 * * MON-FRI");
+    tab.of(role("textbox", "Cron expression"), "it.select()");
+    tab.insert_text("*/15 * * * *");
+    tab.of(role("combobox", "Send replies to session"), "it.select()");
+    tab.focus(role("combobox", "Send replies to session"));
+    tab.press("Delete");
+    tab.click(role("button", "Save"));
+    tab.wait_gone(role("dialog", ""));
+    tab.wait_of(role("list", "Schedules"), "it.innerText.includes('every 15 minutes')");
+    let changed = schedules(&stage)[0].clone();
+    assert_eq!((&changed["when"], &changed["session"]), (&json!("*/15 * * * *"), &Value::Null));
+    assert!(changed["next_ms"].as_i64() < before["next_ms"].as_i64().map(|ms| ms + 1));
+}

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::messages::session;
 use crate::clock::now_ms;
@@ -15,7 +15,7 @@ use crate::gateway::wire::{Body, Made, Page, Path, Query, page_size};
 use crate::graph::plan::Caller;
 use crate::home::SessionName;
 use crate::store;
-use crate::tool::schedules::{ScheduleError, Schedules, Wanted};
+use crate::tool::schedules::{Change, ScheduleError, Schedules, Wanted};
 
 /// `POST /schedules`
 #[derive(Debug, Deserialize)]
@@ -29,6 +29,24 @@ pub struct ScheduleIn {
     /// The session that is told the replies.
     session: Option<String>,
     model: Option<String>,
+}
+
+/// `PATCH /schedules/{name}`: what is left out stays as it is.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeIn {
+    when: Option<String>,
+    message: Option<String>,
+    zone: Option<String>,
+    #[serde(default, deserialize_with = "or_null")]
+    session: Option<Option<String>>,
+    #[serde(default, deserialize_with = "or_null")]
+    model: Option<Option<String>>,
+}
+
+/// A member that is there, if only as null.
+fn or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 /// A schedule, as in a listing.
@@ -101,6 +119,21 @@ pub async fn add(who: Who, State(app): State<App>, Body(given): Body<ScheduleIn>
     let schedules = of(&app);
     let added = schedules.add(wanted, now_ms()).await?;
     Ok((StatusCode::CREATED, Json(shown(&schedules, added))).into_response())
+}
+
+/// `PATCH /schedules/{name}`
+pub async fn change(
+    who: Who,
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Body(given): Body<ChangeIn>,
+) -> Made<Schedule> {
+    let ChangeIn { when, message, zone, session: told, model } = given;
+    let told = told.map(|name| name.as_deref().map(session).transpose()).transpose()?;
+    let change = Change { timing: when, zone, message, session: told, model };
+    let schedules = of(&app);
+    let changed = schedules.change(&name, change, who.caller(), now_ms()).await?;
+    Ok(Json(shown(&schedules, changed)))
 }
 
 /// `DELETE /schedules/{name}`

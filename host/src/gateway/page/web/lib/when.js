@@ -44,6 +44,24 @@ export function expression(preset, { minute, time, weekday, day, every, unit, at
   }
 }
 
+/** What is chosen where somebody wants to change this expression: the preset and its fields. */
+export function chosenBy(when) {
+  const text = when.trim();
+  const read = (pattern, make) => {
+    const found = pattern.exec(text);
+    return found && make(...found.slice(1));
+  };
+  const time = (minute, hour) => ({ time: `${two(hour)}:${two(minute)}` });
+  return read(/^(\d+) \* \* \* \*$/, (minute) => ({ preset: 'hourly', minute }))
+    ?? read(/^(\d+) (\d+) \* \* \*$/, (...at) => ({ preset: 'daily', ...time(...at) }))
+    ?? read(/^(\d+) (\d+) \* \* MON-FRI$/, (...at) => ({ preset: 'workdays', ...time(...at) }))
+    ?? read(/^(\d+) (\d+) \* \* (SUN|MON|TUE|WED|THU|FRI|SAT)$/, (minute, hour, weekday) => ({ preset: 'weekly', weekday, ...time(minute, hour) }))
+    ?? read(/^(\d+) (\d+) (\d+|L) \* \*$/, (minute, hour, day) => ({ preset: 'monthly', day, ...time(minute, hour) }))
+    ?? read(/^@every (\d+)([mhd])$/, (every, unit) => ({ preset: 'every', every, unit }))
+    ?? read(/^at (\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2})$/, (day, at) => ({ preset: 'once', at: `${day}T${at}` }))
+    ?? { preset: 'cron', cron: text };
+}
+
 /** An expression in words; null where only the expression itself tells it. */
 export function inWords(when) {
   const text = when.trim();

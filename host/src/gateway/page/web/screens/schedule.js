@@ -1,12 +1,12 @@
 // The schedule: messages that kiso sends by itself.
 
 import { html, useEffect, useMemo, useRef, useState, useLoaded, useStore } from '../lib/preact.js';
-import { ApiError, del, get, isAdmin, me, now, part, post } from '../lib/api.js';
+import { ApiError, del, get, isAdmin, me, now, part, patch, post } from '../lib/api.js';
 import { on } from '../lib/events.js';
 import { duration, plural } from '../lib/format.js';
 import { Pages, usePages } from '../lib/pages.js';
 import { href } from '../lib/router.js';
-import { MONTH_DAYS, PRESETS, UNITS, WEEKDAYS, expression, inWords } from '../lib/when.js';
+import { MONTH_DAYS, PRESETS, UNITS, WEEKDAYS, chosenBy, expression, inWords } from '../lib/when.js';
 import { Badge, Button, Dialog, Empty, Icon, Loaded, Menu, Said, ScreenHead, Time, Trouble, confirm, toast } from '../lib/ui.js';
 
 /** The session in which a schedule is answered. */
@@ -61,7 +61,7 @@ export default function Screen() {
           ${items.map((one) => html`<${Line} key=${one.name} of=${one} turn=${turns[one.name] ?? turns.all} again=${schedules.again} />`)}</ul>`
       : html`<${Empty} icon="clock" title="No schedules yet">
           Add a schedule, or ask for one in a conversation: “remind me of the tea each day at four”.<//>`)}<//>
-    ${adding && html`<${Add} onClose=${() => setAdding(false)} onAdded=${added} />`}
+    ${adding && html`<${Editor} onClose=${() => setAdding(false)} onDone=${added} />`}
   </div>`;
 }
 
@@ -70,6 +70,12 @@ function Line({ of, turn, again }) {
   const words = inWords(of.when);
   const path = `/schedules/${part(of.name)}`;
   const [times, setTimes] = useState(false);
+  const [editing, setEditing] = useState(false);
+  const edited = () => {
+    setEditing(false);
+    toast(`${of.name} was changed`, 'good');
+    again();
+  };
   const run = async () => {
     await post(`${path}/run`);
     toast(`${of.name} was sent`, 'good');
@@ -88,6 +94,7 @@ function Line({ of, turn, again }) {
     again();
   };
   const items = [
+    { label: 'Edit…', icon: 'edit', run: () => setEditing(true) },
     { label: 'Open session', icon: 'chat', href: href('s', sessionOf(of.name)) },
     { label: 'Delete…', icon: 'trash', danger: true, run: remove },
   ];
@@ -109,6 +116,7 @@ function Line({ of, turn, again }) {
       ${of.session && html`<div><dt>Reports to</dt><dd><a href=${href('s', of.session)}><${Said}>${of.session}<//></a></dd></div>`}
       ${of.model && html`<div><dt>Model</dt><dd><${Said}>${of.model}<//></dd></div>`}
     </dl>
+    ${editing && html`<${Editor} of=${of} onClose=${() => setEditing(false)} onDone=${edited} />`}
     ${times && html`<${Times} name=${of.name} turn=${turn} onClose=${() => setTimes(false)} />`}</li>`;
 }
 
@@ -178,11 +186,20 @@ const BLAMED = [
   ['when', /says no time|cron expression|no interval|not an interval|is not a time|would come|a timing has/],
 ];
 
-function Add({ onClose, onAdded }) {
-  const [value, set] = useState({
-    name: '', preset: 'daily', minute: '0', time: '08:00', weekday: 'MON', day: '1', every: '30', unit: 'm', at: '', cron: '',
-    message: '', session: localStorage.getItem('kiso.session') || 'default', model: '', zone: Intl.DateTimeFormat().resolvedOptions().timeZone ?? '',
-  });
+const BLANK = { name: '', preset: 'daily', minute: '0', time: '08:00', weekday: 'MON', day: '1', every: '30', unit: 'm', at: '', cron: '', message: '', model: '' };
+
+/** What the form of a schedule that is there begins with. */
+const begun = ({ name, when, message, session, model, zone }) => ({
+  ...BLANK, ...chosenBy(when), name, message, session: session ?? '', model: model ?? '', zone,
+});
+
+const fresh = () => ({
+  ...BLANK, session: localStorage.getItem('kiso.session') || 'default', zone: Intl.DateTimeFormat().resolvedOptions().timeZone ?? '',
+});
+
+/** Adds a schedule, or changes `of`, whose name stays. */
+function Editor({ of, onClose, onDone }) {
+  const [value, set] = useState(() => (of ? begun(of) : fresh()));
   const [errors, setErrors] = useState({});
   const [under, setUnder] = useState(false);
   const form = useRef(null);
@@ -208,8 +225,12 @@ function Add({ onClose, onAdded }) {
     setUnder(true);
     try {
       const given = (key) => value[key].trim() || undefined;
-      const made = { name: given('name'), when, message: value.message, session: given('session'), model: given('model'), zone: given('zone') };
-      return onAdded(await post('/schedules', made));
+      const { message } = value;
+      if (!of) return onDone(await post('/schedules', { name: given('name'), when, message, session: given('session'), model: given('model'), zone: given('zone') }));
+      // What stays is not sent: it may have been changed elsewhere meanwhile.
+      const made = { when, message, session: given('session') ?? null, model: given('model') ?? null, zone: value.zone.trim() };
+      const changed = Object.fromEntries(Object.entries(made).filter(([key, one]) => one !== of[key]));
+      return onDone(Object.keys(changed).length ? await patch(`/schedules/${part(of.name)}`, changed) : of);
     } catch (error) {
       setUnder(false);
       const field = error instanceof ApiError && BLAMED.find(([, words]) => words.test(error.message))?.[0];
@@ -222,12 +243,12 @@ function Add({ onClose, onAdded }) {
     'aria-describedby': [...also, errors[key] && `schedule-${key}-wrong`].filter(Boolean).join(' ') || undefined });
   const timed = (key) => ({ ...told(key), 'aria-invalid': errors.when ? 'true' : undefined, 'aria-describedby': 'schedule-when' });
   const choices = (key, all) => all.map(([one, words]) => html`<option key=${one} value=${one} selected=${one === value[key]}>${words}</option>`);
-  return html`<${Dialog} title="Add a schedule" onClose=${onClose}><form ref=${form} class="lists-form" onSubmit=${send} novalidate>
-    <${Labelled} name="name" label="Name" wrong=${errors.name}>
+  return html`<${Dialog} title=${of ? `Edit ${of.name}` : 'Add a schedule'} onClose=${onClose}><form ref=${form} class="lists-form" onSubmit=${send} novalidate>
+    ${!of && html`<${Labelled} name="name" label="Name" wrong=${errors.name}>
       <input ...${told('name', 'schedule-name-help')} spellcheck=${false} autocapitalize="none" autocomplete="off" maxlength="40" autofocus />
-      <p class="muted" id="schedule-name-help">Lower-case letters, digits, “-” and “_”.</p><//>
+      <p class="muted" id="schedule-name-help">Lower-case letters, digits, “-” and “_”.</p><//>`}
     <${Labelled} name="message" label="Message" wrong=${errors.message}>
-      <textarea ...${told('message')} rows="3" placeholder="What is sent, as you would write it"></textarea><//>
+      <textarea ...${told('message')} rows="3" placeholder="What is sent, as you would write it" autofocus=${Boolean(of)}></textarea><//>
     <fieldset class="lists-when"><legend>When</legend>
       <${Labelled} name="preset" label="How often">
         <select id="schedule-preset" value=${value.preset} onChange=${put('preset')}>${choices('preset', PRESETS)}</select><//>
@@ -256,7 +277,7 @@ function Add({ onClose, onAdded }) {
         ${sessions.value?.items.map((one) => html`<option key=${one.name} value=${one.name}>${one.title}</option>`)}</datalist><//>
     ${errors.whole && html`<${Trouble} error=${errors.whole} />`}
     <footer><${Button} onClick=${onClose}>Cancel<//>
-      <button class="button primary" disabled=${under} aria-busy=${under ? 'true' : undefined}><span>Add schedule</span></button></footer>
+      <button class="button primary" disabled=${under} aria-busy=${under ? 'true' : undefined}><span>${of ? 'Save' : 'Add schedule'}</span></button></footer>
   </form><//>`;
 }
 
