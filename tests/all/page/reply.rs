@@ -41,6 +41,40 @@ fn a_command_shows_its_output_while_it_runs_and_its_exit_code_in_the_end() {
     assert_eq!(reply["blocks"][0], command);
 }
 
+/// What was typed stands in the message, and nowhere else: not in the steps, not above what it wrote.
+#[test]
+fn a_command_stands_once() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    stage.open("once");
+    let seen = |part: &str| {
+        let log = tab.of(role("log", "Messages"), "it.innerText");
+        log.as_str().unwrap().matches(part).count()
+    };
+    stage.say("$ echo begun; while [ ! -e go ]; do sleep 0.05; done; grep nothing /dev/null; cat nowhere");
+    tab.wait_of(css(".terminal-live"), "it.textContent.includes('begun')");
+    assert_eq!(seen("while ["), 1, "{}", tab.text());
+    std::fs::write(stage.home.work("once").join("go"), "").unwrap();
+    // A failure leaves its steps open.
+    tab.wait_of(css("figure.terminal.failed"), "it.innerText.includes('nowhere')");
+    tab.wait_for(role("button", "Hide steps"));
+    tab.wait_of(css(".run-now"), "it.innerText.includes('Failed after')");
+    assert_eq!(seen("while ["), 1, "{}", tab.text());
+    for again in [false, true] {
+        if again {
+            tab.reload();
+        }
+        tab.wait_of(css("figure.terminal.failed"), "it.innerText.includes('begun')");
+        assert_eq!(seen("while ["), 1, "{}", tab.text());
+    }
+    stage.say("$ echo second");
+    tab.wait("it is answered", || tab.count(css("figure.terminal")) == 2);
+    tab.wait("it stands once", || seen("echo second") == 1);
+    tab.click(css("article.chat-reply:last-of-type .chat-done"));
+    tab.wait_for(role("group", "Steps"));
+    assert_eq!(seen("echo second"), 1, "{}", tab.text());
+}
+
 /// That nothing was found is what grep was asked for.
 #[test]
 fn an_exit_code_that_is_an_answer_looks_like_no_failure() {

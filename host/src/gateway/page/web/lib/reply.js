@@ -26,11 +26,11 @@ export function partsOf({ text, blocks, files, status }) {
   return { blocks: blocks ?? [{ type: 'text', text }], files: files ?? [] };
 }
 
-export const Parts = ({ blocks, session, done }) => blocks.map((block, at) => html`<${Part} key=${at} block=${block} session=${session} done=${done} />`);
+export const Parts = ({ blocks, ...rest }) => blocks.map((block, at) => html`<${Part} key=${at} block=${block} ...${rest} />`);
 
-function Part({ block, session, done }) {
+function Part({ block, session, done, typed }) {
   switch (block.type) {
-    case 'command': return html`<${Terminal} ...${block} done=${done} />`;
+    case 'command': return html`<${Terminal} ...${block} done=${done} said=${block.command.trim() === typed} />`;
     case 'output': return html`<${Long} text=${block.text} label="Output" />`;
     case 'table': return html`<${Table} ...${block} />`;
     case 'partial': return html`<details class="chat-cut" open><summary>Partial reply</summary>

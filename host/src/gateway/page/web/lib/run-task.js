@@ -47,14 +47,17 @@ export function Task({ task, session, live }) {
 }
 
 /** What a command writes while it runs. */
-function Live({ command, live }) {
+export function Live({ command, live }) {
   const [stdout, stderr] = [useStore(live, (heard) => heard.stdout), useStore(live, (heard) => heard.stderr)];
   return html`<${Running} command=${command} output=${stdout} stderr=${stderr} />`;
 }
 
+/** The command of a task that is one. */
+export const commandOf = ({ label, detail }) => detail ?? label.replace(/^\$ /, '');
+
 /** What is to be done, in the plan's words; the label is a shortened form of it. */
 function titleOf({ kind, label, detail }) {
-  if (kind === 'exec') return detail ?? label.replace(/^\$ /, '');
+  if (kind === 'exec') return commandOf({ label, detail });
   if (kind === 'skill') return label.replace(/^skill /, '');
   // What the writer is told is between the models.
   return kind === 'msg' ? 'Write the answer' : detail || label;
@@ -72,14 +75,19 @@ function argsOf({ detail }) {
 const shortArgs = (task) => Object.entries(argsOf(task) ?? {})
   .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join(', ');
 
-const hasBody = (task) => Boolean((task.detail && ['exec', 'skill'].includes(task.kind))
+const hasBody = (task) => Boolean((task.detail && (task.kind === 'skill' || (task.kind === 'exec' && isLong(task.detail))))
   || task.output || task.stderr || task.error || task.files?.length || task.verdict || task.exit_code);
+
+/** Characters of a command that its line shows when it is unfolded. */
+const LINE = 200;
+
+const isLong = (command) => command.length > LINE || command.includes('\n');
 
 function Body({ task, session }) {
   const { output, stderr, error, files, verdict, exit_code, label } = task;
   const of = plain(label);
   return html`<div class="run-body">
-    ${task.kind === 'exec' && html`<pre class="run-output command" tabindex="0" role="group" aria-label=${`Command of ${of}`}>${plain(titleOf(task))}</pre>`}
+    ${task.kind === 'exec' && isLong(commandOf(task)) && html`<pre class="run-output command" tabindex="0" role="group" aria-label=${`Command of ${of}`}>${plain(titleOf(task))}</pre>`}
     ${task.kind === 'skill' && argsOf(task) && html`
       <pre class="run-output args" tabindex="0" role="group" aria-label=${`Arguments of ${of}`}>${plain(JSON.stringify(argsOf(task), null, 2))}</pre>`}
     ${output && html`<${Long} text=${output} label=${`Output of ${of}`} />`}

@@ -6,13 +6,16 @@ import { cost, duration, plural, short } from './format.js';
 import { href } from './router.js';
 import { useBoard } from './run-data.js';
 import { plain } from './run-text.js';
-import { Elapsed, Mark, Task } from './run-task.js';
+import { Elapsed, Live, Mark, Task, commandOf } from './run-task.js';
 import { Busy, Button, Icon, Trouble } from './ui.js';
 
 const ENDINGS = { done: 'Done in', failed: 'Failed after', cancelled: 'Stopped after' };
 
-/** `live` is what the run says (lib/run-live.js), `known` what events told of it, `stopping` whether it was asked to end. */
-export function RunCard({ run, session, live, known, stopping }) {
+/**
+ * `live` is what the run says (lib/run-live.js), `known` what events told of it, `stopping` whether it was asked to end, `typed` the
+ * command that the message was, `replied` whether its reply is there.
+ */
+export function RunCard({ run, session, live, known, stopping, typed, replied }) {
   const { board, error, again } = useBoard(run, true);
   const thoughts = useStore(live, (heard) => heard.thoughts);
   const said = useStore(live, (heard) => heard.said);
@@ -36,25 +39,28 @@ export function RunCard({ run, session, live, known, stopping }) {
     </div>
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${said.map((text, index) => html`<p key=${index} class="run-said"><bdi>${plain(text)}</bdi></p>`)}
-    ${tasks.length > 0 && html`<${Plans} goal=${board.goal} tasks=${tasks} session=${session} live=${live} />`}
+    ${tasks.length > 0 && html`<${Plans} goal=${board.goal} tasks=${tasks} session=${session} live=${live} typed=${typed} replied=${replied} />`}
     ${thoughts.length > 1 && (tasks.length > 0 || !running) && html`<${Thoughts} all=${thoughts} ended_ms=${running ? null : line.ended_ms} />`}
     ${board && (tasks.length > 0 || !running) && html`<${Used} run=${run} usage=${board.usage} running=${running} />`}
   </section>`;
 }
 
 /** The plan that counts is open; those that it replaced are folded. */
-function Plans({ goal, tasks, session, live }) {
+function Plans({ goal, tasks, session, live, typed, replied }) {
   const numbers = [...new Set(tasks.map((task) => task.plan ?? 1))].sort((a, b) => a - b);
   const last = numbers.at(-1);
   const of = (number) => tasks.filter((task) => (task.plan ?? 1) === number);
   const why = (number) => of(number).findLast((task) => task.verdict?.status === 'replan')?.verdict.reason;
   const counted = of(last).filter((task) => task.status !== 'dropped');
   const done = counted.filter((task) => task.status === 'done').length;
-  // A command that was typed is its own plan: it stands in the list, and in the message.
+  // A command that was typed is its own plan: it stands in the message, and what it wrote in the reply.
   const isOneLine = last === 1 && counted[0]?.kind === 'exec' && counted.filter((task) => task.kind !== 'msg').length === 1;
+  if (isOneLine && typed && (replied || counted[0].status !== 'interrupted') && commandOf(counted[0]).trim() === typed) {
+    return counted[0].status === 'running' && html`<${Live} command=${typed} live=${live} />`;
+  }
   const list = (number) => html`<ol class="run-tasks">${of(number).map((task) => html`<${Task} key=${task.id} task=${task} session=${session} live=${live} />`)}</ol>`;
   return html`
-    ${!isOneLine && html`<div class="run-goal">${goal ? html`<p><bdi>${plain(goal)}</bdi></p>` : html`<p>Plan</p>`}
+    ${!isOneLine && html`<div class="run-goal">${goal && !(typed && goal.endsWith(typed)) ? html`<p><bdi>${plain(goal)}</bdi></p>` : html`<p>Plan</p>`}
       <span class="muted">${done} of ${plural(counted.length, 'task')} done</span></div>`}
     ${numbers.slice(0, -1).map((number) => html`<details key=${number} class="run-earlier">
       <summary>Plan ${number}, replaced</summary>${list(number)}</details>`)}

@@ -13,11 +13,14 @@ const NEAR = 24;
 
 const nameOf = (command) => plain(command).replace(/\s+/g, ' ').slice(0, NAMED);
 
-/** A command that has ended, or was stopped. In a run that is `done`, a code other than 0 is an answer, such as that of grep. */
-export function Terminal({ command, output, stderr, exit_code, error, done }) {
+/**
+ * A command that has ended, or was stopped. In a run that is `done`, a code other than 0 is an answer, such as that of grep. One that
+ * was `said` in the message above is not said again.
+ */
+export function Terminal({ command, output, stderr, exit_code, error, done, said }) {
   const [failed, name] = [(exit_code > 0 && !done) || error, nameOf(command)];
   return html`<figure class=${`terminal ${failed ? 'failed' : ''}`} aria-label=${`Command: ${name}`}>
-    <figcaption><code class="terminal-command"><bdi>${plain(command)}</bdi></code>
+    <figcaption>${said ? html`<span class="terminal-said">Output</span>` : html`<code class="terminal-command"><bdi>${plain(command)}</bdi></code>`}
       ${exit_code != null && html`<${Badge} kind=${failed ? 'bad' : exit_code ? '' : 'good'}>exit ${exit_code}<//>`}
       <${CopyButton} text=${[output, stderr].filter(Boolean).join('\n') || command} label="Copy output" /></figcaption>
     ${output && html`<${Long} text=${output} label=${`Output of ${name}`} />`}

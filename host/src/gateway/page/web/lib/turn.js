@@ -46,11 +46,11 @@ function day(ms) {
 const When = ({ ms }) => html`<time class="chat-time" dateTime=${new Date(ms).toISOString()} title=${fullTime(ms)}>${clock(ms)}</time>`;
 
 /** What a user wrote, as text. */
-function Asked({ message, session, marked, queued, acts }) {
+function Asked({ message, session, marked, queued, typed, acts }) {
   const { id, text, at_ms, tags } = message;
   const draw = tags?.length ? (part) => html`<${Tagged} text=${part} tags=${tags} />` : undefined;
   return html`<article class=${`chat-asked ${marked ? 'marked' : ''}`} data-message=${id} tabindex="-1" aria-label=${`You, ${clock(at_ms)}`}>
-    <div class="chat-bubble" dir="auto"><${Long} text=${text} draw=${draw} /></div>
+    <div class=${`chat-bubble ${typed ? 'mono' : ''}`} dir="auto"><${Long} text=${text} draw=${draw} /></div>
     <footer class="chat-foot">
       ${queued && html`<span class="chat-state">Queued</span>`}
       <div class="chat-acts"><${CopyButton} text=${text} label="Copy message" />
@@ -73,8 +73,8 @@ const linkTo = (session, id) => ({
   },
 });
 
-/** A reply, with the run that led to it; without `message` it is under way. */
-function Reply({ run, message, session, marked, known, stopping, acts }) {
+/** A reply, with the run that led to it; without `message` it is under way. `typed`: the command that the message was. */
+function Reply({ run, message, session, marked, known, stopping, typed, acts }) {
   // Steps are in view while they are done, and stay where something went wrong.
   const [begun] = useState(!message);
   const [wanted, set] = useState(null);
@@ -94,10 +94,10 @@ function Reply({ run, message, session, marked, known, stopping, acts }) {
       ${failed && html`<${Badge} kind=${status === 'failed' ? 'bad' : 'warn'}>${status === 'failed' ? 'Failed' : 'Stopped'}<//>`}
       ${message && run && html`<button type="button" class="chat-done" aria-expanded=${String(open)} onClick=${() => set(!open)}>
         <${Icon} name="chevron" size=${14} />${open ? 'Hide steps' : 'Show steps'}</button>`}</header>
-    ${open && run && html`<${RunCard} run=${run} session=${session} live=${live.current} known=${known} stopping=${stopping} />`}
+    ${open && run && html`<${RunCard} run=${run} session=${session} live=${live.current} known=${known} stopping=${stopping} typed=${typed} replied=${Boolean(message)} />`}
     ${blocks.length === 1 && blocks[0].type === 'text' || !message
       ? (message ? blocks[0].text : reply.trim()) && html`<div class="chat-text"><${Markdown} text=${message ? blocks[0].text : reply.trim()} streaming=${!message} session=${session} /></div>`
-      : html`<${Parts} blocks=${blocks} session=${session} done=${status === 'done'} />`}
+      : html`<${Parts} blocks=${blocks} session=${session} done=${status === 'done'} typed=${typed} />`}
     ${files.length > 0 && html`<${Made} files=${files} blocks=${blocks} session=${session} />`}
     <footer class="chat-foot">${message && html`
       ${failed && html`<${Button} kind="small" icon="retry" onClick=${again}>Try again<//>`}
