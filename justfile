@@ -28,6 +28,10 @@ long:
 bench:
     cargo bench --package kiso --bench bench
 
+# Lighthouse's figures for every screen of the page; needs Chromium, and lighthouse from npm
+lighthouse *screens:
+    python3 build/lighthouse.py {{screens}}
+
 # rustfmt and clippy, for the host, the skills, the test guests and wasm-smith
 lint:
     cargo fmt --all --check && cargo clippy --workspace --all-targets -- -D warnings

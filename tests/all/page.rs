@@ -20,6 +20,7 @@ mod reply;
 mod schedule;
 mod script;
 mod sessions;
+mod shifts;
 mod skills;
 mod stage;
 mod themes;

@@ -5,6 +5,7 @@
 
 mod files;
 mod lean;
+mod modules;
 
 use std::sync::Arc;
 

@@ -10,6 +10,7 @@ use flate2::write::GzEncoder;
 use ring::digest::{Context, SHA256};
 
 use super::lean::lean;
+use super::modules::Modules;
 
 /// Names below `web/` with their contents.
 macro_rules! embedded {
@@ -50,6 +51,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "lib/math.js",
     "lib/messages.js",
     "lib/models.js",
+    "lib/modules.js",
     "lib/pages.js",
     "lib/plain.js",
     "lib/plot.js",
@@ -64,6 +66,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "lib/run-text.js",
     "lib/run.js",
     "lib/search.js",
+    "lib/selection.js",
     "lib/sessions.js",
     "lib/tags.js",
     "lib/terminal.js",
@@ -112,6 +115,10 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
 
 /// The file that is served at `/`.
 const INDEX: &str = "index.html";
+
+/// The styles that every screen has, in order; they are sent as one, so that nothing is drawn without a part of them.
+const STYLES: (&str, [&str; 5]) =
+    ("style.css", ["base.css", "sessions.css", "chat.css", "composer.css", "markdown.css"]);
 
 /// Where libraries stand.
 const VENDOR: &str = "vendor/";
@@ -165,8 +172,13 @@ impl Files {
         let digest = context.finish();
         let digest: String = digest.as_ref()[..DIGEST].iter().map(|byte| format!("{byte:02x}")).collect();
         let index = files.remove(INDEX).unwrap_or_default();
-        let index = String::from_utf8_lossy(&index).replace(PLACE, &format!("/page/{digest}"));
+        let base = format!("/page/{digest}");
+        let index = String::from_utf8_lossy(&index).replace(PLACE, &base);
+        let index = Modules::of(&files).written(&index, &base);
         let index = Arc::new(File::new(INDEX, index.into()));
+        let (name, parts) = STYLES;
+        let styles: Vec<Bytes> = parts.iter().filter_map(|part| files.remove(*part)).collect();
+        files.insert(name.to_owned(), styles.concat().into());
         let rest = files.into_iter().map(|(name, bytes)| {
             let file = Arc::new(File::new(&name, sent(&name, bytes)));
             (name, file)

@@ -4,13 +4,16 @@ import { html, render, store, useEffect, useLayoutEffect, useRef, useState, useS
 import { isAdmin, logIn, logOut, me, whoAmI } from './lib/api.js';
 import { connection, follow, unfollow } from './lib/events.js';
 import { href, route } from './lib/router.js';
-import { Busy, Button, Icon, Menu, Overlay, Trouble, announce, style, toast } from './lib/ui.js';
+import { prefetch, style } from './lib/modules.js';
+import { Busy, Button, Icon, Menu, Overlay, Trouble, announce, toast } from './lib/ui.js';
 import { Login, Logo } from './screens/login.js';
 import { Sidebar } from './screens/sessions.js';
-import { Chat } from './screens/chat.js';
 import { ConnectDialog } from './lib/models.js';
 import { query } from './lib/search.js';
 import { drawer as sidebar, unread } from './lib/sessions.js';
+// What runs say is heard from the beginning, and what was not sent yet is sent, whatever screen is in view.
+import './lib/run-live.js';
+import './lib/unsent.js';
 
 /** Screens that are fetched when they are first opened, each with its styles. */
 const SCREENS = {
@@ -22,6 +25,14 @@ const SCREENS = {
   usage: { title: 'Usage', icon: 'usage', load: () => import('./screens/usage.js'), css: 'screens/usage.css' },
   health: { title: 'Health', icon: 'health', load: () => import('./screens/health.js'), css: 'screens/usage.css' },
 };
+
+/** The screen of a conversation, which needs the most. */
+const CHAT = { title: 'Chat', load: () => import('./screens/chat.js') };
+
+const moduleOf = (place) => `screens/${{ run: 'trace' }[place] ?? (SCREENS[place] ? place : 'chat')}.js`;
+
+/** Milliseconds after which the conversation is fetched that nobody asked for yet. */
+const BY_AND_BY = 3_000;
 
 /** The conversation of who opens the page without an address. */
 const DEFAULT = 'default';
@@ -129,19 +140,19 @@ function Frame() {
     <div class="veil" onClick=${() => setDrawer(false)}></div>
     <main id="main" ref=${main} tabindex="-1" inert=${drawer} aria-label=${title}>
       <${Connection} />
-      ${screen ? html`<${Lazy} key=${place} ...${screen} />` : place === 's' && name ? html`<${Guarded} key=${name}><${Chat} session=${name} /><//>` : null}
+      ${screen ? html`<${Lazy} key=${place} ...${screen} />` : place === 's' && name ? html`<${Lazy} key="s" session=${name} ...${CHAT} />` : null}
     </main>
   </div>`;
 }
 
 /** A screen whose module is fetched when it is needed. */
-function Lazy({ load, css, title }) {
+function Lazy({ load, css, title, session }) {
   const [state, set] = useState({});
   // One skill, or one run, that stumbles leaves the others standing as well.
   const shown = useStore(route, (parts) => parts.slice(0, 2).join('/'));
   const fetch = () => {
     set({});
-    Promise.all([load(), style(css)]).then(
+    Promise.all([load(), css && style(css)]).then(
       ([module]) => set({ Screen: module.default }),
       // Another version of kiso has other files.
       () => set({ error: { message: `${title} could not be loaded`, hint: 'kiso was updated, or is away: reload the page' } }),
@@ -151,7 +162,7 @@ function Lazy({ load, css, title }) {
   // A browser may remember that a module could not be fetched; nothing is lost by a new beginning.
   useEffect(() => state.error && connection.watch(({ state: now }) => now === 'open' && location.reload()), [state.error]);
   if (state.error) return html`<${Trouble} error=${state.error} again=${() => location.reload()} />`;
-  return state.Screen ? html`<${Guarded} at=${shown}><${state.Screen} /><//>` : html`<${Busy} />`;
+  return state.Screen ? html`<${Guarded} key=${session} at=${shown}><${state.Screen} session=${session} /><//>` : html`<${Busy} />`;
 }
 
 /** A screen that stumbles leaves the others standing. It is tried again at another place, `at`. */
@@ -237,6 +248,8 @@ function keepFiles(event) {
 
 async function begin() {
   paint();
+  prefetch(moduleOf(route.get()[0]));
+  setTimeout(prefetch, BY_AND_BY, moduleOf('s'));
   // Another tab chose one.
   window.addEventListener('storage', ({ key }) => (key === THEME || key === null) && paint());
   // A link that is pasted into an open tab loads nothing by itself.

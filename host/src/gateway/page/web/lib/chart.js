@@ -1,9 +1,10 @@
 // Charts that answer to the pointer and to keys, with the same as a table behind them. The shape of the data: chart-data.js.
 
 import { html, render, useEffect, useLayoutEffect, useMemo, useRef, useState } from './preact.js';
-import { Button, style } from './ui.js';
 import { count } from './format.js';
 import { visible } from './inline.js';
+import { style } from './modules.js';
+import { Button } from './ui.js';
 import { check, csv, parse, value } from './chart-data.js';
 
 /** Colours of the theme for series; those after them are drawn with dashes. */

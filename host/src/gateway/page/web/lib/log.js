@@ -2,10 +2,14 @@
 // what is read moves only when its reader does.
 
 import { Component, html } from './preact.js';
+import { poured, pouring } from './markdown.js';
 
 /** Pixels from the end that count as the end, and from either edge at which more is fetched. */
 const AT_END = 32;
 const NEAR = 1_200;
+
+/** Milliseconds for which a slow machine may build what is in view before it is seen as far as it is. */
+const BUILDING = 600;
 
 /** Milliseconds after a click in which what grows was unfolded by it, and is not followed. */
 const UNFOLDING = 400;
@@ -32,6 +36,11 @@ export class Log extends Component {
     this.observer.observe(this.list);
     this.observer.observe(this.box);
     this.follow();
+    // On a slow machine texts are built in several frames: what is read first must not be pushed about by those above it.
+    if (pouring() && !document.hidden) {
+      this.box.classList.add('building');
+      poured(BUILDING).then(() => this.box?.classList.remove('building'));
+    }
   }
 
   componentWillUnmount() {

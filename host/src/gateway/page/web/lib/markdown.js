@@ -103,6 +103,18 @@ function go() {
   for (const flow of unfinished) plan(flow);
 }
 
+/** Resolves when all texts stand in the page, or when `most` milliseconds are over. */
+export function poured(most) {
+  const until = performance.now() + most;
+  return new Promise((done) => {
+    const look = () => (unfinished.size === 0 || performance.now() > until ? done() : requestAnimationFrame(look));
+    look();
+  });
+}
+
+/** Whether a text is not yet whole. */
+export const pouring = () => unfinished.size > 0;
+
 /** Leads a text into the page: at most once a frame, and never for long. */
 class Flow {
   constructor(root, context) {

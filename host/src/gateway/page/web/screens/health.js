@@ -22,7 +22,7 @@ export default function Health() {
     ${error && html`<${Trouble} error=${error} again=${again} />`}
     ${value ? html`<${State} of=${value} away=${Boolean(error)} /><${Warnings} of=${value.warnings ?? []} />
       <${Groups} of=${value} />` : !error && html`<${Busy} />`}
-    ${isAdmin() && html`<${Config} />`}
+    ${isAdmin() && (value || error) && html`<${Config} />`}
   </div>`;
 }
 

@@ -3,7 +3,7 @@
 import { html, useEffect, useLoaded, useMemo, useState } from '../lib/preact.js';
 import { get, now } from '../lib/api.js';
 import { cost, count, plural, short } from '../lib/format.js';
-import { Badge, Button, Empty, Icon, Loaded, ScreenHead, Trouble } from '../lib/ui.js';
+import { Badge, Busy, Button, Empty, Icon, Loaded, ScreenHead, Trouble } from '../lib/ui.js';
 
 /** Days of a page, and the milliseconds of one. */
 const PAGE = 90;
@@ -50,12 +50,13 @@ export default function Usage() {
       <${Button} icon="retry" label="Refresh" busy=${days.loading} onClick=${() => fetch()} />
       <${Button} icon="download" disabled=${!filled.length} onClick=${save}>CSV of all days<//><//>
     ${days.error && html`<${Trouble} error=${days.error} again=${() => fetch()} />`}
+    ${!days.came && !days.error && html`<${Busy} />`}
     ${days.came && html`<${Sums} days=${filled} />`}
     ${days.came && filled.length === 0 && html`<${Empty} icon="usage"
       title="No usage yet">Usage appears after the first model call.<//>`}
     ${filled.length > 0 && html`<${Graph} days=${filled} />`}
     ${filled.length > 0 && html`<${Table} days=${filled} more=${days.next} loading=${days.loading} onMore=${() => fetch(days.next)} />`}
-    <${Models} />
+    ${(days.came || days.error) && html`<${Models} />`}
   </div>`;
 }
 

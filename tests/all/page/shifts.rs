@@ -1,0 +1,102 @@
+//! Nothing that stands on a screen moves while the rest of it is fetched: who reaches for a button hits it.
+
+use super::browser::{Tab, css};
+use super::fill;
+use super::stage::{QUICK, Stage};
+use crate::harness::{Home, root};
+use serde_json::json;
+
+/// The sum of all shifts of a load, as Chromium measures each: half of what Google's Web Vitals call good.
+const MOST: f64 = 0.05;
+
+/// The sum of the shifts that nobody caused by a click or a key.
+const SHIFTED: &str = "new Promise((done) => {
+  const found = [];
+  const take = (entries) => found.push(...entries.filter((one) => !one.hadRecentInput));
+  const watch = new PerformanceObserver((list) => take(list.getEntries()));
+  watch.observe({ type: 'layout-shift', buffered: true });
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    take(watch.takeRecords());
+    done({ sum: found.reduce((sum, one) => sum + one.value, 0), of: found.flatMap((one) => one.sources.map(({ node }) =>
+      `${one.value.toFixed(4)} ${node?.outerHTML?.slice(0, 120) ?? node?.textContent?.slice(0, 120)}`)) });
+  }));
+})";
+
+/// A month of use: what every screen has something to say of.
+fn month(home: &Home) {
+    for n in 0..30 {
+        let texts =
+            (0..20).map(|at| format!("message {at} of session {n}, with **some** text and a list:\n\n- one\n- two"));
+        fill::session(home, &format!("chat-{n:02}"), texts);
+    }
+    let store = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
+    for back in 0..30_i64 {
+        store
+            .execute(
+                "INSERT INTO usage_totals VALUES ('day', unixepoch() / 86400 - ?1, 9, 41000 * ?1, 7300, 90000 + ?1)",
+                [back],
+            )
+            .unwrap();
+    }
+}
+
+#[track_caller]
+fn settled(tab: &Tab, screen: &str) {
+    tab.wait(&format!("{screen} has all that it asked for"), || {
+        tab.requests_of_this_load().iter().all(|request| request.ended || request.path() == "/events")
+            && !tab.has(css("main .busy"))
+            && tab.has(css("main :is(h1, h2)"))
+    });
+    // What is drawn when the browser has nothing else to do is drawn.
+    tab.eval("document.fonts.ready.then(() => new Promise((done) => requestIdleCallback(() => requestAnimationFrame(done))).then(() => true))");
+}
+
+#[test]
+fn no_screen_shifts_while_it_comes() {
+    let config = format!("model = \"reflex\"\n{QUICK}");
+    let Some(stage) = Stage::prepared(Home::new(), &config, month) else { return };
+    let tab = &stage.tab;
+    let put = std::fs::read_to_string(root().join("examples/weather.csv")).unwrap();
+    stage.daemon.request("PUT", "/sessions/weather/files/weather.csv", Some(&put)).expect(201);
+    for text in [
+        "plot temperature over date from weather.csv",
+        "show the first 12 rows of weather.csv",
+        "$ head -5 weather.csv",
+    ] {
+        stage.daemon.reply(stage.daemon.send("weather", text));
+    }
+    for (name, when) in [("tea", "0 16 * * *"), ("report", "@every 12h")] {
+        let schedule = json!({ "name": name, "when": when, "message": "$ echo now", "session": "weather" });
+        stage.daemon.request("POST", "/schedules", Some(&schedule.to_string())).expect(201);
+    }
+    let run = stage.daemon.get("/runs?session=weather")["items"][0]["id"].as_str().unwrap().to_owned();
+    let trace = format!("#/run/{run}");
+    let screens = [
+        "#/s/weather",
+        "#/s/chat-07",
+        "#/s/chat-new",
+        "#/run",
+        &trace,
+        "#/skills",
+        "#/skills/data",
+        "#/pills",
+        "#/schedule",
+        "#/memory",
+        "#/usage",
+        "#/health",
+    ];
+    for (width, height, phone) in [(412, 823, true), (1280, 800, false)] {
+        tab.set_viewport(width, height, phone);
+        // What a fast machine draws in one frame, a phone draws in several.
+        tab.call("Emulation.setCPUThrottlingRate", json!({ "rate": if phone { 4 } else { 1 } }));
+        for screen in screens {
+            // A document of its own for each, as for somebody who follows a link.
+            tab.goto("about:blank");
+            tab.goto(&stage.url(screen));
+            settled(tab, screen);
+            let shifted = tab.eval(SHIFTED);
+            let sum = shifted["sum"].as_f64().unwrap();
+            assert!(sum < MOST, "{screen} at {width}: it shifted by {sum}: {:#}", shifted["of"]);
+        }
+    }
+}
