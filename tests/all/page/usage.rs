@@ -149,3 +149,43 @@ fn nothing_was_used_yet() {
     tab.wait_of(role("region", "Today"), "it.querySelector('.usage-cost').innerText === '$0'");
     audit_in_both(tab, "usage of nothing");
 }
+
+/// A day on a cheap model costs a fraction of a cent: the axis says which, each time another one, and none is cut off.
+#[test]
+fn the_axis_of_small_costs_can_be_read() {
+    let cheap = |home: &Home| {
+        let store = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
+        for (ago, micros) in [(0, 4_000), (1, 2_500), (2, 700)] {
+            let insert = "INSERT INTO usage_totals (scope, key, calls, input, output, cost_micros) VALUES ('day', ?1, 1, 900, 90, ?2)";
+            store.execute(insert, [today() - ago, micros]).unwrap();
+        }
+    };
+    let Some(stage) = Stage::prepared(Home::new(), QUICK, cheap) else { return };
+    let tab = &stage.tab;
+    // What is drawn on a canvas is in no document: it is noted as it is drawn.
+    tab.eval(
+        "void (window.drawn = [], CanvasRenderingContext2D.prototype.fillText = ((draw) => function (text, x, y) {
+          const { width } = this.measureText(text);
+          window.drawn.push([text, this.textAlign === 'right' ? x - width : x]);
+          return draw.call(this, text, x, y);
+        })(CanvasRenderingContext2D.prototype.fillText))",
+    );
+    tab.click(role("link", "Usage"));
+    tab.wait_for(css(".chart canvas"));
+    tab.wait_until("drawn.some(([text]) => Number(text) === 0.004)");
+    let told = tab.eval("drawn.filter(([text]) => /^[\\d.,]+$/.test(text))");
+    let told: Vec<(String, f64)> = serde_json::from_value(told).unwrap();
+    let mut numbers: Vec<&str> = told.iter().map(|(text, _)| text.as_str()).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert!(numbers.len() >= 3, "{told:?}");
+    let mut values: Vec<f64> = numbers.iter().map(|text| text.parse().unwrap()).collect();
+    values.sort_by(f64::total_cmp);
+    let steps: Vec<f64> = values.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(
+        steps.iter().all(|step| (step - steps[0]).abs() < 1e-9 && *step > 0.0),
+        "as far apart as they say: {numbers:?}"
+    );
+    assert!(told.iter().all(|(_, left)| *left >= 0.0), "none begins outside the picture: {told:?}");
+    tab.wait_of(role("region", "Today"), "it.querySelector('.usage-cost').innerText === '$0.0040'");
+}
