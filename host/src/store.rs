@@ -103,7 +103,7 @@ pub use schedules::{Firing, NewSchedule, Receipt, ReceiptState, Schedule};
 pub use scratchpad::{Entry, MAX_ENTRIES, MAX_ENTRY_BYTES, MAX_NAMED_BYTES, MAX_NAMED_ENTRIES, MAX_SCRATCHPAD_BYTES};
 pub use search::{Candidate, SEALED, Search};
 pub use secrets::{MAX_SEALED_BYTES, MAX_SECRETS};
-pub use sessions::{Message, MessageRole, ModelChoice, PAGE_BYTES, SessionLine, is_full};
+pub use sessions::{Message, MessageRole, ModelChoice, PAGE_BYTES, Placement, SessionLine, is_full};
 pub use space::Space;
 pub use subagents::{Spawn, SpawnLimits, SpawnRefused, Subagent};
 pub use summaries::Summary;

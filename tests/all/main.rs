@@ -43,6 +43,7 @@ mod openapi;
 mod page;
 mod page_files;
 mod pills;
+mod placement;
 mod published;
 mod roles;
 mod rules;

@@ -10,7 +10,7 @@ use crate::llm::Role;
 use crate::secret::Vault;
 use crate::session::removal::{NotRemoved, remove};
 use crate::skill::Quiet;
-use crate::store::{Message, MessageRole, ModelChoice, SessionLine};
+use crate::store::{Message, MessageRole, ModelChoice, Placement, SessionLine};
 use clap::Subcommand;
 use serde_json::json;
 use std::sync::Arc;
@@ -24,6 +24,9 @@ pub enum Session {
     List {
         #[command(flatten)]
         page: Page,
+        /// List the archived sessions, which are left out otherwise
+        #[arg(long)]
+        archived: bool,
     },
     /// Show a session and its last messages
     Show {
@@ -37,9 +40,30 @@ pub enum Session {
         #[arg(required = true)]
         title: Vec<String>,
     },
-    /// Permanently delete a session: its messages, runs, files, secrets, and what was learned in it
+    /// Pin sessions to the top of the page's list; retention keeps them
+    Pin {
+        #[arg(required = true, value_name = "SESSION")]
+        sessions: Vec<String>,
+    },
+    /// Unpin sessions
+    Unpin {
+        #[arg(required = true, value_name = "SESSION")]
+        sessions: Vec<String>,
+    },
+    /// Archive sessions: they leave the list, and you can still search and continue them
+    Archive {
+        #[arg(required = true, value_name = "SESSION")]
+        sessions: Vec<String>,
+    },
+    /// Move archived sessions back to the list
+    Unarchive {
+        #[arg(required = true, value_name = "SESSION")]
+        sessions: Vec<String>,
+    },
+    /// Permanently delete sessions: their messages, runs, files, secrets, and what was learned in them
     Delete {
-        session: String,
+        #[arg(required = true, value_name = "SESSION")]
+        sessions: Vec<String>,
         /// Do not ask
         #[arg(long, short)]
         yes: bool,
@@ -58,12 +82,20 @@ impl Session {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         match self {
-            Session::List { page } => list(&opened, page, shared.json),
+            Session::List { page, archived } => list(&opened, page, *archived, shared.json),
             Session::Show { session, page } => show(&opened, &existing(&opened, session)?, page, shared.json),
             Session::Rename { session, title } => {
                 rename(&opened, &existing(&opened, session)?.name, &title.join(" "), shared.json)
             }
-            Session::Delete { session, yes } => delete(&opened, &existing(&opened, session)?.name, *yes, shared.json),
+            Session::Pin { sessions } => place(&opened, sessions, None, Placement::Pinned, shared.json),
+            Session::Unpin { sessions } => {
+                place(&opened, sessions, Some(Placement::Pinned), Placement::Listed, shared.json)
+            }
+            Session::Archive { sessions } => place(&opened, sessions, None, Placement::Archived, shared.json),
+            Session::Unarchive { sessions } => {
+                place(&opened, sessions, Some(Placement::Archived), Placement::Listed, shared.json)
+            }
+            Session::Delete { sessions, yes } => delete(&opened, &all_existing(&opened, sessions)?, *yes, shared.json),
             Session::New { session } => new(&opened, &existing(&opened, session)?.name, shared.json),
             Session::Model { session, model } => {
                 let session = existing(&opened, session)?;
@@ -84,38 +116,60 @@ fn existing(opened: &Opened, name: &str) -> Result<SessionLine, Failure> {
     })
 }
 
-fn list(opened: &Opened, page: &Page, json: bool) -> Result<Exit, Failure> {
+/// Of several names, all or none: one that is mistyped must not leave the work half done.
+fn all_existing(opened: &Opened, names: &[String]) -> Result<Vec<SessionLine>, Failure> {
+    let mut found: Vec<SessionLine> = Vec::with_capacity(names.len());
+    for name in names {
+        let session = existing(opened, name)?;
+        if !found.iter().any(|known| known.name == session.name) {
+            found.push(session);
+        }
+    }
+    Ok(found)
+}
+
+fn list(opened: &Opened, page: &Page, archived: bool, json: bool) -> Result<Exit, Failure> {
     let parse = |text: &String| {
         let place = text.split_once('-').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
         place.ok_or_else(|| Failure::new(Exit::Usage, format!("--before {text:?} is not a position in this list")))
     };
     let before = page.before.as_ref().map(parse).transpose()?;
-    let sessions = opened.store.read_blocking(|view| view.list_sessions(before, page.limit))?;
+    let placements: &[Placement] =
+        if archived { &[Placement::Archived] } else { &[Placement::Listed, Placement::Pinned] };
+    let sessions = opened.store.read_blocking(|view| view.list_sessions(placements, before, page.limit))?;
     if sessions.is_empty() && before.is_none() && !json {
-        errln!("there are no sessions yet; a session begins with its first message");
+        errln!(
+            "{}",
+            match archived {
+                true => "there are no archived sessions; `kiso session archive SESSION` archives one",
+                false => "there are no sessions yet; a session begins with its first message",
+            }
+        );
     }
     for session in &sessions {
         print(session, json);
     }
-    page.more(sessions.len(), sessions.last().map(place));
+    page.more(sessions.len(), sessions.last().map(place_of));
     Ok(Exit::Done)
 }
 
 /// What `--before` takes: sessions are in the order of their activity, of which two may have the same.
-fn place(session: &SessionLine) -> String {
+fn place_of(session: &SessionLine) -> String {
     format!("{}-{}", session.active_ms, session.id)
 }
 
 fn print(session: &SessionLine, json: bool) {
-    let SessionLine { name, title, created_ms, active_ms, model, .. } = session;
+    let SessionLine { name, title, created_ms, active_ms, model, placement, .. } = session;
     if json {
         let object = json!({
             "type": "session", "session": name.as_str(), "title": title, "model": model, "created_ms": created_ms,
-            "active_ms": active_ms, "place": place(session),
+            "active_ms": active_ms, "placement": placement, "place": place_of(session),
         });
         outln!("{object}");
     } else {
-        row(&format!("{}  {:20}", minute(*active_ms), name.as_str()), title.as_deref().unwrap_or_default());
+        let pinned = if *placement == Placement::Pinned { "[pinned] " } else { "" };
+        let title = format!("{pinned}{}", title.as_deref().unwrap_or_default());
+        row(&format!("{}  {:20}", minute(*active_ms), name.as_str()), &title);
     }
 }
 
@@ -195,17 +249,73 @@ fn rename(opened: &Opened, session: &SessionName, title: &str, json: bool) -> Re
     Ok(Exit::Done)
 }
 
-fn delete(opened: &Opened, session: &SessionName, yes: bool, json: bool) -> Result<Exit, Failure> {
-    let work = opened.home.work_dir(session);
-    confirm(&format!("Permanently delete the session {session}, with the files in {}?", work.display()), yes)?;
-    let removed = block_on(remove(&opened.home, &opened.store, session, |_| {}))??;
-    let left: Vec<String> = removed.left.iter().map(ToString::to_string).collect();
-    for gone in removed.sessions {
+/// Gives sessions their place in listings; with `from`, only those that stand there.
+fn place(
+    opened: &Opened,
+    names: &[String],
+    from: Option<Placement>,
+    to: Placement,
+    json: bool,
+) -> Result<Exit, Failure> {
+    let mut sessions = all_existing(opened, names)?;
+    let changed: Vec<SessionName> = sessions
+        .iter_mut()
+        .filter(|session| from.is_none_or(|from| session.placement == from))
+        .map(|session| {
+            session.placement = to;
+            session.name.clone()
+        })
+        .collect();
+    opened.store.write_blocking(move |tx| changed.iter().try_for_each(|session| tx.set_placement(session, to)))?;
+    for SessionLine { name, placement, .. } in &sessions {
         if json {
-            outln!("{}", json!({ "type": "deleted", "session": gone.as_str() }));
+            outln!("{}", json!({ "type": "placed", "session": name.as_str(), "placement": placement }));
         } else {
-            outln!("deleted {gone}");
+            outln!("{name} is {}", placement.as_str());
         }
+    }
+    Ok(Exit::Done)
+}
+
+fn delete(opened: &Opened, sessions: &[SessionLine], yes: bool, json: bool) -> Result<Exit, Failure> {
+    let question = match sessions {
+        [one] => {
+            let work = opened.home.work_dir(&one.name);
+            format!("Permanently delete the session {}, with the files in {}?", one.name, work.display())
+        }
+        several => {
+            let lines = several.iter().map(|SessionLine { name, title, .. }| match title {
+                Some(title) => format!("  {name}  {}\n", printable_line(title)),
+                None => format!("  {name}\n"),
+            });
+            let lines: String = lines.collect();
+            format!("{lines}Permanently delete these {} sessions, with their files?", several.len())
+        }
+    };
+    confirm(&question, yes)?;
+    let mut left: Vec<String> = Vec::new();
+    let mut at_work = Vec::new();
+    for session in sessions {
+        let removed = match block_on(remove(&opened.home, &opened.store, &session.name, |_| {}))? {
+            // A subagent goes with the session that spawned it, which may have been named before it.
+            Err(NotRemoved::Unknown { .. }) if sessions.len() > 1 => continue,
+            Err(error @ NotRemoved::AtWork { .. }) => {
+                at_work.push(error.to_string());
+                continue;
+            }
+            removed => removed?,
+        };
+        left.extend(removed.left.iter().map(ToString::to_string));
+        for gone in removed.sessions {
+            if json {
+                outln!("{}", json!({ "type": "deleted", "session": gone.as_str() }));
+            } else {
+                outln!("deleted {gone}");
+            }
+        }
+    }
+    if !at_work.is_empty() {
+        return Err(Failure::new(Exit::Failed, at_work.join("; ")));
     }
     if left.is_empty() {
         return Ok(Exit::Done);

@@ -18,7 +18,7 @@ use crate::graph::report::FileNote;
 use crate::home::SessionName;
 use crate::json;
 use crate::secret::vault::SEALED;
-use crate::store::{self, JobState, RunLine, SessionLine};
+use crate::store::{self, JobState, Placement, RunLine, SessionLine};
 
 /// Entries of a page, where the request does not say.
 pub const PAGE: u32 = 50;
@@ -126,6 +126,8 @@ pub struct Session {
     pub unread: u32,
     /// The run that is under way.
     pub running: Option<String>,
+    /// "listed", "pinned" or "archived".
+    pub placement: Placement,
 }
 
 /// `GET /status/{session}`
@@ -134,6 +136,8 @@ pub struct Status {
     pub session: SessionName,
     pub title: Option<String>,
     pub active_ms: i64,
+    /// "listed", "pinned" or "archived".
+    pub placement: Placement,
     /// The model that makes plans here.
     pub model: String,
     /// The model of every role.
@@ -166,9 +170,9 @@ impl Run {
 
 impl Session {
     pub fn of(line: SessionLine) -> Session {
-        let SessionLine { id: _, name, title, created_ms, active_ms, model, unread, running } = line;
+        let SessionLine { id: _, name, title, created_ms, active_ms, model, unread, running, placement } = line;
         let running = running.map(|run| run.to_string());
-        Session { name, title, created_ms, active_ms, model, unread, running }
+        Session { name, title, created_ms, active_ms, model, unread, running, placement }
     }
 }
 

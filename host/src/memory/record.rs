@@ -338,7 +338,9 @@ mod tests {
         assert_eq!(take_in(&other, &text(&records)).unwrap(), new);
         assert_eq!(take_in(&other, &text(&records)).unwrap(), known);
         // The other home has no session of that name, and gets none.
-        assert!(other.read_blocking(|view| view.list_sessions(None, 5)).unwrap().is_empty());
+        assert!(
+            other.read_blocking(|view| view.list_sessions(&crate::store::Placement::ALL, None, 5)).unwrap().is_empty()
+        );
         assert!(matches!(&lines(&other)[1], Record::Fact { session: None, text, .. } if text == "fact 1"));
     }
 

@@ -28,7 +28,7 @@ pub enum NoticeKind {
     Event,
     /// A run has begun or ended.
     Run,
-    /// The session has another title or model.
+    /// The session has another title, model or placement.
     Session,
 }
 

@@ -40,6 +40,10 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "pills", sql: include_str!("migrations/0019_pills.sql") },
     Migration { name: "what workspaces hold", sql: include_str!("migrations/0020_what_workspaces_hold.sql") },
     Migration { name: "cuts without progress", sql: include_str!("migrations/0021_cuts_without_progress.sql") },
+    Migration {
+        name: "pinned and archived sessions",
+        sql: include_str!("migrations/0022_pinned_and_archived_sessions.sql"),
+    },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

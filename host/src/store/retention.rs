@@ -103,11 +103,11 @@ impl Tx<'_> {
         Ok(rows)
     }
 
-    /// Deletes some of what a session holds that was last active before `before_ms`; how many rows. 0 when there is no such
-    /// session any more. Subagents go before others.
+    /// Deletes some of what a session holds that was last active before `before_ms` and is not pinned; how many rows. 0 when
+    /// there is no such session any more. Subagents go before others.
     pub fn forget_sessions(&self, before_ms: i64) -> Result<usize, StoreError> {
         let mut query = self.conn.prepare_cached(
-            "SELECT s.id FROM sessions s WHERE (s.parent IS NOT NULL) = ?1 AND s.active_ms >= 0 AND s.active_ms < ?2
+            "SELECT s.id FROM sessions s WHERE (s.parent IS NOT NULL) = ?1 AND s.active_ms >= 0 AND s.active_ms < ?2 AND s.placement <> 'pinned'
              AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.session = s.id AND j.state = 'queued')
              AND NOT EXISTS (
                  SELECT 1 FROM schedules c WHERE c.name = substr(s.name, 10) AND substr(s.name, 1, 9) = 'schedule.')
@@ -184,7 +184,7 @@ impl Tx<'_> {
             "DELETE FROM segments WHERE session = ?1",
             "DELETE FROM secrets WHERE session = ?1",
             "DELETE FROM background WHERE kind IN ('title', 'summary', 'facts', 'memory') AND session = ?1",
-            "UPDATE sessions SET title = NULL, summary = NULL, summarized_to = 0, model = NULL, read_to = 0, active_ms = -1 WHERE id = ?1",
+            "UPDATE sessions SET title = NULL, summary = NULL, summarized_to = 0, model = NULL, read_to = 0, active_ms = -1, placement = 'listed' WHERE id = ?1",
             "INSERT INTO feed (session, kind) VALUES (?1, 'session')",
         ] {
             rows += self.conn.prepare_cached(of_session)?.execute([session])?;

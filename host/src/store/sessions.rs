@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use rusqlite::OptionalExtension;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::search::indexed_grams;
 use super::{RunId, StoreError, Tx, View};
@@ -38,6 +40,37 @@ pub struct SessionLine {
     pub unread: u32,
     /// The run that is under way.
     pub running: Option<RunId>,
+    pub placement: Placement,
+}
+
+/// Where a session stands in listings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Placement {
+    /// With the others, by its activity.
+    Listed,
+    /// Above the others. Retention does not forget it.
+    Pinned,
+    /// Apart from the others. It can be searched and goes on like any other.
+    Archived,
+}
+
+impl Placement {
+    pub const ALL: [Placement; 3] = [Placement::Listed, Placement::Pinned, Placement::Archived];
+
+    /// "listed", "pinned" or "archived".
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Placement::Listed => "listed",
+            Placement::Pinned => "pinned",
+            Placement::Archived => "archived",
+        }
+    }
+
+    /// The placement of that name.
+    pub fn named(name: &str) -> Option<Placement> {
+        Placement::ALL.into_iter().find(|one| one.as_str() == name)
+    }
 }
 
 /// The models that a session has of its own.
@@ -84,16 +117,22 @@ impl View<'_> {
         Ok(self.session_id(session)?.is_some())
     }
 
-    /// Sessions, the one that was active last first: those before the one with this activity and row, at most `limit`.
-    /// Subagents and sessions that were forgotten are not among them.
-    pub fn list_sessions(&self, before: Option<(i64, i64)>, limit: u32) -> Result<Vec<SessionLine>, StoreError> {
+    /// Sessions of these placements, the one that was active last first: those before the one with this activity and row,
+    /// at most `limit`. Subagents and sessions that were forgotten are not among them.
+    pub fn list_sessions(
+        &self,
+        placements: &[Placement],
+        before: Option<(i64, i64)>,
+        limit: u32,
+    ) -> Result<Vec<SessionLine>, StoreError> {
         let (at, id) = before.unwrap_or((i64::MAX, i64::MAX));
         let mut query = self.conn.prepare_cached(&format!(
             "SELECT {LINE} FROM sessions s
              WHERE (parent IS NOT NULL) = 0 AND (active_ms, id) < (?1, ?2) AND active_ms >= 0
+                 AND placement IN (SELECT value FROM json_each(?4))
              ORDER BY active_ms DESC, id DESC LIMIT ?3",
         ))?;
-        let rows = query.query_map((at, id, limit), session_line)?;
+        let rows = query.query_map((at, id, limit, json!(placements).to_string()), session_line)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -247,6 +286,16 @@ impl Tx<'_> {
         }
     }
 
+    /// Gives the session its place in listings; nothing happens where there is no session of that name.
+    pub fn set_placement(&self, session: &SessionName, placement: Placement) -> Result<(), StoreError> {
+        let mut update =
+            self.conn.prepare_cached("UPDATE sessions SET placement = ?2 WHERE name = ?1 AND placement <> ?2")?;
+        match update.execute((session.as_str(), placement))? {
+            0 => Ok(()),
+            _ => self.tell_session(session),
+        }
+    }
+
     /// Makes the session where there is none of that name; one that is there was active now.
     pub fn open_session(&self, session: &SessionName, at_ms: i64) -> Result<(), StoreError> {
         let id = self.ensure_session(session, at_ms)?;
@@ -320,6 +369,18 @@ impl FromSql for MessageRole {
     }
 }
 
+impl ToSql for Placement {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::from(self.as_str()))
+    }
+}
+
+impl FromSql for Placement {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Placement> {
+        Placement::named(value.as_str()?).ok_or(FromSqlError::InvalidType)
+    }
+}
+
 impl ToSql for RunId {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::from(self.as_str()))
@@ -344,7 +405,7 @@ pub(super) const LINE: &str = "s.id, s.name, s.title, s.created_ms, s.active_ms,
      (SELECT count(*) FROM (SELECT 1 FROM messages m INDEXED BY replies_of_session
           WHERE m.session = s.id AND m.role = 'assistant' AND m.id > s.read_to LIMIT 99)),
      (SELECT r.id FROM runs r INDEXED BY runs_unfinished
-          WHERE r.status = 'running' AND r.held_ms IS NULL AND r.session = s.id ORDER BY r.num DESC LIMIT 1)";
+          WHERE r.status = 'running' AND r.held_ms IS NULL AND r.session = s.id ORDER BY r.num DESC LIMIT 1), s.placement";
 
 /// A session out of a row of [`LINE`].
 fn session_line(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionLine> {
@@ -357,6 +418,7 @@ fn session_line(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionLine> {
         model: row.get(5)?,
         unread: row.get(6)?,
         running: row.get(7)?,
+        placement: row.get(8)?,
     })
 }
 

@@ -1,11 +1,12 @@
 //! Sessions: found, named, exported, deleted, and marked when something in them is unread.
 
-use super::browser::{css, role};
+use super::browser::{Tab, css, role};
 use super::fill;
 use super::script::{server, talk, title};
 use super::stage::{MESSAGE, QUICK, Stage};
+use super::themes::audit_in_both;
 use crate::harness::Home;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn a_session_gets_its_title_and_can_be_renamed() {
@@ -196,4 +197,152 @@ fn a_session_that_is_not_listed_yet_is_called_by_its_title() {
     tab.shows("Deleted “The first of all”");
     stage.daemon.request("GET", "/sessions/old/messages", None).refuses(404, "not_found");
     assert_eq!(stage.daemon.get("/sessions?limit=500")["items"].as_array().unwrap().len(), 500);
+}
+
+/// What the list of sessions is called by, from top to bottom, each with its sessions.
+#[track_caller]
+fn groups(tab: &Tab) -> Value {
+    tab.eval(
+        "[...document.querySelectorAll('nav.sessions section')].map((it) => [it.getAttribute('aria-label'),
+          ...[...it.querySelectorAll('.sessions-title')].map((title) => title.innerText)])",
+    )
+}
+
+/// Chooses something in the menu of a session's row.
+#[track_caller]
+fn act(tab: &Tab, session: &str, action: &str) {
+    let row = format!("nav.sessions li:has(a[href='#/s/{session}'])");
+    // The menu is there for who is at the row.
+    tab.hover(css(&format!("{row} > a")));
+    tab.click(css(&format!("{row} .menu button")));
+    tab.click(role("menuitem", action));
+}
+
+fn five(home: &Home) {
+    for name in ["alpha", "beta", "gamma", "delta", "omega"] {
+        fill::session(home, name, [format!("about {name}"), format!("All of {name}.")]);
+        let store = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
+        store.execute("UPDATE sessions SET title = 'The ' || name WHERE name = ?1", [name]).unwrap();
+    }
+}
+
+/// A pin keeps a session above the others; what is archived is folded away, found by the search, and comes back.
+#[test]
+fn sessions_are_pinned_and_archived() {
+    let Some(stage) = Stage::prepared(Home::new(), QUICK, five) else { return };
+    let tab = &stage.tab;
+    let placement = |name: &str| stage.daemon.get(&format!("/status/{name}"))["placement"].clone();
+    stage.open("alpha");
+    tab.shows("All of alpha.");
+    let act = |session: &str, action: &str| act(tab, session, action);
+    act("gamma", "Pin");
+    tab.wait("it stands above the others", || groups(tab)[0] == json!(["Pinned", "The gamma"]));
+    assert_eq!(placement("gamma"), "pinned");
+    act("beta", "Archive");
+    tab.wait("it is folded away", || {
+        !groups(tab).to_string().contains("beta") && groups(tab).to_string().contains("Archived")
+    });
+    assert_eq!(placement("beta"), "archived");
+    audit_in_both(tab, "a pinned and an archived session");
+    // Also in another tab, and after a reload.
+    let other = tab.beside();
+    other.goto(&stage.url("#/s/alpha"));
+    other.wait("another tab shows the same", || groups(&other) == groups(tab));
+    tab.reload();
+    tab.wait("it is the same after a reload", || groups(tab)[0] == json!(["Pinned", "The gamma"]));
+    assert!(!groups(tab).to_string().contains("beta"));
+    tab.click(role("button", "Archived"));
+    tab.wait("what is archived is unfolded", || {
+        groups(tab).as_array().unwrap().last() == Some(&json!(["Archived", "The beta"]))
+    });
+    tab.click(role("button", "Archived"));
+    // By its title and by what was said in it.
+    tab.press("Control+k");
+    tab.wait("the search has the focus", || tab.focused().contains("Search"));
+    tab.insert_text("beta");
+    tab.wait_of(
+        role("region", "Sessions found"),
+        "it.innerText.includes('The beta') && it.querySelector('[aria-label=archived]')",
+    );
+    tab.wait_of(role("region", "Messages found"), "it.innerText.includes('about beta')");
+    tab.click(css("section[aria-label='Sessions found'] a"));
+    tab.shows("All of beta.");
+    tab.press("Control+k");
+    tab.wait("the search has the focus", || tab.focused().contains("Search"));
+    tab.press("Escape");
+    // Who is in it sees where it stands.
+    tab.wait_of(css("section[aria-label=Archived] li.current"), "it.innerText.includes('The beta')");
+    act("beta", "Unarchive");
+    tab.wait("it is back", || !groups(tab).to_string().contains("Archived"));
+    other.wait("in the other tab as well", || groups(&other) == groups(tab));
+    act("gamma", "Unpin");
+    tab.wait("no session is pinned", || !groups(tab).to_string().contains("Pinned"));
+    assert_eq!((placement("beta"), placement("gamma")), (json!("listed"), json!("listed")));
+}
+
+/// Several are ticked and deleted with one question, which names them all; one that works stays.
+#[test]
+fn several_sessions_are_deleted_at_once() {
+    let Some(stage) = Stage::prepared(Home::new(), QUICK, five) else { return };
+    let tab = &stage.tab;
+    stage.open("alpha");
+    tab.shows("All of alpha.");
+    let left = || {
+        let items = stage.daemon.get("/sessions")["items"].as_array().unwrap().clone();
+        let mut names: Vec<String> = items.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect();
+        names.sort();
+        names
+    };
+    act(tab, "alpha", "Select");
+    tab.wait_of(role("checkbox", "The alpha"), "it.checked");
+    tab.click(role("checkbox", "The beta"));
+    tab.wait_of(role("group", "Selected sessions"), "it.innerText.includes('2 selected')");
+    audit_in_both(tab, "sessions that are selected");
+    tab.click(role("button", "Stop selecting"));
+    tab.wait_gone(role("checkbox", ""));
+    act(tab, "alpha", "Select");
+    tab.click(role("checkbox", "The beta"));
+    tab.click(role("checkbox", "The delta"));
+    tab.click(css(".sessions-selection button[aria-label=Delete]"));
+    tab.wait_for(role("dialog", "Delete 3 sessions?"));
+    let named = tab.of(css("dialog .dialog-list"), "[...it.children].map((one) => one.innerText.trim())");
+    let mut named: Vec<&str> = named.as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
+    named.sort_unstable();
+    assert_eq!(named, ["The alpha", "The beta", "The delta"]);
+    audit_in_both(tab, "the question before several sessions are deleted");
+    tab.click(role("button", "Cancel"));
+    tab.wait_gone(role("dialog", ""));
+    assert_eq!(left().len(), 5, "nothing is done before it is confirmed");
+    tab.click(css(".sessions-selection button[aria-label=Delete]"));
+    tab.wait_for(role("dialog", "Delete 3 sessions?"));
+    tab.click(css("dialog footer button.danger"));
+    tab.shows("Deleted 3 sessions");
+    tab.wait("they are gone", || left() == ["gamma", "omega"]);
+    // The one in view went with them.
+    tab.wait_until("['#/s/gamma', '#/s/omega'].includes(location.hash)");
+    tab.wait_gone(role("group", "Selected sessions"));
+    tab.wait_gone(role("checkbox", ""));
+    // A range, with Shift.
+    for name in ["nu", "xi", "pi"] {
+        stage.daemon.reply(stage.daemon.send(name, "$ echo here"));
+    }
+    tab.wait("they are listed", || tab.has(css("nav.sessions a[href='#/s/nu']")));
+    act(tab, "gamma", "Select");
+    tab.click(role("checkbox", "The gamma"));
+    tab.wait_of(role("group", "Selected sessions"), "it.innerText.includes('0 selected')");
+    assert_eq!(tab.of(css(".sessions-selection button[aria-label=Archive]"), "it.disabled"), true);
+    let boxes = "[...document.querySelectorAll('nav.sessions input')]";
+    tab.eval(&format!("{boxes}[0].click()"));
+    tab.eval(&format!(
+        "{boxes}[2].dispatchEvent(new MouseEvent('click', {{ bubbles: true, cancelable: true, shiftKey: true }}))"
+    ));
+    tab.wait_of(role("group", "Selected sessions"), "it.innerText.includes('3 selected')");
+    tab.click(css(".sessions-selection button[aria-label=Archive]"));
+    tab.wait("what is selected is archived", || {
+        let items = stage.daemon.get("/sessions?placement=archived")["items"].as_array().unwrap().clone();
+        let mut names: Vec<&str> = items.iter().map(|one| one["name"].as_str().unwrap()).collect();
+        names.sort_unstable();
+        names == ["nu", "pi", "xi"]
+    });
+    tab.wait_gone(role("checkbox", ""));
 }

@@ -7,7 +7,7 @@ use crate::clock::now_ms;
 use crate::config::Config;
 use crate::graph::report::size;
 use crate::home::Home;
-use crate::store::Store;
+use crate::store::{Placement, Store};
 
 /// Milliseconds that a clock may have been put back without a word: time servers do so.
 const PUT_BACK: i64 = 60_000;
@@ -33,7 +33,8 @@ pub(super) fn synchronized() -> Option<Finding> {
 
 /// Whether the clock went back since something was last said here.
 pub(super) fn jumped(store: &Store) -> Option<Finding> {
-    let newest = store.read_blocking(|view| Ok(view.list_sessions(None, 1)?.first().map(|line| line.active_ms)));
+    let newest = store
+        .read_blocking(|view| Ok(view.list_sessions(&Placement::ALL, None, 1)?.first().map(|line| line.active_ms)));
     let newest = newest.ok().flatten()?;
     let ahead = newest - now_ms();
     (ahead > PUT_BACK).then(|| {

@@ -15,7 +15,7 @@ use crate::gateway::wire::{Body, MAX_PAGE, Made, Message, Page, Path, Query, Ses
 use crate::home::SessionName;
 use crate::llm::Role;
 use crate::session::removal::{self, NotRemoved};
-use crate::store::{SessionLine, is_full};
+use crate::store::{Placement, SessionLine, is_full};
 
 /// Which part of a listing.
 #[derive(Debug, Deserialize)]
@@ -31,6 +31,8 @@ pub struct Part {
 pub struct Sessions {
     before: Option<String>,
     limit: Option<u32>,
+    /// Only those that stand there: a placement, or several with commas between them.
+    placement: Option<String>,
 }
 
 /// `GET /sessions`, the one that was active last first.
@@ -42,8 +44,12 @@ pub async fn list(_: Who, State(app): State<App>, Query(part): Query<Sessions>) 
             Some(parsed.ok_or_else(|| ApiError::bad_request("`before` is not a `next` of this listing"))?)
         }
     };
+    let placements = match part.placement.as_deref() {
+        None => Placement::ALL.to_vec(),
+        Some(names) => names.split(',').map(placement).collect::<Result<_, _>>()?,
+    };
     let limit = page_size(part.limit)?;
-    let rows = app.0.drive.store.read(move |view| view.list_sessions(before, limit)).await?;
+    let rows = app.0.drive.store.read(move |view| view.list_sessions(&placements, before, limit)).await?;
     let full = rows.len() == limit as usize;
     let next = rows.last().filter(|_| full).map(|row| format!("{}-{}", row.active_ms, row.id));
     Ok(Json(Page { items: rows.into_iter().map(Session::of).collect(), next }))
@@ -87,25 +93,26 @@ pub async fn status_of(app: &App, session: SessionName) -> Result<Status, ApiErr
         let queued = view.queued_jobs(&of, MAX_PAGE)?.len();
         Ok(Some((line, view.segment_start(&of)?, view.unfinished_runs(Some(&of))?, queued)))
     });
-    let (SessionLine { title, active_ms, .. }, segment_start, running, queued) =
+    let (SessionLine { title, active_ms, placement, .. }, segment_start, running, queued) =
         read.await?.ok_or_else(|| no_session(session.as_str()))?;
     let model = drive.models.of(Role::Planner).name().to_owned();
     let running = running.first().map(ToString::to_string);
     let models = drive.models.by_role();
-    Ok(Status { session, title, active_ms, model, models, segment_start, running, queued })
+    Ok(Status { session, title, active_ms, placement, model, models, segment_start, running, queued })
 }
 
 /// What can be changed of a session.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    title: String,
+    title: Option<String>,
+    placement: Option<Placement>,
 }
 
 /// Characters of a title.
 const MAX_TITLE: usize = 200;
 
-/// `PATCH /sessions/{session}`: gives it another title.
+/// `PATCH /sessions/{session}`: gives it another title, or another place in listings.
 pub async fn change(
     _: Who,
     State(app): State<App>,
@@ -113,17 +120,36 @@ pub async fn change(
     Body(change): Body<Change>,
 ) -> Made<Session> {
     let session = session(&name)?;
-    let title = change.title.trim().to_owned();
-    if !(1..=MAX_TITLE).contains(&title.chars().count()) || title.chars().any(is_hidden) {
+    let Change { title, placement } = change;
+    if title.is_none() && placement.is_none() {
+        return Err(ApiError::bad_request("nothing is to be changed: give `title`, `placement` or both"));
+    }
+    let title = title.map(|title| title.trim().to_owned());
+    let fits = |title: &String| (1..=MAX_TITLE).contains(&title.chars().count()) && !title.chars().any(is_hidden);
+    if !title.as_ref().is_none_or(fits) {
         return Err(ApiError::bad_request(format!(
             "a title has 1 to {MAX_TITLE} characters, and none that is invisible"
         )));
     }
     let write = app.0.drive.store.write(move |tx| {
-        tx.set_title(&session, &title, true)?;
+        if let Some(title) = title {
+            tx.set_title(&session, &title, true)?;
+        }
+        if let Some(placement) = placement {
+            tx.set_placement(&session, placement)?;
+        }
         tx.session(&session)
     });
     Ok(Json(Session::of(write.await?.ok_or_else(|| no_session(&name))?)))
+}
+
+fn placement(name: &str) -> Result<Placement, ApiError> {
+    let wrong = || {
+        ApiError::bad_request(format!(
+            "`placement` is {name:?}, and may be listed, pinned or archived, or several of them with commas between them"
+        ))
+    };
+    Placement::named(name).ok_or_else(wrong)
 }
 
 /// How far a session was read.

@@ -103,6 +103,31 @@ fn old_prompts_and_traces_go_and_what_is_under_way_stays() {
         .unwrap();
 }
 
+/// A pin is a wish to keep; what is archived was put away, and goes like any other.
+#[test]
+fn retention_keeps_what_is_pinned() {
+    let house = House::new();
+    let store = house.open();
+    store
+        .write_blocking(|tx| {
+            for name in ["pinned", "archived", "listed"] {
+                answered(tx, name, DAY)?;
+            }
+            tx.set_placement(&session("pinned"), Placement::Pinned)?;
+            tx.set_placement(&session("archived"), Placement::Archived)
+        })
+        .unwrap();
+    all(&store, |tx| tx.forget_sessions(3 * DAY));
+    let names = |placements: &[Placement]| -> Vec<String> {
+        let lines = store.read_blocking(|view| view.list_sessions(placements, None, 10)).unwrap();
+        lines.into_iter().map(|line| line.name.to_string()).collect()
+    };
+    assert_eq!(names(&Placement::ALL), ["pinned"]);
+    // Who uses a forgotten name again begins anew, also in the list.
+    store.write_blocking(|tx| answered(tx, "archived", 9 * DAY)).unwrap();
+    assert_eq!(names(&[Placement::Listed]), ["archived"]);
+}
+
 #[test]
 fn an_old_session_goes_whole_and_facts_and_memory_stay() {
     let house = House::new();
@@ -146,7 +171,8 @@ fn an_old_session_goes_whole_and_facts_and_memory_stay() {
     assert!(all(&store, |tx| tx.forget_sessions(3 * DAY)) > 3, "a few rows with each transaction");
     store
         .read_blocking(|view| {
-            let listed: Vec<_> = view.list_sessions(None, 10)?.into_iter().map(|line| line.name.to_string()).collect();
+            let listed: Vec<_> =
+                view.list_sessions(&Placement::ALL, None, 10)?.into_iter().map(|line| line.name.to_string()).collect();
             assert_eq!(listed, ["young", "waits", "busy"]);
             assert_eq!((view.title(&session("old"))?, view.last_messages(&session("old"), 10)?), (None, vec![]));
             assert_eq!(view.facts(10)?[0].session, Some(session("old")));
@@ -176,7 +202,10 @@ fn an_old_session_goes_whole_and_facts_and_memory_stay() {
         at_ms: 10 * DAY,
     };
     assert!(matches!(store.write_blocking(move |tx| tx.admit(&again)).unwrap(), Admitted::Now(_)));
-    assert_eq!(store.read_blocking(|view| view.list_sessions(None, 10)).unwrap()[0].name, session("old"));
+    assert_eq!(
+        store.read_blocking(|view| view.list_sessions(&Placement::ALL, None, 10)).unwrap()[0].name,
+        session("old")
+    );
 }
 
 /// A new table that refers to a run or a message would keep old ones from being forgotten.
@@ -417,7 +446,7 @@ pub(super) fn sends_all(tx: &Tx<'_>) {
     tx.forget_traces(DAY).unwrap();
     while tx.forget_sessions(DAY).unwrap() > 0 {}
     tx.trim_feed(1_000, 10).unwrap();
-    tx.list_sessions(None, 10).unwrap();
+    tx.list_sessions(&Placement::ALL, None, 10).unwrap();
     tx.list_runs(None, None, 10).unwrap();
     tx.list_runs(Some(&session("plans")), None, 10).unwrap();
     tx.runs_after(&session("plans"), None, 10).unwrap();

@@ -79,7 +79,8 @@ fn a_subagent_is_admitted_once_for_each_call() {
     assert_eq!(subagents.len(), 1);
     assert_eq!((subagents[0].state, subagents[0].name.as_deref()), (JobState::Queued, Some("a")));
     // It is not a conversation of a person: neither listed as one nor counted as one that waits.
-    let listed = store.read_blocking(|view| Ok((view.list_sessions(None, 10)?, view.count_queued()?))).unwrap();
+    let listed =
+        store.read_blocking(|view| Ok((view.list_sessions(&Placement::ALL, None, 10)?, view.count_queued()?))).unwrap();
     assert_eq!((listed.0.len(), listed.1), (1, 0));
 }
 

@@ -4,7 +4,7 @@
 import { store } from './preact.js';
 import { get, part } from './api.js';
 import { connection, on } from './events.js';
-import { isOurs, meet, sessionOf, sessions } from './sessions.js';
+import { archived, isOurs, meet, sessionOf, sessions } from './sessions.js';
 import { unsent } from './unsent.js';
 
 /** Messages of the first page, of the others, which are drawn while somebody scrolls, and those that are held at most. */
@@ -309,8 +309,9 @@ async function isNew(session) {
       });
     });
   }
-  const { loaded, next, items } = sessions.get();
-  return loaded && !next && !items.some((one) => one.name === session);
+  const { loaded, next } = sessions.get();
+  const whole = archived.get().loaded || !archived.get().any;
+  return loaded && !next && whole && !sessionOf(session);
 }
 
 /** Both lists by id, each message once. One that did not change stays the same object, so that it is not drawn again. */
@@ -322,6 +323,17 @@ export function merge(held, fetched) {
     if (!known || known.text !== one.text || known.run !== (one.run ?? known.run)) all.set(one.id, one);
   }
   return [...all.values()].sort((a, b) => a.id - b.id);
+}
+
+/** The command of each run that answers nothing but a command that was typed, `$ …`: run -> command. */
+export function commandsOf(items) {
+  const commands = new Map();
+  for (const { role, run, text } of items) {
+    if (role !== 'user' || !run) continue;
+    // Of messages that were answered together, none is the only one.
+    commands.set(run, commands.has(run) ? null : /^\s*\$\s+([^]*\S)\s*$/.exec(text)?.[1] ?? null);
+  }
+  return commands;
 }
 
 /**

@@ -7,7 +7,8 @@ import { stamp } from './format.js';
 import { go, href, route } from './router.js';
 import { forgetSession } from './drafts.js';
 import { plain } from './run-text.js';
-import { Button, Dialog, Menu, announce, confirm, copyText, toast } from './ui.js';
+import { select } from './selection.js';
+import { Button, Dialog, Menu, announce, confirm, copyText, report, toast } from './ui.js';
 
 /** Sessions of a page, and the most that are asked for at once. */
 const PAGE = 100;
@@ -19,8 +20,13 @@ const STALE = 60_000;
 /** Replies that are counted at most. */
 export const MOST_UNREAD = 99;
 
-/** `{items, next, loaded, error}`; `items` are sessions as the daemon tells of them, the one that was active last first. */
-export const sessions = store({ items: [], next: null, loaded: false, error: null });
+const NONE = { items: [], next: null, loaded: false, error: null };
+
+/** `{items, next, loaded, error}`; `items` are sessions as the daemon tells of them: those that are pinned, then the one that was active last. */
+export const sessions = store(NONE);
+
+/** The same of those that are archived, which are fetched when somebody looks for them; `any`: whether there are some. */
+export const archived = store({ ...NONE, any: false });
 
 /** Whether the sidebar is open where it comes over the screen. */
 export const drawer = store(false);
@@ -29,21 +35,23 @@ export const drawer = store(false);
 export const unread = store(0);
 
 let asked = 0;
-let [listed, byName] = [null, new Map()];
+let [listed, folded, byName] = [null, null, new Map()];
 
 /** Sessions that are not in the part of the listing that was loaded, and were opened all the same: name -> what is known. */
 export const others = store(new Map());
 
 /** What the status of a session says of it. */
-export function meet({ session: name, title, active_ms, running }) {
+export function meet({ session: name, title, active_ms, running, placement }) {
   if (byName.has(name) || active_ms === undefined) return;
-  others.set((old) => new Map(old).set(name, { ...old.get(name), name, title, active_ms, running }));
+  others.set((old) => new Map(old).set(name, { ...old.get(name), name, title, active_ms, running, placement }));
 }
 
 /** The session with this name, if it is known. */
 export function sessionOf(name) {
-  const { items } = sessions.get();
-  if (items !== listed) [listed, byName] = [items, new Map(items.map((one) => [one.name, one]))];
+  const [{ items }, { items: away }] = [sessions.get(), archived.get()];
+  if (items !== listed || away !== folded) {
+    [listed, folded, byName] = [items, away, new Map([...away, ...items].map((one) => [one.name, one]))];
+  }
   return byName.get(name) ?? others.get().get(name);
 }
 
@@ -65,10 +73,16 @@ export async function loadSessions() {
   const before = new Set(sessions.get().items);
   const limit = Math.min(MAX_PAGE, Math.max(PAGE, before.size));
   try {
-    const { items, next } = await get('/sessions', { limit });
+    const [{ items, next }, pinned, away] = await Promise.all([
+      get('/sessions', { placement: 'listed', limit }),
+      get('/sessions', { placement: 'pinned', limit: MAX_PAGE }),
+      get('/sessions', { placement: 'archived', limit: 1 }),
+    ]);
+    archived.set((old) => ({ ...old, any: away.items.length > 0 }));
+    if (archived.get().loaded) moreArchived(true).catch(report);
     // What was told while the answer was on its way is newer.
     const told = sessions.get().items.filter((one) => !before.has(one));
-    sessions.set({ items: sorted([...items, ...told]), next: next ?? null, loaded: true, error: null });
+    sessions.set({ items: sorted([...pinned.items, ...items, ...told]), next: next ?? null, loaded: true, error: null });
   } catch (error) {
     sessions.set((old) => ({ ...old, error }));
   }
@@ -80,16 +94,33 @@ let more = null;
 export function moreSessions(limit = PAGE) {
   const { next } = sessions.get();
   if (!next) return Promise.resolve();
-  more ??= get('/sessions', { before: next, limit })
+  more ??= get('/sessions', { placement: 'listed', before: next, limit })
     .then((page) => sessions.set((old) => ({ ...old, items: sorted([...page.items, ...old.items]), next: page.next ?? null })))
     .finally(() => { more = null; });
   return more;
 }
 
-/** By activity, each once; of two that have the same name the later one is the newer. */
+let moreAway = null;
+
+/** Loads the next page of what is archived; the first one where there is none yet, or `anew`. */
+export function moreArchived(anew = false) {
+  const { next, loaded, items } = archived.get();
+  const first = anew || !loaded;
+  if (!first && !next) return Promise.resolve();
+  moreAway ??= get('/sessions', { placement: 'archived', before: first ? undefined : next, limit: MAX_PAGE })
+    .then((page) => archived.set({
+      items: sorted(first ? page.items : [...items, ...page.items]), next: page.next ?? null, loaded: true, error: null, any: !first || page.items.length > 0,
+    }))
+    .catch((error) => archived.set((old) => ({ ...old, error })))
+    .finally(() => { moreAway = null; });
+  return moreAway;
+}
+
+/** Those that are pinned, then by activity, each once; of two that have the same name the later one is the newer. */
 function sorted(items) {
   const all = new Map(items.map((one) => [one.name, one]));
-  return [...all.values()].sort((a, b) => b.active_ms - a.active_ms || (a.name < b.name ? -1 : 1));
+  const pinned = ({ placement }) => placement === 'pinned';
+  return [...all.values()].sort((a, b) => pinned(b) - pinned(a) || b.active_ms - a.active_ms || (a.name < b.name ? -1 : 1));
 }
 
 let learning = 0;
@@ -107,19 +138,38 @@ function put(name, change) {
   const before = sessionOf(name);
   if (!before) return void learn();
   const after = change(before);
-  if (after !== before) sessions.set((old) => ({ ...old, items: sorted([...old.items.filter((one) => one !== before), after]) }));
+  if (after === before) return;
+  const away = after.placement === 'archived';
+  const without = (items) => (items.some((one) => one.name === name) ? items.filter((one) => one.name !== name) : items);
+  sessions.set((old) => ({ ...old, items: away ? without(old.items) : sorted([...without(old.items), after]) }));
+  archived.set((old) => {
+    const items = away && old.loaded ? sorted([...without(old.items), after]) : without(old.items);
+    return { ...old, items, any: away || (old.loaded && !old.next ? items.length > 0 : old.any) };
+  });
+  // Whether it was the last one is known to the listing.
+  if (!away && before.placement === 'archived' && archived.get().any) learn();
+  // It is known by its name, wherever it stands.
+  if (away && !archived.get().loaded) others.set((old) => new Map(old).set(name, after));
 }
 
-/** Takes a session out of the list; who is in it goes to the next one. */
-function drop(name) {
+/** Takes a session out of the lists; who is in it goes to the next one. */
+export function drop(name) {
+  const leave = leaving(name);
+  forgetSession(name);
+  others.set((old) => new Map([...old].filter(([one]) => one !== name)));
+  for (const list of [sessions, archived]) {
+    // Some are not listed.
+    if (list.get().items.some((one) => one.name === name)) list.set((old) => ({ ...old, items: old.items.filter((one) => one.name !== name) }));
+  }
+  leave();
+}
+
+/** What leads who is in this session to the one beside it, when it is not there any more. */
+function leaving(name) {
   const { items } = sessions.get();
   const at = items.findIndex((one) => one.name === name);
   const rest = items.filter((one) => one.name !== name);
-  forgetSession(name);
-  others.set((old) => new Map([...old].filter(([one]) => one !== name)));
-  // Some are not listed.
-  if (at >= 0) sessions.set((old) => ({ ...old, items: rest }));
-  if (shown() === name) go('s', (rest[Math.max(at, 0)] ?? rest[at - 1])?.name ?? freshName());
+  return () => shown() === name && go('s', (rest[Math.max(at, 0)] ?? rest[at - 1])?.name ?? freshName());
 }
 
 // One that was forgotten is told of as never active.
@@ -160,8 +210,10 @@ document.addEventListener('visibilitychange', () => {
 // Somebody else may log in, who sees what is there then.
 me.watch((who) => {
   if (who) return;
-  sessions.set({ items: [], next: null, loaded: false, error: null });
+  sessions.set(NONE);
+  archived.set({ ...NONE, any: false });
   others.set(new Map());
+  select(null);
 });
 
 /** Gives a session another title. */
@@ -169,6 +221,19 @@ export async function rename(name, title) {
   const changed = await patch(`/sessions/${part(name)}`, { title });
   put(name, (old) => ({ ...old, ...changed }));
   announce('Renamed');
+}
+
+const PLACED = { listed: 'Back in the list', pinned: 'Pinned', archived: 'Archived' };
+
+/** Pins sessions, archives them, or puts them back into the list. */
+export async function place(names, placement) {
+  for (const name of names) {
+    const leave = leaving(name);
+    const changed = await patch(`/sessions/${part(name)}`, { placement });
+    put(name, (old) => ({ ...old, ...changed }));
+    if (placement === 'archived') leave();
+  }
+  toast(names.length === 1 ? `${PLACED[placement]}: “${titleOf(names[0])}”` : `${PLACED[placement]}: ${names.length} sessions`, 'good');
 }
 
 /** Whether the page gave this name: those of others, such as a schedule's or a subagent's, may be left out of the listing. */
@@ -182,23 +247,35 @@ export function freshName() {
   return free;
 }
 
-/** Deletes a session for good, after asking; who is in it goes to the next one. */
-async function remove(name) {
+/** Deletes sessions for good, after asking once; who is in one of them goes to the next one. True unless nothing was. */
+export async function remove(names) {
   // The event of its end may come before the answer.
-  const title = titleOf(name);
-  const text = 'This permanently deletes its messages, runs, files, and what kiso learned in it. You can’t undo this.';
-  if (!await confirm({ title: `Delete “${title}”?`, text, action: 'Delete' })) return;
-  const busy = () => toast(`“${title}” is running and can’t be deleted now`, 'bad', 'Stop it, or wait until it has answered.');
-  if (sessionOf(name)?.running) return void busy();
-  try {
-    await del(`/sessions/${part(name)}`);
-  } catch (error) {
-    if (error.code === 'at_work') return void busy();
-    // Another tab was faster.
-    if (error.status !== 404) throw error;
+  const titles = new Map(names.map((name) => [name, titleOf(name)]));
+  const one = names.length === 1;
+  const [its, it] = one ? ['its', 'it'] : ['their', 'them'];
+  const text = `This permanently deletes ${its} messages, runs, files, and what kiso learned in ${it}. You can’t undo this.`;
+  const title = one ? `Delete “${titles.get(names[0])}”?` : `Delete ${names.length} sessions?`;
+  if (!await confirm({ title, text, list: one ? undefined : [...titles.values()], action: 'Delete' })) return false;
+  const gone = [];
+  // The one in view at last: the one beside it may be going as well.
+  for (const name of [...names].sort((a, b) => (a === shown()) - (b === shown()))) {
+    const busy = () => toast(`“${titles.get(name)}” is running and can’t be deleted now`, 'bad', 'Stop it, or wait until it has answered.');
+    try {
+      if (sessionOf(name)?.running) busy();
+      else {
+        await del(`/sessions/${part(name)}`);
+        drop(name);
+        gone.push(name);
+      }
+    } catch (error) {
+      if (error.code === 'at_work') busy();
+      // Another tab was faster.
+      else if (error.status === 404) drop(name);
+      else throw error;
+    }
   }
-  drop(name);
-  toast(`Deleted “${title}”`, 'good');
+  if (gone.length) toast(gone.length === 1 ? `Deleted “${titles.get(gone[0])}”` : `Deleted ${gone.length} sessions`, 'good');
+  return true;
 }
 
 /** The dialog that is open for a session: `{name, Dialog}`, or null. */
@@ -210,6 +287,8 @@ export function SessionMenu({ session, onRename, ...rest }) {
   // One that has no message yet is not there.
   const born = useStore(sessions, ({ next }) => Boolean(next || sessionOf(name) || !isOurs(name)));
   useStore(others);
+  useStore(archived);
+  const placement = sessionOf(name)?.placement;
   const title = useStore(sessions, () => titleOf(name));
   const files = async () => {
     const { Workspace } = await import('./workspace.js');
@@ -220,11 +299,16 @@ export function SessionMenu({ session, onRename, ...rest }) {
     toast('Link copied', 'good');
   };
   const items = [
+    born && (placement === 'pinned' ? { label: 'Unpin', icon: 'pin', run: () => place([name], 'listed') }
+      : { label: 'Pin', icon: 'pin', run: () => place([name], 'pinned') }),
     born && { label: 'Rename', icon: 'edit', run: onRename ?? (() => opened.set({ name, Dialog: Rename })) },
     { label: 'Files', icon: 'file', run: files },
     { label: 'Copy link', icon: 'link', run: copy },
     born && { label: 'Export', icon: 'download', href: `/sessions/${part(name)}/export`, download: `${name}.jsonl` },
-    born && isAdmin() && { label: 'Delete', icon: 'trash', danger: true, run: () => remove(name) },
+    born && (placement === 'archived' ? { label: 'Unarchive', icon: 'archive', run: () => place([name], 'listed') }
+      : { label: 'Archive', icon: 'archive', run: () => place([name], 'archived') }),
+    born && onRename && { label: 'Select', icon: 'check', run: () => select([name]) },
+    born && isAdmin() && { label: 'Delete', icon: 'trash', danger: true, run: () => remove([name]) },
   ].filter(Boolean);
   return html`<${Menu} label=${`Actions for ${title}`} items=${items} ...${rest} />`;
 }

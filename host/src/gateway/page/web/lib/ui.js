@@ -26,6 +26,8 @@ const ICONS = {
   skills: 'M5 5h6v6H5zM13 13h6v6h-6zM16 4v6M13 7h6M5 16h6',
   pill: 'M8.500 15.500l7-7a3.540 3.540 0 0 1 5 5l-7 7a3.540 3.540 0 0 1-5-5M12 12l5 5M4 6h8M4 10h4',
   clock: 'M12 3a9 9 0 1 1 0 18a9 9 0 0 1 0-18M12 7v5l3.5 2',
+  pin: 'M9 4h6l-1 6l3 3H7l3-3zM12 13v7',
+  archive: 'M4 5h16v4H4zM6 9v10h12V9M10 13h4',
   memory: 'M12 4c4.4 0 8 1.3 8 3s-3.6 3-8 3s-8-1.3-8-3s3.6-3 8-3M4 7v10c0 1.7 3.6 3 8 3s8-1.3 8-3V7M4 12c0 1.7 3.6 3 8 3s8-1.3 8-3',
   usage: 'M5 20V10M12 20V4M19 20v-7',
   health: 'M3 12h4l3-7l4 14l3-7h4',
@@ -137,9 +139,9 @@ export function Dialog({ title, onClose, wide, children }) {
 
 const asked = store(null);
 
-/** Asks before something is done for good: a promise of true or false. */
-export function confirm({ title, text, action, danger = true }) {
-  return new Promise((answer) => asked.set({ title, text, action, danger, answer }));
+/** Asks before something is done for good: a promise of true or false. `list` names what it is done to. */
+export function confirm({ title, text, list, action, danger = true }) {
+  return new Promise((answer) => asked.set({ title, text, list, action, danger, answer }));
 }
 
 /** Milliseconds for which a toast stays when the screen changes. */
@@ -199,6 +201,8 @@ export function Overlay() {
       </div>`)}
     </div>
     ${question && html`<${Dialog} title=${question.title} onClose=${() => answer(false)}>
+      ${question.list && html`<ul class="dialog-list" tabindex="0" aria-label="What is meant">${question.list.map((one, at) => html`<li key=${at}>
+        <${Said}>${one}<//></li>`)}</ul>`}
       <p>${question.text}</p>
       <footer><${Button} onClick=${() => answer(false)}>Cancel<//>
         <${Button} kind=${question.danger ? 'danger' : 'primary'} onClick=${() => answer(true)}>${question.action}<//></footer>
@@ -304,15 +308,3 @@ export function Loaded({ of, children }) {
 /** The head of a screen: its name, what it is for, and actions beside it. */
 export const ScreenHead = ({ title, about, children }) => html`<header class="screen-head"><div><h1 tabindex="-1">${title}</h1>${about && html`<p class="muted">${about}</p>`}</div>
   <div class="actions">${children}</div></header>`;
-
-/** Loads a stylesheet of the page once; gives a promise. */
-export function style(path) {
-  const url = new URL(`../${path}`, import.meta.url).href;
-  const there = document.querySelector(`link[href="${url}"]`);
-  if (there) return Promise.resolve();
-  return new Promise((done) => {
-    const link = Object.assign(document.createElement('link'), { rel: 'stylesheet', href: url });
-    link.onload = link.onerror = () => done();
-    document.head.append(link);
-  });
-}

@@ -7,7 +7,7 @@ import { connection } from '../lib/events.js';
 import { plural } from '../lib/format.js';
 import { Log } from '../lib/log.js';
 import { plainText } from '../lib/markdown.js';
-import { conversation, rows } from '../lib/messages.js';
+import { commandsOf, conversation, rows } from '../lib/messages.js';
 import { ModelMenu } from '../lib/models.js';
 import { href, repeated, route } from '../lib/router.js';
 import { plain } from '../lib/run-text.js';
@@ -22,7 +22,7 @@ const READING = 500;
 /** Characters of a reply that are read out when it arrives. */
 const HEARD = 200;
 
-export function Chat({ session }) {
+export default function Chat({ session }) {
   const log = useRef(null);
   const [atEnd, setAtEnd] = useState(true);
   const [fresh, setFresh] = useState(0);
@@ -133,6 +133,7 @@ export function Chat({ session }) {
   };
 
   const list = useMemo(() => rows(state, waiting, talk.keys), [state, waiting]);
+  const commands = useMemo(() => commandsOf(state.items), [state.items]);
   // Files that are attached make a session, and say nothing yet.
   const silent = state.phase === 'new' || (state.phase === 'ready' && !state.items.length && !state.older && !state.drafts.length);
   const empty = silent && !waiting.length && !state.notes.length;
@@ -150,6 +151,7 @@ export function Chat({ session }) {
       ${state.older && html`<${More} key="older">Loading older messages<//>`}
       ${list.map((row) => html`<${Row} key=${row.key} row=${row} session=${session} acts=${acts} marked=${row.message?.id === asked && asked > 0}
         queued=${state.drafts.length > 0 && state.queued.includes(row.message?.id)} known=${state.runs[row.run ?? row.message?.run]}
+        typed=${commands.get(row.run ?? row.message?.run)}
         stopping=${stopping !== null && stopping === (row.run ?? row.message?.run)} />`)}
       ${state.newer && html`<${More} key="newer">Loading newer messages<//>`}
     <//>`}

@@ -7,8 +7,10 @@ import { clock, fullTime, plural } from '../lib/format.js';
 import { go, href } from '../lib/router.js';
 import { marked, query, snippet, useSearch, wordsOf } from '../lib/search.js';
 import {
-  MOST_UNREAD, SessionDialog, SessionMenu, freshName, givenTitle, isOurs, loadSessions, moreSessions, others, rename, sessionOf, sessions, titleOf,
+  MOST_UNREAD, SessionDialog, SessionMenu, archived, freshName, givenTitle, isOurs, loadSessions, moreArchived, moreSessions, others, place, remove, rename,
+  sessionOf, sessions, titleOf,
 } from '../lib/sessions.js';
+import { Selection, selection, tick } from '../lib/selection.js';
 import { Busy, Button, Icon, Trouble, report } from '../lib/ui.js';
 
 /** Sessions whose title fits that are shown at first. */
@@ -24,6 +26,7 @@ export function Sidebar({ current, onLeave }) {
   const q = useStore(query);
   const search = query.set;
   const field = useRef(null);
+  const selecting = useStore(selection, Boolean);
   useEffect(() => {
     loadSessions();
   }, []);
@@ -52,6 +55,7 @@ export function Sidebar({ current, onLeave }) {
         ${!q && html`<kbd aria-hidden="true">${MAC ? '⌘K' : 'Ctrl K'}</kbd>`}
       </div>
     </div>
+    ${selecting && html`<${Selection} actions=${{ place, remove }} />`}
     <nav class="sessions" aria-label="Sessions" onKeyDown=${(event) => walk(event, field.current)}>
       ${q.trim() ? html`<${Found} q=${q} current=${current} />` : html`<${All} current=${current} />`}
     </nav>
@@ -75,10 +79,15 @@ function All({ current }) {
   const [drawn, draw] = useState(DRAWN);
   const [failed, fail] = useState(false);
   const [renaming, setRenaming] = useState(null);
+  const ticked = useStore(selection);
+  const away = useStore(archived);
   // One row is reached with Tab; arrow keys lead to the others.
   const [at, reach] = useState(null);
   useEffect(() => reach(null), [current]);
   const end = useRef(null);
+  /** Names as they stand below each other, for a range of ticks. */
+  const ordered = useRef([]);
+  const tickOf = useRef((name, yes, range) => tick(name, yes, range, ordered.current)).current;
   const items = known.slice(0, drawn);
   const more = next || known.length > drawn;
   useEffect(() => {
@@ -100,28 +109,50 @@ function All({ current }) {
   useEffect(() => connection.watch(({ state }) => state === 'open' && fail(false)), []);
   if (!loaded) return error ? html`<${Trouble} error=${error} again=${loadSessions} />` : html`<${Busy} />`;
   const stranger = current && !items.some((one) => one.name === current) && (sessionOf(current) ?? { name: current, title: null, active_ms: now() });
-  const groups = grouped(stranger ? [stranger, ...items] : items);
-  if (!groups.length) return html`<p class="sessions-none muted">No sessions yet. Send a message to start one.</p>`;
-  const there = (name) => name === stranger?.name || items.some((one) => one.name === name);
-  const first = [at, current].find((name) => name && there(name)) ?? items[0].name;
+  const isAway = stranger?.placement === 'archived';
+  const groups = grouped(stranger && !isAway ? [stranger, ...items] : items);
+  if (!groups.length && !away.any) return html`<p class="sessions-none muted">No sessions yet. Send a message to start one.</p>`;
+  const there = (name) => name === stranger?.name || items.some((one) => one.name === name) || away.items.some((one) => one.name === name);
+  const first = [at, current].find((name) => name && there(name)) ?? items[0]?.name;
+  const names = [...groups.flatMap(([, members]) => members), ...away.items].map((one) => one.name);
+  const list = (members) => html`<ul>${members.map((one) => html`<${Row} key=${one.name} session=${one} current=${one.name === current}
+    reached=${one.name === first} renaming=${one.name === renaming} ticked=${ticked?.has(one.name)} onTick=${tickOf} onRename=${setRenaming} onReach=${reach} />`)}</ul>`;
+  ordered.current = names;
   return html`
     ${groups.map(([label, members]) => html`<section key=${label} class="sessions-group" aria-label=${label}>
       <h2>${label}</h2>
-      <ul>${members.map((one) => html`<${Row} key=${one.name} session=${one} current=${one.name === current} reached=${one.name === first}
-        renaming=${one.name === renaming} onRename=${setRenaming} onReach=${reach} />`)}</ul>
+      ${list(members)}
     </section>`)}
-    ${more && html`<div ref=${end}>${failed ? html`<${Button} onClick=${() => fail(false)}>Show more<//>` : html`<${Busy}>Loading more…<//>`}</div>`}`;
+    ${more && html`<div ref=${end}>${failed ? html`<${Button} onClick=${() => fail(false)}>Show more<//>` : html`<${Busy}>Loading more…<//>`}</div>`}
+    ${away.any && html`<${Folded} of=${away} stranger=${isAway && !away.items.some((one) => one.name === current) ? stranger : null} unfold=${isAway} list=${list} />`}`;
+}
+
+/** What is archived, folded away. It is fetched when it is unfolded. */
+function Folded({ of, stranger, unfold, list }) {
+  const [wanted, set] = useState(null);
+  const open = wanted ?? unfold;
+  useEffect(() => {
+    if (open && !of.loaded) moreArchived();
+  }, [open]);
+  const all = stranger && !of.items.includes(stranger) ? [stranger, ...of.items] : of.items;
+  return html`<section class="sessions-group" aria-label="Archived">
+    <h2><button type="button" class="sessions-fold" aria-expanded=${String(open)} onClick=${() => set(!open)}>
+      <${Icon} name="chevron" size=${13} />Archived</button></h2>
+    ${open && (of.loaded ? html`${list(all)}${all.length === 0 && html`<p class="sessions-none muted">No archived sessions.</p>`}
+        ${of.next && html`<${Button} kind="quiet small" onClick=${() => moreArchived()}>Show more<//>`}`
+      : of.error ? html`<${Trouble} error=${of.error} again=${() => moreArchived()} />` : html`<${Busy} />`)}
+  </section>`;
 }
 
 const DAY = 86_400_000;
 
-/** `[[label, sessions]]` of sessions that stand in order. */
+/** `[[label, sessions]]` of sessions that stand in order; those that are pinned stand first. */
 function grouped(items) {
   const today = new Date(now()).setHours(0, 0, 0, 0);
   const groups = new Map();
   for (const one of items) {
     const age = (today - one.active_ms) / DAY;
-    const label = age <= 0 ? 'Today' : age <= 1 ? 'Yesterday' : age <= 7 ? 'Previous 7 days' : 'Older';
+    const label = one.placement === 'pinned' ? 'Pinned' : age <= 0 ? 'Today' : age <= 1 ? 'Yesterday' : age <= 7 ? 'Previous 7 days' : 'Older';
     if (!groups.has(label)) groups.set(label, []);
     groups.get(label).push(one);
   }
@@ -131,13 +162,19 @@ function grouped(items) {
 /** One session. Drawn again only when something of it changed, as there may be thousands. */
 class Row extends Component {
   shouldComponentUpdate(next) {
-    return ['session', 'current', 'reached', 'renaming'].some((name) => next[name] !== this.props[name]);
+    return ['session', 'current', 'reached', 'renaming', 'ticked'].some((name) => next[name] !== this.props[name]);
   }
 
-  render({ session, current, reached, renaming, onRename, onReach }) {
+  render({ session, current, reached, renaming, ticked, onTick, onRename, onReach }) {
     const { name, active_ms: at, running, unread } = session;
     const many = unread < MOST_UNREAD ? unread : `${MOST_UNREAD}+`;
     if (renaming) return html`<li><${Title} session=${session} onDone=${() => onRename(null)} /></li>`;
+    if (ticked !== undefined) {
+      // With Shift, all between this one and the last one.
+      return html`<li class="sessions-ticked"><label title=${titleOf(session)}><input type="checkbox" checked=${ticked}
+        onClick=${(event) => onTick(name, event.target.checked, event.shiftKey)} />
+        <bdi class="sessions-title">${titleOf(session)}</bdi>${running && html`<span class="spinner" aria-hidden="true"></span>`}</label></li>`;
+    }
     const keys = (event) => {
       if (event.key === 'F2') onRename(name);
       else if (event.key === 'ArrowRight') event.currentTarget.parentElement.querySelector('.menu button').focus();
@@ -145,7 +182,7 @@ class Row extends Component {
     // A list that scrolls would cut the menu off; near the lower edge it opens upwards.
     const aim = (event) => {
       const row = event.currentTarget;
-      row.classList.toggle('up', row.getBoundingClientRect().bottom > innerHeight - 240);
+      row.classList.toggle('up', row.getBoundingClientRect().bottom > innerHeight - 340);
     };
     return html`<li class=${current ? 'current' : ''} onPointerDown=${aim} onKeyDown=${aim} onFocusIn=${() => reached || onReach(name)}>
       <a href=${href('s', name)} aria-current=${current ? 'page' : undefined} tabindex=${reached ? 0 : -1} title=${titleOf(session)}
@@ -203,25 +240,28 @@ const Marked = ({ pieces }) => pieces.map((one) => (one.marked ? html`<mark>${on
 
 /** Sessions whose title fits at once, and messages as soon as the daemon has looked. */
 function Found({ q, current }) {
-  const { items: all, next: unloaded } = useStore(sessions);
+  const { items: listed, next: unloaded } = useStore(sessions);
+  const away = useStore(archived);
   const { items, next, busy, error, more, again } = useSearch(q);
   const [most, show] = useState(TITLES);
   const words = wordsOf(q);
   const titles = useMemo(() => {
     const small = words.map((word) => word.toLowerCase());
-    return all.filter((one) => small.every((word) => `${one.title ?? ''} ${one.name}`.toLowerCase().includes(word)));
-  }, [all, q]);
+    return [...listed, ...away.items].filter((one) => small.every((word) => `${one.title ?? ''} ${one.name}`.toLowerCase().includes(word)));
+  }, [listed, away, q]);
   useEffect(() => {
     // Titles are looked for in all sessions, so all have to be here.
     if (unloaded) moreSessions(500).catch(report);
-  }, [unloaded]);
+    if (away.any && (!away.loaded || away.next) && !away.error) moreArchived();
+  }, [unloaded, away]);
   const said = `${plural(titles.length, 'session')} and ${plural(items?.length ?? 0, 'message')}${next ? ' or more' : ''} found`;
   return html`
     <p class="unseen" role="status">${busy ? '' : said}</p>
     ${titles.length > 0 && html`<section class="sessions-group" aria-label="Sessions found"><h2>Sessions</h2>
       <ul>${titles.slice(0, most).map((one) => html`<li key=${one.name} class=${one.name === current ? 'current' : ''}>
         <a href=${href('s', one.name)} aria-current=${one.name === current ? 'page' : undefined} title=${one.name}>
-          <bdi class="sessions-title"><${Marked} pieces=${marked(titleOf(one), words)} /></bdi><${When} ms=${one.active_ms} /></a></li>`)}</ul>
+          <bdi class="sessions-title"><${Marked} pieces=${marked(titleOf(one), words)} /></bdi>
+          ${one.placement === 'archived' && html`<span class="sessions-away"><${Icon} name="archive" size=${14} label="archived" /></span>`}<${When} ms=${one.active_ms} /></a></li>`)}</ul>
       ${titles.length > most && html`<${Button} kind="quiet small" onClick=${() => show(most + DRAWN)}>${plural(titles.length - most, 'more session')}<//>`}
     </section>`}
     ${items?.length > 0 && html`<section class="sessions-group" aria-label="Messages found"><h2>Messages</h2>

@@ -1,0 +1,50 @@
+// Sessions that are ticked, so that something is done with all of them.
+
+import { html, store, useEffect, useStore } from './preact.js';
+import { isAdmin } from './api.js';
+import { Button } from './ui.js';
+
+/** The names of those that are ticked; null as long as nobody selects. */
+export const selection = store(null);
+
+/** Begins with these names; with null, nothing is selected any more. */
+export const select = (names) => selection.set(names && new Set(names));
+
+let last = null;
+
+/** Ticks a session or takes its tick away; with `range`, all between it and the last one, in the order of `names`. */
+export function tick(name, ticked, range, names) {
+  const [from, to] = [names.indexOf(last), names.indexOf(name)].sort((a, b) => a - b);
+  const meant = range && from >= 0 ? names.slice(from, to + 1) : [name];
+  last = name;
+  selection.set((old) => {
+    const all = new Set(old);
+    for (const one of meant) ticked ? all.add(one) : all.delete(one);
+    return all;
+  });
+}
+
+/** What can be done with those that are ticked; `actions` are functions that take their names. */
+export function Selection({ actions: { place, remove } }) {
+  const names = [...useStore(selection)];
+  const none = names.length === 0;
+  const end = () => select(null);
+  useEffect(() => {
+    const keys = (event) => {
+      if (event.key === 'Escape' && !event.defaultPrevented && !document.querySelector('dialog[open]')) end();
+    };
+    document.addEventListener('keydown', keys);
+    return () => document.removeEventListener('keydown', keys);
+  }, []);
+  const put = (placement) => async () => {
+    await place(names, placement);
+    end();
+  };
+  return html`<div class="sessions-selection" role="group" aria-label="Selected sessions">
+    <p role="status">${names.length} selected</p>
+    <${Button} kind="quiet small" icon="pin" label="Pin" disabled=${none} onClick=${put('pinned')} />
+    <${Button} kind="quiet small" icon="archive" label="Archive" disabled=${none} onClick=${put('archived')} />
+    ${isAdmin() && html`<${Button} kind="quiet small" icon="trash" label="Delete" disabled=${none} onClick=${async () => await remove(names) && end()} />`}
+    <${Button} kind="quiet small" icon="close" label="Stop selecting" onClick=${end} />
+  </div>`;
+}
