@@ -23,6 +23,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "base.css",
     "chat.css",
     "composer.css",
+    "early.js",
     "icon.svg",
     "index.html",
     "lib/api.js",

@@ -29,8 +29,6 @@ const SCREENS = {
 /** The screen of a conversation, which needs the most. */
 const CHAT = { title: 'Chat', load: () => import('./screens/chat.js') };
 
-const moduleOf = (place) => `screens/${{ run: 'trace' }[place] ?? (SCREENS[place] ? place : 'chat')}.js`;
-
 /** Milliseconds after which the conversation is fetched that nobody asked for yet. */
 const BY_AND_BY = 3_000;
 
@@ -248,8 +246,7 @@ function keepFiles(event) {
 
 async function begin() {
   paint();
-  prefetch(moduleOf(route.get()[0]));
-  setTimeout(prefetch, BY_AND_BY, moduleOf('s'));
+  setTimeout(prefetch, BY_AND_BY, 'screens/chat.js');
   // Another tab chose one.
   window.addEventListener('storage', ({ key }) => (key === THEME || key === null) && paint());
   // A link that is pasted into an open tab loads nothing by itself.
