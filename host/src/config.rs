@@ -321,7 +321,7 @@ settings! {
         prompts_days: Int(30, 0, 36_500),
         /// Days to keep a run's steps and the outputs of its tasks.
         traces_days: Int(180, 0, 36_500),
-        /// Days to keep a session after its last message. Its workspace, facts and memory stay.
+        /// Days to keep a session after its last message, unless it is pinned. Its workspace, facts and memory stay.
         sessions_days: Int(0, 0, 36_500),
         /// Events kept for clients that were offline; one that missed more gets a `gap`.
         feed_entries: Int(100_000, 1_000, 10_000_000),
