@@ -31,7 +31,7 @@ class Daemon:
         (home / "config.toml").write_text('model = "reflex"\n[daemon]\ndebounce_ms = 1\n')
         self.token = json.loads(self.run("token", "add", "lighthouse", "--scope", "admin"))["token"]
         self.process = subprocess.Popen([*self.kiso, "serve", "--port", "0"], stdout=subprocess.PIPE, text=True)
-        self.base = next(f"http://{address}" for line in self.process.stdout if (address := json.loads(line).get("address")))
+        self.base = json.loads(self.process.stdout.readline())["url"]
 
     def run(self, *args: str) -> str:
         return subprocess.run([*self.kiso, *args], check=True, capture_output=True, text=True).stdout
