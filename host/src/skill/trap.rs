@@ -1,5 +1,7 @@
 //! What a crash of a guest means, for people: neither the engine's words for it nor those of the guest's language.
 
+mod exception;
+
 use wasmtime::Trap;
 
 /// What a trap means.
@@ -25,8 +27,16 @@ pub fn reason(error: &wasmtime::Error) -> String {
     }
 }
 
-/// What a guest said before it crashed: of a panic in Rust only the message, without thread and place.
+/// What a guest said before it crashed: of an exception what it is and where it was thrown, of a panic in Rust only the
+/// message, without thread and place.
 pub fn said(stderr: &str) -> String {
+    match exception::of(stderr) {
+        Some(exception) => exception,
+        None => panic(stderr),
+    }
+}
+
+fn panic(stderr: &str) -> String {
     let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let panic = lines.iter().rposition(|line| line.starts_with("thread '") && line.contains(" panicked at "));
     let lines = &lines[panic.map_or(0, |at| at + 1)..];
