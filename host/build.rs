@@ -6,9 +6,11 @@ mod compile;
 #[path = "../build/guests.rs"]
 mod guests;
 
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use wasmtime::Engine;
 
 /// In the order of a listing.
@@ -50,13 +52,55 @@ fn main() {
     for (constant, dir) in [
         ("RUST", "sdk/templates/rust"),
         ("JS", "sdk/templates/js"),
+        ("TS", "sdk/templates/ts"),
+        ("WEB", "sdk/templates/web"),
         ("PYTHON", "sdk/templates/python"),
         ("WIT", "wit/since_v0_1"),
     ] {
         templates.push_str(&file_list(constant, &root.join(dir), &[""]));
     }
     templates.push_str(&file_list("SDK", &root.join("sdk"), &["Cargo.toml", "src"]));
+    templates.push_str(&file_list("SDK_JS", &root.join("sdk/js"), &[""]));
     std::fs::write(out.join("templates.rs"), templates).expect("OUT_DIR can be written");
+    steady(&root.join("build/steady.rs"), &out.join("steady.so"));
+}
+
+/// Builds the library that `kiso skill build` loads into a tool. Empty where it is not to be had: builds of the same skill
+/// differ then, and nothing else.
+fn steady(source: &Path, file: &Path) {
+    std::fs::write(file, []).expect("OUT_DIR can be written");
+    let of_target = |what: &str| std::env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
+    if of_target("OS") != "linux" || of_target("POINTER_WIDTH") != "64" {
+        return;
+    }
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.args([
+        "--edition",
+        "2024",
+        "--crate-type",
+        "cdylib",
+        "-C",
+        "panic=abort",
+        "-C",
+        "opt-level=s",
+        "-C",
+        "strip=symbols",
+    ]);
+    rustc.args(["-C", "link-arg=-nostdlib", "-C", "link-arg=-nostartfiles", "--target", &target()]);
+    if of_target("ENV") == "musl" {
+        rustc.args(["-C", "target-feature=-crt-static"]);
+    }
+    if let Some(linker) = std::env::var_os("RUSTC_LINKER") {
+        rustc.arg("-C").arg(["linker=".as_ref(), linker.as_os_str()].into_iter().collect::<OsString>());
+    }
+    let built = rustc.arg("-o").arg(file).arg(source).status();
+    if !built.is_ok_and(|status| status.success()) {
+        println!(
+            "cargo::warning={} could not be built: skills in JavaScript will not be reproducible",
+            source.display()
+        );
+        std::fs::write(file, []).expect("OUT_DIR can be written");
+    }
 }
 
 /// The commands as statics.

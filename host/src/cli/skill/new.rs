@@ -24,16 +24,30 @@ pub struct New {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Language {
     Rust,
+    /// JavaScript
     Js,
+    /// TypeScript
+    Ts,
     Python,
 }
 
 impl Language {
-    fn files(self) -> &'static [(&'static str, &'static str)] {
+    fn files(self) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+        let (shared, own) = match self {
+            Self::Rust => (&[][..], RUST),
+            Self::Js => (WEB, JS),
+            Self::Ts => (WEB, TS),
+            Self::Python => (&[][..], PYTHON),
+        };
+        shared.iter().chain(own)
+    }
+
+    /// The SDK of the language and where a project has it.
+    fn sdk(self) -> (&'static str, &'static [(&'static str, &'static str)]) {
         match self {
-            Self::Rust => RUST,
-            Self::Js => JS,
-            Self::Python => PYTHON,
+            Self::Rust => ("vendor/kiso-sdk", SDK),
+            Self::Js | Self::Ts => ("vendor/kiso-sdk", SDK_JS),
+            Self::Python => ("", &[]),
         }
     }
 }
@@ -52,17 +66,17 @@ impl New {
             ));
         }
         for (path, text) in self.lang.files() {
-            write(&dir.join(path), &text.replace("{{name}}", name.as_str()))?;
+            let source = if self.lang == Language::Ts { "skill.ts" } else { "skill.js" };
+            write(&dir.join(path), &text.replace("{{name}}", name.as_str()).replace("{{source}}", source))?;
         }
-        // The interface, and for Rust the SDK, travel with the project, so that it builds wherever it is.
+        // The interface and the SDK travel with the project, so that it builds wherever it is.
         let wit = if self.lang == Language::Rust { "vendor/wit/since_v0_1" } else { "wit" };
         for (path, text) in WIT {
             write(&dir.join(wit).join(path), text)?;
         }
-        if self.lang == Language::Rust {
-            for (path, text) in SDK {
-                write(&dir.join("vendor/kiso-sdk").join(path), text)?;
-            }
+        let (place, sdk) = self.lang.sdk();
+        for (path, text) in sdk {
+            write(&dir.join(place).join(path), text)?;
         }
         if shared.json {
             outln!("{}", json!({ "type": "created", "skill": name.as_str(), "dir": dir }));
