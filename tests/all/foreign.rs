@@ -1,8 +1,13 @@
 //! Guests that other toolchains built: JavaScript, Python, C, and rustc alone. Skipped loudly where a tool is missing.
+//!
+//! Neither a guest nor its compiled code is made again while nothing has changed: the guests stand in `target/foreign`, and
+//! their code in `target/foreign/compiled` with the key that it is signed with, which the homes of these tests share.
+
+mod javascript;
 
 use crate::harness::{Home, missing_tool, root, skipped};
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -20,6 +25,54 @@ fn built() -> &'static (PathBuf, String) {
     })
 }
 
+/// Where compiled code is kept from one run of the tests to the next.
+fn compiled() -> &'static PathBuf {
+    static COMPILED: OnceLock<PathBuf> = OnceLock::new();
+    COMPILED.get_or_init(|| {
+        const MAX_BYTES: u64 = 512 << 20;
+        let dir = built().0.join("compiled");
+        std::fs::create_dir_all(&dir).unwrap();
+        let bytes: u64 = std::fs::read_dir(&dir).unwrap().flatten().map(|e| e.metadata().unwrap().len()).sum();
+        if bytes > MAX_BYTES {
+            std::fs::remove_dir_all(&dir).unwrap();
+            std::fs::create_dir_all(&dir).unwrap();
+        }
+        if !dir.join("key").exists() {
+            let home = Home::new();
+            home.kiso(&["skill", "list"]).ok();
+            std::fs::copy(home.path().join("key"), dir.join("key")).unwrap();
+        }
+        dir
+    })
+}
+
+/// A home that has the compiled code of earlier runs.
+fn warm_home() -> Home {
+    let home = Home::new();
+    let cache = home.path().join("cache");
+    std::fs::create_dir_all(&cache).unwrap();
+    for path in std::fs::read_dir(compiled()).unwrap().flatten().map(|e| e.path()) {
+        let to = if path.ends_with("key") { home.path() } else { cache.clone() };
+        if !path.extension().is_some_and(|e| e == "partial") {
+            std::fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    home
+}
+
+/// Keeps what the home has compiled for later runs.
+fn keep_compiled(home: &Home) {
+    for path in std::fs::read_dir(home.path().join("cache")).unwrap().flatten().map(|e| e.path()) {
+        let to = compiled().join(path.file_name().unwrap());
+        if path.extension().is_some_and(|e| e == "cwasm") && !to.exists() {
+            // Other tests look at the directory meanwhile.
+            let partial = to.with_extension(format!("{}.partial", std::process::id()));
+            std::fs::copy(&path, &partial).unwrap();
+            std::fs::rename(&partial, &to).unwrap();
+        }
+    }
+}
+
 /// A home with the guest installed; none, loudly, where it could not be built.
 fn home_with(name: &str) -> Option<Home> {
     let (dir, report) = built();
@@ -27,7 +80,7 @@ fn home_with(name: &str) -> Option<Home> {
         left_out(name, line);
         return None;
     }
-    let home = Home::new();
+    let home = warm_home();
     let wasm = dir.join(format!("{name}.wasm"));
     let manifest = dir.join(format!("{name}.toml"));
     let mut args = vec!["skill", "add", wasm.to_str().unwrap(), "--name", name, "--grant", "all"];
@@ -35,6 +88,7 @@ fn home_with(name: &str) -> Option<Home> {
         args.extend(["--manifest", manifest.to_str().unwrap()]);
     }
     home.kiso(&args).ok().prints(&["loaded", name]);
+    keep_compiled(&home);
     Some(home)
 }
 
@@ -44,7 +98,8 @@ fn left_out(what: &str, line: &str) {
     if line.contains("cannot install") { skipped(what, line) } else { missing_tool(what, line) }
 }
 
-fn kiso_world(name: &str, file: &str) {
+/// `exception` is what the user reads of an exception that is no failure.
+fn kiso_world(name: &str, file: &str, exception: &str) {
     let Some(home) = home_with(name) else { return };
     let echo = home.call(name, &json!({ "text": "grüße" }));
     assert_eq!((&echo["text"], &echo["data"]["session"]), (&json!("grüße"), &json!("default")), "{echo}");
@@ -63,6 +118,7 @@ fn kiso_world(name: &str, file: &str) {
     );
     let thrown = home.call(name, &json!({ "mode": "throw" }));
     assert_eq!(thrown["error"]["code"], "trap", "{thrown}");
+    assert_eq!(thrown["error"]["message"], format!("it crashed: {exception}"), "{thrown}");
     let secret = home.call(name, &json!({ "mode": "secret" }));
     assert_eq!(secret["error"]["code"], "undeclared", "{secret}");
     home.kiso(&["skill", "run", name, "mode=allocate"]).exit(5).says(&["memory"]);
@@ -70,12 +126,12 @@ fn kiso_world(name: &str, file: &str) {
 
 #[test]
 fn javascript_in_the_world_of_kiso() {
-    kiso_world("js-skill", "js.txt");
+    kiso_world("js-skill", "js.txt", "an exception that is no failure, at run (skill.js:38:19)");
 }
 
 #[test]
 fn python_in_the_world_of_kiso() {
-    kiso_world("py-skill", "py.txt");
+    kiso_world("py-skill", "py.txt", "ValueError: an exception that is no failure, at run (skill.py:34)");
 }
 
 #[test]
@@ -118,31 +174,53 @@ fn c_as_a_preview_1_module() {
     home.kiso(&["skill", "run", "c-preview1", "text=abc", "fail=true"]).exit(1).says(&["exit code 1", "asked to fail"]);
 }
 
+/// A file of C gives the same component wherever it is compiled and packed.
 #[test]
-fn new_projects_in_javascript_and_python_build() {
-    let (dir, report) = built();
-    for (lang, guest) in [("js", "js-skill"), ("python", "py-skill")] {
-        if let Some(line) = report.lines().find(|l| l.starts_with(&format!("SKIPPED {guest}:"))) {
-            left_out(&format!("kiso skill new --lang {lang}"), line);
-            continue;
-        }
-        let home = Home::new();
-        let project = home.dir.path().join(lang);
-        home.kiso(&["skill", "new", "hello", "--lang", lang, "--dir", project.to_str().unwrap()]).ok();
-        // The tools that the guests were built with, so that nothing is fetched twice.
-        let tool = |prefix: &str| {
-            let mut tools = std::fs::read_dir(dir.join("tools")).unwrap().flatten().map(|e| e.path());
-            tools.find(|p| p.is_dir() && p.file_name().unwrap().to_str().unwrap().starts_with(prefix)).unwrap()
-        };
-        let (from, to) =
-            if lang == "js" { (tool("qjs-").join("node_modules"), "node_modules") } else { (tool("py-"), ".venv") };
-        std::os::unix::fs::symlink(from, project.join(to)).unwrap();
-        if lang == "python" {
-            import_late(&project.join("skill.py"));
-        }
-        home.kiso(&["skill", "build", project.to_str().unwrap()]).ok().prints(&["hello.wasm"]);
-        home.kiso(&["skill", "test", "--dir", project.to_str().unwrap(), "name=Ada"]).ok().prints(&["Ada"]);
+fn c_is_reproducible() {
+    let (_, report) = built();
+    if let Some(line) = report.lines().find(|l| l.starts_with("SKIPPED c-preview1:")) {
+        return left_out("C", line);
     }
+    let home = Home::new();
+    let packed = ["one", "another/place"].map(|place| {
+        let dir = home.dir.path().join(place);
+        std::fs::create_dir_all(&dir).unwrap();
+        for file in ["command.c", "kiso.toml"] {
+            std::fs::copy(root().join("tests/foreign/c-preview1").join(file), dir.join(file)).unwrap();
+        }
+        let sysroot = format!("--sysroot={}", std::env::var("WASI_SYSROOT").unwrap_or_else(|_| "/usr".to_owned()));
+        let mut clang = Command::new(std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned()));
+        clang.args(["--target=wasm32-wasi", &sysroot, "-Os", "", "command.c", "-o", "out.wasm"]);
+        assert!(clang.current_dir(&dir).status().unwrap().success());
+        home.kiso(&["skill", "pack", dir.join("out.wasm").to_str().unwrap()]).ok().prints(&["packed c-preview1"]);
+        std::fs::read(dir.join("out.wasm")).unwrap()
+    });
+    assert!(packed[0] == packed[1], "two builds of the same sources differ");
+}
+
+#[test]
+fn a_new_project_in_python_builds() {
+    let (dir, report) = built();
+    if let Some(line) = report.lines().find(|l| l.starts_with("SKIPPED py-skill:")) {
+        return left_out("kiso skill new --lang python", line);
+    }
+    let home = Home::new();
+    let project = home.dir.path().join("python");
+    home.kiso(&["skill", "new", "hello", "--lang", "python", "--dir", project.to_str().unwrap()]).ok();
+    // The tool that the guest was built with, so that nothing is fetched twice.
+    std::os::unix::fs::symlink(tool(dir, "py-"), project.join(".venv")).unwrap();
+    import_late(&project.join("skill.py"));
+    home.kiso(&["skill", "build", project.to_str().unwrap()]).ok().prints(&["hello.wasm"]);
+    let first = std::fs::read(project.join("hello.wasm")).unwrap();
+    // Builds it again, and finds that nothing has changed: otherwise the bytes would be others.
+    home.kiso(&["skill", "test", "--dir", project.to_str().unwrap(), "name=Ada"]).ok().prints(&["Ada"]);
+    assert!(first == std::fs::read(project.join("hello.wasm")).unwrap(), "an unchanged project was built again");
+}
+
+/// The directory of a tool that `build.sh` has installed.
+fn tool(built: &Path, prefix: &str) -> PathBuf {
+    let mut tools = std::fs::read_dir(built.join("tools")).unwrap().flatten().map(|e| e.path());
+    tools.find(|p| p.is_dir() && p.file_name().unwrap().to_str().unwrap().starts_with(prefix)).unwrap()
 }
 
 /// A skill that imports what it needs where it needs it, as people write Python: the component has no files to import from.

@@ -1,6 +1,6 @@
 //! Installing: what is asked, what is granted, what an update may and may not take along.
 
-use crate::harness::{Home, guest};
+use crate::harness::{Home, guest, root};
 use serde_json::json;
 
 const FETCHING: &str = "[kiso]
@@ -135,11 +135,21 @@ fn new_writes_a_rust_project_that_builds_tests_and_installs() {
     let dir = dir.to_str().unwrap();
     home.kiso(&["skill", "new", "hello", "--dir", dir]).ok().prints(&["kiso skill build"]);
     home.kiso(&["skill", "new", "hello", "--dir", dir]).exit(2).says(&["not empty"]);
-    home.kiso(&["skill", "build", dir]).ok().prints(&["hello.wasm"]);
-    home.kiso(&["skill", "test", "--dir", dir, "name=Ada"]).ok().prints(&["Ada"]);
+    // Packages of the registry are compiled once for all runs of this test; the SDK and the skill lie elsewhere each time.
+    let shared = root().join("target/foreign/cargo");
+    let build = |args: &[&str]| home.kiso_with(args, |kiso| drop(kiso.env("CARGO_TARGET_DIR", &shared)));
+    build(&["skill", "build", dir]).ok().prints(&["hello.wasm"]);
+    build(&["skill", "test", "--dir", dir, "name=Ada"]).ok().prints(&["Ada"]);
     home.kiso(&["skill", "add", &format!("{dir}/hello.wasm")]).ok().prints(&["loaded hello"]);
     home.kiso(&["skill", "run", "hello", "name=Ada"]).ok().prints(&["Ada"]);
     home.kiso(&["skill", "info", "hello"]).ok().prints(&["rust 0.1.0"]);
+    // The same project gives the same component wherever it is.
+    let elsewhere = home.dir.path().join("another place");
+    let elsewhere = elsewhere.to_str().unwrap();
+    home.kiso(&["skill", "new", "hello", "--dir", elsewhere]).ok();
+    build(&["skill", "build", elsewhere]).ok();
+    let built = |dir: &str| std::fs::read(format!("{dir}/hello.wasm")).unwrap();
+    assert!(built(dir) == built(elsewhere), "two builds of the same sources differ");
 }
 
 #[test]
@@ -147,7 +157,7 @@ fn building_where_there_is_no_project_says_what_is_missing() {
     let home = Home::new();
     home.kiso(&["skill", "build", "."]).exit(2).says(&["kiso.toml", "kiso skill new"]);
     home.file("kiso.toml", FETCHING);
-    home.kiso(&["skill", "build", "."]).exit(2).says(&["Cargo.toml, skill.js or skill.py"]);
+    home.kiso(&["skill", "build", "."]).exit(2).says(&["Cargo.toml, package.json or skill.py"]);
     home.file("skill.py", "");
     let ran = home.kiso_with(&["skill", "build", "."], |c| {
         c.env("PATH", "/nonexistent");

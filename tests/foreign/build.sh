@@ -7,13 +7,15 @@
 # "BUILT name", "CACHED name", "SKIPPED name: reason" where a tool is missing or cannot be fetched, "FAILED name: log" where
 # the tool is there and the build went wrong. Exits with 1 only for the last.
 #
-# A guest is built again when its sources, the interface or the version of its tool change. Tools from npm and PyPI are
+# A guest is built again when its sources, the interface, its commands in this script or the version of its tool change. Tools from npm and PyPI are
 # pinned here and installed below OUTDIR/tools, or KISO_FOREIGN_TOOLS, once. On Debian, what else is needed comes from:
 #   apt-get install nodejs npm python3-venv clang lld wasi-libc libclang-rt-14-dev-wasm32
 # CLANG and WASI_SYSROOT name another clang and its libc (default: clang, /usr).
 set -eu
 
-QJS=0.4.5    # componentize-qjs: JavaScript
+QJS=0.4.5    # componentize-qjs: JavaScript, and what `kiso skill build` needs besides
+ESBUILD=0.28.2
+CORE_JS=3.51.0
 PY=0.25.1    # componentize-py: Python
 
 [ $# -eq 1 ] || { echo "usage: $0 OUTDIR" >&2; exit 2; }
@@ -28,16 +30,17 @@ failed=0
 
 has() { command -v "$1" >/dev/null 2>&1; }
 
-# The digest of a guest's sources, of the interface, of this script and of what $2 says about its tool.
+# The digest of a guest's sources, of the interface, of what $2 says about its tool and of the commands that build it: the
+# function $3 of this script and those it may call.
 key() {
-  { echo "$2"; cd "$here/$1" && find . -type f | LC_ALL=C sort | xargs sha256sum; cd "$wit" && find . -type f | LC_ALL=C sort |
-    xargs sha256sum; sha256sum <"$here/build.sh"; } | sha256sum | cut -d' ' -f1
+  { echo "$2"; grep -E "^($3|qjs)\(\)" "$here/build.sh"; cd "$here/$1" && find . -type f | LC_ALL=C sort | xargs sha256sum
+    cd "$wit" && find . -type f | LC_ALL=C sort | xargs sha256sum; } | sha256sum | cut -d' ' -f1
 }
 
 # guest NAME TOOL-VERSION PREPARE BUILD: PREPARE makes the tool ready or prints why it cannot; BUILD runs in a copy of the
 # sources and writes out.wasm.
 guest() {
-  name=$1 digest=$(key "$1" "$2")
+  name=$1 digest=$(key "$1" "$2" "$4")
   if [ -f "$here/$name/kiso.toml" ]; then cp "$here/$name/kiso.toml" "$out/$name.toml"; fi
   if [ -f "$out/$name.wasm" ] && [ "$(cat "$out/$name.key" 2>/dev/null)" = "$digest" ]; then
     echo "CACHED $name"
@@ -61,12 +64,12 @@ guest() {
 }
 
 prepare_qjs() {
-  [ -x "$tools/qjs-$QJS/node_modules/.bin/componentize-qjs" ] && return
+  [ -x "$tools/qjs-$QJS/node_modules/.bin/componentize-qjs" ] && [ -x "$tools/qjs-$QJS/node_modules/.bin/esbuild" ] && return
   has node || { echo "node is missing"; return 1; }
   has npm || { echo "npm is missing"; return 1; }
   mkdir -p "$tools/qjs-$QJS"
   (cd "$tools/qjs-$QJS" && echo '{"private":true}' >package.json &&
-    npm install --no-audit --no-fund --ignore-scripts --save-exact "componentize-qjs@$QJS") >"$tools/qjs.log" 2>&1 ||
+    npm install --no-audit --no-fund --ignore-scripts --save-exact "componentize-qjs@$QJS" "esbuild@$ESBUILD" "core-js-pure@$CORE_JS") >"$tools/qjs.log" 2>&1 ||
     { rm -rf "$tools/qjs-$QJS"; echo "npm cannot install componentize-qjs@$QJS, see $tools/qjs.log"; return 1; }
 }
 
