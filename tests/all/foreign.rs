@@ -53,7 +53,7 @@ fn warm_home() -> Home {
     std::fs::create_dir_all(&cache).unwrap();
     for path in std::fs::read_dir(compiled()).unwrap().flatten().map(|e| e.path()) {
         let to = if path.ends_with("key") { home.path() } else { cache.clone() };
-        if !path.extension().is_some_and(|e| e == "partial") {
+        if path.extension().is_none_or(|e| e != "partial") {
             std::fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
         }
     }

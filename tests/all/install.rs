@@ -137,7 +137,11 @@ fn new_writes_a_rust_project_that_builds_tests_and_installs() {
     home.kiso(&["skill", "new", "hello", "--dir", dir]).exit(2).says(&["not empty"]);
     // Packages of the registry are compiled once for all runs of this test; the SDK and the skill lie elsewhere each time.
     let shared = root().join("target/foreign/cargo");
-    let build = |args: &[&str]| home.kiso_with(args, |kiso| drop(kiso.env("CARGO_TARGET_DIR", &shared)));
+    let build = |args: &[&str]| {
+        home.kiso_with(args, |kiso| {
+            kiso.env("CARGO_TARGET_DIR", &shared);
+        })
+    };
     build(&["skill", "build", dir]).ok().prints(&["hello.wasm"]);
     build(&["skill", "test", "--dir", dir, "name=Ada"]).ok().prints(&["Ada"]);
     home.kiso(&["skill", "add", &format!("{dir}/hello.wasm")]).ok().prints(&["loaded hello"]);

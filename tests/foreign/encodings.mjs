@@ -35,7 +35,9 @@ function same(mine, theirs, what) {
 }
 
 for (let i = 0; i < 50000; i++) {
-  const bytes = Uint8Array.from({ length: below(9) }, () => (below(3) ? EDGES[below(EDGES.length)] : below(256)));
+  const edge = () => (below(3) ? EDGES[below(EDGES.length)] : below(256));
+  const ascii = new Array(below(8) === 0 ? below(40) : 0).fill(0x41);
+  const bytes = Uint8Array.from([...Array.from({ length: below(9) }, edge), ...ascii, ...Array.from({ length: below(9) }, edge)]);
   const cut = below(bytes.length + 1);
   for (const encoding of ["utf-8", "utf-16le", "latin1"]) {
     for (const options of [{}, { fatal: true }, { ignoreBOM: true }]) {

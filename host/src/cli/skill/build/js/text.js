@@ -14,6 +14,9 @@ const WINDOWS_1252 = "€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’�
 // Arguments of one call of `String.fromCharCode`.
 const CHUNK = 4096;
 
+// Of a run of ASCII that is not worth a piece of text of its own.
+const SHORT_RUN = 16;
+
 export class TextEncoder {
   get encoding() {
     return "utf-8";
@@ -84,7 +87,7 @@ export class TextDecoder {
     bytes.set(fresh, this.#rest.length);
     const units = new Units();
     const decoded = { "utf-8": utf8, "utf-16le": utf16, "windows-1252": windows1252 }[this.#encoding];
-    const { used, wrong } = decoded(bytes, units, !stream);
+    const { used, wrong } = decoded(bytes, units, !stream, this.#fatal);
     if (wrong && this.#fatal) {
       this.#rest = new Uint8Array(0);
       this.#begun = false;
@@ -115,7 +118,16 @@ class Units {
     if (this.#units.length >= CHUNK) this.#flush();
   }
 
+  // A run of ASCII at once: that is what most texts are made of.
+  ascii(bytes) {
+    this.#flush();
+    for (let at = 0; at < bytes.length; at += CHUNK) {
+      this.#parts.push(String.fromCharCode.apply(null, bytes.subarray(at, at + CHUNK)));
+    }
+  }
+
   #flush() {
+    if (this.#units.length === 0) return;
     this.#parts.push(String.fromCharCode(...this.#units));
     this.#units = [];
   }
@@ -126,16 +138,23 @@ class Units {
   }
 }
 
-// Each decoder tells how many bytes it used, the rest being the beginning of a character, and whether any was wrong.
+// Each decoder tells how many bytes it used, the rest being the beginning of a character, and whether any was wrong; a strict
+// one ends there.
 
-function utf8(bytes, out, last) {
+function utf8(bytes, out, last, strict) {
   let wrong = false;
   let at = 0;
-  while (at < bytes.length) {
+  while (at < bytes.length && !(wrong && strict)) {
     const first = bytes[at];
     if (first < 0x80) {
-      out.push(first);
-      at++;
+      let end = at + 1;
+      while (end < bytes.length && bytes[end] < 0x80) end++;
+      if (end - at < SHORT_RUN) {
+        for (; at < end; at++) out.push(bytes[at]);
+      } else {
+        out.ascii(bytes.subarray(at, end));
+        at = end;
+      }
       continue;
     }
     const more = first >= 0xc2 && first <= 0xdf ? 1 : first >= 0xe0 && first <= 0xef ? 2 : first >= 0xf0 && first <= 0xf4 ? 3 : 0;
@@ -163,10 +182,10 @@ function utf8(bytes, out, last) {
   return { used: at, wrong };
 }
 
-function utf16(bytes, out, last) {
+function utf16(bytes, out, last, strict) {
   let wrong = false;
   let at = 0;
-  while (at < bytes.length) {
+  while (at < bytes.length && !(wrong && strict)) {
     const unit = at + 1 < bytes.length ? bytes[at] | (bytes[at + 1] << 8) : undefined;
     const leads = unit >= 0xd800 && unit <= 0xdbff;
     const next = leads && at + 3 < bytes.length ? bytes[at + 2] | (bytes[at + 3] << 8) : undefined;
