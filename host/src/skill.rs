@@ -46,7 +46,7 @@ pub use self::surface::{is_kept_free, wire_name};
 pub mod sandbox {
     pub use super::compile::{EXEC_RESERVATION, settings};
     pub use super::engine::Ticker;
-    pub use super::host::{Charge, ChargedFiles, DirId, Quota, Roots, charge_files};
+    pub use super::host::{Charge, ChargedFiles, DirId, Quota, Room, Roots, charge_files};
 }
 
 use self::compiler::Compiler;

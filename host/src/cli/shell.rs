@@ -11,6 +11,7 @@ use crate::home::SessionName;
 use crate::secret::Secrets;
 use serde_json::json;
 use std::io::{IsTerminal, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -87,7 +88,7 @@ impl Hand {
         args: Vec<String>,
         reads: bool,
     ) -> Result<Exit, Failure> {
-        let stdin = if reads && !std::io::stdin().is_terminal() { pump(runtime) } else { Channel::Null };
+        let stdin = if reads && may_be_read() { pump(runtime) } else { Channel::Null };
         let done = runtime.block_on(async {
             tokio::select! {
                 done = self.run(source, args, Vec::new(), stdin, false) => done.map(Some),
@@ -207,6 +208,13 @@ fn pass_on(handle: &tokio::runtime::Handle, from: &Channel, mut stream: impl Wri
     if let Some(output) = terminal {
         write(&output.finish());
     }
+}
+
+/// Whether kiso's own standard input is for a line. `/dev/null` stays that: some commands do something else then.
+fn may_be_read() -> bool {
+    let null = std::fs::metadata("/dev/null").map(|null| null.rdev());
+    let stdin = rustix::fs::fstat(std::io::stdin()).map(|stdin| stdin.st_rdev);
+    !std::io::stdin().is_terminal() && !matches!((null, stdin), (Ok(null), Ok(stdin)) if null == stdin)
 }
 
 /// Feeds kiso's own standard input to a line.

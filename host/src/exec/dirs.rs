@@ -55,6 +55,13 @@ impl Dirs {
             .map_or(Path::new("/nonexistent"), |mounted| &mounted.path)
     }
 
+    /// Each directory as processes see it, whether they may write there, and whether it counts against the quota of the
+    /// workspace from the first byte on.
+    pub fn volumes(&self) -> impl Iterator<Item = (&str, bool, bool)> {
+        let kept = self.mounted.iter().filter(|mounted| mounted.at != "/");
+        kept.map(|mounted| (mounted.at.as_str(), mounted.write, matches!(mounted.at.as_str(), "/work" | "/tmp")))
+    }
+
     /// What the system knows them as.
     pub fn roots(&self) -> &Roots {
         &self.roots

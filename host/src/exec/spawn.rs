@@ -4,7 +4,8 @@ use super::channel::{Channel, Refused, pipe};
 use super::commands::{Program, plain_name};
 use super::process::{Child, Ctx, Given};
 use super::task::{TaskEnded, Work};
-use super::wit::kiso::exec::spawn::{Command, Errno, Host, HostChannel, HostProcess, Mode, Refusal};
+use super::wit::kiso::exec::spawn::{Command, Errno, Host, HostChannel, HostProcess, Mode, Refusal, Space, Volume};
+use crate::skill::sandbox::Room;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use wasmtime::component::Resource;
@@ -53,6 +54,15 @@ impl Host for Ctx {
             Ok(channel) => Ok(Ok(self.table.push(channel)?)),
             Err(errno) => Ok(Err(errno)),
         }
+    }
+
+    fn volumes(&mut self) -> wasmtime::Result<Vec<Volume>> {
+        let Room { bytes, free_bytes, files, free_files } = self.task.quota.room();
+        let space = Space { bytes, free_bytes, files, free_files };
+        let volumes = self.task.dirs.volumes();
+        Ok(volumes
+            .map(|(at, writable, measured)| Volume { at: at.to_owned(), writable, space: measured.then_some(space) })
+            .collect())
     }
 
     fn inherited(&mut self) -> wasmtime::Result<Vec<(u32, Resource<Channel>)>> {
@@ -131,6 +141,10 @@ impl HostChannel for Ctx {
         self.table.get(&channel)?;
         // Nobody sits at the other end of a task.
         Ok(false)
+    }
+
+    fn is_null(&mut self, channel: Resource<Channel>) -> wasmtime::Result<bool> {
+        Ok(matches!(self.table.get(&channel)?, Channel::Null))
     }
 
     fn drop(&mut self, channel: Resource<Channel>) -> wasmtime::Result<()> {

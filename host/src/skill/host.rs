@@ -18,7 +18,7 @@ pub use self::home_space::{HomeSpace, SessionSpace};
 pub use self::http::{HttpGate, HttpRule, HttpRules, Injection, Refused};
 pub use self::kv::Keep;
 pub use self::output::Capture;
-pub use self::quota::{Charge, Quota, Usage};
+pub use self::quota::{Charge, Quota, Room, Usage};
 pub use self::structure::{DirId, Roots};
 
 use super::ctx::Ctx;

@@ -85,6 +85,11 @@ fn start_with(
     })
 }
 
+/// Whether there may be something on standard input: a pipe or a file, not the `/dev/null` of a line that was given nothing.
+pub fn has_input() -> bool {
+    spawn::inherited().iter().any(|(number, channel)| *number == 0 && !channel.is_null())
+}
+
 /// This process's environment.
 pub fn environment() -> Vec<(String, String)> {
     std::env::vars_os().map(|(n, v)| (n.to_string_lossy().into_owned(), v.to_string_lossy().into_owned())).collect()

@@ -88,6 +88,11 @@ impl SessionSpace {
         self.all.hit()
     }
 
+    /// Bytes that all sessions together have room for.
+    pub(super) fn left(&self) -> u64 {
+        self.all.max_bytes().saturating_sub(self.all.total(0))
+    }
+
     /// Adds bytes, if all sessions together have room for them.
     pub(super) fn take(&self, bytes: u64) -> bool {
         let more = i64::try_from(bytes).unwrap_or(i64::MAX);

@@ -215,6 +215,15 @@ impl Drop for Charge {
     }
 }
 
+/// What the directories of a quota hold and what there is room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    pub bytes: u64,
+    pub free_bytes: u64,
+    pub files: u64,
+    pub free_files: u64,
+}
+
 /// Exists while something is moved.
 #[derive(Debug)]
 #[must_use = "the move is over when this is dropped"]
@@ -284,6 +293,17 @@ impl Quota {
         }
     }
 
+    /// Measures, and says what there is and what may be added. Where that cannot be measured, it is what was counted.
+    pub fn room(&self) -> Room {
+        let times = self.usage.lock().times;
+        let _ = self.usage.measure(times, &self.budget);
+        let Amount { bytes, entries } = self.usage.lock().held;
+        let own = (self.budget.workspace_mib << 20).saturating_sub(bytes);
+        // All sessions together may leave less.
+        let free_bytes = self.usage.home.as_ref().map_or(own, |home| own.min(home.left()));
+        Room { bytes, free_bytes, files: entries, free_files: self.budget.files.saturating_sub(entries) }
+    }
+
     /// Ends the call: directories would be nested deeper than may be.
     pub fn too_deep(&self) -> LimitHit {
         self.hit.set(self.budget.hit(Limit::Depth))
@@ -301,19 +321,19 @@ mod tests {
     use crate::config::Config;
     use std::sync::atomic::AtomicBool;
 
-    struct Room {
+    struct Workspace {
         dir: tempfile::TempDir,
         usage: Arc<Usage>,
         budget: Budget,
     }
 
-    impl Room {
-        fn new(workspace_mib: u64, files: u64) -> Room {
+    impl Workspace {
+        fn new(workspace_mib: u64, files: u64) -> Workspace {
             let dir = tempfile::tempdir().unwrap();
             let usage = Arc::new(Usage::of(vec![dir.path().to_owned()], None));
             let config = Config::default();
             let budget = Budget { workspace_mib, files, write_mib: 1 << 20, ..Budget::new(&config.engine, 64, 30) };
-            Room { dir, usage, budget }
+            Workspace { dir, usage, budget }
         }
 
         fn quota(&self) -> Arc<Quota> {
@@ -324,7 +344,7 @@ mod tests {
     /// What ended lines before: a directory that went while it was measured made the workspace count as full.
     #[test]
     fn what_is_deleted_while_it_is_measured_is_no_reason_to_refuse() {
-        let room = Room::new(64, 10_000);
+        let room = Workspace::new(64, 10_000);
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let churn = scope.spawn(|| {
@@ -352,8 +372,22 @@ mod tests {
     }
 
     #[test]
+    fn what_there_is_room_for_is_measured_when_it_is_asked_for() {
+        let room = Workspace::new(1, 10);
+        let quota = room.quota();
+        assert_eq!(quota.room(), Room { bytes: 0, free_bytes: 1 << 20, files: 0, free_files: 10 });
+        std::fs::write(room.dir.path().join("f"), vec![0; 100 << 10]).unwrap();
+        let bytes = (100 << 10) + ENTRY_BYTES;
+        assert_eq!(quota.room(), Room { bytes, free_bytes: (1 << 20) - bytes, files: 1, free_files: 9 });
+        std::fs::remove_file(room.dir.path().join("f")).unwrap();
+        assert_eq!(quota.room().bytes, 0);
+        std::fs::write(room.dir.path().join("g"), vec![0; 2 << 20]).unwrap();
+        assert_eq!(quota.room().free_bytes, 0);
+    }
+
+    #[test]
     fn what_was_deleted_is_seen_before_anything_is_refused() {
-        let room = Room::new(1, 10_000);
+        let room = Workspace::new(1, 10_000);
         let quota = room.quota();
         let file = room.dir.path().join("f");
         for _ in 0..10 {
@@ -369,7 +403,7 @@ mod tests {
     /// The attack: measuring again while much was allowed and little of it is on disk yet.
     #[test]
     fn what_is_allowed_and_not_on_disk_yet_counts() {
-        let room = Room::new(1, 10_000);
+        let room = Workspace::new(1, 10_000);
         let one = room.quota().write(600 << 10).unwrap();
         assert_eq!(room.quota().write(600 << 10).unwrap_err().limit, Limit::Workspace);
         std::fs::write(room.dir.path().join("f"), vec![0; 600 << 10]).unwrap();
@@ -382,7 +416,7 @@ mod tests {
 
     #[test]
     fn many_at_once_never_get_more_than_there_is() {
-        let room = Room::new(4, 100);
+        let room = Workspace::new(4, 100);
         for round in 0..10 {
             std::thread::scope(|scope| {
                 for n in 0..8 {
@@ -417,7 +451,7 @@ mod tests {
     /// The attack: a file that is moved behind the back of whoever measures is not seen by them.
     #[test]
     fn what_is_moved_while_it_is_measured_still_counts() {
-        let room = Room::new(1, 100);
+        let room = Workspace::new(1, 100);
         for dir in ["a", "b"] {
             std::fs::create_dir(room.dir.path().join(dir)).unwrap();
         }
@@ -445,7 +479,7 @@ mod tests {
 
     #[test]
     fn a_tree_that_is_too_deep_is_told_as_that() {
-        let room = Room::new(4, 1_000);
+        let room = Workspace::new(4, 1_000);
         let mut deep = room.dir.path().to_owned();
         (0..100).for_each(|_| deep.push("d"));
         std::fs::create_dir_all(&deep).unwrap();
@@ -456,7 +490,7 @@ mod tests {
 
     #[test]
     fn credit_for_one_call_is_room_for_the_others() {
-        let room = Room::new(4, 10);
+        let room = Workspace::new(4, 10);
         for n in 0..10 {
             std::fs::write(room.dir.path().join(n.to_string()), "x").unwrap();
         }
