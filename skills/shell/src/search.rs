@@ -41,6 +41,11 @@ pub fn is_command(name: &str) -> bool {
     !name.is_empty() && !name.contains('/') && (matches!(name, "sh" | "bash" | "dash") || spawn::exists(name))
 }
 
+/// Every name that the host starts, sorted.
+pub fn commands() -> Vec<String> {
+    spawn::names()
+}
+
 impl Shell {
     /// All that a name without a slash means, in the order of `PATH`.
     pub fn programs(&self, name: &str, standard: bool) -> Vec<Program> {

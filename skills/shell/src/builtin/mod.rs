@@ -6,6 +6,7 @@ mod declare;
 mod directory;
 mod echo;
 mod getopts;
+mod help;
 mod inspect;
 mod jobs;
 mod printf;
@@ -51,6 +52,7 @@ const BUILTINS: &[(&str, Builtin)] = &[
     ("fg", Builtin::Plain(jobs::foreground)),
     ("getopts", Builtin::Plain(getopts::getopts)),
     ("hash", Builtin::Plain(inspect::hash)),
+    ("help", Builtin::Plain(help::help)),
     ("jobs", Builtin::Plain(jobs::jobs)),
     ("kill", Builtin::Plain(jobs::kill)),
     ("let", Builtin::Plain(test::arithmetic)),
