@@ -144,6 +144,80 @@ fn unknown_commands_and_missing_files_are_named() {
     intact(&home);
 }
 
+/// What `df` prints below its heading, in words.
+#[track_caller]
+fn df(home: &Home, options: &str) -> Vec<Vec<String>> {
+    let ran = home.shell(&format!("df {options}"));
+    ran.ok().stdout.lines().skip(1).map(|line| line.split_whitespace().map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn df_shows_what_the_workspace_holds_and_may_hold() {
+    let home = Home::new();
+    let books = tempfile::tempdir().unwrap();
+    let mounts = format!("[exec.mounts]\n\"/books\" = \"{}\"\n", books.path().display());
+    home.config(&format!("model = \"reflex\"\n[engine]\nworkspace_mib = 2\nmax_files = 20\n{mounts}"));
+    let number = |text: &String| text.parse::<u64>().unwrap();
+    let before = df(&home, "-B1 /work").remove(0);
+    assert_eq!((before[0].as_str(), number(&before[1]), before[5].as_str()), ("workspace", 2 << 20, "/work"));
+    let files = df(&home, "-i .").remove(0);
+    assert_eq!(number(&files[1]), 20);
+    home.shell("head -c 100000 /dev/zero > f").ok();
+    let after = df(&home, "-B1 /work").remove(0);
+    assert_eq!(number(&after[2]), number(&before[2]) + 100_000 + 4096);
+    assert_eq!(number(&after[2]) + number(&after[3]), 2 << 20);
+    assert_eq!(number(&df(&home, "-i .")[0][2]), number(&files[2]) + 1);
+    // As much as it says fits, and no more.
+    let left = number(&after[3]);
+    home.shell(&format!("head -c {} /dev/zero > rest", left + 1)).exit(137).says(&["2 MiB"]);
+    home.shell(&format!("head -c {} /dev/zero > rest", left - (64 << 10))).ok();
+    home.shell("rm rest f").ok();
+    assert_eq!(df(&home, "-B1 /work").remove(0), before);
+    let all = df(&home, "");
+    let places: Vec<&str> = all.iter().map(|row| row[5].as_str()).collect();
+    assert_eq!(places, ["/work", "/tmp", "/books"]);
+    assert_eq!(all[2][1..5], ["-", "-", "-", "-"]);
+    home.shell("df none").exit(1).says(&["df: none: No such file"]);
+    home.shell("df --output=nonsense").exit(1).says(&["'nonsense' unknown"]);
+}
+
+#[test]
+fn help_names_everything_and_says_how_it_is_used() {
+    let home = Home::new();
+    home.shell("help").ok().prints(&["Keywords and builtins:", "mapfile", "Commands:", "jq"]);
+    home.shell("help cd; help -d cd; help -s cd").ok().prints(&["cd: cd [-L", "cd - go to a directory"]);
+    home.shell("for name in bc df file iconv openssl patch rg xz jq ls js; do help $name | head -n 1; done")
+        .ok()
+        .prints(&[
+            "Usage: bc",
+            "Usage: df",
+            "Usage: file",
+            "Usage: iconv",
+            "Usage: openssl",
+            "Usage: patch",
+            "Usage: rg",
+        ]);
+    home.shell("help nothing-of-this-name").exit(1).says(&["no help topics match `nothing-of-this-name'"]);
+}
+
+#[test]
+fn rg_searches_its_input_or_else_the_workspace() {
+    let home = Home::new();
+    home.shell(
+        "mkdir -p d/.hidden; echo 'a needle' > d/one.txt; echo needle > d/.hidden/two; printf 'needle\\0' > d/three",
+    )
+    .ok();
+    assert_eq!(home.shell("rg needle").ok().stdout, "d/one.txt:a needle\n");
+    assert_eq!(home.shell("echo 'my needle' | rg -o needle").ok().stdout, "needle\n");
+    home.shell("printf '' | rg needle").exit(1);
+    home.shell("rg -uu -l needle | sort").ok().prints(&["d/.hidden/two", "d/one.txt"]);
+    home.shell("echo '*.txt' > .ignore; rg needle").exit(1);
+    home.shell("rg --no-ignore -n -r nail '(n)eedle' d/one.txt").ok().prints(&["1:a nail"]);
+    home.shell("rg needle d/three none").exit(2).prints(&["binary file matches"]).says(&["none"]);
+    home.shell("rg --files -g '*.txt' --no-ignore").ok().prints(&["d/one.txt"]);
+    home.shell("rg -P x").exit(2).says(&["grep -P"]);
+}
+
 #[test]
 fn a_fork_bomb_is_a_clear_error() {
     let home = small();

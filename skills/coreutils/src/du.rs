@@ -136,11 +136,12 @@ impl Options {
 }
 
 /// Three digits and a letter, rounded up.
-fn human(size: u64, base: f64) -> String {
+pub fn human(size: u64, base: f64) -> String {
     let mut value = size as f64;
     let mut letters = ["", "K", "M", "G", "T", "P"].into_iter();
     let mut letter = letters.next().unwrap_or_default();
-    while value >= base {
+    // What would be rounded up to the next unit is written in that.
+    while value.ceil() >= base {
         let Some(next) = letters.next() else { break };
         value /= base;
         letter = next;
@@ -153,7 +154,7 @@ fn human(size: u64, base: f64) -> String {
     }
 }
 
-fn unit(text: &str) -> Result<u64, Error> {
+pub fn unit(text: &str) -> Result<u64, Error> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &text[digits.len()..] {
         "" => 1,
@@ -177,7 +178,14 @@ mod tests {
 
     #[test]
     fn sizes_are_readable() {
-        for (size, text) in [(0, "0"), (1023, "1023"), (4096, "4.0K"), (12_289, "13K"), (1_572_864, "1.5M")] {
+        for (size, text) in [
+            (0, "0"),
+            (1023, "1023"),
+            (4096, "4.0K"),
+            (12_289, "13K"),
+            (1_572_864, "1.5M"),
+            ((1 << 30) - 20_480, "1.0G"),
+        ] {
             assert_eq!(human(size, 1024.0), text);
         }
         assert_eq!(unit("4K").unwrap(), 4096);

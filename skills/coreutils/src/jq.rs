@@ -259,6 +259,14 @@ fn values_of<'a>(options: &Options, bytes: &'a [u8]) -> Box<dyn Iterator<Item = 
     Box::new(values)
 }
 
+/// How many values a text holds, if that is all that it holds.
+pub fn count(bytes: &[u8]) -> Option<usize> {
+    if is_too_deep(bytes) {
+        return None;
+    }
+    read::parse_many(bytes).try_fold(0, |count, value| value.ok().map(|_| count + 1))
+}
+
 const TOO_DEEP: &str = "Exceeds depth limit for parsing";
 
 fn is_too_deep(bytes: &[u8]) -> bool {

@@ -3,19 +3,26 @@
 use std::ffi::OsString;
 
 use crate::awk;
+use crate::bc;
 use crate::chmod;
 use crate::cmp;
 use crate::column;
+use crate::compress;
 use crate::dd;
+use crate::df;
 use crate::diff;
 use crate::du;
 use crate::env;
+use crate::file;
 use crate::find;
 use crate::grep;
-use crate::gzip;
+use crate::iconv;
 use crate::identity;
 use crate::install;
 use crate::jq;
+use crate::openssl;
+use crate::patch;
+use crate::rg;
 use crate::sed;
 use crate::small;
 use crate::sort;
@@ -67,6 +74,10 @@ static COMMANDS: &[Command] = &[
     uutils("base64", "base64", uu_base64::uumain),
     uutils("basename", "basename", uu_basename::uumain),
     uutils("basenc", "basenc", uu_basenc::uumain),
+    own("bc", bc::main),
+    own("bunzip2", compress::main),
+    own("bzcat", compress::main),
+    own("bzip2", compress::main),
     uutils("cat", "cat", uu_cat::uumain),
     own("chmod", chmod::main),
     uutils("cksum", "cksum", uu_cksum::uumain),
@@ -78,6 +89,7 @@ static COMMANDS: &[Command] = &[
     uutils("cut", "cut", uu_cut::uumain),
     uutils("date", "date", uu_date::uumain),
     own("dd", dd::main),
+    own("df", df::main),
     own("diff", diff::main),
     uutils("dir", "ls", uu_dir::uumain),
     uutils("dircolors", "dircolors", uu_dircolors::uumain),
@@ -91,16 +103,18 @@ static COMMANDS: &[Command] = &[
     uutils("factor", "factor", uu_factor::uumain),
     uutils("false", "false", uu_false::uumain),
     own("fgrep", grep::main),
+    own("file", file::main),
     own("find", find::main),
     uutils("fmt", "fmt", uu_fmt::uumain),
     uutils("fold", "fold", uu_fold::uumain),
     own("gawk", awk::main),
     own("grep", grep::main),
-    own("gunzip", gzip::main),
-    own("gzip", gzip::main),
+    own("gunzip", compress::main),
+    own("gzip", compress::main),
     uutils("head", "head", uu_head::uumain),
     own("hexdump", xxd::hexdump),
     own("hostname", identity::hostname),
+    own("iconv", iconv::main),
     own("id", identity::id),
     own("install", install::main),
     uutils("join", "join", uu_join::uumain),
@@ -119,7 +133,9 @@ static COMMANDS: &[Command] = &[
     uutils("nproc", "nproc", uu_nproc::uumain),
     uutils("numfmt", "numfmt", uu_numfmt::uumain),
     uutils("od", "od", uu_od::uumain),
+    own("openssl", openssl::main),
     uutils("paste", "paste", uu_paste::uumain),
+    own("patch", patch::main),
     uutils("pathchk", "pathchk", uu_pathchk::uumain),
     uutils("pr", "pr", uu_pr::uumain),
     uutils("printenv", "printenv", uu_printenv::uumain),
@@ -129,6 +145,7 @@ static COMMANDS: &[Command] = &[
     uutils("readlink", "readlink", uu_readlink::uumain),
     uutils("realpath", "realpath", uu_realpath::uumain),
     own("rev", small::rev),
+    own("rg", rg::main),
     uutils("rm", "rm", uu_rm::uumain),
     uutils("rmdir", "rmdir", uu_rmdir::uumain),
     own("sed", sed::main),
@@ -163,6 +180,7 @@ static COMMANDS: &[Command] = &[
     uutils("unexpand", "unexpand", uu_unexpand::uumain),
     uutils("uniq", "uniq", uu_uniq::uumain),
     uutils("unlink", "unlink", uu_unlink::uumain),
+    own("unxz", compress::main),
     own("unzip", zip_command::unzip),
     uutils("vdir", "ls", uu_vdir::uumain),
     uutils("wc", "wc", uu_wc::uumain),
@@ -170,8 +188,10 @@ static COMMANDS: &[Command] = &[
     own("whoami", identity::whoami),
     own("xargs", xargs::main),
     own("xxd", xxd::main),
+    own("xz", compress::main),
+    own("xzcat", compress::main),
     uutils("yes", "yes", uu_yes::uumain),
-    own("zcat", gzip::main),
+    own("zcat", compress::main),
     own("zip", zip_command::zip),
 ];
 

@@ -1,17 +1,15 @@
-//! `tar`: `c`, `x`, `t`, `r`, plain or with gzip.
+//! `tar`: `c`, `x`, `t`, `r`, plain or compressed.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use flate2::Compression;
-use flate2::read::MultiGzDecoder;
-use flate2::write::GzEncoder;
 use lexopt::Arg::{Long, Short, Value};
 use tar::{Archive, Builder, Entry, EntryType, Header};
 
 use crate::archive;
 use crate::cli::{self, Error};
+use crate::compress::format::{Encoder, Format};
 use crate::find::printf::mode;
 use crate::glob;
 
@@ -19,7 +17,8 @@ const USAGE: &str = "Usage: tar c|x|t [OPTION]... [-f ARCHIVE] [NAME]...
 Pack, unpack or list an archive.
 
   -c  -x  -t  -r       pack, unpack, list, add to an archive that is not compressed
-  -f FILE  -z  -a      the archive (- is standard input or output), with gzip, with gzip if FILE ends so
+  -f FILE              the archive (- is standard input or output)
+  -z  -J  -j  -a       with gzip, with xz, with bzip2, with what FILE ends in
   -C DIR  -v  -O  -k   in this directory, say what is done, to standard output, keep what is there
   -T FILE              the names to pack
   --exclude=GLOB  --strip-components=NUM  --wildcards
@@ -36,7 +35,7 @@ enum Action {
 struct Options {
     action: Action,
     file: String,
-    gzip: bool,
+    format: Option<Format>,
     verbose: bool,
     to_stdout: bool,
     keep: bool,
@@ -69,7 +68,7 @@ fn parse(mut parser: lexopt::Parser) -> Result<Options, Error> {
     let mut options = Options {
         action: Action::List,
         file: "-".into(),
-        gzip: false,
+        format: None,
         verbose: false,
         to_stdout: false,
         keep: false,
@@ -86,7 +85,9 @@ fn parse(mut parser: lexopt::Parser) -> Result<Options, Error> {
             Short('t') | Long("list") => action = Some(Action::List),
             Short('r') | Long("append") => action = Some(Action::Append),
             Short('f') | Long("file") => options.file = cli::value(&mut parser)?,
-            Short('z') | Long("gzip" | "gunzip") => options.gzip = true,
+            Short('z') | Long("gzip" | "gunzip") => options.format = Some(Format::Gzip),
+            Short('J') | Long("xz") => options.format = Some(Format::Xz),
+            Short('j') | Long("bzip2") => options.format = Some(Format::Bzip2),
             Short('a') | Long("auto-compress") => by_name = true,
             Short('v') | Long("verbose") => options.verbose = true,
             Short('O') | Long("to-stdout") => options.to_stdout = true,
@@ -100,7 +101,6 @@ fn parse(mut parser: lexopt::Parser) -> Result<Options, Error> {
                     options.names.push((options.directory.clone(), name.to_owned()));
                 }
             }
-            Short('j' | 'J') => return Err("bzip2 and xz are not supported, only gzip (-z)".into()),
             Short('p' | 'h' | 'P' | 'm') => {}
             Long("wildcards" | "no-same-owner" | "no-same-permissions" | "numeric-owner" | "overwrite") => {}
             Long("owner" | "group" | "mtime" | "sort" | "format" | "mode") => drop(cli::value(&mut parser)?),
@@ -109,7 +109,9 @@ fn parse(mut parser: lexopt::Parser) -> Result<Options, Error> {
         }
     }
     options.action = action.ok_or("You must specify one of the '-crtx' options")?;
-    options.gzip |= by_name && (options.file.ends_with(".gz") || options.file.ends_with(".tgz"));
+    if by_name && options.format.is_none() {
+        options.format = Format::of_name(&options.file);
+    }
     Ok(options)
 }
 
@@ -145,8 +147,8 @@ fn create(options: &Options) -> cli::Outcome {
         "-" => Box::new(io::stdout().lock()),
         path => Box::new(BufWriter::with_capacity(64 << 10, File::create(path).map_err(cli::at(path))?)),
     };
-    if options.gzip {
-        let mut builder = Builder::new(GzEncoder::new(output, Compression::default()));
+    if let Some(format) = options.format {
+        let mut builder = Builder::new(Encoder::new(format, output, format.usual_level())?);
         let code = pack(options, &mut builder)?;
         builder.into_inner()?.finish()?.flush()?;
         Ok(code)
@@ -252,8 +254,12 @@ fn add(builder: &mut Builder<impl Write>, entry: &walkdir::DirEntry, name: &str)
 
 fn read(options: &Options) -> cli::Outcome {
     let mut input = BufReader::with_capacity(64 << 10, cli::open(&options.file).map_err(cli::at(&options.file))?);
-    let packed = io::BufRead::fill_buf(&mut input)?.starts_with(&[0x1f, 0x8b]);
-    let input: Box<dyn Read> = if packed { Box::new(MultiGzDecoder::new(input)) } else { Box::new(input) };
+    // What it begins with says how it was compressed, as with GNU's tar.
+    let format = Format::of(io::BufRead::fill_buf(&mut input)?);
+    let input: Box<dyn Read> = match format {
+        Some(format) => format.decoder(input),
+        None => Box::new(input),
+    };
     let mut archive = Archive::new(input);
     let mut code = 0;
     let mut found = vec![false; options.names.len()];

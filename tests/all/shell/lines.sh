@@ -2710,3 +2710,136 @@ decode 'a%20b+c%21'
 sort words.txt | uniq -c | sort -k1,1nr -k2 | while read -r n w; do
   printf '%-8s' "$w"; printf '#%.0s' $(seq "$n"); echo
 done
+
+## Calculating with bc
+
+### bc: numbers (needs bc)
+printf '%s\n' '1+2*3' '2^100' '10/3' '-10/3' 'scale=4' '10/3' '-7%3' '1.23*4.56' 'sqrt(2)' '.5' '0.00' '-.5' '2^-2' 'length(0.001)' 'scale(1.250)' | bc
+
+### bc: with the library (needs bc)
+printf '%s\n' 'e(1)' 'l(2)' '4*a(1)' 's(1)' 'c(1)' 'e(-3.5)' 'l(123.456)' 'a(-20)' 's(100)' 'j(0,1)' 'j(2,3.5)' 'scale=40' 'e(2.5)' 'a(.2)' | bc -l
+
+### bc: bases (needs bc)
+printf '%s\n' 'obase=2' '10' '-5' 'obase=16' '255.5' 'ibase=16' 'FF+A' 'ibase=A' 'obase=100' '12345.678' 'obase=10' 'FF' '1.F' | bc
+
+### bc: a program (needs bc)
+bc <<'EOF'
+define f(n) {
+  if (n < 2) return (1)
+  return (n * f(n - 1))
+}
+define p(a[], n) {
+  auto i, s
+  for (i = 0; i < n; i++) s += a[i]
+  return (s)
+}
+f(25)
+x[0] = 3; x[1] = 4; p(x[], 2)
+i = 5; i++; ++i; i--; i
+a = b = 7; a + b
+while (1) { n += 1; if (n > 3) break; if (n == 2) continue; print "n is ", n, "\n" }
+if (n > 3 && !0) "large
+" else "small
+"
+1 < 2; 2 == 3; !1; 5 > 3 || 1 / 0
+last + 1
+EOF
+
+### bc: long numbers are broken (needs bc)
+printf '%s\n' '2^400' 'scale=100; 1/7' '2^225' | bc; echo '2^400' | BC_LINE_LENGTH=0 bc
+
+### bc: sums from a pipe (needs bc)
+cut -d, -f4 orders.csv | tail -n +2 | paste -sd+ | bc; seq 1 2000 | paste -sd+ | bc
+
+### bc: quit, comments and registers (needs bc)
+printf '1 /* one\ntwo */ + 1\n# three\nscale=2\nx = 5; x /= 2; x\n"a\\n"; print "b\\t", 3/7, "\\n"\n1; quit\n2\n' | bc
+
+## Kinds of files
+
+### file: the kinds of many files (needs file)
+file *.csv *.json *.jsonl *.txt *.bin *.conf photos
+file -b poem.txt notes.txt; file --mime-type -b poem.txt users.json people.csv photos empty.txt
+file -i poem.txt notes.txt bytes.bin; file - < poem.txt; file none.txt; echo $?
+
+### file: archives and pictures (needs file)
+printf 'text\n' > t; tar -cf t.tar t; xz -k t; bzip2 -k t
+file t.tar t.xz t.bz2; gzip t; file -b --mime-type t.gz
+printf '\211PNG\r\n\032\n\0\0\0\rIHDR\0\0\0\020\0\0\0\040\b\006\0\0\0' > p.png; file p.png
+printf 'GIF89a\002\0\003\0\0' > p.gif; file -b p.gif; ln -s p.gif l; file l
+
+### file: scripts and markup (needs file)
+printf '#!/bin/sh\necho\n' > a; printf '#!/bin/bash\necho\n' > b
+printf '<?xml version="1.0"?>\n<a/>\n' > d; printf '<!DOCTYPE html>\n<p>x\n' > e; printf 'a\r\nb\r\n' > f
+file a b e f; file -b --mime-type a d e
+
+## Patches
+
+### patch: what diff says is applied and taken back (needs patch)
+cp old.conf a.conf
+diff -u old.conf new.conf > p; patch a.conf < p; cat a.conf; patch -R a.conf p; diff a.conf old.conf && echo same
+
+### patch: lines have moved (needs patch)
+seq 30 > a; sed 's/^20$/twenty/; s/^5$/five/' a > b; diff -u a b > p
+{ echo zero; echo half; cat a; } > c; patch c p; echo $?; diff b c
+
+### patch: context differs (needs patch)
+seq 10 > a; sed 's/^5$/five/' a > b; diff -u a b > p; sed -i 's/^2$/two/' a; patch a < p; echo $?; cat a; ls
+
+### patch: what has no place is rejected (needs patch)
+seq 10 > a; sed 's/^5$/five/' a > b; diff -u a b > p; seq 11 20 > a; patch a < p; echo $?; tail -n +3 a.rej; ls
+
+### patch: it is applied already (needs patch)
+seq 10 > a; sed 's/^5$/five/' a > b; diff -u a b > p; patch -s a p; patch -N a p; echo $?; patch -t a p; diff a b > /dev/null; echo $?
+
+### patch: trees, new files and files that go (needs patch)
+cp -r tree one; cp -r tree two; echo new > two/new.txt; rm two/greet.sh; sed -i 's/return/give/' two/src/main.c
+diff -ruN one two > p
+cd one; patch -p1 --dry-run < ../p; patch -p1 < ../p; cd ..; diff -r one two && echo same; patch -R -d one -p1 -s -i ../p; diff -r one tree && echo back
+
+### patch: no newline at the end (needs patch)
+printf 'a\nb' > a; printf 'a\nc' > b; diff -u a b > p; patch a p; cmp a b && echo same
+
+### patch: what is no patch (needs patch)
+echo garbage | patch; echo $?; patch -p1 < /dev/null; echo $?
+
+## Encodings
+
+### iconv: there and back (needs iconv)
+printf 'gr\303\274n \342\202\254\n' > u
+for e in UTF-16LE UTF-16BE UTF-16 UTF-32LE ISO-8859-15 CP1252; do iconv -f UTF-8 -t $e u | tee x | od -An -tx1; iconv -f $e -t UTF-8 x; done
+printf '\374\n' | iconv -f latin1 -t UTF-8; printf '\223\372\n' | iconv -f SHIFT_JIS -t UTF-8
+
+### iconv: what cannot be converted (needs iconv)
+printf 'a\303\274b\n' | iconv -f UTF-8 -t ASCII; echo $?; printf 'a\303\274b\n' | iconv -c -f UTF-8 -t ASCII
+printf 'a\377b\n' | iconv -f UTF-8 -t UTF-16LE | od -An -tx1; iconv -f nonsense -t UTF-8 poem.txt; echo $?
+
+## Compressed files
+
+### xz and bzip2: there and back (needs xz)
+for c in xz bzip2; do
+  seq 3000 > a; $c a; ls a*; $c -t a.*; $c -dc a.* | cksum; $c -d a.*; cksum a; $c -k a; $c -cd < a.?z* | tail -n 1; rm a.*
+done
+seq 9 > b; xz -c b | unxz; bzip2 -c b | bunzip2 | tail -n 2; xz b; xzcat b.xz | head -n 1; bzip2 -k9 a; bzcat a.bz2 | wc -l
+
+### xz and bzip2: what is broken (needs xz)
+seq 3000 > a; xz -k a; bzip2 -k a
+head -c 100 a.xz > c.xz; xz -t c.xz; echo $?; head -c 100 a.bz2 | bzip2 -dc > /dev/null; [ $? -gt 0 ] && echo failed
+xz -dc poem.txt; echo $?; unxz poem.txt; [ $? -gt 0 ] && echo failed; ls poem.txt
+
+### tar with xz and bzip2 (needs xz)
+tar -cJf a.tar.xz tree/src; tar -cjf a.tar.bz2 tree/src; tar -caf b.tar.xz tree/doc
+for a in a.tar.xz a.tar.bz2 b.tar.xz; do tar -tf $a | sort | tail -n 1; done; xz -dc a.tar.xz | tar -t | wc -l
+mkdir o; tar -xJf a.tar.xz -C o; diff -r tree/src o/tree/src && echo same
+
+## Digests
+
+### openssl: digests (needs openssl)
+openssl dgst -sha256 poem.txt; openssl dgst -md5 -r poem.txt words.txt; openssl sha1 < poem.txt; openssl dgst -sha256 -hmac key poem.txt
+openssl dgst -c -md5 poem.txt; openssl md5 -binary poem.txt | od -An -tx1; openssl dgst -sha3-256 poem.txt; openssl dgst -blake2b512 poem.txt
+openssl dgst none.txt; echo $?; openssl dgst -nonsense poem.txt; echo $?; openssl rand -hex 8 | wc -c
+
+## rg
+
+### rg: a tree (needs rg)
+rg -n --sort path TODO tree; rg -l --sort path TODO; rg -c TODO --sort path tree; rg -w the poem.txt; rg -i -o THE poem.txt | sort -u
+rg --files --sort path tree; rg -v -c . poem.txt; rg nothing-at-all; echo $?; rg '(' poem.txt; echo $?; cat poem.txt | rg -n wind

@@ -1,24 +1,26 @@
-//! `gzip`, `gunzip` and `zcat`.
+//! `gzip`, `xz` and `bzip2`, and the names under which they unpack.
+
+pub mod format;
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 
-use flate2::Compression;
-use flate2::read::MultiGzDecoder;
-use flate2::write::GzEncoder;
 use lexopt::Arg::{Long, Short, Value};
 
 use crate::cli::{self, Error};
+use format::Format;
 
-const USAGE: &str = "Usage: gzip [OPTION]... [FILE]...
-Compress files in their place, or with -d unpack them.
+const USAGE: &str = "Usage: gzip | xz | bzip2 [OPTION]... [FILE]...
+Compress files in their place, or with -d unpack them. gunzip, unxz and bunzip2 unpack; zcat, xzcat and bzcat unpack to
+standard output.
 
   -c  -k  -f  -n  -q   to standard output, keep the file, overwrite, no name, quiet
-  -d  -t  -l  -1..-9   unpack, test, list, fast to small
-  -r  -S SUFFIX -v     trees, another suffix than .gz, say what is done
+  -d  -t  -l  -0..-9   unpack, test, list (gzip), fast to small
+  -r  -S SUFFIX -v     trees, another suffix than .gz, .xz or .bz2, say what is done
 ";
 
 struct Options {
+    format: Format,
     unpack: bool,
     to_stdout: bool,
     keep: bool,
@@ -34,17 +36,24 @@ struct Options {
 pub fn main(arguments: Vec<String>) -> i32 {
     let name = cli::name(&arguments);
     cli::run(arguments, USAGE, 1, |mut parser| {
+        let format = match name.as_str() {
+            "gzip" | "gunzip" | "zcat" => Format::Gzip,
+            "xz" | "unxz" | "xzcat" => Format::Xz,
+            _ => Format::Bzip2,
+        };
+        let to_stdout = name.ends_with("cat");
         let mut options = Options {
-            unpack: name != "gzip",
-            to_stdout: name == "zcat",
+            format,
+            unpack: to_stdout || name.contains("un"),
+            to_stdout,
             keep: false,
-            force: name == "zcat",
+            force: to_stdout,
             test: false,
             list: false,
             verbose: false,
             recursive: false,
-            level: 6,
-            suffix: ".gz".into(),
+            level: format.usual_level(),
+            suffix: format.suffix().into(),
         };
         let mut files = Vec::new();
         while let Some(argument) = parser.next()? {
@@ -58,13 +67,20 @@ pub fn main(arguments: Vec<String>) -> i32 {
                 Short('v') | Long("verbose") => options.verbose = true,
                 Short('r') | Long("recursive") => options.recursive = true,
                 Short('S') | Long("suffix") => options.suffix = cli::value(&mut parser)?,
-                Short(digit @ '1'..='9') => options.level = digit.to_digit(10).unwrap_or(6),
+                Short(digit @ '0'..='9') => options.level = digit.to_digit(10).unwrap_or(6),
                 Long("fast") => options.level = 1,
                 Long("best") => options.level = 9,
+                Short('z') | Long("compress") => options.unpack = false,
                 Short('n' | 'N' | 'q') | Long("no-name" | "name" | "quiet") => {}
+                // There is one thread, and the memory is the task's.
+                Short('T' | 'M') | Long("threads" | "memlimit") => drop(cli::value(&mut parser)?),
+                Short('e' | 's') | Long("extreme" | "small") => {}
                 Value(file) => files.push(file.to_string_lossy().into_owned()),
                 other => return Err(other.unexpected().into()),
             }
+        }
+        if options.list && format != Format::Gzip {
+            return Err("-l is for gzip alone; -t tests a file".into());
         }
         if options.list {
             println!("         compressed        uncompressed  ratio uncompressed_name");
@@ -98,8 +114,7 @@ fn expand(options: &Options, file: String) -> Vec<String> {
 fn stream(options: &Options) -> Result<(), Error> {
     let input = io::stdin().lock();
     if options.test {
-        io::copy(&mut MultiGzDecoder::new(input), &mut io::sink()).map_err(|e| broken("stdin", e))?;
-        return Ok(());
+        return convert(options, input, io::sink(), "stdin");
     }
     convert(options, input, io::stdout().lock(), "stdin")
 }
@@ -111,18 +126,16 @@ fn convert(options: &Options, mut input: impl Read, mut output: impl Write, name
         if head.is_empty() {
             return Err(format!("{name}: unexpected end of file").into());
         }
-        if !head.starts_with(&[0x1f, 0x8b]) {
+        if !options.format.is(head) {
             if options.force && options.to_stdout {
                 io::copy(&mut input, &mut output).map_err(cli::at(name))?;
                 return Ok(());
             }
-            return Err(format!("{name}: not in gzip format").into());
+            return Err(format!("{name}: not in {} format", options.format.name()).into());
         }
-        io::copy(&mut MultiGzDecoder::new(input), &mut output).map_err(|e| broken(name, e))?;
+        io::copy(&mut options.format.decoder(input), &mut output).map_err(|e| broken(name, e))?;
     } else {
-        let mut encoder = GzEncoder::new(&mut output, Compression::new(options.level));
-        io::copy(&mut input, &mut encoder).map_err(cli::at(name))?;
-        encoder.finish()?;
+        options.format.encode(&mut input, &mut output, options.level).map_err(cli::at(name))?;
     }
     output.flush()?;
     Ok(())
@@ -156,7 +169,7 @@ fn one(options: &Options, file: &str) -> Result<(), Error> {
     let target = if options.unpack {
         match file.strip_suffix(&options.suffix) {
             Some(target) => target.to_owned(),
-            None => match file.strip_suffix(".tgz") {
+            None => match file.strip_suffix(options.format.short_suffix()) {
                 Some(stem) => format!("{stem}.tar"),
                 None => return Err(format!("{file}: unknown suffix -- ignored").into()),
             },
@@ -187,7 +200,7 @@ fn one(options: &Options, file: &str) -> Result<(), Error> {
 fn list(file: &str, packed: u64) -> Result<(), Error> {
     let input = File::open(file).map_err(cli::at(file))?;
     let unpacked =
-        io::copy(&mut MultiGzDecoder::new(BufReader::new(input)), &mut io::sink()).map_err(|e| broken(file, e))?;
+        io::copy(&mut Format::Gzip.decoder(BufReader::new(input)), &mut io::sink()).map_err(|e| broken(file, e))?;
     let ratio = if unpacked == 0 { 0.0 } else { 100.0 * (1.0 - packed as f64 / unpacked as f64) };
     println!("{packed:19} {unpacked:19} {ratio:5.1}% {}", file.strip_suffix(".gz").unwrap_or(file));
     Ok(())
@@ -198,7 +211,12 @@ mod tests {
     use super::*;
 
     fn options(unpack: bool) -> Options {
+        of(Format::Gzip, unpack)
+    }
+
+    fn of(format: Format, unpack: bool) -> Options {
         Options {
+            format,
             unpack,
             to_stdout: true,
             keep: true,
@@ -208,8 +226,52 @@ mod tests {
             verbose: false,
             recursive: false,
             level: 6,
-            suffix: ".gz".into(),
+            suffix: format.suffix().into(),
         }
+    }
+
+    #[test]
+    fn every_format_comes_back_as_it_was() {
+        let text: Vec<u8> = (0..20_000_u32).flat_map(|n| (n / 7).to_string().into_bytes()).collect();
+        for format in [Format::Gzip, Format::Xz, Format::Bzip2] {
+            let (mut packed, mut back) = (Vec::new(), Vec::new());
+            convert(&of(format, false), text.as_slice(), &mut packed, "text").unwrap();
+            assert!(format.is(&packed) && packed.len() < text.len() / 3, "{}: {}", format.name(), packed.len());
+            // Two files behind each other are one.
+            packed.extend(packed.clone());
+            convert(&of(format, true), packed.as_slice(), &mut back, "text").unwrap();
+            assert_eq!(back.len(), 2 * text.len());
+            assert!(back.starts_with(&text) && back.ends_with(&text));
+            for cut in [packed.len() / 4, packed.len() / 2 - 1] {
+                let error = convert(&of(format, true), &packed[..cut], io::sink(), "f").unwrap_err().to_string();
+                assert!(error.starts_with("f: unexpected end of file"), "{}: {error}", format.name());
+            }
+            for at in (0..packed.len() / 2).step_by(1 + packed.len() / 40) {
+                let mut broken = packed.clone();
+                broken[at] ^= 0x55;
+                // Some bytes say nothing. What is broken ends in words, and never in a panic.
+                let _ = convert(&of(format, true), broken.as_slice(), io::sink(), "f");
+            }
+        }
+    }
+
+    /// The header asks for a dictionary of 4 GiB.
+    #[test]
+    fn a_dictionary_that_is_too_large_is_refused() {
+        let mut packed = Vec::new();
+        convert(&of(Format::Xz, false), b"some text".as_slice(), &mut packed, "text").unwrap();
+        assert_eq!(packed[12..16], [2, 0, 0x21, 1], "the header of the block");
+        packed[16] = 40;
+        let sum = crc32(&packed[12..20]);
+        packed[20..24].copy_from_slice(&sum.to_le_bytes());
+        let error = convert(&of(Format::Xz, true), packed.as_slice(), io::sink(), "f").unwrap_err().to_string();
+        assert!(error.contains("memory"), "{error}");
+    }
+
+    fn crc32(bytes: &[u8]) -> u32 {
+        !bytes.iter().fold(!0, |sum, byte| {
+            (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg()))
+        })
     }
 
     /// Takes so many bytes and then no more, like a disk.
