@@ -1,4 +1,4 @@
-//! `config.toml`: what the administrator wrote, checked before anything starts (design §15).
+//! `config.toml`: what the administrator wrote, checked before anything starts.
 //!
 //! Every key stands once, below, with its default, its range and its sentence; the commented file of a fresh home, the
 //! documentation and the checks are all made from that list ([`KEYS`]). An unknown key, a wrong type and a value out of

@@ -1,4 +1,4 @@
-//! What a role is told: the table of seed 001 as data, and how the pieces become text.
+//! What a role is told: a table as data, and how the pieces become text.
 //!
 //! A role gets the pieces of its column and nothing else. Everything that did not come from the administrator is
 //! fenced with a boundary that is drawn anew for each call, so that no text can end its own fence, and is declared

@@ -1,4 +1,4 @@
-//! Exec: command lines without a host shell (design §10).
+//! Exec: command lines without a host shell.
 //!
 //! A line is run by a shell that is a component, and every command it starts is an instance of a component too. This is
 //! the host's side of it:

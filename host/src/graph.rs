@@ -43,7 +43,7 @@ use serde::{Deserialize, Serialize};
 
 pub use extract::Chatter;
 
-/// A stop in the graph (seed 004).
+/// A stop in the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Node {

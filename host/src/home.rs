@@ -1,4 +1,4 @@
-//! The home: the directory that holds everything kiso keeps (design §2).
+//! The home: the directory that holds everything kiso keeps.
 //!
 //! ```text
 //! config.toml           written by hand             key                   32 random bytes, 0600

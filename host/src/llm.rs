@@ -36,19 +36,19 @@ use prompt::Pieces;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// A message becomes a plan (seed 001).
+    /// A message becomes a plan.
     Planner,
-    /// Judges what a task left behind (seed 001).
+    /// Judges what a task left behind.
     Reviewer,
-    /// Writes what the user reads (seed 001).
+    /// Writes what the user reads.
     Worker,
-    /// Shortens what grew too long (seed 001).
+    /// Shortens what grew too long.
     Summarizer,
-    /// Finds out how much a message needs (seed 003).
+    /// Finds out how much a message needs.
     Router,
-    /// Writes the brief of a task whose calls are not known yet (seed 004).
+    /// Writes the brief of a task whose calls are not known yet.
     Reasoner,
-    /// Calls tools until the brief is done (seeds 003 and 004).
+    /// Calls tools until the brief is done.
     Actor,
     /// Names a session.
     Titler,

@@ -1,4 +1,4 @@
-//! What is remembered beyond a session's window (design §8).
+//! What is remembered beyond a session's window.
 //!
 //! - **Core memory**: one JSON document, always in context ([`core()`], [`update_core`], [`render_core`]).
 //! - **Archival memory**: passages, found by their words, and by their meaning where a model gives them vectors ([`save`],

@@ -1,4 +1,4 @@
-//! The scratchpad: texts of a session that are too large for a prompt, or worth keeping beside it (seed 003).
+//! The scratchpad: texts of a session that are too large for a prompt, or worth keeping beside it.
 //!
 //! ```text
 //!  a long input   ─▶ input-1 ─┐                      ┌─▶ "ref:tool-3" as an argument: the host puts the text there

@@ -1,4 +1,4 @@
-//! The store: everything that changes, in one SQLite file (design §12).
+//! The store: everything that changes, in one SQLite file.
 //!
 //! ```text
 //!  write(…).await ──┐                            ┌─ one transaction ──────────────┐

@@ -113,7 +113,7 @@ impl Tools {
         ))
     }
 
-    /// What the skills of a plan are and need, a line each (seed 004, `shared_context_skill_environment`).
+    /// What the skills of a plan are and need, a line each.
     pub fn environment<'a>(&self, skills: impl Iterator<Item = &'a str>, secrets: &Secrets) -> Vec<String> {
         let mut names: Vec<_> = skills.collect();
         names.sort_unstable();

@@ -266,7 +266,7 @@ fn a_model_without_vectors_is_a_mistake_of_the_configuration() {
     home.kiso(&["fact", "list"]).ok();
 }
 
-/// Seed 002: "docs are indexed semantically — natural language queries work well".
+/// Rule: "docs are indexed semantically — natural language queries work well".
 #[test]
 fn the_documentation_is_searched_by_meaning() {
     let script = r#"

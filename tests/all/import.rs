@@ -58,7 +58,7 @@ fn refused(home: &Home, lines: &[String], code: i32, said: &[&str]) {
     assert_eq!(home.kiso(&["session", "list"]).ok().stdout, sessions);
 }
 
-/// Seed 002: "session log is append-only and never erased"; what was taken out of a home can be put back.
+/// Rule: "session log is append-only and never erased"; what was taken out of a home can be put back.
 #[test]
 fn what_was_exported_comes_back_as_it_was() {
     let (home, lines) = talked();

@@ -1,4 +1,4 @@
-//! "**Job Registration**: Enforces 10-job concurrency limit" (seed 003): for the home, whichever processes work in it.
+//! Rule: "**Job Registration**: Enforces 10-job concurrency limit": for the home, whichever processes work in it.
 
 use crate::crash::{self, Running};
 use crate::harness::Home;
@@ -46,7 +46,7 @@ fn kiso_run_counts_beside_the_daemon() {
     }
 }
 
-/// The default is the seed's number.
+/// The default.
 #[test]
 fn ten_jobs_run_at_once_and_the_eleventh_waits() {
     let home = Home::new();

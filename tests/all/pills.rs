@@ -5,7 +5,7 @@ use crate::model_server::{ModelServer, Reply, Script};
 use crate::served::Served;
 use serde_json::{Value, json};
 
-/// Seed 003, "Pill Detection": of messages that are joined into one turn, each may begin with one.
+/// Of messages that are joined into one turn, each may begin with one.
 #[test]
 fn each_message_of_a_joined_turn_may_begin_with_a_pill() {
     let reply = Reply { role: Some("worker".to_owned()), text: "Done.".to_owned(), ..Reply::default() };

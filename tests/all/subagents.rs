@@ -76,7 +76,7 @@ fn said(served: &Served, session: &str) -> Vec<String> {
 
 const QUICK: &str = "[daemon]\ndebounce_ms = 20\n";
 
-/// Seed 002, "SubagentSilentLogicTest", over the daemon. What is "sent to the gateway" is said in the session that the
+/// The rules of silence, over the daemon. What is "sent to the gateway" is said in the session that the
 /// subagent was told to answer to.
 mod subagent_silent_logic {
     use super::*;

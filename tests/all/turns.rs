@@ -55,7 +55,6 @@ fn order(server: &ModelServer) -> String {
     server.requests().into_iter().map(|seen| kind(seen.prompt())).collect()
 }
 
-/// Seed 002, "RateLimitingTest".
 mod rate_limiting {
     use super::*;
 

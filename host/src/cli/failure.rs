@@ -11,7 +11,7 @@ use crate::{config::ConfigError, store};
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Exit codes (design §14), from the smallest.
+/// Exit codes, from the smallest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     Done,

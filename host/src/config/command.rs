@@ -1,4 +1,4 @@
-//! `[commands]`: the slash commands that `/help` lists, with what it says of each (seed 002).
+//! `[commands]`: the slash commands that `/help` lists, with what it says of each.
 //!
 //! ```toml
 //! [commands]

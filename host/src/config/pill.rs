@@ -1,4 +1,4 @@
-//! `[pills.NAME]`: workflows that a person picks, which bypass the router (seed 003).
+//! `[pills.NAME]`: workflows that a person picks, which bypass the router.
 //!
 //! ```toml
 //! [pills.digest]

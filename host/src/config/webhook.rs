@@ -61,7 +61,7 @@ impl fmt::Debug for WebhookUrl {
 /// What a webhook can be told of; a test of the gateway compares them with what there is to tell.
 pub const WEBHOOK_EVENTS: [&str; 3] = ["reply", "run", "notify"];
 
-/// What it is told of where the table does not say: everything that is said to the user (seed 001, `notify`).
+/// What it is told of where the table does not say: everything that is said to the user.
 const DEFAULT_EVENTS: [&str; 2] = ["reply", "notify"];
 
 /// What the documentation says about these tables.

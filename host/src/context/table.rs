@@ -77,7 +77,7 @@ pub enum Cell {
     Old,
     /// Only when a plan was given up.
     Replan,
-    /// As a part of its current task: the brief carries it (seed 004).
+    /// As a part of its current task: the brief carries it.
     Brief,
     /// Only its own last answer, when that could not be used.
     Retry,
@@ -118,8 +118,8 @@ pub struct Row {
     pub cap: usize,
 }
 
-/// The cap of a piece that takes whatever the others leave of the budget: the window (seed 002, "remaining =
-/// contextBudget * 0.9 - fixedTokens"), and the transcript, which is the critic's evidence.
+/// The cap of a piece that takes whatever the others leave of the budget: the window (nine tenths of the
+/// budget less what is fixed), and the transcript, which is the critic's evidence.
 pub const REST: usize = usize::MAX;
 
 impl Row {
@@ -135,8 +135,7 @@ const fn row(piece: Piece, title: &'static str, cells: [Cell; Role::ALL.len()], 
 /// Above the role's own last answer. Its first sentence names the piece, the second says what to do about it.
 const CORRECTION: &str = "Your last answer could not be used. Answer again, whole, with every point put right";
 
-/// Who is told what: the columns planner to summarizer are those of seed 001, "Context per Role", with what seed 004
-/// adds to them; the others come from seeds 003 and 004. The order is the one in which a prompt has the pieces:
+/// Who is told what: see `docs/how-it-works.md`, which has the same table. The order is the one in which a prompt has the pieces:
 /// background first, what is to be done last, because that is what small models heed most.
 #[rustfmt::skip]
 pub const TABLE: [Row; Piece::ALL.len()] = {

@@ -91,7 +91,7 @@ fn planted() -> Pieces {
     }
 }
 
-/// What a role is told in its first call, written by hand from seeds 001, 003 and 004; what a retry and a replan add.
+/// What a role is told in its first call, written by hand a second time; what a retry and a replan add.
 const COLUMNS: [(Role, &str); 8] = [
     (
         Role::Planner,
@@ -161,9 +161,9 @@ fn a_role_sees_its_column_and_nothing_else() {
     }
 }
 
-/// Seed 001's table, word for word but for the order: planner, reviewer, worker, summarizer.
+/// The table that kiso was designed by, but for the order: planner, reviewer, worker, summarizer.
 #[test]
-fn the_first_columns_are_those_of_seed_001() {
+fn the_first_columns_are_as_designed() {
     let seed = [
         (Piece::Summary, "yes - yes old"),
         (Piece::Messages, "yes - yes -"),
@@ -198,7 +198,7 @@ fn the_first_columns_are_those_of_seed_001() {
             assert_eq!(row.cell(role), cell, "{piece:?} for the {role}");
         }
     }
-    // Where seed 001 has a "-" and the role is told after all: seed 004 hands a task to its role as a brief, whose parts
+    // Where that table has a "-" and the role is told after all: a task is handed to its role as a brief, whose parts
     // are the goal and what is expected. Nothing else departs from the table.
     let brief = seed.iter().flat_map(|(piece, cells)| {
         let roles = roles.into_iter().zip(cells.split(' '));
@@ -373,7 +373,7 @@ fn section(prompt: &str, piece: Piece) -> Option<&str> {
     Some(&prompt[start..end])
 }
 
-/// Seed 002: "remaining = contextBudget * 0.9 - fixedTokens; slidingWindowN = min(context.slidingWindow,
+/// Rule: "remaining = contextBudget * 0.9 - fixedTokens; slidingWindowN = min(context.slidingWindow,
 /// messagesfitting(remaining))": no cap of its own keeps the window from what is left.
 #[test]
 fn the_window_takes_what_the_others_leave() {

@@ -1,4 +1,4 @@
-//! The action loop, performed: the actor, its tools, the output guard and compression (seed 003, phase 4).
+//! The action loop, performed: the actor, its tools, the output guard and compression.
 
 use super::perform::AtWork;
 use super::voice::{Listener, Voice};

@@ -1,4 +1,4 @@
-//! What comes in with a turn: large inputs are put away, tags, named skills and pills are seen (seed 003, phases 1 and 2).
+//! What comes in with a turn: large inputs are put away, tags, named skills and pills are seen.
 
 use super::DriveError;
 use super::perform::AtWork;

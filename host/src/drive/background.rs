@@ -1,4 +1,4 @@
-//! What is done after the reply: titles, summaries, facts and memory (seed 003, "Non-Blocking Exit"). Nobody waits for it,
+//! What is done after the reply: titles, summaries, facts and memory. Nobody waits for it,
 //! and what fails is tried again later.
 
 use super::clean::clean;
@@ -162,7 +162,7 @@ impl Drive {
         Ok(())
     }
 
-    /// Puts messages away whole before a summary takes their place (seed 003, "Context Tuning"), and returns the key. A
+    /// Puts messages away whole before a summary takes their place, and returns the key. A
     /// scratchpad that is full is not a reason to do without the summary: the session's log has everything.
     async fn archive(&self, work: &Due, messages: &[ChatMessage], to: i64) -> Result<Option<String>, DriveError> {
         let secrets = self.with_session(&work.session, Secrets::default()).await?;

@@ -147,7 +147,7 @@ impl<'a> AtWork<'a> {
         Ok(found.result)
     }
 
-    /// What memory holds that bears on a goal (seed 004, `shared_context_observational_memory`).
+    /// What memory holds that bears on a goal.
     async fn remembered(&self, goal: &str) -> Result<Vec<String>, DriveError> {
         let meaning = self.meaning(goal).await?;
         Ok(memory::digest(&self.drive.store, goal, meaning, DIGEST).await?)
@@ -185,7 +185,7 @@ impl<'a> AtWork<'a> {
         };
         let mut skills = self.drive.tools.cards();
         skills.retain(|card| ask.categories.is_empty() || ask.categories.contains(&card.category));
-        // Before the planner is asked (seed 004): of every skill that it may choose. The plan puts those of its own in that place.
+        // Before the planner is asked: of every skill that it may choose. The plan puts those of its own in that place.
         let names = skills.iter().map(|card| card.name.as_str());
         let skill_environment = self.drive.tools.environment(names, &self.secrets);
         let given = Pieces {

@@ -1,4 +1,4 @@
-//! A run's place among those that work at once: "Enforces 10-job concurrency limit" (seed 003). It counts for the home, so
+//! A run's place among those that work at once: "Enforces 10-job concurrency limit". It counts for the home, so
 //! that `kiso run` beside a daemon has no places of its own.
 
 use super::{Cancel, Drive, DriveError};

@@ -1,5 +1,5 @@
 //! The review of a task, performed: the reviewer is asked, with the whole transcript of an action as far as its context has
-//! room (seed 004, "Action Conversation Transcript").
+//! room.
 
 use super::perform::AtWork;
 use super::{DriveError, boundary};

@@ -1,4 +1,4 @@
-//! What was said in a session, as prompts have it: messages that the gatekeeper put away stay away (seed 003, phase 2).
+//! What was said in a session, as prompts have it: messages that the gatekeeper put away stay away.
 
 use super::{Drive, DriveError, SEALED_RUN};
 use crate::graph::step::{Event, StepResult};

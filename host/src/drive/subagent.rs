@@ -17,7 +17,7 @@ pub(super) fn note(role: Role) -> &'static str {
     }
 }
 
-/// Whether the session that a subagent's reply is meant for is told it (seed 002): unless the reply is silent, or somebody
+/// Whether the session that a subagent's reply is meant for is told it: unless the reply is silent, or somebody
 /// stopped the subagent, who then knows.
 pub(super) fn is_told(outcome: &Outcome) -> bool {
     outcome.ending != Ending::Cancelled && !is_silent(&outcome.reply)

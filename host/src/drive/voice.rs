@@ -1,4 +1,4 @@
-//! What a run tells those who watch it: steps, tokens, events, and the thought stream of seed 003.
+//! What a run tells those who watch it: steps, tokens, events, and the thought stream.
 
 use crate::graph::banner::Stripper;
 use crate::graph::plan::Task;
@@ -34,7 +34,7 @@ pub trait Listener: Send {
     fn event(&mut self, _seq: u32, _event: &Event, _run: &Run) {}
 }
 
-/// A status of the thought stream (seed 003, "Live Telemetry Feedback").
+/// A status of the thought stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Thought {
     Analyzing,

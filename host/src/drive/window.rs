@@ -1,4 +1,4 @@
-//! The window of a session (seed 002, "recall memory"): the last messages of the segment, with what was called for them.
+//! The window of a session: the last messages of the segment, with what was called for them.
 //!
 //! "User messages, assistant responses, tool calls, and tool results all count as individual messages; a single tool call +
 //! result pair uses two window slots." Calls are those of the action loop, and the command lines and skills of a plan.

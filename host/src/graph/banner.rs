@@ -1,4 +1,4 @@
-//! The banners of a self-assessment (seed 003, "Step-Limit Status Contract"): one of three stands over the answer that
+//! The banners of a self-assessment: one of three stands over the answer that
 //! is given at the step limit, and over no other answer.
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The technical execution brief of one task (seed 004, "TEB"): what reasoning hands to action.
+//! The technical execution brief of one task: what reasoning hands to action.
 //!
 //! A task that is ready as it stands (a command, a skill with args, a message) gets its brief without a model call.
 

@@ -1,6 +1,6 @@
 //! Finds the JSON in a model's answer, and keeps it out of what the user sees.
 //!
-//! A planner may talk first; its plan stands between `<FINAL_PRD>` and `</FINAL_PRD>` (seed 004). Small models forget
+//! A planner may talk first; its plan stands between `<FINAL_PRD>` and `</FINAL_PRD>`. Small models forget
 //! the wrapper, put it in a code fence, or are cut off before it closes; all three are understood.
 
 use serde_json::{Deserializer, Map, Value};

@@ -1,4 +1,4 @@
-//! Lanes: the lists of messages that nodes read and write (seed 004, sections 2 and 4).
+//! Lanes: the lists of messages that nodes read and write.
 //!
 //! The [`GraphLane`] is shared by all nodes. Planner and reasoning each have a [`NodeLane`], which begins as a copy of
 //! it; action has an [`ActionLane`] with its whole transcript. Lanes are typed: no text can pass for another kind.
@@ -35,7 +35,7 @@ pub enum SharedKind {
 }
 
 impl SharedKind {
-    /// The name of seed 004, section 4.
+    /// Its name in a lane.
     pub fn name(self) -> &'static str {
         match self {
             Self::Environment => "shared_context_environment",
@@ -173,7 +173,7 @@ fn bound(entries: &mut Vec<Entry>) {
 }
 
 /// What one node remembers of the run: the graph lane as it was when the node first ran, without messages of the user
-/// (seed 004: planner and reasoning read "assistant only"), and its own messages since.
+///, and its own messages since.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeLane {
@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(lane.entries().len(), MAX_ENTRIES);
     }
 
-    /// Seed 004: "lane is seeded from graph messages on first namespace initialization", "planner excludes graph user
+    /// Rule: "lane is seeded from graph messages on first namespace initialization", "planner excludes graph user
     /// messages", "shared_context_* replay from planner history is filtered to avoid duplication".
     #[test]
     fn a_node_is_seeded_once_and_replays_without_what_is_fresh() {

@@ -1,4 +1,4 @@
-//! Pills (seed 003, phase 1): workflows that a person picks, out of `config.toml` or made by people. A message that begins with
+//! Pills: workflows that a person picks, out of `config.toml` or made by people. A message that begins with
 //! `!NAME` is expanded by one, and the router is not asked.
 
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! The plan: its shape (seed 001, "Planner"), and how it is read from a planner's answer.
+//! The plan: its shape, and how it is read from a planner's answer.
 
 use std::fmt;
 

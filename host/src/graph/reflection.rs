@@ -1,5 +1,4 @@
-//! What a batch of tool calls came to, in a form that the next step can rely on (seed 003, "Step Intersection
-//! Reflection"). The rules are the host's: a tool's own words, and what a model called it, appear in the finding and
+//! What a batch of tool calls came to, in a form that the next step can rely on. The rules are the host's: a tool's own words, and what a model called it, appear in the finding and
 //! the name only, which [`parts`] keeps apart for those who fence them.
 
 use std::collections::VecDeque;
@@ -19,7 +18,7 @@ const MAX_NAME: usize = 120;
 /// A batch larger than this is noted by its first calls and a count.
 const MAX_NOTED: usize = 32;
 
-/// Entries that the ledger keeps (seed 003: a rolling ledger for continuity during one run).
+/// Entries that the ledger keeps.
 const MAX_LEDGER: usize = 12;
 
 /// How a tool call ended.

@@ -1,4 +1,4 @@
-//! Notices an action loop that goes round in a circle (design §5): the same batch of calls, again and again.
+//! Notices an action loop that goes round in a circle: the same batch of calls, again and again.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

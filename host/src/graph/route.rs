@@ -1,4 +1,4 @@
-//! Routing (seed 003, phase 3): how much a message needs, and which tools. The fast path and the other cues are read
+//! Routing: how much a message needs, and which tools. The fast path and the other cues are read
 //! from the text alone; everything else is what the router's model says.
 
 mod cues;
@@ -167,7 +167,7 @@ fn tool_need(fields: &mut Fields<'_>) -> Option<u8> {
     Some((need * 100.0).round() as u8)
 }
 
-/// Takes a message whose need for tools is under the threshold off the tool route (seed 003, "Router Calibration").
+/// Takes a message whose need for tools is under the threshold off the tool route.
 /// Says whether it did. What reaches the threshold is left alone.
 pub fn calibrate(routing: &mut Routing, threshold_percent: u8) -> bool {
     let downgrade = routing.effort != Effort::Low && routing.tool_need < threshold_percent;

@@ -1,4 +1,4 @@
-//! The silent rule (seed 002): a subagent that has nothing to tell says so, and nobody is told.
+//! The silent rule: a subagent that has nothing to tell says so, and nobody is told.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ pub fn is_silent(reply: &str) -> bool {
     matches!(serde_json::from_str(bare), Ok(Value::Object(map)) if map.get("silent") == Some(&Value::Bool(true)))
 }
 
-/// Named after the tests that seed 002 asks for. `tests/all/subagents.rs` has the same over the daemon.
+/// `tests/all/subagents.rs` has the same over the daemon.
 #[cfg(test)]
 mod subagent_silent_logic_test {
     use super::is_silent;

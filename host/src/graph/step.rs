@@ -149,7 +149,7 @@ pub struct CompressAsk {
     pub tokens: usize,
 }
 
-/// What a planner is told when it plans again (seed 001, "Replan Flow").
+/// What a planner is told when it plans again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replan {
     /// Every task of the run that ended before the one that failed.
@@ -434,7 +434,7 @@ impl StepResult {
 
 impl Event {
     /// What goes to everybody outside at once, and not only with the reply: "If `true`, output is sent to the webhook"
-    /// (seed 001), whatever the task's type, and what the user is told of the way, such as that a new plan is made. What
+    ///, whatever the task's type, and what the user is told of the way, such as that a new plan is made. What
     /// the reply itself says, which follows at once, is left to it.
     pub fn notification(&self) -> Option<&str> {
         let of_message = match &self.result {

@@ -1,4 +1,4 @@
-//! The summary that stands where a conversation was compressed (seed 003, phase 4), and the two halves of writing it:
+//! The summary that stands where a conversation was compressed, and the two halves of writing it:
 //! the source is cut into parts that a model can read, and what it says about each is put together again.
 
 /// First line of a summary.

@@ -1,4 +1,4 @@
-//! Hashtags in a message (seed 003, phase 1): `#web` adds a category of tools. The text keeps them.
+//! Hashtags in a message: `#web` adds a category of tools. The text keeps them.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The technical execution brief (seed 004, "TEB") as the reasoner writes it: everything that action needs to take one
+//! The technical execution brief as the reasoner writes it: everything that action needs to take one
 //! step without having seen the conversation.
 //!
 //! A task that is ready as it stands gets its brief from [`derive()`], without a model call.
@@ -82,8 +82,8 @@ impl Recheck {
 
 /// Reads a reasoner's answer. What is wrong with it is named by path, such as `context.recheck`.
 ///
-/// The lists of `context` must be there and may be empty (seed 004: "TEB prompt requires execution-ready context transfer
-/// (discovery/credentials/artifacts/blockers)"); `required` and `context.recheck` may be left out; all else must be there.
+/// The lists of `context` must be there and may be empty, so that what was found, what credentials there are, what was made and
+/// what stands in the way is always handed on; `required` and `context.recheck` may be left out; all else must be there.
 pub fn parse(text: &str) -> Result<Teb, Unusable> {
     let map = match extract::object(text, "action") {
         Ok(map) => map,
@@ -328,7 +328,7 @@ mod tests {
         assert_eq!((teb.success, teb.context), (vec!["it is there".to_owned()], Readiness::default()));
     }
 
-    /// Seed 004: "TEB prompt requires execution-ready context transfer (discovery/credentials/artifacts/blockers)".
+    /// Rule: "TEB prompt requires execution-ready context transfer (discovery/credentials/artifacts/blockers)".
     #[test]
     fn a_brief_without_a_part_of_its_context_is_none() {
         for part in ["discovery", "credentials", "artifacts", "blockers"] {

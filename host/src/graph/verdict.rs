@@ -1,4 +1,4 @@
-//! What the reviewer says about a task (seed 001, "Reviewer").
+//! What the reviewer says about a task.
 
 use serde::{Deserialize, Serialize};
 

@@ -60,7 +60,7 @@ pub struct Pieces {
     pub failure: Option<FailureNote>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replan_history: Option<Vec<Attempt>>,
-    /// What retrieval wants of the planner: the goal of this turn (seed 004, "user directive").
+    /// What retrieval wants of the planner: the goal of this turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directive: Option<String>,
     /// Observational memory: what is known that matters for the goal (`shared_context_observational_memory`).
@@ -69,7 +69,7 @@ pub struct Pieces {
     /// What the skills of the plan need and have (`shared_context_skill_environment`), a line each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skill_environment: Option<Vec<String>>,
-    /// What this run replied before the node ran for the first time, oldest first: its lane is seeded with that (seed 004).
+    /// What this run replied before the node ran for the first time, oldest first: its lane is seeded with that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replies: Option<Vec<String>>,
     /// What the planner said earlier in this run, and what was said about it, oldest first.

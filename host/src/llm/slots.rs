@@ -1,4 +1,4 @@
-//! LLM slots: how many calls are under way at once, and who is next (design §6).
+//! LLM slots: how many calls are under way at once, and who is next.
 //!
 //! A slot that gets free goes to the first of the highest kind that waits: interactive before subagent before background,
 //! first come first served within a kind. So that a busy day does not leave a kind waiting for ever, a kind of which somebody

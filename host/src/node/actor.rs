@@ -1,4 +1,4 @@
-//! The actor: calls tools until the brief is done (seed 003, phase 4).
+//! The actor: calls tools until the brief is done.
 
 use crate::graph::lane::ActionTurn;
 use crate::graph::reflection;
@@ -6,7 +6,7 @@ use crate::graph::step::{ActAsk, StepResult};
 use crate::llm::prompt::Pieces;
 use crate::llm::{Completion, Request, Role, ToolSpec, Turn};
 
-/// Asks for the self-assessment at the round limit (seed 003, "Step-Limit Status Contract"); the prompt says its form.
+/// Asks for the self-assessment at the round limit; the prompt says its form.
 const ASSESS: &str = "The limit of tool calls is reached, and no tool can be called any more. Give your self-assessment now: \
     the first line is exactly one of the three GOAL banners, then what was done, what was found and what is missing.";
 

@@ -1,4 +1,4 @@
-//! SOUL.md, IDENTITY.md and AGENTS.md: who kiso is, how it speaks, and what it is to heed (seed 002, "My identity").
+//! SOUL.md, IDENTITY.md and AGENTS.md: who kiso is, how it speaks, and what it is to heed.
 //!
 //! Those of the home are their owner's: nothing that runs in the sandbox reaches them, so they stand in the system prompt of the
 //! roles that work and write. Those of a session's workspace may be anybody's, a skill's or a web page's; they are data, and

@@ -1,4 +1,4 @@
-//! The reasoner: the brief of a task whose calls are not known yet (seed 004, "TEB").
+//! The reasoner: the brief of a task whose calls are not known yet.
 
 use serde_json::json;
 

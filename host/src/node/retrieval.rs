@@ -13,7 +13,7 @@ const MAX_COLUMNS: usize = 50;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Retrieval {
     pub result: StepResult,
-    /// The shared context "environment" of seed 004: refreshed for each call of the planner, never appended.
+    /// The shared context "environment": refreshed for each call of the planner, never appended.
     pub environment: Vec<FileCard>,
 }
 

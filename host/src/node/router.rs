@@ -1,4 +1,4 @@
-//! The router: how much a message needs, and which tools (seed 003, phase 3).
+//! The router: how much a message needs, and which tools.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The summarizer: shortens what grew too long (seed 001).
+//! The summarizer: shortens what grew too long.
 
 use serde_json::json;
 

@@ -280,7 +280,7 @@ fn every_prompt_keeps_to_the_rules_of_the_house() {
         let size = crate::context::tokens(prompt);
         assert!(size < 900, "{role} takes {size} tokens and leaves a small model no room");
     }
-    // Each banner stands there once, as the line that it is to be copied from (seed 003).
+    // Each banner stands there once, as the line that it is to be copied from.
     let actor: Vec<&str> = built_in_prompt(Role::Actor).lines().collect();
     for banner in ["✅ GOAL ACHIEVED", "⚠ GOAL PARTIALLY ACHIEVED", "❌ GOAL NOT ACHIEVED"] {
         assert_eq!(actor.iter().filter(|line| line.contains(banner)).count(), 1);

@@ -264,7 +264,7 @@ fn trace(run: &RunLine, tasks: &[TaskRow], cut_off: u32) -> String {
 }
 
 /// The commands that are listed: name, what follows it, and what it does. "`/help` lists all available commands as
-/// configured under `commands:`" (seed 002); without that table, those of kiso.
+/// configured under `commands:`"; without that table, those of kiso.
 pub fn listed(config: &Config) -> Vec<(&str, &str, &str)> {
     if config.commands.is_empty() {
         return COMMANDS.to_vec();

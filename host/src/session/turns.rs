@@ -214,7 +214,6 @@ fn debounce(millis: u64) -> i64 {
     i64::try_from(millis).unwrap_or(i64::MAX / MAX_RESTARTS / 2)
 }
 
-/// Named after the tests that seed 002 asks for.
 #[cfg(test)]
 mod debounce_test {
     use super::*;

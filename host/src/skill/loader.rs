@@ -9,7 +9,7 @@ use wit_component::ComponentEncoder;
 /// Largest file that is looked at. Components with a language's interpreter inside have some 20 MiB.
 pub const MAX_WASM_BYTES: u64 = 128 << 20;
 
-/// The four kinds of file that can be installed (design §9).
+/// The four kinds of file that can be installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {

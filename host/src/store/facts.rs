@@ -1,4 +1,4 @@
-//! Facts: sentences that were learned (seed 001, `learn`), each once.
+//! Facts: sentences that were learned, each once.
 
 use rusqlite::{OptionalExtension, Row};
 

@@ -1,4 +1,4 @@
-//! Texts of a session that are put aside under a key (seed 003). Keys are made and checked in `scratchpad.rs` of the
+//! Texts of a session that are put aside under a key. Keys are made and checked in `scratchpad.rs` of the
 //! crate; here they are only names.
 //!
 //! There are two kinds of entries: those that were saved on purpose (`named`), which stay, and those that the host put

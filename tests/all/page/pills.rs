@@ -10,7 +10,7 @@ fn pills(stage: &Stage) -> Vec<Value> {
     stage.daemon.get("/pills")["items"].as_array().unwrap().clone()
 }
 
-/// Seed 003, phase 1: "Checks for "Action Pills" (user workflows)".
+/// Rule: "Checks for "Action Pills" (user workflows)".
 #[test]
 fn a_pill_is_made_changed_shared_and_deleted() {
     let Some(stage) = Stage::reflex() else { return };
@@ -87,7 +87,7 @@ fn a_pill_is_made_changed_shared_and_deleted() {
     assert_eq!(pills(&stage).len(), 1);
 }
 
-/// Seed 003, phase 1: "Processes inline hashtags (e.g., `#research`)".
+/// Rule: "Processes inline hashtags (e.g., `#research`)".
 #[test]
 fn tags_are_marked_and_lead_to_what_has_the_same() {
     let Some(stage) = Stage::reflex() else { return };
@@ -110,7 +110,7 @@ fn tags_are_marked_and_lead_to_what_has_the_same() {
     assert_eq!(tab.of(css(".chat-asked .run-text"), "it.textContent"), "$ echo 'a boat (#travel, #data) and `#no`'");
 }
 
-/// Seed 003, phase 5: "Charts: Live Chart.js visualization": of a run, as the chart skill gives it.
+/// Rule: "Charts: Live Chart.js visualization": of a run, as the chart skill gives it.
 #[test]
 fn the_chart_of_a_run_is_drawn() {
     let Some(stage) = Stage::reflex() else { return };

@@ -1,4 +1,4 @@
-//! The action loop: rounds of an actor and its tools (seed 003, phase 4).
+//! The action loop: rounds of an actor and its tools.
 
 use super::super::banner::{self, Banner};
 use super::super::lane::{ActionTurn, ToolCall};
@@ -109,7 +109,7 @@ impl Run {
         Ok(())
     }
 
-    /// The answer at the round limit: what was achieved, under exactly one banner (seed 003, "Step-Limit Status Contract").
+    /// The answer at the round limit: what was achieved, under exactly one banner.
     pub(super) fn take_assessment(&mut self, event: &mut Event, text: &str) -> Result<(), IllegalResult> {
         let (banner, text) = banner::enforce(text);
         self.action_lane.push(ActionTurn::Assistant { text: text.clone(), calls: Vec::new() });

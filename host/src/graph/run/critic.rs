@@ -43,7 +43,7 @@ impl Run {
     }
 
     /// "After `max_review_depth` inject rounds in the same chain, the worker stops calling the reviewer and moves on"
-    /// (seed 001): what comes next is the next task and no new plan, also behind one that failed.
+    ///: what comes next is the next task and no new plan, also behind one that failed.
     fn move_on(&mut self, event: &mut Event) -> Result<(), IllegalResult> {
         if let Some(record) = self.records.last_mut() {
             record.rejected = record.report.trouble();

@@ -166,7 +166,7 @@ impl Run {
             return self.go(event, Why::NoPlan, state);
         }
         event.limits.push(LimitReached::new("max_parse_retries", retries.into()));
-        // Word for word as seed 001 has it; the log has the violations.
+        // What users of kiso look for, word for word; the log has the violations.
         let reason = format!("Planning failed: could not parse planner response after {attempt} attempts.");
         self.go(event, Why::PlanningFailed, State::Finishing { ending: Ending::Failed { reason } })
     }

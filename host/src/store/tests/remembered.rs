@@ -359,7 +359,7 @@ fn a_summary_moves_forward_only() {
     assert_eq!(store.read_blocking(|view| view.title(&session("s"))).unwrap().as_deref(), Some("Numbers"));
 }
 
-/// Seed 002: "What resets with /new — sliding window and last summary reset".
+/// Rule: "What resets with /new — sliding window and last summary reset".
 #[test]
 fn a_segment_is_summarized_without_what_was_said_before_it() {
     let house = House::new();

@@ -1,5 +1,4 @@
-//! `skill_list`, `skill_read`: what is installed, and the documentation of one skill when it is needed (seed 002, "load skill
-//! documentation on demand").
+//! `skill_list`, `skill_read`: what is installed, and the documentation of one skill when it is needed.
 
 use std::fmt::Write as _;
 

@@ -3,7 +3,7 @@
 use super::*;
 use std::collections::HashSet;
 
-/// Every edge, written down a second time (design §3).
+/// Every edge, written down a second time.
 pub(super) const EDGES: &[(Node, Why, Node)] = &[
     (Node::Input, Why::Admitted, Node::Retrieval),
     (Node::Retrieval, Why::Low, Node::Output),

@@ -111,7 +111,7 @@ fn the_action_lane_is_that_of_one_task() {
     assert_eq!(ask.transcript, ["Assistant: 2 bar"]);
 }
 
-/// Seed 004: "lane is seeded from graph messages on first namespace initialization"; both nodes read "assistant only".
+/// Rule: "lane is seeded from graph messages on first namespace initialization"; both nodes read "assistant only".
 #[test]
 fn the_lanes_are_seeded_with_what_the_run_replied_before() {
     let talk = |live: &mut Live| {
@@ -176,7 +176,7 @@ fn what_could_not_be_used_stays_in_the_lane_of_its_node() {
     assert_eq!(ask.lane, [refused.to_owned(), teb("look").text()]);
 }
 
-/// Seed 004: "PlanRetrieval refreshes" observational memory, and the "user directive is the PlanRetrieval goal".
+/// Rule: "PlanRetrieval refreshes" observational memory, and the "user directive is the PlanRetrieval goal".
 #[test]
 fn memory_is_looked_up_for_the_goal() {
     let mut live = Live::new("draw a.csv", Limits::default(), Policy::default());

@@ -1,4 +1,4 @@
-//! What seed 001 says of tasks and reviews, in its own words, over the real daemon and a server that stands in for the
+//! The rules of tasks and reviews, over the real daemon and a server that stands in for the
 //! model.
 
 use crate::crash;

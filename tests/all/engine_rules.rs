@@ -1,4 +1,4 @@
-//! What seed 002 asks its engine to show, test by test under the names that it gives them, over the real daemon and a
+//! The rules of turns, sessions and memory that an engine like this must show, over the real daemon and a
 //! server that stands in for the model. What subagents keep to themselves and the order at the model's slots stand
 //! where subagents are tested.
 
