@@ -4,7 +4,7 @@ use crate::Target;
 use crate::dice::Dice;
 use kiso::graph::Chatter;
 use kiso::graph::plan::{self, Catalog, Violation};
-use kiso::graph::{teb, verdict};
+use kiso::graph::{execution_brief, verdict};
 use serde_json::{Map, Value, json};
 
 pub struct Plans;
@@ -70,7 +70,7 @@ impl Target for Plans {
             past += u64::from(match input[0] {
                 0 => plan::parse(&text, &OneSkill, MAX_TASKS).is_ok(),
                 1 => verdict::parse(&text, &OneSkill, MAX_TASKS).is_ok(),
-                _ => teb::parse(&text).is_ok(),
+                _ => execution_brief::parse(&text).is_ok(),
             });
             // In whatever pieces it comes, a user sees the same.
             let mut chatter = Chatter::default();

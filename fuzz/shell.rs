@@ -7,7 +7,7 @@ use crate::Target;
 use crate::dice::Dice;
 use kiso::config::Config;
 use kiso::exec::{Channel, Exec, Line};
-use kiso::graph::plan::Caller;
+use kiso::graph::plan::CallerScope;
 use kiso::home::{Home, SessionName};
 use kiso::secret::Secrets;
 use kiso::skill::{Quiet, Skills};
@@ -57,7 +57,7 @@ impl Shell {
         let line = Line {
             source: &source,
             session: &self.session,
-            role: Caller::Admin,
+            role: CallerScope::Admin,
             locale: "en",
             secrets: &secrets,
             stdin: Channel::Null,

@@ -42,7 +42,7 @@ pub use self::failure::{Exit, Failure};
 use self::show::{Show, printable, printable_line};
 use crate::clock::now_ms;
 use crate::config::Config;
-use crate::drive::{Current, Drive, Models, Pause, RunSet};
+use crate::drive::{Current, Models, Pause, RunExecutor, RunSet};
 use crate::exec::Exec;
 use crate::graph::report::size;
 use crate::home::{Home, SessionName};
@@ -248,8 +248,8 @@ impl Opened {
 
 impl Opened {
     /// What drives runs in this home.
-    fn drive(&self) -> Result<Drive, Failure> {
-        Ok(Drive {
+    fn drive(&self) -> Result<RunExecutor, Failure> {
+        Ok(RunExecutor {
             home: self.home.clone(),
             config: self.config.clone().into(),
             current: Current::default(),

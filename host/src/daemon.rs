@@ -20,11 +20,11 @@ use tokio::sync::watch;
 
 use crate::clock::now_ms;
 use crate::config::Config;
-use crate::drive::Drive;
-use crate::gateway::webhook::{Courier, Webhook, WebhookError};
-use crate::gateway::{App, Doors, ListenError};
+use crate::drive::RunExecutor;
+use crate::gateway::webhook::{Webhook, WebhookDispatcher, WebhookError};
+use crate::gateway::{App, ListenError, Listeners};
 use crate::home::{HomeError, HomeLock};
-use crate::schedule::Ticking;
+use crate::schedule::Scheduler;
 use crate::secret::Secrets;
 use crate::session::queue::{Limits, Queue};
 use crate::store::StoreError;
@@ -32,14 +32,14 @@ use crate::store::StoreError;
 /// A daemon that is running.
 #[derive(Debug)]
 pub struct Daemon {
-    drive: Drive,
+    drive: RunExecutor,
     queue: Queue,
     workers: Workers,
-    schedule: Ticking,
+    schedule: Scheduler,
     ending: watch::Sender<bool>,
     http: tokio::task::JoinHandle<()>,
     socket: tokio::task::JoinHandle<()>,
-    courier: Courier,
+    dispatcher: WebhookDispatcher,
     address: SocketAddr,
     /// Held as long as the daemon lives: one for each home.
     lock: HomeLock,
@@ -62,17 +62,18 @@ pub enum StartError {
 
 impl Daemon {
     /// Starts in the runtime of the caller. `secrets` are those of the environment; `port` stands in for the configured one.
-    pub async fn start(drive: Drive, secrets: Secrets, port: Option<u16>) -> Result<Daemon, StartError> {
+    pub async fn start(drive: RunExecutor, secrets: Secrets, port: Option<u16>) -> Result<Daemon, StartError> {
         let died = drive.home.daemon_died();
         let lock = drive.home.lock_daemon()?;
         let limits = Limits::of(&drive.config);
         let (ending, ended) = watch::channel(false);
         // Before any run is taken up: one that is cut off again and again is given up in the end.
-        let Doors { http, socket } = Doors::open(&drive, port).await?;
+        let Listeners { http, socket } = Listeners::open(&drive, port).await?;
         let address = http.address();
         // Before anything is written that somebody is to be told of.
         let webhooks = Webhook::open_all(&drive.home, &drive.config, |variable| std::env::var(variable).ok())?;
-        let courier = Courier::start(drive.store.clone(), drive.vault.clone(), webhooks, ended.clone()).await?;
+        let dispatcher =
+            WebhookDispatcher::start(drive.store.clone(), drive.vault.clone(), webhooks, ended.clone()).await?;
         if died {
             tokio::spawn(upkeep::check_behind(drive.store.clone()));
         }
@@ -84,9 +85,9 @@ impl Daemon {
         let app = App::new(drive.clone(), &queue, secrets, now_ms(), address, ended.clone());
         let socket = tokio::spawn(socket.serve(app.clone(), ended.clone()));
         let http = tokio::spawn(http.serve(app, ended.clone()));
-        let schedule = Ticking::start(&drive);
+        let schedule = Scheduler::start(&drive);
         tokio::spawn(systemd::watch(queue.intake.clone(), drive.store.clone(), ended));
-        Ok(Daemon { drive, queue, workers, schedule, ending, http, socket, courier, address, lock })
+        Ok(Daemon { drive, queue, workers, schedule, ending, http, socket, dispatcher, address, lock })
     }
 
     /// Where HTTP is served.
@@ -97,7 +98,7 @@ impl Daemon {
     /// Reads `config.toml` again and has everything go by it that begins from now on; a run that is under way goes on as
     /// it began. Where something is wrong with the file, everything stays as it was. The log says what has changed.
     pub async fn reload(&self) -> Result<(), ReloadError> {
-        let changes = reload::reload(&self.drive, &self.queue.intake, &self.courier).await?;
+        let changes = reload::reload(&self.drive, &self.queue.intake, &self.dispatcher).await?;
         reload::log(&changes);
         Ok(())
     }
@@ -109,14 +110,14 @@ impl Daemon {
 
     /// Ends in good order.
     pub async fn stop(self) {
-        let Daemon { drive, queue, workers, schedule, ending, http, socket, courier, lock, .. } = self;
+        let Daemon { drive, queue, workers, schedule, ending, http, socket, dispatcher, lock, .. } = self;
         let grace = Duration::from_secs(drive.config_now().daemon.shutdown_timeout_s);
         schedule.stop().await;
         queue.intake.close();
         ending.send_replace(true);
         let served = async { (http.await, socket.await) };
         // A delivery that has no end by then is made again at the next start.
-        let delivered = tokio::time::timeout(grace, courier.ended());
+        let delivered = tokio::time::timeout(grace, dispatcher.ended());
         let (_, served, _) = tokio::join!(queue.stop(grace), tokio::time::timeout(grace, served), delivered);
         if served.is_err() {
             tracing::warn!("connections were still open at the end");

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! An event is committed before the next step is performed, and the start of an effect is an event of its own, so a run
-//! that was cut off can be told from its log, and taken up again ([`Drive::resume`]).
+//! that was cut off can be told from its log, and taken up again ([`RunExecutor::resume`]).
 
 mod action;
 mod admit;
@@ -44,14 +44,14 @@ pub use self::voice::{Listener, Thought};
 
 use self::heard::Heard;
 use self::log::Log;
-use self::perform::AtWork;
+use self::perform::RunContext;
 use crate::clock::now_ms;
 use crate::compute::{self, Overdue};
 use crate::config::Config;
 use crate::graph::limits::{LimitReached, Limits};
 use crate::graph::outcome::Outcome;
 use crate::graph::pill;
-use crate::graph::plan::Caller;
+use crate::graph::plan::CallerScope;
 use crate::graph::report::often;
 use crate::graph::run::{Policy, Run, RunSpec};
 use crate::graph::step::{IllegalResult, Step, StepResult};
@@ -67,9 +67,9 @@ use std::sync::Arc;
 
 /// Everything that a run needs from its surroundings.
 #[derive(Debug, Clone)]
-pub struct Drive {
+pub struct RunExecutor {
     pub home: Home,
-    /// What this piece of work goes by; [`Drive::now`] has the newest.
+    /// What this piece of work goes by; [`RunExecutor::now`] has the newest.
     pub config: Arc<Config>,
     /// What was read anew since the process began.
     pub current: Current,
@@ -114,7 +114,7 @@ pub enum DriveError {
     /// What waits for a person to say that it is to be tried again.
     #[error("the run was cut off {}, and is not resumed automatically", often(*times))]
     CutOff { times: u32 },
-    /// The run stays as it is; [`Drive::resume`] goes on with it.
+    /// The run stays as it is; [`RunExecutor::resume`] goes on with it.
     #[error("the run was left between two steps, to be taken up later")]
     Paused,
 }
@@ -132,7 +132,7 @@ impl DriveError {
 /// The `kind` of the first event: what the run was given. All others are kinds of [`StepResult`].
 pub const SPEC: &str = "spec";
 
-impl Drive {
+impl RunExecutor {
     /// Whether there is room for more messages and what comes of them.
     pub async fn has_room(&self) -> Result<(), DriveError> {
         let skills = self.tools.skills().clone();
@@ -148,7 +148,7 @@ impl Drive {
         &self,
         session: &SessionName,
         message: &str,
-        caller: Caller,
+        caller: CallerScope,
         secrets: Secrets,
         cancel: &Cancel,
         listener: &mut dyn Listener,
@@ -176,7 +176,7 @@ impl Drive {
         };
         let (log, spec) = Log::begin(&self.store, &self.vault, session, spec, &message).await?;
         listener.begun(&log.id);
-        let at_work = AtWork::new(self, &log, &spec, secrets, earlier);
+        let at_work = RunContext::new(self, &log, &spec, secrets, earlier);
         self.drive(Run::new(spec), log, at_work, cancel, listener).await
     }
 
@@ -217,7 +217,7 @@ impl Drive {
         };
         listener.begun(&log.id);
         let earlier = self.earlier(session, Some(&log.id), spec.policy.subagent).await?;
-        let at_work = AtWork::new(self, &log, &spec, secrets, earlier);
+        let at_work = RunContext::new(self, &log, &spec, secrets, earlier);
         self.drive(Run::new(spec), log, at_work, cancel, listener).await.map(Some)
     }
 
@@ -225,7 +225,7 @@ impl Drive {
         &self,
         mut run: Run,
         mut log: Log,
-        mut at_work: AtWork<'_>,
+        mut at_work: RunContext<'_>,
         cancel: &Cancel,
         listener: &mut dyn Listener,
     ) -> Result<(RunId, Outcome), DriveError> {

@@ -39,11 +39,11 @@ use self::commands::Commands;
 use self::dirs::{Dirs, Mounted, unusable};
 use self::engine::Engine;
 use self::output::Output;
-use self::process::Given;
+use self::process::ProcessSpec;
 use self::task::{Parts, Task, Work};
 use self::wit::exports::kiso::exec::shell::Ended;
 use crate::config::Config;
-use crate::graph::plan::Caller as Role;
+use crate::graph::plan::CallerScope;
 use crate::graph::report::{Allowance, FailedCommand, Used};
 use crate::home::{Home, SessionName};
 use crate::secret::Secrets;
@@ -73,7 +73,7 @@ pub struct Line<'a> {
     pub source: &'a str,
     pub session: &'a SessionName,
     /// Whose it is: an administrator's sees the mounts of `config.toml` that are theirs.
-    pub role: Role,
+    pub role: CallerScope,
     /// BCP 47 tag, for skills that run as commands.
     pub locale: &'a str,
     pub secrets: &'a Secrets,
@@ -201,7 +201,7 @@ impl Exec {
         let (timeout, allowed) = (budget.timeout, budget.allowance());
         let task = Task::new(Parts { engine: engine.clone(), budget, hit, quota, dirs, commands, place });
         let channels = [(0, line.stdin), (1, to_out), (2, to_err)];
-        let given = Given {
+        let given = ProcessSpec {
             argv: vec!["sh".to_owned()],
             env: environment(),
             cwd: "/work".to_owned(),
@@ -275,9 +275,9 @@ impl Exec {
         Ok(self.0.engine.get_or_init(|| engine))
     }
 
-    fn dirs(&self, session: &SessionName, role: Role, scratch: &Scratch) -> Result<Dirs, ExecError> {
+    fn dirs(&self, session: &SessionName, role: CallerScope, scratch: &Scratch) -> Result<Dirs, ExecError> {
         let own = [("/work", self.0.home.work_dir(session), true), ("/tmp", scratch.0.clone(), true)];
-        let mounts = self.0.config.mounts.iter().filter(|mount| !mount.admin_only || role == Role::Admin);
+        let mounts = self.0.config.mounts.iter().filter(|mount| !mount.admin_only || role == CallerScope::Admin);
         let mounts = mounts.map(|mount| (mount.at.as_str(), mount.path.clone(), mount.write));
         let open = |(at, path, write): (&str, PathBuf, bool)| {
             Mounted::open(at, path.clone(), write).map_err(|e| ExecError(unusable(at, &path, &e)))

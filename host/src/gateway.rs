@@ -5,6 +5,7 @@
 
 mod api;
 mod auth;
+mod connection_slots;
 mod count;
 mod error;
 mod events;
@@ -14,7 +15,6 @@ mod form;
 mod listen;
 mod page;
 mod patient;
-mod places;
 mod socket;
 pub mod webhook;
 mod wire;
@@ -23,7 +23,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::drive::Drive;
+use crate::drive::RunExecutor;
 use crate::home::SessionName;
 use crate::secret::Secrets;
 use crate::session::intake::Intake;
@@ -44,7 +44,7 @@ pub struct App(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    drive: Drive,
+    drive: RunExecutor,
     intake: Intake,
     hub: Hub,
     /// Of the environment, for skills that are called by hand.
@@ -73,7 +73,7 @@ const MAX_DELETED: usize = 256;
 impl App {
     /// `secrets` are those of the environment, `address` is where HTTP is served; `ending` becomes true when the daemon ends.
     pub fn new(
-        drive: Drive,
+        drive: RunExecutor,
         queue: &Queue,
         secrets: Secrets,
         began_ms: i64,
@@ -104,25 +104,25 @@ impl App {
 
 /// The ways in, before anybody is served: what cannot be listened on is known before work begins.
 #[derive(Debug)]
-pub struct Doors {
+pub struct Listeners {
     pub http: Bound,
     pub socket: Socket,
 }
 
-impl Doors {
+impl Listeners {
     /// Opens the port that `config.toml` names, or `port` instead, and the home's unix socket. The caller holds the lock of
     /// the home's daemon.
-    pub async fn open(drive: &Drive, port: Option<u16>) -> Result<Doors, ListenError> {
+    pub async fn open(drive: &RunExecutor, port: Option<u16>) -> Result<Listeners, ListenError> {
         let gateway = &drive.config.gateway;
         let port = port.unwrap_or(u16::try_from(gateway.port).unwrap_or(0));
         let http = Bound::bind(drive, &gateway.bind, port).await?;
-        Ok(Doors { http, socket: Socket::bind(&drive.home.socket_path())? })
+        Ok(Listeners { http, socket: Socket::bind(&drive.home.socket_path())? })
     }
 }
 
 /// What one connection may take.
 #[derive(Debug, Clone, Copy)]
-struct Patience {
+struct ConnectionTimeouts {
     /// For a request's head, and again for its body.
     request: Duration,
     /// For a client that does not read what it asked for.

@@ -16,6 +16,7 @@ pub mod banner;
 pub mod block;
 pub mod brief;
 pub mod estimate;
+pub mod execution_brief;
 mod extract;
 mod fields;
 pub mod lane;
@@ -34,7 +35,6 @@ pub mod silent;
 pub mod step;
 pub mod summary;
 pub mod tags;
-pub mod teb;
 pub mod verdict;
 
 use std::fmt;

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 use crate::clock::now_ms;
-use crate::drive::Drive;
+use crate::drive::RunExecutor;
 use crate::tool::schedules::Schedules;
 
 /// How often the store is asked, where nothing says that something changed. One row of an index is read.
@@ -27,14 +27,14 @@ const MEND: u32 = 60;
 
 /// The schedule while it fires.
 #[derive(Debug)]
-pub struct Ticking(JoinHandle<()>);
+pub struct Scheduler(JoinHandle<()>);
 
-impl Ticking {
+impl Scheduler {
     /// Begins, in the runtime of the caller. What was due while nobody looked comes at once, each schedule once.
-    pub fn start(drive: &Drive) -> Ticking {
+    pub fn start(drive: &RunExecutor) -> Scheduler {
         let drive = drive.clone();
         let mut bell = drive.store.bell();
-        Ticking(tokio::spawn(async move {
+        Scheduler(tokio::spawn(async move {
             let mut tick = tokio::time::interval(LOOK);
             tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
             let mut looks = 0;

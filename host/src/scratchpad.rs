@@ -72,7 +72,7 @@ pub fn parse_ref(text: &str) -> Option<&str> {
 }
 
 /// The text in at most `limit_tokens`: itself where it fits, else its head and its tail, with the gap between them counted.
-pub fn sandwich(text: &str, limit_tokens: usize) -> String {
+pub fn truncate_middle(text: &str, limit_tokens: usize) -> String {
     if tokens(text) <= limit_tokens {
         return text.to_owned();
     }
@@ -104,7 +104,7 @@ pub fn sandwich(text: &str, limit_tokens: usize) -> String {
 pub fn preview(text: &str, key: &str, limit_tokens: usize) -> String {
     let mark = mark(key);
     let room = limit_tokens.saturating_sub(tokens(&mark) + 1);
-    format!("{}\n{mark}", sandwich(text, room))
+    format!("{}\n{mark}", truncate_middle(text, room))
 }
 
 /// Says where the whole of a text is.
@@ -361,7 +361,7 @@ mod tests {
         assert!(shown.contains(" characters in ") && shown.ends_with("\n[Full result saved as ref:tool-3]"), "{shown}");
         assert!(is_archived(&shown) && !is_too_large(&shown, 100));
         assert!(is_too_large(&text, 100) && !is_too_large("short", 100));
-        assert_eq!(sandwich("short", 100), "short");
+        assert_eq!(truncate_middle("short", 100), "short");
         for other in ["", "[Full result saved as ref:a] and more", "[Full result saved as ref:a b]"] {
             assert!(!is_archived(other), "{other}");
         }
@@ -459,7 +459,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_preview_keeps_its_limit(text in "[a-zé日\n]{0,3000}", limit in 40_usize..400) {
-            let shown = sandwich(&text, limit);
+            let shown = truncate_middle(&text, limit);
             prop_assert!(tokens(&shown) <= limit, "{} > {limit}", tokens(&shown));
             prop_assert!(tokens(&preview(&text, "tool-12", limit)) <= limit + 1);
         }

@@ -9,7 +9,7 @@ mod document;
 mod finder;
 mod form;
 pub mod found;
-pub mod hush;
+pub mod log_redaction;
 mod stream;
 mod url;
 pub mod vault;
@@ -86,7 +86,7 @@ impl Secrets {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty())
             .map(|(name, value)| (name, SecretValue(value)))
-            .inspect(|(name, value)| hush::keep(name, value))
+            .inspect(|(name, value)| log_redaction::keep(name, value))
             .collect();
         Secrets { environment, ..Secrets::default() }
     }
@@ -94,7 +94,7 @@ impl Secrets {
     /// Adds a secret that the user gave in a message. A later one of the same name replaces it; [`Secrets::displaced`]
     /// says what must be kept of the one before.
     pub fn add_session(&mut self, name: String, value: SecretValue) {
-        hush::add(&name, &value);
+        log_redaction::add(&name, &value);
         self.session.insert(name, value);
         self.finder = OnceLock::new();
     }
@@ -124,7 +124,7 @@ impl Secrets {
 
     /// Adds the key of a model's provider, by the name of its variable. No skill can ask for it.
     pub fn add_key(&mut self, variable: String, value: SecretValue) {
-        hush::keep(&variable, &value);
+        log_redaction::keep(&variable, &value);
         self.keys.insert(variable, value);
         self.finder = OnceLock::new();
     }

@@ -36,7 +36,7 @@ pub use self::ctx::{Observer, Quiet};
 pub use self::error::{Blame, SkillError};
 pub use self::host::media_type;
 pub use self::install::{Candidate, GrantChoice};
-pub use self::installed::{Installed, Place, Tool, is_bundled};
+pub use self::installed::{ComponentLocation, Installed, Tool, is_bundled};
 pub use self::instance::{Answer, Ended};
 pub use self::limits::{Limit, LimitHit};
 pub use self::loader::{MAX_WASM_BYTES, Shape};
@@ -55,7 +55,7 @@ use self::engine::Sandbox;
 use self::grant::Allowed;
 use self::host::{HomeSpace, HttpRule, HttpRules, Injection, Keep, Quota, SessionSpace, Usage};
 use self::installed::BUNDLED;
-use self::instance::{Entry, Given};
+use self::instance::{CallInput, Entry};
 use self::limits::{Budget, HitCell};
 use self::manifest::{Manifest, Workspace};
 use crate::config::Config;
@@ -285,8 +285,8 @@ impl Skills {
     /// SHA-256 of the component, in hexadecimal.
     pub fn digest(&self, skill: &Installed) -> String {
         match &skill.place {
-            Place::Binary(bundled) => cache::Digest::of(bundled.wasm).to_string(),
-            Place::Home { digest, .. } => digest.clone(),
+            ComponentLocation::Binary(bundled) => cache::Digest::of(bundled.wasm).to_string(),
+            ComponentLocation::Home { digest, .. } => digest.clone(),
         }
     }
 
@@ -335,7 +335,7 @@ impl Skills {
         args: Value,
         caller: &Caller<'_>,
         keep: Keep,
-    ) -> Result<Given, SkillError> {
+    ) -> Result<CallInput, SkillError> {
         let name = manifest.name.as_str();
         let budget = Budget::new(&self.config().engine, allowed.memory_mib, allowed.timeout_s);
         let work = self.home().work_dir(caller.session);
@@ -371,7 +371,7 @@ impl Skills {
             max_response: usize::try_from(http.max_response_mib << 20).unwrap_or(usize::MAX),
             connect_timeout: Duration::from_secs(http.connect_timeout_s),
         };
-        Ok(Given {
+        Ok(CallInput {
             skill: manifest.name.clone(),
             tool: tool.to_owned(),
             args,
@@ -460,9 +460,9 @@ impl Skills {
     }
 
     /// What a self-test gets: its manifest's memory and time, an empty workspace, and nothing else.
-    fn test_given(&self, manifest: &Manifest, work: PathBuf) -> Given {
+    fn test_given(&self, manifest: &Manifest, work: PathBuf) -> CallInput {
         let allowed = Allowed::new(manifest, None, &self.config().engine, true);
-        Given {
+        CallInput {
             skill: manifest.name.clone(),
             tool: manifest.name.to_string(),
             args: Value::Null,

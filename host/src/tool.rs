@@ -12,7 +12,7 @@ use self::builtin::Builtins;
 use crate::config::Config;
 use crate::exec::{Done, Exec, Line, Watch};
 use crate::graph::estimate::tokens;
-use crate::graph::plan::{Caller as Role, Catalog, Task, TaskKind, Violation};
+use crate::graph::plan::{CallerScope, Catalog, Task, TaskKind, Violation};
 use crate::graph::report::{TaskError, TaskReport, TaskStatus};
 use crate::home::SessionName;
 use crate::llm::prompt::SkillCard;
@@ -135,7 +135,7 @@ impl Tools {
 
     /// Runs a skill or exec task to its end. Whatever happens is a report.
     /// `watch` hears of the output of a command line while it runs.
-    pub async fn run(&self, task: &Task, role: Role, caller: Caller<'_>, watch: &Watch) -> TaskReport {
+    pub async fn run(&self, task: &Task, role: CallerScope, caller: Caller<'_>, watch: &Watch) -> TaskReport {
         match task.kind {
             TaskKind::Skill => self.call(task, caller).await,
             TaskKind::Exec => self.exec(task, role, caller, watch).await,
@@ -159,7 +159,7 @@ impl Tools {
         report
     }
 
-    async fn exec(&self, task: &Task, role: Role, caller: Caller<'_>, watch: &Watch) -> TaskReport {
+    async fn exec(&self, task: &Task, role: CallerScope, caller: Caller<'_>, watch: &Watch) -> TaskReport {
         let done = match self.scratch(caller.session, &task.detail).await {
             Ok(scratch) => {
                 let line = Line::of_task(&task.detail, &caller, role, &scratch);

@@ -8,7 +8,7 @@ mod providers;
 
 use crate::model_server::{ModelServer, Seen};
 use kiso::llm::anthropic::Anthropic;
-use kiso::llm::endpoint::{Endpoint, Patience, SchemaSupport};
+use kiso::llm::endpoint::{Endpoint, SchemaSupport, Timeouts};
 use kiso::llm::openai::OpenAi;
 use kiso::llm::{Answer, Completion, LlmError, Model, Request, Role, Sink, ToolSpec};
 use kiso::secret::SecretValue;
@@ -85,7 +85,7 @@ pub fn endpoint(base_url: &str) -> Endpoint {
         model: "model-1".to_owned(),
         base_url: base_url.to_owned(),
         key: Some(SecretValue::new(KEY.to_owned())),
-        patience: Patience { connect: long, first_token: long, next_token: long, total: long },
+        patience: Timeouts { connect: long, first_token: long, next_token: long, total: long },
         schema: SchemaSupport::Probe,
         max_response: 1 << 20,
     }

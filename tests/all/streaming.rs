@@ -6,9 +6,9 @@
 use crate::harness::Home;
 use crate::model_server::ModelServer;
 use kiso::config::Config;
-use kiso::drive::{Cancel, Current, Drive, Listener, Models, Pause};
+use kiso::drive::{Cancel, Current, Listener, Models, Pause, RunExecutor};
 use kiso::exec::Exec;
-use kiso::graph::plan::Caller;
+use kiso::graph::plan::CallerScope;
 use kiso::home::SessionName;
 use kiso::llm::Role;
 use kiso::secret::Secrets;
@@ -135,13 +135,13 @@ impl Listener for Heard {
     }
 }
 
-fn drive(home: &Home) -> Drive {
+fn drive(home: &Home) -> RunExecutor {
     let home = kiso::home::Home::open(&home.path()).unwrap();
     let config = Config::load(&home).unwrap();
     let store = Store::open(&home.store_path()).unwrap();
     let skills = Skills::new(home.clone(), config.clone(), store.clone(), Arc::new(Quiet));
     let exec = Exec::new(home.clone(), config.clone(), skills.clone());
-    Drive {
+    RunExecutor {
         ours: Default::default(),
         tools: Tools::new(skills, exec, store.clone()),
         models: Models::open(&config, |_| None).unwrap(),
@@ -178,7 +178,7 @@ async fn neither_plan_nor_secret_is_heard_however_an_answer_is_cut() {
         let session = SessionName::parse(&format!("cut-{pieces}")).unwrap();
         drive.home.create_session(&session).unwrap();
         let mut heard = Heard::default();
-        let ran = drive.run(&session, "answer me", Caller::Admin, Secrets::default(), &cancel, &mut heard).await;
+        let ran = drive.run(&session, "answer me", CallerScope::Admin, Secrets::default(), &cancel, &mut heard).await;
         let (_, outcome) = ran.unwrap();
         assert_eq!(heard.planner.split_whitespace().collect::<Vec<_>>(), ["I", "<b>do.", "Done."], "{pieces} pieces");
         assert_eq!(heard.others, "Not [secret pin], hunter2.", "{pieces} pieces");

@@ -4,7 +4,7 @@
 use super::{Times, row, skills, summary};
 use kiso::config::Config;
 use kiso::exec::{Channel, Exec, Line, Scratch};
-use kiso::graph::plan::Caller;
+use kiso::graph::plan::CallerScope;
 use kiso::home::{Home, SessionName};
 use kiso::secret::Secrets;
 use std::path::Path;
@@ -66,7 +66,7 @@ impl Shell {
         let line = Line {
             source,
             session: &self.session,
-            role: Caller::Admin,
+            role: CallerScope::Admin,
             locale: "en",
             secrets: &self.secrets,
             stdin: Channel::Null,

@@ -6,9 +6,9 @@
 use super::{Times, row, show, skills, summary};
 use kiso::config::Config;
 use kiso::context::{render, select};
-use kiso::drive::{Cancel, Current, Drive, Listener, Models, Pause};
+use kiso::drive::{Cancel, Current, Listener, Models, Pause, RunExecutor};
 use kiso::exec::Exec;
-use kiso::graph::plan::Caller;
+use kiso::graph::plan::CallerScope;
 use kiso::home::{Home, SessionName};
 use kiso::llm::Role;
 use kiso::llm::prompt::{ChatMessage, Pieces};
@@ -149,13 +149,13 @@ pub fn relay(base_url: &str) {
     }
 }
 
-fn drive(path: &Path) -> Drive {
+fn drive(path: &Path) -> RunExecutor {
     let home = Home::open(path).expect("a home");
     let config = Config::load(&home).expect("a configuration");
     let store = Store::open(&home.store_path()).expect("a store");
     let skills = skills(path);
     let exec = Exec::new(home.clone(), config.clone(), skills.clone());
-    Drive {
+    RunExecutor {
         ours: Default::default(),
         tools: Tools::new(skills, exec, store.clone()),
         models: Models::open(&config, |_| None).expect("its models"),
@@ -172,9 +172,9 @@ struct Silent;
 
 impl Listener for Silent {}
 
-async fn run(drive: &Drive, session: &SessionName, message: &str) {
+async fn run(drive: &RunExecutor, session: &SessionName, message: &str) {
     let cancel = Cancel::new();
-    let ran = drive.run(session, message, Caller::Admin, Secrets::default(), &cancel, &mut Silent).await;
+    let ran = drive.run(session, message, CallerScope::Admin, Secrets::default(), &cancel, &mut Silent).await;
     let (id, outcome) = ran.expect("it runs");
     assert_eq!(outcome.reply, "Done.", "{id}");
 }
@@ -242,7 +242,7 @@ async fn steps() {
 }
 
 /// The commit of one row, on the same disk.
-async fn commits(drive: &Drive) -> Times {
+async fn commits(drive: &RunExecutor) -> Times {
     let mut times = Vec::new();
     for _ in 0..100 {
         let started = Instant::now();
@@ -254,7 +254,7 @@ async fn commits(drive: &Drive) -> Times {
 }
 
 /// Puts messages into a session, a passage of memory for each hundred of them and a hundred facts, in one transaction.
-async fn fill(drive: &Drive, session: &SessionName, messages: u32) {
+async fn fill(drive: &RunExecutor, session: &SessionName, messages: u32) {
     let name = session.clone();
     let first = drive.store.write(move |tx| tx.add_message(&name, MessageRole::User, "hello", 0, None));
     first.await.expect("the session is made");
@@ -323,7 +323,7 @@ pub fn grouped(count: u32) -> String {
 struct Filled {
     _dir: TempDir,
     server: ModelServer,
-    drive: Drive,
+    drive: RunExecutor,
     session: SessionName,
 }
 

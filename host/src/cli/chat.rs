@@ -51,12 +51,12 @@ const LOOKS: u32 = 50;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Where the conversation takes place.
-struct Place<'a> {
+struct ChatSession<'a> {
     opened: &'a Opened,
     session: &'a SessionName,
 }
 
-impl Place<'_> {
+impl ChatSession<'_> {
     /// A line of the daemon with the step that it left out for its size: it stands in the home's store, too. What is sealed
     /// stays so.
     async fn whole(&self, mut heard: Heard) -> Heard {
@@ -94,7 +94,7 @@ impl Chat {
         let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
         let plain = self.plain || !terminal || is_dumb();
         let paint = Paint::new(!plain);
-        let place = Place { opened: &opened, session: &session };
+        let place = ChatSession { opened: &opened, session: &session };
         let secrets = environment_secrets();
         block_on(async {
             let own = begin(&opened, paint).await?;

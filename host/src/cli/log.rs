@@ -21,7 +21,7 @@ use tracing_subscriber::{EnvFilter, Registry, reload};
 
 use super::out::escaped;
 use super::show::is_active;
-use crate::secret::hush;
+use crate::secret::log_redaction;
 
 /// The variable that stands above what `config.toml` says.
 const VARIABLE: &str = "KISO_LOG";
@@ -102,7 +102,7 @@ struct Said {
 
 impl Said {
     fn text(&mut self, field: &Field, text: &str) {
-        let text = hush::hushed(text);
+        let text = log_redaction::redacted(text);
         match field.name() {
             "message" => self.message = text,
             name => self.fields.push((name, text.into())),
@@ -144,7 +144,7 @@ where
         for span in context.event_scope().into_iter().flat_map(|scope| scope.from_root()) {
             let extensions = span.extensions();
             let fields = extensions.get::<FormattedFields<N>>().map_or("", |fields| fields.fields.as_str());
-            spans.push((span.name(), hush::hushed(fields)));
+            spans.push((span.name(), log_redaction::redacted(fields)));
         }
         let (level, target) = (*event.metadata().level(), event.metadata().target());
         let line = match JSON.load(Ordering::Relaxed) {

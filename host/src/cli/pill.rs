@@ -4,7 +4,7 @@ use super::show::printable;
 use super::{Exit, Failure, Opened, Shared, block_on};
 use crate::clock::now_ms;
 use crate::graph::pill::Pill;
-use crate::graph::plan::Caller;
+use crate::graph::plan::CallerScope;
 use crate::graph::route::Effort;
 use crate::skill::Quiet;
 use crate::tool::pills::{Origin, PillError, Pills};
@@ -74,7 +74,7 @@ impl PillCommand {
 
     async fn perform(&self, shared: &Shared, pills: &Pills) -> Result<(), Failure> {
         // Who may write to the home is its administrator.
-        let by = Caller::Admin;
+        let by = CallerScope::Admin;
         match self {
             Self::Add { name, template, categories, effort, description, force } => {
                 let pill = Pill {

@@ -4,9 +4,9 @@ use super::show::charts::{Charts, folded};
 use super::show::told::{self, LastError};
 use super::show::{Show, Written, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, out, session};
-use crate::drive::{Cancel, Drive, DriveError, Listener, Thought};
+use crate::drive::{Cancel, DriveError, Listener, RunExecutor, Thought};
 use crate::graph::outcome::{Ending, Outcome};
-use crate::graph::plan::{Caller, TaskKind};
+use crate::graph::plan::{CallerScope, TaskKind};
 use crate::graph::report::{TaskReport, size};
 use crate::graph::route::Effort;
 use crate::graph::run::Run as Machine;
@@ -116,7 +116,7 @@ fn with_files(message: &str, names: &[String]) -> String {
 
 /// Finishes what was cut off in the session, then does what is asked for.
 async fn work(
-    drive: &Drive,
+    drive: &RunExecutor,
     at: &Watched<'_>,
     message: Option<&str>,
     resumed: Option<RunId>,
@@ -132,12 +132,12 @@ async fn work(
     };
     at.show.rest();
     if let Some(run) = resumed {
-        let resume = async |told: &mut Told<'_>| drive.resume(&run, environment_secrets(), cancel, told).await;
+        let resume = async |told: &mut RunPrinter<'_>| drive.resume(&run, environment_secrets(), cancel, told).await;
         return Ok(at.watch(Reply::Asked, resume).await?);
     }
     for run in drive.unfinished(Some(at.session)).await? {
         at.show.line(&at.show.dim(&format!("run {run} was interrupted; resuming it first")));
-        let take_up = async |told: &mut Told<'_>| drive.take_up(&run, environment_secrets(), cancel, told).await;
+        let take_up = async |told: &mut RunPrinter<'_>| drive.take_up(&run, environment_secrets(), cancel, told).await;
         let watched = at.watch(Reply::Earlier, take_up).await;
         let (outcome, _) = match watched {
             Err(DriveError::CutOff { times }) => {
@@ -157,7 +157,9 @@ async fn work(
         }
     }
     let (secrets, message) = (environment_secrets(), message.unwrap_or_default());
-    let run = async |told: &mut Told<'_>| drive.run(at.session, message, Caller::Admin, secrets, cancel, told).await;
+    let run = async |told: &mut RunPrinter<'_>| {
+        drive.run(at.session, message, CallerScope::Admin, secrets, cancel, told).await
+    };
     Ok(at.watch(Reply::Asked, run).await?)
 }
 
@@ -183,9 +185,9 @@ impl<'a> Watched<'a> {
     async fn watch(
         &self,
         reply: Reply,
-        perform: impl AsyncFnOnce(&mut Told<'a>) -> Result<(RunId, Outcome), DriveError>,
+        perform: impl AsyncFnOnce(&mut RunPrinter<'a>) -> Result<(RunId, Outcome), DriveError>,
     ) -> Result<(Outcome, Option<LastError>), DriveError> {
-        let mut told = Told {
+        let mut told = RunPrinter {
             show: self.show,
             json: self.json,
             reply,
@@ -225,7 +227,7 @@ enum Reply {
 }
 
 /// Prints what a run does.
-struct Told<'a> {
+struct RunPrinter<'a> {
     show: &'a Show,
     json: bool,
     reply: Reply,
@@ -243,7 +245,7 @@ struct Told<'a> {
     talk: Written,
 }
 
-impl Told<'_> {
+impl RunPrinter<'_> {
     fn json(&self, object: &serde_json::Value) {
         match self.reply {
             _ if !self.json => {}
@@ -287,7 +289,7 @@ impl Told<'_> {
     }
 }
 
-impl Listener for Told<'_> {
+impl Listener for RunPrinter<'_> {
     fn begun(&mut self, run: &RunId) {
         self.run = Some(run.clone());
         self.json(&json!({ "type": "begun", "run": run.to_string(), "session": self.session.to_string() }));

@@ -3,11 +3,13 @@
 use super::show::printable_line;
 use super::{Exit, Failure, Opened, Shared, block_on, session};
 use crate::clock::now_ms;
-use crate::graph::plan::Caller;
+use crate::graph::plan::CallerScope;
 use crate::secret::vault::Vault;
 use crate::skill::Quiet;
 use crate::store::{Receipt, Schedule};
-use crate::tool::schedules::{Change, MAX_RECEIPTS, ScheduleError, Schedules, Wanted, coming, describe, timing_of};
+use crate::tool::schedules::{
+    Change, MAX_RECEIPTS, ScheduleError, ScheduleRequest, Schedules, coming, describe, timing_of,
+};
 use clap::Subcommand;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -98,10 +100,10 @@ impl ScheduleCommand {
 
     async fn perform(&self, shared: &Shared, schedules: &Schedules) -> Result<(), Failure> {
         // Who may write to the home is its administrator.
-        let by = Caller::Admin;
+        let by = CallerScope::Admin;
         match self {
             Self::Add { name, timing, message, zone, session: told, model } => {
-                let wanted = Wanted {
+                let wanted = ScheduleRequest {
                     name: name.clone(),
                     timing: timing.clone(),
                     zone: zone.clone(),
@@ -239,10 +241,10 @@ fn receipt_line(receipt: &Receipt, all: &[Schedule]) -> String {
     format!("{due}{by_hand}{late}  {}  {}{run}", receipt.schedule, receipt.state.as_str())
 }
 
-fn role(caller: Caller) -> &'static str {
+fn role(caller: CallerScope) -> &'static str {
     match caller {
-        Caller::Admin => "admin",
-        Caller::User => "user",
+        CallerScope::Admin => "admin",
+        CallerScope::User => "user",
     }
 }
 

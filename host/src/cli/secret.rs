@@ -24,20 +24,20 @@ pub enum Secret {
     /// List the names
     List {
         #[command(flatten)]
-        of: Of,
+        of: SessionOption,
     },
     /// Set a secret; prompts for its value, or reads it from standard input
     Set {
         /// 1 to 64 letters, digits and underscores: what a skill asks for, such as github_token
         name: String,
         #[command(flatten)]
-        of: Of,
+        of: SessionOption,
     },
     /// Forget a secret
     Remove {
         name: String,
         #[command(flatten)]
-        of: Of,
+        of: SessionOption,
         /// Do not ask
         #[arg(long, short)]
         yes: bool,
@@ -45,13 +45,13 @@ pub enum Secret {
 }
 
 #[derive(Debug, clap::Args)]
-pub struct Of {
+pub struct SessionOption {
     /// The session that it belongs to
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
 }
 
-impl Of {
+impl SessionOption {
     fn session(&self) -> Result<SessionName, Failure> {
         session(self.session.as_deref())
     }

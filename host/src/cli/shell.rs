@@ -6,7 +6,7 @@ use super::history::History;
 use super::show::{Output, Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, environment_secrets, session};
 use crate::exec::{Channel, Done, Exec, ExecError, Line, Scratch, Writer, pipe};
-use crate::graph::plan::Caller;
+use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::secret::Secrets;
 use serde_json::json;
@@ -113,7 +113,7 @@ impl Hand {
         let line = Line {
             source,
             session: &self.session,
-            role: Caller::Admin,
+            role: CallerScope::Admin,
             locale: "en",
             secrets: &self.secrets,
             stdin,

@@ -25,14 +25,14 @@ pub enum Daemonize {
     /// Install the unit, and start it now and at each boot
     Install(Install),
     /// Stop the daemon and remove its unit; the home is kept
-    Uninstall(Place),
+    Uninstall(ServiceScope),
     /// Show whether the unit is installed, up to date and running
-    Status(Place),
+    Status(ServiceScope),
 }
 
 /// Whose systemd.
 #[derive(Debug, clap::Args)]
-pub struct Place {
+pub struct ServiceScope {
     /// Use the system's systemd instead of the user's (needs root)
     #[arg(long)]
     system: bool,
@@ -41,7 +41,7 @@ pub struct Place {
 #[derive(Debug, clap::Args)]
 pub struct Install {
     #[command(flatten)]
-    place: Place,
+    place: ServiceScope,
     /// User to run as, with --system [default: a dynamic user]
     #[arg(long, value_name = "NAME", requires = "system")]
     user: Option<String>,
@@ -119,7 +119,7 @@ impl Install {
     }
 }
 
-fn uninstall(place: &Place, shared: &Shared) -> Result<Exit, Failure> {
+fn uninstall(place: &ServiceScope, shared: &Shared) -> Result<Exit, Failure> {
     let path = place.path()?;
     if !path.exists() {
         say(shared, &format!("{} is not there", path.display()));
@@ -134,7 +134,7 @@ fn uninstall(place: &Place, shared: &Shared) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn status(place: &Place, shared: &Shared) -> Result<Exit, Failure> {
+fn status(place: &ServiceScope, shared: &Shared) -> Result<Exit, Failure> {
     let path = place.path()?;
     let there = std::fs::read_to_string(&path).ok();
     version()?;
@@ -164,7 +164,7 @@ fn status(place: &Place, shared: &Shared) -> Result<Exit, Failure> {
     Ok(if answer.status.success() { Exit::Done } else { Exit::Failed })
 }
 
-impl Place {
+impl ServiceScope {
     /// Where the unit stands.
     fn path(&self) -> Result<PathBuf, Failure> {
         if self.system {

@@ -1,7 +1,7 @@
 use super::text::body;
 use super::*;
 use crate::graph::lane::ToolCall;
-use crate::graph::plan::{Caller, Task, TaskKind};
+use crate::graph::plan::{CallerScope, Task, TaskKind};
 use crate::graph::report::{Attempt, Correction, FailureNote, TaskReport, TaskStatus};
 use crate::llm::prompt::{ChatMessage, Column, ColumnKind, FileCard, Pieces, SkillCard};
 use crate::llm::{Request, Role, ToolSpec, Turn};
@@ -36,7 +36,7 @@ fn planted() -> Pieces {
     Pieces {
         new_message: text("M-new_message"),
         original_message: text("M-original_message"),
-        caller: Some(Caller::Admin),
+        caller: Some(CallerScope::Admin),
         skills: Some(vec![SkillCard {
             name: "M-skills".to_owned(),
             summary: "draws".to_owned(),

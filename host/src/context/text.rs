@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::table::Piece;
-use crate::graph::plan::{Caller, Task};
+use crate::graph::plan::{CallerScope, Task};
 use crate::graph::report::{Attempt, Correction, FailureNote, TaskReport, TaskStatus};
 use crate::llm::prompt::{ChatMessage, ColumnKind, FileCard, Pieces, SkillCard};
 
@@ -84,7 +84,7 @@ fn list<T>(items: &Option<Vec<T>>, text: impl Fn(usize, &T) -> String) -> Option
     Some(items.iter().enumerate().map(|(index, item)| text(index + 1, item)).collect())
 }
 
-fn caller_line(caller: Caller) -> String {
+fn caller_line(caller: CallerScope) -> String {
     caller.name().to_owned()
 }
 

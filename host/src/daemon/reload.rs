@@ -1,8 +1,8 @@
 //! Reading the configuration anew: checked first, and taken only as a whole.
 
 use crate::config::{Change, Config, ConfigError, Effect};
-use crate::drive::{Drive, ModelError};
-use crate::gateway::webhook::{Courier, Webhook, WebhookError};
+use crate::drive::{ModelError, RunExecutor};
+use crate::gateway::webhook::{Webhook, WebhookDispatcher, WebhookError};
 use crate::node::RoleError;
 use crate::session::intake::Intake;
 use crate::session::queue::Limits;
@@ -23,7 +23,11 @@ pub enum ReloadError {
 }
 
 /// Reads `config.toml` and has everything go by it that begins from now on. Returns what has changed.
-pub async fn reload(drive: &Drive, intake: &Intake, courier: &Courier) -> Result<Vec<Change>, ReloadError> {
+pub async fn reload(
+    drive: &RunExecutor,
+    intake: &Intake,
+    dispatcher: &WebhookDispatcher,
+) -> Result<Vec<Change>, ReloadError> {
     let path = drive.home.config_path();
     // A fresh home gets a file with the defaults. Here that would undo what somebody set.
     if !path.exists() {
@@ -36,7 +40,7 @@ pub async fn reload(drive: &Drive, intake: &Intake, courier: &Courier) -> Result
     let limits = Limits::of(&config);
     drive.adopt(config)?;
     intake.limit(limits);
-    if let Err(error) = courier.replace(webhooks).await {
+    if let Err(error) = dispatcher.replace(webhooks).await {
         tracing::error!("the webhooks are unchanged: {error}; reload again");
     }
     Ok(changes)

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::clock::now_ms;
 use crate::config::Retention;
-use crate::drive::Drive;
+use crate::drive::RunExecutor;
 use crate::home::Home;
 use crate::session::removal;
 use crate::store::{AT_ONCE, Store, StoreError, Tx, check_unopened};
@@ -70,7 +70,7 @@ pub(super) async fn index_messages(store: Store, ending: watch::Receiver<bool>) 
 }
 
 /// Does the upkeep until the daemon ends.
-pub(super) async fn look_after(drive: Drive, mut ending: watch::Receiver<bool>) {
+pub(super) async fn look_after(drive: RunExecutor, mut ending: watch::Receiver<bool>) {
     let store = drive.store.clone();
     let mut due_ms = now_ms();
     loop {

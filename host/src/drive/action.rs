@@ -1,6 +1,6 @@
 //! The action loop, performed: the actor, its tools, the output guard and compression.
 
-use super::perform::AtWork;
+use super::perform::RunContext;
 use super::voice::{Listener, Voice};
 use super::{DriveError, boundary};
 use crate::context::{self, Piece, TABLE};
@@ -36,7 +36,7 @@ const AROUND: usize = 64;
 /// Tokens that a result may have in any case: enough for a preview that says something.
 const LEAST_RESULT: usize = 64;
 
-impl AtWork<'_> {
+impl RunContext<'_> {
     pub(super) async fn act(
         &self,
         run: &Run,
@@ -156,7 +156,7 @@ impl AtWork<'_> {
         match self.put_away("tool", text.to_owned()).await {
             Ok(key) => Preview::Archived { text: scratchpad::preview(text, &key, limit), key },
             // A scratchpad that is full must not end the run: what fits is still worth something.
-            Err(error) => Preview::Cut { text: format!("{}\n[{error}]", scratchpad::sandwich(text, limit)) },
+            Err(error) => Preview::Cut { text: format!("{}\n[{error}]", scratchpad::truncate_middle(text, limit)) },
         }
     }
 
@@ -166,7 +166,7 @@ impl AtWork<'_> {
         let mut calls = Vec::new();
         // Without a summarizer, head and tail stand for the whole, with the gap counted; the archive has the rest.
         let text = self.reduce(run, ask, &mut calls).await?.unwrap_or_else(|| ask.source.join("\n\n"));
-        Ok(StepResult::Compressed { reference, summary: scratchpad::sandwich(&text, ask.tokens), calls })
+        Ok(StepResult::Compressed { reference, summary: scratchpad::truncate_middle(&text, ask.tokens), calls })
     }
 
     /// The source in about `ask.tokens`, every part of it read by the summarizer. `None` if that cannot be.

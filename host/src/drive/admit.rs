@@ -1,7 +1,7 @@
 //! What comes in with a turn: large inputs are put away, tags, named skills and pills are seen.
 
 use super::DriveError;
-use super::perform::AtWork;
+use super::perform::RunContext;
 use crate::clock::now_ms;
 use crate::graph::mention;
 use crate::graph::pill;
@@ -15,7 +15,7 @@ use crate::tool::pills::Pills;
 /// Bytes of an input that are put away: sealed, it takes twice as many.
 const MAX_INPUT: usize = crate::store::MAX_ENTRY_BYTES as usize / 2 - 256;
 
-impl AtWork<'_> {
+impl RunContext<'_> {
     /// Gatekeeper, tags, skills that are named, and pill.
     pub(super) async fn admit(&self, texts: &[String]) -> Result<StepResult, DriveError> {
         let drive = self.drive;
@@ -48,7 +48,7 @@ impl AtWork<'_> {
                 }
                 // As for a tool's result: what fits is still worth something, and the message itself is not lost.
                 Err(full @ StoreError::Quota { .. }) => {
-                    message = format!("{}\n[{full}]", scratchpad::sandwich(&message, limit));
+                    message = format!("{}\n[{full}]", scratchpad::truncate_middle(&message, limit));
                 }
                 Err(error) => return Err(error.into()),
             }

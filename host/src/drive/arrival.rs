@@ -1,6 +1,6 @@
 //! Messages that came while the run was under way.
 
-use super::perform::AtWork;
+use super::perform::RunContext;
 use super::{DriveError, SEALED_RUN};
 use crate::graph::route;
 use crate::store::{Job, JobPriority};
@@ -8,7 +8,7 @@ use crate::store::{Job, JobPriority};
 /// Messages that wait in a session and are looked at when a turn may go on.
 pub(super) const WAITING: u32 = 20;
 
-impl AtWork<'_> {
+impl RunContext<'_> {
     /// What waits and belongs to this turn. The messages are the run's only when the event that goes on with them is
     /// committed.
     pub(super) async fn arrived(&mut self) -> Result<Vec<String>, DriveError> {

@@ -3,7 +3,7 @@
 
 use super::clean::clean;
 use super::spent::Meter;
-use super::{Drive, DriveError, boundary};
+use super::{DriveError, RunExecutor, boundary};
 use crate::clock::now_ms;
 use crate::graph::limits::Usage;
 use crate::graph::step::Call;
@@ -46,7 +46,7 @@ const INDEXED: u32 = 500;
 /// Tokens of messages that one summary takes in; the rest waits for the next.
 const MAX_TOKENS: usize = 8_000;
 
-impl Drive {
+impl RunExecutor {
     /// Does background work that is due, that of `session` first. Returns how many pieces were done. Each piece is taken
     /// before it is done, so that nobody else does it, too; one that could not be done is tried again later.
     pub async fn background(&self, session: Option<&SessionName>) -> Result<usize, DriveError> {

@@ -1,13 +1,13 @@
 //! Caps of a session and a day. They are looked at before each call of a model, whoever waits for it.
 
-use super::{Drive, DriveError};
+use super::{DriveError, RunExecutor};
 use crate::clock::now_ms;
 use crate::config::Limits;
 use crate::graph::limits::{LimitReached, MICROS_PER_CENT, Usage};
 use crate::home::SessionName;
 use crate::store::Scope;
 
-impl Drive {
+impl RunExecutor {
     /// The limit of the session, if there is one, or the day that is used up, with `unwritten` added to what the store knows.
     pub(super) async fn over_limit<'a>(
         &self,

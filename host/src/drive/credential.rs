@@ -1,14 +1,14 @@
 //! Credentials that a model found in what the user wrote, or gave another name.
 
 use super::DriveError;
-use super::perform::AtWork;
+use super::perform::RunContext;
 use crate::clock::now_ms;
 use crate::graph::plan::{self, alias_of};
 use crate::graph::run::Run;
 use crate::secret::{SecretValue, VaultError};
 use crate::store::StoreError;
 
-impl AtWork<'_> {
+impl RunContext<'_> {
     /// Keeps what a model found, before anything that follows can be written down.
     pub(super) async fn keep(&mut self, run: &Run, found: plan::Secrets) -> Result<(), DriveError> {
         let value = |value: String| match alias_of(&value) {

@@ -1,11 +1,11 @@
 //! A configuration that was read anew, and who goes by it.
 //!
-//! A piece of work holds a [`Drive`] from its beginning to its end, so that a run is not half of one configuration and half
-//! of another. Whoever begins a piece asks for [`Drive::now`].
+//! A piece of work holds a [`RunExecutor`] from its beginning to its end, so that a run is not half of one configuration and half
+//! of another. Whoever begins a piece asks for [`RunExecutor::now`].
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::{Drive, ModelError, Models};
+use super::{ModelError, Models, RunExecutor};
 use crate::config::{Config, Effect};
 use crate::exec::Exec;
 use crate::skill::{Quiet, Skills};
@@ -26,12 +26,12 @@ struct Parts {
 /// Tables that the sandbox is made from.
 const OF_THE_SANDBOX: [&str; 3] = ["engine.", "exec.", "http."];
 
-impl Drive {
+impl RunExecutor {
     /// The drive with the newest configuration, for a piece of work that begins.
-    pub fn now(&self) -> Drive {
+    pub fn now(&self) -> RunExecutor {
         match &*self.current.0.read().unwrap_or_else(PoisonError::into_inner) {
             Some(Parts { config, models, tools }) => {
-                Drive { config: config.clone(), models: models.clone(), tools: tools.clone(), ..self.clone() }
+                RunExecutor { config: config.clone(), models: models.clone(), tools: tools.clone(), ..self.clone() }
             }
             None => self.clone(),
         }
@@ -43,7 +43,7 @@ impl Drive {
         current.as_ref().map_or_else(|| self.config.clone(), |parts| parts.config.clone())
     }
 
-    /// Has [`Drive::now`] go by another configuration, or changes nothing where one of its models cannot be opened. What
+    /// Has [`RunExecutor::now`] go by another configuration, or changes nothing where one of its models cannot be opened. What
     /// is known of the models, and the compiled skills, are kept as far as they are the same.
     pub fn adopt(&self, config: Config) -> Result<(), ModelError> {
         let old = self.now();

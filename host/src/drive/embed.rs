@@ -1,7 +1,7 @@
 //! What passages and questions mean: vectors, from the model that `[memory]` names. Nobody waits for those of passages; one
 //! of a question has to come soon, or is done without.
 
-use super::{Drive, DriveError};
+use super::{DriveError, RunExecutor};
 use crate::clock::now_ms;
 use crate::graph::limits::Usage;
 use crate::home::SessionName;
@@ -21,7 +21,7 @@ const PLAIN: &str = "hello";
 /// Longest question, in characters; its beginning says what it is about.
 const QUESTION: usize = 2_000;
 
-impl Drive {
+impl RunExecutor {
     /// Embeds passages that have no vector yet, as many as a turn may; how many got one. Stops at the first trouble: those that
     /// are left wait for the next time. Words find them meanwhile.
     pub async fn embed_passages(&self) -> Result<usize, DriveError> {

@@ -6,7 +6,7 @@ use crate::llm::anthropic::Anthropic;
 use crate::llm::breaker::Breaker;
 use crate::llm::chain::{Chain, Link, Remote, Retries, Shared};
 use crate::llm::embed::{self, Embedder};
-use crate::llm::endpoint::{Endpoint, Patience, SchemaSupport};
+use crate::llm::endpoint::{Endpoint, SchemaSupport, Timeouts};
 use crate::llm::estimate::{Estimator, request_tokens};
 use crate::llm::openai::OpenAi;
 use crate::llm::price::Price;
@@ -416,7 +416,7 @@ impl<'a> Opening<'a> {
         said: Option<&config::ModelSettings>,
     ) -> Result<Endpoint, String> {
         let llm = &self.config.llm;
-        let patience = Patience {
+        let patience = Timeouts {
             connect: Duration::from_secs(llm.connect_timeout_s),
             first_token: Duration::from_secs(llm.first_token_timeout_s),
             next_token: Duration::from_secs(llm.next_token_timeout_s),

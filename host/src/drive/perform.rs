@@ -7,12 +7,12 @@ use super::spent::{Meter, Metered};
 use super::subagent;
 use super::voice::{Listener, Voice};
 use super::window::{CALL, Earlier};
-use super::{Drive, DriveError, boundary};
+use super::{DriveError, RunExecutor, boundary};
 use crate::clock::now_ms;
 use crate::exec::Watch;
 use crate::graph::brief::Brief;
 use crate::graph::limits::LimitReached;
-use crate::graph::plan::{Caller, Task, TaskKind};
+use crate::graph::plan::{CallerScope, Task, TaskKind};
 use crate::graph::run::{Run, RunSpec};
 use crate::graph::step::{PlanAsk, ReasonAsk, Step, StepResult};
 use crate::home::SessionName;
@@ -22,7 +22,7 @@ use crate::memory::Meaning;
 use crate::node::{self, output, planner, reasoner, retrieval, router, worker};
 use crate::secret::Secrets;
 use crate::store::RunId;
-use crate::tool::builtin::At;
+use crate::tool::builtin::CallContext;
 use crate::{context, memory, scratchpad, skill};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -31,11 +31,11 @@ use std::time::Instant;
 const DIGEST: u32 = 8;
 
 /// A run that is being performed.
-pub(super) struct AtWork<'a> {
-    pub drive: &'a Drive,
+pub(super) struct RunContext<'a> {
+    pub drive: &'a RunExecutor,
     pub run: RunId,
     pub session: SessionName,
-    pub caller: Caller,
+    pub caller: CallerScope,
     pub subagent: bool,
     /// The last event before the step.
     pub seq: u32,
@@ -68,8 +68,8 @@ impl NoAnswer {
     }
 }
 
-impl<'a> AtWork<'a> {
-    pub fn new(drive: &'a Drive, log: &Log, spec: &RunSpec, secrets: Secrets, earlier: Earlier) -> Self {
+impl<'a> RunContext<'a> {
+    pub fn new(drive: &'a RunExecutor, log: &Log, spec: &RunSpec, secrets: Secrets, earlier: Earlier) -> Self {
         let (run, session) = (log.id.clone(), log.session.clone());
         Self {
             drive,
@@ -333,7 +333,7 @@ impl<'a> AtWork<'a> {
         self.complete_by(run, request, by, boundary, sink).await
     }
 
-    /// [`AtWork::complete`] with the model of another role than the one that the prompt is of.
+    /// [`RunContext::complete`] with the model of another role than the one that the prompt is of.
     pub async fn complete_by(
         &self,
         run: &Run,
@@ -360,7 +360,7 @@ impl<'a> AtWork<'a> {
         self.ready_for(run, request, by, boundary).await
     }
 
-    /// [`AtWork::ready`] for the model of another role than the one that the prompt is of.
+    /// [`RunContext::ready`] for the model of another role than the one that the prompt is of.
     async fn ready_for(
         &self,
         run: &Run,
@@ -410,8 +410,8 @@ impl<'a> AtWork<'a> {
     }
 
     /// Where the call at this place among those that are made together comes from.
-    pub fn at(&self, place: usize) -> At {
-        At {
+    pub fn at(&self, place: usize) -> CallContext {
+        CallContext {
             session: self.session.clone(),
             run: Some(self.run.clone()),
             subagent: self.subagent,

@@ -1,7 +1,7 @@
 //! A run's place among those that work at once: "Enforces 10-job concurrency limit". It counts for the home, so
 //! that `kiso run` beside a daemon has no places of its own.
 
-use super::{Cancel, Drive, DriveError};
+use super::{Cancel, DriveError, RunExecutor};
 use crate::home::HomeLock;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -9,7 +9,7 @@ use tokio::time::sleep;
 /// How often somebody who waits looks whether a place is free: who frees one may be another process.
 const LOOK: Duration = Duration::from_millis(200);
 
-impl Drive {
+impl RunExecutor {
     /// Waits for a place, which is given back when what this returns is dropped. `full` is called once where none is free
     /// at first. `None` where the wait was given up: it was cancelled, or the daemon is shutting down.
     pub async fn place(&self, cancel: &Cancel, full: impl FnOnce(u64)) -> Result<Option<HomeLock>, DriveError> {

@@ -1,7 +1,7 @@
 //! The review of a task, performed: the reviewer is asked, with the whole transcript of an action as far as its context has
 //! room.
 
-use super::perform::AtWork;
+use super::perform::RunContext;
 use super::{DriveError, boundary};
 use crate::graph::run::Run;
 use crate::graph::step::{ReviewAsk, StepResult};
@@ -10,7 +10,7 @@ use crate::llm::{Request, Role};
 use crate::node::reviewer;
 use crate::{context, scratchpad};
 
-impl AtWork<'_> {
+impl RunContext<'_> {
     pub(super) async fn review(&mut self, run: &Run, ask: &ReviewAsk) -> Result<StepResult, DriveError> {
         let boundary = boundary();
         let system = self.drive.system_prompt(Role::Reviewer)?;

@@ -1,12 +1,12 @@
 //! What was said in a session, as prompts have it: messages that the gatekeeper put away stay away.
 
-use super::{Drive, DriveError, SEALED_RUN};
+use super::{DriveError, RunExecutor, SEALED_RUN};
 use crate::graph::step::{Event, StepResult};
 use crate::llm::prompt::ChatMessage;
 use crate::scratchpad;
 use crate::store::{Message, MessageRole, RunId};
 
-impl Drive {
+impl RunExecutor {
     /// Messages of the store for a prompt. A user's message that is too large for one has its preview there, with the ref
     /// that it got when it was admitted.
     pub(super) async fn said(&self, messages: Vec<Message>) -> Result<Vec<ChatMessage>, DriveError> {
@@ -17,7 +17,7 @@ impl Drive {
             if message.role == MessageRole::User && scratchpad::is_too_large(&text, limit) {
                 text = match self.archived(message.run.as_ref()).await? {
                     Some(key) => scratchpad::preview(&text, &key, limit),
-                    None => scratchpad::sandwich(&text, limit),
+                    None => scratchpad::truncate_middle(&text, limit),
                 };
             }
             said.push(super::window::chat(message.role, &text));

@@ -1,14 +1,14 @@
 //! What a session changes about how its messages are worked on.
 
-use super::{Drive, DriveError, Models};
+use super::{DriveError, Models, RunExecutor};
 use crate::home::SessionName;
 use crate::secret::Secrets;
 use crate::store::ModelChoice;
 
-impl Drive {
+impl RunExecutor {
     /// The drive as it is now, with the session's models, if it has some of its own. One that the configuration no longer
     /// has gives way to what is configured.
-    pub async fn for_session(&self, session: &SessionName) -> Result<Drive, DriveError> {
+    pub async fn for_session(&self, session: &SessionName) -> Result<RunExecutor, DriveError> {
         let name = session.clone();
         let mut choice = self.store.read(move |view| view.model_choice(&name)).await?;
         let drive = self.now();
@@ -25,7 +25,7 @@ impl Drive {
             None => true,
         });
         match drive.models_with(&choice) {
-            Ok(models) => Ok(Drive { models, ..drive }),
+            Ok(models) => Ok(RunExecutor { models, ..drive }),
             Err(why) => {
                 tracing::warn!(%session, "{why}; the default answers instead");
                 Ok(drive)

@@ -6,8 +6,8 @@
 //! still brings every message to its end.
 
 use super::log::Log;
-use super::perform::AtWork;
-use super::{Cancel, Drive, DriveError, Listener};
+use super::perform::RunContext;
+use super::{Cancel, DriveError, Listener, RunExecutor};
 use crate::clock::now_ms;
 use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::report::often;
@@ -18,11 +18,11 @@ use crate::store::{MessageRole, RunId, RunStatus, StoreError};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-impl Drive {
+impl RunExecutor {
     /// Takes up a run that was cut off, because its turn has come and nobody said so: replays its events and goes on where
     /// it was. What had started and may have taken effect is not done again but reported as interrupted. The caller holds
     /// the session's lock, so that nobody else drives the run. A run that somebody stopping before it was cut off is
-    /// ended as cancelled. One that was cut off too often is left as it is ([`DriveError::CutOff`]); [`Drive::hold`] has it
+    /// ended as cancelled. One that was cut off too often is left as it is ([`DriveError::CutOff`]); [`RunExecutor::hold`] has it
     /// wait.
     pub async fn take_up(
         &self,
@@ -42,7 +42,7 @@ impl Drive {
         self.resume(id, secrets, cancel, listener).await
     }
 
-    /// [`Drive::take_up`] for a person, who may try as often as they like.
+    /// [`RunExecutor::take_up`] for a person, who may try as often as they like.
     pub async fn resume(
         &self,
         id: &RunId,
@@ -78,7 +78,7 @@ impl Drive {
             listener.event(log.seq, &event, &run);
         }
         let earlier = self.earlier(&session, Some(id), run.spec().policy.subagent).await?;
-        let at_work = AtWork::new(self, &log, run.spec(), secrets, earlier);
+        let at_work = RunContext::new(self, &log, run.spec(), secrets, earlier);
         self.drive(run, log, at_work, cancel, listener).await
     }
 

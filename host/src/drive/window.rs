@@ -4,8 +4,8 @@
 //! result pair uses two window slots." Calls are those of the action loop, and the command lines and skills of a plan.
 
 use super::arrival::WAITING;
-use super::perform::AtWork;
-use super::{Drive, DriveError, SEALED_RUN};
+use super::perform::RunContext;
+use super::{DriveError, RunExecutor, SEALED_RUN};
 use crate::graph::lane::{Entry, SharedKind, ToolCall};
 use crate::graph::plan::{Task, TaskKind};
 use crate::graph::report::TaskReport;
@@ -13,7 +13,7 @@ use crate::graph::run::Run;
 use crate::graph::step::{Event, StepResult};
 use crate::home::SessionName;
 use crate::llm::prompt::{ChatMessage, Pieces};
-use crate::scratchpad::sandwich;
+use crate::scratchpad::truncate_middle;
 use crate::store::{self, MAX_JOINED, Message, MessageRole, RunId, StoreError, View};
 use std::collections::HashMap;
 
@@ -44,7 +44,7 @@ pub(super) struct Earlier {
     pub facts: Vec<String>,
 }
 
-impl Drive {
+impl RunExecutor {
     /// What the session knows before this run.
     pub(super) async fn earlier(
         &self,
@@ -138,7 +138,7 @@ impl Drive {
     }
 }
 
-impl AtWork<'_> {
+impl RunContext<'_> {
     /// What the session knows: the part of every prompt that talks to the user.
     pub fn known(&self, run: &Run) -> Pieces {
         let Earlier { summary, core, facts, .. } = &self.earlier;
@@ -209,7 +209,11 @@ fn of_task(report: &TaskReport) -> Option<ChatMessage> {
 
 /// A call and its result in one, so that nothing can come between them.
 fn pair(call: &str, status: &str, result: &str) -> ChatMessage {
-    let text = format!("{}\nresult [{status}]: {}", sandwich(call.trim(), ARGS), sandwich(result.trim_end(), RESULT));
+    let text = format!(
+        "{}\nresult [{status}]: {}",
+        truncate_middle(call.trim(), ARGS),
+        truncate_middle(result.trim_end(), RESULT)
+    );
     ChatMessage { from: CALL.to_owned(), text }
 }
 

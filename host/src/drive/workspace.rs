@@ -1,14 +1,14 @@
 //! The workspace of a run's session, as prompts show it.
 
 use super::DriveError;
-use super::perform::AtWork;
+use super::perform::RunContext;
 use crate::compute;
 use crate::home::GUIDANCE;
 use crate::llm::prompt::FileCard;
 use crate::node::guidance::MAX_GUIDANCE;
 use crate::tool::files;
 
-impl AtWork<'_> {
+impl RunContext<'_> {
     /// The files of the workspace, whose writer may have made them hard to read.
     pub(super) async fn files(&self) -> Result<Vec<FileCard>, DriveError> {
         let work = self.drive.home.open_work(&self.session)?;

@@ -3,7 +3,7 @@
 use super::channel::Channel;
 use super::embedded::COREUTILS_NAMES;
 use super::hint;
-use super::process::{CRASHED, Given};
+use super::process::{CRASHED, ProcessSpec};
 use super::streams::Stdio;
 use crate::home::SessionName;
 use crate::secret::Secrets;
@@ -94,7 +94,7 @@ impl Commands {
     pub async fn run_skill(
         &self,
         skill: &Arc<Installed>,
-        given: Given,
+        given: ProcessSpec,
         tmp: &Path,
         stderr: &Channel,
     ) -> Result<u8, LimitHit> {

@@ -1,6 +1,6 @@
 //! What a task writes to its standard output and standard error: the start and the end are kept, however much it is.
 
-use crate::skill::limits::{Budget, HitCell, Limit, LimitHit, Of};
+use crate::skill::limits::{Budget, BudgetKind, HitCell, Limit, LimitHit};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
@@ -37,8 +37,8 @@ impl std::fmt::Debug for Output {
 impl Output {
     pub fn new(cap: usize, budget: Budget, hit: HitCell, came: Option<Arc<Notify>>) -> Self {
         let most = match budget.of {
-            Of::Exec { output_mib, .. } => output_mib << 20,
-            Of::Skill => budget.output_kib << 10,
+            BudgetKind::Exec { output_mib, .. } => output_mib << 20,
+            BudgetKind::Skill => budget.output_kib << 10,
         };
         Self(Arc::new(Inner { kept: Mutex::default(), cap, most, budget, hit, came }))
     }

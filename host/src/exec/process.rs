@@ -117,7 +117,7 @@ pub type Child = Arc<Process>;
 
 /// What a process is started with.
 #[derive(Debug, Default)]
-pub struct Given {
+pub struct ProcessSpec {
     pub argv: Vec<String>,
     pub env: Vec<(String, String)>,
     /// Absolute, as the process sees it.
@@ -125,7 +125,7 @@ pub struct Given {
     pub channels: BTreeMap<u32, Channel>,
 }
 
-impl Given {
+impl ProcessSpec {
     pub fn channel(&self, number: u32) -> Channel {
         self.channels.get(&number).cloned().unwrap_or(Channel::Null)
     }
@@ -196,7 +196,12 @@ pub enum Streams {
 }
 
 /// A store with the process's limits.
-pub fn store(task: &Arc<Task>, process: &Arc<Process>, given: Given, streams: Streams) -> wasmtime::Result<Store<Ctx>> {
+pub fn store(
+    task: &Arc<Task>,
+    process: &Arc<Process>,
+    given: ProcessSpec,
+    streams: Streams,
+) -> wasmtime::Result<Store<Ctx>> {
     let mut wasi = WasiCtx::builder();
     match streams {
         // It would hold the ends of pipes open that it closes itself. A panic can still be heard.

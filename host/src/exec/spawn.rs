@@ -2,7 +2,7 @@
 
 use super::channel::{Channel, Refused, pipe};
 use super::commands::{Program, plain_name};
-use super::process::{Child, Ctx, Given};
+use super::process::{Child, Ctx, ProcessSpec};
 use super::task::{TaskEnded, Work};
 use super::wit::kiso::exec::spawn::{Command, Errno, Host, HostChannel, HostProcess, Mode, Refusal, Space, Volume};
 use crate::skill::sandbox::Room;
@@ -83,7 +83,7 @@ impl Host for Ctx {
         if size > MAX_ARGUMENTS {
             return Ok(Err(Refusal::Failed("Argument list too long".to_owned())));
         }
-        let given = Given { argv, env, cwd, channels };
+        let given = ProcessSpec { argv, env, cwd, channels };
         let process = match program {
             Program::Shell => {
                 // It reads its own options: `sh -c`, `sh FILE`.
@@ -98,7 +98,7 @@ impl Host for Ctx {
 
     fn fork(&mut self, state: Vec<u8>, channels: Vec<(u32, Resource<Channel>)>) -> wasmtime::Result<Resource<Child>> {
         let channels = self.collect(channels)?;
-        let given = Given { argv: vec!["sh".to_owned()], channels, ..Given::default() };
+        let given = ProcessSpec { argv: vec!["sh".to_owned()], channels, ..ProcessSpec::default() };
         let (process, _) = self.task.start_shell(Some(&self.process), Work::Fork { state }, given)?;
         Ok(self.table.push(process)?)
     }

@@ -5,10 +5,10 @@ use super::commands::{Commands, Program};
 use super::dirs::Dirs;
 use super::engine::Engine;
 use super::limiter::{Memory, Share};
-use super::process::{Ctx, Given, Process, Running, Streams, exit_code, run_command, store};
+use super::process::{Ctx, Process, ProcessSpec, Running, Streams, exit_code, run_command, store};
 use super::wit::exports::kiso::exec::shell::Ended;
 use crate::skill::BrokenPipe;
-use crate::skill::limits::{Budget, HitCell, Limit, LimitHit, Of};
+use crate::skill::limits::{Budget, BudgetKind, HitCell, Limit, LimitHit};
 use crate::skill::sandbox::Quota;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -159,7 +159,12 @@ impl Task {
     }
 
     /// Starts a command.
-    pub fn start(self: &Arc<Self>, parent: &Process, program: Program, given: Given) -> Result<Arc<Process>, LimitHit> {
+    pub fn start(
+        self: &Arc<Self>,
+        parent: &Process,
+        program: Program,
+        given: ProcessSpec,
+    ) -> Result<Arc<Process>, LimitHit> {
         let process = self.admit(Some(parent), given.title())?;
         // Made here: a future that is dropped before it was polled runs nothing of its body.
         let running = Running::new(self.clone(), process.clone());
@@ -188,7 +193,7 @@ impl Task {
         self: &Arc<Self>,
         parent: Option<&Process>,
         work: Work,
-        given: Given,
+        given: ProcessSpec,
     ) -> Result<(Arc<Process>, oneshot::Receiver<Ended>), LimitHit> {
         let process = self.admit(parent, SHELL.to_owned())?;
         let running = Running::new(self.clone(), process.clone());
@@ -225,7 +230,9 @@ impl Task {
     }
 
     fn admit(&self, parent: Option<&Process>, title: String) -> Result<Arc<Process>, LimitHit> {
-        let Of::Exec { processes: most, .. } = self.budget.of else { unreachable!("a task has the limits of a task") };
+        let BudgetKind::Exec { processes: most, .. } = self.budget.of else {
+            unreachable!("a task has the limits of a task")
+        };
         let mut processes = self.lock();
         if let Some(hit) = self.limit() {
             return Err(hit);
@@ -310,7 +317,7 @@ async fn command(
     task: &Arc<Task>,
     process: &Arc<Process>,
     pre: wasmtime::Result<&CommandPre<Ctx>>,
-    given: Given,
+    given: ProcessSpec,
 ) -> wasmtime::Result<u8> {
     run_command(pre?, store(task, process, given, Streams::Command)?).await
 }
@@ -319,7 +326,7 @@ async fn shell(
     task: &Arc<Task>,
     process: &Arc<Process>,
     work: Work,
-    given: Given,
+    given: ProcessSpec,
 ) -> wasmtime::Result<(u8, Option<Ended>)> {
     let (env, cwd) = (given.env.clone(), given.cwd.clone());
     let mut store = store(task, process, given, Streams::Shell)?;

@@ -14,7 +14,7 @@ use self::browser::{Sender, Shown};
 use super::App;
 use super::error::ApiError;
 use crate::clock::now_ms;
-use crate::graph::plan::Caller;
+use crate::graph::plan::CallerScope;
 use crate::store::{Login, LoginId, StoreError, Token, TokenScope};
 
 /// Who may ask for a route.
@@ -61,10 +61,10 @@ pub const WRONG_TOKEN: Wrong = ("the token is not valid", "`kiso token list` lis
 const TOUCH_MS: i64 = 60 * 60_000;
 
 impl Who {
-    pub fn caller(&self) -> Caller {
+    pub fn caller(&self) -> CallerScope {
         match self.scope {
-            TokenScope::Admin => Caller::Admin,
-            TokenScope::Chat => Caller::User,
+            TokenScope::Admin => CallerScope::Admin,
+            TokenScope::Chat => CallerScope::User,
         }
     }
 

@@ -15,7 +15,7 @@ use tokio::time::Interval;
 
 use super::auth::{self, Who};
 use super::error::ApiError;
-use super::follow::{self, Following, Told};
+use super::follow::{self, Following, Notification};
 use super::wire::Query;
 use super::{App, count};
 use crate::home::SessionName;
@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wanted {
+pub struct EventQuery {
     /// Only this session's; without it, all.
     session: Option<String>,
     /// Begin after this id, as the header `Last-Event-ID` says it, which counts more.
@@ -48,7 +48,7 @@ struct Sending {
 pub async fn follow(
     who: Who,
     State(app): State<App>,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<EventQuery>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
     let session = wanted.session.as_deref().map(SessionName::parse).transpose();
@@ -64,7 +64,7 @@ pub async fn follow(
         let message = format!("{max} streams are already open (gateway.max_streams)");
         return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", message));
     }
-    let following = Following::new(app.clone(), follow::Wanted { session, after, live: true }).await?;
+    let following = Following::new(app.clone(), follow::Subscription { session, after, live: true }).await?;
     let look = tokio::time::interval(LOOK);
     let sending = Sending { app, who, following, look, over: false, _counted: Box::new(counted) };
     let stream = unfold(sending, |mut sending| async move { Some((Ok(event(sending.next().await?)), sending)) });
@@ -72,7 +72,7 @@ pub async fn follow(
 }
 
 impl Sending {
-    async fn next(&mut self) -> Option<Told> {
+    async fn next(&mut self) -> Option<Notification> {
         if self.over {
             return None;
         }
@@ -90,7 +90,7 @@ impl Sending {
                     Ok(true) => {}
                     Ok(false) => {
                         self.over = true;
-                        return Some(Told::now("unauthorized", json!({})));
+                        return Some(Notification::now("unauthorized", json!({})));
                     }
                     Err(error) => {
                         tracing::warn!("an event stream ends: {error:?}");
@@ -105,8 +105,8 @@ impl Sending {
     }
 }
 
-fn event(told: Told) -> Event {
-    let Told { name, id, data, .. } = told;
+fn event(told: Notification) -> Event {
+    let Notification { name, id, data, .. } = told;
     let event = Event::default().event(name).data(data.to_string());
     match id {
         Some(id) => event.id(id.to_string()),

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
-use super::places::network;
+use super::connection_slots::network;
 
 /// Wrong tokens within a minute after which an address is told to wait.
 const FREE: u32 = 20;

@@ -31,7 +31,7 @@ const MAX_BODY: usize = 64 << 10;
 
 /// What a client wants to hear.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct Subscription {
     /// Only this session's; without it, all.
     pub session: Option<SessionName>,
     /// Begin after this id; without it, with what happens from now on.
@@ -42,7 +42,7 @@ pub struct Wanted {
 
 /// Something that happened, in the form in which every channel tells it.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct Notification {
     /// "message", "run", "event", "notify", "session", "live", "deleted", "gap" or, as the last, "shutdown".
     pub name: &'static str,
     /// Of the feed's notice; a client that was away goes on behind it.
@@ -52,21 +52,21 @@ pub struct Told {
     pub answers: Vec<i64>,
 }
 
-impl Told {
+impl Notification {
     /// Something that is worth nothing later.
-    pub fn now(name: &'static str, data: Value) -> Told {
-        Told { name, id: None, data, answers: Vec::new() }
+    pub fn now(name: &'static str, data: Value) -> Notification {
+        Notification { name, id: None, data, answers: Vec::new() }
     }
 }
 
 /// A stream that is being told. Ends after "shutdown".
 pub struct Following {
     app: App,
-    wanted: Wanted,
+    wanted: Subscription,
     /// The last notice that there was when it began.
     pub newest: i64,
     last: i64,
-    ready: VecDeque<Told>,
+    ready: VecDeque<Notification>,
     /// Whether the feed may hold something that was not read.
     behind: bool,
     feed: watch::Receiver<i64>,
@@ -98,7 +98,7 @@ impl Drop for Counted {
 
 impl Following {
     /// Begins to listen. What happens from here on is told by [`Following::next`].
-    pub async fn new(app: App, wanted: Wanted) -> Result<Following, StoreError> {
+    pub async fn new(app: App, wanted: Subscription) -> Result<Following, StoreError> {
         let store = &app.0.drive.store;
         // Before the feed is read, so that nothing falls between.
         let feed = store.feed_changes();
@@ -109,10 +109,10 @@ impl Following {
         if wanted.after.is_some_and(|after| after > end) {
             // An older store was put in the place of the one that the client knew.
             let data = json!({ "missed_from": 0, "to": end });
-            ready.push_back(Told { name: "gap", id: Some(last), data, answers: Vec::new() });
+            ready.push_back(Notification { name: "gap", id: Some(last), data, answers: Vec::new() });
         } else if last + 1 < start {
             let data = json!({ "missed_from": last + 1, "to": start - 1 });
-            ready.push_back(Told { name: "gap", id: Some(last), data, answers: Vec::new() });
+            ready.push_back(Notification { name: "gap", id: Some(last), data, answers: Vec::new() });
         }
         Ok(Following {
             deleted: app.0.deleted.subscribe(),
@@ -137,7 +137,7 @@ impl Following {
     }
 
     /// Waits for what comes next; `None` when nothing more will. Whoever stops waiting misses nothing.
-    pub async fn next(&mut self) -> Option<Told> {
+    pub async fn next(&mut self) -> Option<Notification> {
         loop {
             if let Some(told) = self.ready.pop_front() {
                 return Some(told);
@@ -164,7 +164,7 @@ impl Following {
                 biased;
                 _ = self.ending.wait_for(|ending| *ending) => {
                     self.over = true;
-                    return Some(Told::now("shutdown", json!({})));
+                    return Some(Notification::now("shutdown", json!({})));
                 }
                 said = heard(&mut self.live) => match said {
                     Ok(said) if self.wanted.session.as_ref().is_none_or(|session| *session == said.session) => {
@@ -177,13 +177,13 @@ impl Following {
                 },
                 name = self.deleted.recv() => match name {
                     Ok(name) if self.wanted.session.as_ref().is_none_or(|session| *session == name) => {
-                        return Some(Told::now("deleted", json!({ "name": name })));
+                        return Some(Notification::now("deleted", json!({ "name": name })));
                     }
                     Ok(_) => {}
                     // Some were missed: whoever listens has to look for itself what there is.
                     Err(RecvError::Lagged(_)) => {
                         let data = json!({ "missed_from": self.last, "to": self.last });
-                        return Some(Told { name: "gap", id: Some(self.last), data, answers: Vec::new() });
+                        return Some(Notification { name: "gap", id: Some(self.last), data, answers: Vec::new() });
                     }
                     Err(RecvError::Closed) => return None,
                 },
@@ -237,13 +237,13 @@ async fn heard(live: &mut Option<broadcast::Receiver<Live>>) -> Result<Live, Rec
     }
 }
 
-fn live(said: &Live) -> Told {
-    Told::now("live", value(said))
+fn live(said: &Live) -> Notification {
+    Notification::now("live", value(said))
 }
 
 /// What is told of a notice, with the bytes of its text; nothing if what it is about has gone. The last one has its id, so
 /// that a client that has it has all.
-fn tell(view: &View<'_>, vault: &Vault, notice: Notice) -> Result<Vec<(Told, usize)>, StoreError> {
+fn tell(view: &View<'_>, vault: &Vault, notice: Notice) -> Result<Vec<(Notification, usize)>, StoreError> {
     let Notice { id, session, kind, run, seq, message } = notice;
     let (mut answers, mut before) = (Vec::new(), None);
     let told = match (kind, run, seq, message) {
@@ -276,13 +276,13 @@ fn tell(view: &View<'_>, vault: &Vault, notice: Notice) -> Result<Vec<(Told, usi
         (NoticeKind::Session, ..) => view.session(&session)?.map(|line| ("session", 0, value(&Session::of(line)))),
         _ => None,
     };
-    let told = told.map(|(name, size, data)| (Told { name, id: Some(id), data, answers }, size));
+    let told = told.map(|(name, size, data)| (Notification { name, id: Some(id), data, answers }, size));
     Ok(before.map(|before| (before, 0)).into_iter().chain(told).collect())
 }
 
 /// What an event of a run says to the user at once: the output of a task with `notify: true`, or a notice. For those who
 /// do not read events; it has no id of its own, and comes again with its event.
-fn notification(session: &SessionName, run: &RunId, event: &store::Event) -> Option<Told> {
+fn notification(session: &SessionName, run: &RunId, event: &store::Event) -> Option<Notification> {
     // Most events say nothing, and are not read for it.
     if is_sealed(&event.body) || event.kind != "told" && !event.body.contains("\"say\":") {
         return None;
@@ -293,7 +293,7 @@ fn notification(session: &SessionName, run: &RunId, event: &store::Event) -> Opt
     let data = json!({
         "session": session, "run": run.to_string(), "seq": event.seq, "text": shown, "truncated": shown.len() < text.len(),
     });
-    Some(Told::now("notify", data))
+    Some(Notification::now("notify", data))
 }
 
 /// The JSON of a shape of ours, which has one.

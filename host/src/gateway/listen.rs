@@ -17,10 +17,10 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::auth::Peer;
+use super::connection_slots::{ConnectionSlot, ConnectionSlots, UnderWay};
 use super::patient::Patient;
-use super::places::{Place, Places, UnderWay};
-use super::{App, Patience, api, count, is_local};
-use crate::drive::Drive;
+use super::{App, ConnectionTimeouts, api, count, is_local};
+use crate::drive::RunExecutor;
 use crate::store::TokenScope;
 
 /// Bytes of a request's head.
@@ -62,7 +62,7 @@ pub enum ListenError {
 }
 
 impl Bound {
-    pub(super) async fn bind(drive: &Drive, bind: &str, port: u16) -> Result<Bound, ListenError> {
+    pub(super) async fn bind(drive: &RunExecutor, bind: &str, port: u16) -> Result<Bound, ListenError> {
         let ip = bind.parse().map_err(|_| ListenError::BadAddress { bind: bind.to_owned() })?;
         let address = SocketAddr::new(ip, port);
         let tokens = drive.store.read(|view| view.tokens()).await?;
@@ -90,7 +90,7 @@ impl Bound {
     /// Serves until `ending` is true; then lets each request that is under way come to its end.
     pub async fn serve(self, app: App, mut ending: watch::Receiver<bool>) {
         let Bound { listener, .. } = self;
-        let places = Places::new(room_for(app.0.drive.config.gateway.max_connections));
+        let places = ConnectionSlots::new(room_for(app.0.drive.config.gateway.max_connections));
         let router = api::router(app.clone());
         let mut connections = JoinSet::new();
         let mut out_of_breath = false;
@@ -121,8 +121,10 @@ impl Bound {
             let (router, ending) = (router.clone(), ending.clone());
             let gateway = &app.0.drive.config_now().gateway;
             let seconds = Duration::from_secs;
-            let patience =
-                Patience { request: seconds(gateway.request_timeout_s), stalled: seconds(gateway.stalled_timeout_s) };
+            let patience = ConnectionTimeouts {
+                request: seconds(gateway.request_timeout_s),
+                stalled: seconds(gateway.stalled_timeout_s),
+            };
             connections.spawn(async move {
                 serve_one(stream, peer.ip(), place, router, patience, ending).await;
                 drop(counted);
@@ -136,9 +138,9 @@ impl Bound {
 async fn serve_one(
     stream: TcpStream,
     peer: IpAddr,
-    place: Place,
+    place: ConnectionSlot,
     router: axum::Router,
-    patience: Patience,
+    patience: ConnectionTimeouts,
     mut ending: watch::Receiver<bool>,
 ) {
     let _ = stream.set_nodelay(true);

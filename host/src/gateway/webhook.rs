@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! reply ──┬── one transaction ──▶ the message
-//!         └─────────────────────▶ the outbox ──▶ courier ──▶ receiver
+//!         └─────────────────────▶ the outbox ──▶ dispatcher ──▶ receiver
 //!                                   ▲              │
 //!                                   └── arrived, put off, or given up
 //! ```
@@ -10,7 +10,7 @@
 //! Whatever stands in the outbox is sent until the receiver says that it has it: at least once, and each time with the
 //! same key, by which the receiver knows what it has already. docs/webhooks.md tells receivers what to expect.
 
-mod courier;
+mod dispatcher;
 mod letter;
 mod send;
 mod sign;
@@ -27,7 +27,7 @@ use crate::net::is_public;
 use crate::secret::SecretValue;
 use crate::store::{Subscription, WebhookEvent};
 
-pub use self::courier::Courier;
+pub use self::dispatcher::WebhookDispatcher;
 pub use self::send::{Answer, NotDelivered, Trouble};
 
 /// Characters of a key that somebody else chose, at least: fewer could be tried.

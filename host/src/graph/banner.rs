@@ -72,15 +72,15 @@ pub fn enforce(text: &str) -> (Banner, String) {
 /// known, which is never more than [`MAX_HEAD`] characters.
 #[derive(Debug, Default)]
 pub struct Stripper {
-    at: At,
-    /// The beginning of a line that may turn out to be a banner; only in [`At::Head`].
+    at: ScanState,
+    /// The beginning of a line that may turn out to be a banner; only in [`ScanState::Head`].
     held: String,
     /// Banners so far, at most [`MAX_FOUND`].
     found: Vec<Banner>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-enum At {
+enum ScanState {
     /// Where a banner may begin: at the start of a line, or behind another banner.
     #[default]
     Head,
@@ -128,24 +128,24 @@ impl Stripper {
 
     fn take(&mut self, c: char, out: &mut String) {
         match self.at {
-            At::Line => {
+            ScanState::Line => {
                 out.push(c);
                 if c == '\n' {
-                    self.at = At::Head;
+                    self.at = ScanState::Head;
                 }
             }
-            At::Head => self.head(c, out),
-            At::Close | At::Gap if c == '\n' => self.at = At::Below,
-            At::Close if "*_~`:.!".contains(c) => {}
-            At::Gap if "-–—:|".contains(c) => {}
-            At::Close | At::Gap if c.is_whitespace() => self.at = At::Gap,
+            ScanState::Head => self.head(c, out),
+            ScanState::Close | ScanState::Gap if c == '\n' => self.at = ScanState::Below,
+            ScanState::Close if "*_~`:.!".contains(c) => {}
+            ScanState::Gap if "-–—:|".contains(c) => {}
+            ScanState::Close | ScanState::Gap if c.is_whitespace() => self.at = ScanState::Gap,
             // Another banner may follow in the same line.
-            At::Close | At::Gap => {
-                self.at = At::Head;
+            ScanState::Close | ScanState::Gap => {
+                self.at = ScanState::Head;
                 self.head(c, out);
             }
-            At::Below => {
-                self.at = At::Head;
+            ScanState::Below => {
+                self.at = ScanState::Head;
                 if c != '\n' {
                     self.head(c, out);
                 }
@@ -160,12 +160,12 @@ impl Stripper {
             Head::Text => {
                 out.push_str(&self.held);
                 self.held.clear();
-                self.at = if c == '\n' { At::Head } else { At::Line };
+                self.at = if c == '\n' { ScanState::Head } else { ScanState::Line };
             }
             Head::Banner(banner) => {
                 self.note(banner);
                 self.held.clear();
-                self.at = At::Close;
+                self.at = ScanState::Close;
                 // What showed that the words had ended.
                 self.take(c, out);
             }

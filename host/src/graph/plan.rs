@@ -97,12 +97,12 @@ pub struct Plan {
 /// Who asked; decides what a plan may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Caller {
+pub enum CallerScope {
     Admin,
     User,
 }
 
-impl Caller {
+impl CallerScope {
     pub fn name(self) -> &'static str {
         match self {
             Self::Admin => "admin",

@@ -23,16 +23,16 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::execution_brief::ExecutionBrief;
 use super::lane::{ActionLane, GraphLane, NodeLane, ToolCall};
 use super::limits::{Limits, Usage};
 use super::outcome::{Ending, Outcome, Said};
-use super::plan::{Caller, Task, TaskKind};
+use super::plan::{CallerScope, Task, TaskKind};
 use super::reflection::Ledger;
 use super::repeat::Repeat;
 use super::report::{Attempt, Correction, INTERRUPTED, TaskReport, TaskStatus};
 use super::route::Routing;
 use super::step::{Call, Event, IllegalResult, Move, PillUse, StepResult, ToolResult};
-use super::teb::Teb;
 use super::{Node, Why, edge, reflection};
 
 /// What a run is made from; stored with it, so that a replay has the same limits.
@@ -44,7 +44,7 @@ pub struct RunSpec {
     /// The messages that `message` joins, where one of them but the first may begin with a pill.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub joined: Vec<String>,
-    pub caller: Caller,
+    pub caller: CallerScope,
     pub limits: Limits,
     #[serde(default)]
     pub policy: Policy,
@@ -131,7 +131,7 @@ enum State {
     Reasoning {
         attempt: u32,
         correction: Option<Correction>,
-        brief: Option<Teb>,
+        brief: Option<ExecutionBrief>,
     },
     Acting {
         id: u32,
@@ -143,7 +143,7 @@ enum State {
         id: u32,
         task: Task,
         depth: u32,
-        brief: Box<Teb>,
+        brief: Box<ExecutionBrief>,
         round: u32,
         repeat: Repeat,
         results: Vec<ToolResult>,

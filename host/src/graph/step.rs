@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::brief::Brief;
+use super::execution_brief::ExecutionBrief;
 use super::lane::{ActionLane, ToolCall};
 use super::limits::{LimitReached, Usage};
 use super::outcome::Outcome;
@@ -11,7 +12,6 @@ use super::reflection;
 use super::report::{Allowance, Attempt, Correction, FailureNote, FileNote, TaskReport, Used};
 use super::route::{Effort, Routing};
 use super::tags::UnknownTag;
-use super::teb::Teb;
 use super::verdict::Verdict;
 use super::{Node, Why};
 
@@ -127,7 +127,7 @@ pub struct ReasonAsk {
 pub struct ActAsk {
     /// Index of the task in the run.
     pub task: usize,
-    pub brief: Teb,
+    pub brief: ExecutionBrief,
     /// Rounds that are behind it.
     pub round: u32,
     pub of: u32,
@@ -304,7 +304,7 @@ pub enum StepResult {
         call: Call,
     },
     Briefed {
-        brief: Teb,
+        brief: ExecutionBrief,
         call: Call,
     },
     Unbriefed {

@@ -15,7 +15,7 @@ pub struct Endpoint {
     pub base_url: String,
     /// Sent as the provider wants it; `None` for local servers.
     pub key: Option<SecretValue>,
-    pub patience: Patience,
+    pub patience: Timeouts,
     /// Whether the provider enforces a JSON Schema.
     pub schema: SchemaSupport,
     /// Bytes of an answer, stream and all, after which the call is given up.
@@ -31,7 +31,7 @@ impl Endpoint {
 
 /// How long a call waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// For a connection.
     pub connect: Duration,
     /// From the request to the first byte of the answer's content.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::LlmError;
-use super::endpoint::{Endpoint, Patience};
+use super::endpoint::{Endpoint, Timeouts};
 use super::sse::{Event, Parser};
 use crate::net::retry_after;
 
@@ -123,7 +123,7 @@ impl Wire {
         headers.insert(ROLE, HeaderValue::from_static(role));
         let (parts, ()) = parts.body(()).expect("the parts were checked").into_parts();
 
-        let Patience { connect, first_token, .. } = self.endpoint.patience;
+        let Timeouts { connect, first_token, .. } = self.endpoint.patience;
         let sent = pool::send(&parts, &body, connect, first_token, end).await;
         let (response, first) = sent.map_err(|error| NoAnswer::Failed(self.unsent(&error)))?;
         let status = response.status();
@@ -179,7 +179,7 @@ impl Wire {
     }
 
     fn unsent(&self, error: &pool::SendError) -> LlmError {
-        let Patience { connect, first_token, total, .. } = self.endpoint.patience;
+        let Timeouts { connect, first_token, total, .. } = self.endpoint.patience;
         match error {
             pool::SendError::Connect => self.late("connection", connect, "connect"),
             pool::SendError::FirstToken => self.late("answer", first_token, "first_token"),
@@ -333,7 +333,7 @@ impl Reply<'_> {
     }
 
     fn late(&self) -> LlmError {
-        let Patience { first_token, next_token, total, .. } = self.wire.endpoint.patience;
+        let Timeouts { first_token, next_token, total, .. } = self.wire.endpoint.patience;
         if self.end <= self.due {
             self.wire.late("end of the answer", total, "total")
         } else if self.heard {
@@ -361,7 +361,7 @@ mod tests {
             model: "m".to_owned(),
             base_url: "http://localhost".to_owned(),
             key: None,
-            patience: Patience { connect: patience, first_token: patience, next_token: patience, total: patience },
+            patience: Timeouts { connect: patience, first_token: patience, next_token: patience, total: patience },
             schema: SchemaSupport::Probe,
             max_response: 1 << 20,
         };

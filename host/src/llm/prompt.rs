@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use crate::graph::plan::{Caller, Task};
+pub use crate::graph::plan::{CallerScope, Task};
 pub use crate::graph::report::{Attempt, Correction, FailureNote, TaskReport};
 
 /// Everything that a role may be told. A piece that a role does not get is `None`.
@@ -17,7 +17,7 @@ pub struct Pieces {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub caller: Option<Caller>,
+    pub caller: Option<CallerScope>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skills: Option<Vec<SkillCard>>,
     /// The files of the session's workspace.

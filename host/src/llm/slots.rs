@@ -102,7 +102,7 @@ impl Slots {
             (id, receiver)
         };
         // Dropped in reverse order: the place is given up first, then a slot that came at the last moment is passed on.
-        let _place = Place { slots: self, kind, id };
+        let _place = QueueTicket { slots: self, kind, id };
         match (&mut granted).await {
             Ok(slot) => slot,
             // The sender lives in the queue until it has sent.
@@ -176,13 +176,13 @@ impl Drop for Slot {
 }
 
 /// A place in a queue, given up when its owner goes away.
-struct Place<'a> {
+struct QueueTicket<'a> {
     slots: &'a Slots,
     kind: usize,
     id: u64,
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueueTicket<'_> {
     fn drop(&mut self) {
         let mut state = self.slots.lock();
         let queue = &mut state.queues[self.kind];

@@ -68,10 +68,10 @@ fn fenced(text: &str, boundary: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::execution_brief;
     use crate::graph::lane::ActionLane;
     use crate::graph::plan::ROLES;
     use crate::graph::reflection::{Outcome, Reflection, Status};
-    use crate::graph::teb;
 
     fn ask(model: Option<&str>) -> ActAsk {
         let mut lane = ActionLane::default();
@@ -81,7 +81,7 @@ mod tests {
         lane.push(ActionTurn::Reflection { text: reflection::note(&[Reflection::of(&outcome)]) });
         lane.push(ActionTurn::Reflection { text: "Your answer was empty.".to_owned() });
         let task = serde_json::from_str(r#"{"type": "act", "detail": "look"}"#).unwrap();
-        let (brief, model) = (teb::derive("goal", &task, &[], &[]), model.map(str::to_owned));
+        let (brief, model) = (execution_brief::derive("goal", &task, &[], &[]), model.map(str::to_owned));
         ActAsk { task: 0, brief, round: 1, of: 9, lane, categories: Vec::new(), model, direct: false }
     }
 

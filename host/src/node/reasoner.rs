@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
+use crate::graph::execution_brief;
 use crate::graph::report::Correction;
 use crate::graph::step::{ReasonAsk, StepResult};
-use crate::graph::teb;
 use crate::llm::prompt::Pieces;
 use crate::llm::{Answer, Completion, Request, Role};
 
@@ -59,7 +59,7 @@ fn some(lines: &[String]) -> Option<Vec<String>> {
 /// Reads the answer.
 pub fn read(completion: &Completion) -> StepResult {
     let call = super::call_of(completion);
-    match teb::parse(&completion.text) {
+    match execution_brief::parse(&completion.text) {
         Ok(brief) => StepResult::Briefed { brief, call },
         Err(unusable) => {
             let violations = super::violations(completion, &unusable.violations);

@@ -13,7 +13,7 @@ pub const TAIL: usize = 4;
 
 /// What came of the call.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct RoutingResult {
     pub result: StepResult,
     /// Values from the message for the secret store, which must have them before the event is committed.
     pub secrets: Secrets,
@@ -45,14 +45,14 @@ pub fn request(system: &str, message: &str, tail: &[ChatMessage], categories: Ve
 }
 
 /// Calls the model. An answer that cannot be used is not a failure: the message then gets everything.
-pub async fn call(model: &dyn Model, request: &Request, message: &str, categories: &[String]) -> Found {
+pub async fn call(model: &dyn Model, request: &Request, message: &str, categories: &[String]) -> RoutingResult {
     match model.complete(request, &mut |_: &str| {}).await {
         Ok(completion) => read(&completion, message, categories),
-        Err(error) => Found { result: unknown(message, error.to_string(), None), secrets: Secrets::default() },
+        Err(error) => RoutingResult { result: unknown(message, error.to_string(), None), secrets: Secrets::default() },
     }
 }
 
-fn read(completion: &Completion, message: &str, categories: &[String]) -> Found {
+fn read(completion: &Completion, message: &str, categories: &[String]) -> RoutingResult {
     let call = Some(super::call_of(completion));
     match route::parse(&completion.text, categories, message) {
         Ok((routing, secrets)) => {
@@ -64,11 +64,11 @@ fn read(completion: &Completion, message: &str, categories: &[String]) -> Found 
                 trouble: None,
                 call,
             };
-            Found { result, secrets }
+            RoutingResult { result, secrets }
         }
         Err(unusable) => {
             let wrong = super::violations(completion, &unusable.violations);
-            Found { result: unknown(message, wrong.join("; "), call), secrets: unusable.secrets }
+            RoutingResult { result: unknown(message, wrong.join("; "), call), secrets: unusable.secrets }
         }
     }
 }

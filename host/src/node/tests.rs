@@ -3,7 +3,7 @@ use crate::graph::lane::ToolCall;
 use crate::graph::limits::Limits;
 use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::plan::tests::OneSkill;
-use crate::graph::plan::{Caller, Task, TaskKind};
+use crate::graph::plan::{CallerScope, Task, TaskKind};
 use crate::graph::reflection::Status;
 use crate::graph::report::{FileNote, TaskReport, TaskStatus};
 use crate::graph::run::{Policy, Run, RunSpec};
@@ -19,7 +19,7 @@ fn run(message: &str) -> Run {
         session: "s1".to_owned(),
         message: message.to_owned(),
         joined: Vec::new(),
-        caller: Caller::User,
+        caller: CallerScope::User,
         limits: Limits::default(),
         policy: Policy::default(),
     })

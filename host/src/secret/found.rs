@@ -22,7 +22,7 @@ const NAMELESS: &str = "[secret]";
 
 /// A credential in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct Credential {
     /// Such as `github_token`; a second password is `password_2`.
     pub name: String,
     /// Where the value stands, in bytes.
@@ -31,7 +31,7 @@ pub struct Found {
 
 /// The credentials in a text, in order, with the name that tells what each is. The same value has the same name
 /// everywhere, and no two values have one.
-pub fn find(text: &str) -> Vec<Found> {
+pub fn find(text: &str) -> Vec<Credential> {
     let mut spans: Vec<(Range<usize>, String)> = format::spans(text);
     spans.extend(label::spans(text));
     // What a form says is more telling than a label, and stands before it in the list.
@@ -58,7 +58,7 @@ pub fn find(text: &str) -> Vec<Found> {
             *count += 1;
             if *count == 1 { name } else { format!("{name}_{count}") }
         });
-        found.push(Found { name: name.clone(), range });
+        found.push(Credential { name: name.clone(), range });
     }
     found
 }
@@ -84,7 +84,7 @@ pub fn extract(text: &str, known: &Secrets) -> (String, Vec<(String, SecretValue
     let (mut all, mut new) = (known.clone(), Secrets::default());
     let mut seen = BTreeSet::new();
     let (mut rest, mut copied) = (String::new(), 0);
-    for Found { name, range } in find(text) {
+    for Credential { name, range } in find(text) {
         if seen.len() >= MAX_FOUND && !seen.contains(&name) {
             rest.push_str(&text[copied..range.start]);
             rest.push_str(NAMELESS);

@@ -2,7 +2,7 @@
 
 use crate::clock::now_ms;
 use crate::config::Config;
-use crate::drive::{Drive, DriveError};
+use crate::drive::{DriveError, RunExecutor};
 use crate::graph::report::often;
 use crate::home::SessionName;
 use crate::llm::Role;
@@ -80,8 +80,8 @@ impl Command {
 
 /// A command with what its answer needs.
 #[derive(Debug)]
-pub struct Asked<'a> {
-    pub drive: &'a Drive,
+pub struct CommandContext<'a> {
+    pub drive: &'a RunExecutor,
     pub session: &'a SessionName,
     /// Messages that wait, all sessions together.
     pub queued: u64,
@@ -91,7 +91,7 @@ pub struct Asked<'a> {
     pub stopped: bool,
 }
 
-impl Asked<'_> {
+impl CommandContext<'_> {
     pub async fn answer(&self, command: Command) -> Result<String, DriveError> {
         match command {
             Command::New => self.new_segment().await,

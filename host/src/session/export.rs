@@ -17,13 +17,13 @@ const RUNS: u32 = 16;
 #[derive(Debug, Clone)]
 pub struct Export {
     session: SessionName,
-    at: At,
+    at: ExportStage,
     messages: u64,
     runs: u64,
 }
 
 #[derive(Debug, Clone)]
-enum At {
+enum ExportStage {
     Session,
     Messages { after: i64 },
     Runs { after: Option<RunId> },
@@ -33,7 +33,7 @@ enum At {
 
 impl Export {
     pub fn new(session: &SessionName) -> Export {
-        Export { session: session.clone(), at: At::Session, messages: 0, runs: 0 }
+        Export { session: session.clone(), at: ExportStage::Session, messages: 0, runs: 0 }
     }
 
     /// The next objects; `None` when all were given. The last one of all has the type "end" and says how many there were,
@@ -41,14 +41,16 @@ impl Export {
     pub fn next(&mut self, view: &View<'_>, vault: &Vault) -> Result<Option<Vec<Value>>, StoreError> {
         let mut lines = Vec::new();
         self.at = match &self.at {
-            At::Session => {
+            ExportStage::Session => {
                 lines.push(self.head(view)?);
-                At::Messages { after: 0 }
+                ExportStage::Messages { after: 0 }
             }
-            At::Messages { after } => {
+            ExportStage::Messages { after } => {
                 let page = view.messages_after(&self.session, *after, MESSAGES)?;
                 self.messages += page.len() as u64;
-                let next = page.last().map_or(At::Runs { after: None }, |last| At::Messages { after: last.id });
+                let next = page
+                    .last()
+                    .map_or(ExportStage::Runs { after: None }, |last| ExportStage::Messages { after: last.id });
                 lines.extend(page.into_iter().map(|message| {
                     let mut line = json!({
                         "type": "message", "id": message.id, "role": message.role.as_str(), "at_ms": message.at_ms,
@@ -63,10 +65,11 @@ impl Export {
                 }));
                 next
             }
-            At::Runs { after } => {
+            ExportStage::Runs { after } => {
                 let page = view.runs_after(&self.session, after.as_ref(), RUNS)?;
                 self.runs += page.len() as u64;
-                let next = page.last().map_or(At::End, |last| At::Runs { after: Some(last.id.clone()) });
+                let next =
+                    page.last().map_or(ExportStage::End, |last| ExportStage::Runs { after: Some(last.id.clone()) });
                 for run in page {
                     let outcome: Option<Value> = run.outcome.and_then(|outcome| serde_json::from_str(&outcome).ok());
                     lines.push(json!({
@@ -78,11 +81,11 @@ impl Export {
                 }
                 next
             }
-            At::End => {
+            ExportStage::End => {
                 lines.push(json!({ "type": "end", "messages": self.messages, "runs": self.runs }));
-                At::Over
+                ExportStage::Over
             }
-            At::Over => return Ok(None),
+            ExportStage::Over => return Ok(None),
         };
         Ok(Some(lines))
     }

@@ -7,8 +7,8 @@ use super::command::{self, Command};
 use super::queue::{Limits, Wake};
 use crate::clock::now_ms;
 use crate::compute::{self, Overdue};
-use crate::drive::{Drive, DriveError, SEALED_RUN};
-use crate::graph::plan::Caller;
+use crate::drive::{DriveError, RunExecutor, SEALED_RUN};
+use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::secret::found;
 use crate::secret::vault::VaultError;
@@ -26,7 +26,7 @@ pub const RETRY_AFTER_S: u64 = 5;
 pub struct Inbound {
     pub session: SessionName,
     pub text: String,
-    pub caller: Caller,
+    pub caller: CallerScope,
     pub priority: JobPriority,
     /// The client's name for the message, so that it can send it again without having it done twice.
     pub client_key: Option<String>,
@@ -82,7 +82,7 @@ pub struct Intake(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    drive: Drive,
+    drive: RunExecutor,
     wake: mpsc::UnboundedSender<Wake>,
     closed: AtomicBool,
     /// Messages that wait, and those that are about to.
@@ -92,7 +92,7 @@ struct Inner {
 
 impl Intake {
     /// `queued` is how many messages wait; the queue counts it down.
-    pub(super) fn new(drive: Drive, wake: mpsc::UnboundedSender<Wake>, queued: Arc<AtomicU64>) -> Intake {
+    pub(super) fn new(drive: RunExecutor, wake: mpsc::UnboundedSender<Wake>, queued: Arc<AtomicU64>) -> Intake {
         let inner = Inner { drive, wake, closed: AtomicBool::new(false), queued, began_ms: now_ms() };
         Intake(Arc::new(inner))
     }
@@ -116,7 +116,7 @@ impl Intake {
         let pill = self.0.drive.config_now().command_pill(text);
         let text = pill.as_deref().unwrap_or(text);
         if let Some(command) = Command::parse(text) {
-            let asked = command::Asked {
+            let asked = command::CommandContext {
                 drive: &self.0.drive.now(),
                 session: &inbound.session,
                 queued: self.0.queued.load(Ordering::Relaxed),
@@ -143,7 +143,7 @@ impl Intake {
             count_down(&inner.queued, 1);
             return Err(Refused::Full { max });
         }
-        let place = Place(&inner.queued);
+        let place = QueueSlot(&inner.queued);
         drive.has_room().await?;
         let known = drive.secrets_of(&inbound.session).await?;
         // Its length is the client's choice, and every word of it is looked at.
@@ -201,15 +201,15 @@ impl Intake {
 }
 
 /// A place in the queue that is given back unless it is kept.
-struct Place<'a>(&'a AtomicU64);
+struct QueueSlot<'a>(&'a AtomicU64);
 
-impl Place<'_> {
+impl QueueSlot<'_> {
     fn keep(self) {
         std::mem::forget(self);
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueueSlot<'_> {
     fn drop(&mut self) {
         count_down(self.0, 1);
     }

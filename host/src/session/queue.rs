@@ -17,7 +17,7 @@ use super::live::Hub;
 use super::turns::Turns;
 use crate::clock::now_ms;
 use crate::config::{Config, Daemon};
-use crate::drive::{Cancel, Drive, DriveError, Listener, Pause};
+use crate::drive::{Cancel, DriveError, Listener, Pause, RunExecutor};
 use crate::graph::report::often;
 use crate::graph::run::Run;
 use crate::graph::step::{Event, Step, StepResult};
@@ -60,7 +60,7 @@ pub enum Wake {
 /// What the queue needs and never changes.
 #[derive(Debug, Clone)]
 struct Works {
-    drive: Drive,
+    drive: RunExecutor,
     hub: Hub,
     /// Of the environment.
     secrets: Secrets,
@@ -85,7 +85,12 @@ impl Queue {
     /// Takes up what the store says is unfinished, and begins. `secrets` are those of the environment.
     ///
     /// Runs are worked on in the runtime of `workers`, the queue itself in that of the caller.
-    pub async fn start(drive: Drive, secrets: Secrets, limits: Limits, workers: Handle) -> Result<Queue, StoreError> {
+    pub async fn start(
+        drive: RunExecutor,
+        secrets: Secrets,
+        limits: Limits,
+        workers: Handle,
+    ) -> Result<Queue, StoreError> {
         let (waiting, unfinished, count) = drive
             .store
             .read(|view| {
@@ -357,7 +362,7 @@ async fn work(works: &Works, session: &SessionName, cancel: &Cancel) -> Result<O
 /// Counts the messages that a run takes out of the queue.
 struct Counting<'a> {
     teller: super::live::Teller,
-    drive: &'a Drive,
+    drive: &'a RunExecutor,
     queued: &'a AtomicU64,
     /// Whether the run takes messages when it begins; one that is taken up again has done so before.
     begins: bool,
@@ -412,7 +417,7 @@ impl Listener for Counting<'_> {
 }
 
 /// Titles, summaries, facts and memory, one piece after the other, whenever a run has ended.
-async fn behind_replies(drive: Drive, mut due: mpsc::UnboundedReceiver<()>) {
+async fn behind_replies(drive: RunExecutor, mut due: mpsc::UnboundedReceiver<()>) {
     // What was put off is due again without a word from anybody.
     while !matches!(tokio::time::timeout(AGAIN_BEHIND, due.recv()).await, Ok(None)) {
         while due.try_recv().is_ok() {}

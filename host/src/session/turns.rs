@@ -35,12 +35,12 @@ pub struct Turns {
     /// Sessions whose messages may be followed by more, by when that is over.
     pausing: BTreeSet<(i64, u64, SessionName)>,
     /// Sessions that may begin and in which a person waits, in the order in which they do.
-    persons: BTreeSet<Place>,
+    persons: BTreeSet<QueueKey>,
     /// The same for those in which none does.
-    spawned: BTreeSet<Place>,
+    spawned: BTreeSet<QueueKey>,
 }
 
-type Place = (JobPriority, u64, SessionName);
+type QueueKey = (JobPriority, u64, SessionName);
 
 #[derive(Debug)]
 enum State {
@@ -127,7 +127,7 @@ impl Turns {
         self.line_up((priority, self.order, session.clone()));
     }
 
-    fn line_up(&mut self, place: Place) {
+    fn line_up(&mut self, place: QueueKey) {
         self.sessions.insert(place.2.clone(), State::Ready);
         match place.0 {
             JobPriority::Interactive => self.persons.insert(place),
@@ -156,7 +156,7 @@ impl Turns {
     }
 
     /// Takes out who is next.
-    fn next(&mut self) -> Option<Place> {
+    fn next(&mut self) -> Option<QueueKey> {
         // Where there is one turn, a subagent may have it.
         let allowed = (self.max_runs - self.max_runs.div_ceil(RESERVED)).max(1);
         let may_spawned = self.running_spawned < allowed && !self.spawned.is_empty();

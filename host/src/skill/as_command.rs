@@ -3,7 +3,7 @@
 use super::engine::Sandbox;
 use super::error::{Blame, SkillError};
 use super::host::DirId;
-use super::instance::{Entry, Given, Stopped, context, limited, permissions};
+use super::instance::{CallInput, Entry, Stopped, context, limited, permissions};
 use super::limits::{HitCell, Limit, LimitHit};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
@@ -50,7 +50,7 @@ pub struct CommandEnded {
 pub async fn call<I, O>(
     sandbox: &Sandbox,
     entry: &Entry,
-    given: Given,
+    given: CallInput,
     streams: CommandStreams<I, O>,
     waits: bool,
 ) -> Result<CommandEnded, SkillError>

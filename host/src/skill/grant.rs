@@ -96,7 +96,7 @@ impl Grant {
 
     /// Everything that the manifest asks for.
     pub fn all(manifest: &Manifest, config: &EngineConfig) -> Self {
-        let asked = Asked::of(manifest, config);
+        let asked = RequestedGrant::of(manifest, config);
         Self {
             workspace: None,
             memory_mib: asked.memory_mib,
@@ -127,7 +127,7 @@ impl Grant {
 
     /// Gives the memory and time that the manifest asks for, or takes back what was granted of them.
     pub fn set_limits(&mut self, manifest: &Manifest, config: &EngineConfig, granted: bool) {
-        let asked = if granted { Asked::of(manifest, config) } else { Asked::default() };
+        let asked = if granted { RequestedGrant::of(manifest, config) } else { RequestedGrant::default() };
         (self.memory_mib, self.timeout_s) = (asked.memory_mib, asked.timeout_s);
     }
 
@@ -162,7 +162,7 @@ impl Grant {
 
 /// What a manifest asks for beyond what every skill gets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestedGrant {
     pub memory_mib: Option<u64>,
     pub timeout_s: Option<u64>,
     /// Secrets that the skill may read. One that is only injected into requests stands with its host.
@@ -172,7 +172,7 @@ pub struct Asked {
     pub workspace: Option<Workspace>,
 }
 
-impl Asked {
+impl RequestedGrant {
     pub fn of(manifest: &Manifest, config: &EngineConfig) -> Self {
         let needs = &manifest.needs;
         Self {
@@ -213,7 +213,7 @@ impl Asked {
 }
 
 /// One line for each thing, to be read before answering "allow?".
-impl fmt::Display for Asked {
+impl fmt::Display for RequestedGrant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for need in &self.http {
             write!(

@@ -4,7 +4,7 @@ mod derived;
 
 use super::cache;
 use super::error::{Blame, SkillError};
-use super::grant::{Allowed, Asked, Grant};
+use super::grant::{Allowed, Grant, RequestedGrant};
 use super::host::Keep;
 use super::installed::{Installed, MANIFEST, RECORD, Record, WASM, tools};
 use super::instance::{self, Ended, Entry};
@@ -30,14 +30,14 @@ pub struct Candidate {
     /// Whether the file brought no manifest.
     pub derived: bool,
     /// What it asks for beyond what every skill gets, and beyond what the installed version was granted.
-    pub beyond: Asked,
+    pub beyond: RequestedGrant,
     /// The version that it replaces.
     pub replaces: Option<String>,
     /// Why it may be somebody else's than what it replaces. What that was granted is not kept then, and [`Candidate::beyond`] is
     /// everything that this one asks for.
     pub doubt: Option<String>,
     /// What of that was granted to what it replaces.
-    pub granted_before: Asked,
+    pub granted_before: RequestedGrant,
     /// Where the file comes from.
     source: Option<String>,
     /// What was installed when the file was looked at: its digest and version.
@@ -179,9 +179,9 @@ impl Skills {
             let new = Identity { version: &manifest.version, digest: &digest, source: Some(&source) };
             source::doubt(name.as_str(), old.identity(), new)
         });
-        let all = Asked::of(&manifest, &self.config().engine);
+        let all = RequestedGrant::of(&manifest, &self.config().engine);
         let mut beyond = all.beyond(&granted);
-        let mut granted_before = Asked::default();
+        let mut granted_before = RequestedGrant::default();
         if doubt.is_some() {
             granted_before = all.without(&beyond);
             beyond = all;
@@ -203,7 +203,7 @@ impl Skills {
         let kept = kept.filter(|had| *had < manifest.needs.workspace);
         if derived {
             // It asks for nothing: what it imports is what it may be granted.
-            beyond = Asked::default();
+            beyond = RequestedGrant::default();
         }
         let seen = old.as_ref().map(seen);
         // The same file is as good from anywhere: what it was known by goes on.

@@ -38,12 +38,12 @@ pub struct Installed {
     /// What it was written with, if it says so.
     pub sdk: Option<String>,
     pub tools: Vec<Tool>,
-    pub place: Place,
+    pub place: ComponentLocation,
 }
 
 /// Where the component's bytes are.
 #[derive(Debug, Clone)]
-pub enum Place {
+pub enum ComponentLocation {
     /// Inside the binary.
     Binary(&'static Bundled),
     /// In the home, with the SHA-256 that it had when it was installed, and where it came from.
@@ -93,30 +93,30 @@ impl Installed {
     }
 
     pub fn is_bundled(&self) -> bool {
-        matches!(self.place, Place::Binary(_))
+        matches!(self.place, ComponentLocation::Binary(_))
     }
 
     /// The component's bytes.
     pub fn wasm(&self) -> std::io::Result<Cow<'static, [u8]>> {
         match &self.place {
-            Place::Binary(bundled) => Ok(Cow::Borrowed(bundled.wasm)),
-            Place::Home { path, .. } => Ok(Cow::Owned(std::fs::read(path)?)),
+            ComponentLocation::Binary(bundled) => Ok(Cow::Borrowed(bundled.wasm)),
+            ComponentLocation::Home { path, .. } => Ok(Cow::Owned(std::fs::read(path)?)),
         }
     }
 
     /// Where its file came from, where that was noted.
     pub fn source(&self) -> Option<&str> {
         match &self.place {
-            Place::Binary(_) => None,
-            Place::Home { source, .. } => source.as_deref(),
+            ComponentLocation::Binary(_) => None,
+            ComponentLocation::Home { source, .. } => source.as_deref(),
         }
     }
 
     /// What it is known by when another file of its name comes.
     pub(super) fn identity(&self) -> Identity<'_> {
         let digest = match &self.place {
-            Place::Binary(_) => "",
-            Place::Home { digest, .. } => digest,
+            ComponentLocation::Binary(_) => "",
+            ComponentLocation::Home { digest, .. } => digest,
         };
         Identity { version: &self.manifest.version, digest, source: self.source() }
     }
@@ -132,7 +132,7 @@ impl Installed {
             Manifest::parse(MANIFEST, bundled.manifest).expect("a bundled manifest was checked by the tests");
         debug_assert_eq!(manifest.name.as_str(), bundled.name, "host/build.rs names the folder");
         let tools = tools(&manifest, Shape::Skill, Vec::new()).expect("a bundled schema was checked by the tests");
-        let place = Place::Binary(bundled);
+        let place = ComponentLocation::Binary(bundled);
         Self { manifest, shape: Shape::Skill, wrapped: false, sdk: None, tools, place }
     }
 
@@ -166,7 +166,7 @@ impl Installed {
         // `--name` may have given it another one.
         manifest.name = name.clone();
         let tools = tools(&manifest, record.shape, record.tools).map_err(set_aside)?;
-        let place = Place::Home { path: dir.join(WASM), digest: record.digest, source: record.source };
+        let place = ComponentLocation::Home { path: dir.join(WASM), digest: record.digest, source: record.source };
         Ok(Some(Self { manifest, shape: record.shape, wrapped: record.wrapped, sdk: record.sdk, tools, place }))
     }
 }

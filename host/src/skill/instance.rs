@@ -47,7 +47,7 @@ pub struct Function {
 }
 
 /// What one call gets.
-pub struct Given {
+pub struct CallInput {
     pub skill: SkillName,
     pub tool: String,
     /// Validated, defaults filled in.
@@ -99,7 +99,7 @@ const FAILURE_BYTES: usize = 4 << 10;
 const MAX_FILES: usize = 100;
 
 /// Runs one call to its end. The future may be dropped at any time: the instance goes with it.
-pub async fn call(sandbox: &Sandbox, entry: &Entry, given: Given) -> Ended {
+pub async fn call(sandbox: &Sandbox, entry: &Entry, given: CallInput) -> Ended {
     let _slot = sandbox.enter().await;
     let started = Instant::now();
     let hit = HitCell::default();
@@ -231,7 +231,7 @@ pub(super) fn permissions(workspace: Workspace) -> Option<FsPerms> {
 }
 
 /// Completes what a guest sees, beginning with its streams and arguments.
-pub(super) fn context(given: Given, mut wasi: WasiCtxBuilder, hit: &HitCell) -> Result<Ctx, SkillError> {
+pub(super) fn context(given: CallInput, mut wasi: WasiCtxBuilder, hit: &HitCell) -> Result<Ctx, SkillError> {
     wasi.envs(&given.env).allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false).max_random_size(RANDOM_BYTES);
     let perms = permissions(given.workspace);
     let mut roots = Roots::new();
@@ -273,7 +273,7 @@ pub(super) fn context(given: Given, mut wasi: WasiCtxBuilder, hit: &HitCell) -> 
 }
 
 /// What a command reads: the original `run.py` contract.
-fn stdin_json(given: &Given) -> String {
+fn stdin_json(given: &CallInput) -> String {
     let secrets = &given.secrets.values;
     let secrets: serde_json::Map<_, _> =
         secrets.iter().map(|(name, value)| (name.clone(), Value::String(value.expose().to_owned()))).collect();

@@ -142,7 +142,7 @@ impl HitCell {
 
 /// What a budget is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Of {
+pub enum BudgetKind {
     /// One call of a skill.
     Skill,
     /// An exec task with all its processes.
@@ -153,7 +153,7 @@ pub enum Of {
 #[derive(Debug, Clone)]
 pub struct Budget {
     /// Whose limits these are: what a person is told depends on it.
-    pub of: Of,
+    pub of: BudgetKind,
     pub timeout: Duration,
     /// MiB over all memories.
     pub memory_mib: u64,
@@ -195,7 +195,7 @@ impl Budget {
     /// The limits for a skill that was granted this much memory and time.
     pub fn new(config: &EngineConfig, memory_mib: u64, timeout_s: u64) -> Self {
         Self {
-            of: Of::Skill,
+            of: BudgetKind::Skill,
             timeout: Duration::from_secs(timeout_s.min(config.max_timeout_s)),
             memory_mib: memory_mib.min(config.max_memory_mib),
             stack_kib: config.stack_kib,
@@ -215,7 +215,7 @@ impl Budget {
     /// The limits of an exec task.
     pub fn exec(exec: &ExecConfig, engine: &EngineConfig) -> Self {
         Self {
-            of: Of::Exec { processes: exec.max_processes, output_mib: exec.max_output_mib },
+            of: BudgetKind::Exec { processes: exec.max_processes, output_mib: exec.max_output_mib },
             timeout: Duration::from_secs(exec.timeout_s),
             memory_mib: exec.memory_mib,
             write_mib: exec.write_mib,
@@ -231,22 +231,22 @@ impl Budget {
     /// Handles that an instance may hold at once.
     pub fn handles(&self) -> u64 {
         match self.of {
-            Of::Skill => self.open_files,
-            Of::Exec { .. } => self.open_files.max(MIN_HANDLES),
+            BudgetKind::Skill => self.open_files,
+            BudgetKind::Exec { .. } => self.open_files.max(MIN_HANDLES),
         }
     }
 
     /// What a trace shows beside what was used.
     pub fn allowance(&self) -> Allowance {
         let (processes_at_once, output_bytes) = match self.of {
-            Of::Skill => (0, self.output_kib << 10),
-            Of::Exec { processes, output_mib } => (processes, output_mib << 20),
+            BudgetKind::Skill => (0, self.output_kib << 10),
+            BudgetKind::Exec { processes, output_mib } => (processes, output_mib << 20),
         };
         Allowance {
             millis: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
             memory_bytes: self.memory_mib << 20,
             written_bytes: self.write_mib << 20,
-            host_calls: if self.of == Of::Skill { self.host_calls } else { 0 },
+            host_calls: if self.of == BudgetKind::Skill { self.host_calls } else { 0 },
             processes_at_once,
             output_bytes,
         }
@@ -256,21 +256,23 @@ impl Budget {
     pub fn hit(&self, limit: Limit) -> LimitHit {
         let seconds = self.timeout.as_secs_f64();
         let (value, setting) = match (limit, self.of) {
-            (Limit::Time, Of::Exec { .. }) => (format!("{seconds} s"), "[exec] timeout_s in config.toml"),
-            (Limit::Memory, Of::Exec { .. }) => {
+            (Limit::Time, BudgetKind::Exec { .. }) => (format!("{seconds} s"), "[exec] timeout_s in config.toml"),
+            (Limit::Memory, BudgetKind::Exec { .. }) => {
                 (format!("{} MiB", self.memory_mib), "[exec] memory_mib in config.toml")
             }
-            (Limit::CallWrites, Of::Exec { .. }) => {
+            (Limit::CallWrites, BudgetKind::Exec { .. }) => {
                 (format!("{} MiB", self.write_mib), "[exec] write_mib in config.toml")
             }
-            (Limit::OpenFiles, Of::Exec { .. }) => {
+            (Limit::OpenFiles, BudgetKind::Exec { .. }) => {
                 (format!("{}", self.handles()), "[engine] open_files in config.toml, where it is more than 512")
             }
-            (Limit::Transfer, Of::Exec { .. }) => ("32 MiB".to_owned(), "fixed; pass large data in files and pipes"),
-            (Limit::Processes, Of::Exec { processes, .. }) => {
+            (Limit::Transfer, BudgetKind::Exec { .. }) => {
+                ("32 MiB".to_owned(), "fixed; pass large data in files and pipes")
+            }
+            (Limit::Processes, BudgetKind::Exec { processes, .. }) => {
                 (format!("{processes}"), "[exec] max_processes in config.toml")
             }
-            (Limit::Output, Of::Exec { output_mib, .. }) => {
+            (Limit::Output, BudgetKind::Exec { output_mib, .. }) => {
                 (format!("{output_mib} MiB"), "[exec] max_output_mib in config.toml")
             }
             (limit, _) => self.of_call(limit),

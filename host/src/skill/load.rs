@@ -6,7 +6,7 @@ use super::error::{Blame, SkillError};
 use super::instance::Entry;
 use super::limits::LimitHit;
 use super::manifest::Manifest;
-use super::{Installed, Place, Skills, cache, lock};
+use super::{ComponentLocation, Installed, Skills, cache, lock};
 use std::borrow::Cow;
 use std::sync::Arc;
 use wasmtime::component::Component;
@@ -54,8 +54,8 @@ impl Skills {
     /// The compiled skill, ready to be instantiated; loaded once however many calls wait for it.
     pub(super) async fn load(&self, skill: &Arc<Installed>) -> Result<Entry, SkillError> {
         let key = match &skill.place {
-            Place::Binary(_) => skill.name().to_string(),
-            Place::Home { digest, .. } => digest.clone(),
+            ComponentLocation::Binary(_) => skill.name().to_string(),
+            ComponentLocation::Home { digest, .. } => digest.clone(),
         };
         let cell = lock(&self.0.loaded).entry(key).or_default().clone();
         let entry = cell.get_or_try_init(|| async {
@@ -69,13 +69,13 @@ impl Skills {
         let (skills, of) = (self.clone(), skill.clone());
         let read = blocking(move || {
             let sandbox = skills.sandbox().map_err(|e| NotLoaded::Host(format!("{e:#}")))?;
-            if let Place::Binary(bundled) = &of.place
+            if let ComponentLocation::Binary(bundled) = &of.place
                 && let Some(component) = cache::of_binary(sandbox, bundled)
             {
                 return Ok(Ok(component));
             }
             let wasm = of.wasm().map_err(|e| NotLoaded::Host(e.to_string()))?;
-            if let Place::Home { path, digest, .. } = &of.place
+            if let ComponentLocation::Home { path, digest, .. } = &of.place
                 && cache::Digest::of(&wasm).to_string() != *digest
             {
                 let path = path.display();

@@ -1,6 +1,6 @@
 //! What a skill is, needs and was granted, as the command line and the gateway show it.
 
-use super::grant::{Asked, Grant};
+use super::grant::{Grant, RequestedGrant};
 use super::manifest::{HttpNeed, Manifest, Workspace};
 use super::{Ended, Installed, SkillError, Skills};
 use crate::home::SessionName;
@@ -10,10 +10,10 @@ use std::path::Path;
 
 impl Skills {
     /// What the skill asks for and was not granted.
-    pub fn missing(&self, skill: &Installed, grant: &Grant) -> Asked {
-        let missing = Asked::of(&skill.manifest, &self.config().engine).beyond(grant);
+    pub fn missing(&self, skill: &Installed, grant: &Grant) -> RequestedGrant {
+        let missing = RequestedGrant::of(&skill.manifest, &self.config().engine).beyond(grant);
         // What a bundled skill needs of memory and time it has without a grant.
-        if skill.is_bundled() { Asked { memory_mib: None, timeout_s: None, ..missing } } else { missing }
+        if skill.is_bundled() { RequestedGrant { memory_mib: None, timeout_s: None, ..missing } } else { missing }
     }
 
     /// Everything about the skill that is worth showing: docs/json.md, `kiso skill info`.
@@ -41,7 +41,7 @@ impl Skills {
 
 /// What a skill asks for, what of it is beyond a grant, and what was granted: one form for all three, so that a client can
 /// show the difference.
-struct Wanted<'a> {
+struct GrantView<'a> {
     workspace: Option<Workspace>,
     memory_mib: Option<u64>,
     timeout_s: Option<u64>,
@@ -49,7 +49,7 @@ struct Wanted<'a> {
     http: Vec<Value>,
 }
 
-impl Wanted<'_> {
+impl GrantView<'_> {
     fn shown(self) -> Value {
         let secrets: Vec<_> = self.secrets.iter().map(|name| json!({ "name": name })).collect();
         let mut shown = json!({ "http": self.http, "secrets": secrets });
@@ -76,7 +76,7 @@ fn host(need: &HttpNeed) -> Value {
 /// What the manifest asks for, also where every skill gets as much.
 fn needs(manifest: &Manifest) -> Value {
     let needs = &manifest.needs;
-    let wanted = Wanted {
+    let wanted = GrantView {
         workspace: Some(needs.workspace),
         memory_mib: needs.memory_mib,
         timeout_s: needs.timeout_s,
@@ -86,12 +86,12 @@ fn needs(manifest: &Manifest) -> Value {
     wanted.shown()
 }
 
-impl Asked {
+impl RequestedGrant {
     /// The form in which the gateway says what is asked for: docs/api.md.
     pub fn shown(&self) -> Value {
-        let Asked { memory_mib, timeout_s, secrets, http, workspace } = self;
+        let RequestedGrant { memory_mib, timeout_s, secrets, http, workspace } = self;
         let http = http.iter().map(host).collect();
-        Wanted { workspace: *workspace, memory_mib: *memory_mib, timeout_s: *timeout_s, secrets, http }.shown()
+        GrantView { workspace: *workspace, memory_mib: *memory_mib, timeout_s: *timeout_s, secrets, http }.shown()
     }
 }
 
@@ -105,7 +105,7 @@ impl Grant {
             shown
         });
         let http = http.collect();
-        Wanted { workspace: *workspace, memory_mib: *memory_mib, timeout_s: *timeout_s, secrets, http }.shown()
+        GrantView { workspace: *workspace, memory_mib: *memory_mib, timeout_s: *timeout_s, secrets, http }.shown()
     }
 }
 

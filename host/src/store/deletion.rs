@@ -118,7 +118,7 @@ impl Tx<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::plan::Caller;
+    use crate::graph::plan::CallerScope;
     use crate::store::{JobPriority, MessageRole, NewFact, NewJob, RunStatus, Scope, Store, UsageLine};
 
     fn session(name: &str) -> SessionName {
@@ -154,7 +154,7 @@ mod tests {
         let job = NewJob {
             session: s.clone(),
             text: "do it".to_owned(),
-            caller: Caller::User,
+            caller: CallerScope::User,
             priority: JobPriority::Interactive,
             client_key: None,
             at_ms: 1,
@@ -245,7 +245,7 @@ mod tests {
         let job = NewJob {
             session: session("sub"),
             text: "more".to_owned(),
-            caller: Caller::User,
+            caller: CallerScope::User,
             priority: JobPriority::Subagent,
             client_key: None,
             at_ms: 3,

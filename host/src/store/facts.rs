@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, Row};
 
 use super::sessions::session_name;
-use super::words::{Asked, Index, Words, grams};
+use super::words::{Index, IndexQuery, Words, grams};
 use super::{StoreError, Tx, View};
 use crate::home::SessionName;
 
@@ -57,7 +57,7 @@ impl View<'_> {
     /// The facts that share words with the question, the best first; at most `limit`.
     pub fn find_facts(&self, question: &str, limit: u32) -> Result<Vec<Fact>, StoreError> {
         let Some(words) = Words::of(question) else { return Ok(Vec::new()) };
-        let Asked { query, order, .. } = words.ask(self.conn, INDEX)?.any;
+        let IndexQuery { query, order, .. } = words.ask(self.conn, INDEX)?.any;
         let mut statement = self.conn.prepare_cached(&format!(
             "SELECT {COLUMNS} FROM facts_words w JOIN facts f ON f.id = w.rowid LEFT JOIN sessions s ON s.id = f.session
              WHERE w.facts_words MATCH ?1 ORDER BY {order} LIMIT ?2"

@@ -6,7 +6,7 @@ use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, 
 
 use super::sessions::session_name;
 use super::{MessageRole, RunId, RunStatus, StoreError, Tx, View};
-use crate::graph::plan::Caller;
+use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 
 /// Characters of a client's name for its message.
@@ -35,7 +35,7 @@ pub struct NewJob {
     pub session: SessionName,
     /// As it is kept: sealed until a model has looked for secrets.
     pub text: String,
-    pub caller: Caller,
+    pub caller: CallerScope,
     pub priority: JobPriority,
     /// The client's name for the message, at most [`MAX_CLIENT_KEY`] characters: sent twice, it is admitted once.
     pub client_key: Option<String>,
@@ -49,7 +49,7 @@ pub struct Job {
     pub message: i64,
     pub session: SessionName,
     pub state: JobState,
-    pub caller: Caller,
+    pub caller: CallerScope,
     pub priority: JobPriority,
     pub at_ms: i64,
     pub run: Option<RunId>,
@@ -76,7 +76,7 @@ pub struct Begun {
     pub run: RunId,
     /// As they are kept, oldest first.
     pub texts: Vec<String>,
-    pub caller: Caller,
+    pub caller: CallerScope,
     pub priority: JobPriority,
 }
 
@@ -250,17 +250,17 @@ fn job(row: &rusqlite::Row<'_>) -> rusqlite::Result<Job> {
 }
 
 /// Reads a caller out of a row.
-pub(super) fn caller(row: &rusqlite::Row<'_>, index: usize) -> rusqlite::Result<Caller> {
+pub(super) fn caller(row: &rusqlite::Row<'_>, index: usize) -> rusqlite::Result<CallerScope> {
     Ok(match row.get_ref(index)?.as_str()? {
-        "admin" => Caller::Admin,
-        _ => Caller::User,
+        "admin" => CallerScope::Admin,
+        _ => CallerScope::User,
     })
 }
 
-pub(super) fn caller_name(caller: Caller) -> &'static str {
+pub(super) fn caller_name(caller: CallerScope) -> &'static str {
     match caller {
-        Caller::Admin => "admin",
-        Caller::User => "user",
+        CallerScope::Admin => "admin",
+        CallerScope::User => "user",
     }
 }
 

@@ -4,7 +4,7 @@ use ring::digest::{SHA256, digest};
 use rusqlite::{OptionalExtension, Row};
 
 use super::sessions::session_name;
-use super::words::{Asked, Index, Words, grams};
+use super::words::{Index, IndexQuery, Words, grams};
 use super::{StoreError, Tx, View};
 use crate::home::SessionName;
 
@@ -84,8 +84,8 @@ impl View<'_> {
         self.chunks_with(&question.any, limit)
     }
 
-    fn chunks_with(&self, asked: &Asked, limit: u32) -> Result<Vec<Chunk>, StoreError> {
-        let Asked { query, order, after } = asked;
+    fn chunks_with(&self, asked: &IndexQuery, limit: u32) -> Result<Vec<Chunk>, StoreError> {
+        let IndexQuery { query, order, after } = asked;
         let sql = format!("SELECT {COLUMNS} WHERE w.memory_words MATCH ?1 AND w.rowid > ?2 ORDER BY {order} LIMIT ?3");
         let mut statement = self.conn.prepare_cached(&sql)?;
         let rows = statement.query_map((query, after, limit), chunk)?;

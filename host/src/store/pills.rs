@@ -5,7 +5,7 @@ use rusqlite::types::Type;
 use super::jobs::{caller, caller_name};
 use super::{StoreError, Tx, View};
 use crate::graph::pill::Pill;
-use crate::graph::plan::Caller;
+use crate::graph::plan::CallerScope;
 use crate::graph::route::Effort;
 
 /// Pills that a home may have: more would hide each other in every list.
@@ -15,7 +15,7 @@ pub const MAX_PILLS: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PillRow {
     pub pill: Pill,
-    pub caller: Caller,
+    pub caller: CallerScope,
 }
 
 impl View<'_> {

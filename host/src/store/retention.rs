@@ -27,7 +27,7 @@ const ENTRIES: u32 = 4;
 
 /// What is about a run, and deleted row by row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
+enum RunRows {
     Prompts,
     Events,
 }
@@ -47,10 +47,10 @@ impl View<'_> {
     }
 
     /// The first run after `num` that has some, and whether it ended before `before_ms`.
-    fn next_of(&self, of: Of, num: i64, before_ms: i64) -> Result<Option<(i64, bool)>, StoreError> {
+    fn next_of(&self, of: RunRows, num: i64, before_ms: i64) -> Result<Option<(i64, bool)>, StoreError> {
         let next = match of {
-            Of::Prompts => "SELECT min(run) FROM prompts WHERE run > ?1",
-            Of::Events => "SELECT min(run) FROM events WHERE run > ?1",
+            RunRows::Prompts => "SELECT min(run) FROM prompts WHERE run > ?1",
+            RunRows::Events => "SELECT min(run) FROM events WHERE run > ?1",
         };
         let next: Option<i64> = self.conn.prepare_cached(next)?.query_row([num], |row| row.get(0))?;
         let Some(next) = next else { return Ok(None) };
@@ -62,25 +62,25 @@ impl View<'_> {
 impl Tx<'_> {
     /// Deletes prompts of runs that ended before `before_ms`; how many. 0 when none is left.
     pub fn forget_prompts(&self, before_ms: i64) -> Result<usize, StoreError> {
-        self.forget_of_runs(Of::Prompts, before_ms)
+        self.forget_of_runs(RunRows::Prompts, before_ms)
     }
 
     /// Deletes events of runs that ended before `before_ms`, with their prompts and the outputs of their tasks; how many
     /// rows. 0 when none is left.
     pub fn forget_traces(&self, before_ms: i64) -> Result<usize, StoreError> {
-        match self.forget_of_runs(Of::Prompts, before_ms)? {
-            0 => self.forget_of_runs(Of::Events, before_ms),
+        match self.forget_of_runs(RunRows::Prompts, before_ms)? {
+            0 => self.forget_of_runs(RunRows::Events, before_ms),
             prompts => Ok(prompts),
         }
     }
 
-    fn forget_of_runs(&self, of: Of, before_ms: i64) -> Result<usize, StoreError> {
+    fn forget_of_runs(&self, of: RunRows, before_ms: i64) -> Result<usize, StoreError> {
         let delete = match of {
-            Of::Prompts => {
+            RunRows::Prompts => {
                 "DELETE FROM prompts WHERE run = ?1 AND (seq, nth) IN
                      (SELECT seq, nth FROM prompts WHERE run = ?1 ORDER BY seq, nth LIMIT ?2)"
             }
-            Of::Events => {
+            RunRows::Events => {
                 "DELETE FROM events WHERE run = ?1 AND seq IN
                      (SELECT seq FROM events WHERE run = ?1 ORDER BY seq LIMIT ?2)"
             }
@@ -95,7 +95,7 @@ impl Tx<'_> {
                 continue;
             }
             rows += delete.execute((next, (ROWS - rows) as i64))?;
-            if of == Of::Events {
+            if of == RunRows::Events {
                 let outputs = "UPDATE tasks SET output = NULL WHERE run = ?1 AND output IS NOT NULL";
                 self.conn.prepare_cached(outputs)?.execute([next])?;
             }

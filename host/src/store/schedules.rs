@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Row};
 
 use super::jobs::{caller, caller_name};
 use super::{JobPriority, JobState, NewJob, RunId, RunStatus, StoreError, Tx, View};
-use crate::graph::plan::Caller;
+use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 
 /// A schedule to add.
@@ -21,7 +21,7 @@ pub struct NewSchedule {
     pub session: Option<SessionName>,
     pub model: Option<String>,
     /// With whose rights it runs.
-    pub caller: Caller,
+    pub caller: CallerScope,
     pub next_ms: i64,
     pub at_ms: i64,
 }
@@ -37,7 +37,7 @@ pub struct Schedule {
     pub message: String,
     pub session: Option<SessionName>,
     pub model: Option<String>,
-    pub caller: Caller,
+    pub caller: CallerScope,
     pub paused: bool,
     /// When it comes next; `None`: never again.
     pub next_ms: Option<i64>,

@@ -4,7 +4,7 @@
 //! by little. Who asks with the key of the home gets those, too: they are looked through one by one.
 
 use super::sessions::{message, session_name};
-use super::words::{Asked, Index, Words, grams};
+use super::words::{Index, IndexQuery, Words, grams};
 use super::{Message, RunId, StoreError, Tx, View};
 use crate::graph::tags::Tags;
 use crate::home::SessionName;
@@ -152,7 +152,7 @@ impl View<'_> {
         let names = sessions.map(|names| serde_json::json!(names).to_string());
         let question = search.words.ask(self.conn, INDEX)?;
         for asked in question.all.iter().chain([&question.any]) {
-            let Asked { query, order, after } = asked;
+            let IndexQuery { query, order, after } = asked;
             let mut statement = self.conn.prepare_cached(&format!(
                 "SELECT m.id, m.role, m.text, m.at_ms, m.run, m.tags, s.name FROM message_words w
                  JOIN messages m ON m.id = w.rowid JOIN sessions s ON s.id = m.session

@@ -7,7 +7,7 @@ use rusqlite::OptionalExtension;
 
 use super::sessions::session_name;
 use super::{Admitted, JobPriority, JobState, MessageRole, NewJob, RunId, RunStatus, StoreError, Tx, View};
-use crate::graph::plan::Caller;
+use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 
 /// Parents that are followed up a tree. Limits keep trees far below; a ring, which cannot be, would end here.
@@ -22,7 +22,7 @@ pub struct Spawn {
     pub name: String,
     /// Its message, sealed.
     pub text: String,
-    pub caller: Caller,
+    pub caller: CallerScope,
     pub parent: SessionName,
     /// The session that is told the reply.
     pub inject_into: Option<SessionName>,

@@ -6,7 +6,7 @@
 
 mod index;
 
-pub(crate) use index::{Asked, Index};
+pub(crate) use index::{Index, IndexQuery};
 
 use std::fmt::Write as _;
 

@@ -18,7 +18,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use crate::config::Config;
-use crate::graph::plan::{Caller, Violation};
+use crate::graph::plan::{CallerScope, Violation};
 use crate::home::SessionName;
 use crate::llm::{ToolCall, ToolSpec};
 use crate::memory::Meaning;
@@ -55,21 +55,21 @@ struct Tool {
 
 /// Who calls a tool, and from where.
 #[derive(Debug, Clone, PartialEq)]
-pub struct At {
+pub struct CallContext {
     pub session: SessionName,
     /// The run that is under way.
     pub run: Option<RunId>,
     /// Whether a subagent calls.
     pub subagent: bool,
     /// With whose rights.
-    pub caller: Caller,
+    pub caller: CallerScope,
     /// Which call of the run it is: the event that it comes after, and its place among those that come with it.
     pub call: (u32, usize),
     /// What the questions mean that are asked of memory and of the documentation, as far as somebody could tell.
     pub meanings: Vec<(String, Meaning)>,
 }
 
-impl At {
+impl CallContext {
     /// The session that a model means, where it names one that is told something: "self" is the one that it is in. Other
     /// sessions are for administrators, except those above and below this one.
     async fn addressed(&self, store: &Store, name: &str) -> Result<SessionName, ToolFault> {
@@ -80,7 +80,7 @@ impl At {
         let (here, there) = (self.session.clone(), wanted.clone());
         let read = store.read(move |view| Ok((view.line_of(&here)?, view.line_of(&there)?, view.has_session(&there)?)));
         let (here, there, exists) = read.await?;
-        if self.caller != Caller::Admin && here.last() != there.last() {
+        if self.caller != CallerScope::Admin && here.last() != there.last() {
             return Err(ToolFault::new(format!("the session {wanted} is not of this conversation"))
                 .hint("\"self\" is this conversation; an administrator may name any"));
         }
@@ -197,7 +197,7 @@ impl Builtins {
     }
 
     /// Calls a tool. The arguments are checked against its schema first, and defaults filled in.
-    pub async fn call(&self, name: &str, args: &Value, at: &At) -> Result<String, ToolFault> {
+    pub async fn call(&self, name: &str, args: &Value, at: &CallContext) -> Result<String, ToolFault> {
         let Some(tool) = self.tools.iter().find(|tool| tool.name == name) else {
             let names = self.tools.iter().map(|tool| tool.name);
             let near = crate::skill::near_names(name, names).join(", ");

@@ -1,7 +1,7 @@
 //! Tools as the action loop sees them: skills, command lines and built-ins under one list of names.
 
-use super::builtin::{At, Builtins};
-use super::{Role, Tools, task_error};
+use super::builtin::{Builtins, CallContext};
+use super::{CallerScope, Tools, task_error};
 use crate::exec::{Channel, Line};
 use crate::graph::plan::Violation;
 use crate::graph::reflection::Status;
@@ -117,9 +117,9 @@ impl Tools {
         &self,
         call: &ToolCall,
         allowed: &[ToolSpec],
-        role: Role,
+        role: CallerScope,
         caller: Caller<'_>,
-        at: &At,
+        at: &CallContext,
     ) -> ToolResult {
         let blank = ToolResult {
             id: call.id.clone(),
@@ -171,7 +171,7 @@ impl Tools {
     }
 
     /// The arguments, with refs resolved and checked for a tool that may be called.
-    async fn arguments(&self, call: &ToolCall, allowed: &[ToolSpec], at: &At) -> Result<Value, Refused> {
+    async fn arguments(&self, call: &ToolCall, allowed: &[ToolSpec], at: &CallContext) -> Result<Value, Refused> {
         let refuse = |code, message: String, hint: &str| Refused { code, message, hint: hint.to_owned() };
         let Some(spec) = allowed.iter().find(|spec| spec.name == call.name) else {
             let near = near_names(&call.name, allowed.iter().map(|spec| spec.name.as_str())).join(", ");
@@ -222,7 +222,7 @@ impl Tools {
             .map_err(|wrong| refuse("bad_arguments", told(&wrong), "call it again with arguments that fit its schema"))
     }
 
-    async fn exec_call(&self, args: Value, role: Role, caller: Caller<'_>, blank: ToolResult) -> ToolResult {
+    async fn exec_call(&self, args: Value, role: CallerScope, caller: Caller<'_>, blank: ToolResult) -> ToolResult {
         let source = args.get("command").and_then(Value::as_str).unwrap_or_default();
         let done = match self.scratch(caller.session, source).await {
             Ok(scratch) => {
@@ -357,7 +357,7 @@ impl<'a> Line<'a> {
     pub(super) fn of_task(
         source: &'a str,
         caller: &Caller<'a>,
-        role: Role,
+        role: CallerScope,
         scratch: &'a crate::exec::Scratch,
     ) -> Line<'a> {
         Line {

@@ -5,7 +5,7 @@
 
 use crate::config::{self, Config, NAME_RULE, is_name};
 use crate::graph::pill::Pill;
-use crate::graph::plan::Caller;
+use crate::graph::plan::CallerScope;
 use crate::graph::route::Effort;
 use crate::skill::near_names;
 use crate::store::{MAX_PILLS, PillRow, Store, StoreError};
@@ -21,7 +21,7 @@ pub enum Origin {
     /// `config.toml`; it is changed there.
     Config,
     /// A person with these rights.
-    Made(Caller),
+    Made(CallerScope),
 }
 
 impl Origin {
@@ -79,9 +79,9 @@ impl Pills {
     }
 
     /// The pills that count in a message of this caller.
-    pub async fn of(&self, caller: Caller) -> Result<Vec<Pill>, StoreError> {
+    pub async fn of(&self, caller: CallerScope) -> Result<Vec<Pill>, StoreError> {
         let all = self.list().await?.into_iter();
-        let counts = |origin: Origin| caller == Caller::User || origin != Origin::Made(Caller::User);
+        let counts = |origin: Origin| caller == CallerScope::User || origin != Origin::Made(CallerScope::User);
         Ok(all.filter(|(_, origin)| counts(*origin)).map(|(pill, _)| pill).collect())
     }
 
@@ -95,7 +95,13 @@ impl Pills {
     }
 
     /// Keeps pills, all of them or none; with `replace` in the place of those of their names. True for each that is new.
-    pub async fn put(&self, pills: Vec<Pill>, replace: bool, by: Caller, now_ms: i64) -> Result<Vec<bool>, PillError> {
+    pub async fn put(
+        &self,
+        pills: Vec<Pill>,
+        replace: bool,
+        by: CallerScope,
+        now_ms: i64,
+    ) -> Result<Vec<bool>, PillError> {
         for pill in &pills {
             check(pill).map_err(PillError::Invalid)?;
             if self.is_configured(&pill.name) {
@@ -129,7 +135,7 @@ impl Pills {
     }
 
     /// Removes a pill that was made.
-    pub async fn remove(&self, name: &str, by: Caller) -> Result<(), PillError> {
+    pub async fn remove(&self, name: &str, by: CallerScope) -> Result<(), PillError> {
         if self.is_configured(name) {
             return Err(PillError::Configured(name.to_owned()));
         }
@@ -150,8 +156,8 @@ impl Pills {
     }
 }
 
-fn may_change(row: &PillRow, by: Caller) -> bool {
-    by == Caller::Admin || row.caller == Caller::User
+fn may_change(row: &PillRow, by: CallerScope) -> bool {
+    by == CallerScope::Admin || row.caller == CallerScope::User
 }
 
 fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> PillError {
@@ -219,32 +225,32 @@ mod tests {
     async fn those_of_the_configuration_and_those_that_were_made_stand_side_by_side() {
         let (_dir, pills) = pills();
         let put = |name: &str, template: &str, replace, by| pills.put(vec![pill(name, template)], replace, by, 1);
-        assert_eq!(put("zip", "Pack {input}", false, Caller::Admin).await.unwrap(), [true]);
-        assert_eq!(put("ask", "{input}?", false, Caller::User).await.unwrap(), [true]);
-        assert!(matches!(put("zip", "x", false, Caller::Admin).await, Err(PillError::Taken(_))));
-        assert!(matches!(put("zip", "x", true, Caller::User).await, Err(PillError::Forbidden(_))));
-        assert!(matches!(put("fixed", "x", true, Caller::Admin).await, Err(PillError::Configured(_))));
-        assert_eq!(put("zip", "Zip {input}", true, Caller::Admin).await.unwrap(), [false]);
+        assert_eq!(put("zip", "Pack {input}", false, CallerScope::Admin).await.unwrap(), [true]);
+        assert_eq!(put("ask", "{input}?", false, CallerScope::User).await.unwrap(), [true]);
+        assert!(matches!(put("zip", "x", false, CallerScope::Admin).await, Err(PillError::Taken(_))));
+        assert!(matches!(put("zip", "x", true, CallerScope::User).await, Err(PillError::Forbidden(_))));
+        assert!(matches!(put("fixed", "x", true, CallerScope::Admin).await, Err(PillError::Configured(_))));
+        assert_eq!(put("zip", "Zip {input}", true, CallerScope::Admin).await.unwrap(), [false]);
         assert_eq!(pills.one("zip").await.unwrap().0.template, "Zip {input}");
         // What somebody without rights wrote is not said with them.
-        assert_eq!(names(&pills.of(Caller::User).await.unwrap()), ["fixed", "ask", "zip"]);
-        assert_eq!(names(&pills.of(Caller::Admin).await.unwrap()), ["fixed", "zip"]);
-        let error = pills.remove("zpi", Caller::Admin).await.unwrap_err().to_string();
+        assert_eq!(names(&pills.of(CallerScope::User).await.unwrap()), ["fixed", "ask", "zip"]);
+        assert_eq!(names(&pills.of(CallerScope::Admin).await.unwrap()), ["fixed", "zip"]);
+        let error = pills.remove("zpi", CallerScope::Admin).await.unwrap_err().to_string();
         assert_eq!(error, "there is no pill zpi; near: zip");
-        assert!(matches!(pills.remove("zip", Caller::User).await, Err(PillError::Forbidden(_))));
-        assert!(matches!(pills.remove("fixed", Caller::Admin).await, Err(PillError::Configured(_))));
-        pills.remove("zip", Caller::Admin).await.unwrap();
-        pills.remove("ask", Caller::User).await.unwrap();
-        assert_eq!(names(&pills.of(Caller::User).await.unwrap()), ["fixed"]);
+        assert!(matches!(pills.remove("zip", CallerScope::User).await, Err(PillError::Forbidden(_))));
+        assert!(matches!(pills.remove("fixed", CallerScope::Admin).await, Err(PillError::Configured(_))));
+        pills.remove("zip", CallerScope::Admin).await.unwrap();
+        pills.remove("ask", CallerScope::User).await.unwrap();
+        assert_eq!(names(&pills.of(CallerScope::User).await.unwrap()), ["fixed"]);
     }
 
     #[tokio::test]
     async fn several_are_kept_together_or_not_at_all_and_there_is_an_end() {
         let (_dir, pills) = pills();
         let two = vec![pill("one", "1"), pill("a b", "2")];
-        assert!(matches!(pills.put(two, false, Caller::Admin, 1).await, Err(PillError::Invalid(_))));
+        assert!(matches!(pills.put(two, false, CallerScope::Admin, 1).await, Err(PillError::Invalid(_))));
         let many = (0..=MAX_PILLS).map(|n| pill(&format!("p{n}"), "x")).collect();
-        assert!(matches!(pills.put(many, false, Caller::Admin, 1).await, Err(PillError::TooMany)));
+        assert!(matches!(pills.put(many, false, CallerScope::Admin, 1).await, Err(PillError::TooMany)));
         assert_eq!(pills.list().await.unwrap().len(), 1);
         for (wrong, said) in [
             (pill("a", " "), "needs a text"),
@@ -252,7 +258,7 @@ mod tests {
             (Pill { description: "two\nlines".to_owned(), ..pill("a", "x") }, "one line"),
             (Pill { categories: vec!["w b".to_owned()], ..pill("a", "x") }, "categories"),
         ] {
-            let error = pills.put(vec![wrong], true, Caller::Admin, 1).await.unwrap_err().to_string();
+            let error = pills.put(vec![wrong], true, CallerScope::Admin, 1).await.unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         }
     }

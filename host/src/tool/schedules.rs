@@ -6,7 +6,7 @@
 
 use crate::clock::timing::{Timing, TimingError, system_zone};
 use crate::config::Config;
-use crate::graph::plan::Caller;
+use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::secret::vault::{SEALED_RUN, Vault, VaultError};
 use crate::secret::{Secrets, found};
@@ -35,7 +35,7 @@ pub struct Schedules {
 
 /// A schedule as it is asked for.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct ScheduleRequest {
     pub name: String,
     pub timing: String,
     /// Of the IANA database; the configured one without it.
@@ -44,7 +44,7 @@ pub struct Wanted {
     /// The session that is told the reply.
     pub session: Option<SessionName>,
     pub model: Option<String>,
-    pub caller: Caller,
+    pub caller: CallerScope,
 }
 
 /// What is to be changed of a schedule; the rest stays as it is.
@@ -129,8 +129,8 @@ impl Schedules {
     }
 
     /// Adds a schedule. Credentials in its message are kept apart, as those of any message.
-    pub async fn add(&self, wanted: Wanted, at_ms: i64) -> Result<Schedule, ScheduleError> {
-        let Wanted { name, timing: text, zone, message, session, model, caller } = wanted;
+    pub async fn add(&self, wanted: ScheduleRequest, at_ms: i64) -> Result<Schedule, ScheduleError> {
+        let ScheduleRequest { name, timing: text, zone, message, session, model, caller } = wanted;
         let works = session_of(&name)?;
         if session.as_ref() == Some(&works) {
             return Err(ScheduleError::OwnSession { session: works });
@@ -166,7 +166,13 @@ impl Schedules {
     }
 
     /// Changes a schedule. Whose rights it has, whether it is paused, and its receipts stay.
-    pub async fn change(&self, name: &str, change: Change, by: Caller, at_ms: i64) -> Result<Schedule, ScheduleError> {
+    pub async fn change(
+        &self,
+        name: &str,
+        change: Change,
+        by: CallerScope,
+        at_ms: i64,
+    ) -> Result<Schedule, ScheduleError> {
         let was = self.of_caller(name, by).await?;
         let mut schedule = was.clone();
         let Change { timing, zone, message, session, model } = change;
@@ -241,7 +247,7 @@ impl Schedules {
     }
 
     /// Takes a schedule away, with its receipts.
-    pub async fn remove(&self, name: &str, by: Caller) -> Result<(), ScheduleError> {
+    pub async fn remove(&self, name: &str, by: CallerScope) -> Result<(), ScheduleError> {
         let schedule = self.of_caller(name, by).await?;
         self.store.write(move |tx| tx.remove_schedule(schedule.id)).await?;
         self.store.ring();
@@ -249,7 +255,13 @@ impl Schedules {
     }
 
     /// Pauses a schedule, or lets it go on: with its next time from now, whatever was missed.
-    pub async fn pause(&self, name: &str, paused: bool, by: Caller, at_ms: i64) -> Result<Schedule, ScheduleError> {
+    pub async fn pause(
+        &self,
+        name: &str,
+        paused: bool,
+        by: CallerScope,
+        at_ms: i64,
+    ) -> Result<Schedule, ScheduleError> {
         let schedule = self.of_caller(name, by).await?;
         let next = match schedule.next_ms {
             // What came while it was paused is left out.
@@ -263,7 +275,7 @@ impl Schedules {
     }
 
     /// Fires a schedule now, paused or not; its times stay as they are. Returns its receipt.
-    pub async fn run(&self, name: &str, by: Caller, at_ms: i64) -> Result<Receipt, ScheduleError> {
+    pub async fn run(&self, name: &str, by: CallerScope, at_ms: i64) -> Result<Receipt, ScheduleError> {
         let schedule = self.of_caller(name, by).await?;
         let firing = Firing {
             session: session_of(&schedule.name)?,
@@ -367,9 +379,9 @@ impl Schedules {
     }
 
     /// The schedule, if this caller may change it.
-    async fn of_caller(&self, name: &str, by: Caller) -> Result<Schedule, ScheduleError> {
+    async fn of_caller(&self, name: &str, by: CallerScope) -> Result<Schedule, ScheduleError> {
         let schedule = self.one(name).await?;
-        match by == Caller::Admin || schedule.caller == Caller::User {
+        match by == CallerScope::Admin || schedule.caller == CallerScope::User {
             true => Ok(schedule),
             false => Err(ScheduleError::Forbidden { name: schedule.name }),
         }

@@ -1,14 +1,14 @@
 //! How long a call waits, and that nobody else has to.
 
 use super::{BOTH, Format, Scene, endpoint, model, question, retryable, unusable};
-use kiso::llm::endpoint::Patience;
+use kiso::llm::endpoint::Timeouts;
 use kiso::llm::{LlmError, Sink};
 use std::time::Duration;
 
 /// Long enough for a piece that is there, short enough for a test.
 const SHORT: Duration = Duration::from_millis(250);
 
-fn scene(format: Format, script: &str, adjust: impl FnOnce(&mut Patience)) -> Scene {
+fn scene(format: Format, script: &str, adjust: impl FnOnce(&mut Timeouts)) -> Scene {
     Scene::with(format, script, |endpoint| {
         adjust(&mut endpoint.patience);
         endpoint.max_response = usize::MAX;

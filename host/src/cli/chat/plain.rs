@@ -2,7 +2,7 @@
 
 use super::client::{Client, News};
 use super::talk::{Form, Shown, Talk};
-use super::{Place, new_key};
+use super::{ChatSession, new_key};
 use crate::cli::{Exit, Failure};
 use crate::clock::now_ms;
 use crate::session::intake::MAX_MESSAGE;
@@ -10,7 +10,7 @@ use std::io::{BufRead, Read};
 use tokio::sync::mpsc;
 
 /// Reads to the end of standard input, and ends as the last run did.
-pub async fn run(place: &Place<'_>) -> Result<Exit, Failure> {
+pub async fn run(place: &ChatSession<'_>) -> Result<Exit, Failure> {
     let mut talk = Talk::new(Form::Raw, place.opened.skills.clone(), place.opened.home.work_dir(place.session));
     let mut client = Client::start(place.opened.home.socket_path(), place.session, false);
     let (tell, mut lines) = mpsc::channel(1);

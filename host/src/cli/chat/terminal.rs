@@ -6,7 +6,7 @@ use super::editor::{Reader, Typed};
 use super::markdown::{Looks, WIDTH};
 use super::screen::{FRAME_MS, Screen, Status};
 use super::talk::{Form, Shown, Talk};
-use super::{Place, new_key};
+use super::{ChatSession, new_key};
 use crate::cli::history::History;
 use crate::cli::show::Paint;
 use crate::cli::{Exit, Failure};
@@ -22,7 +22,7 @@ use tokio::time::MissedTickBehavior;
 const ENDED_BY_SIGNAL: u8 = 130;
 
 /// Talks until Ctrl-D, a second Ctrl-C, or a signal.
-pub async fn run(place: &Place<'_>, secrets: Secrets) -> Result<Exit, Failure> {
+pub async fn run(place: &ChatSession<'_>, secrets: Secrets) -> Result<Exit, Failure> {
     let _restored = Restored::new();
     let paint = Paint::new(true);
     let pills = Pills::new(&place.opened.config, &place.opened.store).list().await?;
@@ -47,7 +47,7 @@ pub async fn run(place: &Place<'_>, secrets: Secrets) -> Result<Exit, Failure> {
 }
 
 struct Conversation<'a> {
-    place: &'a Place<'a>,
+    place: &'a ChatSession<'a>,
     talk: Talk,
     client: Client,
     screen: Screen,

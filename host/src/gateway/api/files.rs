@@ -11,7 +11,7 @@ use crate::gateway::error::ApiError;
 use crate::gateway::wire::Path;
 use crate::session::workspace::open_published;
 
-use super::range::{self, Wanted};
+use super::range::{self, BodyRange};
 use axum::http::StatusCode;
 
 /// Bytes that are read at once.
@@ -67,10 +67,10 @@ pub(super) fn answer(opened: Opened, asked: &axum::http::HeaderMap) -> Response 
     let Opened { file, meta, path, media_type } = opened;
     let tag = range::tag(&meta);
     let (status, first, length) = match range::wanted(asked, &tag, meta.len()) {
-        Wanted::Whole => (StatusCode::OK, 0, meta.len()),
-        Wanted::Part { first, last } => (StatusCode::PARTIAL_CONTENT, first, last - first + 1),
-        Wanted::Nothing => (StatusCode::NOT_MODIFIED, 0, 0),
-        Wanted::Beyond => (StatusCode::RANGE_NOT_SATISFIABLE, 0, 0),
+        BodyRange::Whole => (StatusCode::OK, 0, meta.len()),
+        BodyRange::Part { first, last } => (StatusCode::PARTIAL_CONTENT, first, last - first + 1),
+        BodyRange::Nothing => (StatusCode::NOT_MODIFIED, 0, 0),
+        BodyRange::Beyond => (StatusCode::RANGE_NOT_SATISFIABLE, 0, 0),
     };
     let mut response = Body::from_stream(stream(file, first, length)).into_response();
     *response.status_mut() = status;

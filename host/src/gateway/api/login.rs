@@ -21,13 +21,17 @@ const WRONG_CODE: Wrong = ("the link was already used, or is older than five min
 /// `POST /login`: one of them. Has no `Debug`, since both are secrets.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Given {
+pub struct Credentials {
     token: Option<String>,
     code: Option<String>,
 }
 
 /// `POST /login`: who the browser is from now on, as `GET /me` says it, and the cookie that shows it.
-pub async fn log_in(State(app): State<App>, asked: Parts, Body(given): Body<Given>) -> Result<Response, ApiError> {
+pub async fn log_in(
+    State(app): State<App>,
+    asked: Parts,
+    Body(given): Body<Credentials>,
+) -> Result<Response, ApiError> {
     if browser::sender(&asked.headers, &asked.uri) == Sender::Foreign {
         return Err(auth::foreign());
     }
@@ -38,10 +42,10 @@ pub async fn log_in(State(app): State<App>, asked: Parts, Body(given): Body<Give
         Shown::Nothing | Shown::Unclear => None,
     };
     let made = match given {
-        Given { token: Some(token), code: None } => {
+        Credentials { token: Some(token), code: None } => {
             by_token(&app, token, before).await?.ok_or_else(|| auth::wrong(&app, &asked.extensions, WRONG_TOKEN))?
         }
-        Given { token: None, code: Some(code) } => {
+        Credentials { token: None, code: Some(code) } => {
             by_code(&app, code, before).await?.ok_or_else(|| auth::wrong(&app, &asked.extensions, WRONG_CODE))?
         }
         _ => return Err(ApiError::bad_request("either `token` or `code` must be given")),

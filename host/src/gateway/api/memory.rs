@@ -190,16 +190,16 @@ pub async fn forget_fact(who: Who, State(app): State<App>, Path(id): Path<i64>) 
 }
 
 /// What was found; `limit` where there may be more pages.
-struct Found<T> {
+struct FoundPage<T> {
     items: Vec<T>,
     limit: Option<u32>,
 }
 
-fn page<T>(items: Vec<T>, limit: Option<u32>) -> Found<T> {
-    Found { items, limit }
+fn page<T>(items: Vec<T>, limit: Option<u32>) -> FoundPage<T> {
+    FoundPage { items, limit }
 }
 
-impl<T> Found<T> {
+impl<T> FoundPage<T> {
     /// In the form in which it is sent, each with its id.
     fn map<U>(self, form: impl Fn(T) -> (i64, U)) -> Page<U> {
         let full = self.limit.is_some_and(|limit| self.items.len() == limit as usize);

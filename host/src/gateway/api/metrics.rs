@@ -66,8 +66,8 @@ fn of_models(text: &mut Text, now: &Now) {
 
 /// Names of webhooks have no character that would have to be escaped.
 fn of_webhooks(text: &mut Text, webhooks: &[WebhookLine]) {
-    type Of = fn(&WebhookLine) -> u64;
-    let metrics: [(&str, &str, &str, Of); 3] = [
+    type Measure = fn(&WebhookLine) -> u64;
+    let metrics: [(&str, &str, &str, Measure); 3] = [
         ("webhook_pending", "gauge", "Deliveries that wait.", |line| line.pending),
         ("webhook_delivered_total", "counter", "Deliveries that arrived.", |line| line.delivered),
         ("webhook_failed_total", "counter", "Deliveries that were given up.", |line| line.failed),

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 /// What to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum BodyRange {
     Whole,
     /// These bytes, both included.
     Part {
@@ -25,20 +25,20 @@ pub fn tag(meta: &std::fs::Metadata) -> String {
 
 /// What a request asks for of a file with this tag and length. A `Range` that cannot be read, or asks for several parts,
 /// counts as none, which the standard allows.
-pub fn wanted(asked: &HeaderMap, tag: &str, length: u64) -> Wanted {
+pub fn wanted(asked: &HeaderMap, tag: &str, length: u64) -> BodyRange {
     let text = |name: HeaderName| asked.get(name).and_then(|value| value.to_str().ok());
     if text(header::IF_NONE_MATCH).is_some_and(|known| is_among(tag, known)) {
-        return Wanted::Nothing;
+        return BodyRange::Nothing;
     }
     // The rest of another state of the file would be no part of this one. A date is too coarse to tell.
     if text(header::IF_RANGE).is_some_and(|known| known.trim() != tag) {
-        return Wanted::Whole;
+        return BodyRange::Whole;
     }
-    text(header::RANGE).and_then(|range| part(range, length)).unwrap_or(Wanted::Whole)
+    text(header::RANGE).and_then(|range| part(range, length)).unwrap_or(BodyRange::Whole)
 }
 
 /// `None` where it is to be ignored.
-fn part(range: &str, length: u64) -> Option<Wanted> {
+fn part(range: &str, length: u64) -> Option<BodyRange> {
     let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
     let number = |text: &str| -> Option<Option<u64>> {
         let text = text.trim();
@@ -51,11 +51,11 @@ fn part(range: &str, length: u64) -> Option<Wanted> {
     };
     Some(match (number(first)?, number(last)?) {
         (Some(first), Some(last)) if last < first => return None,
-        (Some(first), _) if first >= length => Wanted::Beyond,
-        (Some(first), last) => Wanted::Part { first, last: last.unwrap_or(u64::MAX).min(length - 1) },
-        (None, Some(0)) => Wanted::Beyond,
-        (None, Some(_)) if length == 0 => Wanted::Beyond,
-        (None, Some(count)) => Wanted::Part { first: length.saturating_sub(count), last: length - 1 },
+        (Some(first), _) if first >= length => BodyRange::Beyond,
+        (Some(first), last) => BodyRange::Part { first, last: last.unwrap_or(u64::MAX).min(length - 1) },
+        (None, Some(0)) => BodyRange::Beyond,
+        (None, Some(_)) if length == 0 => BodyRange::Beyond,
+        (None, Some(count)) => BodyRange::Part { first: length.saturating_sub(count), last: length - 1 },
         (None, None) => return None,
     })
 }
@@ -69,13 +69,13 @@ fn is_among(tag: &str, known: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn of(headers: &[(HeaderName, &str)], length: u64) -> Wanted {
+    fn of(headers: &[(HeaderName, &str)], length: u64) -> BodyRange {
         wanted(&headers.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect(), "\"a\"", length)
     }
 
     #[test]
     fn one_part_is_given_and_what_is_odd_is_ignored() {
-        let part = |first, last| Wanted::Part { first, last };
+        let part = |first, last| BodyRange::Part { first, last };
         for (range, wanted) in [
             ("bytes=0-0", part(0, 0)),
             ("bytes=2-5", part(2, 5)),
@@ -83,35 +83,35 @@ mod tests {
             ("bytes=2-99999999999999999999999", part(2, 9)),
             ("bytes=-3", part(7, 9)),
             ("bytes=-300", part(0, 9)),
-            ("bytes=10-", Wanted::Beyond),
-            ("bytes=10-20", Wanted::Beyond),
-            ("bytes=99999999999999999999999-", Wanted::Beyond),
-            ("bytes=-0", Wanted::Beyond),
-            ("bytes=5-2", Wanted::Whole),
-            ("bytes=-", Wanted::Whole),
-            ("bytes=0-1,3-4", Wanted::Whole),
-            ("bytes=a-b", Wanted::Whole),
-            ("bytes=+1-2", Wanted::Whole),
-            ("lines=1-2", Wanted::Whole),
-            ("bytes 1-2", Wanted::Whole),
+            ("bytes=10-", BodyRange::Beyond),
+            ("bytes=10-20", BodyRange::Beyond),
+            ("bytes=99999999999999999999999-", BodyRange::Beyond),
+            ("bytes=-0", BodyRange::Beyond),
+            ("bytes=5-2", BodyRange::Whole),
+            ("bytes=-", BodyRange::Whole),
+            ("bytes=0-1,3-4", BodyRange::Whole),
+            ("bytes=a-b", BodyRange::Whole),
+            ("bytes=+1-2", BodyRange::Whole),
+            ("lines=1-2", BodyRange::Whole),
+            ("bytes 1-2", BodyRange::Whole),
         ] {
             assert_eq!(of(&[(header::RANGE, range)], 10), wanted, "{range}");
         }
-        assert_eq!(of(&[(header::RANGE, "bytes=-3")], 0), Wanted::Beyond);
-        assert_eq!(of(&[(header::RANGE, "bytes=0-")], 0), Wanted::Beyond);
-        assert_eq!(of(&[], 0), Wanted::Whole);
+        assert_eq!(of(&[(header::RANGE, "bytes=-3")], 0), BodyRange::Beyond);
+        assert_eq!(of(&[(header::RANGE, "bytes=0-")], 0), BodyRange::Beyond);
+        assert_eq!(of(&[], 0), BodyRange::Whole);
     }
 
     #[test]
     fn what_the_client_has_is_not_sent_again() {
         for known in ["\"a\"", "\"b\", \"a\"", "W/\"a\"", "*"] {
-            assert_eq!(of(&[(header::IF_NONE_MATCH, known)], 10), Wanted::Nothing, "{known}");
+            assert_eq!(of(&[(header::IF_NONE_MATCH, known)], 10), BodyRange::Nothing, "{known}");
         }
-        assert_eq!(of(&[(header::IF_NONE_MATCH, "\"b\"")], 10), Wanted::Whole);
+        assert_eq!(of(&[(header::IF_NONE_MATCH, "\"b\"")], 10), BodyRange::Whole);
         let range = (header::RANGE, "bytes=1-2");
-        let part = Wanted::Part { first: 1, last: 2 };
+        let part = BodyRange::Part { first: 1, last: 2 };
         assert_eq!(of(&[range.clone(), (header::IF_RANGE, "\"a\"")], 10), part);
-        assert_eq!(of(&[range.clone(), (header::IF_RANGE, "\"b\"")], 10), Wanted::Whole);
-        assert_eq!(of(&[range, (header::IF_RANGE, "Sun, 06 Nov 1994 08:49:37 GMT")], 10), Wanted::Whole);
+        assert_eq!(of(&[range.clone(), (header::IF_RANGE, "\"b\"")], 10), BodyRange::Whole);
+        assert_eq!(of(&[range, (header::IF_RANGE, "Sun, 06 Nov 1994 08:49:37 GMT")], 10), BodyRange::Whole);
     }
 }

@@ -12,10 +12,10 @@ use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
 use crate::gateway::wire::{Body, Made, Page, Path, Query, page_size};
-use crate::graph::plan::Caller;
+use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::store;
-use crate::tool::schedules::{Change, ScheduleError, Schedules, Wanted};
+use crate::tool::schedules::{Change, ScheduleError, ScheduleRequest, Schedules};
 
 /// `POST /schedules`
 #[derive(Debug, Deserialize)]
@@ -107,7 +107,7 @@ pub async fn list(_: Who, State(app): State<App>) -> Made<Page<Schedule>> {
 
 /// `POST /schedules`
 pub async fn add(who: Who, State(app): State<App>, Body(given): Body<ScheduleIn>) -> Result<Response, ApiError> {
-    let wanted = Wanted {
+    let wanted = ScheduleRequest {
         name: given.name,
         timing: given.when,
         zone: given.zone,
@@ -194,8 +194,8 @@ fn shown(schedules: &Schedules, schedule: store::Schedule) -> Schedule {
     let sealed = |_| "(sealed with the key of another home)".to_owned();
     let message = schedules.message(&schedule).unwrap_or_else(sealed);
     let role = match schedule.caller {
-        Caller::Admin => "admin",
-        Caller::User => "user",
+        CallerScope::Admin => "admin",
+        CallerScope::User => "user",
     };
     let store::Schedule { name, timing, zone, session, model, paused, next_ms, created_ms, .. } = schedule;
     Schedule { name, when: timing, zone, message, session, model, role, paused, next_ms, created_ms }

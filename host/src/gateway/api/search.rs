@@ -19,7 +19,7 @@ const MAX_QUESTION: usize = 200;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct SearchQuery {
     /// Words and `#tags` that a message must have, all of them, in any order and case; a word may be the beginning of one.
     q: String,
     /// Only in this session; without it, in all.
@@ -29,7 +29,7 @@ pub struct Asked {
 }
 
 /// `GET /search`, the newest first.
-pub async fn search(_: Who, State(app): State<App>, Query(asked): Query<Asked>) -> Made<Page<Message>> {
+pub async fn search(_: Who, State(app): State<App>, Query(asked): Query<SearchQuery>) -> Made<Page<Message>> {
     let search = Search::of(&asked.q).filter(|_| asked.q.chars().count() <= MAX_QUESTION);
     let Some(search) = search else {
         return Err(ApiError::bad_request(format!("`q` needs a word, and has at most {MAX_QUESTION} characters")));

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::messages::{session, whole_message};
-use crate::drive::Drive;
+use crate::drive::RunExecutor;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
@@ -184,7 +184,7 @@ pub async fn delete(who: Who, State(app): State<App>, Path(name): Path<String>) 
     let (this, of) = (app.clone(), session.clone());
     // In a task of its own: a client that hangs up must leave neither files behind nor listeners that do not know.
     let removing = tokio::spawn(async move {
-        let Drive { home, store, .. } = &this.0.drive;
+        let RunExecutor { home, store, .. } = &this.0.drive;
         let told = |gone: &[SessionName]| {
             for name in gone {
                 // Whoever listens; nobody has to.

@@ -15,7 +15,7 @@ use crate::gateway::auth::Who;
 use crate::gateway::error::ApiError;
 use crate::gateway::wire::{Body, Made, Page, Path, Query, default_session, page_size};
 use crate::home::{HomeError, SkillName};
-use crate::skill::grant::{Asked, Grant};
+use crate::skill::grant::{Grant, RequestedGrant};
 use crate::skill::{Blame, Caller, GrantChoice, Installed, SkillError, Skills};
 
 /// Hosts, or secrets, that one request grants.
@@ -266,7 +266,7 @@ fn line(skills: &Skills, skill: &Installed) -> Value {
 }
 
 /// What is asked for and was not granted, a sentence each.
-fn lines(asked: &Asked) -> Value {
+fn lines(asked: &RequestedGrant) -> Value {
     asked.to_string().lines().map(str::trim).collect()
 }
 

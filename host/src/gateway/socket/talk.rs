@@ -7,13 +7,13 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::lines::{Lines, NoLine};
-use super::wire::{self, Asked, Line, PROTOCOL};
+use super::wire::{self, Line, PROTOCOL, RequestLine};
 use crate::clock::now_ms;
 use crate::gateway::App;
 use crate::gateway::api::status_of;
 use crate::gateway::error::ApiError;
-use crate::gateway::follow::{Following, Wanted};
-use crate::graph::plan::Caller;
+use crate::gateway::follow::{Following, Subscription};
+use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::session::command::Command;
 use crate::session::intake::{Inbound, Taken};
@@ -68,10 +68,10 @@ pub async fn converse(app: &App, mut lines: Lines) -> io::Result<()> {
 async fn register(app: &App, lines: &mut Lines) -> io::Result<Option<Registered>> {
     loop {
         let line = lines.next().await;
-        let Some(Asked { reference, line }) = read(lines, line).await? else { return Ok(None) };
+        let Some(RequestLine { reference, line }) = read(lines, line).await? else { return Ok(None) };
         let registered = match line {
             Ok(Line::Register { client, protocol, session, after, live }) => {
-                begin(app, &client, protocol, Wanted { session, after, live }).await
+                begin(app, &client, protocol, Subscription { session, after, live }).await
             }
             Ok(_) => Err(ApiError::bad_request("the first line must be of the type register")),
             Err(error) => Err(error),
@@ -90,7 +90,7 @@ async fn register(app: &App, lines: &mut Lines) -> io::Result<Option<Registered>
 }
 
 /// Begins to follow for a client.
-async fn begin(app: &App, client: &str, protocol: u64, wanted: Wanted) -> Result<Registered, ApiError> {
+async fn begin(app: &App, client: &str, protocol: u64, wanted: Subscription) -> Result<Registered, ApiError> {
     if protocol != PROTOCOL {
         return Err(ApiError::bad_request(format!("protocol {protocol} is not spoken here; {PROTOCOL} is")));
     }
@@ -105,7 +105,7 @@ async fn begin(app: &App, client: &str, protocol: u64, wanted: Wanted) -> Result
 }
 
 /// A line as it came; `None` when the connection is over, after its client was told why.
-async fn read(lines: &Lines, line: Result<String, NoLine>) -> io::Result<Option<Asked>> {
+async fn read(lines: &Lines, line: Result<String, NoLine>) -> io::Result<Option<RequestLine>> {
     let wrong = match line {
         Ok(line) => return Ok(Some(wire::read(&line))),
         Err(NoLine::Gone) => return Ok(None),
@@ -121,8 +121,8 @@ async fn read(lines: &Lines, line: Result<String, NoLine>) -> io::Result<Option<
 
 impl Registered {
     /// Does what a line asks for.
-    async fn answer(&self, app: &App, asked: Asked) -> Value {
-        let Asked { reference, line } = asked;
+    async fn answer(&self, app: &App, asked: RequestLine) -> Value {
+        let RequestLine { reference, line } = asked;
         let done = match line {
             Ok(Line::Register { .. }) => Err(ApiError::bad_request("this connection is already registered")),
             Ok(Line::Inbound { session, text, key }) => self.take(app, session, text, key).await,
@@ -156,7 +156,7 @@ impl Registered {
             session: session.clone(),
             text,
             // Who may open the socket can change every file of the home.
-            caller: Caller::Admin,
+            caller: CallerScope::Admin,
             priority: JobPriority::Interactive,
             client_key: key,
         };

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::gateway::error::ApiError;
-use crate::gateway::follow::Told;
+use crate::gateway::follow::Notification;
 use crate::home::SessionName;
 use crate::json::{self, JsonError};
 
@@ -58,13 +58,13 @@ pub enum Line {
 
 /// A line with the word that comes back with its answer.
 #[derive(Debug)]
-pub struct Asked {
+pub struct RequestLine {
     pub reference: Option<String>,
     pub line: Result<Line, ApiError>,
 }
 
 /// Reads a line. Where it is wrong, the answer still bears its `ref` if that can be read.
-pub fn read(text: &str) -> Asked {
+pub fn read(text: &str) -> RequestLine {
     let no_json = |error: JsonError| ApiError::bad_request(format!("the line is not JSON: {error}"));
     let object = match json::parse::<Value>(text.as_bytes()).map_err(no_json) {
         Ok(Value::Object(object)) => Ok(object),
@@ -73,14 +73,14 @@ pub fn read(text: &str) -> Asked {
     };
     let mut object = match object {
         Ok(object) => object,
-        Err(error) => return Asked { reference: None, line: Err(error) },
+        Err(error) => return RequestLine { reference: None, line: Err(error) },
     };
     let reference = match object.remove("ref") {
         None | Some(Value::Null) => None,
         Some(Value::String(word)) if word.chars().count() <= MAX_REF => Some(word),
         Some(_) => {
             let error = ApiError::bad_request(format!("`ref` must be a string of at most {MAX_REF} characters"));
-            return Asked { reference: None, line: Err(error) };
+            return RequestLine { reference: None, line: Err(error) };
         }
     };
     let line = serde_json::from_value(Value::Object(object)).map_err(|error| {
@@ -88,7 +88,7 @@ pub fn read(text: &str) -> Asked {
         ApiError::bad_request(format!("the line is not one that is expected here: {reason}"))
             .hint("docs/socket.md lists the lines and their fields")
     });
-    Asked { reference, line }
+    RequestLine { reference, line }
 }
 
 /// An answer to a line: its type, the `ref` where there was one, and the rest.
@@ -114,8 +114,8 @@ pub fn error(reference: Option<&str>, error: &ApiError) -> Value {
 }
 
 /// Something that happened. A reply has a line of its own kind, so that a client needs no more than that to talk.
-pub fn told(told: Told) -> Value {
-    let Told { name, id, data, answers } = told;
+pub fn told(told: Notification) -> Value {
+    let Notification { name, id, data, answers } = told;
     match (name, id) {
         ("shutdown", _) => json!({ "type": "shutdown" }),
         ("message", Some(id)) if data["role"] == "assistant" => {
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> (Option<String>, String) {
-        let Asked { reference, line } = read(text);
+        let RequestLine { reference, line } = read(text);
         let error = line.unwrap_err();
         assert_eq!(error.code, "bad_request");
         (reference, error.message)
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_line_is_read_with_its_ref() {
-        let Asked { reference, line } = read(r#"{"type":"inbound","text":"hi","ref":"7"}"#);
+        let RequestLine { reference, line } = read(r#"{"type":"inbound","text":"hi","ref":"7"}"#);
         assert_eq!(reference.as_deref(), Some("7"));
         assert_eq!(line.unwrap(), Line::Inbound { session: None, text: "hi".to_owned(), key: None });
         let registered = read(r#"{"type":"register","client":"c","protocol":1,"session":"a","after":3,"live":true}"#);

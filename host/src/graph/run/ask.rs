@@ -1,11 +1,11 @@
 //! What a run asks for next.
 
 use super::super::brief::{self, Brief};
+use super::super::execution_brief::ExecutionBrief;
 use super::super::lane::{Entry, GraphLane, NodeLane, SharedKind};
 use super::super::plan::{Task, TaskKind};
 use super::super::report::{Correction, FailureNote};
 use super::super::step::{ActAsk, CompressAsk, PlanAsk, ReasonAsk, Replan, ReviewAsk, Step};
-use super::super::teb::Teb;
 use super::{Abandoned, Run, Stage, State};
 
 /// A summary takes this part of the lane's budget: small enough that the lane has room again.
@@ -75,7 +75,7 @@ impl Run {
         }
     }
 
-    fn think(&self, index: usize, task: &Task, brief: &Teb, round: u32) -> Step {
+    fn think(&self, index: usize, task: &Task, brief: &ExecutionBrief, round: u32) -> Step {
         if let Some(range) = self.oversized() {
             let tokens = (self.spec.policy.lane_tokens / SUMMARY_SHARE).max(100);
             return Step::Compress(Box::new(CompressAsk { source: self.action_lane.source(range), tokens }));

@@ -1,5 +1,6 @@
 //! From the message to a plan: input, retrieval, planner, and the briefs of reasoning.
 
+use super::super::execution_brief::{self, ExecutionBrief};
 use super::super::lane::{Entry, SharedKind};
 use super::super::limits::LimitReached;
 use super::super::outcome::Ending;
@@ -8,7 +9,6 @@ use super::super::repeat::Repeat;
 use super::super::report::{Correction, TaskReport};
 use super::super::route::{self, Effort, Routing};
 use super::super::step::{Event, IllegalResult, PillUse};
-use super::super::teb::{self, Teb};
 use super::super::{Why, brief};
 use super::{Current, Run, Stage, State, Waiting};
 
@@ -117,7 +117,7 @@ impl Run {
             review: false,
         };
         // Whole: nothing else tells the actor what the user wrote.
-        let mut brief = Teb { action: self.message.clone(), ..self.derived(&goal, &task) };
+        let mut brief = ExecutionBrief { action: self.message.clone(), ..self.derived(&goal, &task) };
         // Nor is there a reasoner who would say what is known.
         brief.know(self.memory().into_iter().map(|line| format!("remembered: {line}")));
         self.current = Current { goal, size: 1, first: self.records.len(), direct: true, ..Current::default() };
@@ -171,7 +171,7 @@ impl Run {
         self.go(event, Why::PlanningFailed, State::Finishing { ending: Ending::Failed { reason } })
     }
 
-    pub(super) fn take_brief(&mut self, brief: Teb) -> Result<(), IllegalResult> {
+    pub(super) fn take_brief(&mut self, brief: ExecutionBrief) -> Result<(), IllegalResult> {
         self.reasoning_lane.push(Entry::Assistant(brief.text()));
         self.state = State::Reasoning { attempt: 1, correction: None, brief: Some(brief) };
         Ok(())
@@ -230,7 +230,7 @@ impl Run {
         id: u32,
         task: Task,
         depth: u32,
-        brief: Teb,
+        brief: ExecutionBrief,
     ) -> Result<(), IllegalResult> {
         self.lane.push(Entry::Brief(brief.text()));
         self.action_lane = Default::default();
@@ -241,8 +241,8 @@ impl Run {
     }
 
     /// A brief without a model call.
-    pub(super) fn derived(&self, goal: &str, task: &Task) -> Teb {
+    pub(super) fn derived(&self, goal: &str, task: &Task) -> ExecutionBrief {
         let evidence: Vec<TaskReport> = brief::evidence(self.reports());
-        teb::derive(goal, task, &evidence, &self.credentials)
+        execution_brief::derive(goal, task, &evidence, &self.credentials)
     }
 }

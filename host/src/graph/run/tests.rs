@@ -102,8 +102,8 @@ fn unplanned() -> StepResult {
     StepResult::Unplanned { chatter: String::new(), correction: correction(), call: Call::default() }
 }
 
-fn teb(action: &str) -> Teb {
-    Teb {
+fn teb(action: &str) -> ExecutionBrief {
+    ExecutionBrief {
         goal: "draw".to_owned(),
         required: Vec::new(),
         delta: "all".to_owned(),
@@ -195,7 +195,7 @@ impl Live {
             session: "s1".to_owned(),
             message: message.to_owned(),
             joined: Vec::new(),
-            caller: Caller::User,
+            caller: CallerScope::User,
             limits,
             policy,
         };

@@ -2,7 +2,7 @@
 
 use crate::llm::prompt::ColumnKind;
 
-use super::column::{Found, Reach, is_unit};
+use super::column::{ColumnMatch, Reach, is_unit};
 use super::group;
 use super::query::{Computed, Query, Reader, is_asking, is_keyword};
 use super::word::{Shape, Word, is_filler, is_joint, is_reference};
@@ -48,7 +48,7 @@ pub(super) fn calls(reader: &mut Reader) {
         let inner = rest.trim_end_matches(')');
         let column = match reader.columns {
             Some(columns) if !inner.is_empty() => match columns.resolve(inner, Reach::Words) {
-                Found::One(name) => name,
+                ColumnMatch::One(name) => name,
                 _ => continue,
             },
             _ => inner.to_owned(),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::column::{Found, Reach};
+use super::column::{ColumnMatch, Reach};
 use super::fill::Fill;
 use super::query::is_keyword;
 use super::schema::{Use, choices};
@@ -72,7 +72,7 @@ fn values(fill: &mut Fill<'_>) {
                 && !fill.lexicon.contains(&word.key)
                 && !is_keyword(word)
                 && !fill.source.is_some_and(|s| s.own_words().contains(&word.key))
-                && fill.columns().is_some_and(|all| all.resolve(&word.raw, Reach::Spelling) == Found::Nothing);
+                && fill.columns().is_some_and(|all| all.resolve(&word.raw, Reach::Spelling) == ColumnMatch::Nothing);
             if alien && let Some(arg) = fill.args.iter().find(|a| a.name == name) {
                 let allowed = choices(arg.schema).collect::<Vec<_>>().join(", ");
                 fill.problems.push(format!("{}: `{}` is none of {allowed}", arg.name, word.raw));

@@ -12,7 +12,7 @@ use super::word::{key, stem};
 
 /// What a phrase found among the columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum ColumnMatch {
     One(String),
     /// More than one fits equally well.
     Many(Vec<String>),
@@ -91,7 +91,7 @@ pub(super) struct Columns {
     list: Vec<Column>,
     names: Vec<Name>,
     /// The same few phrases are tried over and over while a clause is laid along templates.
-    found: RefCell<BTreeMap<(Reach, String), Found>>,
+    found: RefCell<BTreeMap<(Reach, String), ColumnMatch>>,
 }
 
 /// A column's name taken apart.
@@ -117,9 +117,9 @@ impl Columns {
 
     /// The column that `phrase` means. Rules are tried from the strictest to the widest; the first that fits any
     /// column decides, and it must fit exactly one.
-    pub fn resolve(&self, phrase: &str, reach: Reach) -> Found {
+    pub fn resolve(&self, phrase: &str, reach: Reach) -> ColumnMatch {
         if !effort::spend(4) {
-            return Found::Nothing;
+            return ColumnMatch::Nothing;
         }
         let known = (reach, phrase.to_owned());
         if let Some(found) = self.found.borrow().get(&known) {
@@ -130,17 +130,17 @@ impl Columns {
         found
     }
 
-    fn look_up(&self, phrase: &str, reach: Reach) -> Found {
+    fn look_up(&self, phrase: &str, reach: Reach) -> ColumnMatch {
         // No name of a column is as long as that; and each look goes over all columns.
         if phrase.len() > MAX_PHRASE || !effort::spend(4 * self.list.len() + 4) {
-            return Found::Nothing;
+            return ColumnMatch::Nothing;
         }
         if let Some(exact) = self.list.iter().find(|c| c.name == phrase) {
-            return Found::One(exact.name.clone());
+            return ColumnMatch::One(exact.name.clone());
         }
         let said = parts(phrase);
         if said.is_empty() {
-            return Found::Nothing;
+            return ColumnMatch::Nothing;
         }
         let joined = said.concat();
         let trimmed = match said.iter().rposition(|w| !NOUNS.contains(&w.strip_suffix('s').unwrap_or(w))) {
@@ -175,11 +175,11 @@ impl Columns {
                 self.names.iter().zip(&self.list).filter(|(name, _)| rule(name)).map(|(_, c)| c.name.clone()).collect();
             match fits.len() {
                 0 => {}
-                1 => return Found::One(fits.remove(0)),
-                _ => return Found::Many(fits),
+                1 => return ColumnMatch::One(fits.remove(0)),
+                _ => return ColumnMatch::Many(fits),
             }
         }
-        Found::Nothing
+        ColumnMatch::Nothing
     }
 }
 
@@ -331,16 +331,16 @@ mod tests {
             (&market, "adj close", "Adj-Close"),
             (&market, "closing price", "close"),
         ] {
-            assert_eq!(table.resolve(phrase, Reach::Spelling), Found::One(name.to_owned()), "{phrase}");
+            assert_eq!(table.resolve(phrase, Reach::Spelling), ColumnMatch::One(name.to_owned()), "{phrase}");
         }
         for phrase in ["humidity", "lowest", "mean temperature", "rainfall total", "show"] {
-            assert_eq!(weather.resolve(phrase, Reach::Spelling), Found::Nothing, "{phrase}");
+            assert_eq!(weather.resolve(phrase, Reach::Spelling), ColumnMatch::Nothing, "{phrase}");
         }
         for phrase in ["database", "quality"] {
-            assert_eq!(orders.resolve(phrase, Reach::Words), Found::Nothing, "{phrase}");
+            assert_eq!(orders.resolve(phrase, Reach::Words), ColumnMatch::Nothing, "{phrase}");
         }
         let two = columns("rain_north,rain_south");
-        assert!(matches!(two.resolve("rain", Reach::Words), Found::Many(names) if names.len() == 2));
+        assert!(matches!(two.resolve("rain", Reach::Words), ColumnMatch::Many(names) if names.len() == 2));
     }
 
     #[test]

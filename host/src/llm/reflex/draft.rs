@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::llm::prompt::Column;
 
-use super::column::{Found, Reach, date_column};
+use super::column::{ColumnMatch, Reach, date_column};
 use super::condition::leads;
 use super::effort;
 use super::fill::{Fill, Prior};
@@ -182,7 +182,7 @@ fn column_fit(fill: &Fill, span: &[Word]) -> Option<i32> {
     };
     let phrase = own.join(" ");
     match columns.resolve(&phrase, Reach::Spelling) {
-        Found::One(_) => Some(2),
+        ColumnMatch::One(_) => Some(2),
         _ if time_noun(&phrase.to_lowercase()).is_some() && date_column(columns).is_some() => Some(2),
         // "total rain" is a query; of other words it may still be told which column is missing.
         _ if span.iter().any(|w| w.is_content() && is_keyword(w)) => None,

@@ -10,7 +10,7 @@ use crate::llm::prompt::{Column, ColumnKind};
 use super::aggregate::mean_of_columns;
 use super::asked::{put_query, result_columns};
 use super::choice;
-use super::column::{Columns, Found, Reach, date_column, missing};
+use super::column::{ColumnMatch, Columns, Reach, date_column, missing};
 use super::group::time_noun;
 use super::leftover::is_operator;
 use super::query::{self, Query, is_asking};
@@ -176,7 +176,7 @@ impl<'a> Fill<'a> {
         let Some(columns) = self.columns().filter(|_| self.source.is_some()) else {
             return Ok(phrase);
         };
-        if let Found::One(name) = columns.resolve(&phrase, Reach::Spelling) {
+        if let ColumnMatch::One(name) = columns.resolve(&phrase, Reach::Spelling) {
             return Ok(name);
         }
         if let Some(time) = time_noun(&phrase.to_lowercase())
@@ -195,7 +195,7 @@ impl<'a> Fill<'a> {
         // "wind speed" where only wind is a column.
         if let [head @ .., last] = own.as_slice()
             && matches!(last.norm.as_str(), "speed" | "size" | "rate" | "count" | "sum" | "total")
-            && let Found::One(name) =
+            && let ColumnMatch::One(name) =
                 columns.resolve(&head.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" "), Reach::Words)
         {
             self.notes.push(format!("\"{phrase}\" was read as the column {name}"));
@@ -203,7 +203,9 @@ impl<'a> Fill<'a> {
         }
         let file = self.source.map_or("the file", |s| s.path.as_str());
         Err(Some(match columns.resolve(&phrase, Reach::Spelling) {
-            Found::Many(names) => format!("`{phrase}` could be any of the columns {} in {file}", names.join(", ")),
+            ColumnMatch::Many(names) => {
+                format!("`{phrase}` could be any of the columns {} in {file}", names.join(", "))
+            }
             _ => missing(&phrase, file, columns),
         }))
     }

@@ -4,7 +4,7 @@
 use crate::llm::prompt::ColumnKind;
 
 use super::aggregate::function;
-use super::column::{Found, Reach, date_column, only};
+use super::column::{ColumnMatch, Reach, date_column, only};
 use super::condition::{is_comparison, is_month, is_season, leads};
 use super::fill::Fill;
 use super::group::is_time_adjective;
@@ -163,7 +163,7 @@ fn advice(fill: &Fill, i: usize, blocking: &[usize]) -> String {
     }
     let rainy = blocking.iter().find_map(|k| {
         let stem = fill.words[*k].norm.strip_suffix('y')?;
-        let Found::One(name) = fill.columns()?.resolve(stem, Reach::Words) else { return None };
+        let ColumnMatch::One(name) = fill.columns()?.resolve(stem, Reach::Words) else { return None };
         (kind(fill, &name) == Some(ColumnKind::Number)).then_some(name)
     });
     if let Some(column) = rainy {
@@ -205,7 +205,7 @@ fn any_column(fill: &Fill) -> String {
 
 fn column_of(fill: &Fill, word: &Word) -> Option<String> {
     match fill.columns()?.resolve(&word.raw, Reach::Words) {
-        Found::One(name) => Some(name),
+        ColumnMatch::One(name) => Some(name),
         _ => None,
     }
 }

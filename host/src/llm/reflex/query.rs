@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::llm::prompt::ColumnKind;
 
-use super::column::{Columns, Found, Reach, date_column};
+use super::column::{ColumnMatch, Columns, Reach, date_column};
 use super::word::{Mark, Shape, Word, is_filler, is_joint, is_reference};
 use super::{aggregate, condition, group, rank};
 
@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
                     None => continue,
                 }
             }
-            if let Found::One(name) = columns.resolve(&phrase, reach) {
+            if let ColumnMatch::One(name) = columns.resolve(&phrase, reach) {
                 return Some((name, end));
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::llm::prompt::{ColumnKind, FileCard};
 
-use super::column::{Columns, Found, Reach};
+use super::column::{ColumnMatch, Columns, Reach};
 use super::effort;
 use super::spelling::near_names;
 use super::vocabulary::Vocabulary;
@@ -28,8 +28,9 @@ impl Source {
         let name = self.path.rsplit('/').next().unwrap_or(&self.path);
         let base = name.rsplit_once('.').map_or(name, |(base, _)| base).to_lowercase();
         let mut parts = base.split(|c: char| !c.is_alphabetic()).filter(|part| part.len() >= 3);
-        let is_column =
-            |word: &str| self.columns.as_ref().is_some_and(|all| all.resolve(word, Reach::Name) != Found::Nothing);
+        let is_column = |word: &str| {
+            self.columns.as_ref().is_some_and(|all| all.resolve(word, Reach::Name) != ColumnMatch::Nothing)
+        };
         match (parts.next(), parts.next()) {
             (Some(word), None) if !is_column(word) => [key(word)].into(),
             _ => BTreeSet::new(),

@@ -4,7 +4,7 @@
 //! call's quota first and then delegate.
 
 use super::quota::{Charge, Quota};
-use super::structure::{Place, PlaceError, Roots, enter};
+use super::structure::{EntryPath, PlaceError, Roots, enter};
 use crate::graph::report::FileNote as Note;
 use crate::skill::limits::{LimitHit, MAX_LISTINGS};
 use bytes::Bytes;
@@ -256,10 +256,10 @@ fn place<T: ChargedFiles>(
     ctx: &mut T,
     fd: &Resource<Descriptor>,
     path: &str,
-) -> wasmtime::Result<Result<Place, PlaceError>> {
+) -> wasmtime::Result<Result<EntryPath, PlaceError>> {
     let Descriptor::Dir(dir) = ctx.ctx().table.get(fd)? else { return Ok(Err(PlaceError::Io)) };
     let dir = dir.dir.clone();
-    Ok(Place::find(&dir, path, ctx.roots()))
+    Ok(EntryPath::find(&dir, path, ctx.roots()))
 }
 
 /// What a guest is told of something that may not be there; `None` if it may, or if doing it says what is wrong.

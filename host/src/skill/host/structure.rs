@@ -57,7 +57,7 @@ impl From<rustix::io::Errno> for PlaceError {
 
 /// A name in a directory, as a path leads to it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct EntryPath {
     dir: Dir,
     name: String,
     /// The directory that the guest sees and that this is below, and how far.
@@ -65,9 +65,9 @@ pub(super) struct Place {
     levels: usize,
 }
 
-impl Place {
+impl EntryPath {
     /// Where a path leads to that begins in `dir`: the last name is not followed, all others are.
-    pub fn find(dir: &std::fs::File, path: &str, roots: &[DirId]) -> Result<Place, PlaceError> {
+    pub fn find(dir: &std::fs::File, path: &str, roots: &[DirId]) -> Result<EntryPath, PlaceError> {
         let mut path = path;
         while let Some(shorter) = path.strip_suffix('/').or_else(|| path.strip_suffix("/.")) {
             path = shorter;
@@ -79,7 +79,7 @@ impl Place {
         let base = Dir::from_std_file(dir.try_clone()?);
         let dir = if parent.is_empty() { base } else { base.open_dir(parent)? };
         let (root, levels) = levels(&dir, roots)?;
-        Ok(Place { dir, name: name.to_owned(), root, levels })
+        Ok(EntryPath { dir, name: name.to_owned(), root, levels })
     }
 
     /// Whether a directory may be made here.
@@ -93,7 +93,7 @@ impl Place {
     }
 
     /// Whether what is at `from` may come here, with everything below it.
-    pub fn takes(&self, from: &Place) -> Result<(), PlaceError> {
+    pub fn takes(&self, from: &EntryPath) -> Result<(), PlaceError> {
         let found = statat(&from.dir, &from.name, AtFlags::SYMLINK_NOFOLLOW)?;
         match FileType::from_raw_mode(found.st_mode) {
             FileType::Symlink => {
@@ -228,7 +228,7 @@ mod tests {
         let roots = vec![DirId::of(&dir).unwrap()];
         let at = |from: &str, path: &str| {
             let from = dir.open_dir(from).unwrap().into_std_file();
-            Place::find(&from, path, &roots).map(|place| place.levels)
+            EntryPath::find(&from, path, &roots).map(|place| place.levels)
         };
         assert_eq!(at(".", "x").unwrap(), 0);
         assert_eq!(at(".", "a/x/").unwrap(), 1);
@@ -266,7 +266,7 @@ mod tests {
         let dir = Dir::open_ambient_dir(&root, ambient_authority()).unwrap();
         let roots = vec![DirId::of(&dir).unwrap()];
         let file = dir.try_clone().unwrap().into_std_file();
-        let place = |path: &str| Place::find(&file, path, &roots).unwrap();
+        let place = |path: &str| EntryPath::find(&file, path, &roots).unwrap();
         let takes = |to: &str, from: &str| match place(to).takes(&place(from)) {
             Ok(()) => "yes",
             Err(PlaceError::TooDeep) => "too deep",

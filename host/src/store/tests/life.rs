@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::{integrity::AT_ONCE, migrations};
 use super::*;
-use crate::graph::plan::Caller;
+use crate::graph::plan::CallerScope;
 
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
@@ -14,7 +14,7 @@ fn answered(tx: &Tx<'_>, name: &str, at_ms: i64) -> Result<RunId, StoreError> {
     let new = |text: &str, key: &str| NewJob {
         session: session(name),
         text: text.to_owned(),
-        caller: Caller::User,
+        caller: CallerScope::User,
         priority: JobPriority::Interactive,
         client_key: Some(format!("{key}-{number}")),
         at_ms,
@@ -143,7 +143,7 @@ fn an_old_session_goes_whole_and_facts_and_memory_stay() {
             let waits = NewJob {
                 session: session("waits"),
                 text: "x".into(),
-                caller: Caller::User,
+                caller: CallerScope::User,
                 priority: JobPriority::Interactive,
                 client_key: None,
                 at_ms: DAY,
@@ -196,7 +196,7 @@ fn an_old_session_goes_whole_and_facts_and_memory_stay() {
     let again = NewJob {
         session: session("old"),
         text: "x".into(),
-        caller: Caller::User,
+        caller: CallerScope::User,
         priority: JobPriority::Interactive,
         client_key: Some("a-0".into()),
         at_ms: 10 * DAY,

@@ -1,7 +1,7 @@
 //! Subagents and schedules.
 
 use super::*;
-use crate::graph::plan::Caller;
+use crate::graph::plan::CallerScope;
 
 const LIMITS: SpawnLimits = SpawnLimits { depth: 2, of_tree: 3, all: 4 };
 
@@ -10,7 +10,7 @@ fn spawn_of(parent: &str, name: &str) -> Spawn {
         session: session(&format!("sub.{name}")),
         name: name.to_owned(),
         text: "look".to_owned(),
-        caller: Caller::User,
+        caller: CallerScope::User,
         parent: session(parent),
         inject_into: Some(session(parent)),
         model: None,
@@ -52,7 +52,7 @@ fn hourly(name: &str) -> NewSchedule {
         message: "look".to_owned(),
         session: Some(session("main")),
         model: None,
-        caller: Caller::User,
+        caller: CallerScope::User,
         next_ms: 100,
         at_ms: 1,
     }

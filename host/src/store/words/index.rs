@@ -67,7 +67,7 @@ pub(crate) struct Index {
 
 /// What an index, named `w`, is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct IndexQuery {
     /// For MATCH.
     pub query: String,
     /// For ORDER BY: the best first, or, where it would take long to rank them, the newest.
@@ -81,9 +81,9 @@ pub(crate) struct Asked {
 pub(crate) struct Question {
     /// For rows that have all of the words, each perhaps as the beginning of a longer one; none where a word stands nowhere.
     /// Words that are common in the index count only where all of them are.
-    pub all: Option<Asked>,
+    pub all: Option<IndexQuery>,
     /// The same for rows that have any of them.
-    pub any: Asked,
+    pub any: IndexQuery,
 }
 
 const BEST: &str = "w.rank";
@@ -112,7 +112,7 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    fn all(&mut self, words: &[Word]) -> rusqlite::Result<Option<Asked>> {
+    fn all(&mut self, words: &[Word]) -> rusqlite::Result<Option<IndexQuery>> {
         let looked = words.iter().map(|word| self.look(word)).collect::<rusqlite::Result<Vec<_>>>()?;
         if looked.iter().any(|looked| looked.rows == 0) {
             return Ok(None);
@@ -120,19 +120,19 @@ impl Asking<'_> {
         let queries =
             |rare: bool| looked.iter().filter(move |looked| !rare || looked.rows < MANY).map(|l| l.query.clone());
         if queries(true).next().is_some() {
-            return Ok(Some(Asked { query: joined(queries(true), " AND "), order: BEST, after: i64::MIN }));
+            return Ok(Some(IndexQuery { query: joined(queries(true), " AND "), order: BEST, after: i64::MIN }));
         }
         // One common word alone has its rows at the end of its list; several may be far apart.
         let after = if looked.len() > 1 { self.newest()? } else { i64::MIN };
-        Ok(Some(Asked { query: joined(queries(false), " AND "), order: NEWEST, after }))
+        Ok(Some(IndexQuery { query: joined(queries(false), " AND "), order: NEWEST, after }))
     }
 
-    fn any(&mut self, words: &Words) -> rusqlite::Result<Asked> {
+    fn any(&mut self, words: &Words) -> rusqlite::Result<IndexQuery> {
         let looked = words.telling().iter().map(|word| self.look(word)).collect::<rusqlite::Result<Vec<_>>>()?;
         let mut rare: Vec<_> = looked.iter().filter(|looked| (1..MANY).contains(&looked.rows)).collect();
         if rare.is_empty() {
             let query = joined(looked.into_iter().map(|looked| looked.query), " OR ");
-            return Ok(Asked { query, order: NEWEST, after: i64::MIN });
+            return Ok(IndexQuery { query, order: NEWEST, after: i64::MIN });
         }
         rare.sort_by_key(|looked| looked.rows);
         let mut rows = 0;
@@ -142,7 +142,7 @@ impl Asking<'_> {
         });
         let fit = fit.count().max(1);
         let query = joined(rare.into_iter().take(fit).map(|looked| looked.query.clone()), " OR ");
-        Ok(Asked { query, order: BEST, after: i64::MIN })
+        Ok(IndexQuery { query, order: BEST, after: i64::MIN })
     }
 
     fn look(&mut self, word: &Word) -> rusqlite::Result<Looked> {
@@ -268,11 +268,11 @@ mod tests {
     #[test]
     fn words_of_many_rows_rank_nothing() {
         let conn = index(&[("rain and snow", 600), ("hail", 350), ("fog", 300), ("sleet", 3)]);
-        let newest = Asked { query: r#""rain" AND "snow""#.to_owned(), order: NEWEST, after: 1_253 - NEWEST_ROWS };
+        let newest = IndexQuery { query: r#""rain" AND "snow""#.to_owned(), order: NEWEST, after: 1_253 - NEWEST_ROWS };
         assert_eq!(ask(&conn, "rain snow").all, Some(newest));
         let one = ask(&conn, "rain").all.unwrap();
         assert_eq!((one.order, one.after), (NEWEST, i64::MIN));
-        let rare = Asked { query: r#""sleet""#.to_owned(), order: BEST, after: i64::MIN };
+        let rare = IndexQuery { query: r#""sleet""#.to_owned(), order: BEST, after: i64::MIN };
         assert_eq!(ask(&conn, "rain sleet"), Question { all: Some(rare.clone()), any: rare });
         // The rarest first, as many as may be ranked.
         assert_eq!(ask(&conn, "hail fog sleet rain").any.query, r#""sleet" OR "fog"*"#);

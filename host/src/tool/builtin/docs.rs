@@ -7,7 +7,7 @@ use ring::digest::{SHA256, digest};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use super::{At, Tool, ToolFault, number, page, text, tool};
+use super::{CallContext, Tool, ToolFault, number, page, text, tool};
 use crate::memory::{Meaning, RANKS};
 use crate::skill::near_names;
 use crate::store::{Store, StoreError, Words};
@@ -124,7 +124,7 @@ pub(super) fn tools() -> Vec<Tool> {
 }
 
 impl Library {
-    pub async fn call(&self, store: &Store, name: &str, args: &Value, at: &At) -> Result<String, ToolFault> {
+    pub async fn call(&self, store: &Store, name: &str, args: &Value, at: &CallContext) -> Result<String, ToolFault> {
         match name {
             SEARCH => {
                 let (library, query, limit) = (self.clone(), text(args, "query").to_owned(), number(args, "limit"));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{At, Tool, ToolFault, messages, number, text, tool};
+use super::{CallContext, Tool, ToolFault, messages, number, text, tool};
 use crate::clock::now_ms;
 use crate::memory::{self, CoreError, MAX_HITS, MAX_TEXT};
 use crate::store::{Store, StoreError};
@@ -48,7 +48,7 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-pub(super) async fn call(store: &Store, name: &str, mut args: Value, at: &At) -> Result<String, ToolFault> {
+pub(super) async fn call(store: &Store, name: &str, mut args: Value, at: &CallContext) -> Result<String, ToolFault> {
     match name {
         SEARCH => {
             let query = text(&args, QUERY).to_owned();

@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 
 use super::memory::CATEGORY;
-use super::{At, Tool, ToolFault, number, page, text, tool};
+use super::{CallContext, Tool, ToolFault, number, page, text, tool};
 use crate::clock::minute;
-use crate::graph::plan::Caller;
+use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::secret::vault::is_sealed;
 use crate::store::{Message, Search, Store, StoreError, View};
@@ -48,7 +48,7 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &At) -> Result<String, ToolFault> {
+pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &CallContext) -> Result<String, ToolFault> {
     if name == SEARCH {
         let session = match args.get("session").and_then(Value::as_str) {
             Some(session) => Some(at.addressed(store, session).await?),
@@ -81,7 +81,7 @@ pub(super) async fn find(
     store: &Store,
     query: &str,
     session: Option<SessionName>,
-    at: &At,
+    at: &CallContext,
     limit: usize,
 ) -> Result<Vec<String>, StoreError> {
     let Some(search) = Search::of(query) else { return Ok(Vec::new()) };
@@ -102,8 +102,8 @@ pub(super) async fn find(
 }
 
 /// The sessions whose messages may be seen; `None` for all.
-fn visible(view: &View<'_>, at: &At) -> Result<Option<Vec<SessionName>>, StoreError> {
-    if at.caller == Caller::Admin {
+fn visible(view: &View<'_>, at: &CallContext) -> Result<Option<Vec<SessionName>>, StoreError> {
+    if at.caller == CallerScope::Admin {
         return Ok(None);
     }
     let line = view.line_of(&at.session)?;

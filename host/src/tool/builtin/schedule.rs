@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{At, Builtins, Tool, ToolFault, text, tool};
+use super::{Builtins, CallContext, Tool, ToolFault, text, tool};
 use crate::clock::now_ms;
 use crate::clock::timing::MAX_TIMING;
-use crate::tool::schedules::{self, MAX_MESSAGE, MAX_NAME, ScheduleError, Schedules, Wanted};
+use crate::tool::schedules::{self, MAX_MESSAGE, MAX_NAME, ScheduleError, ScheduleRequest, Schedules};
 
 pub(super) const CATEGORY: &str = "schedule";
 pub(super) const ADD: &str = "schedule_add";
@@ -38,13 +38,13 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-pub(super) async fn call(builtins: &Builtins, name: &str, args: &Value, at: &At) -> Result<String, ToolFault> {
+pub(super) async fn call(builtins: &Builtins, name: &str, args: &Value, at: &CallContext) -> Result<String, ToolFault> {
     let Builtins { store, config, vault, .. } = builtins;
     let all = Schedules::new(config, store, vault);
     match name {
         ADD => {
             let given = |name| args.get(name).and_then(Value::as_str).map(str::to_owned);
-            let wanted = Wanted {
+            let wanted = ScheduleRequest {
                 name: text(args, "name").to_owned(),
                 timing: text(args, "when").to_owned(),
                 zone: given("zone"),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{At, Tool, ToolFault, number, page, text, tool};
+use super::{CallContext, Tool, ToolFault, number, page, text, tool};
 use crate::clock::now_ms;
 use crate::scratchpad::{MAX_KEY, check_key, is_hosts, near, parse_ref, save, search};
 use crate::store::{Store, StoreError};
@@ -51,7 +51,7 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &At) -> Result<String, ToolFault> {
+pub(super) async fn call(store: &Store, name: &str, args: &Value, at: &CallContext) -> Result<String, ToolFault> {
     let session = at.session.clone();
     match name {
         SAVE => {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{At, Tool, ToolFault, tool};
+use super::{CallContext, Tool, ToolFault, tool};
 use crate::store::{Store, TaskRow};
 
 pub(super) const CATEGORY: &str = "status";
@@ -16,7 +16,7 @@ pub(super) fn tools() -> Vec<Tool> {
     vec![tool("task_status", CATEGORY, what, json!({}), &[])]
 }
 
-pub(super) async fn call(store: &Store, at: &At) -> Result<String, ToolFault> {
+pub(super) async fn call(store: &Store, at: &CallContext) -> Result<String, ToolFault> {
     let run = at.run.clone().ok_or_else(|| ToolFault::new("no run is in progress here"))?;
     let tasks = store.read(move |view| view.tasks_of(&run)).await?;
     if tasks.is_empty() {

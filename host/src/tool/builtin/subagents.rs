@@ -5,10 +5,10 @@
 
 use serde_json::{Value, json};
 
-use super::{At, Builtins, Tool, ToolFault, text, tool};
+use super::{Builtins, CallContext, Tool, ToolFault, text, tool};
 use crate::clock::now_ms;
 use crate::graph::outcome::{Ending, Outcome};
-use crate::graph::plan::Caller;
+use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::secret::vault::SEALED_RUN;
 use crate::store::{Admitted, JobState, RunStatus, Spawn, SpawnLimits, SpawnRefused, Subagent};
@@ -57,7 +57,7 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-pub(super) async fn call(builtins: &Builtins, name: &str, args: &Value, at: &At) -> Result<String, ToolFault> {
+pub(super) async fn call(builtins: &Builtins, name: &str, args: &Value, at: &CallContext) -> Result<String, ToolFault> {
     match name {
         SPAWN => spawn(builtins, args, at).await,
         STATUS => status(builtins, args, at).await,
@@ -65,7 +65,7 @@ pub(super) async fn call(builtins: &Builtins, name: &str, args: &Value, at: &At)
     }
 }
 
-async fn spawn(builtins: &Builtins, args: &Value, at: &At) -> Result<String, ToolFault> {
+async fn spawn(builtins: &Builtins, args: &Value, at: &CallContext) -> Result<String, ToolFault> {
     let Builtins { store, config, vault, .. } = builtins;
     let run = at.run.as_ref().ok_or_else(|| ToolFault::new("no run is in progress here"))?;
     let (name, message) = (text(args, "name"), text(args, "message"));
@@ -136,7 +136,7 @@ fn short(text: &str) -> String {
     digest.as_ref()[..4].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-async fn status(builtins: &Builtins, args: &Value, at: &At) -> Result<String, ToolFault> {
+async fn status(builtins: &Builtins, args: &Value, at: &CallContext) -> Result<String, ToolFault> {
     if args.get("id").is_some() {
         let subagent = known(builtins, text(args, "id"), at).await?;
         return Ok(line(&subagent, None));
@@ -149,7 +149,7 @@ async fn status(builtins: &Builtins, args: &Value, at: &At) -> Result<String, To
     Ok(all.iter().map(|subagent| line(subagent, Some(BEGINNING))).collect::<Vec<_>>().join("\n"))
 }
 
-async fn cancel(builtins: &Builtins, id: &str, at: &At) -> Result<String, ToolFault> {
+async fn cancel(builtins: &Builtins, id: &str, at: &CallContext) -> Result<String, ToolFault> {
     let subagent = known(builtins, id, at).await?;
     let reply = Ending::Cancelled.words().unwrap_or_default();
     let outcome = Outcome::in_words(Ending::Cancelled, reply.clone());
@@ -171,7 +171,7 @@ async fn cancel(builtins: &Builtins, id: &str, at: &At) -> Result<String, ToolFa
 }
 
 /// The subagent of that id, if it stands below this session; any, for an administrator.
-async fn known(builtins: &Builtins, id: &str, at: &At) -> Result<Subagent, ToolFault> {
+async fn known(builtins: &Builtins, id: &str, at: &CallContext) -> Result<Subagent, ToolFault> {
     let unknown = || {
         ToolFault::new(format!("there is no subagent {:?} here", &id[..id.floor_char_boundary(64)]))
             .hint(format!("{STATUS} without an id shows which there are"))
@@ -179,7 +179,7 @@ async fn known(builtins: &Builtins, id: &str, at: &At) -> Result<Subagent, ToolF
     let session = SessionName::parse(id).map_err(|_| unknown())?;
     let read = builtins.store.read(move |view| Ok((view.subagent(&session)?, view.line_of(&session)?)));
     let (subagent, line) = read.await?;
-    let below = at.caller == Caller::Admin || line.iter().skip(1).any(|above| *above == at.session);
+    let below = at.caller == CallerScope::Admin || line.iter().skip(1).any(|above| *above == at.session);
     subagent.filter(|_| below).ok_or_else(unknown)
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 struct House {
     _dir: tempfile::TempDir,
     tools: Builtins,
-    at: At,
+    at: CallContext,
 }
 
 fn house() -> House {
@@ -15,7 +15,14 @@ fn house() -> House {
     let store = Store::open(&dir.path().join("store.db")).unwrap();
     let home = crate::home::Home::open(&dir.path().join("home")).unwrap();
     let session = SessionName::parse("s").unwrap();
-    let at = At { session, run: None, subagent: false, caller: Caller::User, call: (0, 0), meanings: Vec::new() };
+    let at = CallContext {
+        session,
+        run: None,
+        subagent: false,
+        caller: CallerScope::User,
+        call: (0, 0),
+        meanings: Vec::new(),
+    };
     let skills = Skills::new(home.clone(), Config::default(), store.clone(), Arc::new(Quiet));
     let tools = Builtins::new(store, Config::default(), Vault::open(&home), skills);
     House { _dir: dir, tools, at }
@@ -270,7 +277,7 @@ async fn a_user_finds_the_messages_of_the_conversation_alone() {
     }
     let fault = house.call("message_search", json!({ "query": "tower", "session": "t" })).await.unwrap_err();
     assert!(fault.contains("not of this conversation"), "{fault}");
-    house.at.caller = Caller::Admin;
+    house.at.caller = CallerScope::Admin;
     assert!(house.call("message_search", json!({ "query": "tower" })).await.unwrap().contains("paper"));
     let of_one = house.call("message_search", json!({ "query": "tower", "session": "t" })).await.unwrap();
     assert!(!of_one.contains("120 steps"), "{of_one}");

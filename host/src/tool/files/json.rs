@@ -188,7 +188,7 @@ impl<'de> Visitor<'de> for NeededRow<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<bool, A::Error> {
         let mut column = 0;
-        while seq.next_element_seed(Place { survey: self.0, name: None, column, depth: 0 })?.is_some() {
+        while seq.next_element_seed(CellTarget { survey: self.0, name: None, column, depth: 0 })?.is_some() {
             column += 1;
         }
         self.0.end_row();
@@ -204,20 +204,20 @@ fn entries<'de, A: MapAccess<'de>>(
 ) -> Result<(), A::Error> {
     while let Some(key) = map.next_key::<Cow<'_, str>>()? {
         let name = if prefix.is_empty() { key.into_owned() } else { format!("{prefix}.{key}") };
-        map.next_value_seed(Place { survey, name: Some(name), column: 0, depth })?;
+        map.next_value_seed(CellTarget { survey, name: Some(name), column: 0, depth })?;
     }
     Ok(())
 }
 
 /// Where a value of a row goes: a column by name, or by its place.
-struct Place<'s> {
+struct CellTarget<'s> {
     survey: &'s mut Survey,
     name: Option<String>,
     column: usize,
     depth: usize,
 }
 
-impl Place<'_> {
+impl CellTarget<'_> {
     fn put<E>(self, cell: Cell<'_>) -> Result<(), E> {
         let column = self.name.map_or(self.column, |name| self.survey.column(&name));
         self.survey.cell(column, cell);
@@ -230,9 +230,9 @@ impl Place<'_> {
     }
 }
 
-any!(Place, ());
+any!(CellTarget, ());
 
-impl<'de> Visitor<'de> for Place<'_> {
+impl<'de> Visitor<'de> for CellTarget<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

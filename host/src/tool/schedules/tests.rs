@@ -19,20 +19,20 @@ fn house() -> House {
     House { schedules: Schedules::new(&Config::default(), &store, &Vault::open(&home)), dir }
 }
 
-fn wanted(name: &str, timing: &str) -> Wanted {
-    Wanted {
+fn wanted(name: &str, timing: &str) -> ScheduleRequest {
+    ScheduleRequest {
         name: name.to_owned(),
         timing: timing.to_owned(),
         zone: Some("UTC".to_owned()),
         message: "look at the sea".to_owned(),
         session: None,
         model: None,
-        caller: Caller::User,
+        caller: CallerScope::User,
     }
 }
 
 impl House {
-    async fn add(&self, wanted: Wanted) -> Result<Schedule, String> {
+    async fn add(&self, wanted: ScheduleRequest) -> Result<Schedule, String> {
         self.schedules.add(wanted, MIDNIGHT).await.map_err(|error| error.to_string())
     }
 
@@ -77,7 +77,7 @@ async fn a_single_time_is_over_when_it_came() {
     let over = house.schedules.one("once").await.unwrap();
     assert_eq!((over.next_ms, describe(&over).ends_with(": over")), (None, true));
     assert!(coming(&over, 5).is_empty());
-    let resumed = house.schedules.pause("once", false, Caller::User, MIDNIGHT).await.unwrap();
+    let resumed = house.schedules.pause("once", false, CallerScope::User, MIDNIGHT).await.unwrap();
     assert_eq!(resumed.next_ms, None);
 }
 
@@ -104,15 +104,15 @@ async fn what_rests_misses_its_times_and_goes_on_with_the_next() {
     let house = house();
     house.add(wanted("sea", "0 * * * *")).await.unwrap();
     let pause =
-        async |paused, at| house.schedules.pause("sea", paused, Caller::User, at).await.unwrap().next_ms.unwrap();
+        async |paused, at| house.schedules.pause("sea", paused, CallerScope::User, at).await.unwrap().next_ms.unwrap();
     pause(true, MIDNIGHT).await;
     assert_eq!(house.schedules.fire_due(MIDNIGHT + 5 * HOUR).await.unwrap(), None);
     assert_eq!(pause(false, MIDNIGHT + 5 * HOUR + 1).await, MIDNIGHT + 6 * HOUR);
     pause(true, MIDNIGHT + 5 * HOUR + 2).await;
     assert_eq!(pause(false, MIDNIGHT + 5 * HOUR + 3).await, MIDNIGHT + 6 * HOUR, "none of them passed meanwhile");
     assert!(house.due("sea").await.is_empty());
-    house.schedules.run("sea", Caller::User, MIDNIGHT + 5 * HOUR + 4).await.unwrap();
-    let waiting = house.schedules.run("sea", Caller::User, MIDNIGHT + 5 * HOUR + 5).await.unwrap_err();
+    house.schedules.run("sea", CallerScope::User, MIDNIGHT + 5 * HOUR + 4).await.unwrap();
+    let waiting = house.schedules.run("sea", CallerScope::User, MIDNIGHT + 5 * HOUR + 5).await.unwrap_err();
     assert!(matches!(waiting, ScheduleError::StillWaiting));
     assert_eq!(house.schedules.one("sea").await.unwrap().next_ms, Some(MIDNIGHT + 6 * HOUR), "a hand moves nothing");
 }
@@ -121,14 +121,14 @@ async fn what_rests_misses_its_times_and_goes_on_with_the_next() {
 async fn a_schedule_of_an_administrator_is_not_a_users() {
     let house = house();
     let all = &house.schedules;
-    house.add(Wanted { caller: Caller::Admin, ..wanted("root", "@daily") }).await.unwrap();
+    house.add(ScheduleRequest { caller: CallerScope::Admin, ..wanted("root", "@daily") }).await.unwrap();
     house.add(wanted("mine", "@daily")).await.unwrap();
-    assert!(matches!(all.remove("root", Caller::User).await, Err(ScheduleError::Forbidden { .. })));
-    assert!(matches!(all.run("root", Caller::User, MIDNIGHT).await, Err(ScheduleError::Forbidden { .. })));
-    assert!(matches!(all.pause("root", true, Caller::User, MIDNIGHT).await, Err(ScheduleError::Forbidden { .. })));
-    all.remove("mine", Caller::User).await.unwrap();
-    all.remove("root", Caller::Admin).await.unwrap();
-    assert!(matches!(all.remove("root", Caller::Admin).await, Err(ScheduleError::Unknown { .. })));
+    assert!(matches!(all.remove("root", CallerScope::User).await, Err(ScheduleError::Forbidden { .. })));
+    assert!(matches!(all.run("root", CallerScope::User, MIDNIGHT).await, Err(ScheduleError::Forbidden { .. })));
+    assert!(matches!(all.pause("root", true, CallerScope::User, MIDNIGHT).await, Err(ScheduleError::Forbidden { .. })));
+    all.remove("mine", CallerScope::User).await.unwrap();
+    all.remove("root", CallerScope::Admin).await.unwrap();
+    assert!(matches!(all.remove("root", CallerScope::Admin).await, Err(ScheduleError::Unknown { .. })));
 }
 
 #[tokio::test]
@@ -143,12 +143,12 @@ async fn what_cannot_be_scheduled_is_told_why() {
     let often = refused(wanted("a", "*/30 * * * * *")).await;
     assert!(often.contains("every 30 seconds; at least 60") && often.contains("schedule.min_interval_s"), "{often}");
     assert!(refused(wanted("a", "at 2026-11-21 00:00")).await.contains("is over"));
-    assert!(refused(Wanted { message: "  ".to_owned(), ..wanted("a", "@daily") }).await.contains("empty"));
-    let long = Wanted { message: "x".repeat(MAX_MESSAGE + 1), ..wanted("a", "@daily") };
+    assert!(refused(ScheduleRequest { message: "  ".to_owned(), ..wanted("a", "@daily") }).await.contains("empty"));
+    let long = ScheduleRequest { message: "x".repeat(MAX_MESSAGE + 1), ..wanted("a", "@daily") };
     assert!(refused(long).await.contains("at most 16384"));
-    let model = Wanted { model: Some("x:y".to_owned()), ..wanted("a", "@daily") };
+    let model = ScheduleRequest { model: Some("x:y".to_owned()), ..wanted("a", "@daily") };
     assert!(refused(model).await.contains("there are reflex"));
-    let own = Wanted { session: Some(session_of("a").unwrap()), ..wanted("a", "@daily") };
+    let own = ScheduleRequest { session: Some(session_of("a").unwrap()), ..wanted("a", "@daily") };
     assert!(refused(own).await.contains("its own session"));
     for n in 1..100 {
         house.add(wanted(&format!("s{n}"), "@daily")).await.unwrap();
@@ -160,7 +160,7 @@ async fn what_cannot_be_scheduled_is_told_why() {
 async fn a_credential_is_nowhere_in_clear() {
     let house = house();
     let secret = "ghp_7Qx29aB31kLmN04pQrStUvWxYz012345";
-    let wanted = Wanted { message: format!("ask with the token {secret}"), ..wanted("ask", "@hourly") };
+    let wanted = ScheduleRequest { message: format!("ask with the token {secret}"), ..wanted("ask", "@hourly") };
     let schedule = house.add(wanted).await.unwrap();
     assert_eq!(house.schedules.message(&schedule).unwrap(), "ask with the token [secret github_token]");
     house.schedules.fire_due(MIDNIGHT + HOUR).await.unwrap();

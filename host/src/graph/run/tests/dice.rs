@@ -53,7 +53,7 @@ pub(super) fn spec(dice: &mut Dice) -> RunSpec {
         session: "s1".to_owned(),
         message: dice.of(&["draw a.csv", "hello"]).to_owned(),
         joined: Vec::new(),
-        caller: Caller::User,
+        caller: CallerScope::User,
         limits: if dice.one_in(16) { Limits::default() } else { limits },
         policy: Policy {
             fast_path: dice.below(2) == 0,

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::graph::plan::{Plan, Task, TaskKind};
-use crate::llm::prompt::{Caller, Column, ColumnKind, FileCard, Pieces, SkillCard};
+use crate::llm::prompt::{CallerScope, Column, ColumnKind, FileCard, Pieces, SkillCard};
 
 fn card(
     name: &str,
@@ -183,7 +183,7 @@ pub(super) fn orders() -> FileCard {
 pub(super) fn pieces(message: &str, files: Vec<FileCard>) -> Pieces {
     Pieces {
         new_message: Some(message.to_owned()),
-        caller: Some(Caller::Admin),
+        caller: Some(CallerScope::Admin),
         skills: Some(skills()),
         environment: Some(files),
         ..Pieces::default()

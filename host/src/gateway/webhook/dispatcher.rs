@@ -1,7 +1,7 @@
-//! The courier: the one task that empties the outbox.
+//! The dispatcher: the one task that empties the outbox.
 //!
 //! It looks when something happened, when an attempt is due, and every other second, because other processes write into
-//! the outbox as well. What is under way is known to the courier alone: after a crash, whatever has no end on record is
+//! the outbox as well. What is under way is known to the dispatcher alone: after a crash, whatever has no end on record is
 //! sent again, with the same key.
 
 use std::collections::{HashMap, HashSet};
@@ -27,7 +27,7 @@ const AT_ONCE: usize = 4;
 /// How often the outbox is looked at without a reason.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// How long the courier waits after something happened before it looks: more may follow at once.
+/// How long the dispatcher waits after something happened before it looks: more may follow at once.
 const CALM: Duration = Duration::from_millis(20);
 
 /// How long it waits where the store cannot be read or written. What could not be recorded would else be sent again and
@@ -47,15 +47,15 @@ struct Post {
     vault: Vault,
 }
 
-/// A courier at work.
+/// A dispatcher at work.
 #[derive(Debug)]
-pub struct Courier {
+pub struct WebhookDispatcher {
     store: Store,
     webhooks: watch::Sender<Vec<Arc<Webhook>>>,
     task: JoinHandle<()>,
 }
 
-impl Courier {
+impl WebhookDispatcher {
     /// Begins to deliver to these webhooks. From now on, what happens is written into the outbox for them. Ends soon after
     /// `ending` is true; what is under way then has no end on record, unless it has one in time.
     pub async fn start(
@@ -63,13 +63,13 @@ impl Courier {
         vault: Vault,
         webhooks: Vec<Webhook>,
         ending: watch::Receiver<bool>,
-    ) -> Result<Courier, StoreError> {
+    ) -> Result<WebhookDispatcher, StoreError> {
         let (sender, receiver) = watch::channel(Vec::new());
         let post = Post { store: store.clone(), vault };
         let task = tokio::spawn(work(post, receiver, ending));
-        let courier = Courier { store, webhooks: sender, task };
-        courier.replace(webhooks).await?;
-        Ok(courier)
+        let dispatcher = WebhookDispatcher { store, webhooks: sender, task };
+        dispatcher.replace(webhooks).await?;
+        Ok(dispatcher)
     }
 
     /// Delivers to these webhooks instead. What waits for one that is gone is given up, and that is on record.
@@ -82,15 +82,15 @@ impl Courier {
         Ok(())
     }
 
-    /// Waits until the courier has ended.
+    /// Waits until the dispatcher has ended.
     pub async fn ended(self) {
-        let Courier { store: _, webhooks, task } = self;
+        let WebhookDispatcher { store: _, webhooks, task } = self;
         let _ = task.await;
         drop(webhooks);
     }
 }
 
-/// One webhook as the courier knows it.
+/// One webhook as the dispatcher knows it.
 #[derive(Debug, Default)]
 struct Receiver {
     /// Deliveries that are under way.
@@ -163,13 +163,13 @@ async fn work(post: Post, mut webhooks: watch::Receiver<Vec<Arc<Webhook>>>, mut 
 }
 
 /// What is due for a webhook, and when the next is.
-struct Found {
+struct DueDeliveries {
     now: Vec<Delivery>,
     next: Option<Instant>,
 }
 
-async fn due(store: &Store, webhook: &Webhook, receiver: &Receiver) -> Result<Found, StoreError> {
-    let mut found = Found { now: Vec::new(), next: None };
+async fn due(store: &Store, webhook: &Webhook, receiver: &Receiver) -> Result<DueDeliveries, StoreError> {
+    let mut found = DueDeliveries { now: Vec::new(), next: None };
     let at_once = if receiver.ailing { 1 } else { AT_ONCE };
     let mut free = at_once.saturating_sub(receiver.busy.len());
     if free == 0 {

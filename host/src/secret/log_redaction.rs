@@ -65,7 +65,7 @@ fn note(name: &str, value: &SecretValue, kept: bool) {
 }
 
 /// The text with `[secret NAME]` in the place of every value that was noted, and of every credential by its form.
-pub fn hushed(text: &str) -> String {
+pub fn redacted(text: &str) -> String {
     let mut spans = found::by_form(text);
     spans.extend(bearer(text));
     let decoded = if url::is_encoded(text) { url::decode(text) } else { Vec::new() };
@@ -163,7 +163,7 @@ mod tests {
             "got 6875227368206d652f31c3bc here".to_owned(),
             format!("got {} here", serde_json::json!({ "a": value.expose() })),
         ] {
-            let clean = hushed(&text);
+            let clean = redacted(&text);
             assert!(clean.contains("[secret hush_test]") && !clean.contains("me"), "{text}: {clean}");
         }
     }
@@ -171,8 +171,8 @@ mod tests {
     #[test]
     fn the_beginning_of_a_value_is_hidden_too() {
         add("cut_test", &SecretValue::new("cut-test-0123456789-abcdefghi".to_owned()));
-        assert_eq!(hushed("key = \"cut-test-0123456789-ab\" is long"), "key = \"[secret cut_test]\" is long");
-        assert_eq!(hushed("cut-test-01 is not telling"), "cut-test-01 is not telling");
+        assert_eq!(redacted("key = \"cut-test-0123456789-ab\" is long"), "key = \"[secret cut_test]\" is long");
+        assert_eq!(redacted("cut-test-01 is not telling"), "cut-test-01 is not telling");
     }
 
     #[test]
@@ -180,18 +180,18 @@ mod tests {
         add("hush_inner", &SecretValue::new("inner-5521".to_owned()));
         add("hush_outer", &SecretValue::new("outer-inner-5521-outer".to_owned()));
         add("hush_twice", &SecretValue::new("zqzqzq".to_owned()));
-        assert_eq!(hushed("a outer-inner-5521-outer inner-5521"), "a [secret hush_outer] [secret hush_inner]");
-        assert_eq!(hushed("xzqzqzqzqy"), "x[secret hush_twice]y");
+        assert_eq!(redacted("a outer-inner-5521-outer inner-5521"), "a [secret hush_outer] [secret hush_inner]");
+        assert_eq!(redacted("xzqzqzqzqy"), "x[secret hush_twice]y");
     }
 
     #[test]
     fn credentials_are_known_by_their_form() {
         let token = format!("kiso_{}_{}", "0a1b2c3d4e5f", "0123456789abcdef".repeat(3));
-        assert_eq!(hushed(&format!("by {token}.")), "by [secret kiso_token].");
-        assert_eq!(hushed("Authorization: Bearer abcdefghijkl1 x"), "Authorization: Bearer [secret bearer] x");
-        assert_eq!(hushed("Bearer token"), "Bearer token");
-        assert_eq!(hushed("a ghp_a1b2c3d4 b ghp_e5f6g7h8"), "a [secret github_token] b [secret github_token]");
-        assert_eq!(hushed("https://me:Zx81qqWv@lab.example/"), "https://me:[secret password]@lab.example/");
-        assert_eq!(hushed("nothing of that kind"), "nothing of that kind");
+        assert_eq!(redacted(&format!("by {token}.")), "by [secret kiso_token].");
+        assert_eq!(redacted("Authorization: Bearer abcdefghijkl1 x"), "Authorization: Bearer [secret bearer] x");
+        assert_eq!(redacted("Bearer token"), "Bearer token");
+        assert_eq!(redacted("a ghp_a1b2c3d4 b ghp_e5f6g7h8"), "a [secret github_token] b [secret github_token]");
+        assert_eq!(redacted("https://me:Zx81qqWv@lab.example/"), "https://me:[secret password]@lab.example/");
+        assert_eq!(redacted("nothing of that kind"), "nothing of that kind");
     }
 }

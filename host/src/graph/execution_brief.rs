@@ -28,7 +28,7 @@ const MAX_CREDENTIAL: usize = 64;
 
 /// The brief of one step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Teb {
+pub struct ExecutionBrief {
     /// The objective of the whole plan.
     pub goal: String,
     /// Properties that the result must have.
@@ -84,7 +84,7 @@ impl Recheck {
 ///
 /// The lists of `context` must be there and may be empty, so that what was found, what credentials there are, what was made and
 /// what stands in the way is always handed on; `required` and `context.recheck` may be left out; all else must be there.
-pub fn parse(text: &str) -> Result<Teb, Unusable> {
+pub fn parse(text: &str) -> Result<ExecutionBrief, Unusable> {
     let map = match extract::object(text, "action") {
         Ok(map) => map,
         Err(violation) => return Err(Unusable::new(text, String::new(), &Secrets::default(), vec![violation])),
@@ -105,7 +105,7 @@ pub fn parse(text: &str) -> Result<Teb, Unusable> {
     }
     let context = fields.inside("context").map(readiness).unwrap_or_default();
     if violations.is_empty() {
-        Ok(Teb { goal, required, delta, success, context, action })
+        Ok(ExecutionBrief { goal, required, delta, success, context, action })
     } else {
         Err(Unusable::new(text, String::new(), &written_out(&map), violations))
     }
@@ -168,10 +168,10 @@ fn collect(value: Option<&Value>, values: &mut Map<String, Value>) {
 
 /// The brief of a task that is ready as it stands. `evidence` is what the tasks before it left, oldest first;
 /// `credentials` are the names of the session's secrets.
-pub fn derive(goal: &str, task: &Task, evidence: &[TaskReport], credentials: &[String]) -> Teb {
+pub fn derive(goal: &str, task: &Task, evidence: &[TaskReport], credentials: &[String]) -> ExecutionBrief {
     let mut success = vec![seen_by(task).to_owned()];
     success.extend(task.expect.clone());
-    Teb {
+    ExecutionBrief {
         goal: clip(goal, MAX_SENTENCE),
         required: items(task.expect.iter().cloned()),
         delta: clip(&format!("Not done yet: {}", task.detail), MAX_SENTENCE),
@@ -248,7 +248,7 @@ fn action(task: &Task) -> String {
     }
 }
 
-impl Teb {
+impl ExecutionBrief {
     /// Adds what is known already to what was found out, as far as there is room.
     pub fn know(&mut self, lines: impl IntoIterator<Item = String>) {
         let found = std::mem::take(&mut self.context.discovery);
@@ -317,7 +317,7 @@ mod tests {
                         Artifacts:\n- data.csv\nRe-check: after\nAction: draw the chart";
         assert_eq!(teb.text(), expected);
         let stored = serde_json::to_string(&teb).unwrap();
-        assert_eq!(serde_json::from_str::<Teb>(&stored).unwrap(), teb);
+        assert_eq!(serde_json::from_str::<ExecutionBrief>(&stored).unwrap(), teb);
     }
 
     #[test]

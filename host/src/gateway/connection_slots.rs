@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 /// The places of a listener. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Places(Arc<Inner>);
+pub struct ConnectionSlots(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -50,8 +50,8 @@ struct Network {
 
 /// A place that is held until it is dropped.
 #[derive(Debug)]
-pub struct Place {
-    places: Places,
+pub struct ConnectionSlot {
+    places: ConnectionSlots,
     number: u64,
     closed: Arc<Notify>,
 }
@@ -59,18 +59,18 @@ pub struct Place {
 /// A request that is under way on a connection, until its answer has been sent.
 #[derive(Debug)]
 pub struct UnderWay {
-    places: Places,
+    places: ConnectionSlots,
     number: u64,
 }
 
-impl Places {
-    pub fn new(max: usize) -> Places {
-        Places(Arc::new(Inner { max, held: Mutex::default() }))
+impl ConnectionSlots {
+    pub fn new(max: usize) -> ConnectionSlots {
+        ConnectionSlots(Arc::new(Inner { max, held: Mutex::default() }))
     }
 
     /// A place for a connection from this address, if need be that of another one; `None` where every connection has a
     /// request under way.
-    pub fn take(&self, address: IpAddr) -> Option<Place> {
+    pub fn take(&self, address: IpAddr) -> Option<ConnectionSlot> {
         let mut held = self.held();
         if held.by.len() >= self.0.max {
             let number = held.idlest()?;
@@ -83,7 +83,7 @@ impl Places {
         let of = held.networks.entry(network).or_default();
         of.places += 1;
         of.idle.insert(number, number);
-        Some(Place { places: self.clone(), number, closed })
+        Some(ConnectionSlot { places: self.clone(), number, closed })
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -131,7 +131,7 @@ impl Held {
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     /// Returns when the place was given to somebody else.
     pub async fn taken(&self) {
         self.closed.notified().await;
@@ -144,7 +144,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.places.held().leave(self.number);
     }
@@ -172,7 +172,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn is_closed(place: &Place) -> bool {
+    fn is_closed(place: &ConnectionSlot) -> bool {
         let mut taken = std::pin::pin!(place.taken());
         let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
         taken.as_mut().poll(&mut cx).is_ready()
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn who_waited_longest_makes_room_and_who_works_does_not() {
-        let places = Places::new(3);
+        let places = ConnectionSlots::new(3);
         let [one, two, three] = [1, 2, 3].map(|_| places.take(address("10.0.0.1")).unwrap());
         let work = one.under_way();
         let four = places.take(address("10.0.0.1")).unwrap();
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_greediest_address_makes_room_first() {
-        let places = Places::new(4);
+        let places = ConnectionSlots::new(4);
         let polite = places.take(address("10.0.0.9")).unwrap();
         let greedy: Vec<_> = (0..3).map(|_| places.take(address("10.0.0.1")).unwrap()).collect();
         let more: Vec<_> = (0..10).map(|_| places.take(address("10.0.0.1")).unwrap()).collect();
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn waiting_begins_anew_behind_each_request() {
-        let places = Places::new(2);
+        let places = ConnectionSlots::new(2);
         let (one, two) = (places.take(address("10.0.0.1")).unwrap(), places.take(address("10.0.0.1")).unwrap());
         let work = one.under_way();
         drop(work);
