@@ -231,6 +231,11 @@ impl Terminal {
             }
             assert!(began.elapsed() < PATIENCE, "it does not end:\n{}", self.screen.text());
         };
+        // What it wrote last may still be on its way.
+        while let Ok(text) = self.output.recv_timeout(PATIENCE) {
+            self.screen.feed(&text);
+            self.raw.push_str(&text);
+        }
         status.code().unwrap_or(-1)
     }
 

@@ -203,7 +203,7 @@ fn nothing_writes_to_a_terminal_by_itself() {
     assert!(idle.is_empty(), "they write nothing any more: {idle:?}");
 }
 
-const FORBIDDEN: &[&str] = &["manager", "helper", "util", "utils", "common", "service", "processor"];
+const FORBIDDEN: &[&str] = &["helper", "util", "utils", "common", "misc"];
 
 #[test]
 fn nothing_is_called_by_a_word_that_says_nothing() {

@@ -56,7 +56,7 @@ fn of_series(table: &Table, request: &Request, choice: &Choice, font: &Font) -> 
     let mut text = told_text(table, request, &prepared, &x_name, (x_low, x_high));
     let (chart, shown, total) = block::of_series(&prepared, request, &x_name);
     if shown < total {
-        text.push_str(&format!("\nNote: the block chart has {shown} of {total} points; the files show all"));
+        text.push_str(&format!("\nNote: the chart shows {shown} of {total} points; the files have all of them"));
     }
     for column in &choice.left_out {
         let name = &table.columns[*column].name;

@@ -326,7 +326,10 @@ fn several_sessions_are_deleted_at_once() {
     for name in ["nu", "xi", "pi"] {
         stage.daemon.reply(stage.daemon.send(name, "$ echo here"));
     }
-    tab.wait("they are listed", || tab.has(css("nav.sessions a[href='#/s/nu']")));
+    // All of them: one that comes later would move the others from under the pointer.
+    tab.wait("they are listed", || {
+        ["nu", "xi", "pi"].iter().all(|name| tab.has(css(&format!("nav.sessions a[href='#/s/{name}']"))))
+    });
     act(tab, "gamma", "Select");
     tab.click(role("checkbox", "The gamma"));
     tab.wait_of(role("group", "Selected sessions"), "it.innerText.includes('0 selected')");

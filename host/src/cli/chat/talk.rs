@@ -59,7 +59,7 @@ pub struct Talk {
     /// Makes `ref`s.
     said: u64,
     /// What has no answer yet, by its `ref`.
-    asked: HashMap<String, PendingRequest>,
+    asked: HashMap<String, Request>,
     /// Messages that were accepted here and not answered, and since when.
     open: Vec<(i64, i64)>,
     answered: VecDeque<i64>,
@@ -79,7 +79,7 @@ pub struct Talk {
 }
 
 #[derive(Debug)]
-enum PendingRequest {
+enum Request {
     Message {
         text: String,
         since_ms: i64,
@@ -202,10 +202,10 @@ impl Talk {
         let reference = self.reference();
         if Command::parse(text).is_some() {
             let (command, args) = text[1..].split_once(char::is_whitespace).unwrap_or((&text[1..], ""));
-            self.asked.insert(reference.clone(), PendingRequest::Command { name: command.to_owned() });
+            self.asked.insert(reference.clone(), Request::Command { name: command.to_owned() });
             return Say::Command { command: command.to_owned(), args: args.trim().to_owned(), reference };
         }
-        self.asked.insert(reference.clone(), PendingRequest::Message { text: text.to_owned(), since_ms: now_ms });
+        self.asked.insert(reference.clone(), Request::Message { text: text.to_owned(), since_ms: now_ms });
         Say::Inbound { text: text.to_owned(), key, reference }
     }
 
@@ -214,7 +214,7 @@ impl Talk {
         let run = self.run.as_mut().filter(|run| !run.cancelled)?;
         run.cancelled = true;
         let reference = self.reference();
-        self.asked.insert(reference.clone(), PendingRequest::Stop);
+        self.asked.insert(reference.clone(), Request::Stop);
         Some(Say::Command { command: "cancel".to_owned(), args: String::new(), reference })
     }
 
@@ -244,8 +244,8 @@ impl Talk {
             return Some(Busy { what, since_ms: run.since_ms });
         }
         let asked = self.asked.values().filter_map(|asked| match asked {
-            PendingRequest::Message { since_ms, .. } => Some(*since_ms),
-            PendingRequest::Command { .. } | PendingRequest::Stop => None,
+            Request::Message { since_ms, .. } => Some(*since_ms),
+            Request::Command { .. } | Request::Stop => None,
         });
         let since_ms = self.open.iter().map(|(_, since_ms)| *since_ms).chain(asked).min()?;
         Some(Busy { what: "waiting".to_owned(), since_ms })
@@ -261,12 +261,12 @@ impl Talk {
         let mut shown = vec![self.quiet("kiso is offline; reconnecting… your messages are saved")];
         let mut unanswered = Vec::new();
         self.asked.retain(|_, asked| match asked {
-            PendingRequest::Command { name } => {
+            Request::Command { name } => {
                 unanswered.push(name.clone());
                 false
             }
-            PendingRequest::Message { .. } => true,
-            PendingRequest::Stop => false,
+            Request::Message { .. } => true,
+            Request::Stop => false,
         });
         shown.extend(unanswered.iter().map(|name| self.quiet(&format!("/{name} got no answer; try again"))));
         shown
@@ -307,7 +307,7 @@ impl Talk {
     fn accepted(&mut self, reference: Option<&str>, message: i64, now_ms: i64) -> Vec<Shown> {
         let asked = reference.and_then(|reference| self.asked.remove(reference));
         let since_ms = match asked {
-            Some(PendingRequest::Message { since_ms, .. }) => since_ms,
+            Some(Request::Message { since_ms, .. }) => since_ms,
             _ => now_ms,
         };
         if !self.answered.contains(&message) {
@@ -320,7 +320,7 @@ impl Talk {
         let asked = outbound.reference.as_ref().and_then(|reference| self.asked.remove(reference));
         let mut shown = Vec::new();
         // What was stopped says so itself.
-        if let Some(answer) = outbound.answer.filter(|_| !matches!(asked, Some(PendingRequest::Stop))) {
+        if let Some(answer) = outbound.answer.filter(|_| !matches!(asked, Some(Request::Stop))) {
             shown.push(Shown::Text(Stream::new(self.form).end(None, &answer)));
         }
         if let Some(message) = outbound.message {
@@ -364,10 +364,7 @@ impl Talk {
     fn message(&self, message: &Message) -> Vec<Shown> {
         let mine = self.open.iter().any(|(id, _)| *id == message.id)
             || self.answered.contains(&message.id)
-            || self
-                .asked
-                .values()
-                .any(|asked| matches!(asked, PendingRequest::Message { text, .. } if *text == message.text));
+            || self.asked.values().any(|asked| matches!(asked, Request::Message { text, .. } if *text == message.text));
         if message.role != "user" || mine {
             return Vec::new();
         }

@@ -42,7 +42,7 @@ impl Amount {
 }
 
 /// What a session's workspace and the scratch directories of its tasks hold, shared by all calls of the session that are
-/// running. Extent when the first of them writes: most only read.
+/// running. Measured when the first of them writes: most only read.
 #[derive(Debug)]
 pub struct Usage {
     /// Directories that guests write to. Where one does not exist there is nothing.
