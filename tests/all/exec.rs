@@ -446,7 +446,9 @@ fn a_limit_in_the_middle_of_a_pipeline_ends_all_of_it() {
     let home = Home::new();
     home.config("model = \"reflex\"\n[exec]\ntimeout_s = 60\nmemory_mib = 48\n");
     home.shell("echo kept > kept.txt").ok();
-    let told = home.shell_json("echo start >&2; yes | sort | head -1; echo never");
+    // The last of the pipeline is there before the first begins: one that starts late could be the one that reaches the limit.
+    let line = "{ until [ -e /tmp/go ]; do :; done; yes; } | sort | { : > /tmp/go; read -r first; echo $first; }";
+    let told = home.shell_json(&format!("echo start >&2; {line}; echo never"));
     assert_eq!(told["exit_code"], 137, "{told}");
     assert_eq!(told["limit"]["limit"], "memory", "{told}");
     assert_eq!(told["failed"]["command"], "sort", "the one that reached it: {told}");

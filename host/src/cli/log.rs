@@ -1,7 +1,7 @@
 //! The log of this process: lines on standard error, without secrets.
 //!
 //! A line is for people on a terminal, carries its priority where the journal of systemd reads it, or is one JSON object.
-//! Whatever it is, every text in it goes through [`hush`] before it is written, and none can begin a line or a field of
+//! Whatever it is, every text in it goes through [`log_redaction`] before it is written, and none can begin a line or a field of
 //! its own, move a cursor or turn a line around: a client names files, a model names tools.
 
 use std::fmt::{self, Write as _};

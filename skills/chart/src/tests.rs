@@ -84,7 +84,7 @@ fn a_block_stays_small_and_keeps_the_peaks() {
     assert!(drawn.block.len() < crate::block::MOST_BYTES + 100, "{}", drawn.block.len());
     assert!(values.len() > 200 && values.contains(&json!(900)), "{}", values.len());
     assert_eq!(chart["x"].as_array().unwrap().len(), values.len());
-    assert!(drawn.text.contains(&format!("has {} of 5000 points", values.len())), "{}", drawn.text);
+    assert!(drawn.text.contains(&format!("shows {} of 5000 points", values.len())), "{}", drawn.text);
 }
 
 #[test]
