@@ -86,6 +86,20 @@ fn what_was_exported_comes_back_as_it_was() {
     assert_eq!(texts("SELECT count(*) FROM messages WHERE tags = '[\"one\"]'"), 1);
 }
 
+/// A subagent's report is a message of this session and of a run of its own, whose lines are not in the file.
+#[test]
+fn a_report_of_another_session_comes_back_too() {
+    let (home, mut lines) = talked();
+    home.kiso(&["session", "delete", "trip", "--yes"]).ok();
+    let reply = lines.iter().position(|line| line.contains("\"assistant\"")).unwrap();
+    let mut report: serde_json::Value = serde_json::from_str(&lines[reply]).unwrap();
+    report["run"] = "01aaaaaaaaaaaa".into();
+    lines[reply] = report.to_string();
+    let file = home.file("trip.jsonl", lines.join("\n"));
+    home.kiso(&["import", file.to_str().unwrap()]).ok().prints(&["session trip: 6 messages, 3 runs"]);
+    assert_eq!(export(&home, "trip").len(), lines.len());
+}
+
 #[test]
 fn nothing_is_taken_of_a_file_that_is_wrong() {
     let (home, lines) = talked();

@@ -309,7 +309,8 @@ impl Contents {
     fn check(&self) -> Result<(), String> {
         let runs: HashSet<&RunId> = self.runs.iter().map(|run| &run.id).collect();
         let of_messages: HashSet<&RunId> = self.begun().keys().copied().collect();
-        for (id, message) in &self.messages {
+        // What a subagent reported here is of a run of its own session, which is not in the file.
+        for (id, message) in self.messages.iter().filter(|(_, message)| message.role == MessageRole::User) {
             if let Some(run) = message.run.as_ref().filter(|run| !runs.contains(run)) {
                 return Err(format!("message {id} is of run {run}, which has no line"));
             }
