@@ -16,6 +16,10 @@ ci:
 attack:
     KISO_HEALTH_LIMIT_MS=1000 cargo test --package kiso --test all -- attacks:: --nocapture
 
+# what a stranger types first: README, docs/ in order, every suggestion, a skill in each language (npm and PyPI are needed)
+first-minutes:
+    cargo build && tests/first-minutes
+
 # inputs for each fuzz target, such as `just fuzz 1000000`
 fuzz inputs="100000":
     KISO_FUZZ={{inputs}} cargo test --config 'profile.dev.package.kiso.opt-level=2' --package kiso --test fuzz
