@@ -26,6 +26,7 @@ fn main() {
         guests::rerun_if_changed(&root.join(sources));
     }
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=../build/steady.rs");
     let components = guests::build(&root.join("skills"), &root.join("target/guests"));
 
     let compiler = compiler(compile::SKILL_RESERVATION);
