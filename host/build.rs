@@ -30,14 +30,14 @@ fn main() {
     let components = guests::build(&root.join("skills"), &root.join("target/guests"));
 
     let compiler = compiler(compile::SKILL_RESERVATION);
-    let mut list = String::from("/// The skills inside the binary.\npub static BUNDLED: &[Bundled] = &[\n");
+    let mut list = String::from("/// The skills inside the binary.\npub static BUNDLED: &[BundledSkill] = &[\n");
     for name in BUNDLED {
         let wasm = components.join(format!("{name}.wasm"));
         let code = compiled(&compiler, &components, name);
         let manifest = root.join("skills").join(name).join("kiso.toml");
         writeln!(
             list,
-            "    Bundled {{\n        name: {name:?},\n        manifest: include_str!({manifest:?}),\n        \
+            "    BundledSkill {{\n        name: {name:?},\n        manifest: include_str!({manifest:?}),\n        \
              wasm: include_bytes!({wasm:?}),\n        code: include_bytes!({code:?}),\n    }},"
         )
         .expect("a string takes any text");
@@ -112,8 +112,8 @@ fn commands(components: &Path) -> String {
         let code = compiled(&compiler, components, name);
         writeln!(
             list,
-            "/// Compiled `skills/{name}`.\npub static {}: &Aligned<[u8]> =\n    \
-             &Aligned {{ _align: [], code: *include_bytes!({code:?}) }};",
+            "/// Compiled `skills/{name}`.\npub static {}: &PageAligned<[u8]> =\n    \
+             &PageAligned {{ _align: [], code: *include_bytes!({code:?}) }};",
             name.to_uppercase()
         )
         .expect("a string takes any text");

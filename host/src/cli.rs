@@ -12,13 +12,16 @@ mod chat;
 mod completions;
 mod config;
 mod doctor;
+mod exit;
 mod export;
 mod fact;
 mod failure;
 mod history;
+mod hook;
 mod import;
 mod listing;
 mod log;
+mod mcp;
 mod memory;
 mod open;
 mod pill;
@@ -37,7 +40,8 @@ mod trace;
 mod unit;
 mod webhook;
 
-pub use self::failure::{Exit, Failure};
+pub use self::exit::Exit;
+pub use self::failure::Failure;
 
 use self::show::{Show, printable, printable_line};
 use crate::clock::now_ms;
@@ -86,13 +90,15 @@ struct Shared {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Talk in the terminal; what `kiso` alone does in the session `default`
-    Chat(chat::Chat),
-    /// Turn one message into finished work, here and now
-    Run(run::Run),
+    Chat(chat::ChatArgs),
+    /// Carry out one message in this terminal, without a daemon
+    Run(run::RunArgs),
     /// Serve messages day and night: queue, HTTP, events
-    Serve(serve::Serve),
+    Serve(serve::ServeArgs),
+    /// Serve tools, files and pills to a client of the Model Context Protocol, on standard input and output
+    Mcp(mcp::McpArgs),
     /// Open the daemon's page in a browser, logged in by a link that works once
-    Open(open::Open),
+    Open(open::OpenArgs),
     /// Messages that come by themselves: add, list, run, pause and remove schedules
     #[command(subcommand)]
     Schedule(schedule::ScheduleCommand),
@@ -101,55 +107,58 @@ enum Command {
     Pill(pill::PillCommand),
     /// Run the daemon as a service of systemd
     #[command(subcommand)]
-    Service(unit::Daemonize),
+    Service(unit::ServiceCommand),
     /// Make, list and revoke the tokens of the HTTP interface
     #[command(subcommand)]
-    Token(token::Token),
+    Token(token::TokenCommand),
+    /// List hooks, print their secrets, and try their templates
+    #[command(subcommand)]
+    Hook(hook::HookCommand),
     /// List and test webhooks, and send again what did not arrive
     #[command(subcommand)]
     Webhook(webhook::WebhookCommand),
     /// Show, search, move and forget what is remembered
     #[command(subcommand)]
-    Memory(memory::Memory),
+    Memory(memory::MemoryCommand),
     /// List, add and remove facts
     #[command(subcommand)]
-    Fact(fact::Fact),
+    Fact(fact::FactCommand),
     /// List, show and delete conversations, give them titles, segments and models
     #[command(subcommand)]
-    Session(session::Session),
+    Session(session::SessionCommand),
     /// Keep secrets of a session
     #[command(subcommand)]
-    Secret(secret::Secret),
+    Secret(secret::SecretCommand),
     /// Run command lines in the sandbox: one with -c or a script, or one after the other
-    Shell(shell::Shell),
+    Shell(shell::ShellArgs),
     /// Install, inspect, call and write skills
     #[command(subcommand)]
-    Skill(skill::Skill),
+    Skill(skill::SkillCommand),
     /// Show and override the prompts of the roles
     #[command(subcommand)]
     Role(role::RoleCommand),
     /// Show what a run did, step by step
-    Trace(trace::Trace),
+    Trace(trace::TraceArgs),
     /// Stop a run that is under way, in this terminal or another
-    Cancel(cancel::Cancel),
+    Cancel(cancel::CancelArgs),
     /// Show and check the configuration; ready-made providers of models
     #[command(subcommand)]
-    Config(config::Config),
+    Config(config::ConfigCommand),
     /// Copy the store into one file, also while the daemon works
-    Backup(backup::Backup),
+    Backup(backup::BackupArgs),
     /// Put a backup in the place of the store, which is kept
-    Restore(restore::Restore),
+    Restore(restore::RestoreArgs),
     /// Write a session as JSON lines
-    Export(export::Export),
+    Export(export::ExportArgs),
     /// Restore a session from what `kiso export` wrote
-    Import(import::Import),
+    Import(import::ImportArgs),
     /// Check the home, the configuration, the store, every skill, and ask every model what it can do
-    Doctor(doctor::Doctor),
+    Doctor(doctor::DoctorArgs),
     /// Print a completion script for a shell
-    Completions(completions::Completions),
+    Completions(completions::CompletionsArgs),
     /// Compile a component in a process of its own; what kiso starts itself
     #[command(name = compiler::COMMAND, hide = true)]
-    CompileComponent(compiler::child::Limits),
+    CompileComponent(compiler::child::CompileLimits),
 }
 
 /// Runs the program.
@@ -173,15 +182,17 @@ pub fn main() -> ExitCode {
     if shared.json {
         out::is_json();
     }
-    let result = match kiso.command.unwrap_or_else(|| Command::Chat(chat::Chat::default())) {
+    let result = match kiso.command.unwrap_or_else(|| Command::Chat(chat::ChatArgs::default())) {
         Command::Chat(command) => command.execute(shared),
         Command::Run(command) => command.execute(shared),
         Command::Serve(command) => command.execute(shared),
+        Command::Mcp(command) => command.execute(shared),
         Command::Open(command) => command.execute(shared),
         Command::Schedule(command) => command.execute(shared),
         Command::Pill(command) => command.execute(shared),
         Command::Service(command) => command.execute(shared),
         Command::Token(command) => command.execute(shared),
+        Command::Hook(command) => command.execute(shared),
         Command::Webhook(command) => command.execute(shared),
         Command::Memory(command) => command.execute(shared),
         Command::Fact(command) => command.execute(shared),
@@ -290,11 +301,9 @@ impl Opened {
     }
 }
 
-/// The session of a command that names none.
-const DEFAULT_SESSION: &str = "default";
-
+/// The session that a command names.
 fn session(name: Option<&str>) -> Result<SessionName, Failure> {
-    Ok(SessionName::parse(name.unwrap_or(DEFAULT_SESSION))?)
+    Ok(name.map(SessionName::parse).transpose()?.unwrap_or_default())
 }
 
 /// A variable of the environment, if it is text; else the credential of that name that systemd was told to load.

@@ -15,6 +15,9 @@ use tokio::time::timeout;
 /// within all bounds takes a tenth of it.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
+/// Bytes of a text on which no computation takes long.
+const SHORT: usize = 4 << 10;
+
 /// A computation that did not end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Overdue {
@@ -30,6 +33,18 @@ pub async fn run<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Overdue> {
     run_within(DEADLINE, what, work).await
+}
+
+/// [`run`] for work on a text of so many bytes: on a short one it is done where it is called, since to hand it over takes longer.
+pub async fn run_on<T: Send + 'static>(
+    bytes: usize,
+    what: &'static str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Overdue> {
+    match bytes <= SHORT {
+        true => Ok(work()),
+        false => run(what, work).await,
+    }
 }
 
 /// [`run`] with another deadline.

@@ -1,7 +1,7 @@
 //! `config.toml`: what the administrator wrote, checked before anything starts.
 //!
-//! Every key stands once, below, with its default, its range and its sentence; the commented file of a fresh home, the
-//! documentation and the checks are all made from that list ([`KEYS`]). An unknown key, a wrong type and a value out of
+//! Every key stands once, below, with its default, its range, its sentence and when a change of it takes effect (`from`);
+//! the commented file of a fresh home, the documentation and the checks are all made from that list ([`KEYS`]). An unknown key, a wrong type and a value out of
 //! range are errors with line and column, and all of them are told at once.
 //!
 //! ```toml
@@ -14,6 +14,7 @@
 mod change;
 mod command;
 mod fields;
+mod hook;
 mod key;
 mod model;
 mod mount;
@@ -25,72 +26,43 @@ mod provider;
 mod show;
 mod webhook;
 
-pub use change::{Change, Effect};
+pub use change::ConfigChange;
 pub use command::{COMMAND_NAMES, Command};
 pub use fields::{NAME_RULE, is_name};
-pub use key::{KEYS, Key, Kind, SECTIONS, Section};
-pub use model::{DEFAULT_MAX_OUTPUT, ModelName, ModelSettings, roles};
+pub use hook::{EventField, EventPart, HookAuth, HookCondition, HookSettings, HookTemplate, TemplatePiece};
+pub use key::{Effect, KEYS, Key, Kind, NamedTable, SECTIONS, Section};
+pub use model::{DEFAULT_MAX_OUTPUT, ModelName, ModelSettings};
 pub use mount::Mount;
-pub use page::{NamedKey, NamedTable};
 pub use parse::{ConfigError, Problem};
-pub use pill::{Effort, Pill};
+pub use pill::{PillEffort, PillSettings};
 pub use preset::{NotMerged, PRESETS, Preset};
-pub use provider::{Provider, ProviderKind, SchemaUse};
-pub use webhook::{WEBHOOK_EVENTS, Webhook, WebhookUrl, check_webhook_url};
+pub use provider::{AbilityUse, Provider, ProviderKind};
+pub use webhook::{WEBHOOK_EVENTS, WebhookSettings, WebhookUrl, check_webhook_url};
 
 use crate::home::Home;
+use crate::role::Role;
 use key::settings;
 
 settings! {
-    top {
+    top from NextRun {
         /// Model for every role without its own: "PROVIDER:MODEL", "reflex" (built-in rules) or "scripted:FILE" (replays a file). Without a prefix, a model of the first provider.
         model: Text("reflex"),
     }
 
     /// The model of a single role, if it differs from the one above.
-    models: Models {
-        /// Makes plans.
-        planner: Choice(),
-        /// Judges the results of tasks.
-        reviewer: Choice(),
-        /// Writes texts for the user.
-        worker: Choice(),
-        /// Shortens text that is too long.
-        summarizer: Choice(),
-        /// Decides how much effort a message needs.
-        router: Choice(),
-        /// Writes the brief of a task whose calls are not known in advance.
-        reasoner: Choice(),
-        /// Calls tools until the brief is done.
-        actor: Choice(),
-        /// Names sessions.
-        titler: Choice(),
+    models: Models from NextRun {
+        each role: Choice(), Role::DOES
     }
 
     /// Models to ask, in this order, if the first choice does not answer or refuses.
-    fallbacks: Fallbacks {
+    fallbacks: Fallbacks from NextRun {
         /// For every role without its own list.
         all: List(8),
-        /// For the planner.
-        planner: List(8),
-        /// For the reviewer.
-        reviewer: List(8),
-        /// For the worker.
-        worker: List(8),
-        /// For the summarizer.
-        summarizer: List(8),
-        /// For the router.
-        router: List(8),
-        /// For the reasoner.
-        reasoner: List(8),
-        /// For the actor.
-        actor: List(8),
-        /// For the titler.
-        titler: List(8),
+        each role: List(8), Role::FOR_EACH
     }
 
     /// How model endpoints are called.
-    llm: Llm {
+    llm: Llm from NextRun {
         /// Model calls at once, across all sessions; more wait, and calls for people go first.
         max_concurrent_llm: Int(2, 1, 64),
         /// Seconds to establish a connection.
@@ -112,7 +84,7 @@ settings! {
     }
 
     /// What one run can use. A run that reaches a limit ends with a message that says so.
-    limits: Limits {
+    limits: Limits from NextRun {
         /// How often a model can correct an answer that cannot be parsed.
         max_parse_retries: Int(3, 0, 20),
         /// How often in a row a reviewer can request a fix of the same task.
@@ -144,13 +116,13 @@ settings! {
         /// Size in MiB of a file copied into a workspace with --file.
         file_mib: Int(256, 1, 65_536),
         /// Number of sessions, including those of subagents and schedules; more are refused until you delete some.
-        max_sessions: Int(10_000, 1, 1_000_000),
+        max_sessions: Int(10_000, 1, 1_000_000) from AtOnce,
         /// Total size in MiB of all workspaces and the store; more is refused until you delete something.
-        home_mib: Int(16_384, 64, 1_073_741_824),
+        home_mib: Int(16_384, 64, 1_073_741_824) from AtOnce,
     }
 
     /// What models see of a conversation.
-    context: Context {
+    context: Context from NextRun {
         /// Context size in tokens of a model without context_budget in `[model_settings]`.
         budget_tokens: Int(16_000, 1_000, 10_000_000),
         /// Messages of the current segment.
@@ -164,7 +136,7 @@ settings! {
     }
 
     /// How memories are found.
-    memory: Memory {
+    memory: Memory from NextRun {
         /// Model that finds passages by meaning, even if they share no word with the query: "PROVIDER:MODEL" of a provider of kind "openai". Without it, passages are found by words alone.
         embedding_model: Choice(),
         /// Dimensions of its vectors; 0 leaves the choice to the model. Not every model supports others.
@@ -180,7 +152,7 @@ settings! {
     }
 
     /// How much is done for a message.
-    routing: Routing {
+    routing: Routing from NextRun {
         /// Need for tools, estimated by the router, below which a message is answered without any.
         tool_need_threshold_percent: Int(30, 0, 100),
         /// Whether plain questions and greetings are recognized without a model.
@@ -188,7 +160,7 @@ settings! {
     }
 
     /// What skills can use. The limits apply to each call, unless they say otherwise.
-    engine: Engine {
+    engine: Engine from NextRun {
         /// Calls that run at once; more wait.
         max_calls: Int(8, 1, 256),
         /// Maximum memory in MiB that a manifest can request.
@@ -230,7 +202,7 @@ settings! {
     }
 
     /// What an exec task can use: one command line, with every process that it starts.
-    exec: Exec {
+    exec: Exec from NextRun {
         /// Deadline in seconds.
         timeout_s: Int(60, 1, 86_400),
         /// Total memory in MiB of all processes.
@@ -248,7 +220,7 @@ settings! {
     }
 
     /// How `kiso serve` accepts messages and works on them.
-    daemon: Daemon {
+    daemon: Daemon from AtOnce {
         /// Milliseconds to wait for another message of the session; messages that arrive in that time are answered together.
         debounce_ms: Int(1_500, 0, 60_000),
         /// Runs at once; more wait. Subagents take at most three quarters of them.
@@ -262,7 +234,7 @@ settings! {
     }
 
     /// Runs that a run or the schedule starts, each in its own session.
-    subagents: Subagents {
+    subagents: Subagents from NextRun {
         /// Model of a subagent if none is named; without it, the default model.
         model: Choice(),
         /// Levels of subagents below a conversation; 0 allows none.
@@ -274,7 +246,7 @@ settings! {
     }
 
     /// Messages that are sent at set times.
-    schedule: Schedule {
+    schedule: Schedule from AtOnce {
         /// Time zone of a schedule that names none, such as "Europe/Berlin"; without it, the system's.
         time_zone: Choice(),
         /// Minimum seconds between two times of a schedule.
@@ -286,7 +258,7 @@ settings! {
     }
 
     /// The log of `kiso serve`, on standard error.
-    log: Log {
+    log: Log from AtOnce {
         /// The least severe level to log. `KISO_LOG` in the environment takes precedence.
         level: Word("info", &["error", "warn", "info", "debug", "trace"]),
         /// Format of a line: for people, or one JSON object.
@@ -294,17 +266,17 @@ settings! {
     }
 
     /// Where programs and browsers reach `kiso serve`.
-    gateway: Gateway {
+    gateway: Gateway from AtOnce {
         /// Address to listen on. An address that other machines can reach requires a token.
-        bind: Text("127.0.0.1"),
+        bind: Text("127.0.0.1") from Restart,
         /// Port to listen on; 0 lets the system choose.
-        port: Int(8_333, 0, 65_535),
+        port: Int(8_333, 0, 65_535) from Restart,
         /// Size in KiB of a request's body.
         max_body_kib: Int(2_048, 1, 1_048_576),
         /// Size in MiB of a file uploaded into a workspace.
         max_upload_mib: Int(64, 1, 65_536),
         /// Connections at once. A new one replaces an idle one.
-        max_connections: Int(512, 1, 65_536),
+        max_connections: Int(512, 1, 65_536) from Restart,
         /// Event streams at once; more are refused, so that connections remain for requests.
         max_streams: Int(128, 1, 65_536),
         /// Names of tokens that can act as administrator. Without any, all tokens of scope admin can.
@@ -316,7 +288,7 @@ settings! {
     }
 
     /// How long data is kept. The daemon deletes older data when it is idle; 0 keeps it forever.
-    retention: Retention {
+    retention: Retention from AtOnce {
         /// Days to keep a run's prompts.
         prompts_days: Int(30, 0, 36_500),
         /// Days to keep a run's steps and the outputs of its tasks.
@@ -328,23 +300,30 @@ settings! {
     }
 
     /// Requests of skills to the hosts that you granted.
-    http: Http {
+    http: Http from NextRun {
         /// Size in MiB of a response.
         max_response_mib: Int(16, 1, 4_096),
         /// Seconds to establish a connection.
         connect_timeout_s: Int(10, 1, 300),
     }
-}
 
-/// What the commented file shows after a section: the tables whose names a user chooses.
-const EXAMPLES: [(&str, &str); 6] = [
-    ("fallbacks", provider::EXAMPLE),
-    ("fallbacks", model::EXAMPLE),
-    ("routing", pill::EXAMPLE),
-    ("routing", command::EXAMPLE),
-    ("exec", mount::EXAMPLE),
-    ("gateway", webhook::EXAMPLE),
-];
+    tables {
+        /// Where models are reached, in the order of the file: the first serves model strings without a prefix.
+        providers: Provider from provider::TABLE,
+        /// What is known about single models.
+        model_settings: ModelSettings from model::TABLE,
+        /// Workflows, in the order of the file.
+        pills: PillSettings from pill::TABLE,
+        /// Directories of this machine that exec tasks see.
+        mounts: Mount from mount::TABLE,
+        /// Who is told of replies, in the order of the file.
+        webhooks: WebhookSettings from webhook::TABLE,
+        /// Whose events become messages, in the order of the file.
+        hooks: HookSettings from hook::TABLE,
+        /// What `/help` lists, in the order of the file; none for the commands of kiso.
+        commands: Command from command::TABLE,
+    }
+}
 
 /// Defaults that may not exceed the value they stand in for.
 const ORDERED: [(&str, &str, &str); 2] =
@@ -382,9 +361,7 @@ impl Config {
                 let range = key.range().map(|range| format!(" ({range})")).unwrap_or_default();
                 text += &format!("\n# {}{range}\n{hide}{} = {}\n", key.doc, key.name, key.default_value());
             }
-            for (_, example) in EXAMPLES.iter().filter(|(after, _)| *after == section.name) {
-                text += example;
-            }
+            text.extend(NAMED.iter().filter(|table| table.after == section.name).map(|table| table.example));
         }
         text
     }
@@ -428,13 +405,14 @@ mod tests {
         let file = Config::default_file();
         let is_toml = |line: &&str| line.starts_with(['[', '"']) || line.split(' ').nth(1) == Some("=");
         let mut shown = String::new();
-        for (_, example) in EXAMPLES {
+        for NamedTable { example, .. } in NAMED {
             assert!(file.contains(example));
             shown.extend(example.lines().filter_map(|l| l.strip_prefix("# ")).filter(is_toml).flat_map(|l| [l, "\n"]));
         }
         let config = Config::parse(shown.as_bytes()).unwrap_or_else(|problems| panic!("{problems:?}\n{shown}"));
         let counts = [config.providers.len(), config.model_settings.len(), config.pills.len(), config.mounts.len()];
-        assert_eq!((counts, config.webhooks.len(), config.commands.len()), ([1, 1, 1, 2], 1, 2));
+        let tables = [config.webhooks.len(), config.hooks.len(), config.commands.len()];
+        assert_eq!((counts, tables), ([1, 1, 1, 2], [1, 1, 2]));
     }
 
     #[test]
@@ -458,7 +436,7 @@ mod tests {
         assert_eq!(
             problems("\n  modle = \"reflex\"\n"),
             "2:3: unknown key modle: did you mean model? Allowed here: model, [commands], [context], \
-             [daemon], [engine], [exec], [fallbacks], [gateway], [http], [limits], [llm], [log], [memory], [model_settings], [models], \
+             [daemon], [engine], [exec], [fallbacks], [gateway], [hooks], [http], [limits], [llm], [log], [memory], [model_settings], [models], \
              [pills], [providers], [retention], [routing], [schedule], [subagents], [webhooks]\n"
         );
         assert_eq!(

@@ -16,17 +16,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 
+use crate::channel::{ChannelError, Channels, OpenChannels};
 use crate::clock::now_ms;
 use crate::config::Config;
 use crate::drive::RunExecutor;
-use crate::gateway::webhook::{Webhook, WebhookDispatcher, WebhookError};
-use crate::gateway::{App, ListenError, Listeners};
+use crate::gateway::App;
 use crate::home::{HomeError, HomeLock};
 use crate::schedule::Scheduler;
 use crate::secret::Secrets;
-use crate::session::queue::{Limits, Queue};
+use crate::session::queue::Queue;
+use crate::session::wake::QueueLimits;
 use crate::store::StoreError;
 
 /// A daemon that is running.
@@ -37,9 +38,7 @@ pub struct Daemon {
     workers: Workers,
     schedule: Scheduler,
     ending: watch::Sender<bool>,
-    http: tokio::task::JoinHandle<()>,
-    socket: tokio::task::JoinHandle<()>,
-    dispatcher: WebhookDispatcher,
+    channels: Mutex<Channels>,
     address: SocketAddr,
     /// Held as long as the daemon lives: one for each home.
     lock: HomeLock,
@@ -53,9 +52,7 @@ pub enum StartError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Webhook(#[from] WebhookError),
-    #[error(transparent)]
-    Listen(#[from] ListenError),
+    Channel(#[from] ChannelError),
     #[error("the threads for runs cannot be started: {0}")]
     Threads(std::io::Error),
 }
@@ -65,15 +62,12 @@ impl Daemon {
     pub async fn start(drive: RunExecutor, secrets: Secrets, port: Option<u16>) -> Result<Daemon, StartError> {
         let died = drive.home.daemon_died();
         let lock = drive.home.lock_daemon()?;
-        let limits = Limits::of(&drive.config);
+        let limits = QueueLimits::of(&drive.config);
         let (ending, ended) = watch::channel(false);
         // Before any run is taken up: one that is cut off again and again is given up in the end.
-        let Listeners { http, socket } = Listeners::open(&drive, port).await?;
-        let address = http.address();
-        // Before anything is written that somebody is to be told of.
-        let webhooks = Webhook::open_all(&drive.home, &drive.config, |variable| std::env::var(variable).ok())?;
-        let dispatcher =
-            WebhookDispatcher::start(drive.store.clone(), drive.vault.clone(), webhooks, ended.clone()).await?;
+        let open = OpenChannels::open(&drive, port).await?;
+        let address = open.address();
+        let mut channels = open.dispatch(&drive, ended.clone()).await?;
         if died {
             tokio::spawn(upkeep::check_behind(drive.store.clone()));
         }
@@ -83,11 +77,10 @@ impl Daemon {
         let workers = Workers::start()?;
         let queue = Queue::start(drive.clone(), secrets.clone(), limits, workers.handle()).await?;
         let app = App::new(drive.clone(), &queue, secrets, now_ms(), address, ended.clone());
-        let socket = tokio::spawn(socket.serve(app.clone(), ended.clone()));
-        let http = tokio::spawn(http.serve(app, ended.clone()));
+        channels.serve(app);
         let schedule = Scheduler::start(&drive);
         tokio::spawn(systemd::watch(queue.intake.clone(), drive.store.clone(), ended));
-        Ok(Daemon { drive, queue, workers, schedule, ending, http, socket, dispatcher, address, lock })
+        Ok(Daemon { drive, queue, workers, schedule, ending, channels: Mutex::new(channels), address, lock })
     }
 
     /// Where HTTP is served.
@@ -98,7 +91,7 @@ impl Daemon {
     /// Reads `config.toml` again and has everything go by it that begins from now on; a run that is under way goes on as
     /// it began. Where something is wrong with the file, everything stays as it was. The log says what has changed.
     pub async fn reload(&self) -> Result<(), ReloadError> {
-        let changes = reload::reload(&self.drive, &self.queue.intake, &self.dispatcher).await?;
+        let changes = reload::reload(&self.drive, &self.queue.intake, &mut *self.channels.lock().await).await?;
         reload::log(&changes);
         Ok(())
     }
@@ -110,14 +103,14 @@ impl Daemon {
 
     /// Ends in good order.
     pub async fn stop(self) {
-        let Daemon { drive, queue, workers, schedule, ending, http, socket, dispatcher, lock, .. } = self;
+        let Daemon { drive, queue, workers, schedule, ending, channels, lock, .. } = self;
         let grace = Duration::from_secs(drive.config_now().daemon.shutdown_timeout_s);
         schedule.stop().await;
         queue.intake.close();
         ending.send_replace(true);
-        let served = async { (http.await, socket.await) };
+        let (served, delivered) = channels.into_inner().ended();
         // A delivery that has no end by then is made again at the next start.
-        let delivered = tokio::time::timeout(grace, dispatcher.ended());
+        let delivered = tokio::time::timeout(grace, delivered);
         let (_, served, _) = tokio::join!(queue.stop(grace), tokio::time::timeout(grace, served), delivered);
         if served.is_err() {
             tracing::warn!("connections were still open at the end");

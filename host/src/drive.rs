@@ -4,8 +4,17 @@
 //! Run::next_step ──▶ perform ──▶ Run::accept ──▶ commit the event ──▶ tell the listener ──▶ next step
 //! ```
 //!
-//! An event is committed before the next step is performed, and the start of an effect is an event of its own, so a run
-//! that was cut off can be told from its log, and taken up again ([`RunExecutor::resume`]).
+//! An event is committed before the next effect and before the next call of a paid model, and the start of an effect is an
+//! event of its own, so a run that was cut off can be told from its log, and taken up again ([`RunExecutor::resume`]).
+//!
+//! | what is on disk | before |
+//! |---|---|
+//! | that a task or tool has started, with all that led to it | it is started |
+//! | an answer of a paid model, with its price | anything is made of it |
+//! | the reply with the outcome, and what goes to webhooks and to those who follow the feed | it goes out |
+//!
+//! Where all models are built in, the route, the plan and the start of the first task are one commit; so are the last result,
+//! the reply and the session's name. The result of each task before goes with the start of the next.
 
 mod action;
 mod admit;
@@ -16,6 +25,7 @@ mod caps;
 mod clean;
 mod credential;
 mod current;
+mod dialog;
 mod embed;
 mod heard;
 mod log;
@@ -25,6 +35,7 @@ mod perform;
 mod place;
 mod prompt;
 mod review;
+mod run_context;
 mod said;
 mod session;
 mod spent;
@@ -37,31 +48,32 @@ mod workspace;
 pub use self::cancel::Cancel;
 pub use self::current::Current;
 pub use self::log::SEALED_RUN;
-pub use self::models::{ModelError, ModelSettings, Models, Opened};
+pub use self::models::{ConfiguredModel, ModelError, Models, TokenBudget};
 pub use self::pause::Pause;
 pub use self::unfinished::RunSet;
 pub use self::voice::{Listener, Thought};
 
-use self::heard::Heard;
+use self::heard::HeardListener;
 use self::log::Log;
-use self::perform::RunContext;
+use self::run_context::RunContext;
 use crate::clock::now_ms;
 use crate::compute::{self, Overdue};
 use crate::config::Config;
+use crate::graph::block::Block;
 use crate::graph::limits::{LimitReached, Limits};
 use crate::graph::outcome::Outcome;
 use crate::graph::pill;
-use crate::graph::plan::CallerScope;
+use crate::graph::plan::{CallerScope, TaskKind};
 use crate::graph::report::often;
 use crate::graph::run::{Policy, Run, RunSpec};
 use crate::graph::step::{IllegalResult, Step, StepResult};
 use crate::home::{Home, SessionName};
 use crate::llm::Role;
-use crate::node::RoleError;
+use crate::node::{RoleError, output};
 use crate::secret::vault::{Vault, VaultError};
 use crate::secret::{Secrets, found};
 use crate::skill::LimitHit;
-use crate::store::{Begun, JobPriority, RunId, Store, StoreError};
+use crate::store::{BegunRun, JobPriority, RunId, Store, StoreError};
 use crate::tool::Tools;
 use std::sync::Arc;
 
@@ -154,12 +166,15 @@ impl RunExecutor {
         listener: &mut dyn Listener,
     ) -> Result<(RunId, Outcome), DriveError> {
         // Before anything is stored: a prompt that cannot be used is the administrator's to mend.
-        crate::node::role::check_prompts(&self.home)?;
+        crate::node::prompt::check_prompts(&self.home)?;
         self.has_room().await?;
         let mut secrets = self.with_session(session, secrets).await?;
         let (message, found) = {
             let (message, known) = (message.to_owned(), secrets.clone());
-            compute::run("looking for secrets in the message", move || found::extract(&message, &known)).await?
+            compute::run_on(message.len(), "looking for secrets in the message", move || {
+                found::extract(&message, &known)
+            })
+            .await?
         };
         self.vault.save(&self.store, session, &found, now_ms()).await?;
         for (name, value) in found {
@@ -169,10 +184,10 @@ impl RunExecutor {
         let message = secrets.redact(&message);
         let earlier = self.earlier(session, None, false).await?;
         let (limits, policy) = (limits(&self.config), self.policy());
-        let (name, text) = (session.to_string(), message.clone());
+        let (name, text, segment) = (session.to_string(), message.clone(), earlier.segment.clone());
         let spec = move |id: &RunId| {
             let (id, joined) = (id.to_string(), Vec::new());
-            RunSpec { id, session: name, message: text, joined, caller, limits, policy }
+            RunSpec { id, session: name, message: text, joined, caller, limits, policy, segment }
         };
         let (log, spec) = Log::begin(&self.store, &self.vault, session, spec, &message).await?;
         listener.begun(&log.id);
@@ -189,10 +204,13 @@ impl RunExecutor {
         cancel: &Cancel,
         listener: &mut dyn Listener,
     ) -> Result<Option<(RunId, Outcome)>, DriveError> {
-        crate::node::role::check_prompts(&self.home)?;
+        crate::node::prompt::check_prompts(&self.home)?;
         let secrets = self.with_session(session, secrets).await?;
         let (name, known, limits, policy) = (session.to_string(), secrets.clone(), limits(&self.config), self.policy());
-        let spec = move |begun: &Begun, texts: Vec<String>| {
+        // Before the run has messages of its own; as for a person, which most runs are.
+        let earlier = self.earlier(session, None, false).await?;
+        let segment = earlier.segment.clone();
+        let spec = move |begun: &BegunRun, texts: Vec<String>| {
             let message = known.redact(&texts.join("\n\n"));
             let mut joined = Vec::new();
             if texts.iter().skip(1).any(|text| pill::may_begin(text)) {
@@ -210,17 +228,22 @@ impl RunExecutor {
                 caller: begun.caller,
                 limits,
                 policy: Policy { subagent: begun.priority != JobPriority::Interactive, ..policy },
+                segment,
             }
         };
         let Some((log, spec)) = Log::begin_queued(&self.store, &self.vault, session, spec).await? else {
             return Ok(None);
         };
         listener.begun(&log.id);
-        let earlier = self.earlier(session, Some(&log.id), spec.policy.subagent).await?;
+        let earlier = match spec.policy.subagent {
+            true => self.earlier(session, Some(&log.id), true).await?,
+            false => earlier,
+        };
         let at_work = RunContext::new(self, &log, &spec, secrets, earlier);
         self.drive(Run::new(spec), log, at_work, cancel, listener).await.map(Some)
     }
 
+    #[tracing::instrument(name = "drive.run", level = "debug", skip_all, fields(session = %log.session, run = %log.id))]
     async fn drive(
         &self,
         mut run: Run,
@@ -229,31 +252,67 @@ impl RunExecutor {
         cancel: &Cancel,
         listener: &mut dyn Listener,
     ) -> Result<(RunId, Outcome), DriveError> {
+        let in_hand = self.ours.take(&log.id);
+        let mut listener = HeardListener::new(listener);
+        let unfinished = match self.perform_all(&mut run, &mut log, &mut at_work, cancel, &mut listener).await {
+            Ok(unfinished) => unfinished,
+            Err(error) => {
+                // As far as it came, for whoever looks into it or takes it up again; what is in the way may be in the way of
+                // this, too.
+                let _ = log.leave().await;
+                if matches!(error, DriveError::Paused) {
+                    let id = log.id.clone();
+                    self.store.write(move |tx| tx.uncount_resumed(&id)).await?;
+                }
+                return Err(error);
+            }
+        };
+        let outcome = run.outcome().cloned().expect("a run that has ended has an outcome");
+        let outcome = heard::with_unfinished(outcome, unfinished);
+        let title = match at_work.earlier.messages.is_empty() {
+            // What fails is tried again behind the reply.
+            true => self.first_title(&log.session, &run, &output::reply(&outcome)).await.unwrap_or_default(),
+            false => None,
+        };
+        log.finish(&outcome, &run, &at_work.secrets, &self.config.context, title).await?;
+        in_hand.ended();
+        tracing::debug!(events = log.seq, "the run has ended");
+        Ok((log.id, outcome))
+    }
+
+    /// Performs all steps until the run has ended. Returns what the step has said that was stopped, if one was.
+    async fn perform_all(
+        &self,
+        run: &mut Run,
+        log: &mut Log,
+        at_work: &mut RunContext<'_>,
+        cancel: &Cancel,
+        listener: &mut HeardListener<'_>,
+    ) -> Result<Vec<Block>, DriveError> {
         let (store, id) = (self.store.clone(), log.id.clone());
-        let in_hand = self.ours.take(&id);
         // A run that is taken up again was perhaps to be stopped long ago: it starts nothing before that is known.
-        let asked_before = cancel::asked(&store, &id).await;
+        let asked_before = log.seq > 0 && cancel::asked(&store, &id).await;
         let mut wanted = std::pin::pin!(cancel.wanted(asked_before, &store, &id));
         let mut cancelled = false;
-        let mut listener = Heard::new(listener);
-        let listener = &mut listener;
         let mut unfinished = Vec::new();
         loop {
             let step = run.next_step();
             if let Step::Ended = step {
-                break;
+                return Ok(unfinished);
             }
             if self.pause.is_paused() {
-                let id = id.clone();
-                self.store.write(move |tx| tx.uncount_resumed(&id)).await?;
                 return Err(DriveError::Paused);
+            }
+            if has_effect(&step) {
+                log.commit().await?;
             }
             listener.step(log.seq + 1, &step);
             voice::think(&step, &self.tools, listener);
             let delivers = matches!(step, Step::Finish(_));
             at_work.seq = log.seq;
             let result = {
-                let mut performing = std::pin::pin!(at_work.perform(&run, step, listener));
+                // On the heap: what a step awaits is deep, and differs from step to step.
+                let mut performing = Box::pin(at_work.perform(run, step, listener));
                 tokio::select! {
                     // First, so that a run that is stopped before it goes on does nothing more.
                     biased;
@@ -270,19 +329,18 @@ impl RunExecutor {
             }
             let event = run.accept_with(result, at_work.meter.take())?;
             let taken = std::mem::take(&mut at_work.taking);
-            log.append(&event, &run, &at_work.secrets, at_work.take_asked(), taken).await?;
+            log.append(&event, run, &at_work.secrets, at_work.take_asked(), taken)?;
+            // An answer that was paid for is on disk before it is used, and a reply before the turn goes on behind it.
+            if event.continues || !self.models.are_free() {
+                log.commit().await?;
+            }
             if event.continues {
                 // What was learned and remembered meanwhile is known to the next message of the turn.
                 at_work.earlier = self.earlier(&log.session, Some(&log.id), run.spec().policy.subagent).await?;
             }
-            listener.event(log.seq, &event, &run);
+            listener.event(log.seq, &event, run);
             voice::conclude(&event, listener);
         }
-        let outcome = run.outcome().cloned().expect("a run that has ended has an outcome");
-        let outcome = heard::with_unfinished(outcome, unfinished);
-        log.finish(&outcome, &run, &at_work.secrets, &self.config.context).await?;
-        in_hand.ended();
-        Ok((log.id, outcome))
     }
 
     async fn with_session(&self, session: &SessionName, mut secrets: Secrets) -> Result<Secrets, DriveError> {
@@ -313,7 +371,7 @@ impl RunExecutor {
     }
 
     fn system_prompt(&self, role: Role) -> Result<String, DriveError> {
-        Ok(crate::node::role::system_prompt(&self.home, role)?)
+        Ok(crate::node::prompt::system_prompt(&self.home, role)?)
     }
 }
 
@@ -333,10 +391,19 @@ fn limits(config: &Config) -> Limits {
     }
 }
 
-/// What fences foreign text in one prompt: sixteen characters that nobody can guess.
+/// Whether a step does something that cannot be taken back, or that somebody sees: what led to it is on disk before.
+fn has_effect(step: &Step) -> bool {
+    match step {
+        Step::Execute { brief, .. } => brief.task.kind != TaskKind::Msg,
+        Step::Call { .. } | Step::Tell { .. } => true,
+        _ => false,
+    }
+}
+
+/// What fences foreign text in prompts: sixteen characters that nobody can guess.
 fn boundary() -> String {
     let mut bytes = [0u8; 8];
     let random = ring::rand::SystemRandom::new();
     ring::rand::SecureRandom::fill(&random, &mut bytes).expect("the system has random numbers");
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
+    data_encoding::HEXLOWER.encode(&bytes)
 }

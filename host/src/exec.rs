@@ -13,38 +13,43 @@
 //!                                               └───────────┘
 //! ```
 //!
-//! In reading order: [`engine`] holds the compiled components ([`embedded`]), [`task`] what all processes of
-//! a line share ([`limiter`], [`dirs`], [`output`]), [`process`] is one instance, [`commands`] finds what implements a
-//! name, [`channel`] and [`streams`] are what processes read and write, [`watch`] tells of it meanwhile, [`spawn`] is what guests ask for ([`wit`]).
+//! In reading order, each above those that follow: [`spawn`] is what guests ask for ([`wit`]), [`start`] starts a process,
+//! [`instance`] is a process as an instance of a component ([`embedded`]), [`task`] what all processes of a line share ([`limiter`],
+//! [`dirs`], [`output`]), [`engine`] the threads they run on, [`commands`] finds what implements a name, [`process`] is what others
+//! know of one, [`channel`] and [`streams`] are what processes read and write, and [`watch`] tells of it meanwhile.
 
 mod channel;
 mod commands;
 mod dirs;
 mod embedded;
 mod engine;
+mod errno;
 pub mod hint;
+mod instance;
 mod limiter;
 mod output;
 mod process;
 mod spawn;
+mod start;
 mod streams;
 mod task;
 mod watch;
 mod wit;
 
-pub use self::channel::{Channel, Writer, pipe};
+pub use self::channel::{Channel, PipeWriter, pipe};
 pub use self::watch::Watch;
 
 use self::commands::Commands;
-use self::dirs::{Dirs, Mounted, unusable};
-use self::engine::Engine;
-use self::output::Output;
+use self::dirs::{Dirs, MountPoint, unusable};
+use self::instance::Components;
+use self::output::OutputBuffer;
 use self::process::ProcessSpec;
-use self::task::{Parts, Task, Work};
+use self::start::{ShellWork, start_shell};
+use self::task::{ExecTask, Parts};
 use self::wit::exports::kiso::exec::shell::Ended;
 use crate::config::Config;
 use crate::graph::plan::CallerScope;
-use crate::graph::report::{Allowance, FailedCommand, Used};
+use crate::graph::report::{Allowance, FailedCommand, LimitUse};
 use crate::home::{Home, SessionName};
 use crate::secret::Secrets;
 use crate::skill::Skills;
@@ -54,6 +59,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// Runs command lines for a home. Cheap to clone; the engine starts with the first line.
 #[derive(Debug, Clone)]
@@ -64,7 +70,7 @@ struct Inner {
     home: Home,
     config: Config,
     skills: Skills,
-    engine: OnceLock<Arc<Engine>>,
+    components: OnceLock<Arc<Components>>,
 }
 
 /// A command line and what it is run with.
@@ -94,7 +100,7 @@ pub struct Line<'a> {
 
 /// How a line ended.
 #[derive(Debug)]
-pub struct Done {
+pub struct CommandResult {
     /// Start and end where it was more than `[exec] output_kib`.
     pub stdout: String,
     pub stderr: String,
@@ -104,7 +110,7 @@ pub struct Done {
     pub failed: Option<FailedCommand>,
     /// The limit that ended it.
     pub limit: Option<LimitHit>,
-    pub used: Used,
+    pub used: LimitUse,
     /// What it might have used.
     pub allowed: Allowance,
     /// For the next line.
@@ -115,13 +121,6 @@ pub struct Done {
     pub exited: bool,
     /// The working directory after it.
     pub cwd: String,
-}
-
-impl Done {
-    /// Whether the code of this line is an answer: nothing was found, say.
-    pub fn is_negative_answer(&self, line: &str) -> bool {
-        self.failed.as_ref().is_some_and(|failed| failed.is_negative_answer(line))
-    }
 }
 
 impl std::fmt::Debug for Line<'_> {
@@ -136,19 +135,16 @@ pub struct Scratch(PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        Home::remove_scratch(&self.root());
-        Home::remove_scratch(&self.0);
+        let remove = || Home::remove_scratch(&self.0);
+        // A line may have left thousands of files; others must not wait for their removal.
+        match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+            Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(remove),
+            _ => remove(),
+        }
     }
 }
 
 impl Scratch {
-    /// Where the line's `/` is: beside its `/tmp`, so that it goes with it.
-    fn root(&self) -> PathBuf {
-        let mut path = self.0.clone().into_os_string();
-        path.push("-root");
-        path.into()
-    }
-
     /// Writes a file into a directory of it, before a line has seen it. Neither name may have a separator.
     pub fn put(&self, dir: &str, name: &str, text: &str) -> std::io::Result<()> {
         debug_assert!(!dir.contains('/') && !name.contains('/'));
@@ -166,7 +162,7 @@ pub struct ExecError(String);
 impl Exec {
     /// For the home that these skills belong to. Starts nothing yet.
     pub fn new(home: Home, config: Config, skills: Skills) -> Self {
-        Self(Arc::new(Inner { home, config, skills, engine: OnceLock::new() }))
+        Self(Arc::new(Inner { home, config, skills, components: OnceLock::new() }))
     }
 
     /// A fresh `/tmp`.
@@ -175,14 +171,16 @@ impl Exec {
     }
 
     /// Runs a line to its end. When the future is dropped, every process ends with it.
-    pub async fn run(&self, line: Line<'_>) -> Result<Done, ExecError> {
-        let engine = self.engine().map_err(|e| ExecError(format!("{e:#}")))?;
+    #[tracing::instrument(name = "exec.run", level = "debug", skip_all, fields(session = %line.session))]
+    pub async fn run(&self, line: Line<'_>) -> Result<CommandResult, ExecError> {
+        let components = self.components().map_err(|e| ExecError(format!("{e:#}")))?;
+        let engine = components.engine.clone();
         let place = engine.tasks.clone().acquire_owned().await.expect("the semaphore is never closed");
         let started = Instant::now();
         let config = &self.0.config;
         let (budget, hit) = (Budget::exec(&config.exec, &config.engine), HitCell::default());
         let cap = usize::try_from(config.exec.output_kib << 10).unwrap_or(usize::MAX);
-        let output = || Output::new(cap, budget.clone(), hit.clone(), line.watch.as_ref().map(Watch::came));
+        let output = || OutputBuffer::new(cap, budget.clone(), hit.clone(), line.watch.as_ref().map(Watch::came));
         let (stdout, stderr) = (output(), output());
         if let Some(watch) = &line.watch {
             watch.begin(&stdout, &stderr);
@@ -199,17 +197,21 @@ impl Exec {
             running: AtomicUsize::new(0),
         };
         let (timeout, allowed) = (budget.timeout, budget.allowance());
-        let task = Task::new(Parts { engine: engine.clone(), budget, hit, quota, dirs, commands, place });
+        let task = ExecTask::new(Parts { engine, budget, hit, quota, dirs, commands, place });
         let channels = [(0, line.stdin), (1, to_out), (2, to_err)];
-        let given = ProcessSpec {
+        let spec = ProcessSpec {
             argv: vec!["sh".to_owned()],
             env: environment(),
             cwd: "/work".to_owned(),
             channels: BTreeMap::from(channels),
         };
-        let work =
-            Work::Line { source: line.source.to_owned(), state: line.state, args: line.args, partial: line.partial };
-        let ended = match task.start_shell(None, work, given) {
+        let work = ShellWork::Line {
+            source: line.source.to_owned(),
+            state: line.state,
+            args: line.args,
+            partial: line.partial,
+        };
+        let ended = match start_shell(components, &task, None, work, spec) {
             Ok((_, receiver)) => {
                 let guard = Guard(&task);
                 let all = async {
@@ -235,27 +237,29 @@ impl Exec {
             Err(_) => None,
         };
         let (processes, processes_at_once) = task.counts();
-        let used = Used {
+        let used = LimitUse {
             millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
             memory_bytes: task.peak_memory(),
             written_bytes: task.quota.written(),
             processes,
             processes_at_once,
             output_bytes: stdout.total() + stderr.total(),
-            ..Used::default()
+            ..LimitUse::default()
         };
-        Ok(Done { allowed, ..done(&task, ended, (&stdout, &stderr), used) })
+        let result = CommandResult { allowed, ..done(&task, ended, (&stdout, &stderr), used) };
+        tracing::debug!(code = result.code, processes, millis = used.millis, "the line has ended");
+        Ok(result)
     }
 
     /// Loads the shell and all bundled commands, and tells how many commands there are.
     pub fn check(&self) -> Result<usize, ExecError> {
         let load = || {
-            let engine = self.engine()?;
-            engine
+            let components = self.components()?;
+            components
                 .shell()
                 .map(drop)
-                .and_then(|()| engine.coreutils().map(drop))
-                .and_then(|()| engine.js().map(drop))
+                .and_then(|()| components.coreutils().map(drop))
+                .and_then(|()| components.js().map(drop))
                 .map_err(|e| anyhow::anyhow!("{e:#}"))?;
             anyhow::Ok(self.commands().len())
         };
@@ -267,12 +271,12 @@ impl Exec {
         commands::names(&self.0.skills)
     }
 
-    fn engine(&self) -> anyhow::Result<&Arc<Engine>> {
-        if let Some(engine) = self.0.engine.get() {
-            return Ok(engine);
+    fn components(&self) -> anyhow::Result<&Arc<Components>> {
+        if let Some(components) = self.0.components.get() {
+            return Ok(components);
         }
-        let engine = Arc::new(Engine::new(&self.0.config.exec)?);
-        Ok(self.0.engine.get_or_init(|| engine))
+        let components = Arc::new(Components::new(&self.0.config.exec)?);
+        Ok(self.0.components.get_or_init(|| components))
     }
 
     fn dirs(&self, session: &SessionName, role: CallerScope, scratch: &Scratch) -> Result<Dirs, ExecError> {
@@ -280,16 +284,16 @@ impl Exec {
         let mounts = self.0.config.mounts.iter().filter(|mount| !mount.admin_only || role == CallerScope::Admin);
         let mounts = mounts.map(|mount| (mount.at.as_str(), mount.path.clone(), mount.write));
         let open = |(at, path, write): (&str, PathBuf, bool)| {
-            Mounted::open(at, path.clone(), write).map_err(|e| ExecError(unusable(at, &path, &e)))
+            MountPoint::open(at, path.clone(), write).map_err(|e| ExecError(unusable(at, &path, &e)))
         };
-        let all = own.into_iter().chain(mounts).map(open).collect::<Result<_, _>>()?;
-        let root = scratch.root();
+        let all: Vec<_> = own.into_iter().chain(mounts).map(open).collect::<Result<_, _>>()?;
+        let root = self.0.home.exec_root(all.iter().map(|mounted| mounted.at.as_str()));
         Dirs::new(root.clone(), all).map_err(|e| ExecError(unusable("/", &root, &e)))
     }
 }
 
 /// Waits for the deadline; how busy each process was shortly before.
-async fn busy_at_the_end(task: &Task, timeout: Duration) -> BTreeMap<u32, Duration> {
+async fn busy_at_the_end(task: &ExecTask, timeout: Duration) -> BTreeMap<u32, Duration> {
     let look = task::LAST_LOOK.min(timeout / 2);
     tokio::time::sleep(timeout - look).await;
     let before = task.busy();
@@ -298,7 +302,7 @@ async fn busy_at_the_end(task: &Task, timeout: Duration) -> BTreeMap<u32, Durati
 }
 
 /// Ends a task when it goes away.
-struct Guard<'a>(&'a Task);
+struct Guard<'a>(&'a ExecTask);
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
@@ -322,9 +326,14 @@ fn environment() -> Vec<(String, String)> {
     fixed.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-fn done(task: &Task, ended: Option<Ended>, (stdout, stderr): (&Output, &Output), used: Used) -> Done {
+fn done(
+    task: &ExecTask,
+    ended: Option<Ended>,
+    (stdout, stderr): (&OutputBuffer, &OutputBuffer),
+    used: LimitUse,
+) -> CommandResult {
     let limit = task.limit();
-    let mut done = Done {
+    let mut done = CommandResult {
         stdout: stdout.text(),
         stderr: stderr.text(),
         code: 137,

@@ -1,4 +1,5 @@
-//! How programs and people reach the daemon: HTTP on a port, and JSON lines on a socket.
+//! How programs and people reach the daemon: HTTP on a port, and JSON lines on a socket; and clients of tools that start kiso
+//! themselves, over standard streams.
 //!
 //! A request is authenticated, checked against its limits, and then handed on; nothing here knows of runs or skills more
 //! than what the store says about them.
@@ -7,16 +8,20 @@ mod api;
 mod auth;
 mod connection_slots;
 mod count;
+mod document;
 mod error;
 mod events;
 mod failures;
 mod follow;
 mod form;
+mod hook;
 mod listen;
+pub mod mcp;
+mod message;
+mod openai;
 mod page;
 mod patient;
 mod socket;
-pub mod webhook;
 mod wire;
 
 use std::net::SocketAddr;
@@ -33,10 +38,14 @@ use tokio::sync::{broadcast, watch};
 
 use self::count::Counters;
 use self::failures::Failures;
+use self::hook::HookMeter;
 
-pub use self::listen::{Bound, ListenError};
+pub use self::hook::{HookError, HookKey, OutsideEvent, render};
+pub use self::listen::{HttpListener, ListenError};
+pub use self::message::whole_message;
 pub use self::socket::lines::{Lines, NoLine};
 pub use self::socket::{Socket, SocketError};
+pub use self::wire::{Letter, Message, open_message, shown};
 
 /// What every request needs.
 #[derive(Debug, Clone)]
@@ -56,12 +65,18 @@ struct Inner {
     upload: Arc<tokio::sync::Semaphore>,
     /// Places for files that are uploaded into workspaces.
     uploads: Arc<tokio::sync::Semaphore>,
+    /// Requests of OpenAI's interface are admitted one after the other: which conversation one belongs to depends on those before.
+    conversations: Arc<tokio::sync::Mutex<()>>,
+    /// Answers clients of the Model Context Protocol.
+    mcp: mcp::Server,
+    mcp_sessions: mcp::HttpSessions,
     /// Tells streams of sessions that were deleted: nothing of one is left in the feed.
     deleted: broadcast::Sender<SessionName>,
     /// Whether the daemon is shutting down; streams end with it.
     ending: watch::Receiver<bool>,
     counters: Counters,
     failures: Failures,
+    hooks: HookMeter,
 }
 
 /// Files that are uploaded into workspaces at once; more wait. Each has a thread while a piece of it is written.
@@ -84,6 +99,8 @@ impl App {
         let (counters, failures) = (Counters::default(), Failures::default());
         let upload = Arc::new(tokio::sync::Semaphore::new(1));
         let uploads = Arc::new(tokio::sync::Semaphore::new(MAX_UPLOADS));
+        let conversations = Arc::default();
+        let (mcp, mcp_sessions) = (mcp::Server::new(drive.clone(), secrets.clone()), mcp::HttpSessions::default());
         let (deleted, _) = broadcast::channel(MAX_DELETED);
         App(Arc::new(Inner {
             drive,
@@ -94,29 +111,22 @@ impl App {
             address,
             upload,
             uploads,
+            conversations,
+            mcp,
+            mcp_sessions,
             deleted,
             ending,
             counters,
             failures,
+            hooks: HookMeter::default(),
         }))
     }
 }
 
-/// The ways in, before anybody is served: what cannot be listened on is known before work begins.
-#[derive(Debug)]
-pub struct Listeners {
-    pub http: Bound,
-    pub socket: Socket,
-}
-
-impl Listeners {
-    /// Opens the port that `config.toml` names, or `port` instead, and the home's unix socket. The caller holds the lock of
-    /// the home's daemon.
-    pub async fn open(drive: &RunExecutor, port: Option<u16>) -> Result<Listeners, ListenError> {
-        let gateway = &drive.config.gateway;
-        let port = port.unwrap_or(u16::try_from(gateway.port).unwrap_or(0));
-        let http = Bound::bind(drive, &gateway.bind, port).await?;
-        Ok(Listeners { http, socket: Socket::bind(&drive.home.socket_path())? })
+impl App {
+    /// Where messages are taken in: for channels that are not connections.
+    pub fn intake(&self) -> &Intake {
+        &self.0.intake
     }
 }
 

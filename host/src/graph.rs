@@ -9,13 +9,24 @@
 //!                        └──────────── replan ───────────────────┘
 //! ```
 //!
+//! A node is a stop; a [role](crate::role) is a kind of model call. They share a name only where they are one: the planner's node
+//! does nothing but call the planner. Elsewhere a node does more, or nothing, with a model:
+//!
+//! | node | role | without a model |
+//! |---|---|---|
+//! | retrieval | router | talk on the fast path; a pill |
+//! | reasoning | reasoner | a task that can be executed as it stands |
+//! | action | actor, for `act`; the worker or another that writes, for `msg` | `exec` and `skill` |
+//! | critic | reviewer, for tasks with `review` | the exit code or the status of the skill decides |
+//! | output | worker, for talk | the reply of the last task |
+//!
+//! The summarizer makes room wherever there is too little, and with the titler it works behind the reply, outside the graph.
+//!
 //! A [`run::Run`] says what to do next, the driver does it and hands the result back. Nodes decide nothing about the
 //! way: every edge is in [`edge`].
 
 pub mod banner;
-pub mod block;
 pub mod brief;
-pub mod estimate;
 pub mod execution_brief;
 mod extract;
 mod fields;
@@ -28,7 +39,6 @@ pub mod plan;
 mod redact;
 pub mod reflection;
 pub mod repeat;
-pub mod report;
 pub mod route;
 pub mod run;
 pub mod silent;
@@ -37,15 +47,16 @@ pub mod summary;
 pub mod tags;
 pub mod verdict;
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
+use strum::{Display, IntoStaticStr};
 
-pub use extract::Chatter;
+pub use extract::{Chatter, SayField};
+pub use kiso_plan::{block, estimate, report};
 
 /// A stop in the graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Display, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum Node {
     Input,
     Retrieval,
@@ -59,22 +70,7 @@ pub enum Node {
 
 impl Node {
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Input => "input",
-            Self::Retrieval => "retrieval",
-            Self::Planner => "planner",
-            Self::Reasoning => "reasoning",
-            Self::Action => "action",
-            Self::Critic => "critic",
-            Self::Output => "output",
-            Self::End => "end",
-        }
-    }
-}
-
-impl fmt::Display for Node {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        self.into()
     }
 }
 

@@ -26,7 +26,7 @@ mod tree;
 pub use error::HomeError;
 pub use lock::HomeLock;
 pub use name::{NameError, SessionName, SkillName};
-pub use removal::{Aside, Leftover};
+pub use removal::{Leftover, MovedSession};
 pub use text::{TextError, read_text};
 
 use std::fmt;
@@ -76,22 +76,22 @@ pub struct Home(Arc<Inner>);
 struct Inner {
     /// Absolute and free of links, so that it stays the same directory when the process changes its own.
     root: PathBuf,
-    key: Key,
+    key: HomeKey,
 }
 
 /// The key of a home. It authenticates compiled code and encrypts what is stored encrypted.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key([u8; 32]);
+pub struct HomeKey([u8; 32]);
 
-impl Key {
+impl HomeKey {
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for HomeKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Key(…)")
+        f.write_str("HomeKey(…)")
     }
 }
 
@@ -127,7 +127,7 @@ impl Home {
         &self.0.root
     }
 
-    pub fn key(&self) -> &Key {
+    pub fn key(&self) -> &HomeKey {
         &self.0.key
     }
 
@@ -176,8 +176,13 @@ impl Home {
 
     /// Makes the session's directories (`work/` and `work/pub/`) where they are missing.
     pub fn create_session(&self, session: &SessionName) -> Result<(), HomeError> {
+        self.make_session(session).map(drop)
+    }
+
+    /// [`Home::create_session`]; whether there was none.
+    fn make_session(&self, session: &SessionName) -> Result<bool, HomeError> {
         let dir = self.session_dir(session);
-        private_dir(&dir)?;
+        let is_new = make_private_dir(&dir)?;
         // Where the file system ignores case, "Oslo" and "oslo" would share one workspace.
         let real = dir.canonicalize().map_err(|error| HomeError::from_io(&dir, "find", error))?;
         if real.file_name() != dir.file_name() {
@@ -193,7 +198,7 @@ impl Home {
         match work.create_dir("pub") {
             // A file that a guest left under that name is its own affair.
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed(error)),
-            _ => Ok(()),
+            _ => Ok(is_new),
         }
     }
 
@@ -210,6 +215,18 @@ impl Home {
                 made => return made.map(|()| dir.clone()).map_err(|error| HomeError::from_io(&dir, "create", error)),
             }
         }
+    }
+
+    /// The directory that tasks see as `/` who see directories at these places: the same for all of them, since none can
+    /// write to it.
+    pub fn exec_root<'a>(&self, places: impl Iterator<Item = &'a str>) -> PathBuf {
+        let mut context = ring::digest::Context::new(&ring::digest::SHA256);
+        for place in places {
+            context.update(place.as_bytes());
+            context.update(b"\0");
+        }
+        let digest = data_encoding::HEXLOWER.encode(&context.finish().as_ref()[..8]);
+        self.cache_dir().join(format!("root-{digest}"))
     }
 
     /// Holds the scratch directories of the session's tasks.
@@ -302,11 +319,14 @@ impl Home {
     /// Held while a run works in the session. Fails with [`HomeError::Busy`] when another process, or another run of
     /// this one, holds it. Makes the session's directories.
     pub fn lock_session(&self, session: &SessionName) -> Result<HomeLock, HomeError> {
-        self.create_session(session)?;
+        let is_new = self.make_session(session)?;
         let dir = self.session_dir(session);
         let lock = lock::take(&dir.join("lock"), format!("the session {session} is in use"))?;
-        sweep(&dir);
-        removal::drop_scratch(&dir.join("tmp"));
+        // In a directory that was made just now, nobody has left anything.
+        if !is_new {
+            sweep(&dir);
+            removal::drop_scratch(&dir.join("tmp"));
+        }
         Ok(lock)
     }
 }
@@ -365,17 +385,26 @@ fn claim(root: &Path) -> Result<(), HomeError> {
 
 /// Makes a directory with mode 0700 unless there is one; its parent must exist.
 fn private_dir(path: &Path) -> Result<(), HomeError> {
+    make_private_dir(path).map(drop)
+}
+
+/// [`private_dir`]; whether it was made.
+fn make_private_dir(path: &Path) -> Result<bool, HomeError> {
+    // Most are there: an attempt to make one would have its parent to itself meanwhile.
+    if path.is_dir() {
+        return Ok(false);
+    }
     match DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(false),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             Err(HomeError::NotADirectory { path: path.to_path_buf() })
         }
         Err(error) => Err(HomeError::from_io(path, "create", error)),
-        Ok(()) => Ok(()),
+        Ok(()) => Ok(true),
     }
 }
 
-fn read_or_make_key(path: &Path) -> Result<Key, HomeError> {
+fn read_or_make_key(path: &Path) -> Result<HomeKey, HomeError> {
     let failed = |doing, error| HomeError::from_io(path, doing, error);
     let mut file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -400,7 +429,7 @@ fn read_or_make_key(path: &Path) -> Result<Key, HomeError> {
         return Err(HomeError::KeyDamaged { path: path.to_path_buf(), bytes: found.len() });
     }
     file.read_exact(&mut key).map_err(|error| failed("read", error))?;
-    Ok(Key(key))
+    Ok(HomeKey(key))
 }
 
 /// How the names of files begin that are not yet what they will be.
@@ -501,14 +530,14 @@ mod tests {
         assert_eq!(mode(&path.join("sessions")), 0o700);
         assert_ne!(home.key().as_bytes(), &[0; 32]);
         assert_eq!(Home::open(&path).unwrap().key(), home.key());
-        assert_eq!(format!("{:?}", home.key()), "Key(…)");
+        assert_eq!(format!("{:?}", home.key()), "HomeKey(…)");
     }
 
     #[test]
     fn homes_opened_at_once_agree_on_the_key_and_leave_no_temporary_files() {
         let temp = Temp::new();
         let path = temp.0.join("home");
-        let keys: Vec<Key> = std::thread::scope(|scope| {
+        let keys: Vec<HomeKey> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| Home::open(&path).unwrap().key().clone())).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });

@@ -4,6 +4,9 @@
 //! inside of something else: a reply of 126 levels would be stored and could never be read again. So what comes in is
 //! bounded well below that, wherever it comes in, and what is committed is looked at once more.
 
+use std::io::{self, Write};
+
+use serde::Serialize;
 use serde_json::Value;
 
 /// Levels of lists and objects in each other that a document from outside may have.
@@ -38,24 +41,58 @@ pub fn parse<T: serde::de::DeserializeOwned>(text: &[u8]) -> Result<T, JsonError
 /// Whether a text of JSON has more than this many levels. Looks at each byte once, however deep it is; of a text that is
 /// no JSON it says nothing.
 pub fn is_deeper(text: &[u8], most: usize) -> bool {
-    let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
-    for byte in text {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if quoted => escaped = true,
-            b'"' => quoted = !quoted,
-            _ if quoted => {}
-            b'[' | b'{' => {
-                depth += 1;
-                if depth > most {
-                    return true;
+    let mut levels = Levels::default();
+    // In pieces, so that of a text that is nothing but levels only the beginning is read.
+    text.chunks(4 << 10).any(|piece| {
+        levels.read(piece);
+        levels.most > most
+    })
+}
+
+/// Whether the JSON of a document has more than this many levels. It is not kept anywhere.
+pub fn is_document_deeper<T: Serialize>(document: &T, most: usize) -> Result<bool, serde_json::Error> {
+    let mut levels = Levels::default();
+    serde_json::to_writer(&mut levels, document)?;
+    Ok(levels.most > most)
+}
+
+/// Counts the levels of JSON that is written to it.
+#[derive(Debug, Default)]
+struct Levels {
+    depth: usize,
+    most: usize,
+    quoted: bool,
+    escaped: bool,
+}
+
+impl Levels {
+    fn read(&mut self, text: &[u8]) {
+        for byte in text {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.quoted => self.escaped = true,
+                b'"' => self.quoted = !self.quoted,
+                _ if self.quoted => {}
+                b'[' | b'{' => {
+                    self.depth += 1;
+                    self.most = self.most.max(self.depth);
                 }
+                b']' | b'}' => self.depth = self.depth.saturating_sub(1),
+                _ => {}
             }
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
         }
     }
-    false
+}
+
+impl Write for Levels {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.read(text);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Puts [`CUT`] where a value has more than `most` levels.
@@ -99,6 +136,9 @@ mod tests {
         for (text, levels) in [("1", 0), ("[]", 1), (r#"{"a":[{}]}"#, 3), (r#"["[[[\"[[\\"]"#, 1), ("[[],[],[]]", 2)] {
             assert!(!is_deeper(text.as_bytes(), levels), "{text}");
             assert!(levels == 0 || is_deeper(text.as_bytes(), levels - 1), "{text}");
+            let document: Value = serde_json::from_str(text).unwrap();
+            assert!(!is_document_deeper(&document, levels).unwrap(), "{text}");
+            assert!(levels == 0 || is_document_deeper(&document, levels - 1).unwrap(), "{text}");
         }
         assert!(is_deeper("[".repeat(1 << 20).as_bytes(), 127));
     }

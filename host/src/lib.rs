@@ -1,12 +1,13 @@
 //! kiso: a daemon that turns messages into finished work. A model plans and reviews, the host runs the plan, and
 //! everything the plan executes runs as a WASI component in a sandbox.
 //!
-//! The modules, in reading order. Each may use only those below it and `graph`, `config` and `home`; a test reads the
+//! The modules, in reading order. Each may use only those below it and `graph`, `config`, `home` and the like; a test reads the
 //! `use` lines and fails on a breach.
 //!
 //! - [`cli`] – the command line, one file per command.
 //! - [`daemon`] – builds everything, and ends everything.
-//! - [`gateway`] – how programs and people reach the daemon: HTTP and a unix socket.
+//! - [`channel`] – ways in and out for people, one file each, and the outbox's dispatcher.
+//! - [`gateway`] – how programs and people reach the daemon: HTTP, with OpenAI's interface, and a unix socket.
 //! - [`schedule`] – messages that come by themselves.
 //! - [`session`] – sessions that live on: intake, queue, commands.
 //! - [`drive`] – performs the steps of a run and records its events; the only code that does.
@@ -27,10 +28,18 @@
 //! - [`graph`] – the run as a pure machine, with every edge in one match.
 //! - [`config`] – `config.toml`.
 //! - [`home`] – where things live.
+//! - [`role`] – the kinds of model calls, one declaration each.
 //! - [`clock`] – the time of day.
 //! - [`compute`] – work that takes a processor, away from the threads that answer.
 //! - [`json`] – JSON from outside: how deep it may be.
+//!
+//! Crates of their own, which this one uses:
+//!
+//! - [`kiso_plan`] (`host/plan`) – what a plan is, what a task leaves behind, and what a model is told: plain types.
+//! - [`kiso_reflex`] (`host/reflex`) – the rules of the built-in model, from those types alone.
+//! - [`table`] (`skills/data/table`) – how a table is read, here as in the skills `data` and `chart`.
 
+pub mod channel;
 pub mod cli;
 pub mod clock;
 pub mod compute;
@@ -47,6 +56,7 @@ pub mod llm;
 pub mod memory;
 pub mod net;
 pub mod node;
+pub mod role;
 pub mod schedule;
 pub mod scratchpad;
 pub mod secret;

@@ -1,6 +1,5 @@
 //! Models: one trait, and the implementations beside it.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -20,8 +19,8 @@ mod http;
 pub mod openai;
 pub mod price;
 pub mod probe;
-pub mod prompt;
 pub mod reflex;
+pub mod schema;
 pub mod scripted;
 pub mod slots;
 mod sse;
@@ -30,67 +29,10 @@ mod turns;
 
 pub use crate::graph::lane::ToolCall;
 pub use crate::graph::limits::Usage;
+use crate::role::Piece;
+pub use crate::role::Role;
+pub use kiso_plan::prompt;
 use prompt::Pieces;
-
-/// One kind of model call, each with its own prompt and its own model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// A message becomes a plan.
-    Planner,
-    /// Judges what a task left behind.
-    Reviewer,
-    /// Writes what the user reads.
-    Worker,
-    /// Shortens what grew too long.
-    Summarizer,
-    /// Finds out how much a message needs.
-    Router,
-    /// Writes the brief of a task whose calls are not known yet.
-    Reasoner,
-    /// Calls tools until the brief is done.
-    Actor,
-    /// Names a session.
-    Titler,
-}
-
-impl Role {
-    pub const ALL: [Self; 8] = [
-        Self::Planner,
-        Self::Reviewer,
-        Self::Worker,
-        Self::Summarizer,
-        Self::Router,
-        Self::Reasoner,
-        Self::Actor,
-        Self::Titler,
-    ];
-
-    /// The name in `config.toml`, in `roles/NAME.md` and in a task's `model`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Planner => "planner",
-            Self::Reviewer => "reviewer",
-            Self::Worker => "worker",
-            Self::Summarizer => "summarizer",
-            Self::Router => "router",
-            Self::Reasoner => "reasoner",
-            Self::Actor => "actor",
-            Self::Titler => "titler",
-        }
-    }
-
-    /// The role with this name, if there is one.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.name() == name)
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// One call of a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,20 +40,31 @@ pub struct Request {
     pub role: Role,
     /// The role's prompt; the only part that speaks with the administrator's voice.
     pub system: String,
-    /// The pieces as text, each foreign one fenced.
+    /// The pieces as text, each foreign one fenced, but for those `apart`.
     pub user: String,
-    /// The same pieces for a model that reads fields (`reflex`); nothing more than what `user` shows.
+    /// The same pieces for a model that reads fields (`reflex`); nothing more than what `user` and `turns` show.
     pub pieces: Pieces,
-    /// What followed the user part in this conversation: calls, their results, notes. Oldest first.
+    /// The pieces that stand in `turns`.
+    pub apart: &'static [Piece],
+    /// What follows the user part: what was said in the session, calls, their results, notes. Oldest first.
     pub turns: Vec<Turn>,
+    /// How many of the first turns are what was said before: those may go where not all have room.
+    pub spare_turns: usize,
     /// Tools that may be called; none for most roles.
     pub tools: Vec<ToolSpec>,
+    pub tool_choice: ToolChoice,
     pub answer: Answer,
+    /// `answer` with all that the prompt says about it, for a server that makes a grammar of it and does not count it as a part of
+    /// the prompt.
+    pub grammar: Option<Value>,
     /// 0.0 to 2.0; `None` leaves it to the provider.
     pub temperature: Option<f32>,
     /// Tokens that the answer may have.
     pub max_tokens: u32,
     pub priority: Priority,
+    /// What requests share that begin alike: a provider that keeps what it has read finds it by that. Empty for a request that
+    /// no other one follows.
+    pub cache_key: String,
 }
 
 impl Request {
@@ -122,12 +75,17 @@ impl Request {
             system,
             user,
             pieces: Pieces::default(),
+            apart: &[],
             turns: Vec::new(),
+            spare_turns: 0,
             tools: Vec::new(),
+            tool_choice: ToolChoice::Auto,
             answer: Answer::Text,
+            grammar: None,
             temperature: None,
             max_tokens: 2_048,
             priority: Priority::Interactive,
+            cache_key: String::new(),
         }
     }
 }
@@ -139,6 +97,15 @@ pub enum Answer {
     Text,
     /// JSON that fits this JSON Schema; its name is the role's.
     Json(Value),
+}
+
+/// Whether tools may be called.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ToolChoice {
+    #[default]
+    Auto,
+    /// They are shown, because the requests before showed them, and none is to be called.
+    None,
 }
 
 /// Who waits for a call. A slot that gets free goes to the first of the highest kind that waits.
@@ -165,7 +132,9 @@ pub struct ToolSpec {
 /// A message after the user part.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Turn {
-    /// What the model answered, in this call's conversation.
+    /// What a person wrote, in their own words.
+    User(String),
+    /// What the model answered, in this call's conversation or to a person.
     Assistant { text: String, calls: Vec<ToolCall> },
     /// The result of the call with this id.
     Tool { id: String, name: String, text: String },
@@ -185,6 +154,8 @@ pub struct Completion {
     pub counted: bool,
     /// How the form of the answer was asked for in the end.
     pub form: Form,
+    /// How its calls were asked for.
+    pub calling: Calling,
     /// `provider:model` that answered, which is another one than asked for when a fallback took over.
     pub model: String,
 }
@@ -201,6 +172,16 @@ pub enum Form {
     Schema,
 }
 
+/// How a model calls tools.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Calling {
+    /// In the format's own way.
+    #[default]
+    Native,
+    /// In an answer of JSON, because its server or its template knows no tools.
+    Json,
+}
+
 /// Why an answer ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -209,6 +190,8 @@ pub enum Stop {
     End,
     /// It was cut off at `max_tokens`.
     Length,
+    /// It said the same again and again, and was not listened to any more.
+    Repetition,
     /// It waits for the results of its calls.
     Calls,
     /// The provider held content back.

@@ -13,7 +13,7 @@ mod record;
 
 pub use self::core::{CoreError, MAX_CORE_BYTES, MAX_CORE_DEPTH, core, render_core, update_core};
 pub use chunk::chunks;
-pub use record::{ImportError, Imported, Record, export, import};
+pub use record::{MemoryImport, MemoryImportError, Record, export, import};
 
 use crate::graph::estimate::tokens;
 use crate::home::SessionName;
@@ -42,7 +42,7 @@ const REPLY: usize = 600;
 
 /// What became of a text that was saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Saved {
+pub struct SaveReport {
     /// Passages that the text has.
     pub passages: usize,
     /// Those of them that were not known yet.
@@ -57,13 +57,13 @@ pub async fn save(
     source: &str,
     session: Option<&SessionName>,
     at_ms: i64,
-) -> Result<Saved, StoreError> {
+) -> Result<SaveReport, StoreError> {
     if text.len() > MAX_TEXT {
         return Err(StoreError::Quota { what: "the text to remember has too many bytes", max: MAX_TEXT as u64 });
     }
     let (chunks, source, session) = (chunks(text), source.to_owned(), session.cloned());
     let write = store.write(move |tx| {
-        let mut saved = Saved { passages: chunks.len(), new: 0 };
+        let mut saved = SaveReport { passages: chunks.len(), new: 0 };
         for chunk in &chunks {
             saved.new += usize::from(tx.add_chunk(chunk, &source, session.as_ref(), at_ms)?);
         }
@@ -169,12 +169,12 @@ pub async fn ingest_turn(
     message: &str,
     reply: &str,
     at_ms: i64,
-) -> Result<Saved, StoreError> {
+) -> Result<SaveReport, StoreError> {
     // A message may be longer than anything that is remembered; its beginning says what it is about.
     let message = message.trim();
     let message = &message[..message.floor_char_boundary(MAX_TEXT - 8 * REPLY)];
     if message.is_empty() {
-        return Ok(Saved { passages: 0, new: 0 });
+        return Ok(SaveReport { passages: 0, new: 0 });
     }
     let reply = one_line(reply, REPLY);
     let text = if reply.is_empty() { message.to_owned() } else { format!("{message}\n(answer: {reply})") };
@@ -245,7 +245,7 @@ mod tests {
         let saved = save(&store, &text, "note", Some(&s), 1).await.unwrap();
         assert_eq!(saved.passages, saved.new);
         assert!(saved.passages > 1);
-        assert_eq!(save(&store, &text, "note", None, 2).await.unwrap(), Saved { new: 0, ..saved });
+        assert_eq!(save(&store, &text, "note", None, 2).await.unwrap(), SaveReport { new: 0, ..saved });
         let found = search(&store, "what's the STAGING host? (\"grunwald\")", None, 5).await.unwrap();
         assert!(found[0].text.contains("Grünwald"), "{found:?}");
         assert_eq!((found[0].session.as_ref(), found[0].source.as_str()), (Some(&s), "note"));

@@ -2,60 +2,94 @@
 //! next, and none does I/O except by calling the model that it is given.
 
 pub mod actor;
+mod conversation;
 pub mod guidance;
 pub mod output;
 pub mod planner;
+pub mod prompt;
 pub mod reasoner;
 pub mod retrieval;
 pub mod reviewer;
-pub mod role;
 pub mod router;
 pub mod summarizer;
 pub mod titler;
 pub mod worker;
 
-pub use self::role::{RoleError, built_in_prompt, prompt_of};
+pub use self::prompt::{RoleError, built_in_prompt, prompt_of};
 
-use crate::context;
+use crate::context::{self, Piece};
 use crate::graph::plan::Violation;
 use crate::graph::step::{Call, StepResult};
 use crate::llm::estimate::request_tokens;
 use crate::llm::prompt::Pieces;
-use crate::llm::{Completion, LlmError, Request, Role, Stop};
+use crate::llm::schema;
+use crate::llm::{Answer, Completion, LlmError, Request, Role, Stop, Turn};
 
 /// The call of `role`, with the pieces of its column out of `all`.
 fn request(role: Role, system: &str, all: &Pieces, boundary: &str) -> Request {
+    request_beside(role, system, all, &[], boundary)
+}
+
+/// [`request`] where the caller puts the pieces `apart` into turns.
+fn request_beside(role: Role, system: &str, all: &Pieces, apart: &'static [Piece], boundary: &str) -> Request {
+    let declared = role.declaration();
     let pieces = context::select(role, all);
-    // A plan and a verdict want the likeliest words, a letter to a person the provider's own idea of style.
-    let (temperature, max_tokens) = match role {
-        Role::Planner => (Some(0.2), 4_096),
-        Role::Reviewer => (Some(0.0), 2_048),
-        Role::Worker => (None, 2_048),
-        Role::Router => (Some(0.0), 512),
-        Role::Reasoner => (Some(0.2), 2_048),
-        Role::Actor => (Some(0.2), 4_096),
-        Role::Summarizer => (Some(0.2), 2_048),
-        Role::Titler => (Some(0.2), 64),
-    };
-    let user = context::render(&pieces, boundary, usize::MAX);
-    Request { pieces, temperature, max_tokens, ..Request::new(role, system.to_owned(), user) }
+    let user = context::render_beside(&pieces, apart, boundary, usize::MAX);
+    Request {
+        pieces,
+        apart,
+        answer: declared.schema.map_or(Answer::Text, |schema| Answer::Json(schema())),
+        temperature: declared.temperature,
+        max_tokens: declared.max_tokens,
+        ..Request::new(role, system.to_owned(), user)
+    }
+}
+
+/// A section in a turn of its own, behind the user part `user`, which declares the fence unless it is empty.
+fn declared(user: &str, section: String, boundary: &str) -> Turn {
+    let declaration = if user.is_empty() { context::declaration(boundary) } else { String::new() };
+    Turn::Note(format!("{declaration}{section}").trim_start().to_owned())
 }
 
 /// `request`, complete with its tools and turns, for a model whose context has `context_budget` tokens: the answer
 /// leaves room for the question, and the pieces share what is left.
 pub fn fit(request: Request, boundary: &str, context_budget: usize) -> Request {
     let max_tokens = u32::try_from(context::answer(context_budget, &request)).unwrap_or(u32::MAX);
-    let request = Request { max_tokens, ..request };
-    let room = context::room(context_budget, &request);
+    let mut request = Request { max_tokens, ..request };
     // Most prompts fit as they are.
-    if context::tokens(&request.user) <= room {
+    if fits(&request, context_budget) {
         return request;
     }
-    let mut request = Request { user: context::render(&request.pieces, boundary, room), ..request };
+    conversation::shorten(&mut request, context_budget);
+    if fits(&request, context_budget) {
+        return request;
+    }
+    let room = context::room(context_budget, &request);
+    let user = context::render_beside(&request.pieces, request.apart, boundary, room);
+    let mut request = Request { user, ..request };
     // What is never cut may take more than its room; the answer gets what it leaves.
     let left = context_budget.saturating_sub(request_tokens(&request)).max(1);
     request.max_tokens = request.max_tokens.min(u32::try_from(left).unwrap_or(u32::MAX));
     request
+}
+
+/// `request` with an answer whose form lets it end before its limit.
+pub fn bounded(mut request: Request) -> Request {
+    let tokens = request.max_tokens;
+    if request.role.declaration().schema.is_some()
+        && let Answer::Json(schema) = &mut request.answer
+    {
+        *schema = schema::bounded(schema, tokens);
+        request.grammar = request.grammar.map(|grammar| schema::bounded(&grammar, tokens));
+    }
+    request
+}
+
+/// Whether `request` has room as it is in a context of `context_budget` tokens.
+pub fn fits(request: &Request, context_budget: usize) -> bool {
+    let (room, user) = (context::room(context_budget, request), context::tokens(&request.user));
+    // What is over where the user part is empty are the turns.
+    user <= room && (room > 0 || request.turns.is_empty())
 }
 
 /// The role whose model is called: the one that the task names, else `own`.
@@ -74,13 +108,16 @@ pub fn cut_off(completion: &Completion) -> Option<String> {
 }
 
 fn why_cut_off(completion: &Completion) -> Option<String> {
-    (completion.stop == Stop::Length).then(|| {
-        format!(
-            "after {} tokens; max_output_tokens in [model_settings.{:?}] raises the limit, up to a quarter of \
+    let tokens = completion.usage.output_tokens;
+    match completion.stop {
+        Stop::Length => Some(format!(
+            "after {tokens} tokens; max_output_tokens in [model_settings.{:?}] raises the limit, up to a quarter of \
              context_budget",
-            completion.usage.output_tokens, completion.model
-        )
-    })
+            completion.model
+        )),
+        Stop::Repetition => Some(format!("after {tokens} tokens, because the model only repeated itself")),
+        Stop::End | Stop::Calls | Stop::Filter => None,
+    }
 }
 
 /// What is wrong with an answer that could not be read, as its correction says it. That it was cut off comes first,

@@ -5,6 +5,7 @@
 //! anything is stored, or by the planner, and kept by the [`vault`]. What a skill may ask for is decided by its manifest
 //! and its grant, not here.
 
+mod derived;
 mod document;
 mod finder;
 mod form;
@@ -14,7 +15,8 @@ mod stream;
 mod url;
 pub mod vault;
 
-pub use stream::Stream;
+pub use derived::derived;
+pub use stream::RedactionStream;
 pub use vault::{Vault, VaultError};
 
 use std::collections::BTreeMap;
@@ -146,19 +148,31 @@ impl Secrets {
 
     /// The text with every value of a known secret replaced by "[secret NAME]", in each of its [`form`]s.
     pub fn redact(&self, text: &str) -> String {
+        if self.nothing_to_hide() {
+            return text.to_owned();
+        }
         let forms = self.finder().standing(text);
         if forms.is_empty() {
             return text.to_owned();
         }
-        let mut stream = Stream::new(forms);
+        let mut stream = RedactionStream::new(forms);
         let mut clean = stream.push(text);
         clean.push_str(&stream.finish());
         clean
     }
 
+    /// Whether no text can hold what is looked for: there are no secrets, or none that is long enough to be told from a word.
+    pub fn nothing_to_hide(&self) -> bool {
+        let of_all = [&self.session, &self.environment, &self.keys];
+        of_all.iter().all(|values| values.is_empty()) || self.finder().is_empty()
+    }
+
     /// [`Secrets::redact`] for a text that arrives in pieces. Secrets that are added later are not looked for.
-    pub fn streaming(&self) -> Stream {
-        Stream::new(self.finder().forms().iter().cloned())
+    pub fn streaming(&self) -> RedactionStream {
+        match self.nothing_to_hide() {
+            true => RedactionStream::new([]),
+            false => RedactionStream::new(self.finder().forms().iter().cloned()),
+        }
     }
 
     /// Every form in which a value may stand in a text.

@@ -16,4 +16,5 @@ pub mod local_file;
 pub mod queue;
 pub mod removal;
 pub mod turns;
+pub mod wake;
 pub mod workspace;

@@ -36,6 +36,8 @@
 
 mod background;
 mod backup;
+mod chats;
+mod column;
 mod core_memory;
 mod deletion;
 mod doc_vectors;
@@ -44,6 +46,7 @@ mod events;
 mod facts;
 mod feed;
 mod figures;
+mod hooks;
 mod id;
 mod imports;
 mod integrity;
@@ -79,17 +82,19 @@ mod words;
 mod writer;
 
 pub use background::{Due, DueKind, MAX_ATTEMPTS};
-pub use backup::{BackupError, Copied, part_of, place, restore};
+pub use backup::{BackupError, StoreCopy, part_of, place, restore};
+pub use chats::{Chat, ChatRequest, MAX_CHAT_REQUESTS};
 pub use deletion::Deletion;
 pub use error::StoreError;
 pub use events::{Event, is_whole_page};
 pub use facts::{Fact, MAX_FACT_BYTES, MAX_FACTS, NewFact};
 pub use feed::{Notice, NoticeKind};
 pub use figures::Figures;
+pub use hooks::{HookAdmission, HookDelivery, HookLine};
 pub use id::{BadRunId, RunId};
 pub use imports::{OldMessage, OldRun, is_time};
 pub use integrity::{AT_ONCE, check_unopened};
-pub use jobs::{Admitted, Begun, Job, JobPriority, JobState, MAX_CLIENT_KEY, MAX_JOINED, NewJob};
+pub use jobs::{BegunRun, Job, JobAdmission, JobPriority, JobState, MAX_CLIENT_KEY, MAX_JOINED, NewJob};
 pub use kv::{KvOwner, MAX_KEY_BYTES, MAX_KEYS, MAX_SPACE_BYTES, MAX_VALUE_BYTES};
 pub use logins::{CODE_MS, LOGIN_MS, Login, LoginId};
 pub use marks::Mark;
@@ -97,11 +102,13 @@ pub use memory::{Chunk, MAX_CHUNK_BYTES, MAX_CHUNKS};
 pub use outbox::{Delivery, MAX_PENDING, Subscription, WebhookEvent, WebhookLine};
 pub use pills::{MAX_PILLS, PillRow};
 pub use prompts::Prompt;
-pub use published::{MAX_PUBLISHED, Published};
+pub use published::{MAX_PUBLISHED, PublishedFile};
 pub use runs::{Run, RunLine, RunStatus};
-pub use schedules::{Firing, NewSchedule, Receipt, ReceiptState, Schedule};
-pub use scratchpad::{Entry, MAX_ENTRIES, MAX_ENTRY_BYTES, MAX_NAMED_BYTES, MAX_NAMED_ENTRIES, MAX_SCRATCHPAD_BYTES};
-pub use search::{Candidate, SEALED, Search};
+pub use schedules::{DueSchedule, NewSchedule, Receipt, ReceiptState, Schedule};
+pub use scratchpad::{
+    MAX_ENTRIES, MAX_ENTRY_BYTES, MAX_NAMED_BYTES, MAX_NAMED_ENTRIES, MAX_SCRATCHPAD_BYTES, ScratchpadEntry,
+};
+pub use search::{Candidate, Search};
 pub use secrets::{MAX_SEALED_BYTES, MAX_SECRETS};
 pub use sessions::{Message, MessageRole, ModelChoice, PAGE_BYTES, Placement, SessionLine, is_full};
 pub use space::Space;
@@ -110,8 +117,9 @@ pub use summaries::Summary;
 pub use tasks::{TaskRow, TaskState};
 pub use tokens::{MAX_TOKEN_NAME, Token, TokenScope};
 pub use usage::{Scope, Totals, UsageLine};
-pub use vectors::{MAX_DIMENSIONS, Unembedded, Vector};
+pub use vectors::{MAX_DIMENSIONS, PendingPassage, Vector};
 pub use waiting::MAX_TAGS;
+pub use words::SEALED;
 pub(crate) use words::Words;
 
 use std::fs::OpenOptions;
@@ -137,6 +145,14 @@ const QUEUE: usize = 256;
 /// How long to wait for another process that holds the write lock. Its transactions take milliseconds, so this is
 /// reached only when a process hangs with the lock held.
 const BUSY: Duration = Duration::from_secs(10);
+
+/// Bytes of a page in a new store; one from before keeps its pages of 4 KiB. A commit writes each page that it changes whole,
+/// and most of what a step changes are a few bytes in each of a dozen tables and indexes.
+const PAGE: i64 = 1_024;
+
+/// Bytes of the log from which it is moved into the file. A page that changes with each message is then written to its place
+/// once for hundreds of messages, which an SD card outlives longer; after a crash, this much is read again.
+const LOG: i64 = 16 << 20;
 
 /// A handle on the store. Cheap to clone; the file is closed when the last one goes, or with [`Store::close`].
 #[derive(Debug, Clone)]
@@ -204,6 +220,8 @@ impl Store {
             leave_log(&conn, true)?;
             return Err(error);
         }
+        // A run has the writer do some eighty different things, and parsing one takes longer than doing it.
+        conn.set_prepared_statement_cache_capacity(192);
         let (jobs, queue) = mpsc::channel(QUEUE);
         let feed = watch::Sender::new(0);
         let max_sessions = Arc::new(AtomicU64::new(u64::MAX));
@@ -271,11 +289,29 @@ impl Store {
         T: Send + 'static,
     {
         let readers = Arc::clone(&self.0.readers);
-        let read = tokio::task::spawn_blocking(move || readers.read(work)).await;
+        let place = readers.place().await;
+        let read = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            readers.read(work)
+        });
+        let read = read.await;
         read.unwrap_or_else(|failed| match failed.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             Err(_) => Err(StoreError::Closed),
         })
+    }
+
+    /// [`Store::read`] of a few rows that an index leads to, where it is called: to go to another thread and back takes many
+    /// times as long. Where others read, it is done as any read.
+    pub async fn peek<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        F: FnOnce(&View<'_>) -> Result<T, StoreError> + Send + 'static,
+        T: Send + 'static,
+    {
+        match self.0.readers.free_place() {
+            Some(_place) => self.0.readers.read(work),
+            None => self.read(work).await,
+        }
     }
 
     /// [`Store::read`] on the thread of the caller.
@@ -354,17 +390,17 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     conn.pragma_update(None, "synchronous", "FULL")?;
     // On macOS a plain fsync leaves the data in the drive's cache; elsewhere this does nothing.
     conn.pragma_update(None, "fullfsync", true)?;
-    // The log is moved into the file when it has 16 MiB. A page that changes with each message is then written to its place
-    // once for some forty messages, which an SD card outlives longer; after a crash, this much is read again.
-    conn.pragma_update(None, "wal_autocheckpoint", 4_096)?;
     // A log that grew beyond that gives its space back.
-    conn.pragma_update(None, "journal_size_limit", 16 << 20)?;
+    conn.pragma_update(None, "journal_size_limit", LOG)?;
     conn.set_prepared_statement_cache_capacity(64);
     // Has to come before the first thing that is written to the file (see `space`); later it would be a write each time.
     if conn.pragma_query_value(None, "page_count", |row| row.get::<_, i64>(0))? == 0 {
+        conn.pragma_update(None, "page_size", PAGE)?;
         conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
     use_wal(&conn)?;
+    let page: i64 = conn.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    conn.pragma_update(None, "wal_autocheckpoint", LOG / page)?;
     leave_log(&conn, false)?;
     Ok(conn)
 }

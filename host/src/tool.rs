@@ -8,21 +8,24 @@ pub mod pills;
 mod refs;
 pub mod schedules;
 
+pub use self::call::{EXEC, ToolAnswer};
+
 use self::builtin::Builtins;
 use crate::config::Config;
-use crate::exec::{Done, Exec, Line, Watch};
+use crate::exec::{CommandResult, Exec, Line, Watch};
 use crate::graph::estimate::tokens;
 use crate::graph::plan::{CallerScope, Catalog, Task, TaskKind, Violation};
 use crate::graph::report::{TaskError, TaskReport, TaskStatus};
 use crate::home::SessionName;
+use crate::llm::ToolSpec;
 use crate::llm::prompt::SkillCard;
 use crate::secret::Secrets;
 use crate::secret::vault::Vault;
-use crate::skill::grant::Grant;
-use crate::skill::{Blame, Caller, Ended, Installed, SkillError, Skills};
+use crate::skill::{Blame, CallEnd, Caller, CheckedCall, InstalledSkill, SkillError, Skills, wire_name};
 use crate::store::Store;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::RwLock;
 
@@ -34,8 +37,49 @@ pub struct Tools {
     store: Store,
     builtins: Arc<Builtins>,
     workspaces: Arc<Workspaces>,
+    index: Arc<Mutex<Arc<Index>>>,
     /// Skills of which it was said that they cannot be used.
     unusable: Arc<Mutex<HashSet<String>>>,
+}
+
+/// What models are shown of the skills that are installed. Kept until another skill is installed, or one less.
+#[derive(Debug, Default)]
+struct Index {
+    /// No two have the same in one process.
+    revision: u64,
+    skills: Vec<Arc<InstalledSkill>>,
+    /// One for each tool.
+    cards: Vec<SkillCard>,
+    /// The name of each tool by the one that models know it by.
+    names: HashMap<String, String>,
+    /// What the action loop may call, each with its category: command lines, skills and built-in tools.
+    catalog: Vec<(ToolSpec, String)>,
+    /// The categories of the catalog, each with the names of its tools.
+    categories: Vec<(String, Vec<String>)>,
+}
+
+impl Index {
+    fn new(skills: Vec<Arc<InstalledSkill>>, builtins: &Builtins) -> Self {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let cards: Vec<_> = skills.iter().flat_map(|skill| cards(skill)).collect();
+        let names = cards.iter().map(|card| (wire_name(&card.name), card.name.clone())).collect();
+        let catalog = call::catalog(&cards, builtins);
+        let mut categories: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (spec, category) in &catalog {
+            categories.entry(category.clone()).or_default().push(spec.name.clone());
+        }
+        let (revision, categories) = (MADE.fetch_add(1, Ordering::Relaxed) + 1, categories.into_iter().collect());
+        Self { revision, skills, cards, names, catalog, categories }
+    }
+
+    fn is_of(&self, skills: &[Arc<InstalledSkill>]) -> bool {
+        self.skills.len() == skills.len() && self.skills.iter().zip(skills).all(|(old, new)| Arc::ptr_eq(old, new))
+    }
+
+    /// The tool behind the name that models know it by.
+    fn tool<'n>(&'n self, name: &'n str) -> &'n str {
+        self.names.get(name).map_or(name, String::as_str)
+    }
 }
 
 /// One lock for each session's workspace: calls that read share it, a call that writes has it alone.
@@ -60,7 +104,8 @@ impl Tools {
     pub fn new(skills: Skills, exec: Exec, store: Store) -> Self {
         let vault = Vault::open(skills.home());
         let builtins = Arc::new(Builtins::new(store.clone(), skills.config().clone(), vault, skills.clone()));
-        Self { skills, exec, store, builtins, workspaces: Arc::default(), unusable: Arc::default() }
+        let (workspaces, index, unusable) = (Arc::default(), Arc::default(), Arc::default());
+        Self { skills, exec, store, builtins, workspaces, index, unusable }
     }
 
     /// The same tools under a configuration that was read anew, with the sandbox as it is.
@@ -77,7 +122,11 @@ impl Tools {
 
     /// One card for each tool that can be called. A skill that cannot be used has none, and that is said once.
     pub fn cards(&self) -> Vec<SkillCard> {
-        let usable = |skill: Result<Arc<Installed>, SkillError>| match skill {
+        self.index().cards.clone()
+    }
+
+    fn index(&self) -> Arc<Index> {
+        let usable = |skill: Result<Arc<InstalledSkill>, SkillError>| match skill {
             Ok(skill) => Some(skill),
             Err(error) => {
                 let mut known = self.unusable.lock().unwrap_or_else(PoisonError::into_inner);
@@ -87,13 +136,18 @@ impl Tools {
                 None
             }
         };
-        self.skills.list().into_iter().filter_map(usable).flat_map(|skill| cards(&skill)).collect()
+        let skills: Vec<_> = self.skills.list().into_iter().filter_map(usable).collect();
+        let mut kept = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        if !kept.is_of(&skills) {
+            *kept = Arc::new(Index::new(skills, &self.builtins));
+        }
+        kept.clone()
     }
 
     /// Names the skills that take most of a context of so many tokens, where all together take more than a third of it.
     pub fn crowding(&self, context: usize) -> Option<String> {
         let mut by_skill: BTreeMap<String, usize> = BTreeMap::new();
-        for card in self.cards() {
+        for card in &self.index().cards {
             let skill = card.name.split('.').next().unwrap_or_default().to_owned();
             let told = [&card.name, &card.summary, &card.args.to_string()].map(|text| tokens(text));
             let examples = card.examples.iter().map(|example| tokens(example));
@@ -138,7 +192,7 @@ impl Tools {
     pub async fn run(&self, task: &Task, role: CallerScope, caller: Caller<'_>, watch: &Watch) -> TaskReport {
         match task.kind {
             TaskKind::Skill => self.call(task, caller).await,
-            TaskKind::Exec => self.exec(task, role, caller, watch).await,
+            TaskKind::Exec => self.exec(task, role, caller, Some(watch)).await,
             TaskKind::Msg | TaskKind::Act => {
                 let message = format!("{} tasks are not run as tools", task.kind.name());
                 TaskReport::failed(task.clone(), TaskError::of_host(message))
@@ -149,21 +203,30 @@ impl Tools {
     async fn call(&self, task: &Task, caller: Caller<'_>) -> TaskReport {
         let name = task.skill.as_deref().unwrap_or_default();
         let args = task.args.clone().unwrap_or(Value::Null);
-        // Here, so that neither the plan nor the report carries the text; the call checks it as any other.
-        let ended = match self.resolved(caller.session, args).await {
-            Ok(args) => self.skills.call(name, &args, caller).await,
-            Err(violations) => Ended::early(SkillError::bad_args(name, &violations)),
+        // Here, so that neither the plan nor the report carries the text.
+        let resolved = self.resolved(caller.session, args).await;
+        let resolved = resolved.map_err(|violations| SkillError::bad_args(name, &violations));
+        let call = resolved.and_then(|args| self.skills.check(name, &args));
+        self.call_checked(task, call, caller).await
+    }
+
+    /// What became of a call; of one whose arguments do not fit, that.
+    async fn call_checked(&self, task: &Task, call: Result<CheckedCall, SkillError>, caller: Caller<'_>) -> TaskReport {
+        let ended = match call {
+            Ok(call) => self.skills.call_checked(call, caller).await,
+            Err(error) => CallEnd::early(error),
         };
         let mut report = report(task, ended);
-        report.skill_digest = self.skills.find_tool(name).ok().map(|(skill, _)| self.skills.digest(&skill));
+        let found = task.skill.as_deref().and_then(|name| self.skills.find_tool(name).ok());
+        report.skill_digest = found.map(|(skill, _)| skill.digest().to_owned());
         report
     }
 
-    async fn exec(&self, task: &Task, role: CallerScope, caller: Caller<'_>, watch: &Watch) -> TaskReport {
+    async fn exec(&self, task: &Task, role: CallerScope, caller: Caller<'_>, watch: Option<&Watch>) -> TaskReport {
         let done = match self.scratch(caller.session, &task.detail).await {
             Ok(scratch) => {
                 let line = Line::of_task(&task.detail, &caller, role, &scratch);
-                let run = self.exec.run(Line { watch: Some(watch.clone()), ..line });
+                let run = self.exec.run(Line { watch: watch.cloned(), ..line });
                 run.await.map_err(|error| TaskError::of_host(error.to_string()))
             }
             Err(error) => Err(error),
@@ -181,7 +244,7 @@ impl Catalog for Tools {
     }
 }
 
-fn cards(skill: &Installed) -> Vec<SkillCard> {
+fn cards(skill: &InstalledSkill) -> Vec<SkillCard> {
     let manifest = &skill.manifest;
     let card = |tool: &crate::skill::Tool| SkillCard {
         name: tool.name.clone(),
@@ -192,12 +255,13 @@ fn cards(skill: &Installed) -> Vec<SkillCard> {
         category: manifest.category.clone(),
         examples: manifest.examples.clone(),
         secrets: manifest.secrets.to_vec(),
+        chosen: false,
         args: tool.args.schema().clone(),
     };
     skill.tools.iter().map(card).collect()
 }
 
-fn report(task: &Task, ended: Ended) -> TaskReport {
+fn report(task: &Task, ended: CallEnd) -> TaskReport {
     let mut report = match ended.result {
         Ok(answer) => {
             let mut report = TaskReport::new(task.clone(), TaskStatus::Done, answer.text);
@@ -207,7 +271,7 @@ fn report(task: &Task, ended: Ended) -> TaskReport {
         }
         Err(error) => TaskReport::failed(task.clone(), task_error(&error)),
     };
-    report.grant = ended.grant.as_ref().map(Grant::shown);
+    report.grant = ended.grant.as_ref().map(|grant| json!(grant.shown()));
     report.limits = ended.allowed;
     report.log = ended.log;
     report.millis = ended.used.millis;
@@ -215,7 +279,7 @@ fn report(task: &Task, ended: Ended) -> TaskReport {
     report
 }
 
-fn exec_report(task: &Task, done: Done, secrets: &Secrets) -> TaskReport {
+fn exec_report(task: &Task, done: CommandResult, secrets: &Secrets) -> TaskReport {
     let status = if done.code == 0 { TaskStatus::Done } else { TaskStatus::Failed };
     let mut report = TaskReport::new(task.clone(), status, secrets.redact(&done.stdout));
     report.stderr = secrets.redact(&done.stderr);
@@ -238,6 +302,13 @@ fn exec_report(task: &Task, done: Done, secrets: &Secrets) -> TaskReport {
     report.limits = Some(done.allowed);
     report.used = Some(done.used);
     report
+}
+
+/// What a model can do about arguments that do not fit.
+const FITTING: &str = "call it again with arguments that fit its schema";
+
+fn told(violations: &[Violation]) -> String {
+    violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 fn task_error(error: &SkillError) -> TaskError {

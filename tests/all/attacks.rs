@@ -56,6 +56,9 @@ fn every_attempt_ends_as_it_must() {
                     }));
                     let why = tried.unwrap_or_else(|panic| Some(words_of(&*panic)));
                     if let Some(why) = why {
+                        let log = target.served.log();
+                        let errors: Vec<_> = log.lines().filter(|line| line.contains("ERROR")).collect();
+                        let why = format!("{why}\nerrors that the daemon has logged so far: {errors:#?}");
                         broken.lock().unwrap().push(format!("## {category}: {}\n{}\n{why}", case.name, case.attempts));
                     }
                 }

@@ -8,6 +8,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -136,6 +137,14 @@ impl Terminal {
         let mut command = home.command(args);
         command.env_remove("NO_COLOR").env("TERM", "xterm-256color").envs(environment.iter().copied());
         command.stdin(end()).stdout(end()).stderr(end());
+        // SAFETY: between fork and exec it makes two system calls, and allocates nothing.
+        unsafe {
+            command.pre_exec(|| {
+                // Without a terminal that is its own, a Ctrl-C that comes between two lines would be no signal but nothing.
+                rustix::process::setsid()?;
+                Ok(rustix::process::ioctl_tiocsctty(std::io::stdin())?)
+            });
+        }
         let child = command.spawn().expect("kiso starts");
         let keys = File::from(ours);
         let mut reads = keys.try_clone().expect("there are descriptors");
@@ -351,6 +360,24 @@ fn ctrl_c_stops_the_run_and_a_second_one_leaves() {
     chat.keys("\x03");
     chat.shows("press Ctrl-C again to quit, or Ctrl-D");
     chat.keys("\x03");
+    assert_eq!(chat.code(), 0);
+}
+
+/// Between two lines the terminal makes a signal of it.
+#[test]
+fn ctrl_c_that_comes_as_a_signal_is_the_same() {
+    let home = home();
+    let mut chat = Terminal::ready(&home, &[], &[]);
+    chat.keys("$ sleep 600\r");
+    chat.shows("1/2 $ sleep 600");
+    chat.signal(rustix::process::Signal::INT);
+    chat.shows("stopping the run; press Ctrl-C again to quit");
+    chat.shows("The run was cancelled before the work was done.");
+    chat.keys("$ echo on\r");
+    chat.until("the reply", |screen| screen.text().contains("\non\n\ndefault>"));
+    chat.signal(rustix::process::Signal::INT);
+    chat.shows("press Ctrl-C again to quit, or Ctrl-D");
+    chat.signal(rustix::process::Signal::INT);
     assert_eq!(chat.code(), 0);
 }
 

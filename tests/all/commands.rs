@@ -1,6 +1,8 @@
 //! The commands beside runs and skills: what they print, and that their help names what they take.
 
 use crate::harness::Home;
+use crate::served::Served;
+use serde_json::Value;
 
 #[test]
 fn doctor_looks_at_everything() {
@@ -108,6 +110,11 @@ fn listings_have_a_json_form() {
     let skills = home.kiso(&["skill", "list", "--json"]).json_lines();
     let names: Vec<&str> = skills.iter().map(|s| s["skill"].as_str().unwrap()).collect();
     assert_eq!(names, ["chart", "data", "feed", "fetch"]);
+    // In the shape in which programs get them over HTTP.
+    let served = Served::start(&home);
+    let mut listed = served.get("/skills")["items"].take();
+    listed.as_array_mut().unwrap().iter_mut().for_each(|skill| skill["type"] = "skill".into());
+    assert_eq!(Value::from(skills), listed);
     let error = home.kiso(&["skill", "info", "nothing", "--json"]).json();
     assert_eq!((error["type"].as_str(), error["code"].as_str()), (Some("error"), Some("usage")));
 }
@@ -119,4 +126,39 @@ fn control_characters_of_a_guest_do_not_reach_the_terminal() {
     home.add("echo");
     let ran = home.kiso(&["skill", "run", "echo", "text=a\u{1b}[31mred\u{7}"]);
     assert!(!ran.ok().stdout.contains('\u{1b}') && !ran.stdout.contains('\u{7}'), "{:?}", ran.stdout);
+}
+
+/// What every other way in answers at once, `kiso run` answers as well: nothing is planned for it.
+#[test]
+fn a_slash_command_is_answered_by_run() {
+    let home = Home::new();
+    home.config("model = \"reflex\"\n[commands]\nnew = \"Forget what we talked about\"\nshout = \"Say it\"\n[pills.shout]\ntemplate = \"$ echo loud {input}\"\n");
+    let run = |message: &str| home.kiso(&["run", "--session", "s", message]);
+    run("/help").ok().prints(&["/new", "Forget what we talked about", "/shout"]);
+    assert_eq!(home.kiso(&["trace", "last"]).code, 2, "nothing has run");
+    run("/model planner reflex").ok().prints(&["The model of this session is now reflex"]);
+    assert!(home.kiso(&["export", "s"]).ok().stdout.contains("\"role_models\":{\"planner\":\"reflex\"}"));
+    run("/model planner nonsense").ok().prints(&["was not changed"]);
+    let status = run("/status").ok().stdout.clone();
+    assert!(status.contains("nothing is running") && !status.contains("up for"), "{status}");
+    run("/cancel").ok().prints(&["Nothing is running"]);
+    run("/hepl").exit(2).prints(&["no command /hepl", "/new"]);
+    run("/shout it").ok().prints(&["loud it"]);
+    run("/trace").ok().prints(&["loud it"]);
+    let file = home.file("a.txt", "a");
+    home.kiso(&["run", "--file", file.to_str().unwrap(), "/help"]).exit(2).says(&["takes no files"]);
+    let lines = home.kiso(&["--json", "run", "--session", "s", "/skills"]).ok().json_lines();
+    assert_eq!((lines.len(), &lines[0]["type"], &lines[0]["session"]), (1, &"answered".into(), &"s".into()));
+}
+
+/// A run that nobody drives is ended by `/cancel`, as by `kiso cancel`.
+#[test]
+fn a_slash_command_stops_what_was_cut_off() {
+    let home = Home::new();
+    home.config("model = \"reflex\"\n");
+    home.kiso(&["run", "--session", "s", "$ echo one"]).ok();
+    let store = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
+    store.execute("UPDATE runs SET status = 'running', ended_ms = NULL, outcome = NULL", ()).unwrap();
+    home.kiso(&["run", "--session", "s", "/cancel"]).ok().prints(&["Stopping the current run."]);
+    home.kiso(&["run", "--session", "s", "/cancel"]).ok().prints(&["Nothing is running"]);
 }

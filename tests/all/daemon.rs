@@ -2,7 +2,8 @@
 
 use crate::harness::Home;
 use crate::served::{Answer, Served};
-use serde_json::json;
+use crate::webhooks::Inbox;
+use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::{Read, Write};
 
@@ -135,6 +136,26 @@ fn tokens_are_asked_for_as_soon_as_there_is_one_and_end_when_they_are_revoked() 
     home.kiso(&["token", "revoke", "phone"]).exit(2);
 }
 
+/// What happens between a listing and the beginning of the stream is not lost to who asked `GET /me` before both.
+#[test]
+fn the_stream_goes_on_where_a_client_began_to_look() {
+    let home = home(QUICK);
+    let served = Served::start(&home);
+    served.reply(served.send("main", "$ echo before"));
+    let from = served.get("/me")["last_event_id"].as_i64().unwrap();
+    served.get("/sessions");
+    served.reply(served.send("main", "$ echo meanwhile"));
+    let mut events = served.follow(&format!("?after={from}"), None);
+    loop {
+        let message = events.next(&["message"]);
+        assert_ne!(message.data["text"], "$ echo before");
+        if message.data["text"] == "$ echo meanwhile" {
+            break;
+        }
+    }
+    assert_eq!(served.terminate(), 0);
+}
+
 #[test]
 fn events_go_on_where_a_client_left_them() {
     let home = home(QUICK);
@@ -242,4 +263,62 @@ fn what_comes_while_it_ends_is_refused() {
     assert_eq!(served.ended(), 0);
     let served = Served::start(&home);
     assert_eq!(served.get("/sessions")["items"], json!([]), "nothing of it was kept");
+}
+
+/// What `KISO_LOG=debug` tells of a message: from the request that brought it to the delivery of its reply, with session and run,
+/// and without what was said.
+#[test]
+fn the_log_tells_the_story_of_a_message() {
+    let inbox = Inbox::open();
+    let home = home(&format!("{QUICK}[webhooks.a]\nurl = \"http://{}/hook\"\nallow_private = true\n", inbox.address));
+    home.add("echo");
+    let served = Served::start_with(&home, &["--log", "json"], |command| {
+        command.env("KISO_LOG", "debug");
+    });
+    for said in ["$ echo marker-7d1", "@echo text=marker-8e2"] {
+        served.reply(served.send("main", said));
+        inbox.next().answer("200 OK", "");
+    }
+    let log = served.logs("\"delivered\"", 2);
+    assert!(!log.contains("marker-"), "what was said stands in the log:\n{log}");
+    let run = served.get("/runs?session=main")["items"][1]["id"].as_str().unwrap().to_owned();
+    // Each line as the spans it stands in, and what it says.
+    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let told: Vec<(String, String)> = lines
+        .filter(|line| line["target"].as_str().is_some_and(|target| target.starts_with("kiso")))
+        .map(|line| {
+            let spans = line["spans"].as_array().into_iter().flatten();
+            let spans =
+                spans.map(|span| format!("{}{{{}}}", span["name"].as_str().unwrap(), span["fields"].as_str().unwrap()));
+            (spans.collect::<Vec<_>>().join(" "), line["message"].as_str().unwrap().to_owned())
+        })
+        .collect();
+    let of_run = format!("session.turn{{session=main}} drive.run{{session=main run={run}}}");
+    let story = [
+        ("gateway.request{method=POST path=\"/msg\"} session.take{session=main}".to_owned(), "a message is queued"),
+        ("session.turn{session=main}".to_owned(), "a turn begins"),
+        (format!("{of_run} drive.perform{{node=\"input\" step=\"admit\"}}"), "performed"),
+        (
+            format!(
+                "{of_run} drive.perform{{node=\"planner\" step=\"plan\"}} llm.complete{{role=planner model=\"reflex\"}}"
+            ),
+            "the model has answered",
+        ),
+        (
+            format!("{of_run} drive.perform{{node=\"action\" step=\"execute\"}} exec.run{{session=main}}"),
+            "the line has ended",
+        ),
+        (format!("{of_run} drive.perform{{node=\"output\" step=\"finish\"}}"), "performed"),
+        (of_run, "the run has ended"),
+        ("channel.deliver{channel=\"a\" id=1}".to_owned(), "delivered"),
+    ];
+    let mut rest = told.iter();
+    for (spans, text) in &story {
+        assert!(
+            rest.any(|(within, said)| within == spans && said == text),
+            "{text:?} in {spans:?} is not told, or not in its place: {told:#?}"
+        );
+    }
+    let call = "skill.call{session=main skill=echo tool=\"echo\"}";
+    assert!(told.iter().any(|(within, said)| within.ends_with(call) && said == "the call has ended"), "{told:#?}");
 }

@@ -2,15 +2,16 @@
 //! server that stands in for the model. What subagents keep to themselves and the order at the model's slots stand
 //! where subagents are tested.
 
+mod command_handler_test;
+
 use crate::crash;
-use crate::harness::Home;
+use crate::harness::{Home, wait_until};
 use crate::model_server::{ModelServer, Seen};
 use crate::served::Served;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
 
 const QUICK: &str = "[models]\ntitler = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
 
@@ -52,16 +53,6 @@ impl Lab {
     /// What a role was asked last.
     fn prompt(&self, role: &str) -> String {
         self.asked(role).last().unwrap_or_else(|| panic!("the {role} was not asked")).prompt()
-    }
-}
-
-/// Waits for something that happens without anybody being told.
-#[track_caller]
-fn until(what: &str, mut there: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !there() {
-        assert!(began.elapsed() < crash::GUARD, "{what}: waited for in vain");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -143,8 +134,7 @@ mod context_builder_test {
         assert!(system.contains("You are the voice of kiso"), "{system}");
         let prompt = seen.prompt();
         let at = |part: &str| prompt.find(part).unwrap_or_else(|| panic!("{part:?} is not in\n{prompt}"));
-        let order =
-            [at("Core memory"), at("user.name: Ada"), at("Last messages"), at("what is a tide?"), at("The sea.")];
+        let order = [at("Core memory"), at("user.name: Ada"), at("what is a tide?"), at("The sea.")];
         assert!(order.is_sorted(), "{order:?}\n{prompt}");
     }
 
@@ -231,7 +221,7 @@ mod context_builder_test {
         lab.ask("what is a comet?");
         let store = crash::store(&lab.home);
         let summaries = || store.query_row("SELECT count(*) FROM summaries", (), |row| row.get::<_, u32>(0)).unwrap();
-        until("a summary behind the reply", || summaries() > 0);
+        wait_until("a summary behind the reply", || summaries() > 0);
         lab.ask("what is a star?");
         let prompt = lab.prompt("worker");
         assert!(prompt.contains("Summary of the session so far") && prompt.contains("TIDESANDCOMETS"), "{prompt}");
@@ -365,123 +355,6 @@ mod session_manager_test {
     }
 }
 
-mod command_handler_test {
-    use super::*;
-
-    const TWO: &str = "[model_settings.\"test:other\"]\ncontext_budget = 8_000\n";
-
-    #[test]
-    fn slash_new_resets_segment_and_returns_confirmation() {
-        let lab = Lab::start(&[says("The sea.")], "");
-        lab.ask("what is a tide?");
-        assert!(lab.command("/new").starts_with("Context cleared."));
-        assert_ne!(lab.served.get("/status/main")["segment_start"], 0);
-        assert_eq!(lab.model.requests().len(), 1, "no model was asked for it");
-    }
-
-    #[test]
-    fn slash_model_without_args_shows_current_model() {
-        assert_eq!(Lab::start(&[], TWO).command("/model"), "The model of this session is test:m (titler: reflex).");
-    }
-
-    #[test]
-    fn slash_model_with_valid_model_switches_model() {
-        let lab = Lab::start(&[], TWO);
-        assert_eq!(lab.command("/model test:other"), "The model of this session is now test:other (titler: reflex).");
-        assert_eq!(lab.command("/model"), "The model of this session is test:other (titler: reflex).");
-    }
-
-    #[test]
-    fn slash_model_with_invalid_model_returns_error() {
-        let lab = Lab::start(&[], TWO);
-        let answer = lab.command("/model nobody:nothing");
-        assert!(answer.starts_with("The model was not changed") && answer.contains("nobody"), "{answer}");
-        assert_eq!(lab.command("/model"), "The model of this session is test:m (titler: reflex).");
-    }
-
-    /// "with argument `provider/model-id` …: switches model for this session": for every role that works on its messages,
-    /// also for one that has its own in `config.toml`, and not for what is done behind the reply.
-    #[test]
-    fn slash_model_changes_every_role_that_is_meant() {
-        let config = "planner = \"test:own\"\nworker = \"test:own\"\n";
-        let config = QUICK
-            .replace("[daemon]", &format!("{config}[model_settings.\"test:other\"]\ncontext_budget = 8_000\n[daemon]"));
-        let plan = json!({ "goal": "a greeting", "tasks": [{ "type": "msg", "detail": "Greet", "notify": true }] });
-        let plan = || ("planner", json!({ "text": plan.to_string() }));
-        let said = |text| [routed("high"), plan(), says(text)];
-        let replies: Vec<_> = ["One.", "Two.", "Three.", "Four."].into_iter().flat_map(said).collect();
-        let home = Home::new();
-        let model = crash::serve(&home, &replies, &config);
-        let lab = Lab { served: Served::start(&home), home, model };
-        let of_each = |lab: &Lab| {
-            let asked = lab.model.requests();
-            let last = asked[asked.len() - 3..].iter().map(|seen| (seen.role().to_owned(), seen.body["model"].clone()));
-            last.map(|(role, model)| format!("{role} {}", model.as_str().unwrap())).collect::<Vec<_>>()
-        };
-        let message = "write a greeting for the whole team into the report";
-        lab.ask(message);
-        assert_eq!(of_each(&lab), ["router m", "planner own", "worker own"]);
-        assert!(
-            lab.command("/status").contains(", router, reasoner, actor: test:m; titler: reflex)"),
-            "{}",
-            lab.command("/status")
-        );
-        let now = "The model of this session is now test:other (titler: reflex).";
-        assert_eq!(lab.command("/model test:other"), now, "the titler has its own");
-        lab.ask(message);
-        assert_eq!(of_each(&lab), ["router other", "planner other", "worker other"]);
-        assert!(
-            lab.command("/status").contains("- model: test:other (titler: reflex)\n"),
-            "{}",
-            lab.command("/status")
-        );
-        let status = lab.served.get("/status/main");
-        assert_eq!((&status["model"], &status["models"]["worker"]), (&json!("test:other"), &json!("test:other")));
-        // One role alone, and back.
-        assert!(lab.command("/model worker test:m").contains("worker: test:m"));
-        lab.ask(message);
-        assert_eq!(of_each(&lab), ["router other", "planner other", "worker m"]);
-        assert!(lab.command("/model cook test:m").contains("\"cook\" is not a role; there are planner, "));
-        lab.command("/model default");
-        lab.ask(message);
-        assert_eq!(of_each(&lab), ["router m", "planner own", "worker own"]);
-        assert_eq!(lab.model.problems(), Vec::<String>::new());
-    }
-
-    /// "**/help** — lists all available commands as configured in `engine.yaml` under `commands:`".
-    #[test]
-    fn slash_help_lists_what_is_configured_under_commands() {
-        let plain = Lab::start(&[], "").command("/help");
-        assert!(plain.contains("- /new: ") && plain.contains("- /status: "), "{plain}");
-        let config = "[commands]\nnew = \"Forget it\"\ntides = \"Look a tide up\"\n[pills.tides]\n\
-                      template = \"what is a tide at {input}?\"\neffort = \"low\"\n";
-        let lab = Lab::start(&[says("The sea.")], config);
-        assert_eq!(lab.command("/help"), "- /new: Forget it\n- /tides [TEXT]: Look a tide up");
-        let listed = lab.served.get("/input")["commands"].clone();
-        assert_eq!(listed[1], json!({ "name": "tides", "args": "[TEXT]", "summary": "Look a tide up" }));
-        // What is listed can be said.
-        assert_eq!(lab.ask("/tides Brest"), "The sea.");
-        assert!(lab.prompt("worker").contains("what is a tide at Brest?"));
-        assert!(lab.command("/new").starts_with("Context cleared."));
-    }
-
-    #[test]
-    fn slash_models_lists_all_configured_models() {
-        let answer = Lab::start(&[], TWO).command("/models");
-        assert!(answer.contains("test:m: a context of ") && answer.contains(", the default"), "{answer}");
-        assert!(answer.contains("test:other: a context of 8000 tokens"), "{answer}");
-        assert!(answer.contains("reflex"), "the titler's: {answer}");
-    }
-
-    #[test]
-    fn slash_status_returns_uptime_and_session_info() {
-        let answer = Lab::start(&[], TWO).command("/status");
-        for part in ["up for ", "model: test:m", "segment begins", "nothing is running", "model calls waiting"] {
-            assert!(answer.contains(part), "{part:?}: {answer}");
-        }
-    }
-}
-
 mod message_processor_integration_test {
     use super::*;
 
@@ -522,10 +395,10 @@ fn what_a_model_is_saying_at_the_end_is_not_lost() {
     let held = ("worker", json!({ "text": "The sea.", "fault": "slow_first_token" }));
     let Lab { home, model, served } = Lab::start(&[held], "");
     let message = served.send("main", "what is a tide?");
-    until("the model is asked", || model.held() == 1);
+    wait_until("the model is asked", || model.held() == 1);
     let address = served.address.clone();
     let ended = std::thread::spawn(move || served.terminate());
-    until("intake is closed", || std::net::TcpStream::connect(&address).is_err());
+    wait_until("intake is closed", || std::net::TcpStream::connect(&address).is_err());
     assert!(!ended.is_finished(), "it waits for the call");
     model.release();
     assert_eq!(ended.join().expect("it ends"), 0);

@@ -3,12 +3,35 @@
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub use kiso_tests::{guest, missing_tool, root, skipped};
 
 /// The binary, built with the tests.
 pub const KISO: &str = env!("CARGO_BIN_EXE_kiso");
+
+/// A guard against what never comes; no test waits for it to pass.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Looks until something is there that happens without anybody being told.
+#[track_caller]
+pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(began.elapsed() < PATIENCE, "{what}: waited for in vain");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Looks until something is so.
+#[track_caller]
+pub fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
+    wait_for(what, || so().then_some(()));
+}
 
 /// A home of its own, gone with the test.
 pub struct Home {

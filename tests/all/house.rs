@@ -1,5 +1,8 @@
 //! The house: who may use whom, how long files are, which words are not used.
 
+mod circles;
+mod names;
+
 use crate::harness::{Home, missing_tool, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,7 +12,8 @@ const ORDER: &[&[&str]] = &[
     &["main"],
     &["cli"],
     &["daemon"],
-    &["gateway", "schedule"],
+    &["channel", "schedule"],
+    &["gateway"],
     &["session"],
     &["drive"],
     &["node"],
@@ -26,7 +30,7 @@ const ORDER: &[&[&str]] = &[
 ];
 
 /// Modules that stand beside the order: they use none of it.
-const BESIDE: &[&str] = &["graph", "config", "home", "clock", "compute", "json"];
+const BESIDE: &[&str] = &["graph", "config", "home", "role", "clock", "compute", "json"];
 
 fn sources(dir: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -94,8 +98,8 @@ fn modules_use_only_what_stands_behind_them() {
             let allowed = match (rank(&module), rank(&used)) {
                 (Some(from), Some(to)) => from < to,
                 // graph, config and home use one another only where the design lets them: config reads the home. How deep
-                // JSON may be is the same for all.
-                (None, None) => module == "config" && used == "home" || used == "json",
+                // JSON may be is the same for all, and so are the roles.
+                (None, None) => module == "config" && used == "home" || ["role", "json"].contains(&used.as_str()),
                 (None, Some(_)) => false,
                 (Some(_), None) => false,
             };
@@ -125,12 +129,59 @@ fn the_map_names_every_module() {
     }
 }
 
+/// The rows of the first drawing of docs/architecture.md are the order of the house, and what stands beside it is named below.
+#[test]
+fn the_architecture_page_draws_the_rooms_as_they_are() {
+    let page = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let drawing = page.split("```").nth(1).unwrap().lines().skip(1);
+    let rows: Vec<Vec<&str>> = drawing
+        // A module is one word; what it is for stands two spaces or more behind, and no module's column is wider.
+        .map(|row| row[..row.len().min(20)].split("  ").map(str::trim).filter(|word| !word.is_empty()).collect())
+        .collect();
+    assert_eq!(rows, ORDER.iter().map(|modules| modules.to_vec()).collect::<Vec<_>>());
+    for module in BESIDE {
+        assert!(page.contains(&format!("`{module}`")), "{module} is not on the page");
+    }
+    // Paths that the page names are there.
+    for path in
+        page.split('`').skip(1).step_by(2).filter(|word| word.contains('/') && !word.contains(char::is_whitespace))
+    {
+        let inner = path.trim_end_matches('/');
+        let of_a_home = inner.starts_with("sessions/") || inner == "cache";
+        assert!(of_a_home || root().join(inner).exists(), "{path} is not there");
+    }
+}
+
+/// Crates that the host uses, and all that each of them uses. A crate more is more to build before the host is.
+const BELOW: [(&str, &[&str]); 3] = [
+    ("host/plan", &["schemars", "serde", "serde_json"]),
+    ("host/reflex", &["kiso-plan", "serde_json", "strsim"]),
+    ("skills/data/table", &["csv", "serde", "serde_json"]),
+];
+
+#[test]
+fn crates_below_the_host_use_little_and_nothing_above_them() {
+    let map = std::fs::read_to_string(root().join("host/src/lib.rs")).unwrap();
+    for (dir, wanted) in BELOW {
+        let manifest = std::fs::read_to_string(root().join(dir).join("Cargo.toml")).unwrap();
+        let manifest: toml::Table = toml::from_str(&manifest).unwrap();
+        let is_optional =
+            |dependency: &toml::Value| dependency.get("optional").is_some_and(|is| is.as_bool() == Some(true));
+        let used =
+            manifest["dependencies"].as_table().unwrap().iter().filter(|(_, dependency)| !is_optional(dependency));
+        assert_eq!(used.map(|(name, _)| name.as_str()).collect::<Vec<_>>(), wanted, "{dir}");
+        assert_eq!(manifest.get("build-dependencies"), None, "{dir}");
+        assert!(map.contains(&format!("(`{dir}`)")), "the map in host/src/lib.rs does not name {dir}");
+    }
+}
+
 /// Files of the host that write to a terminal themselves, each with its reason.
 const WRITERS: &[(&str, &str)] = &[
     ("cli/out.rs", "the one way: every other file uses its macros"),
     ("cli/log.rs", "the log, which has one formatter for all that is said in it"),
     ("cli/show.rs", "the spinner, whose only text is made printable where it is set"),
     ("cli/shell.rs", "what commands print: a stream of bytes, filtered piece by piece"),
+    ("cli/mcp.rs", "messages of a protocol, in JSON, for the program at the other end"),
     ("skill/compiler/child.rs", "a process of its own, whose parent reads what it says"),
     ("cli/skill/build.rs", "the compiler that a person starts has kiso's standard error"),
 ];
@@ -208,7 +259,7 @@ const FORBIDDEN: &[&str] = &["helper", "util", "utils", "common", "misc"];
 #[test]
 fn nothing_is_called_by_a_word_that_says_nothing() {
     let mut found = Vec::new();
-    for dir in ["host/src", "sdk/src", "skills", "tests/all"] {
+    for dir in ["host", "sdk/src", "skills", "tests/all"] {
         for path in sources(&root().join(dir), ".rs") {
             let stem = path.file_stem().unwrap().to_string_lossy().to_lowercase();
             if FORBIDDEN.contains(&stem.as_str()) {
@@ -247,25 +298,36 @@ fn parts(name: &str) -> Vec<String> {
     parts
 }
 
-/// Reports sizes; a file past 500 lines without its tests fails, because it has more than one subject.
+/// Files of more than 500 lines, each with the reason why it is one.
+const LONG: &[(&str, &str)] = &[
+    ("host/src/context/tests.rs", "what the prompts of all roles have in common"),
+    ("host/src/drive/models.rs", "which model answers for which role, and how each is opened"),
+    ("host/src/node/tests.rs", "how the answers of all roles are read"),
+    ("skills/coreutils/src/sed/run.rs", "the commands of a script, one after the other as POSIX lists them"),
+    ("tests/all/markers.rs", "one table of what each role is told, which is read from top to bottom"),
+    ("tests/all/scenarios.rs", "the format of a scenario beside what plays it"),
+];
+
+/// Reports sizes; a file past 500 lines has more than one subject. Tests at the end of a file do not count, and those that
+/// have a file of their own do.
 #[test]
 fn files_are_short() {
     let mut sizes = BTreeMap::new();
-    for dir in ["host/src", "sdk/src"] {
+    for dir in ["host", "sdk", "skills", "tests", "fuzz"] {
         for path in sources(&root().join(dir), ".rs") {
-            if path.ends_with("tests.rs") || path.components().any(|c| c.as_os_str() == "tests") {
-                continue;
-            }
             let text = std::fs::read_to_string(&path).unwrap();
             let lines = text.lines().take_while(|l| *l != "#[cfg(test)]").count();
-            sizes.insert(path.strip_prefix(root()).unwrap().to_owned(), lines);
+            sizes.insert(path.strip_prefix(root()).unwrap().display().to_string(), lines);
         }
     }
     let mut lines: Vec<usize> = sizes.values().copied().collect();
     lines.sort_unstable();
     println!("{} files, median {} lines, longest {}", lines.len(), lines[lines.len() / 2], lines.last().unwrap());
-    let long: Vec<_> = sizes.iter().filter(|(_, n)| **n > 500).collect();
-    assert!(long.is_empty(), "{long:?}");
+    let is_listed = |file: &str| LONG.iter().any(|(long, _)| *long == file);
+    let long: Vec<_> = sizes.iter().filter(|(file, n)| **n > 500 && !is_listed(file)).collect();
+    assert!(long.is_empty(), "divide each by what it is about: {long:?}");
+    let gone: Vec<_> = LONG.iter().filter(|(file, _)| sizes.get(*file).is_none_or(|n| *n <= 500)).collect();
+    assert!(gone.is_empty(), "they are short by now: {gone:?}");
 }
 
 /// The commands of README.md and docs/, as far as they are kiso's own, are commands that exist: each `kiso WORD` in a
@@ -390,10 +452,11 @@ fn a_missing_tool_is_a_failure_in_ci() {
     };
     for test in [
         "socket::the_documented_client_works",
-        "webhooks::the_documented_receiver_works",
+        "webhooks::documented::the_documented_receiver_works",
         "life::systemd_finds_nothing_wrong_with_the_units",
         "page::chat::a_command_is_answered_beside_the_conversation",
         "docs::every_command_of_every_page_runs",
+        "clients::the_official_client_for_python_is_answered",
     ] {
         let (passed, said) = alone(test, false);
         assert!(passed && said.contains("!!! SKIPPED"), "{test}: {said}");

@@ -1,7 +1,8 @@
 //! `kiso import` takes what `kiso export` wrote: all of it or nothing, whatever stands in the file.
 
 use crate::harness::Home;
-use serde_json::Value;
+use crate::served::Served;
+use serde_json::{Value, json};
 
 /// A home with a conversation of two segments, and its export.
 fn talked() -> (Home, Vec<String>) {
@@ -13,6 +14,10 @@ fn talked() -> (Home, Vec<String>) {
     home.kiso(&["session", "new", "trip"]).ok();
     home.kiso(&["run", "--session", "trip", "$ echo third"]).ok();
     home.kiso(&["session", "rename", "trip", "Of echoes"]).ok();
+    home.kiso(&["session", "pin", "trip"]).ok();
+    let served = Served::start(&home);
+    served.command("trip", "/model planner reflex");
+    served.terminate();
     let lines = export(&home, "trip");
     (home, lines)
 }
@@ -77,6 +82,9 @@ fn what_was_exported_comes_back_as_it_was() {
     home.kiso(&["session", "delete", "trip", "--yes"]).ok();
     home.kiso(&["import", file]).ok();
     assert_eq!(export(&home, "trip").iter().filter(|line| line.contains("\"type\":\"run\"")).count(), 3);
+    // Where it stood, and the models that it had.
+    let head: Value = serde_json::from_str(&export(&other, "trip")[0]).unwrap();
+    assert_eq!((&head["placement"], &head["role_models"]), (&json!("pinned"), &json!({ "planner": "reflex" })));
     // It goes on as any other: in its segment, and found by its words and tags.
     other.kiso(&["run", "--session", "trip", "$ echo fourth"]).ok().prints(&["fourth"]);
     let store = rusqlite::Connection::open(other.path().join("store.db")).unwrap();
@@ -118,6 +126,13 @@ fn nothing_is_taken_of_a_file_that_is_wrong() {
     refused(&home, &with(2, &lines[1]), 1, &["bad.jsonl:3:", "does not come after"]);
     refused(&home, &with(1, &lines[1].replace("\"user\"", "\"system\"")), 1, &["bad.jsonl:2:", "\"system\""]);
     refused(&home, &with(0, &lines[0].replace("\"trip\"", "\"a/b\"")), 1, &["bad.jsonl:1:"]);
+    refused(&home, &with(0, &lines[0].replace("pinned", "nailed")), 1, &["bad.jsonl:1:", "nailed", "archived"]);
+    refused(
+        &home,
+        &with(0, &lines[0].replace("\"planner\"", "\"plumber\"")),
+        1,
+        &["bad.jsonl:1:", "plumber", "planner"],
+    );
     let run = lines.iter().position(|line| line.contains("\"type\":\"run\"")).unwrap();
     let mut gone = lines.clone();
     gone.remove(run);

@@ -4,7 +4,7 @@ use crate::harness::{KISO, guest, root};
 use kiso::config::Config;
 use kiso::home::{Home, SessionName};
 use kiso::secret::Secrets;
-use kiso::skill::{Caller, Ended, GrantChoice, Limit, Quiet, SkillError, Skills};
+use kiso::skill::{CallEnd, Caller, GrantChoice, Limit, Quiet, SkillError, Skills};
 use kiso::store::Store;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -65,7 +65,7 @@ impl Lab {
 
     /// Calls a tool in a session of its own, and shows afterwards that the host still serves and that nothing outside
     /// the workspace changed.
-    pub async fn call(&self, tool: &str, session: &str, args: Value) -> Ended {
+    pub async fn call(&self, tool: &str, session: &str, args: Value) -> CallEnd {
         let ended = self.call_only(tool, session, args).await;
         let echo = self.call_only("echo", "still-serving", json!({ "text": "here" })).await;
         assert_eq!(echo.result.expect("the host serves the next call").text, "here");
@@ -73,7 +73,7 @@ impl Lab {
         ended
     }
 
-    pub async fn call_only(&self, tool: &str, session: &str, args: Value) -> Ended {
+    pub async fn call_only(&self, tool: &str, session: &str, args: Value) -> CallEnd {
         let session = SessionName::parse(session).expect("a plain name");
         let secrets = Secrets::default();
         self.skills.call(tool, &args, Caller { session: &session, locale: "en", secrets: &secrets }).await
@@ -112,7 +112,7 @@ impl Lab {
 
 /// The error of a call that must not go well.
 #[track_caller]
-pub fn error(ended: Ended) -> SkillError {
+pub fn error(ended: CallEnd) -> SkillError {
     match ended.result {
         Ok(answer) => panic!("it answered: {}", answer.text),
         Err(error) => error,
@@ -121,7 +121,7 @@ pub fn error(ended: Ended) -> SkillError {
 
 /// Asserts that a limit ended the call and that its error names limit, value and setting.
 #[track_caller]
-pub fn assert_limit(ended: Ended, limit: Limit) {
+pub fn assert_limit(ended: CallEnd, limit: Limit) {
     let error = error(ended);
     let hit = error.limit.clone().unwrap_or_else(|| panic!("no limit but: {error}"));
     assert_eq!(hit.limit, limit, "{error}");

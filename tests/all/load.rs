@@ -69,8 +69,10 @@ fn nothing_accepted_is_lost_however_often_the_daemon_is_killed() {
         let lines: Vec<_> = done.lines().collect();
         assert_eq!(lines.iter().collect::<HashSet<_>>().len(), lines.len(), "s{session} did something twice: {done}");
     }
+    // What a kill cut off is told as that, and ends the work on the messages behind it in the same run. The fewer commits a run has,
+    // the more of its time is that of its commands, and the more of the kills fall into one.
     assert!(
-        outputs > MESSAGES / 2,
+        outputs > MESSAGES / 4,
         "the messages were worked on: {outputs} of {MESSAGES} commands show what they printed"
     );
     assert_eq!(served.terminate(), 0);

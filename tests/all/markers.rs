@@ -18,7 +18,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-/// What stands behind the prompt in the actor's requests: its calls, their results, the notes of the host.
+/// What stands under no heading: what a role said itself, its calls, their results, the notes of the host.
 const TURNS: &str = "(turns)";
 
 /// A value whose form no pattern knows: a model has to find it.
@@ -36,21 +36,29 @@ struct Mark {
     pieces: &'static [Piece],
     /// Cells that it does not reach in this story, such as the worker's of a goal that was given up before.
     not: &'static [(Role, Piece)],
-    turns: bool,
+    /// Roles that have it in their turns. The worker's are the session's conversation, and not looked at.
+    turns: &'static [Role],
 }
 
 const fn mark(word: &'static str, pieces: &'static [Piece]) -> Mark {
-    Mark { word, pieces, not: &[], turns: false }
+    Mark { word, pieces, not: &[], turns: &[] }
 }
 
 const fn some(word: &'static str, pieces: &'static [Piece], not: &'static [(Role, Piece)]) -> Mark {
-    Mark { word, pieces, not, turns: false }
+    Mark { word, pieces, not, turns: &[] }
 }
+
+const fn own(of: Mark, turns: &'static [Role]) -> Mark {
+    Mark { turns, ..of }
+}
+
+/// Lists that a role's own turns stand for, as long as its conversation goes on.
+const OWN: [Piece; 2] = [Piece::PlannerLane, Piece::ReasoningLane];
 
 #[rustfmt::skip]
 const MARKS: &[Mark] = {
     use Piece::*;
-    use Role::{Planner, Reasoner, Reviewer, Worker};
+    use Role::{Actor, Planner, Reasoner, Reviewer, Worker};
     &[
         mark("mkasked", &[NewMessage, OriginalMessage, Messages, Tail, Exchange, Compress, Memory]),
         mark("mkreplied", &[Messages, Tail, Exchange, Compress, Memory]),
@@ -64,28 +72,28 @@ const MARKS: &[Mark] = {
         mark("mkcard", &[Skills]),
         mark("mkcategory", &[Skills, SkillEnvironment, Readiness, Categories]),
         mark("mkfile", &[Environment, Readiness]),
-        mark("mkchatter", &[PlannerLane]),
+        own(mark("mkchatter", &[PlannerLane]), &[Planner]),
         // The planner has it in its lane, and so not among the messages.
         some("mkearly", &[Replies, Messages, Tail, Compress], &[(Planner, Messages)]),
-        some("mkgoal", &[Goal, PlannerLane, ReplanHistory], &[(Worker, Goal)]),
+        own(some("mkgoal", &[Goal, PlannerLane, ReplanHistory], &[(Worker, Goal)]), &[Planner]),
         some("mknext", &[Goal], &[(Reviewer, Goal), (Reasoner, Goal)]),
-        mark("mkremaining", &[Plan, PlannerLane, Remaining]),
-        some("mkdetail", &[Task, Plan, PlannerLane, Evidence, Completed, ReplanHistory], &[(Worker, Task)]),
-        some("mkinjected", &[Task, Plan, Evidence, Failure, ReplanHistory], &[(Worker, Task), (Reasoner, Evidence)]),
+        own(mark("mkremaining", &[Plan, PlannerLane, Remaining]), &[Planner]),
+        own(some("mkdetail", &[Task, Plan, PlannerLane, Evidence, Completed, ReplanHistory], &[(Worker, Task)]), &[Planner]),
+        own(some("mkinjected", &[Task, Plan, Evidence, Failure, ReplanHistory], &[(Worker, Task), (Reasoner, Evidence)]), &[Reviewer]),
         some("mkwritten", &[Task], &[(Reviewer, Task), (Reasoner, Task)]),
-        some("mkexpected", &[Expect], &[(Worker, Expect)]),
+        own(some("mkexpected", &[Expect], &[(Worker, Expect)]), &[Planner]),
         some("mkpolite", &[Expect], &[(Reviewer, Expect), (Reasoner, Expect)]),
         // A call stands in the window of the next turn, with its result.
-        mark("mkechoed", &[Evidence, Completed, ReplanHistory, Messages]),
+        own(mark("mkechoed", &[Evidence, Completed, ReplanHistory, Messages]), &[Planner]),
         mark("mkacted", &[Output, Transcript, Evidence, Completed]),
-        Mark { turns: true, ..mark("mktool", &[Transcript, Messages]) },
-        mark("mkbrief", &[Brief, ReasoningLane]),
-        mark("mkaction", &[Brief, ReasoningLane]),
-        mark("mkfix", &[Feedback, ReplanHistory]),
+        own(mark("mktool", &[Transcript, Messages]), &[Actor]),
+        own(mark("mkbrief", &[Brief, ReasoningLane]), &[Reasoner]),
+        own(mark("mkaction", &[Brief, ReasoningLane]), &[Reasoner]),
+        own(mark("mkfix", &[Feedback, ReplanHistory]), &[Reviewer]),
         some("mkreason", &[Feedback, Failure, ReplanHistory], &[(Reasoner, Feedback)]),
-        some("mkunplanned", &[Correction, PlannerLane], &[(Reviewer, Correction), (Reasoner, Correction)]),
-        some("mkunbriefed", &[Correction, ReasoningLane], &[(Planner, Correction), (Reviewer, Correction)]),
-        some("mkunreviewed", &[Correction], &[(Planner, Correction), (Reasoner, Correction)]),
+        own(mark("mkunplanned", &[]), &[Planner]),
+        own(mark("mkunbriefed", &[]), &[Reasoner]),
+        own(mark("mkunreviewed", &[]), &[Reviewer]),
     ]
 };
 
@@ -369,30 +377,50 @@ fn tells(row: &Row, role: Role) -> bool {
     !matches!(row.cell(role), Cell::No | Cell::Writes)
 }
 
+/// Whether the role is told it in turns, or only on a route that this story does not take.
+fn apart(row: &Row, role: Role) -> bool {
+    OWN.contains(&row.piece) || row.cell(role) == Cell::Unplanned
+}
+
 /// The sections of a prompt by their titles; what else the request has stands under [`TURNS`].
 fn sections(seen: &Seen) -> Vec<(String, String)> {
     let messages = seen.body["messages"].as_array().expect("it has messages");
     assert_eq!(messages[0]["role"], "system");
     let system = messages[0]["content"].as_str().expect("a prompt is a text");
     assert_eq!(system.trim(), built_in_prompt(role(seen)).trim(), "nothing is added to the role's prompt");
-    let (mut found, mut fence) = (Vec::<(String, String)>::new(), None);
-    for line in messages[1]["content"].as_str().expect("a prompt is a text").lines() {
-        match fence {
-            None => match (line.strip_prefix("## "), line.strip_prefix("<<<")) {
-                (Some(title), _) => found.push((title.to_owned(), String::new())),
-                (None, Some(boundary)) => fence = Some(format!("{boundary}>>>")),
-                (None, None) => {}
-            },
-            Some(ref end) if line == end => fence = None,
-            Some(_) => {}
+    let mut found = Vec::<(String, String)>::new();
+    for message in &messages[1..] {
+        let turns = || (TURNS.to_owned(), String::new());
+        if message["role"] != "user" {
+            found.push((TURNS.to_owned(), message.to_string()));
+            continue;
         }
-        if let Some((_, text)) = found.last_mut() {
+        let mut fence = None;
+        found.push(turns());
+        for line in message["content"].as_str().expect("a prompt is a text").lines() {
+            let mut ended = false;
+            match fence {
+                None => match (line.strip_prefix("## "), line.strip_prefix("<<<")) {
+                    (Some(title), _) => {
+                        let title = title.strip_suffix(", continued").unwrap_or(title);
+                        found.push((title.to_owned(), String::new()));
+                    }
+                    (None, Some(boundary)) => fence = Some(format!("{boundary}>>>")),
+                    (None, None) => {}
+                },
+                Some(ref end) => ended = line == end,
+            }
+            let (_, text) = found.last_mut().expect("there is one");
             text.push_str(line);
             text.push('\n');
+            if ended {
+                fence = None;
+                found.push(turns());
+            }
         }
+        assert_eq!(fence, None, "every fence ends");
     }
-    assert_eq!(fence, None, "every fence ends");
-    found.extend(messages[2..].iter().map(|message| (TURNS.to_owned(), message.to_string())));
+    found.retain(|(title, text)| title != TURNS || !text.trim().is_empty());
     found
 }
 
@@ -411,17 +439,20 @@ fn every_role_is_told_its_column_and_nothing_else() {
         }
     }
     for role in Role::ALL {
-        for row in TABLE.iter().filter(|row| tells(row, role)) {
+        for row in TABLE.iter().filter(|row| tells(row, role) && !apart(row, role)) {
             assert!(told.contains(&(role.name(), row.title)), "the {role} was never told {:?}", row.title);
         }
     }
     for Mark { word, pieces, not, turns } in MARKS {
         let cells = pieces.iter().flat_map(|piece| Role::ALL.map(|role| (role, *piece)));
-        let cells = cells.filter(|cell| tells(of(cell.1), cell.0) && !not.contains(cell));
+        let cells = cells.filter(|(role, piece)| tells(of(*piece), *role) && !apart(of(*piece), *role));
+        let cells = cells.filter(|cell| !not.contains(cell));
         let mut expected: BTreeSet<_> = cells.map(|(role, piece)| (role.name(), of(piece).title.to_owned())).collect();
-        expected.extend(turns.then(|| (Role::Actor.name(), TURNS.to_owned())));
+        expected.extend(turns.iter().map(|role| (role.name(), TURNS.to_owned())));
         let found = requests.iter().flat_map(|seen| {
-            let having = sections(seen).into_iter().filter(|(_, text)| text.contains(word));
+            let worker = role(seen) == Role::Worker;
+            let having = sections(seen).into_iter();
+            let having = having.filter(move |(title, text)| !(worker && title == TURNS) && text.contains(word));
             having.map(|(title, _)| (role(seen).name(), title))
         });
         assert_eq!(found.collect::<BTreeSet<_>>(), expected, "{word}");

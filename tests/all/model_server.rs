@@ -33,7 +33,9 @@ use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 
-// With its path, so that a file elsewhere can include this one by a path of its own.
+// With their paths, so that a file elsewhere can include this one by a path of its own.
+#[path = "model_server/connection.rs"]
+mod connection;
 #[path = "model_server/render.rs"]
 mod render;
 
@@ -44,6 +46,8 @@ pub struct Script {
     /// Fields of a request that are answered with 400, as a server answers that does not know them; they take no reply.
     pub refuses: Vec<String>,
     pub reply: Vec<Reply>,
+    /// What it says of itself, as llama.cpp does; replies need its header `server` for that to be asked.
+    pub props: Option<Value>,
     /// What texts mean, for `/embeddings`: those that share an entry are near each other.
     pub meaning: Vec<Meaning>,
 }
@@ -118,6 +122,9 @@ pub struct Call {
 pub struct Counted {
     pub input: u64,
     pub output: u64,
+    /// Of the input, what was kept from requests before.
+    #[serde(default)]
+    pub cached: u64,
     /// Dollars; only OpenRouter says it.
     pub cost: Option<f64>,
 }
@@ -292,7 +299,7 @@ impl ModelServer {
                 let serving = async {
                     while let Ok((stream, _)) = listener.accept().await {
                         let _ = stream.set_nodelay(true);
-                        tokio::spawn(serve(server.clone(), stream));
+                        tokio::spawn(connection::serve(server.clone(), stream));
                     }
                 };
                 tokio::select! {
@@ -398,6 +405,11 @@ impl Shared {
             let model = json!({ "id": "test-model", "object": "model", "type": "model" });
             return render::Answer::json(200, &json!({ "object": "list", "data": [model] }));
         }
+        if seen.path == "/props"
+            && let Some(props) = &self.script.props
+        {
+            return render::Answer::json(200, props);
+        }
         let mut problem = |text: String| {
             let text = format!("request {number} (the {role}'s): {text}");
             let answer = render::Answer::error(500, &text);
@@ -457,7 +469,7 @@ impl Shared {
     /// Waits to be told to go on; false if the client went away.
     async fn hold(&self, stream: &TcpStream) -> bool {
         self.state().held += 1;
-        let gone = async { while read(stream, &mut [0; 64]).await.is_some() {} };
+        let gone = async { while connection::read(stream, &mut [0; 64]).await.is_some() {} };
         let told = tokio::select! {
             told = self.released.acquire() => told.map(|permit| permit.forget()).is_ok(),
             () = gone => false,
@@ -465,99 +477,4 @@ impl Shared {
         self.state().held -= 1;
         told
     }
-}
-
-/// The requests of one connection, one after the other.
-async fn serve(shared: Arc<Shared>, stream: TcpStream) {
-    let connection = {
-        let mut state = shared.state();
-        state.connections += 1;
-        state.connections - 1
-    };
-    let mut rest = Vec::new();
-    while let Some((seen, asked)) = request(&stream, &mut rest, connection).await {
-        let answer = shared.answer(seen);
-        if send(&shared, &stream, answer, asked).await.is_none() {
-            return;
-        }
-    }
-}
-
-/// Writes an answer; `None` if the connection is to be closed.
-async fn send(shared: &Shared, stream: &TcpStream, answer: render::Answer, asked: Instant) -> Option<()> {
-    let mut parts = Vec::with_capacity(answer.body.len());
-    write(stream, &answer.head).await?;
-    for part in answer.body {
-        parts.push(Instant::now());
-        match part {
-            render::Part::Bytes(bytes) => write_chunk(stream, &bytes).await?,
-            render::Part::Hold => shared.hold(stream).await.then_some(())?,
-            render::Part::Cut => return None,
-            render::Part::Endless(bytes) => loop {
-                write_chunk(stream, &bytes).await?;
-            },
-        }
-    }
-    // Before the client can know that it was the end.
-    shared.state().timings.push(Timing { asked, parts, answered: Instant::now() });
-    write(stream, b"0\r\n\r\n").await
-}
-
-async fn write_chunk(stream: &TcpStream, bytes: &[u8]) -> Option<()> {
-    let head = format!("{:x}\r\n", bytes.len());
-    write(stream, &[head.as_bytes(), bytes, b"\r\n"].concat()).await
-}
-
-async fn write(stream: &TcpStream, mut bytes: &[u8]) -> Option<()> {
-    while !bytes.is_empty() {
-        stream.writable().await.ok()?;
-        match stream.try_write(bytes) {
-            Ok(n) => bytes = &bytes[n..],
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(_) => return None,
-        }
-    }
-    Some(())
-}
-
-/// `None` at the end of the connection.
-async fn read(stream: &TcpStream, buffer: &mut [u8]) -> Option<usize> {
-    loop {
-        stream.readable().await.ok()?;
-        match stream.try_read(buffer) {
-            Ok(0) => return None,
-            Ok(n) => return Some(n),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(_) => return None,
-        }
-    }
-}
-
-/// The next request, and when its first bytes were there; `rest` is what was read beyond it.
-async fn request(stream: &TcpStream, rest: &mut Vec<u8>, connection: usize) -> Option<(Seen, Instant)> {
-    let mut buffer = [0; 8192];
-    let mut asked = None;
-    let end = loop {
-        if let Some(end) = rest.windows(4).position(|window| window == b"\r\n\r\n") {
-            break end + 4;
-        }
-        let n = read(stream, &mut buffer).await?;
-        asked.get_or_insert_with(Instant::now);
-        rest.extend_from_slice(&buffer[..n]);
-    };
-    let head = String::from_utf8_lossy(&rest[..end]).into_owned();
-    let mut lines = head.lines();
-    let path = lines.next()?.split(' ').nth(1)?.to_owned();
-    let headers: BTreeMap<String, String> = lines
-        .filter_map(|line| line.split_once(':'))
-        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
-        .collect();
-    let length: usize = headers.get("content-length").map_or(0, |length| length.parse().unwrap_or(0));
-    while rest.len() < end + length {
-        let n = read(stream, &mut buffer).await?;
-        rest.extend_from_slice(&buffer[..n]);
-    }
-    let body = serde_json::from_slice(&rest[end..end + length]).unwrap_or(Value::Null);
-    rest.drain(..end + length);
-    Some((Seen { path, headers, body, connection }, asked.unwrap_or_else(Instant::now)))
 }

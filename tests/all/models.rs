@@ -5,10 +5,11 @@ mod faults;
 mod fields;
 mod patience;
 mod providers;
+mod small;
 
 use crate::model_server::{ModelServer, Seen};
 use kiso::llm::anthropic::Anthropic;
-use kiso::llm::endpoint::{Endpoint, SchemaSupport, Timeouts};
+use kiso::llm::endpoint::{Endpoint, Support, Timeouts};
 use kiso::llm::openai::OpenAi;
 use kiso::llm::{Answer, Completion, LlmError, Model, Request, Role, Sink, ToolSpec};
 use kiso::secret::SecretValue;
@@ -86,7 +87,8 @@ pub fn endpoint(base_url: &str) -> Endpoint {
         base_url: base_url.to_owned(),
         key: Some(SecretValue::new(KEY.to_owned())),
         patience: Timeouts { connect: long, first_token: long, next_token: long, total: long },
-        schema: SchemaSupport::Probe,
+        schema: Support::Probe,
+        tools: Support::Probe,
         max_response: 1 << 20,
     }
 }

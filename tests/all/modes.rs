@@ -2,7 +2,7 @@
 //! leaves a host that serves the next call. [`Lab::call`] shows the last two for each.
 
 use crate::lab::{Lab, assert_limit, error};
-use kiso::skill::{Blame, Ended, Limit};
+use kiso::skill::{Blame, CallEnd, Limit};
 use serde_json::json;
 
 macro_rules! tested {
@@ -13,7 +13,7 @@ macro_rules! tested {
 // A mode that is listed in the guest's manifest and has no function of its name below does not compile.
 kiso_tests::foreach_mode!(tested);
 
-async fn hostile(mode: &str) -> Ended {
+async fn hostile(mode: &str) -> CallEnd {
     Lab::get().await.call("hostile", &format!("mode-{mode}"), json!({ "mode": mode })).await
 }
 

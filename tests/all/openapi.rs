@@ -1,12 +1,16 @@
 //! The OpenAPI document against the daemon that serves it: every operation is asked, and answers as it is described.
 
+mod mcp;
+mod metrics;
+
 use crate::harness::{Home, guest};
 use crate::served::{Answer, Served};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 
-const CONFIG: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n";
+const CONFIG: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n\
+    [hooks.a]\nauth = \"token\"\nonly = [\"body.kind = greeting\"]\ntemplate = \"{body.text}\"\n";
 
 const MANIFEST: &str = "[kiso]\ntype = \"skill\"\nname = \"echo\"\nversion = \"0.1.0\"\ndescription = \"Answers\"\n\
     [kiso.skill]\nsecrets = [\"token\"]\n[kiso.skill.args]\ntext = { type = \"string\", required = true }\n\
@@ -19,6 +23,8 @@ struct Api {
     document: Value,
     chat: String,
     admin: String,
+    /// Headers that are sent along.
+    more: String,
     /// Method, path of the document and status that were seen.
     seen: BTreeSet<(String, String, u16)>,
 }
@@ -32,7 +38,7 @@ impl Api {
         let (chat, admin) = (add(&["phone"]), add(&["root", "--scope", "admin"]));
         served.token = Some(chat.clone());
         let document = served.get("/openapi.json");
-        Api { home, served, document, chat, admin, seen: BTreeSet::new() }
+        Api { home, served, document, chat, admin, more: String::new(), seen: BTreeSet::new() }
     }
 
     /// Asks, and holds the answer against the document. `path` is that of the document, with its parameters put in; `token`
@@ -50,15 +56,16 @@ impl Api {
             Some(token) => format!("authorization: Bearer {token}\r\n"),
             None => String::new(),
         };
-        let length = body.len();
+        let (length, more) = (body.len(), &self.more);
         let head = format!(
-            "{method} {asked} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{token}{kind}content-length: {length}\r\n\r\n"
+            "{method} {asked} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{token}{more}{kind}content-length: {length}\r\n\r\n"
         );
         let mut stream = self.served.connect();
         stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
         let mut bytes = Vec::new();
         let mut reader = BufReader::new(stream);
-        if operation["responses"]["200"]["content"].get("text/event-stream").is_some() {
+        let content = &operation["responses"]["200"]["content"];
+        if content.get("text/event-stream").is_some() && content.get("application/json").is_none() {
             // It does not end; its head says what it is.
             while !bytes.ends_with(b"\r\n\r\n") {
                 assert!(reader.read_until(b'\n', &mut bytes).unwrap() > 0);
@@ -109,7 +116,7 @@ impl Api {
 
 /// A path with something in place of its parameters.
 fn filled(path: &str) -> String {
-    ["{id}", "{session}", "{run}", "{name}", "{path}"]
+    ["{id}", "{session}", "{run}", "{name}", "{path}", "{model}"]
         .iter()
         .fold(path.to_owned(), |path, name| path.replace(name, "1"))
 }
@@ -125,7 +132,7 @@ fn every_operation_answers_as_it_is_documented() {
     db.execute_batch(
         "INSERT INTO memory_chunks (digest, source, at_ms, text, grams) VALUES (x'00', 'turn', 1, 'the garden is green', '');
          INSERT INTO published SELECT 'abcdef', id, 'pub/a.txt', 'text/plain', NULL, 1 FROM sessions;
-         INSERT INTO usage_totals VALUES ('day', 20454, 1, 2, 3, 4)",
+         INSERT INTO usage_totals (scope, key, calls, input, output, cost_micros) VALUES ('day', 20454, 1, 2, 3, 4)",
     )
     .unwrap();
     std::fs::write(api.home.work("main").join("pub/a.txt"), "published").unwrap();
@@ -141,11 +148,16 @@ fn every_operation_answers_as_it_is_documented() {
     let ends = ["", "/trace?prompts=true", "/cancel", "/retry"];
     let [run_path, trace, cancel, retry] = ends.map(|end| format!("/runs/{run}{end}"));
     let (c, a) = (Some(api.chat.clone()), Some(api.admin.clone()));
+    let hook = Some(api.home.kiso(&["hook", "secret", "a"]).ok().stdout.trim().to_owned());
     let login = json!({ "token": api.chat }).to_string();
     let login = login.as_bytes();
     let in_browser = Some(api.ask("POST", "/login", "/login", None, login).cookie());
     let index = api.ask("GET", "/", "/", None, b"").body;
     let asset = index.split('"').find(|part| part.starts_with("/page/")).unwrap().to_owned();
+    let chat = br#"{"model": "kiso", "messages": [{"role": "user", "content": "$ echo hi"}]}"#;
+    let created = br#"{"model": "kiso", "input": "$ echo hi"}"#;
+    let created = api.ask("POST", "/v1/responses", "/v1/responses", c.as_deref(), created).expect(200);
+    let response = format!("/v1/responses/{}", created["id"].as_str().unwrap());
     // Method, path of the document, path as asked, token, body, status.
     type Case<'a> = (&'a str, &'a str, &'a str, &'a Option<String>, &'a [u8], u16);
     let cases: Vec<Case<'_>> = vec![
@@ -163,8 +175,25 @@ fn every_operation_answers_as_it_is_documented() {
         ("POST", "/msg", "/msg", &c, br#"{"text": "hello", "session": "fresh", "key": "k"}"#, 202),
         ("POST", "/msg", "/msg", &c, br#"{"text": "/status"}"#, 200),
         ("POST", "/msg", "/msg", &c, br#"{"text": ""}"#, 400),
+        ("POST", "/hooks/{name}", "/hooks/a", &hook, br#"{"kind": "greeting", "text": "hello"}"#, 202),
+        ("POST", "/hooks/{name}", "/hooks/a", &hook, br#"{"kind": "farewell"}"#, 200),
+        ("POST", "/hooks/{name}", "/hooks/a", &hook, br#"{"kind": "greeting"}"#, 422),
+        ("POST", "/hooks/{name}", "/hooks/a", &hook, b"{", 400),
+        ("POST", "/hooks/{name}", "/hooks/a", &c, b"{}", 401),
+        ("POST", "/hooks/{name}", "/hooks/none", &None, b"{}", 404),
         ("GET", "/messages/{id}", &message_path, &c, b"", 200),
         ("GET", "/messages/{id}", "/messages/4000", &c, b"", 404),
+        ("GET", "/v1/models", "/v1/models", &c, b"", 200),
+        ("GET", "/v1/models/{model}", "/v1/models/kiso%2Fmain", &c, b"", 200),
+        ("GET", "/v1/models/{model}", "/v1/models/gpt", &c, b"", 404),
+        ("POST", "/v1/chat/completions", "/v1/chat/completions", &c, chat, 200),
+        ("POST", "/v1/chat/completions", "/v1/chat/completions", &c, br#"{"model": "kiso", "messages": []}"#, 400),
+        ("POST", "/v1/responses", "/v1/responses", &c, br#"{"model": "kiso", "input": "$ echo hi"}"#, 200),
+        ("POST", "/v1/responses", "/v1/responses", &c, br#"{"model": "gpt", "input": "hi"}"#, 404),
+        ("GET", "/v1/responses/{id}", "/v1/responses/resp_none", &c, b"", 404),
+        ("GET", "/v1/responses/{id}", &response, &c, b"", 200),
+        ("DELETE", "/v1/responses/{id}", &response, &c, b"", 200),
+        ("DELETE", "/v1/responses/{id}", &response, &c, b"", 404),
         ("GET", "/sessions", "/sessions?limit=1", &c, b"", 200),
         ("GET", "/sessions", "/sessions?limit=0", &c, b"", 400),
         ("PATCH", "/sessions/{session}", "/sessions/main", &c, br#"{"title": "Of hellos"}"#, 200),
@@ -331,6 +360,8 @@ fn every_operation_answers_as_it_is_documented() {
     retry(&mut api).expect(200);
     api.ask("POST", "/runs/{run}/cancel", &format!("/runs/{slow}/cancel"), c.as_deref(), b"").expect(200);
 
+    mcp::a_session(&mut api);
+
     // What is open to nobody without a token, and to nobody but administrators.
     for (method, path, operation) in api.operations() {
         if operation["security"] == json!([]) {
@@ -341,7 +372,10 @@ fn every_operation_answers_as_it_is_documented() {
             api.ask(&method, &path, &filled(&path), c.as_deref(), b"{}").refuses(403, "forbidden");
         }
         if operation["requestBody"]["content"].get("application/json").is_some() {
-            api.ask(&method, &path, &filled(&path), a.as_deref(), b"[[[").refuses(400, "bad_request");
+            // JSON-RPC has codes of its own.
+            let code = if path == "/mcp" { json!(-32_700) } else { json!("bad_request") };
+            let answer = api.ask(&method, &path, &filled(&path), a.as_deref(), b"[[[");
+            assert_eq!(answer.expect(400)["error"]["code"], code);
         }
     }
     for (method, path, operation) in api.operations() {
@@ -401,6 +435,41 @@ fn every_operation_answers_as_it_is_documented() {
     assert_eq!(api.served.terminate(), 0);
 }
 
+/// A session, a run, a message and a schedule have one shape each: what HTTP sends, the command line prints, with its type and
+/// the names by which its own options know them.
+#[test]
+fn the_command_line_prints_what_http_sends() {
+    let home = Home::new();
+    home.config(CONFIG);
+    let served = Served::start(&home);
+    let message = served.send("main", "$ echo hello #greeting");
+    served.reply(message);
+    home.kiso(&["schedule", "add", "tick", "@yearly", "hello", "--session", "main"]).ok();
+    // Nobody else names it meanwhile.
+    home.kiso(&["session", "rename", "main", "Hellos"]).ok();
+    for (args, own, path) in [
+        (&["session", "list"][..], &["session", "place"][..], "/sessions"),
+        (&["session", "show", "main"], &["session", "place"], "/sessions"),
+        (&["session", "show", "main"], &[], "/sessions/main/messages"),
+        (&["trace"], &["run"], "/runs"),
+        (&["schedule", "list"], &[], "/schedules"),
+    ] {
+        let lines = home.kiso(&[&["--json"], args].concat()).ok().json_lines();
+        let sent = &served.get(path)["items"][0];
+        let kind = match path {
+            "/sessions" => "session",
+            "/sessions/main/messages" => "message",
+            "/runs" => "run",
+            _ => "schedule",
+        };
+        let mut printed = lines.into_iter().find(|line| line["type"] == kind).unwrap();
+        for name in ["type"].iter().chain(own) {
+            assert!(printed.as_object_mut().unwrap().remove(*name).is_some(), "{args:?} prints {name}");
+        }
+        assert_eq!(printed, *sent, "{args:?} and {path}");
+    }
+}
+
 /// `gateway.admins` says which tokens are administrators; a name alone makes nobody one.
 #[test]
 fn administrators_are_those_that_the_configuration_names() {
@@ -427,42 +496,4 @@ fn who_needs_no_token_is_no_administrator() {
         served.request(method, path, None).refuses(403, "forbidden");
     }
     served.get("/skills");
-}
-
-/// The text format of Prometheus: every sample has its help and its type before it, and a number.
-#[test]
-fn metrics_have_the_form_that_prometheus_reads() {
-    let mut api = Api::new(CONFIG);
-    let message = api.served.send("main", "$ echo hello");
-    api.served.reply(message);
-    api.served.request("GET", "/nothing", None).refuses(404, "not_found");
-    let chat = api.chat.clone();
-    let text = api.ask("GET", "/metrics", "/metrics", Some(&chat), b"").body;
-    let (mut helped, mut typed, mut values) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
-    for line in text.lines() {
-        if let Some(rest) = line.strip_prefix("# HELP ") {
-            let (name, help) = rest.split_once(' ').unwrap();
-            assert!(helped.insert(name) && help.ends_with('.'), "{line}");
-        } else if let Some(rest) = line.strip_prefix("# TYPE ") {
-            let (name, kind) = rest.split_once(' ').unwrap();
-            assert!(helped.contains(name) && typed.insert(name), "{line}");
-            assert!(["counter", "gauge"].contains(&kind) && (kind == "counter") == name.ends_with("_total"), "{line}");
-        } else {
-            let (sample, value) = line.rsplit_once(' ').unwrap();
-            let name = sample.split('{').next().unwrap();
-            assert!(typed.contains(name), "{line} has no type");
-            if let Some(labels) = sample.strip_prefix(name).filter(|labels| !labels.is_empty()) {
-                let inner = labels.strip_prefix("{reason=\"").and_then(|rest| rest.strip_suffix("\"}")).unwrap();
-                assert!(inner.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{line}");
-            }
-            values.push((sample, value.parse::<u64>().unwrap_or_else(|_| panic!("{line}"))));
-        }
-    }
-    assert_eq!(helped, typed);
-    let value = |sample: &str| values.iter().find(|(name, _)| *name == sample).unwrap_or_else(|| panic!("{sample}")).1;
-    assert_eq!((value("kiso_messages_total"), value("kiso_runs_total"), value("kiso_sessions")), (2, 1, 1));
-    assert_eq!((value("kiso_queued_messages"), value("kiso_running_runs"), value("kiso_event_streams")), (0, 0, 0));
-    assert_eq!(value("kiso_refused_total{reason=\"not_found\"}"), 1);
-    assert_eq!(value("kiso_http_connections"), 1);
-    assert!(value("kiso_store_bytes") > 4_096 && value("kiso_http_requests_total") > 3);
 }

@@ -256,7 +256,7 @@ fn host_says(text: &str) -> bool {
     }
     let sources = SOURCES.get_or_init(|| {
         let mut all = String::new();
-        for dir in ["host/src", "roles"] {
+        for dir in ["host", "roles"] {
             collect(&root().join(dir), &mut all);
         }
         all
@@ -570,7 +570,10 @@ fn side_by_side(wanted: &[String], found: &[String]) -> String {
 fn asked(wanted: &Request, seen: &Seen) -> Vec<String> {
     let mut wrong = Vec::new();
     let name = |tool: &Value| tool["function"]["name"].as_str().or(tool["name"].as_str()).unwrap_or("?").to_owned();
-    let tools: BTreeSet<String> = seen.body["tools"].as_array().into_iter().flatten().map(name).collect();
+    // Those that are shown and may not be called are none, in either format.
+    let choice = &seen.body["tool_choice"];
+    let offered = seen.body["tools"].as_array().filter(|_| *choice != "none" && choice["type"] != "none");
+    let tools: BTreeSet<String> = offered.into_iter().flatten().map(name).collect();
     if wanted.tools.as_ref().is_some_and(|wanted| *wanted != tools) {
         wrong.push(format!("its tools are {tools:?}"));
     }
@@ -595,7 +598,8 @@ fn asked(wanted: &Request, seen: &Seen) -> Vec<String> {
     }
     for (expected, texts) in [(true, &wanted.under), (false, &wanted.under_absent)] {
         for (heading, texts) in texts {
-            let Some((_, section)) = sections.iter().find(|(found, _)| found == heading) else {
+            // What was told last counts: a conversation goes on with what is new.
+            let Some((_, section)) = sections.iter().rfind(|(found, _)| found == heading) else {
                 wrong.push(format!("has no heading {heading:?} in\n{shown}"));
                 continue;
             };
@@ -625,7 +629,10 @@ fn sections(prompt: &str) -> Vec<(String, String)> {
     while let Some(line) = lines.next() {
         let fenced = lines.peek().is_some_and(|next| next.starts_with("<<<"));
         match line.strip_prefix("## ").filter(|heading| fenced || *heading == "Role of the caller") {
-            Some(heading) => sections.push((heading.to_owned(), String::new())),
+            Some(heading) => {
+                let heading = heading.strip_suffix(", continued").unwrap_or(heading);
+                sections.push((heading.to_owned(), String::new()));
+            }
             None => {
                 if let Some((_, text)) = sections.last_mut() {
                     text.push_str(line);

@@ -1,13 +1,10 @@
 //! The schedule over the daemon, the command line and HTTP, with the clock as it is.
 
-use crate::harness::Home;
+use crate::harness::{Home, wait_until};
 use crate::served::Served;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-/// A guard against what never comes; no test waits for it to pass.
-const PATIENCE: Duration = Duration::from_secs(60);
+use std::time::{SystemTime, UNIX_EPOCH};
 
 const OFTEN: &str = "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n[schedule]\nmin_interval_s = 1\n";
 
@@ -15,15 +12,6 @@ fn home(config: &str) -> Home {
     let home = Home::new();
     home.config(config);
     home
-}
-
-#[track_caller]
-fn until(what: &str, mut there: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !there() {
-        assert!(began.elapsed() < PATIENCE, "{what}: waited for in vain");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 fn now_ms() -> i64 {
@@ -41,7 +29,7 @@ fn receipts(home: &Home, name: &str) -> Vec<Value> {
 #[track_caller]
 fn ended(home: &Home, name: &str) -> Vec<Value> {
     let mut all = Vec::new();
-    until("what was begun to end", || {
+    wait_until("what was begun to end", || {
         all = receipts(home, name);
         all.retain(|receipt| receipt["state"] != "skipped");
         // What a killed daemon was doing may fail; it is told like anything else.
@@ -65,7 +53,7 @@ fn a_message_comes_by_itself_and_its_answer_is_told() {
         (&added["when"], &added["role"], &added["paused"]),
         (&json!("@every 1s"), &json!("admin"), &json!(false))
     );
-    until("two times", || done(&home, "tick") >= 2);
+    wait_until("two times", || done(&home, "tick") >= 2);
     let paused = home.kiso(&["--json", "schedule", "pause", "tick"]).ok().json();
     assert_eq!(paused["paused"], true);
     let (all, messages) = (ended(&home, "tick"), served.get("/sessions/main/messages"));
@@ -77,7 +65,7 @@ fn a_message_comes_by_itself_and_its_answer_is_told() {
         assert!(receipt["fired_ms"].as_i64() >= receipt["due_ms"].as_i64() && receipt["by_hand"] == false);
     }
     home.kiso(&["schedule", "run", "tick"]).ok().prints(&["tick was sent as message"]);
-    until("the one by hand", || {
+    wait_until("the one by hand", || {
         receipts(&home, "tick").last().is_some_and(|last| last["by_hand"] == true && last["state"] == "done")
     });
     home.kiso(&["schedule", "remove", "tick"]).ok().prints(&["tick is removed"]);
@@ -90,10 +78,10 @@ fn after_a_time_away_what_was_missed_comes_once() {
     let home = home(OFTEN);
     let added = home.kiso(&["--json", "schedule", "add", "tick", "@every 1s", "$ echo tick"]).ok().json();
     let first = added["next_ms"].as_i64().unwrap();
-    until("three times to be missed", || now_ms() > first + 2_000);
+    wait_until("three times to be missed", || now_ms() > first + 2_000);
     assert_eq!(receipts(&home, "tick").len(), 0);
     let served = Served::start(&home);
-    until("two times", || done(&home, "tick") >= 2);
+    wait_until("two times", || done(&home, "tick") >= 2);
     served.terminate();
     let all = receipts(&home, "tick");
     assert_eq!(all[0]["due_ms"].as_i64(), Some(first), "the receipt says since when it was due");
@@ -110,7 +98,7 @@ fn a_killed_daemon_fires_each_time_once() {
     home.kiso(&["schedule", "add", "tick", "@every 1s", "$ echo tick", "--session", "main"]).ok();
     for round in 1..=4 {
         let served = Served::start(&home);
-        until("a time", || receipts(&home, "tick").len() >= round);
+        wait_until("a time", || receipts(&home, "tick").len() >= round);
         served.kill();
     }
     home.kiso(&["schedule", "pause", "tick"]).ok();
@@ -291,7 +279,7 @@ fn the_agent_schedules_with_the_rights_of_its_conversation() {
     assert_eq!(home.kiso(&["--json", "schedule", "list"]).ok().json()["role"], "user");
     home.kiso(&["schedule", "run", "tide"]).ok();
     let told = || served.get("/sessions/main/messages")["items"].as_array().unwrap().len();
-    until("the answer", || told() == 3);
+    wait_until("the answer", || told() == 3);
     let item = &served.get("/sessions/main/messages")["items"][2];
     assert_eq!((&item["role"], &item["text"]), (&json!("assistant"), &json!("The sea, going up and down.")));
     assert_eq!(served.reply(served.send("main", "run the removal of the schedule")), "It is off.");

@@ -178,7 +178,9 @@ async fn neither_plan_nor_secret_is_heard_however_an_answer_is_cut() {
         let session = SessionName::parse(&format!("cut-{pieces}")).unwrap();
         drive.home.create_session(&session).unwrap();
         let mut heard = Heard::default();
-        let ran = drive.run(&session, "answer me", CallerScope::Admin, Secrets::default(), &cancel, &mut heard).await;
+        // What nobody said is no secret of a person.
+        let message = format!("answer me with {SECRET}");
+        let ran = drive.run(&session, &message, CallerScope::Admin, Secrets::default(), &cancel, &mut heard).await;
         let (_, outcome) = ran.unwrap();
         assert_eq!(heard.planner.split_whitespace().collect::<Vec<_>>(), ["I", "<b>do.", "Done."], "{pieces} pieces");
         assert_eq!(heard.others, "Not [secret pin], hunter2.", "{pieces} pieces");

@@ -1,13 +1,9 @@
 //! Subagents over the daemon: what a conversation spawns, where the answer goes, and whose turn it is.
 
-use crate::harness::Home;
+use crate::harness::{Home, wait_until};
 use crate::model_server::{Call, Fault, ModelServer, Reply, Script, Texts};
 use crate::served::Served;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
-
-/// A guard against what never comes; no test waits for it to pass.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a subagent is asked here: the fast path takes it, so that only a worker answers.
 const QUESTION: &str = "what is a tide?";
@@ -42,15 +38,6 @@ fn home(server: &ModelServer, more: &str) -> Home {
         server.base_url()
     ));
     home
-}
-
-#[track_caller]
-fn until(what: &str, mut there: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !there() {
-        assert!(began.elapsed() < PATIENCE, "{what}: waited for in vain");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// The sessions of subagents that stand in a prompt of the actor, as the tool named them.
@@ -98,7 +85,7 @@ mod subagent_silent_logic {
         let ids = spawned(&server);
         assert_eq!(ids.len(), 1);
         // In the subagent's own session it stands in any case; with it, in one transaction, where it is sent.
-        until("the answer of the subagent", || said(&served, &ids[0]).len() == 2);
+        wait_until("the answer of the subagent", || said(&served, &ids[0]).len() == 2);
         assert_eq!(said(&served, &ids[0])[1], format!("assistant: {answer}"));
         let main = said(&served, "main");
         let told = main.iter().filter(|line| **line == format!("assistant: {answer}")).count();
@@ -157,7 +144,7 @@ fn a_subagent_is_isolated_and_the_conversation_sees_its_answer_in_the_next_turn(
     let home = home(&server, &format!("{QUICK}[model_settings.\"lab:small\"]\ncontext_budget = 8000\n"));
     let served = Served::start(&home);
     served.reply(served.send("main", "run a subagent about tides for the narwhal"));
-    until("the answer", || said(&served, "main").len() == 3);
+    wait_until("the answer", || said(&served, "main").len() == 3);
     let worker = server.requests().into_iter().find(|seen| seen.role() == "worker").unwrap();
     assert_eq!(worker.body["model"], "small");
     assert_eq!(served.reply(served.send("main", "what is a wave?")), "As was said.");
@@ -176,7 +163,7 @@ fn a_subagent_that_waits_or_works_is_cancelled_and_tells_nobody() {
     let home = home(&server, QUICK);
     let served = Served::start(&home);
     served.reply(served.send("main", "run a subagent about tides"));
-    until("the subagent to work", || server.held() == 1);
+    wait_until("the subagent to work", || server.held() == 1);
     let id = spawned(&server).remove(0);
     served.kill();
     drop(server);
@@ -196,9 +183,9 @@ fn a_subagent_that_waits_or_works_is_cancelled_and_tells_nobody() {
     let old = config.lines().find(|line| line.starts_with("base_url")).unwrap().to_owned();
     home.config(&config.replace(&old, &format!("base_url = \"{}\"", server.base_url())));
     let served = Served::start(&home);
-    until("the subagent to go on", || server.held() == 1);
+    wait_until("the subagent to go on", || server.held() == 1);
     assert_eq!(served.reply(served.send("main", "run the cancellation of the subagent")), "Stopped.");
-    until("the end of the subagent", || said(&served, &id).len() == 2);
+    wait_until("the end of the subagent", || said(&served, &id).len() == 2);
     assert!(said(&served, &id)[1].contains("cancelled"));
     assert_eq!(said(&served, "main").len(), 4, "nobody is told: {:?}", said(&served, "main"));
     server.finish();
@@ -221,13 +208,13 @@ fn a_killed_daemon_tells_the_answer_once() {
     let workers = || server.requests().iter().filter(|seen| seen.role() == "worker").count();
     let served = Served::start(&home);
     served.reply(served.send("main", "run a subagent about tides"));
-    until("the subagent to ask", || workers() == 1);
+    wait_until("the subagent to ask", || workers() == 1);
     served.kill();
     let served = Served::start(&home);
-    until("the subagent to ask again", || workers() == 2);
+    wait_until("the subagent to ask again", || workers() == 2);
     served.kill();
     let served = Served::start(&home);
-    until("the answer", || said(&served, "main").len() > 2);
+    wait_until("the answer", || said(&served, "main").len() > 2);
     assert_eq!(said(&served, "main")[2..], ["assistant: The sea, going up and down."]);
     let id = spawned(&server).remove(0);
     assert_eq!(said(&served, &id).len(), 2);
@@ -249,7 +236,7 @@ fn what_kiso_run_spawns_is_done_by_the_daemon() {
     home.kiso(&["run", "run a subagent about tides"]).ok().prints(&["It will be asked."]);
     assert_eq!(server.requests().iter().filter(|seen| seen.role() == "worker").count(), 0);
     let served = Served::start(&home);
-    until("the answer", || said(&served, "default").len() == 3);
+    wait_until("the answer", || said(&served, "default").len() == 3);
     assert_eq!(said(&served, "default")[2], "assistant: The sea, going up and down.");
     server.finish();
 }
@@ -273,7 +260,7 @@ fn limits_and_wrong_arguments_come_back_as_errors_that_name_the_way_out() {
     let served = Served::start(&home);
     served.command("elsewhere", "/new");
     assert_eq!(served.reply(served.send("main", "run a subagent about tides")), "One is enough.");
-    until("the one that was begun", || server.held() == 1);
+    wait_until("the one that was begun", || server.held() == 1);
     assert_eq!(spawned(&server).len(), 1);
     server.finish();
 }

@@ -43,7 +43,7 @@ fn every_command_that_is_named_is_one_of_kiso() {
     let home = Home::new();
     let mut seen = 0;
     let places = [
-        ("host/src", "rs"),
+        ("host", "rs"),
         ("host/src/gateway/page/web/lib", "js"),
         ("host/src/gateway/page/web/screens", "js"),
         ("docs", "md"),

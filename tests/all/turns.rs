@@ -1,22 +1,9 @@
 //! Whose turn it is, over the daemon: persons before subagents, and subagents not never.
 
-use crate::harness::Home;
+use crate::harness::{Home, wait_until};
 use crate::model_server::{Fault, ModelServer, Reply, Script};
 use crate::served::Served;
 use serde_json::json;
-use std::time::{Duration, Instant};
-
-/// A guard against what never comes; no test waits for it to pass.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-#[track_caller]
-fn until(what: &str, mut there: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !there() {
-        assert!(began.elapsed() < PATIENCE, "{what}: waited for in vain");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
 
 /// A model that answers when it is told to, so often.
 fn patient_model(answers: usize) -> ModelServer {
@@ -69,19 +56,21 @@ mod rate_limiting {
         let home = home(&server, "[daemon]\ndebounce_ms = 0\nmax_jobs = 100\n[llm]\nmax_concurrent_llm = 2\n");
         let served = Served::start(&home);
         spawn(&served, SUBAGENTS);
-        until("50 subagents to wait", || gauge(&served, "model_calls_waiting") == SUBAGENTS - 2 && server.held() == 2);
+        wait_until("50 subagents to wait", || {
+            gauge(&served, "model_calls_waiting") == SUBAGENTS - 2 && server.held() == 2
+        });
         assert_eq!(order(&server), "ss");
         for n in 0..PERSONS {
             served.send(&format!("person{n}"), "what is a wave?");
-            until("a person to wait", || gauge(&served, "model_calls_waiting") == SUBAGENTS - 2 + n + 1);
+            wait_until("a person to wait", || gauge(&served, "model_calls_waiting") == SUBAGENTS - 2 + n + 1);
         }
         for asked in 3..=2 + PERSONS + 2 {
             server.release();
-            until("the next call", || server.requests().len() == asked && server.held() == 2);
+            wait_until("the next call", || server.requests().len() == asked && server.held() == 2);
         }
         assert_eq!(order(&server), "ssiiiisiiis");
         (0..SUBAGENTS + PERSONS).for_each(|_| server.release());
-        until("everybody to be answered", || gauge(&served, "running_runs") == 0);
+        wait_until("everybody to be answered", || gauge(&served, "running_runs") == 0);
         assert_eq!(served.terminate(), 0);
         server.finish();
     }
@@ -95,13 +84,13 @@ mod rate_limiting {
         for n in 0..5 {
             served.send(&format!("person{n}"), "what is a wave?");
         }
-        until("two calls, and three that wait", || {
+        wait_until("two calls, and three that wait", || {
             assert!(server.held() <= 2, "{} calls are under way", server.held());
             server.held() == 2 && gauge(&served, "model_calls_waiting") == 3
         });
         assert_eq!((server.requests().len(), gauge(&served, "model_slots_free")), (2, 0));
         (0..5).for_each(|_| server.release());
-        until("everybody to be answered", || server.requests().len() == 5 && gauge(&served, "running_runs") == 0);
+        wait_until("everybody to be answered", || server.requests().len() == 5 && gauge(&served, "running_runs") == 0);
         assert_eq!(gauge(&served, "model_slots_free"), 2);
         server.finish();
     }
@@ -116,7 +105,7 @@ mod rate_limiting {
             served.send(&format!("person{n}"), "what is a wave?");
         }
         for answered in 0..5 {
-            until("the slots to be taken", || {
+            wait_until("the slots to be taken", || {
                 let asked = server.requests().len();
                 assert!(asked <= 3 + answered, "{asked} calls, of which {answered} were answered");
                 asked == 3 + answered && server.held() == 3 && gauge(&served, "model_calls_waiting") == 5 - answered
@@ -125,7 +114,7 @@ mod rate_limiting {
             server.release();
         }
         (0..3).for_each(|_| server.release());
-        until("everybody to be answered", || gauge(&served, "running_runs") == 0);
+        wait_until("everybody to be answered", || gauge(&served, "running_runs") == 0);
         assert_eq!(gauge(&served, "model_slots_free"), 3);
         server.finish();
     }
@@ -138,11 +127,11 @@ fn a_person_finds_a_free_turn_beside_many_subagents() {
     let home = home(&server, "[daemon]\ndebounce_ms = 0\nmax_jobs = 4\n[llm]\nmax_concurrent_llm = 64\n");
     let served = Served::start(&home);
     spawn(&served, 10);
-    until("three to be at work", || server.held() == 3);
+    wait_until("three to be at work", || server.held() == 3);
     served.send("person", "what is a wave?");
-    until("the person to be answered beside them", || server.held() == 4);
+    wait_until("the person to be answered beside them", || server.held() == 4);
     assert_eq!(order(&server), "sssi");
     (0..11).for_each(|_| server.release());
-    until("everybody to be answered", || server.requests().len() == 11 && gauge(&served, "running_runs") == 0);
+    wait_until("everybody to be answered", || server.requests().len() == 11 && gauge(&served, "running_runs") == 0);
     server.finish();
 }

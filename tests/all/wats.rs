@@ -1,7 +1,7 @@
 //! Components and modules written by hand, for what no compiler would produce.
 
 use crate::lab::{Lab, assert_limit, error};
-use kiso::skill::{Ended, Limit, SkillError};
+use kiso::skill::{CallEnd, Limit, SkillError};
 use kiso_tests::root;
 use serde_json::json;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ async fn add(name: &str) -> Result<(), SkillError> {
     Lab::get().await.add(assembled(name), Some(manifest), Some(name)).await
 }
 
-async fn call(name: &str) -> Ended {
+async fn call(name: &str) -> CallEnd {
     add(name).await.unwrap_or_else(|e| panic!("{e}"));
     Lab::get().await.call(name, &format!("wat-{name}"), json!({})).await
 }

@@ -1,5 +1,7 @@
 //! Webhooks: a real daemon, and a receiver that answers what the test wants, when the test wants it.
 
+mod documented;
+
 use crate::harness::{Home, missing_tool, root};
 use crate::served::Served;
 use ring::hmac;
@@ -396,7 +398,7 @@ fn a_webhook_that_goes_leaves_a_record() {
     assert_eq!(served.terminate(), 0);
     home.config("model = \"reflex\"\n");
     let served = Served::start(&home);
-    home.kiso(&["webhook", "failed"]).ok().prints(&["the webhook is not in config.toml any more"]);
+    home.kiso(&["webhook", "failed"]).ok().prints(&["it is not in config.toml any more"]);
     home.kiso(&["webhook", "list"]).ok().says(&["there are no webhooks"]);
     home.kiso(&["webhook", "retry", "a"]).exit(2).says(&["config.toml has no webhook \"a\"; there is none"]);
     assert!(!served.request("GET", "/metrics", None).body.contains("kiso_webhook"));
@@ -452,55 +454,4 @@ fn neither_address_nor_key_is_shown() {
     with(&["doctor", "--offline"]).ok().prints(&["webhook a: 127.0.0.1:"]);
     with(&["webhook", "secret", "a"]).ok().prints(&["very-hidden-key-of-hook"]);
     with(&["webhook", "test", "b"]).exit(2).says(&["config.toml has no webhook \"b\"; there are a"]);
-}
-
-/// The receiver of docs/webhooks.md, as it stands there.
-#[test]
-fn the_documented_receiver_works() {
-    if Command::new("python3").arg("--version").stdout(Stdio::null()).status().is_err() {
-        return missing_tool("the receiver in Python", "there is no python3");
-    }
-    let page = std::fs::read_to_string(root().join("docs/webhooks.md")).unwrap();
-    let script = page.split("```python\n").nth(1).unwrap().split("```").next().unwrap();
-    let home = Home::new();
-    let file = home.file("receiver.py", script);
-    let start = |secret: &str| {
-        let mut command = Command::new("python3");
-        command.arg("-u").arg(&file).arg("0").env("KISO_WEBHOOK_SECRET", secret);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let first = lines.next().expect("it says where it listens");
-        let port = first.rsplit(' ').next().unwrap().to_owned();
-        (Script(child), lines, port)
-    };
-    let at = |port: &str| {
-        format!(
-            "model = \"reflex\"\n[daemon]\ndebounce_ms = 20\n[webhooks.a]\n\
-                                   url = \"http://127.0.0.1:{port}/\"\nallow_private = true\nretry_base_ms = 10\n"
-        )
-    };
-    home.config(&at("1"));
-    let secret = home.kiso(&["webhook", "secret", "a"]).ok().stdout.trim().to_owned();
-    let (receiver, mut lines, port) = start(&secret);
-    home.config(&at(&port));
-    let served = Served::start(&home);
-    served.send("main", "$ echo hello | tr a-z A-Z");
-    assert!(lines.next().expect("it prints what it is told").starts_with("main: "));
-    lines.find(|line| line.contains("HELLO")).expect("it prints the whole text");
-    until(&home, "a", |line| line["delivered"] == 1);
-    drop((served, receiver));
-    // Who has another key believes nothing.
-    let (_receiver, _lines, port) = start("another");
-    home.config(&at(&port));
-    home.kiso(&["webhook", "test", "a"]).exit(1).says(&["it answered 401"]);
-}
-
-/// A program that ends with the test.
-struct Script(std::process::Child);
-
-impl Drop for Script {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

@@ -10,13 +10,16 @@
 //!   of a model against one commit; building a context in a large store against a small one
 //! - a search of the memory when it is full against one with a thousand passages
 //!
-//! - the daemon's start, its status and its listings with a million messages and ten thousand sessions against a few; the bytes
-//!   written for a message against those that are stored; the daemon's resident memory at the end of steady load against the
-//!   beginning of it
+//! - the daemon's start, its status and its listings with a million messages and ten thousand sessions against a few; whole runs a
+//!   second against the commits that the disk allows; what a run writes, and what of it stays; the daemon's resident memory at
+//!   the end of steady load against the beginning of it
+//! - what a model has to read anew in the course of a piece of work, in bytes, against its longest request
+//! - a skill's call over the Model Context Protocol, on standard streams and over HTTP, against the same call in process; with eight
+//!   in flight, and with ten calls beside it that never end
 //! - the tasks of the page's main thread while a long answer streams into it
 //!
-//! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `run`, `memory`, `flat`, `writes`, `steady`,
-//! `page`.
+//! `cargo bench --package kiso --bench bench -- NAME…` prints only some: `calls`, `exec`, `run`, `memory`, `flat`, `runs`, `writes`,
+//! `steady`, `prefix`, `mcp`, `page`.
 //! `KISO_BENCH_TOKENS` is the length of that answer, 20,000 without;
 //! `KISO_BENCH_MESSAGES` is the size of the large store, 1,000,000 without; `KISO_BENCH_STEADY_S` the seconds of steady load, 60
 //! without.
@@ -40,10 +43,15 @@ use wasmtime::{Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 mod exec;
+mod mcp;
 mod memory;
 mod page;
+mod prefix;
 mod run;
+mod runs;
 mod store;
+#[path = "../all/wal.rs"]
+mod wal;
 
 mod bare {
     wasmtime::component::bindgen!({
@@ -92,11 +100,20 @@ fn main() {
     if wanted("flat") {
         store::flat_rows();
     }
+    if wanted("runs") {
+        runs::rows();
+    }
     if wanted("writes") {
         store::write_rows();
     }
     if wanted("steady") {
         store::steady_rows();
+    }
+    if wanted("prefix") {
+        prefix::rows();
+    }
+    if wanted("mcp") {
+        mcp::rows(&runtime);
     }
     if wanted("page") {
         page::rows();

@@ -5,6 +5,7 @@
 //! All from outside: the binary, HTTP, `/proc`.
 
 use super::run::{MESSAGES, grouped};
+use super::wal::Written;
 use super::{Times, row, summary};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -29,8 +30,8 @@ const STARTS: usize = 15;
 /// How often each request is made.
 const REQUESTS: usize = 200;
 
-/// Messages whose writes are counted.
-const WRITTEN: u64 = 200;
+/// Runs whose writes are counted: few enough that the log is not begun anew among them.
+const WRITTEN: u64 = 40;
 
 /// Messages that are under way at once, of as many sessions, under steady load.
 const AT_ONCE: u64 = 4;
@@ -123,22 +124,35 @@ fn filled(messages: u32, sessions: u32) -> TempDir {
     dir
 }
 
-/// The bytes that reach the disk for a message and its reply, against those that it leaves in the store.
+/// What a run writes: commits, each of which is synced, pages, bytes of the log, and what the kernel says that it wrote, log and
+/// store; and what of it stays in the store.
 pub fn write_rows() {
-    let dir = home();
-    let mut served = Served::start(dir.path());
-    served.work(WRITTEN, 0);
-    let (bytes, written) = (space(dir.path()), served.written());
-    served.work(WRITTEN, WRITTEN);
-    let (kept, written) = ((space(dir.path()) - bytes) / WRITTEN, (served.written() - written) / WRITTEN);
-    served.end();
-    let ratio = written as f64 / kept.max(1) as f64;
-    println!("| kiso: stored for a message with its run and reply | | {kept} bytes | |");
-    match written {
-        0 => println!("| kiso: written to disk for it | | not known: the file system does not count | |"),
-        _ => println!(
-            "| kiso: written to disk for it, all commits synced | | {written} bytes | {ratio:.2} × what is stored |"
-        ),
+    for (tasks, runs) in [(1, WRITTEN), (5, WRITTEN / 4)] {
+        let dir = home();
+        let mut served = Served::start(dir.path());
+        let mut work = |from: u64, runs: u64| {
+            for n in from..from + runs {
+                let lines: Vec<_> = (0..tasks).map(|task| format!("$ echo {n}.{task}")).collect();
+                let sent = served.send(&format!("s{n}"), &lines.join("\n"));
+                served.wait(sent);
+            }
+            (space(dir.path()), served.written(), Written::of(dir.path()))
+        };
+        let before = work(0, runs);
+        let after = work(runs, runs);
+        served.end();
+        let of_run = |now: u64, then: u64| (now - then) / runs;
+        let log = after.2.since(before.2);
+        let (kept, written) = (of_run(after.0, before.0), of_run(after.1, before.1));
+        let what = if tasks == 1 { "a run of one command".to_owned() } else { format!("a run of {tasks} tasks") };
+        let commits = log.commits as f64 / runs as f64;
+        println!("| kiso: commits of {what}, each synced | | {commits:.1} | |");
+        println!("| kiso: what they write to the log | | {} bytes | {} pages |", log.bytes / runs, log.pages / runs);
+        match written {
+            0 => println!("| kiso: written to disk for it | | not known: the file system does not count | |"),
+            _ => println!("| kiso: written to disk for it, log and store | | {written} bytes | |"),
+        }
+        println!("| kiso: of that stays in the store | | {kept} bytes | |");
     }
 }
 
@@ -170,7 +184,7 @@ pub fn steady_rows() {
     println!("| kiso: the same after {seconds} s, {sent} messages | | {} KiB | {ratio:.3} × |", late >> 10);
 }
 
-fn home() -> TempDir {
+pub fn home() -> TempDir {
     let dir = TempDir::new().expect("there is room");
     // A daemon that waits for nothing, and forgets nothing meanwhile.
     let config = "model = \"reflex\"\n[daemon]\ndebounce_ms = 0\n[retention]\nprompts_days = 0\ntraces_days = 0\nfeed_entries = 10_000_000\n";
@@ -178,15 +192,19 @@ fn home() -> TempDir {
     dir
 }
 
-/// `kiso serve`, and a connection to it.
-struct Served {
+/// `kiso serve`, and a client of it.
+pub struct Served {
     child: Child,
     _stdout: BufReader<ChildStdout>,
-    stream: BufReader<TcpStream>,
+    address: String,
+    client: Client,
 }
 
+/// A connection to it.
+pub struct Client(BufReader<TcpStream>);
+
 impl Served {
-    fn start(home: &Path) -> Self {
+    pub fn start(home: &Path) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_kiso"))
             .args(["--json", "serve", "--port", "0"])
             .env("KISO_HOME", home)
@@ -199,41 +217,38 @@ impl Served {
         stdout.read_line(&mut line).expect("a pipe can be read");
         let listening: Value = serde_json::from_str(&line).expect("it says where it listens");
         let address = listening["url"].as_str().expect("it says where").trim_start_matches("http://").to_owned();
-        let stream = TcpStream::connect(address).expect("it listens");
-        stream.set_nodelay(true).expect("it is TCP");
-        Self { child, _stdout: stdout, stream: BufReader::new(stream) }
+        let client = Client::new(&address);
+        Self { child, _stdout: stdout, address, client }
+    }
+
+    /// Another client.
+    pub fn client(&self) -> Client {
+        Client::new(&self.address)
+    }
+
+    /// The feed, as it comes.
+    pub fn follow(&self) -> BufReader<TcpStream> {
+        let mut stream = TcpStream::connect(&self.address).expect("it listens");
+        stream.write_all(b"GET /events HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n").expect("it reads");
+        BufReader::new(stream)
     }
 
     fn get(&mut self, path: &str) -> String {
-        self.ask("GET", path, "")
+        self.client.ask("GET", path, "")
     }
 
-    fn ask(&mut self, method: &str, path: &str, body: &str) -> String {
-        let head = format!("{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n");
-        let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
-        self.stream.get_mut().write_all(request.as_bytes()).expect("it reads");
-        let (mut line, mut length) = (String::new(), 0);
-        self.stream.read_line(&mut line).expect("it answers");
-        assert!(line.starts_with("HTTP/1.1 2"), "{method} {path}: {line}");
-        while line.trim() != "" {
-            line.clear();
-            self.stream.read_line(&mut line).expect("it answers");
-            if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-                length = value.trim().parse().expect("it is a number");
-            }
-        }
-        let mut bytes = vec![0; length];
-        self.stream.read_exact(&mut bytes).expect("it answers");
-        String::from_utf8(bytes).expect("it is text")
+    /// Sends a message; its id.
+    fn send(&mut self, session: &str, text: &str) -> i64 {
+        let body = json!({ "session": session, "text": text }).to_string();
+        let answer: Value = serde_json::from_str(&self.client.ask("POST", "/msg", &body)).expect("it is JSON");
+        answer["message"].as_i64().expect("it has an id")
     }
 
     /// Sends so many messages, to [`AT_ONCE`] sessions in turn, and waits until all are answered. `number` tells them apart.
     fn work(&mut self, messages: u64, number: u64) {
         let mut sent = Vec::new();
         for n in number..number + messages {
-            let body = json!({ "session": format!("s{}", n % AT_ONCE), "text": format!("$ echo {n}") }).to_string();
-            let answer: Value = serde_json::from_str(&self.ask("POST", "/msg", &body)).expect("it is JSON");
-            sent.push(answer["message"].as_i64().expect("it has an id"));
+            sent.push(self.send(&format!("s{}", n % AT_ONCE), &format!("$ echo {n}")));
             // No more than a person or two at once: each message has its own run.
             if sent.len() as u64 == AT_ONCE {
                 sent.drain(..).for_each(|id| self.wait(id));
@@ -253,7 +268,7 @@ impl Served {
         self.number("io", "write_bytes:")
     }
 
-    fn resident(&self) -> u64 {
+    pub fn resident(&self) -> u64 {
         self.number("status", "VmRSS:") << 10
     }
 
@@ -263,10 +278,37 @@ impl Served {
         line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("it is a number")
     }
 
-    fn end(mut self) {
+    pub fn end(mut self) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
-        drop(self.stream);
+        drop(self.client);
         self.child.wait().expect("it ends");
+    }
+}
+
+impl Client {
+    fn new(address: &str) -> Self {
+        let stream = TcpStream::connect(address).expect("it listens");
+        stream.set_nodelay(true).expect("it is TCP");
+        Self(BufReader::new(stream))
+    }
+
+    pub fn ask(&mut self, method: &str, path: &str, body: &str) -> String {
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n");
+        let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+        self.0.get_mut().write_all(request.as_bytes()).expect("it reads");
+        let (mut line, mut length) = (String::new(), 0);
+        self.0.read_line(&mut line).expect("it answers");
+        assert!(line.starts_with("HTTP/1.1 2"), "{method} {path}: {line}");
+        while line.trim() != "" {
+            line.clear();
+            self.0.read_line(&mut line).expect("it answers");
+            if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().expect("it is a number");
+            }
+        }
+        let mut bytes = vec![0; length];
+        self.0.read_exact(&mut bytes).expect("it answers");
+        String::from_utf8(bytes).expect("it is text")
     }
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
-pub struct Backup {
+pub struct BackupArgs {
     /// File to write. Safe to run while the daemon is running
     file: PathBuf,
     /// Replace the file if it exists
@@ -20,7 +20,7 @@ pub struct Backup {
     with_key: bool,
 }
 
-impl Backup {
+impl BackupArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let file = absolute(&self.file)?;
         // The configuration is not read: a mistake in it must not keep anybody from saving what there is.

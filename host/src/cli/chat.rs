@@ -10,7 +10,7 @@ mod talk;
 mod terminal;
 mod wire;
 
-use self::wire::Heard;
+use self::wire::ServerLine;
 use super::show::{Paint, is_dumb};
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, session};
 use crate::daemon::{Daemon, StartError};
@@ -18,6 +18,7 @@ use crate::home::{Home, HomeError, SessionName};
 use crate::secret::vault::is_sealed;
 use crate::skill::Quiet;
 use crate::store::RunId;
+use data_encoding::HEXLOWER;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
 use std::io::{ErrorKind, IsTerminal};
@@ -27,7 +28,7 @@ use std::time::Duration;
 
 #[derive(Debug, Default, clap::Args)]
 #[command(after_help = AFTER)]
-pub struct Chat {
+pub struct ChatArgs {
     /// The session to join; created if it does not exist
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
@@ -59,8 +60,8 @@ struct ChatSession<'a> {
 impl ChatSession<'_> {
     /// A line of the daemon with the step that it left out for its size: it stands in the home's store, too. What is sealed
     /// stays so.
-    async fn whole(&self, mut heard: Heard) -> Heard {
-        if let Heard::Event(happened) = &mut heard
+    async fn whole(&self, mut heard: ServerLine) -> ServerLine {
+        if let ServerLine::Event(happened) = &mut heard
             && happened.event == "event"
             && happened.data["body"].is_null()
             && let Some(body) = self.body(&happened.data).await
@@ -78,7 +79,7 @@ impl ChatSession<'_> {
     }
 }
 
-impl Chat {
+impl ChatArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         if shared.json {
             let message = "the chat is for people; programs use kiso.sock (docs/socket.md) or `kiso --json run`";
@@ -120,7 +121,7 @@ async fn begin(opened: &Opened, paint: Paint) -> Result<Option<Daemon>, Failure>
         if is_served(&opened.home)? {
             return Ok(None);
         }
-        crate::node::role::check_prompts(&opened.home)?;
+        crate::node::prompt::check_prompts(&opened.home)?;
         match Daemon::start(opened.drive()?, environment_secrets(), Some(0)).await {
             Ok(daemon) => {
                 let words = format!(
@@ -162,5 +163,5 @@ fn new_key() -> Result<String, Failure> {
     let mut bytes = [0; 16];
     let filled = SystemRandom::new().fill(&mut bytes);
     filled.map_err(|_| Failure::new(Exit::Failed, "the system provides no random numbers"))?;
-    Ok(bytes.iter().fold("chat-".to_owned(), |key, byte| format!("{key}{byte:02x}")))
+    Ok(format!("chat-{}", HEXLOWER.encode(&bytes)))
 }

@@ -3,12 +3,12 @@
 use clap_complete::Shell;
 
 #[derive(Debug, clap::Args)]
-pub struct Completions {
+pub struct CompletionsArgs {
     /// The shell to generate completions for
     shell: Shell,
 }
 
-impl Completions {
+impl CompletionsArgs {
     pub fn execute(&self, kiso: &mut clap::Command) {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, kiso, "kiso", &mut script);

@@ -9,20 +9,20 @@ use super::{Exit, Failure, Shared};
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
-pub enum Config {
+pub enum ConfigCommand {
     /// Show the configuration in effect, including defaults
-    Show(show::Show),
+    Show(show::ShowArgs),
     /// Check config.toml and report every problem
-    Check(check::Check),
+    Check(check::CheckArgs),
     /// Print docs/configuration.md: every key with its type, default, range and meaning
     Docs,
     /// Reload config.toml in the running daemon, if it is valid
-    Reload(reload::Reload),
+    Reload(reload::ReloadArgs),
     /// Print the configuration of a provider, or add it to config.toml
-    Preset(preset::ShowPreset),
+    Preset(preset::PresetArgs),
 }
 
-impl Config {
+impl ConfigCommand {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         match self {
             Self::Show(command) => command.execute(shared),

@@ -4,31 +4,34 @@ mod machine;
 mod reach;
 
 use super::show::{Show, printable_line};
+use super::trace::time;
 use super::{Exit, Failure, Shared, block_on, role};
+use crate::channel::webhook::Webhook;
 use crate::clock::now_ms;
 use crate::config::{self, Config};
-use crate::drive::{Models, Opened};
+use crate::drive::{ConfiguredModel, Models};
 use crate::exec::Exec;
-use crate::gateway::webhook::Webhook;
+use crate::gateway::HookKey;
 use crate::graph::report::size;
 use crate::home::{Home, LOW_DISK};
-use crate::llm::embed::Embedded;
-use crate::llm::probe::{Capability, probe};
+use crate::llm::embed::Embeddings;
+use crate::llm::probe::{ProbeResult, probe};
 use crate::llm::{Priority, Role, Usage};
-use crate::node::role::{override_of, override_path, strays};
+use crate::node::prompt::{override_of, override_path, strays};
+use crate::skill::grant::Capabilities;
 use crate::skill::{Quiet, Skills};
 use crate::store::{Mark, Store, Vector};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
-pub struct Doctor {
+pub struct DoctorArgs {
     /// Do not call models
     #[arg(long)]
     offline: bool,
 }
 
-impl Doctor {
+impl DoctorArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let mut report = Report { json: shared.json, show: Show::stdout(), worst: Exit::Done };
         let Some(home) = report.check("home", open_home(shared)) else { return Ok(report.worst) };
@@ -84,16 +87,20 @@ impl Doctor {
         for given in &config.webhooks {
             report.check(&format!("webhook {}", given.name), webhook(&home, given, &store));
         }
+        for given in &config.hooks {
+            report.check(&format!("hook {}", given.name), hook(&home, given, &store));
+        }
         let skills = Skills::new(home.clone(), config.clone(), store.clone(), Arc::new(Quiet));
         let exec = Exec::new(home, config, skills.clone()).check();
         report.check("exec", exec.map(|n| ((), format!("the shell and {n} commands load"))).map_err(Failure::from));
+        let mut allowed = Vec::new();
         for skill in skills.list() {
             match skill {
                 Err(error) => drop(report.check::<()>("skill", Err(error.into()))),
                 Ok(skill) => {
                     // A grant that cannot be read refuses every call.
                     let loaded = block_on(async {
-                        skills.allowed(&skill)?;
+                        allowed.push((skill.name().to_string(), skills.allowed(&skill)?));
                         skills.warm(&skill).await
                     })?;
                     let what = format!("{} {} loads", skill.manifest.version, skill.shape.describe());
@@ -101,6 +108,10 @@ impl Doctor {
                         .check(&format!("skill {}", skill.name()), loaded.map(|()| ((), what)).map_err(Failure::from));
                 }
             }
+        }
+        for (name, line) in Capabilities::doctor(&allowed) {
+            let line = line.map(|line| ((), line)).map_err(|why| Failure::new(Exit::Failed, why));
+            report.check(&format!("capability {name}"), line);
         }
         store.close();
         Ok(report.worst)
@@ -122,14 +133,14 @@ impl Doctor {
         {
             block_on(store.write(move |tx| tx.add_usage_of_day(now_ms(), usage)))??;
         }
-        let numbers = |answer: Embedded| answer.vectors.first().map_or(0, Vector::dimensions);
+        let numbers = |answer: Embeddings| answer.vectors.first().map_or(0, Vector::dimensions);
         let result = answer.map(|answer| ((), format!("vectors of {} numbers", numbers(answer))));
         report.check(&what, result.map_err(|error| Failure::new(Exit::Failed, error.to_string())));
         Ok(())
     }
 
     /// Asks one model what it can do. One that does not answer is a failure; what else it cannot do is told.
-    fn model(&self, opened: &Opened, store: Option<&Store>, report: &mut Report) -> Result<(), Failure> {
+    fn model(&self, opened: &ConfiguredModel, store: Option<&Store>, report: &mut Report) -> Result<(), Failure> {
         let what = format!("model {}", opened.name);
         let list = |roles: &[Role]| roles.iter().map(|role| role.name()).collect::<Vec<_>>().join(", ");
         let mut uses = Vec::new();
@@ -167,7 +178,7 @@ impl Doctor {
 }
 
 /// "answers, streams, usage; no tools: it called no tool".
-fn abilities(found: &[Capability]) -> String {
+fn abilities(found: &[ProbeResult]) -> String {
     let works: Vec<_> = found.iter().filter(|c| c.works).map(|c| c.name).collect();
     let lacks = found.iter().filter(|c| !c.works).map(|c| format!("; no {}: {}", c.name, c.note));
     works.join(", ") + &lacks.collect::<String>()
@@ -265,7 +276,7 @@ fn open_store(home: &Home) -> Result<(Store, String), Failure> {
 }
 
 /// Nothing is sent; `kiso webhook test` does that.
-fn webhook(home: &Home, given: &config::Webhook, store: &Store) -> Result<((), String), Failure> {
+fn webhook(home: &Home, given: &config::WebhookSettings, store: &Store) -> Result<((), String), Failure> {
     let host = Webhook::open(home, given, super::environment)?.host;
     let line = store.read_blocking(|view| view.webhooks())?.into_iter().find(|line| line.webhook == given.name);
     let told = match line {
@@ -277,6 +288,17 @@ fn webhook(home: &Home, given: &config::Webhook, store: &Store) -> Result<((), S
         ),
     };
     Ok(((), format!("{host}: {told}")))
+}
+
+/// That its sender could be told from others, and what came.
+fn hook(home: &Home, given: &config::HookSettings, store: &Store) -> Result<((), String), Failure> {
+    HookKey::open(home, given, super::environment)?;
+    let (name, session) = (given.name.clone(), given.own_session());
+    let line = store.read_blocking(move |view| view.hook(&name, &session))?;
+    let last = line
+        .last_ms
+        .map_or_else(|| "nothing came yet".to_owned(), |last| format!("the last event came {}", time(last)));
+    Ok(((), format!("POST /hooks/{}: {} waiting, {last}", given.name, line.waiting)))
 }
 
 fn last_backup(at_ms: Option<i64>, now_ms: i64) -> String {

@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
-pub struct Export {
+pub struct ExportArgs {
     /// The session to export: its messages, runs, tasks and model usage, unencrypted
     session: String,
     /// File to write instead of standard output
@@ -24,7 +24,7 @@ pub struct Export {
     force: bool,
 }
 
-impl Export {
+impl ExportArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let session = SessionName::parse(&self.session)?;
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;

@@ -1,6 +1,6 @@
 //! `kiso fact`: sentences that are known, one by one.
 
-use super::listing::{Page, confirm};
+use super::listing::{PageArgs, confirm};
 use super::memory::print_fact;
 use super::show::{Show, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, environment_secrets};
@@ -14,11 +14,11 @@ use serde_json::json;
 use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
-pub enum Fact {
+pub enum FactCommand {
     /// List facts, newest first
     List {
         #[command(flatten)]
-        page: Page,
+        page: PageArgs,
     },
     /// Add a fact, unless it is already known
     Add {
@@ -54,11 +54,11 @@ pub enum Fact {
     },
 }
 
-impl Fact {
+impl FactCommand {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         match self {
-            Fact::List { page } => {
+            FactCommand::List { page } => {
                 let before = page.before_id()?;
                 let facts = opened.store.read_blocking(|view| view.facts_before(before, page.limit))?;
                 if facts.is_empty() && before.is_none() && !shared.json {
@@ -68,10 +68,10 @@ impl Fact {
                 page.more(facts.len(), facts.last().map(|fact| fact.id));
                 Ok(Exit::Done)
             }
-            Fact::Add { text, confidence } => add(&opened, &text.join(" "), *confidence, shared.json),
-            Fact::Show { id } => show(&opened, *id, shared.json),
-            Fact::Remove { ids, yes } => remove(&opened, ids, *yes, shared.json),
-            Fact::Search { question, limit } => {
+            FactCommand::Add { text, confidence } => add(&opened, &text.join(" "), *confidence, shared.json),
+            FactCommand::Show { id } => show(&opened, *id, shared.json),
+            FactCommand::Remove { ids, yes } => remove(&opened, ids, *yes, shared.json),
+            FactCommand::Search { question, limit } => {
                 let question = question.join(" ");
                 let facts = opened.store.read_blocking(|view| view.find_facts(&question, *limit))?;
                 if facts.is_empty() && !shared.json {

@@ -1,5 +1,6 @@
 //! How a command ends.
 
+use super::exit::Exit;
 use super::show::printable;
 use crate::drive::{DriveError, ModelError};
 use crate::home::{HomeError, NameError};
@@ -9,54 +10,6 @@ use crate::skill::{Blame, SkillError};
 use crate::store::StoreError;
 use crate::{config::ConfigError, store};
 use serde_json::json;
-use std::process::ExitCode;
-
-/// Exit codes, from the smallest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Exit {
-    Done,
-    /// The work failed.
-    Failed,
-    /// The command was used wrongly.
-    Usage,
-    /// The configuration or the home cannot be used.
-    Config,
-    /// Refused by what an administrator allowed.
-    Policy,
-    /// A limit was hit.
-    Limit,
-    /// A command line of `kiso shell` ended with this code.
-    Command(u8),
-}
-
-impl Exit {
-    /// Stable word for JSON.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Usage => "usage",
-            Self::Config => "config",
-            Self::Policy => "policy",
-            Self::Limit => "limit",
-            Self::Command(_) => "command",
-        }
-    }
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Done => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
-            Exit::Config => 3,
-            Exit::Policy => 4,
-            Exit::Limit => 5,
-            Exit::Command(code) => code,
-        })
-    }
-}
 
 /// A command that did not do its work, and what a person is told.
 #[derive(Debug)]

@@ -16,20 +16,20 @@ const MAX_FILE: usize = 256 << 10;
 
 /// The file of a history. Several chats may add to it.
 #[derive(Debug)]
-pub struct History {
+pub struct InputHistory {
     home: Home,
     path: PathBuf,
     /// Of the environment.
     secrets: Secrets,
 }
 
-impl History {
-    pub fn of_chat(home: &Home, secrets: Secrets) -> History {
-        History { home: home.clone(), path: home.path().join("chat_history"), secrets }
+impl InputHistory {
+    pub fn of_chat(home: &Home, secrets: Secrets) -> InputHistory {
+        InputHistory { home: home.clone(), path: home.path().join("chat_history"), secrets }
     }
 
-    pub fn of_shell(home: &Home, secrets: Secrets) -> History {
-        let history = History { home: home.clone(), path: home.path().join("shell_history"), secrets };
+    pub fn of_shell(home: &Home, secrets: Secrets) -> InputHistory {
+        let history = InputHistory { home: home.clone(), path: home.path().join("shell_history"), secrets };
         history.take_over(&home.path().join("history"));
         history
     }
@@ -113,7 +113,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(&dir.path().join("home")).unwrap();
         let secrets = Secrets::from_environment([("KISO_SKILL_X_KEY".into(), "of-the-environment-1".into())]);
-        let history = History::of_chat(&home, secrets);
+        let history = InputHistory::of_chat(&home, secrets);
         assert_eq!(history.load(), [""; 0]);
         assert!(history.add("one\\n") && history.add("two\nlines"));
         for line in ["", " ", "my password: hunter2hunter2", "use of-the-environment-1", &"x".repeat(MAX_FILE)] {
@@ -131,17 +131,17 @@ mod tests {
         let before = home.path().join("history");
         let token = ["gh", "p_a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6q7r8"].concat();
         std::fs::write(&before, format!("ls | grep '\\.md$'\ncurl -H 'Authorization: Bearer {token}'\n")).unwrap();
-        let history = History::of_shell(&home, Secrets::default());
+        let history = InputHistory::of_shell(&home, Secrets::default());
         assert_eq!(history.load(), ["ls | grep '\\.md$'"]);
         assert!(!before.exists());
-        assert_eq!(History::of_shell(&home, Secrets::default()).load().len(), 1);
+        assert_eq!(InputHistory::of_shell(&home, Secrets::default()).load().len(), 1);
     }
 
     #[test]
     fn the_file_does_not_grow_for_ever() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(&dir.path().join("home")).unwrap();
-        let history = History::of_chat(&home, Secrets::default());
+        let history = InputHistory::of_chat(&home, Secrets::default());
         (0..2 * LINES).for_each(|n| assert!(history.add(&format!("line {n}"))));
         let lines = history.load();
         assert_eq!((lines.len(), lines.last().map(String::as_str)), (LINES, Some("line 1999")));

@@ -4,7 +4,7 @@ use super::{Exit, Failure, Shared, environment_secrets};
 use crate::home::{Home, SessionName};
 use crate::secret::found;
 use crate::secret::vault::Vault;
-use crate::session::import::{self, ImportError};
+use crate::session::import::{self, SessionImportError};
 use crate::store::Store;
 use serde_json::json;
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
-pub struct Import {
+pub struct ImportArgs {
     /// File written by `kiso export`, or - for standard input
     file: PathBuf,
     /// Give the session this name instead of its own
@@ -20,7 +20,7 @@ pub struct Import {
     name: Option<String>,
 }
 
-impl Import {
+impl ImportArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let name = self.name.as_deref().map(SessionName::parse).transpose()?;
         let is_stdin = self.file == Path::new("-");
@@ -40,21 +40,21 @@ impl Import {
         let secrets = environment_secrets();
         let clean = |text: &str| found::extract(&secrets.redact(text), &secrets).0;
         let imported = import::import(&store, &vault, file, name, &clean).map_err(|error| match error {
-            ImportError::Store(error) => error.into(),
-            ImportError::Line { line, why } => {
+            SessionImportError::Store(error) => error.into(),
+            SessionImportError::Line { line, why } => {
                 Failure::new(Exit::Failed, format!("{from}:{line}: {why}; nothing was imported"))
             }
-            ImportError::TooLarge(why) => {
+            SessionImportError::TooLarge(why) => {
                 Failure::new(Exit::Limit, format!("{from}: {why}, the most that can be imported; nothing was imported"))
             }
-            ImportError::Taken(session) => Failure::new(
+            SessionImportError::Taken(session) => Failure::new(
                 Exit::Usage,
                 format!(
                     "a session named {session} already exists: give another name with --as, or delete it with \
                      `kiso session delete {session}`; nothing was imported"
                 ),
             ),
-            ImportError::Io(error) => unread(error.to_string()),
+            SessionImportError::Io(error) => unread(error.to_string()),
         })?;
         home.create_session(&imported.session)?;
         if shared.json {

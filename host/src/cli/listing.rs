@@ -1,13 +1,15 @@
-//! Listings: pages, times, and lines that fit the terminal.
+//! Listings: pages, times, lines that fit the terminal, and objects of `--json`.
 
 use super::show::{printable, printable_line};
 use super::{Exit, Failure};
+use serde::Serialize;
+use serde_json::{Value, json};
 use std::fmt::Display;
 use std::io::{BufRead, IsTerminal};
 
 /// Which part of a listing that has no end.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Page {
+pub struct PageArgs {
     /// How many to show
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub limit: u32,
@@ -16,7 +18,7 @@ pub struct Page {
     pub before: Option<String>,
 }
 
-impl Page {
+impl PageArgs {
     /// The number in `--before`.
     pub fn before_id(&self) -> Result<Option<i64>, Failure> {
         let parse = |text: &String| {
@@ -35,6 +37,15 @@ impl Page {
             errln!("for more, add --before {last}");
         }
     }
+}
+
+/// An object of `--json`: its type, and what is shown in the form that the gateway sends, too.
+pub fn typed(kind: &str, shown: &impl Serialize) -> Value {
+    let mut object = json!({ "type": kind });
+    if let (Some(object), Value::Object(shown)) = (object.as_object_mut(), json!(shown)) {
+        object.extend(shown);
+    }
+    object
 }
 
 /// A row of a listing: `head` stands as it is, of `text` as much of one line as the terminal has room for. A pipe gets

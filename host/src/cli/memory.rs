@@ -2,7 +2,7 @@
 
 mod transfer;
 
-use super::listing::{Page, confirm, counted, row};
+use super::listing::{PageArgs, confirm, counted, row, typed};
 use super::show::{Show, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on};
 use crate::clock::{minute, now_ms};
@@ -16,14 +16,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
-pub enum Memory {
+pub enum MemoryCommand {
     /// Show core memory and the newest passages, or one complete passage
     Show {
         /// Number of a passage
         #[arg(conflicts_with_all = ["limit", "before"])]
         id: Option<i64>,
         #[command(flatten)]
-        page: Page,
+        page: PageArgs,
     },
     /// Search facts and passages, as the agent does
     Search {
@@ -61,34 +61,28 @@ pub enum Memory {
     },
 }
 
-impl Memory {
+impl MemoryCommand {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         match self {
-            Memory::Show { id: Some(id), .. } => one(&opened, *id, shared.json),
-            Memory::Show { id: None, page } => all(&opened, page, shared.json),
-            Memory::Search { question, limit, words } => {
+            MemoryCommand::Show { id: Some(id), .. } => one(&opened, *id, shared.json),
+            MemoryCommand::Show { id: None, page } => all(&opened, page, shared.json),
+            MemoryCommand::Search { question, limit, words } => {
                 search(&opened, &question.join(" "), *limit, *words, shared.json)
             }
-            Memory::Forget { core: Some(member), yes, .. } => forget_core(&opened, member, *yes, shared.json),
-            Memory::Forget { ids, yes, .. } => forget(&opened, ids, *yes, shared.json),
-            Memory::Export { file } => transfer::export(&opened, file.as_deref()),
-            Memory::Import { file } => transfer::import(&opened, file, shared.json),
+            MemoryCommand::Forget { core: Some(member), yes, .. } => forget_core(&opened, member, *yes, shared.json),
+            MemoryCommand::Forget { ids, yes, .. } => forget(&opened, ids, *yes, shared.json),
+            MemoryCommand::Export { file } => transfer::export(&opened, file.as_deref()),
+            MemoryCommand::Import { file } => transfer::import(&opened, file, shared.json),
         }
     }
 }
 
 fn print(chunk: &Chunk, json: bool) {
-    let session = chunk.session.as_ref().map(ToString::to_string);
     if json {
-        let (id, source, at) = (chunk.id, &chunk.source, chunk.at_ms);
-        outln!(
-            "{}",
-            json!({ "type": "passage", "id": id, "source": source, "session": session, "at_ms": at, "text": chunk.text })
-        );
-        return;
+        return outln!("{}", typed("passage", chunk));
     }
-    let from = match session {
+    let from = match &chunk.session {
         Some(session) => format!("{}, {session}", printable_line(&chunk.source)),
         None => printable_line(&chunk.source),
     };
@@ -108,7 +102,7 @@ fn one(opened: &Opened, id: i64, json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn all(opened: &Opened, page: &Page, json: bool) -> Result<Exit, Failure> {
+fn all(opened: &Opened, page: &PageArgs, json: bool) -> Result<Exit, Failure> {
     let before = page.before_id()?;
     let (core, passages, facts, chunks) = opened.store.read_blocking(|view| {
         let (passages, facts) = (view.count_chunks()?, view.count_facts(u32::MAX)?);
@@ -156,14 +150,8 @@ fn search(opened: &Opened, question: &str, limit: u32, words: bool, json: bool) 
 
 /// A fact, as `kiso fact` and a search list it.
 pub(super) fn print_fact(fact: &Fact, json: bool) {
-    let session = fact.session.as_ref().map(ToString::to_string);
     if json {
-        let (id, source, sure, at) = (fact.id, &fact.source, fact.confidence, fact.at_ms);
-        outln!(
-            "{}",
-            json!({ "type": "fact", "id": id, "source": source, "session": session, "confidence": sure, "at_ms": at, "text": fact.text })
-        );
-        return;
+        return outln!("{}", typed("fact", fact));
     }
     let from = printable_line(&fact.source);
     row(&format!("{:6}  {}  {from:10}  {:3} %", fact.id, minute(fact.at_ms), fact.confidence), &fact.text);

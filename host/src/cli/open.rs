@@ -1,6 +1,6 @@
 //! `kiso open`: a browser that is logged in to the page.
 
-use super::token::Scope;
+use super::token::ScopeName;
 use super::{Exit, Failure, Opened, Shared};
 use crate::clock::now_ms;
 use crate::home::Home;
@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
-pub struct Open {
+pub struct OpenArgs {
     /// Print the link without opening a browser
     #[arg(long)]
     print: bool,
     /// What the browser may do
-    #[arg(long, value_enum, default_value_t = Scope::Admin)]
-    scope: Scope,
+    #[arg(long, value_enum, default_value_t = ScopeName::Admin)]
+    scope: ScopeName,
     /// Log out every browser and revoke every unused link
     #[arg(long, conflicts_with_all = ["print", "scope"])]
     log_out: bool,
@@ -41,7 +41,7 @@ const MAX_ANSWER: u64 = 64 << 10;
 /// How long what opens a browser is watched for a failure. One that goes on after that is at work.
 const WATCH: Duration = Duration::from_secs(2);
 
-impl Open {
+impl OpenArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         if self.log_out {

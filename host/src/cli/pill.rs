@@ -7,7 +7,7 @@ use crate::graph::pill::Pill;
 use crate::graph::plan::CallerScope;
 use crate::graph::route::Effort;
 use crate::skill::Quiet;
-use crate::tool::pills::{Origin, PillError, Pills};
+use crate::tool::pills::{PillError, PillOrigin, Pills};
 use clap::Subcommand;
 use serde_json::json;
 use std::fs::File;
@@ -85,7 +85,7 @@ impl PillCommand {
                     description: description.clone(),
                 };
                 pills.put(vec![pill.clone()], *force, by, now_ms()).await?;
-                tell(shared, &pill, Origin::Made(by));
+                tell(shared, &pill, PillOrigin::Made(by));
             }
             Self::List => {
                 for (pill, origin) in pills.list().await? {
@@ -113,7 +113,7 @@ impl PillCommand {
                     shown.push(pills.one(name).await?.0);
                 }
                 if names.is_empty() {
-                    let made = pills.list().await?.into_iter().filter(|(_, origin)| *origin != Origin::Config);
+                    let made = pills.list().await?.into_iter().filter(|(_, origin)| *origin != PillOrigin::Config);
                     shown = made.map(|(pill, _)| pill).collect();
                 }
                 for pill in shown {
@@ -173,7 +173,7 @@ fn read(file: &Path) -> Result<Vec<Pill>, Failure> {
     Ok(pills)
 }
 
-fn tell(shared: &Shared, pill: &Pill, origin: Origin) {
+fn tell(shared: &Shared, pill: &Pill, origin: PillOrigin) {
     if shared.json {
         let mut object = json!(pill);
         object["type"] = "pill".into();
@@ -183,7 +183,7 @@ fn tell(shared: &Shared, pill: &Pill, origin: Origin) {
     }
     let tools = if pill.categories.is_empty() { "all tools".to_owned() } else { pill.categories.join(", ") };
     let description = if pill.description.is_empty() { String::new() } else { format!("  {}", pill.description) };
-    let from = if origin == Origin::Config { ", config.toml" } else { "" };
+    let from = if origin == PillOrigin::Config { ", config.toml" } else { "" };
     outln!("{}", printable(&format!("!{:20} {} effort, {tools}{from}{description}", pill.name, pill.effort)));
 }
 

@@ -12,7 +12,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
-pub struct Restore {
+pub struct RestoreArgs {
     /// File written by `kiso backup`
     file: PathBuf,
     /// Also replace the home's key with FILE.key
@@ -20,7 +20,7 @@ pub struct Restore {
     with_key: bool,
 }
 
-impl Restore {
+impl RestoreArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let file = absolute(&self.file)?;
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;

@@ -1,14 +1,15 @@
-//! `kiso role`: the prompts of the eight roles, and what the administrator put in their place.
+//! `kiso role`: the prompts of the roles, and what the administrator put in their place.
 
 use super::show::{Show, printable_line};
 use super::{Exit, Failure, Shared};
 use crate::context::tokens;
 use crate::home::Home;
-use crate::llm::Role;
 use crate::node::RoleError;
-use crate::node::role::{built_in_prompt, override_of, override_path, prompt_of, strays};
+use crate::node::prompt::{built_in_prompt, override_of, override_path, prompt_of, strays};
+use crate::role::Role;
 use crate::skill::near_names;
 use clap::Subcommand;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use similar::TextDiff;
 use std::fs;
@@ -20,7 +21,7 @@ pub enum RoleCommand {
     List,
     /// Print the prompt in effect for a role
     Show {
-        #[arg(value_parser = role)]
+        #[arg(value_parser = role())]
         role: Role,
         /// The built-in prompt, even if it is overridden
         #[arg(long)]
@@ -28,26 +29,30 @@ pub enum RoleCommand {
     },
     /// Show what an override changes
     Diff {
-        #[arg(value_parser = role)]
+        #[arg(value_parser = role())]
         role: Role,
     },
     /// Go back to the built-in prompt; the override is kept as NAME.md.old
     Reset {
-        #[arg(value_parser = role)]
+        #[arg(value_parser = role())]
         role: Role,
     },
     /// Print where the override of a role belongs
     Path {
-        #[arg(value_parser = role)]
+        #[arg(value_parser = role())]
         role: Role,
     },
 }
 
-fn role(name: &str) -> Result<Role, String> {
-    Role::named(name).ok_or_else(|| {
-        let names: Vec<&str> = Role::ALL.into_iter().map(Role::name).collect();
-        format!("there is no such role; the roles are {}", names.join(", "))
-    })
+/// The roles as clap knows them: in errors, `--help` and completions.
+fn role() -> impl TypedValueParser<Value = Role> {
+    let values = Role::ALL.map(|role| PossibleValue::new(role.name()).help(sentence(role)));
+    PossibleValuesParser::new(values).map(|name| Role::named(&name).expect("it is one of the values"))
+}
+
+/// What the role does, as clap and listings write it: without a dot.
+fn sentence(role: Role) -> &'static str {
+    role.declaration().does.trim_end_matches('.')
 }
 
 /// What is said of a file that overrides nothing.
@@ -96,7 +101,7 @@ fn list(home: &Home, json: bool) -> Exit {
             outln!("{object}");
         } else {
             let size = size.map(|size| format!("about {size} tokens")).unwrap_or_default();
-            let line = format!("{:12} {source:10} {size:18} {}", role.name(), what(role));
+            let line = format!("{:12} {source:10} {size:18} {}", role.name(), sentence(role));
             outln!("{}", line.trim_end());
             if let Some(error) = &error {
                 errln!("error: {}", printable_line(error));
@@ -111,19 +116,6 @@ fn list(home: &Home, json: bool) -> Exit {
         exit = Exit::Config;
     }
     exit
-}
-
-fn what(role: Role) -> &'static str {
-    match role {
-        Role::Planner => "turns a message into a plan",
-        Role::Reviewer => "reviews the result of a task",
-        Role::Worker => "writes what the user reads",
-        Role::Summarizer => "shortens messages and facts",
-        Role::Router => "decides how much work a message needs",
-        Role::Reasoner => "writes the brief of a task",
-        Role::Actor => "calls tools until the brief is done",
-        Role::Titler => "names a session",
-    }
 }
 
 fn print(home: &Home, role: Role, builtin: bool, json: bool, show: &Show) -> Result<Exit, Failure> {

@@ -1,8 +1,9 @@
 //! `kiso run`: one message, from plan to reply, without a daemon.
 
+use super::cancel::stop;
 use super::show::charts::{Charts, folded};
 use super::show::told::{self, LastError};
-use super::show::{Show, Written, printable, printable_line};
+use super::show::{Show, WrittenText, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, out, session};
 use crate::drive::{Cancel, DriveError, Listener, RunExecutor, Thought};
 use crate::graph::outcome::{Ending, Outcome};
@@ -13,6 +14,7 @@ use crate::graph::run::Run as Machine;
 use crate::graph::step::{Event, Step, StepResult};
 use crate::home::{GUIDANCE, Home, SessionName};
 use crate::llm::Role;
+use crate::session::command::{CommandContext, SlashCommand};
 use crate::skill::Skills;
 use crate::store::{RunId, StoreError};
 use serde_json::json;
@@ -20,8 +22,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
-pub struct Run {
-    /// What to do, in plain words, as `skill key=value …`, or as `$ command`
+pub struct RunArgs {
+    /// What to do, in plain words, as `skill key=value …`, as `$ command`, or as a `/command` (`/help` lists these)
     #[arg(required_unless_present = "resume")]
     message: Option<String>,
     /// Resume an interrupted run, by its id, the beginning of one, or "last"
@@ -38,7 +40,7 @@ pub struct Run {
 /// Longest message that is taken.
 const MAX_MESSAGE: usize = 1 << 20;
 
-impl Run {
+impl RunArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let message = self.message.as_deref().map(str::trim);
         if message.is_some_and(str::is_empty) {
@@ -65,6 +67,12 @@ impl Run {
                 (Some(run.id), run.session)
             }
         };
+        // As every way in takes it: a command that is a pill is that pill, and the others are answered at once.
+        let pill = message.and_then(|message| opened.config.command_pill(message));
+        let message = pill.as_deref().or(message);
+        if let Some(command) = message.and_then(SlashCommand::parse) {
+            return self.answer(command, shared.json, &opened, &session, &drive);
+        }
         // Before anything of it is made.
         opened.store.read_blocking(|view| view.may_open(&session, opened.config.limits.max_sessions))?;
         let lock = opened.home.lock_session(&session)?;
@@ -100,6 +108,38 @@ impl Run {
         opened.store.close();
         // The session has the reply; who called was to have it, too.
         Ok(if out::is_lost() { Exit::Failed } else { exit(&outcome, last) })
+    }
+}
+
+impl RunArgs {
+    /// Answers a slash command.
+    fn answer(
+        &self,
+        command: SlashCommand,
+        json: bool,
+        opened: &Opened,
+        session: &SessionName,
+        drive: &RunExecutor,
+    ) -> Result<Exit, Failure> {
+        if !self.file.is_empty() {
+            return Err(Failure::new(Exit::Usage, "a message that is a slash command takes no files"));
+        }
+        let (mut stopped, is_known) = (false, !matches!(command, SlashCommand::Unknown(_)));
+        if command == SlashCommand::Cancel {
+            for run in opened.store.read_blocking(|view| view.unfinished_runs(Some(session)))? {
+                stop(opened, &run, session)?;
+                stopped = true;
+            }
+        }
+        let queued = opened.store.read_blocking(|view| view.count_queued())?;
+        let asked = CommandContext { drive, session, queued, began_ms: None, stopped };
+        let text = block_on(asked.answer(command))??;
+        if json {
+            outln!("{}", json!({ "type": "answered", "session": session, "text": text }));
+        } else {
+            outln!("{}", printable(&text));
+        }
+        Ok(if is_known { Exit::Done } else { Exit::Usage })
     }
 }
 
@@ -196,9 +236,9 @@ impl<'a> Watched<'a> {
             session: self.session,
             run: None,
             last: None,
-            written: Written::default(),
+            written: WrittenText::default(),
             charts: Charts::default(),
-            talk: Written::default(),
+            talk: WrittenText::default(),
         };
         let (_, outcome) = perform(&mut told).await?;
         self.show.rest();
@@ -238,11 +278,11 @@ struct RunPrinter<'a> {
     /// What the last task that was more than a message ran into.
     last: Option<LastError>,
     /// The reply, on standard output.
-    written: Written,
+    written: WrittenText,
     /// The charts of it, for which lines stand there.
     charts: Charts,
     /// What the planner says beside its plan, on standard error.
-    talk: Written,
+    talk: WrittenText,
 }
 
 impl RunPrinter<'_> {
@@ -301,7 +341,7 @@ impl Listener for RunPrinter<'_> {
         match step {
             Step::Execute { brief, .. } if brief.task.kind == TaskKind::Msg && brief.task.notify => self.written.part(),
             Step::Converse { .. } | Step::Act(_) => self.written.part(),
-            Step::Plan(_) => self.talk = Written::default(),
+            Step::Plan(_) => self.talk = WrittenText::default(),
             _ => {}
         }
     }
@@ -373,7 +413,7 @@ impl Listener for RunPrinter<'_> {
                         if !self.json && !self.written.has_no_text() {
                             self.print("\n\n");
                         }
-                        self.written = Written::default();
+                        self.written = WrittenText::default();
                     }
                     self.json(&json!({ "type": "calls", "text": text, "calls": calls }));
                 }

@@ -1,5 +1,6 @@
 //! `kiso schedule`: messages that come by themselves.
 
+use super::listing::typed;
 use super::show::printable_line;
 use super::{Exit, Failure, Opened, Shared, block_on, session};
 use crate::clock::now_ms;
@@ -8,10 +9,10 @@ use crate::secret::vault::Vault;
 use crate::skill::Quiet;
 use crate::store::{Receipt, Schedule};
 use crate::tool::schedules::{
-    Change, MAX_RECEIPTS, ScheduleError, ScheduleRequest, Schedules, coming, describe, timing_of,
+    MAX_RECEIPTS, ScheduleError, ScheduleRequest, ScheduleUpdate, Schedules, coming, describe, timing_of,
 };
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 
 /// Times that `next` shows at most.
@@ -112,11 +113,11 @@ impl ScheduleCommand {
                     model: model.clone(),
                     caller: by,
                 };
-                tell(shared, &schedules.add(wanted, now_ms()).await?, schedules)?;
+                tell(shared, &schedules.add(wanted, now_ms()).await?, schedules);
             }
             Self::Edit { name, timing, message, zone, session: told_text, model } => {
                 let told = told_text.as_deref().map(|name| Some(name).filter(|name| !name.is_empty()));
-                let change = Change {
+                let change = ScheduleUpdate {
                     timing: timing.clone(),
                     zone: zone.clone(),
                     message: message.clone(),
@@ -127,11 +128,11 @@ impl ScheduleCommand {
                     let message = "nothing is to be changed: give --when, --message, --zone, --session or --model";
                     return Err(Failure::new(Exit::Usage, message));
                 }
-                tell(shared, &schedules.change(name, change, by, now_ms()).await?, schedules)?;
+                tell(shared, &schedules.change(name, change, by, now_ms()).await?, schedules);
             }
             Self::List => {
                 for schedule in schedules.list().await? {
-                    tell(shared, &schedule, schedules)?;
+                    tell(shared, &schedule, schedules);
                 }
             }
             Self::Next { name, n } => {
@@ -156,7 +157,7 @@ impl ScheduleCommand {
             Self::Run { name } => {
                 let receipt = schedules.run(name, by, now_ms()).await?;
                 if shared.json {
-                    outln!("{}", of_receipt(&receipt));
+                    outln!("{}", typed("receipt", &receipt));
                 } else {
                     outln!(
                         "{name} was sent as message {}; `kiso serve` answers it",
@@ -164,8 +165,8 @@ impl ScheduleCommand {
                     );
                 }
             }
-            Self::Pause { name } => tell(shared, &schedules.pause(name, true, by, now_ms()).await?, schedules)?,
-            Self::Resume { name } => tell(shared, &schedules.pause(name, false, by, now_ms()).await?, schedules)?,
+            Self::Pause { name } => tell(shared, &schedules.pause(name, true, by, now_ms()).await?, schedules),
+            Self::Resume { name } => tell(shared, &schedules.pause(name, false, by, now_ms()).await?, schedules),
             Self::Remove { name } => {
                 schedules.remove(name, by).await?;
                 if shared.json {
@@ -178,7 +179,7 @@ impl ScheduleCommand {
                 let all = schedules.list().await?;
                 for receipt in schedules.receipts(name.as_deref(), None, (*n).min(MAX_RECEIPTS)).await? {
                     if shared.json {
-                        outln!("{}", of_receipt(&receipt));
+                        outln!("{}", typed("receipt", &receipt));
                     } else {
                         outln!("{}", receipt_line(&receipt, &all));
                     }
@@ -189,46 +190,16 @@ impl ScheduleCommand {
     }
 }
 
-fn tell(shared: &Shared, schedule: &Schedule, schedules: &Schedules) -> Result<(), Failure> {
-    // One that was sealed with the key of another home is listed all the same.
-    let message = schedules.message(schedule).ok();
+fn tell(shared: &Shared, schedule: &Schedule, schedules: &Schedules) {
+    let shown = schedules.shown(schedule.clone());
     if shared.json {
-        outln!("{}", of_schedule(schedule, message.as_deref()));
-    } else {
-        let message = message.unwrap_or_else(|| "(sealed with the key of another home)".to_owned());
-        let first = message.lines().next().unwrap_or_default();
-        outln!("{}\n    {}", describe(schedule), printable_line(first));
+        outln!("{}", typed("schedule", &shown));
+        return;
     }
-    Ok(())
-}
-
-fn of_schedule(schedule: &Schedule, message: Option<&str>) -> Value {
-    json!({
-        "type": "schedule",
-        "name": schedule.name,
-        "when": schedule.timing,
-        "zone": schedule.zone,
-        "message": message,
-        "session": schedule.session,
-        "model": schedule.model,
-        "role": role(schedule.caller),
-        "paused": schedule.paused,
-        "next_ms": schedule.next_ms,
-        "created_ms": schedule.created_ms,
-    })
-}
-
-fn of_receipt(receipt: &Receipt) -> Value {
-    json!({
-        "type": "receipt",
-        "name": receipt.schedule,
-        "due_ms": receipt.due_ms,
-        "fired_ms": receipt.fired_ms,
-        "by_hand": receipt.by_hand,
-        "state": receipt.state.as_str(),
-        "message": receipt.message,
-        "run": receipt.run.as_ref().map(ToString::to_string),
-    })
+    // One that was sealed with the key of another home is listed all the same.
+    let message = shown.message.unwrap_or_else(|| "(sealed with the key of another home)".to_owned());
+    let first = message.lines().next().unwrap_or_default();
+    outln!("{}\n    {}", describe(schedule), printable_line(first));
 }
 
 fn receipt_line(receipt: &Receipt, all: &[Schedule]) -> String {
@@ -239,13 +210,6 @@ fn receipt_line(receipt: &Receipt, all: &[Schedule]) -> String {
     let late = if late_s >= 60 { format!(" ({late_s} s late)") } else { String::new() };
     let run = receipt.run.as_ref().map(|run| format!("  run {run}")).unwrap_or_default();
     format!("{due}{by_hand}{late}  {}  {}{run}", receipt.schedule, receipt.state.as_str())
-}
-
-fn role(caller: CallerScope) -> &'static str {
-    match caller {
-        CallerScope::Admin => "admin",
-        CallerScope::User => "user",
-    }
 }
 
 impl From<ScheduleError> for Failure {

@@ -20,7 +20,7 @@ const MAX_NAME: usize = 64;
 const SHORT: usize = 4;
 
 #[derive(Debug, Subcommand)]
-pub enum Secret {
+pub enum SecretCommand {
     /// List the names
     List {
         #[command(flatten)]
@@ -57,13 +57,13 @@ impl SessionOption {
     }
 }
 
-impl Secret {
+impl SecretCommand {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         match self {
-            Secret::List { of } => list(&opened, &of.session()?, shared.json),
-            Secret::Set { name, of } => set(&opened, &of.session()?, name, shared.json),
-            Secret::Remove { name, of, yes } => remove(&opened, &of.session()?, name, *yes, shared.json),
+            SecretCommand::List { of } => list(&opened, &of.session()?, shared.json),
+            SecretCommand::Set { name, of } => set(&opened, &of.session()?, name, shared.json),
+            SecretCommand::Remove { name, of, yes } => remove(&opened, &of.session()?, name, *yes, shared.json),
         }
     }
 }

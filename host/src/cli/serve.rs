@@ -1,6 +1,7 @@
 //! `kiso serve`: the daemon.
 
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, log};
+use crate::channel::ChannelError;
 use crate::config::Config;
 use crate::daemon::{Daemon, StartError, systemd};
 use crate::home::Home;
@@ -12,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = SIGNALS)]
-pub struct Serve {
+pub struct ServeArgs {
     /// Port to listen on, instead of the configured one; 0 picks a free port
     #[arg(long, short, value_name = "PORT")]
     port: Option<u16>,
@@ -23,13 +24,13 @@ pub struct Serve {
 
 const SIGNALS: &str = "SIGHUP (or kiso config reload) reloads config.toml. SIGTERM and Ctrl-C stop the daemon when work in progress has finished its current step; a second one stops it immediately, and runs resume at the next start.";
 
-impl Serve {
+impl ServeArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         crate::daemon::check_after_crash(&Home::open(&Home::locate(shared.home.as_deref())?)?)?;
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         self.configure_log(&opened.config);
         log::catch_panics();
-        crate::node::role::check_prompts(&opened.home)?;
+        crate::node::prompt::check_prompts(&opened.home)?;
         let drive = opened.drive()?;
         block_on(async {
             let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
@@ -102,8 +103,9 @@ impl From<StartError> for Failure {
         match error {
             StartError::Home(error) => error.into(),
             StartError::Store(error) => error.into(),
-            StartError::Webhook(error) => error.into(),
-            StartError::Listen(error) => Failure::new(Exit::Config, error.to_string()),
+            StartError::Channel(ChannelError::Webhook(error)) => error.into(),
+            StartError::Channel(ChannelError::Hook(error)) => error.into(),
+            StartError::Channel(error) => Failure::new(Exit::Config, error.to_string()),
             StartError::Threads(_) => Failure::new(Exit::Failed, error.to_string()),
         }
     }

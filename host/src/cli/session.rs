@@ -1,16 +1,16 @@
 //! `kiso session`: conversations, and what they are about.
 
-use super::listing::{Page, confirm, row};
+use super::listing::{PageArgs, confirm, row, typed};
 use super::show::{Show, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared, block_on};
 use crate::clock::{minute, now_ms};
-use crate::drive::SEALED_RUN;
+use crate::gateway::{Message, open_message};
 use crate::home::SessionName;
 use crate::llm::Role;
 use crate::secret::Vault;
 use crate::session::removal::{NotRemoved, remove};
 use crate::skill::Quiet;
-use crate::store::{Message, MessageRole, ModelChoice, Placement, SessionLine};
+use crate::store::{MessageRole, ModelChoice, Placement, SessionLine};
 use clap::Subcommand;
 use serde_json::json;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use std::sync::Arc;
 const MAX_TITLE: usize = 200;
 
 #[derive(Debug, Subcommand)]
-pub enum Session {
+pub enum SessionCommand {
     /// List sessions, most recently active first
     List {
         #[command(flatten)]
-        page: Page,
+        page: PageArgs,
         /// List the archived sessions, which are left out otherwise
         #[arg(long)]
         archived: bool,
@@ -32,7 +32,7 @@ pub enum Session {
     Show {
         session: String,
         #[command(flatten)]
-        page: Page,
+        page: PageArgs,
     },
     /// Rename a session
     Rename {
@@ -78,26 +78,28 @@ pub enum Session {
     },
 }
 
-impl Session {
+impl SessionCommand {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         match self {
-            Session::List { page, archived } => list(&opened, page, *archived, shared.json),
-            Session::Show { session, page } => show(&opened, &existing(&opened, session)?, page, shared.json),
-            Session::Rename { session, title } => {
+            SessionCommand::List { page, archived } => list(&opened, page, *archived, shared.json),
+            SessionCommand::Show { session, page } => show(&opened, &existing(&opened, session)?, page, shared.json),
+            SessionCommand::Rename { session, title } => {
                 rename(&opened, &existing(&opened, session)?.name, &title.join(" "), shared.json)
             }
-            Session::Pin { sessions } => place(&opened, sessions, None, Placement::Pinned, shared.json),
-            Session::Unpin { sessions } => {
+            SessionCommand::Pin { sessions } => place(&opened, sessions, None, Placement::Pinned, shared.json),
+            SessionCommand::Unpin { sessions } => {
                 place(&opened, sessions, Some(Placement::Pinned), Placement::Listed, shared.json)
             }
-            Session::Archive { sessions } => place(&opened, sessions, None, Placement::Archived, shared.json),
-            Session::Unarchive { sessions } => {
+            SessionCommand::Archive { sessions } => place(&opened, sessions, None, Placement::Archived, shared.json),
+            SessionCommand::Unarchive { sessions } => {
                 place(&opened, sessions, Some(Placement::Archived), Placement::Listed, shared.json)
             }
-            Session::Delete { sessions, yes } => delete(&opened, &all_existing(&opened, sessions)?, *yes, shared.json),
-            Session::New { session } => new(&opened, &existing(&opened, session)?.name, shared.json),
-            Session::Model { session, model } => {
+            SessionCommand::Delete { sessions, yes } => {
+                delete(&opened, &all_existing(&opened, sessions)?, *yes, shared.json)
+            }
+            SessionCommand::New { session } => new(&opened, &existing(&opened, session)?.name, shared.json),
+            SessionCommand::Model { session, model } => {
                 let session = existing(&opened, session)?;
                 match model {
                     None => tell_model(&opened, &session.name, shared.json),
@@ -128,7 +130,7 @@ fn all_existing(opened: &Opened, names: &[String]) -> Result<Vec<SessionLine>, F
     Ok(found)
 }
 
-fn list(opened: &Opened, page: &Page, archived: bool, json: bool) -> Result<Exit, Failure> {
+fn list(opened: &Opened, page: &PageArgs, archived: bool, json: bool) -> Result<Exit, Failure> {
     let parse = |text: &String| {
         let place = text.split_once('-').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
         place.ok_or_else(|| Failure::new(Exit::Usage, format!("--before {text:?} is not a position in this list")))
@@ -159,12 +161,10 @@ fn place_of(session: &SessionLine) -> String {
 }
 
 fn print(session: &SessionLine, json: bool) {
-    let SessionLine { name, title, created_ms, active_ms, model, placement, .. } = session;
+    let SessionLine { name, title, active_ms, placement, .. } = session;
     if json {
-        let object = json!({
-            "type": "session", "session": name.as_str(), "title": title, "model": model, "created_ms": created_ms,
-            "active_ms": active_ms, "placement": placement, "place": place_of(session),
-        });
+        let mut object = typed("session", session);
+        (object["session"], object["place"]) = (name.as_str().into(), place_of(session).into());
         outln!("{object}");
     } else {
         let pinned = if *placement == Placement::Pinned { "[pinned] " } else { "" };
@@ -173,20 +173,15 @@ fn print(session: &SessionLine, json: bool) {
     }
 }
 
-fn show(opened: &Opened, session: &SessionLine, page: &Page, json: bool) -> Result<Exit, Failure> {
+fn show(opened: &Opened, session: &SessionLine, page: &PageArgs, json: bool) -> Result<Exit, Failure> {
     let before = page.before_id()?;
     let name = &session.name;
-    let (mut messages, start, summary) = opened.store.read_blocking(|view| {
+    let (messages, start, summary) = opened.store.read_blocking(|view| {
         let messages = view.messages_before(name, before, page.limit)?;
         Ok((messages, view.segment_start(name)?, view.summary(name)?))
     })?;
     let vault = Vault::open(&opened.home);
-    for message in &mut messages {
-        message.text = match vault.open_text(SEALED_RUN, &message.text) {
-            Ok(text) => text.into_owned(),
-            Err(_) => "(sealed with the key of another home)".to_owned(),
-        };
-    }
+    let messages: Vec<_> = messages.into_iter().map(|message| open_message(&vault, name.clone(), message)).collect();
     if before.is_none() {
         if json {
             print(session, true);
@@ -219,18 +214,16 @@ fn show(opened: &Opened, session: &SessionLine, page: &Page, json: bool) -> Resu
 }
 
 fn tell(message: &Message, json: bool) {
+    if json {
+        outln!("{}", typed("message", message));
+        return;
+    }
     let role = match message.role {
         MessageRole::User => "user",
         MessageRole::Assistant => "assistant",
     };
-    if json {
-        let run = message.run.as_ref().map(ToString::to_string);
-        let (id, at, text) = (message.id, message.at_ms, &message.text);
-        outln!("{}", json!({ "type": "message", "id": id, "role": role, "at_ms": at, "run": run, "text": text }));
-    } else {
-        let head = format!("{role}, {}", minute(message.at_ms));
-        outln!("\n{}\n{}", Show::stdout().dim(&head), printable(message.text.trim_end()));
-    }
+    let head = format!("{role}, {}", minute(message.at_ms));
+    outln!("\n{}\n{}", Show::stdout().dim(&head), printable(message.text.trim_end()));
 }
 
 fn rename(opened: &Opened, session: &SessionName, title: &str, json: bool) -> Result<Exit, Failure> {

@@ -2,10 +2,10 @@
 
 mod prompt;
 
-use super::history::History;
+use super::history::InputHistory;
 use super::show::{Output, Show, printable_line};
 use super::{Exit, Failure, Opened, Shared, environment_secrets, session};
-use crate::exec::{Channel, Done, Exec, ExecError, Line, Scratch, Writer, pipe};
+use crate::exec::{Channel, CommandResult, Exec, ExecError, Line, PipeWriter, Scratch, pipe};
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::secret::Secrets;
@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
-pub struct Shell {
+pub struct ShellArgs {
     /// Run this command line and exit with its code. Without it and without a FILE, read lines from the terminal or a script from standard input
     #[arg(short, value_name = "COMMAND")]
     command: Option<String>,
@@ -39,7 +39,7 @@ const AFTER: &str =
 /// Longest script that is read.
 const MAX_SCRIPT: u64 = 16 << 20;
 
-impl Shell {
+impl ShellArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let session = session(self.session.as_deref())?;
         let show = Arc::new(Show::new(shared.json));
@@ -61,7 +61,7 @@ impl Shell {
                 shell.once(&runtime, &source, self.args[1..].to_vec(), true)
             }
             None if std::io::stdin().is_terminal() => {
-                prompt::run(&shell, &runtime, History::of_shell(&opened.home, environment_secrets()), &opened.home)
+                prompt::run(&shell, &runtime, InputHistory::of_shell(&opened.home, environment_secrets()), &opened.home)
             }
             None => shell.once(&runtime, &script()?, Vec::new(), false),
         };
@@ -107,7 +107,7 @@ impl Hand {
         state: Vec<u8>,
         stdin: Channel,
         partial: bool,
-    ) -> Result<Done, ExecError> {
+    ) -> Result<CommandResult, ExecError> {
         let drains = (!self.json).then(|| (Drain::to(std::io::stdout()), Drain::to(std::io::stderr())));
         let outputs = drains.as_ref().map(|(out, err)| (out.channel(), err.channel()));
         let line = Line {
@@ -125,7 +125,7 @@ impl Hand {
             scratch: &self.scratch,
         };
         let done = self.exec.run(line).await;
-        if let (Some((out, err)), Ok(Done { limit: None, .. })) = (drains, &done) {
+        if let (Some((out, err)), Ok(CommandResult { limit: None, .. })) = (drains, &done) {
             // What a limit ended must not wait for a slow reader.
             out.rest();
             err.rest();
@@ -134,7 +134,7 @@ impl Hand {
     }
 
     /// What the line itself did not say.
-    fn tell(&self, done: &Done) {
+    fn tell(&self, done: &CommandResult) {
         let limit = done.limit.as_ref();
         if self.json {
             outln!(
@@ -226,7 +226,7 @@ fn pump(runtime: &tokio::runtime::Runtime) -> Channel {
     Channel::Reader(reader)
 }
 
-fn feed(handle: &tokio::runtime::Handle, writer: Writer) {
+fn feed(handle: &tokio::runtime::Handle, writer: PipeWriter) {
     let channel = Channel::Writer(writer);
     let mut bytes = vec![0; 32 << 10];
     while let Ok(count @ 1..) = std::io::stdin().lock().read(&mut bytes) {

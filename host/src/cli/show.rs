@@ -10,7 +10,7 @@ mod written;
 pub use self::harmless::{Output, backstop, is_active, printable, printable_line};
 pub use self::paint::{Paint, is_dumb};
 pub use self::width::{clip, columns};
-pub use self::written::Written;
+pub use self::written::WrittenText;
 
 use crate::skill::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};

@@ -11,41 +11,41 @@ mod remove;
 mod run;
 mod test;
 
+use super::listing::typed;
 use super::show::{Show, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared};
 use crate::graph::report::size;
 use crate::home::SessionName;
-use crate::skill::Ended;
+use crate::skill::CallEnd;
 use clap::Subcommand;
-use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
-pub enum Skill {
+pub enum SkillCommand {
     /// Install a .wasm file: a kiso skill, a WASI command, plain functions, or a WASI preview 1 module
-    Add(add::Add),
+    Add(add::AddArgs),
     /// List all skills
-    List(list::List),
+    List(list::ListArgs),
     /// Show what a skill takes, needs and was granted
-    Info(info::Info),
+    Info(info::InfoArgs),
     /// Call a skill directly
-    Run(run::Run),
+    Run(run::CallArgs),
     /// Show or change what a skill may do
-    Grant(grant::GrantSkill),
+    Grant(grant::GrantArgs),
     /// Remove an installed skill and its grant
-    Remove(remove::Remove),
+    Remove(remove::RemoveArgs),
     /// Write a new skill project that builds
-    New(new::New),
+    New(new::NewArgs),
     /// Build the skill project in a directory
-    Build(build::Build),
+    Build(build::BuildArgs),
     /// Build a skill project and call it in the real sandbox, without installing it
-    Test(test::Test),
+    Test(test::TestArgs),
     /// Put a kiso.toml into a .wasm file
-    Pack(pack::Pack),
+    Pack(pack::PackArgs),
 }
 
-impl Skill {
+impl SkillCommand {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         match self {
             Self::Add(command) => command.execute(shared),
@@ -68,18 +68,9 @@ fn open(shared: &Shared) -> Result<(Opened, Arc<Show>), Failure> {
     Ok((Opened::new(shared, show.clone())?, show))
 }
 
-/// An object of `--json`: its type, and what it is about.
-fn typed(kind: &str, about: Value) -> Value {
-    let mut object = json!({ "type": kind });
-    if let (Some(object), Value::Object(about)) = (object.as_object_mut(), about) {
-        object.extend(about);
-    }
-    object
-}
-
 /// Prints how a call ended: its text, or its error.
 fn print_ended(
-    ended: Ended,
+    ended: CallEnd,
     tool: &str,
     session: &SessionName,
     work: &Path,
@@ -93,7 +84,7 @@ fn print_ended(
         }
     }
     if json {
-        outln!("{}", typed("call", ended.shown(tool, session, Some(work))));
+        outln!("{}", typed("call", &ended.shown(tool, session, Some(work))));
     }
     match ended.result {
         Err(error) => {

@@ -9,14 +9,14 @@ use serde_json::json;
 use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
-pub enum Token {
+pub enum TokenCommand {
     /// Create a token and print it once; kiso stores only its hash
     Add {
         /// A name for it, such as the program that will use it
         name: String,
         /// What it allows
-        #[arg(long, value_enum, default_value_t = Scope::Chat)]
-        scope: Scope,
+        #[arg(long, value_enum, default_value_t = ScopeName::Chat)]
+        scope: ScopeName,
     },
     /// List the tokens
     List,
@@ -25,28 +25,28 @@ pub enum Token {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Scope {
+pub enum ScopeName {
     /// Send messages and read the replies
     Chat,
     /// Everything
     Admin,
 }
 
-impl From<Scope> for TokenScope {
-    fn from(scope: Scope) -> TokenScope {
+impl From<ScopeName> for TokenScope {
+    fn from(scope: ScopeName) -> TokenScope {
         match scope {
-            Scope::Chat => TokenScope::Chat,
-            Scope::Admin => TokenScope::Admin,
+            ScopeName::Chat => TokenScope::Chat,
+            ScopeName::Admin => TokenScope::Admin,
         }
     }
 }
 
-impl Token {
+impl TokenCommand {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         let store = &opened.store;
         match self {
-            Token::Add { name, scope } => {
+            TokenCommand::Add { name, scope } => {
                 let scope = TokenScope::from(*scope);
                 let wanted = name.clone();
                 let Some(text) = store.write_blocking(move |tx| tx.add_token(&wanted, scope, now_ms()))? else {
@@ -62,7 +62,7 @@ impl Token {
                     errln!("It is shown only once. Send it as `Authorization: Bearer …`.");
                 }
             }
-            Token::List => {
+            TokenCommand::List => {
                 for token in store.read_blocking(|view| view.tokens())? {
                     if shared.json {
                         let (scope, at) = (token.scope.as_str(), token.created_ms);
@@ -72,7 +72,7 @@ impl Token {
                     }
                 }
             }
-            Token::Revoke { name } => {
+            TokenCommand::Revoke { name } => {
                 let gone = name.clone();
                 if !store.write_blocking(move |tx| tx.remove_token(&gone))? {
                     return Err(Failure::new(Exit::Usage, format!("there is no token {name:?}")));

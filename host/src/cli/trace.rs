@@ -3,20 +3,22 @@
 mod step;
 
 use self::step::step;
+use super::listing::typed;
 use super::show::{Show, duration, printable, printable_line};
 use super::{Exit, Failure, Opened, Shared};
 use crate::drive::{SEALED_RUN, SPEC};
+use crate::gateway::shown;
 use crate::graph::limits::Usage;
 use crate::graph::step::Event;
 use crate::secret::vault::{Vault, is_sealed};
 use crate::skill::Quiet;
-use crate::store::{self, RunStatus};
+use crate::store::{self, RunLine, RunStatus};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
-pub struct Trace {
+pub struct TraceArgs {
     /// A run's id, the beginning of one, or "last" for the newest [default: list the last runs]
     run: Option<String>,
     /// Also show the prompts of all model calls
@@ -27,7 +29,7 @@ pub struct Trace {
     limit: u32,
 }
 
-impl Trace {
+impl TraceArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         match &self.run {
@@ -43,11 +45,7 @@ impl Trace {
         }
         for run in runs {
             if json {
-                let object = json!({
-                    "type": "run", "run": run.id.to_string(), "session": run.session.to_string(), "status": run.status.as_str(),
-                    "started_ms": run.started_ms, "ended_ms": run.ended_ms, "message": run.message,
-                });
-                outln!("{object}");
+                outln!("{}", object(shown(run)));
             } else {
                 let message = match is_sealed(&run.message) {
                     true => "(not looked at yet)".to_owned(),
@@ -65,6 +63,13 @@ impl Trace {
         }
         Ok(Exit::Done)
     }
+}
+
+/// A run, in the form that the gateway sends; `run` is its `id` by another name.
+fn object(run: RunLine) -> Value {
+    let mut object = typed("run", &run);
+    object["run"] = object["id"].clone();
+    object
 }
 
 fn show(opened: &Opened, name: &str, prompts: bool, json: bool) -> Result<Exit, Failure> {
@@ -85,11 +90,8 @@ fn show(opened: &Opened, name: &str, prompts: bool, json: bool) -> Result<Exit, 
         prompt.text = open(&prompt.text);
     }
     if json {
-        let object = json!({
-            "type": "run", "run": run.id.to_string(), "session": run.session.to_string(), "status": run.status.as_str(),
-            "started_ms": run.started_ms, "ended_ms": run.ended_ms, "message": run.message,
-        });
-        outln!("{object}");
+        let store::Run { id, session, message, status, started_ms, ended_ms, .. } = run;
+        outln!("{}", object(RunLine { id, session, message, status, started_ms, ended_ms }));
         for event in events {
             let body: Value = serde_json::from_str(&event.body).unwrap_or(Value::Null);
             outln!(

@@ -21,9 +21,9 @@ const NAME: &str = "kiso.service";
 const SYSTEM_UNITS: &str = "/etc/systemd/system";
 
 #[derive(Debug, Subcommand)]
-pub enum Daemonize {
+pub enum ServiceCommand {
     /// Install the unit, and start it now and at each boot
-    Install(Install),
+    Install(InstallArgs),
     /// Stop the daemon and remove its unit; the home is kept
     Uninstall(ServiceScope),
     /// Show whether the unit is installed, up to date and running
@@ -39,7 +39,7 @@ pub struct ServiceScope {
 }
 
 #[derive(Debug, clap::Args)]
-pub struct Install {
+pub struct InstallArgs {
     #[command(flatten)]
     place: ServiceScope,
     /// User to run as, with --system [default: a dynamic user]
@@ -50,7 +50,7 @@ pub struct Install {
     print: bool,
 }
 
-impl Daemonize {
+impl ServiceCommand {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         match self {
             Self::Install(install) => install.execute(shared),
@@ -60,7 +60,7 @@ impl Daemonize {
     }
 }
 
-impl Install {
+impl InstallArgs {
     fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         if let Some(name) = &self.user
             && !is_user_name(name)

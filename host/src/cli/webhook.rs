@@ -4,9 +4,10 @@ use super::listing::counted;
 use super::show::printable_line;
 use super::trace::time;
 use super::{Exit, Failure, Opened, Shared, block_on, environment};
+use crate::channel::Trouble;
+use crate::channel::webhook::{Webhook, WebhookError};
 use crate::clock::now_ms;
 use crate::config;
-use crate::gateway::webhook::{Trouble, Webhook, WebhookError};
 use crate::skill::Quiet;
 use clap::Subcommand;
 use serde_json::json;
@@ -109,7 +110,7 @@ fn failed(opened: &Opened, limit: u32, as_json: bool) -> Result<Exit, Failure> {
         errln!("no deliveries have failed");
     }
     for delivery in failed {
-        let (name, event, error) = (&delivery.webhook, delivery.event.as_str(), delivery.error.unwrap_or_default());
+        let (name, event, error) = (&delivery.channel, delivery.event.as_str(), delivery.error.unwrap_or_default());
         if as_json {
             let run = delivery.run.map(|run| run.to_string());
             let object = json!({
@@ -146,7 +147,7 @@ fn retry(opened: &Opened, name: Option<&str>, as_json: bool) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
-fn given<'a>(opened: &'a Opened, name: &str) -> Result<&'a config::Webhook, Failure> {
+fn given<'a>(opened: &'a Opened, name: &str) -> Result<&'a config::WebhookSettings, Failure> {
     let all = &opened.config.webhooks;
     all.iter().find(|webhook| webhook.name == name).ok_or_else(|| {
         let names: Vec<_> = all.iter().map(|webhook| webhook.name.as_str()).collect();

@@ -7,14 +7,14 @@
 //! ```
 
 use super::Config;
-use super::page::{NamedKey, NamedTable};
-use super::parse::{Wrong, article};
+use super::key::{Effect, Kind, NamedTable, ValueError, article, keys};
+use serde::Serialize;
 use std::borrow::Cow;
 use toml::Spanned;
 use toml::de::DeValue;
 
 /// A command that `/help` lists.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Command {
     /// Without the slash: one of [`COMMAND_NAMES`], or a pill.
     pub name: String,
@@ -29,7 +29,7 @@ pub const COMMAND_NAMES: [&str; 9] =
 const MAX_DESCRIPTION: usize = 200;
 
 /// How the commented file of a fresh home shows commands.
-pub(super) const EXAMPLE: &str = "
+const EXAMPLE: &str = "
 # The commands that /help lists, with their descriptions: kiso's commands, and pills, which become commands.
 # Without the table, it lists kiso's commands.
 # [commands]
@@ -37,21 +37,21 @@ pub(super) const EXAMPLE: &str = "
 # digest = \"Five points of a page\"
 ";
 
-/// What the documentation says about the table.
+/// Its lines, and what the documentation says about the table.
+#[rustfmt::skip]
 pub(super) const TABLE: NamedTable = NamedTable {
+    name: "commands",
     heading: "[commands]",
     doc: "What `/help` lists, in this order: `NAME = \"DESCRIPTION\"`. NAME is one of kiso's commands, or a pill, which becomes a command. Without the table, `/help` lists kiso's commands; commands that the table leaves out still work.",
-    keys: &[NamedKey {
-        name: "NAME",
-        kind: "string",
-        default: "that of kiso",
-        range: "1 to 200 characters",
-        doc: "Its description in `/help`.",
-    }],
+    example: EXAMPLE,
+    after: "routing",
+    effect: Effect::AtOnce,
+    id: "name",
+    keys: &keys(Effect::AtOnce, [("NAME", Kind::Line(MAX_DESCRIPTION, "that of kiso"), "Its description in `/help`.")]),
 };
 
 /// Reads one line of the table.
-pub(super) fn read(name: &Spanned<Cow<'_, str>>, value: &Spanned<DeValue<'_>>) -> Result<Command, Wrong> {
+pub(super) fn read(name: &Spanned<Cow<'_, str>>, value: &Spanned<DeValue<'_>>) -> Result<Command, ValueError> {
     let text = name.get_ref().as_ref();
     if !(1..=32).contains(&text.len()) || !text.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Err((name.span(), format!("commands.{text:?}: a command's name has 1 to 32 letters from a to z")));

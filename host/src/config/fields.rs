@@ -1,27 +1,39 @@
 //! Reading one table whose name a user chose: each key once, and everything that is wrong with it at once.
 
-use super::key::group;
-use super::parse::{Wrong, article, near, u64_of};
+use super::key::{Key, Kind, NamedTable, ValueError, article, group, near, u64_of};
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+/// Characters of a text that has no other limit: the name of a variable.
+const MAX_TEXT: usize = 500;
+
+/// Entries of a list whose words are given.
+const MAX_LISTED: usize = 8;
+
 /// A table that is being read. Keys are asked for by name; [`Self::finish`] complains about those that nobody asked for.
-pub(super) struct Fields<'a> {
+pub(super) struct TableFields<'a> {
     /// Its name in messages, such as `providers.openai`.
     path: String,
     /// Where it begins.
     span: Range<usize>,
+    keys: &'static [Key],
     table: &'a DeTable<'a>,
     asked: Vec<&'static str>,
-    wrong: Vec<Wrong>,
+    wrong: Vec<ValueError>,
 }
 
-impl<'a> Fields<'a> {
-    /// `value` must be a table.
-    pub fn new(path: String, span: Range<usize>, value: &'a Spanned<DeValue<'a>>) -> Result<Self, Vec<Wrong>> {
+impl<'a> TableFields<'a> {
+    /// `value` must be a table, and is read as `declared`.
+    pub fn new(
+        declared: &NamedTable,
+        path: String,
+        span: Range<usize>,
+        value: &'a Spanned<DeValue<'a>>,
+    ) -> Result<Self, Vec<ValueError>> {
+        let keys = declared.keys;
         match value.get_ref() {
-            DeValue::Table(table) => Ok(Self { path, span, table, asked: Vec::new(), wrong: Vec::new() }),
+            DeValue::Table(table) => Ok(Self { path, span, keys, table, asked: Vec::new(), wrong: Vec::new() }),
             other => Err(vec![(value.span(), format!("[{path}] must be a table, and this is {}", article(other)))]),
         }
     }
@@ -41,27 +53,42 @@ impl<'a> Fields<'a> {
         self.table.contains_key(key)
     }
 
+    fn kind(&self, key: &str) -> Kind {
+        let declared = self.keys.iter().find(|declared| declared.name == key);
+        declared.unwrap_or_else(|| panic!("{}.{key} is not declared", self.path)).kind
+    }
+
     fn get(&mut self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
         self.asked.push(key);
         self.table.get(key)
     }
 
-    /// A text of 1 to `most` characters, and where it stands.
-    pub fn text(&mut self, key: &'static str, most: usize) -> Option<(String, Range<usize>)> {
+    /// Says that a key has another type than the `wanted` one.
+    fn wrong_type(&mut self, value: &Spanned<DeValue<'_>>, key: &str, wanted: &str) {
+        self.wrong(value.span(), key, &format!("must be {wanted}, and this is {}", article(value.get_ref())));
+    }
+
+    /// A text, and where it stands.
+    pub fn text(&mut self, key: &'static str) -> Option<(String, Range<usize>)> {
+        let most = if let Kind::Characters(most, _) = self.kind(key) { most } else { MAX_TEXT };
         let value = self.get(key)?;
         match value.get_ref() {
             DeValue::String(text) if (1..=most).contains(&text.chars().count()) => {
-                Some((text.to_string(), value.span()))
+                return Some((text.to_string(), value.span()));
             }
             DeValue::String(_) => {
                 self.wrong(value.span(), key, &format!("must have 1 to {} characters", group(most as u64)));
-                None
             }
-            other => {
-                self.wrong(value.span(), key, &format!("must be a string, and this is {}", article(other)));
-                None
-            }
+            _ => self.wrong_type(value, key, "a string"),
         }
+        None
+    }
+
+    /// A text that `check` accepts in the form that it gives it, or says what is wrong with. What it says does not repeat
+    /// the text, which may be a secret.
+    pub fn checked<T>(&mut self, key: &'static str, check: impl FnOnce(&str) -> Result<T, &'static str>) -> Option<T> {
+        let (text, span) = self.text(key)?;
+        check(&text).map_err(|why| self.wrong(span, key, why)).ok()
     }
 
     /// One of some words, given with what they mean.
@@ -78,19 +105,28 @@ impl<'a> Fields<'a> {
         found
     }
 
-    pub fn bool(&mut self, key: &'static str) -> Option<bool> {
-        let value = self.get(key)?;
-        if let DeValue::Boolean(given) = value.get_ref() {
-            return Some(*given);
-        }
-        self.wrong(value.span(), key, &format!("must be true or false, and this is {}", article(value.get_ref())));
-        None
+    pub fn bool(&mut self, key: &'static str) -> bool {
+        let default = matches!(self.kind(key), Kind::Bool(true));
+        let Some(value) = self.get(key) else { return default };
+        let DeValue::Boolean(given) = value.get_ref() else {
+            self.wrong_type(value, key, "true or false");
+            return default;
+        };
+        *given
     }
 
-    pub fn int(&mut self, key: &'static str, min: u64, max: u64) -> Option<u64> {
+    /// An integer, or its default.
+    pub fn int(&mut self, key: &'static str) -> u64 {
+        let default = if let Kind::Int(default, ..) = self.kind(key) { default } else { 0 };
+        self.count(key).unwrap_or(default)
+    }
+
+    /// An integer that may be absent.
+    pub fn count(&mut self, key: &'static str) -> Option<u64> {
+        let (Kind::Int(_, min, max) | Kind::Count(min, max, _)) = self.kind(key) else { return None };
         let value = self.get(key)?;
         let DeValue::Integer(integer) = value.get_ref() else {
-            self.wrong(value.span(), key, &format!("must be an integer, and this is {}", article(value.get_ref())));
+            self.wrong_type(value, key, "an integer");
             return None;
         };
         let number = u64_of(integer).filter(|number| (min..=max).contains(number));
@@ -101,14 +137,15 @@ impl<'a> Fields<'a> {
         number
     }
 
-    /// US dollars as millionths of them, at most `most` dollars.
-    pub fn dollars(&mut self, key: &'static str, most: u32) -> Option<u64> {
+    /// US dollars as millionths of them.
+    pub fn dollars(&mut self, key: &'static str) -> Option<u64> {
+        let most = if let Kind::Dollars(most, _) = self.kind(key) { most } else { 0 };
         let value = self.get(key)?;
         let number: Option<f64> = match value.get_ref() {
             DeValue::Integer(integer) => u64_of(integer).map(|number| number as f64),
             DeValue::Float(float) => float.as_str().parse().ok(),
-            other => {
-                self.wrong(value.span(), key, &format!("must be a number, and this is {}", article(other)));
+            _ => {
+                self.wrong_type(value, key, "a number");
                 return None;
             }
         };
@@ -122,32 +159,37 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Up to `most` texts, each accepted by `allowed`.
-    pub fn list(&mut self, key: &'static str, most: usize, rule: &str, allowed: fn(&str) -> bool) -> Vec<String> {
-        let Some(value) = self.get(key) else { return Vec::new() };
-        let DeValue::Array(items) = value.get_ref() else {
-            self.wrong(
-                value.span(),
-                key,
-                &format!("must be a list of strings, and this is {}", article(value.get_ref())),
-            );
-            return Vec::new();
+    /// Texts, each accepted by `allowed`, or else the default.
+    pub fn list(&mut self, key: &'static str, rule: &str, allowed: fn(&str) -> bool) -> Vec<String> {
+        let (default, most): (&[&str], _) = match self.kind(key) {
+            Kind::Listed(default, _) => (default, MAX_LISTED),
+            Kind::List(most) => (&[], most),
+            _ => (&[], 0),
         };
-        if items.len() > most {
-            self.wrong(value.span(), key, &format!("has {} entries; the most is {most}", items.len()));
-        }
         let mut texts = Vec::new();
-        for item in items {
-            match item.get_ref() {
-                DeValue::String(text) if allowed(text) => texts.push(text.to_string()),
-                _ => self.wrong(item.span(), key, rule),
+        if let Some(value) = self.get(key) {
+            let items: &[Spanned<DeValue<'_>>] = match value.get_ref() {
+                DeValue::Array(items) => items,
+                _ => {
+                    self.wrong_type(value, key, "a list of strings");
+                    &[]
+                }
+            };
+            if items.len() > most {
+                self.wrong(value.span(), key, &format!("has {} entries; the most is {most}", items.len()));
+            }
+            for item in items {
+                match item.get_ref() {
+                    DeValue::String(text) if allowed(text) => texts.push(text.to_string()),
+                    _ => self.wrong(item.span(), key, rule),
+                }
             }
         }
-        texts
+        if texts.is_empty() { default.iter().map(|&text| text.to_owned()).collect() } else { texts }
     }
 
     /// What was wrong, unknown keys included. `hint` may say more about an unknown key than which ones there are.
-    pub fn finish(mut self, hint: fn(&str) -> Option<&'static str>) -> Result<(), Vec<Wrong>> {
+    pub fn finish(mut self, hint: fn(&str) -> Option<&'static str>) -> Result<(), Vec<ValueError>> {
         let mut allowed: Vec<String> = self.asked.iter().map(|&key| key.to_owned()).collect();
         allowed.sort();
         for (key, _) in self.table {

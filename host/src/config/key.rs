@@ -1,6 +1,12 @@
 //! What is known about a key, and the macro that makes structs and list from one text.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
+use std::ops::Range;
+
+use crate::role::Role;
+use serde_json::Value;
+use strsim::osa_distance;
+use toml::de::{DeInteger, DeValue};
 
 /// A key of `config.toml`.
 #[derive(Debug, Clone, Copy)]
@@ -11,6 +17,29 @@ pub struct Key {
     /// One or more sentences.
     pub doc: &'static str,
     pub kind: Kind,
+    /// When a daemon that reads its configuration anew goes by it.
+    pub effect: Effect,
+}
+
+/// When a daemon that reads its configuration anew goes by a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// With the next message, request or line of the log.
+    AtOnce,
+    /// With the next run. One that is under way goes on as it began.
+    NextRun,
+    /// When the daemon is started again.
+    Restart,
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Effect::AtOnce => "at once",
+            Effect::NextRun => "next run",
+            Effect::Restart => "restart",
+        })
+    }
 }
 
 /// The type of a key, with its default.
@@ -19,13 +48,27 @@ pub enum Kind {
     /// Default, least and greatest value.
     Int(u64, u64, u64),
     Text(&'static str),
-    /// Default, and the words that there are.
+    /// Default, and the words that there are. Without a default, one must be given.
     Word(&'static str, &'static [&'static str]),
     /// A text that may be absent, and is by default.
     Choice(),
     Bool(bool),
     /// Texts, none by default; the number is the most that there may be.
     List(usize),
+    /// An integer that may be absent: least and greatest value, and what holds without it.
+    Count(u64, u64, &'static str),
+    /// US dollars: the most, and what holds without.
+    Dollars(u32, &'static str),
+    /// The most characters of a text, and whether it must be given.
+    Characters(usize, bool),
+    /// A directory of this machine, which must be given.
+    Path,
+    /// The name of an environment variable.
+    Variable,
+    /// Default, and the texts that there are.
+    Listed(&'static [&'static str], &'static [&'static str]),
+    /// Not a key of a table but each line of it: the most characters of its text, and what holds without the line.
+    Line(usize, &'static str),
 }
 
 /// A table of `config.toml`; the first has no name and stands for the keys at the top.
@@ -41,35 +84,133 @@ impl Key {
         if self.section.is_empty() { self.name.to_owned() } else { format!("{}.{}", self.section, self.name) }
     }
 
-    /// "integer", "boolean", "string" or "list of strings".
+    /// Its value among those of a configuration: an integer, a boolean, a string, a list of strings, or null for none.
+    pub fn value_in<'a>(&self, values: &'a Value) -> &'a Value {
+        if self.section.is_empty() { &values[self.name] } else { &values[self.section][self.name] }
+    }
+
+    /// "integer", "number", "boolean", "string" or "list of strings".
     pub fn type_name(&self) -> &'static str {
         match self.kind {
-            Kind::Int(..) => "integer",
-            Kind::Text(_) | Kind::Word(..) | Kind::Choice() => "string",
+            Kind::Int(..) | Kind::Count(..) => "integer",
+            Kind::Dollars(..) => "number",
             Kind::Bool(_) => "boolean",
-            Kind::List(_) => "list of strings",
+            Kind::List(_) | Kind::Listed(..) => "list of strings",
+            Kind::Text(_)
+            | Kind::Word(..)
+            | Kind::Choice()
+            | Kind::Characters(..)
+            | Kind::Path
+            | Kind::Variable
+            | Kind::Line(..) => "string",
         }
     }
 
-    /// The default as it would stand in the file. A text that is absent by default is `""` here.
+    /// The default as it would stand in the file, or in words what holds instead. It is `""` for a text that is absent by
+    /// default, and empty where the key must be given.
     pub fn default_value(&self) -> String {
         match self.kind {
+            Kind::Word("", _) | Kind::Characters(_, true) | Kind::Path => String::new(),
             Kind::Int(default, ..) => group(default),
             Kind::Text(default) | Kind::Word(default, _) => format!("{default:?}"),
-            Kind::Choice() => "\"\"".to_owned(),
+            Kind::Choice() | Kind::Characters(_, false) | Kind::Variable => "\"\"".to_owned(),
             Kind::Bool(default) => default.to_string(),
             Kind::List(_) => "[]".to_owned(),
+            Kind::Listed(default, _) => format!("{default:?}"),
+            Kind::Count(_, _, without) | Kind::Dollars(_, without) | Kind::Line(_, without) => without.to_owned(),
         }
     }
 
-    /// Least and greatest value, such as "1 to 20", or the words that are allowed.
+    /// What is allowed: least and greatest value, such as "1 to 20", the words, or the number of entries.
     pub fn range(&self) -> Option<String> {
         match self.kind {
-            Kind::Int(_, min, max) => Some(format!("{} to {}", group(min), group(max))),
-            Kind::Word(_, words) => Some(words.join(", ")),
-            _ => None,
+            Kind::Int(_, min, max) | Kind::Count(min, max, _) => Some(format!("{} to {}", group(min), group(max))),
+            Kind::Dollars(most, _) => Some(format!("0 to {}", group(most.into()))),
+            Kind::Word(_, words) | Kind::Listed(_, words) => Some(words.join(", ")),
+            Kind::Characters(most, _) | Kind::Line(most, _) => Some(format!("1 to {} characters", group(most as u64))),
+            Kind::List(most) => Some(format!("at most {most}")),
+            Kind::Path => Some("absolute".to_owned()),
+            Kind::Variable => Some("name of a variable".to_owned()),
+            Kind::Text(_) | Kind::Choice() | Kind::Bool(_) => None,
         }
     }
+}
+
+/// A table whose names a user chooses.
+#[derive(Debug, Clone, Copy)]
+pub struct NamedTable {
+    /// What stands before the user's name: "providers", "exec.mounts".
+    pub name: &'static str,
+    /// As it stands in the file, such as "[providers.NAME]".
+    pub heading: &'static str,
+    /// One or more sentences.
+    pub doc: &'static str,
+    /// How the commented file of a fresh home shows it, and behind which section.
+    pub example: &'static str,
+    pub after: &'static str,
+    /// When a daemon that reads its configuration anew goes by it.
+    pub effect: Effect,
+    /// The field that holds the user's name.
+    pub id: &'static str,
+    pub keys: &'static [Key],
+}
+
+impl NamedTable {
+    /// The field of the configuration that has it.
+    pub fn field(&self) -> &'static str {
+        self.name.rsplit('.').next().unwrap_or_default()
+    }
+
+    /// Whether the table has a line for each name, and not a table.
+    pub fn is_of_lines(&self) -> bool {
+        matches!(self.keys, [Key { kind: Kind::Line(..), .. }])
+    }
+}
+
+/// The keys of such a table: name, type and sentences of each.
+pub(super) const fn keys<const N: usize>(effect: Effect, list: [(&'static str, Kind, &'static str); N]) -> [Key; N] {
+    let mut keys = [Key { section: "", name: "", doc: "", kind: Kind::Choice(), effect }; N];
+    let mut at = 0;
+    while at < N {
+        (keys[at].name, keys[at].kind, keys[at].doc) = list[at];
+        at += 1;
+    }
+    keys
+}
+
+/// The words of a list that has their meanings, too.
+pub(super) const fn words<T: Copy, const N: usize>(names: [(&'static str, T); N]) -> [&'static str; N] {
+    let mut words = [""; N];
+    let mut at = 0;
+    while at < N {
+        words[at] = names[at].0;
+        at += 1;
+    }
+    words
+}
+
+/// What is wrong with a value, and which bytes of the text it has.
+pub(super) type ValueError = (Range<usize>, String);
+
+pub(super) fn article(value: &DeValue<'_>) -> String {
+    let name = value.type_str();
+    let article = if name.starts_with(['a', 'i']) { "an" } else { "a" };
+    format!("{article} {name}")
+}
+
+pub(super) fn u64_of(integer: &DeInteger<'_>) -> Option<u64> {
+    u64::from_str_radix(integer.as_str(), integer.radix()).ok()
+}
+
+/// Which of the allowed names was meant, if one is close.
+pub(super) fn near(name: &str, allowed: &[String]) -> Option<String> {
+    // Nobody misspells a word by a thousand letters.
+    let short = &name[..name.floor_char_boundary(64)];
+    let close = allowed
+        .iter()
+        .map(|allowed| (osa_distance(short, allowed.trim_matches(['[', ']'])), allowed))
+        .filter(|(distance, _)| *distance <= 1 + name.len() / 5);
+    close.min().map(|(_, near)| near.clone())
 }
 
 /// 1000000 as TOML's `1_000_000`; four digits are left as they are.
@@ -89,7 +230,7 @@ pub(super) fn group(value: u64) -> String {
 }
 
 /// A place in [`Config`](super::Config) that a value goes to.
-pub(super) enum Slot<'a> {
+pub(super) enum FieldSlot<'a> {
     Int(&'a mut u64),
     Text(&'a mut String),
     Word(&'a mut String),
@@ -98,37 +239,71 @@ pub(super) enum Slot<'a> {
     List(&'a mut Vec<String>),
 }
 
+/// The keys of a table that has one for each role.
+pub(super) const fn of_roles(
+    section: &'static str,
+    kind: Kind,
+    docs: [&'static str; Role::ALL.len()],
+    effect: Effect,
+) -> [Key; Role::ALL.len()] {
+    let mut keys = [Key { section, name: "", doc: "", kind, effect }; Role::ALL.len()];
+    let mut at = 0;
+    while at < keys.len() {
+        keys[at].name = Role::ALL[at].name();
+        keys[at].doc = docs[at];
+        at += 1;
+    }
+    keys
+}
+
+pub(super) const fn count(parts: &[&[Key]]) -> usize {
+    let (mut count, mut at) = (0, 0);
+    while at < parts.len() {
+        count += parts[at].len();
+        at += 1;
+    }
+    count
+}
+
+/// The keys of all tables, one after the other.
+pub(super) const fn joined<const N: usize>(parts: &[&[Key]]) -> [Key; N] {
+    let nothing = Key { section: "", name: "", doc: "", kind: Kind::Choice(), effect: Effect::Restart };
+    let (mut keys, mut to, mut at) = ([nothing; N], 0, 0);
+    while at < parts.len() {
+        let mut from = 0;
+        while from < parts[at].len() {
+            keys[to] = parts[at][from];
+            (to, from) = (to + 1, from + 1);
+        }
+        at += 1;
+    }
+    keys
+}
+
 /// From one list of keys: the structs, their defaults, [`KEYS`], [`SECTIONS`] and the way
-/// from a key's name to its field.
+/// from a key's name to its field. A table with the line `each role` has a key for every role, in the field `of`.
 macro_rules! settings {
     (
-        top {
+        top from $top_effect:ident {
             $( #[doc = $top_doc:literal] $top:ident: $top_kind:ident($($top_arg:expr),*), )*
         }
         $(
             #[doc = $section_doc:literal]
-            $section:ident: $name:ident {
-                $( #[doc = $doc:literal] $field:ident: $kind:ident($($arg:expr),*), )*
+            $section:ident: $name:ident from $effect:ident {
+                $( #[doc = $doc:literal] $field:ident: $kind:ident($($arg:expr),*) $(from $own_effect:ident)?, )*
+                $( each role: $role_kind:ident($($role_arg:expr),*), $role_doc:path )?
             }
         )*
+        tables {
+            $( #[doc = $table_doc:literal] $table:ident: $row:ident from $declared:path, )*
+        }
     ) => {
         /// The whole configuration. Made by [`Config::load`]; the default is that of a fresh home.
-        #[derive(Debug, Clone, PartialEq, Eq)]
+        #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
         pub struct Config {
             $( #[doc = $top_doc] pub $top: $crate::config::key::field_type!($top_kind), )*
             $( #[doc = $section_doc] pub $section: $name, )*
-            /// Directories of this machine that exec tasks see.
-            pub mounts: Vec<$crate::config::Mount>,
-            /// Where models are reached, in the order of the file: the first serves model strings without a prefix.
-            pub providers: Vec<$crate::config::Provider>,
-            /// What is known about single models.
-            pub model_settings: Vec<$crate::config::ModelSettings>,
-            /// Workflows, in the order of the file.
-            pub pills: Vec<$crate::config::Pill>,
-            /// What `/help` lists, in the order of the file; none for the commands of kiso.
-            pub commands: Vec<$crate::config::Command>,
-            /// Who is told of replies, in the order of the file.
-            pub webhooks: Vec<$crate::config::Webhook>,
+            $( #[doc = $table_doc] pub $table: Vec<$row>, )*
         }
 
         impl Default for Config {
@@ -136,69 +311,97 @@ macro_rules! settings {
                 Config {
                     $( $top: $crate::config::key::field_default!($top_kind($($top_arg),*)), )*
                     $( $section: $name::default(), )*
-                    mounts: Vec::new(),
-                    providers: Vec::new(),
-                    model_settings: Vec::new(),
-                    pills: Vec::new(),
-                    commands: Vec::new(),
-                    webhooks: Vec::new(),
+                    $( $table: Vec::new(), )*
                 }
             }
         }
 
         $(
             #[doc = $section_doc]
-            #[derive(Debug, Clone, PartialEq, Eq)]
+            #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
             pub struct $name {
                 $( #[doc = $doc] pub $field: $crate::config::key::field_type!($kind), )*
+                $(
+                    /// For each role.
+                    #[serde(flatten)]
+                    pub of: $crate::role::PerRole<$crate::config::key::field_type!($role_kind)>,
+                )?
             }
 
             impl Default for $name {
                 fn default() -> $name {
-                    $name { $( $field: $crate::config::key::field_default!($kind($($arg),*)), )* }
+                    $name {
+                        $( $field: $crate::config::key::field_default!($kind($($arg),*)), )*
+                        $( of: $crate::role::PerRole::<$crate::config::key::field_type!($role_kind)>::default(), )?
+                    }
                 }
             }
         )*
 
         impl Config {
-            fn slot(&mut self, section: &str, name: &str) -> Option<$crate::config::key::Slot<'_>> {
-                use $crate::config::key::Slot;
+            fn slot(&mut self, section: &str, name: &str) -> Option<$crate::config::key::FieldSlot<'_>> {
+                use $crate::config::key::FieldSlot;
                 Some(match (section, name) {
-                    $( ("", stringify!($top)) => Slot::$top_kind(&mut self.$top), )*
-                    $( $( (stringify!($section), stringify!($field)) => Slot::$kind(&mut self.$section.$field), )* )*
+                    $( ("", stringify!($top)) => FieldSlot::$top_kind(&mut self.$top), )*
+                    $(
+                        $( (stringify!($section), stringify!($field)) => FieldSlot::$kind(&mut self.$section.$field), )*
+                        $(
+                            (stringify!($section), role) => {
+                                FieldSlot::$role_kind(&mut self.$section.of[$crate::role::Role::named(role)?])
+                            }
+                        )?
+                    )*
                     _ => return None,
                 })
             }
-
-            /// The value that is in force: an integer, a boolean, a string, a list of strings, or null for none.
-            pub fn value(&self, key: &$crate::config::Key) -> serde_json::Value {
-                match (key.section, key.name) {
-                    $( ("", stringify!($top)) => self.$top.clone().into(), )*
-                    $( $( (stringify!($section), stringify!($field)) => self.$section.$field.clone().into(), )* )*
-                    _ => serde_json::Value::Null,
-                }
-            }
         }
 
-        const ALL_KEYS: &[$crate::config::key::Key] = &[
-            $( $crate::config::key::Key {
+        /// Tables whose names a user chooses, in the order of the documentation.
+        const NAMED: &[$crate::config::key::NamedTable] = &[$( $declared, )*];
+
+        const BY_TABLE: &[&[$crate::config::key::Key]] = &[
+            &[$( $crate::config::key::Key {
                 section: "",
                 name: stringify!($top),
                 doc: $top_doc.trim_ascii(),
                 kind: $crate::config::key::Kind::$top_kind($($top_arg),*),
-            }, )*
-            $( $( $crate::config::key::Key {
-                section: stringify!($section),
-                name: stringify!($field),
-                doc: $doc.trim_ascii(),
-                kind: $crate::config::key::Kind::$kind($($arg),*),
-            }, )* )*
+                effect: $crate::config::key::Effect::$top_effect,
+            }, )*],
+            $(
+                &[$( $crate::config::key::Key {
+                    section: stringify!($section),
+                    name: stringify!($field),
+                    doc: $doc.trim_ascii(),
+                    kind: $crate::config::key::Kind::$kind($($arg),*),
+                    effect: $crate::config::key::own_effect!($effect $($own_effect)?),
+                }, )*],
+                $(
+                    &$crate::config::key::of_roles(
+                        stringify!($section),
+                        $crate::config::key::Kind::$role_kind($($role_arg),*),
+                        $role_doc,
+                        $crate::config::key::Effect::$effect,
+                    ),
+                )?
+            )*
         ];
+
+        const ALL_KEYS: &[$crate::config::key::Key] =
+            &$crate::config::key::joined::<{ $crate::config::key::count(BY_TABLE) }>(BY_TABLE);
 
         const ALL_SECTIONS: &[$crate::config::key::Section] = &[
             $crate::config::key::Section { name: "", doc: "" },
             $( $crate::config::key::Section { name: stringify!($section), doc: $section_doc.trim_ascii() }, )*
         ];
+    };
+}
+
+macro_rules! own_effect {
+    ($table:ident) => {
+        $crate::config::key::Effect::$table
+    };
+    ($table:ident $own:ident) => {
+        $crate::config::key::Effect::$own
     };
 }
 
@@ -232,7 +435,7 @@ macro_rules! field_default {
     };
 }
 
-pub(super) use {field_default, field_type, settings};
+pub(super) use {field_default, field_type, own_effect, settings};
 
 /// Every key, in the order of the file.
 pub const KEYS: &[Key] = super::ALL_KEYS;

@@ -7,11 +7,12 @@
 //! output_price = 2
 //! ```
 
-use super::fields::Fields;
-use super::page::{NamedKey, NamedTable};
-use super::parse::Wrong;
-use super::provider::{Provider, ProviderKind, SchemaUse};
-use super::{Config, KEYS};
+use super::Config;
+use super::fields::TableFields;
+use super::key::{Effect, Kind, NamedTable, ValueError, keys, words};
+use super::provider::{AbilityUse, Provider, ProviderKind};
+use crate::role::Role;
+use serde::Serialize;
 use std::borrow::Cow;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -39,7 +40,7 @@ impl std::fmt::Display for ModelName<'_> {
 }
 
 /// One `[model_settings."provider:model"]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelSettings {
     /// `provider:model`.
     pub model: String,
@@ -47,9 +48,12 @@ pub struct ModelSettings {
     pub context_budget: Option<u64>,
     /// Millionths of a US dollar for a million tokens of prompt. `None` where nobody knows.
     pub input_price: Option<u64>,
+    /// The same for tokens that the provider had kept; `None`: as much as others.
+    pub cached_input_price: Option<u64>,
     /// The same for a million tokens of answer.
     pub output_price: Option<u64>,
-    pub json_schema: SchemaUse,
+    pub json_schema: AbilityUse,
+    pub tool_calls: AbilityUse,
     /// Tokens that an answer may have; `None`: [`DEFAULT_MAX_OUTPUT`].
     pub max_output_tokens: Option<u64>,
 }
@@ -58,74 +62,56 @@ pub struct ModelSettings {
 pub const DEFAULT_MAX_OUTPUT: u64 = 4_096;
 
 /// How the commented file of a fresh home shows model settings.
-pub(super) const EXAMPLE: &str = "
+const EXAMPLE: &str = "
 # Properties of a model: its context size, its prices in US dollars per million tokens (the caps on cost need them,
-# unless the provider reports the cost), whether the provider enforces a JSON Schema (\"probe\", \"yes\" or \"no\").
+# unless the provider reports the cost), whether the provider enforces a JSON Schema and whether the model calls
+# tools (\"probe\", \"yes\" or \"no\").
 # [model_settings.\"openai:gpt-5-mini\"]
 # context_budget = 200_000
 # input_price = 0.25
 # output_price = 2.00
 # json_schema = \"probe\"
+# tool_calls = \"probe\"
 # max_output_tokens = 4_096
 ";
 
-/// What the documentation says about these tables.
+/// Its keys, and what the documentation says about these tables.
+#[rustfmt::skip]
 pub(super) const TABLE: NamedTable = NamedTable {
+    name: "model_settings",
     heading: "[model_settings.\"PROVIDER:MODEL\"]",
     doc: "Properties of a single model.",
-    keys: &[
-        NamedKey {
-            name: "context_budget",
-            kind: "integer",
-            default: "that of `[context] budget_tokens`",
-            range: "1_000 to 10_000_000",
-            doc: "Tokens of prompt and answer together.",
-        },
-        NamedKey {
-            name: "input_price",
-            kind: "number",
-            default: "not known",
-            range: "0 to 10_000",
-            doc: "US dollars for a million tokens of prompt. Caps on cost need it, unless the provider reports the cost of a call.",
-        },
-        NamedKey {
-            name: "output_price",
-            kind: "number",
-            default: "not known",
-            range: "0 to 10_000",
-            doc: "The same for a million tokens of answer.",
-        },
-        NamedKey {
-            name: "json_schema",
-            kind: "string",
-            default: "\"probe\"",
-            range: "probe, yes, no",
-            doc: "Whether its provider enforces a JSON Schema; `probe` finds out with the first call.",
-        },
-        NamedKey {
-            name: "max_output_tokens",
-            kind: "integer",
-            default: "4_096, or a quarter of a smaller context",
-            range: "16 to 1_000_000",
-            doc: "Tokens of an answer, whatever a role requests.",
-        },
-    ],
+    example: EXAMPLE,
+    after: "fallbacks",
+    effect: Effect::NextRun,
+    id: "model",
+    keys: &keys(Effect::NextRun, [
+        ("context_budget", Kind::Count(1_000, 10_000_000, "that of `[context] budget_tokens`"), "Tokens of prompt and answer together."),
+        ("input_price", Kind::Dollars(10_000, "not known"), "US dollars for a million tokens of prompt. Caps on cost need it, unless the provider reports the cost of a call."),
+        ("cached_input_price", Kind::Dollars(10_000, "that of `input_price`"), "The same for tokens of prompt that the provider had read before and kept."),
+        ("output_price", Kind::Dollars(10_000, "not known"), "The same for a million tokens of answer."),
+        ("json_schema", Kind::Word("probe", &words(AbilityUse::NAMES)), "Whether its provider enforces a JSON Schema; `probe` finds out with the first call."),
+        ("tool_calls", Kind::Word("probe", &words(AbilityUse::NAMES)), "Whether the model calls tools in the format's own way. With `no`, it is asked for calls as JSON; `probe` does so after a refusal, and where a llama.cpp server says that its template has no tools."),
+        ("max_output_tokens", Kind::Count(16, 1_000_000, "4_096, or a quarter of a smaller context"), "Tokens of an answer, whatever a role requests."),
+    ]),
 };
 
 /// Reads one table. Whether its provider exists is found out later, by [`Config::named`].
 pub(super) fn read<'a>(
     name: &'a Spanned<Cow<'a, str>>,
     value: &'a Spanned<DeValue<'a>>,
-) -> Result<ModelSettings, Vec<Wrong>> {
+) -> Result<ModelSettings, Vec<ValueError>> {
     let text = name.get_ref().as_ref();
-    let mut fields = Fields::new(format!("model_settings.{text:?}"), name.span(), value)?;
+    let mut fields = TableFields::new(&TABLE, format!("model_settings.{text:?}"), name.span(), value)?;
     let settings = ModelSettings {
         model: text.to_owned(),
-        context_budget: fields.int("context_budget", 1_000, 10_000_000),
-        input_price: fields.dollars("input_price", 10_000),
-        output_price: fields.dollars("output_price", 10_000),
-        json_schema: fields.one_of("json_schema", &SchemaUse::NAMES).unwrap_or_default(),
-        max_output_tokens: fields.int("max_output_tokens", 16, 1_000_000),
+        context_budget: fields.count("context_budget"),
+        input_price: fields.dollars("input_price"),
+        cached_input_price: fields.dollars("cached_input_price"),
+        output_price: fields.dollars("output_price"),
+        json_schema: fields.one_of("json_schema", &AbilityUse::NAMES).unwrap_or_default(),
+        tool_calls: fields.one_of("tool_calls", &AbilityUse::NAMES).unwrap_or_default(),
+        max_output_tokens: fields.count("max_output_tokens"),
     };
     fields.finish(|_| None)?;
     Ok(settings)
@@ -134,60 +120,27 @@ pub(super) fn read<'a>(
 impl Config {
     /// The first choice of a role, as it stands in the file: its own model, or the one for all.
     pub fn model_of(&self, role: &str) -> &str {
-        let models = &self.models;
-        let own = match role {
-            "planner" => &models.planner,
-            "reviewer" => &models.reviewer,
-            "worker" => &models.worker,
-            "summarizer" => &models.summarizer,
-            "router" => &models.router,
-            "reasoner" => &models.reasoner,
-            "actor" => &models.actor,
-            "titler" => &models.titler,
-            _ => &None,
-        };
-        own.as_deref().unwrap_or(&self.model)
+        Role::named(role).and_then(|role| self.models.of[role].as_deref()).unwrap_or(&self.model)
     }
 
     /// Gives a role a model of its own, or takes that away.
     pub fn set_model_of(&mut self, role: &str, model: Option<String>) {
-        let models = &mut self.models;
-        let own = match role {
-            "planner" => &mut models.planner,
-            "reviewer" => &mut models.reviewer,
-            "worker" => &mut models.worker,
-            "summarizer" => &mut models.summarizer,
-            "router" => &mut models.router,
-            "reasoner" => &mut models.reasoner,
-            "actor" => &mut models.actor,
-            "titler" => &mut models.titler,
-            _ => return,
-        };
-        *own = model;
+        if let Some(role) = Role::named(role) {
+            self.models.of[role] = model;
+        }
     }
 
     /// The models that a role falls back to, in order: its own list, or the one for all.
     pub fn fallbacks_of(&self, role: &str) -> &[String] {
-        let fallbacks = &self.fallbacks;
-        let own = match role {
-            "planner" => &fallbacks.planner,
-            "reviewer" => &fallbacks.reviewer,
-            "worker" => &fallbacks.worker,
-            "summarizer" => &fallbacks.summarizer,
-            "router" => &fallbacks.router,
-            "reasoner" => &fallbacks.reasoner,
-            "actor" => &fallbacks.actor,
-            "titler" => &fallbacks.titler,
-            _ => &fallbacks.all,
-        };
-        if own.is_empty() { &fallbacks.all } else { own }
+        let own = Role::named(role).map(|role| &self.fallbacks.of[role]).filter(|own| !own.is_empty());
+        own.unwrap_or(&self.fallbacks.all)
     }
 
     /// The model strings that the file mentions, each once: the default first, then those of roles, fallbacks and
     /// settings.
     pub fn model_strings(&self) -> Vec<&str> {
         let mut strings = vec![self.model.as_str()];
-        let of_roles = roles().flat_map(|role| {
+        let of_roles = Role::ALL.map(Role::name).into_iter().flat_map(|role| {
             std::iter::once(self.model_of(role)).chain(self.fallbacks_of(role).iter().map(String::as_str))
         });
         let of_roles = of_roles.chain(self.subagents.model.as_deref());
@@ -257,11 +210,6 @@ pub(super) fn holds_models(section: &str, name: &str) -> bool {
         || matches!((section, name), ("", "model") | ("subagents", "model") | EMBEDDING)
 }
 
-/// The roles that have a model of their own to choose, in the order of the file.
-pub fn roles() -> impl Iterator<Item = &'static str> {
-    KEYS.iter().filter(|key| key.section == "models").map(|key| key.name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,16 +229,15 @@ mod tests {
     #[test]
     fn every_role_has_its_model_and_its_fallbacks() {
         let mut text = "model = \"m\"\n[models]\n".to_owned();
-        for role in roles() {
+        for role in Role::ALL.map(Role::name) {
             text += &format!("{role} = \"local:{role}\"\n");
         }
         text += "[fallbacks]\nall = [\"reflex\"]\n";
-        for role in roles() {
+        for role in Role::ALL.map(Role::name) {
             text += &format!("{role} = [\"local:{role}-2\", \"reflex\"]\n");
         }
         let config = config(&text);
-        assert_eq!(roles().count(), 8);
-        for role in roles() {
+        for role in Role::ALL.map(Role::name) {
             assert_eq!(config.model_of(role), format!("local:{role}"));
             assert_eq!(config.fallbacks_of(role), [format!("local:{role}-2"), "reflex".to_owned()]);
         }
@@ -360,7 +307,7 @@ mod tests {
             (Some(200_000), Some(250_000), Some(2_000_000))
         );
         let qwen = config.settings_of(config.named("local:qwen3:8b").unwrap()).unwrap();
-        assert_eq!((qwen.json_schema, qwen.max_output_tokens, qwen.input_price), (SchemaUse::No, Some(900), None));
+        assert_eq!((qwen.json_schema, qwen.max_output_tokens, qwen.input_price), (AbilityUse::No, Some(900), None));
         assert_eq!(config.settings_of(ModelName::Reflex), None);
     }
 
@@ -372,7 +319,10 @@ mod tests {
             ("input_price = nan", "input_price is out of range"),
             ("output_price = \"2\"", "output_price must be a number, and this is a string"),
             ("json_schema = true", "json_schema must be \"probe\" or \"yes\" or \"no\""),
-            ("output_prize = 2", "did you mean output_price? Allowed here: context_budget, input_price, json_schema"),
+            (
+                "output_prize = 2",
+                "did you mean output_price? Allowed here: cached_input_price, context_budget, input_price, json_schema",
+            ),
         ] {
             let told = problems(&format!("[model_settings.reflex]\n{line}\n"));
             assert!(told.contains(said), "{line}: {told}");

@@ -6,15 +6,15 @@
 //! "/scans" = { path = "/srv/scans", write = true, role = "user" }  # for everybody
 //! ```
 
-use super::page::{NamedKey, NamedTable};
-use super::parse::{Wrong, article};
+use super::key::{Effect, Kind, NamedTable, ValueError, article, keys};
+use serde::{Serialize, Serializer};
 use std::ops::Range;
 use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::DeValue;
 
 /// A directory of this machine that exec tasks see.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mount {
     /// Where they see it: one name below the root, such as "/books".
     pub at: String,
@@ -23,39 +23,45 @@ pub struct Mount {
     /// Whether they may change it.
     pub write: bool,
     /// Whether only an administrator's tasks see it.
+    #[serde(rename = "role", serialize_with = "role")]
     pub admin_only: bool,
 }
 
+/// The word in `config.toml`.
+fn role<S: Serializer>(admin_only: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(if *admin_only { "admin" } else { "user" })
+}
+
 /// How the commented file of a fresh home shows mounts.
-pub(super) const EXAMPLE: &str = "
+const EXAMPLE: &str = "
 # Directories of this machine that exec tasks see in addition to /work: by default read-only and for administrators.
 # [exec.mounts]
 # \"/books\" = \"/srv/books\"
 # \"/scans\" = { path = \"/srv/scans\", write = true, role = \"user\" }
 ";
 
-/// What the documentation says about these tables.
+/// Its keys, and what the documentation says about these tables.
+#[rustfmt::skip]
 pub(super) const TABLE: NamedTable = NamedTable {
+    name: "exec.mounts",
     heading: "[exec.mounts]",
     doc: "Directories of this machine that exec tasks see in addition to `/work`: `\"/NAME\" = \"/a/path\"`, or a table with the keys below. The name is a slash and up to 32 letters, digits, - or _.",
-    keys: &[
-        NamedKey { name: "path", kind: "string", default: "", range: "absolute", doc: "Directory on this machine." },
-        NamedKey { name: "write", kind: "boolean", default: "false", range: "", doc: "Whether tasks can change it." },
-        NamedKey {
-            name: "role",
-            kind: "string",
-            default: "\"admin\"",
-            range: "admin, user",
-            doc: "Whose tasks see it: only administrators', or everyone's.",
-        },
-    ],
+    example: EXAMPLE,
+    after: "exec",
+    effect: Effect::NextRun,
+    id: "at",
+    keys: &keys(Effect::NextRun, [
+        ("path", Kind::Path, "Directory on this machine."),
+        ("write", Kind::Bool(false), "Whether tasks can change it."),
+        ("role", Kind::Word("admin", &["admin", "user"]), "Whose tasks see it: only administrators', or everyone's."),
+    ]),
 };
 
 /// Names that are taken.
 const TAKEN: [&str; 9] = ["/work", "/tmp", "/dev", "/bin", "/usr", "/etc", "/proc", "/sys", "/"];
 
 /// Reads one line of the table.
-pub(super) fn read(at: &Spanned<std::borrow::Cow<'_, str>>, value: &Spanned<DeValue<'_>>) -> Result<Mount, Wrong> {
+pub(super) fn read(at: &Spanned<std::borrow::Cow<'_, str>>, value: &Spanned<DeValue<'_>>) -> Result<Mount, ValueError> {
     let name = at.get_ref().as_ref();
     let wrong = |span: Range<usize>, what: String| Err((span, format!("exec.mounts.{name:?}: {what}")));
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');

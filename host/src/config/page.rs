@@ -2,34 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Config, Effect, model};
-use super::{KEYS, SECTIONS, command, mount, pill, provider, webhook};
-
-/// Tables whose names a user chooses.
-pub(super) const NAMED: [NamedTable; 5] = [provider::TABLE, model::TABLE, pill::TABLE, mount::TABLE, webhook::TABLE];
-
-/// A table whose names a user chooses.
-#[derive(Debug, Clone, Copy)]
-pub struct NamedTable {
-    /// As it stands in the file, such as "[providers.NAME]".
-    pub heading: &'static str,
-    /// One or more sentences.
-    pub doc: &'static str,
-    pub keys: &'static [NamedKey],
-}
-
-/// A key of one of these tables.
-#[derive(Debug, Clone, Copy)]
-pub struct NamedKey {
-    pub name: &'static str,
-    /// Such as "string".
-    pub kind: &'static str,
-    /// As it would stand in the file, or what holds instead; empty where the key must be there.
-    pub default: &'static str,
-    pub range: &'static str,
-    /// One or more sentences.
-    pub doc: &'static str,
-}
+use super::{Config, KEYS, Key, NAMED, SECTIONS};
 
 const INTRO: &str = "# Configuration
 
@@ -55,6 +28,8 @@ Environment variables: `KISO_HOME` is the home, `KISO_LOG` the log filter (`debu
 `[log]`), `KISO_SKILL_NAME_KEY` a secret of the skill NAME, and each provider's `key_env` its key.
 ";
 
+const HEAD: &str = "| key | type | default | allowed | meaning | takes effect |\n|---|---|---|---|---|---|\n";
+
 impl Config {
     /// The page.
     pub fn page() -> String {
@@ -64,36 +39,27 @@ impl Config {
                 "" => page += "\n## At the top\n\n",
                 name => drop(write!(page, "\n## `[{name}]`\n\n{}\n\n", section.doc)),
             }
-            page += "| key | type | default | allowed | meaning | takes effect |\n|---|---|---|---|---|---|\n";
-            for key in KEYS.iter().filter(|key| key.section == section.name) {
-                let (kind, default, range) = (key.type_name(), key.default_value(), key.range().unwrap_or_default());
-                row(&mut page, key.name, [kind, &default, &range, key.doc, &key.effect().to_string()]);
-            }
+            page += HEAD;
+            KEYS.iter().filter(|key| key.section == section.name).for_each(|key| row(&mut page, key));
         }
-        for table in NAMED.into_iter().chain([command::TABLE]) {
-            let _ = write!(page, "\n## `{}`\n\n{}\n\n", table.heading, table.doc);
-            page += "| key | type | default | allowed | meaning | takes effect |\n|---|---|---|---|---|---|\n";
-            let at_once = [webhook::TABLE.heading, command::TABLE.heading];
-            let effect = if at_once.contains(&table.heading) { Effect::AtOnce } else { Effect::NextRun };
-            for key in table.keys {
-                row(&mut page, key.name, [key.kind, key.default, key.range, key.doc, &effect.to_string()]);
-            }
+        for table in NAMED {
+            let _ = write!(page, "\n## `{}`\n\n{}\n\n{HEAD}", table.heading, table.doc);
+            table.keys.iter().for_each(|key| row(&mut page, key));
         }
         page
     }
 }
 
-/// `cells` are type, default, range, meaning and effect.
-fn row(page: &mut String, name: &str, cells: [&str; 5]) {
-    let [kind, default, range, doc, effect] = cells;
-    let default = match default {
+fn row(page: &mut String, key: &Key) {
+    let default = match key.default_value().as_str() {
         "" => "must be given".to_owned(),
         "\"\"" => "none".to_owned(),
         words if words.contains(' ') => words.to_owned(),
         value => format!("`{value}`"),
     };
-    let doc = doc.replace('|', "\\|");
-    let _ = writeln!(page, "| `{name}` | {kind} | {default} | {range} | {doc} | {effect} |");
+    let (name, kind, range) = (key.name, key.type_name(), key.range().unwrap_or_default());
+    let doc = key.doc.replace('|', "\\|");
+    let _ = writeln!(page, "| `{name}` | {kind} | {default} | {range} | {doc} | {} |", key.effect);
 }
 
 #[cfg(test)]
@@ -113,12 +79,13 @@ mod tests {
     /// What a table is said to hold is what is read of it: the reader itself lists its keys when it meets another.
     #[test]
     fn named_tables_list_the_keys_that_are_read() {
-        for (table, text) in NAMED.into_iter().zip([
+        for (table, text) in NAMED.iter().filter(|table| !table.is_of_lines()).zip([
             "[providers.a]\nkind = \"openai\"\nbase_url = \"http://localhost\"\nzzz = 1\n",
             "[model_settings.reflex]\nzzz = 1\n",
             "[pills.a]\ntemplate = \"x\"\nzzz = 1\n",
             "[exec.mounts]\n\"/a\" = { path = \"/s\", zzz = 1 }\n",
             "[webhooks.a]\nurl = \"https://x.example\"\nzzz = 1\n",
+            "[hooks.a]\nauth = \"token\"\ntemplate = \"x\"\nzzz = 1\n",
         ]) {
             let problems = Config::parse(text.as_bytes()).unwrap_err();
             let told = problems[0].message.to_lowercase();

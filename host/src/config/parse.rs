@@ -2,15 +2,14 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
-use strsim::osa_distance;
 
 use toml::Spanned;
-use toml::de::{DeInteger, DeTable, DeValue};
+use toml::de::{DeTable, DeValue};
 
-use super::key::Slot;
+use super::key::{FieldSlot, ValueError, article, near, u64_of};
 use super::model::{self, holds_models};
-use super::{Config, KEYS, Key, Kind, ORDERED, SECTIONS};
-use super::{command, mount, pill, provider, webhook};
+use super::{Config, KEYS, Key, Kind, NAMED, ORDERED, SECTIONS};
+use super::{command, hook, mount, pill, provider, webhook};
 use crate::home::HomeError;
 
 /// Why there is no configuration. Nothing starts then (exit code 3).
@@ -41,12 +40,6 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What is wrong with a value, and which bytes of the text it has.
-pub(super) type Wrong = (Range<usize>, String);
-
-/// The tables in which a user names tables, at the top; `[exec.mounts]` is the one that is not.
-const NAMED: [&str; 5] = ["providers", "model_settings", "pills", "commands", "webhooks"];
-
 fn listing(path: &std::path::Path, problems: &[Problem]) -> String {
     let lines: Vec<_> = problems.iter().map(|problem| format!("{}:{problem}", path.display())).collect();
     lines.join("\n")
@@ -72,7 +65,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Config, Vec<Problem>> {
     };
     for (name, value) in document.get_ref() {
         let known = name.get_ref().as_ref();
-        if NAMED.contains(&known) {
+        if NAMED.iter().any(|table| table.name == known) {
             reading.named_tables(known, value);
             continue;
         }
@@ -171,6 +164,7 @@ impl Reading<'_> {
                 "providers" => provider::read(name, value).map(|read| config.providers.push(read)),
                 "pills" => pill::read(name, value).map(|read| config.pills.push(read)),
                 "webhooks" => webhook::read(name, value, config.webhooks.len()).map(|read| config.webhooks.push(read)),
+                "hooks" => hook::read(name, value, config.hooks.len()).map(|read| config.hooks.push(read)),
                 "commands" => command::read(name, value)
                     .map(|read| {
                         self.commands.push((name.span(), read.name.clone()));
@@ -230,21 +224,21 @@ impl Reading<'_> {
     fn int(&mut self, path: &str) -> u64 {
         let (section, name) = path.split_once('.').unwrap_or(("", path));
         match self.config.slot(section, name) {
-            Some(Slot::Int(value)) => *value,
+            Some(FieldSlot::Int(value)) => *value,
             _ => 0,
         }
     }
 }
 
 /// Puts a value into its field, or says where and why not.
-fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(), Wrong> {
+fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(), ValueError> {
     let path = key.path();
     let wrong_type = || {
         let wanted = match key.kind {
             Kind::Int(..) => "an integer",
-            Kind::Text(_) | Kind::Word(..) | Kind::Choice() => "a string",
             Kind::Bool(_) => "true or false",
             Kind::List(_) => "a list of strings",
+            _ => "a string",
         };
         (value.span(), format!("{path} must be {wanted}, and this is {}", article(value.get_ref())))
     };
@@ -257,14 +251,14 @@ fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(
         Err((span, format!("{path} = {shown:?} is not allowed: {rule}")))
     };
     match (config.slot(key.section, key.name), value.get_ref()) {
-        (Some(Slot::Int(slot)), DeValue::Integer(integer)) => {
+        (Some(FieldSlot::Int(slot)), DeValue::Integer(integer)) => {
             let Kind::Int(_, min, max) = key.kind else { return Err(wrong_type()) };
             let number = u64_of(integer).filter(|number| (min..=max).contains(number));
             *slot =
                 number.ok_or_else(|| (value.span(), format!("{path} = {integer} is out of range: {min} to {max}")))?;
         }
-        (Some(Slot::Text(slot)), DeValue::String(given)) => *slot = text(given, value.span())?,
-        (Some(Slot::Word(slot)), DeValue::String(given)) => {
+        (Some(FieldSlot::Text(slot)), DeValue::String(given)) => *slot = text(given, value.span())?,
+        (Some(FieldSlot::Word(slot)), DeValue::String(given)) => {
             let Kind::Word(_, words) = key.kind else { return Err(wrong_type()) };
             if !words.contains(&given.as_ref()) {
                 let shown: String = given.chars().take(60).collect();
@@ -273,11 +267,11 @@ fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(
             *slot = given.to_string();
         }
         // The commented default shows an empty text, so that is a way to say "none".
-        (Some(Slot::Choice(slot)), DeValue::String(given)) => {
+        (Some(FieldSlot::Choice(slot)), DeValue::String(given)) => {
             *slot = if given.is_empty() { None } else { Some(text(given, value.span())?) };
         }
-        (Some(Slot::Bool(slot)), DeValue::Boolean(given)) => *slot = *given,
-        (Some(Slot::List(slot)), DeValue::Array(items)) => {
+        (Some(FieldSlot::Bool(slot)), DeValue::Boolean(given)) => *slot = *given,
+        (Some(FieldSlot::List(slot)), DeValue::Array(items)) => {
             let Kind::List(most) = key.kind else { return Err(wrong_type()) };
             if items.len() > most {
                 return Err((value.span(), format!("{path} has {} entries; the most is {most}", items.len())));
@@ -295,17 +289,14 @@ fn set(config: &mut Config, key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(
     Ok(())
 }
 
-pub(super) fn u64_of(integer: &DeInteger<'_>) -> Option<u64> {
-    u64::from_str_radix(integer.as_str(), integer.radix()).ok()
-}
-
 fn unknown(section: &str, name: &str) -> String {
     let path = if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") };
     let mut allowed: Vec<String> =
         KEYS.iter().filter(|key| key.section == section).map(|key| key.name.to_owned()).collect();
     allowed.sort();
     if section.is_empty() {
-        let names = SECTIONS.iter().skip(1).map(|section| section.name).chain(NAMED);
+        let names = SECTIONS.iter().skip(1).map(|section| section.name);
+        let names = names.chain(NAMED.iter().map(|table| table.name).filter(|name| !name.contains('.')));
         let mut tables: Vec<_> = names.map(|name| format!("[{name}]")).collect();
         tables.sort();
         allowed.extend(tables);
@@ -317,23 +308,6 @@ fn unknown(section: &str, name: &str) -> String {
     };
     let hint = near.or_else(elsewhere).map(|hint| format!(" did you mean {hint}?")).unwrap_or_default();
     format!("unknown key {path}:{hint} Allowed here: {}", allowed.join(", "))
-}
-
-/// Which of the allowed names was meant, if one is close.
-pub(super) fn near(name: &str, allowed: &[String]) -> Option<String> {
-    // Nobody misspells a word by a thousand letters.
-    let short = &name[..name.floor_char_boundary(64)];
-    let close = allowed
-        .iter()
-        .map(|allowed| (osa_distance(short, allowed.trim_matches(['[', ']'])), allowed))
-        .filter(|(distance, _)| *distance <= 1 + name.len() / 5);
-    close.min().map(|(_, near)| near.clone())
-}
-
-pub(super) fn article(value: &DeValue<'_>) -> String {
-    let name = value.type_str();
-    let article = if name.starts_with(['a', 'i']) { "an" } else { "a" };
-    format!("{article} {name}")
 }
 
 fn problem(text: &str, at: usize, message: String) -> Problem {

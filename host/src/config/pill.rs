@@ -7,29 +7,30 @@
 //! effort = "medium"
 //! ```
 
-use super::fields::{Fields, NAME_RULE, is_name};
-use super::page::{NamedKey, NamedTable};
-use super::parse::Wrong;
+use super::fields::{NAME_RULE, TableFields, is_name};
+use super::key::{Effect, Kind, NamedTable, ValueError, keys, words};
+use serde::Serialize;
 use std::borrow::Cow;
 use toml::Spanned;
 use toml::de::DeValue;
 
 /// One `[pills.NAME]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pill {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PillSettings {
     pub name: String,
     /// The text that replaces the message; `{input}` is what the user wrote.
     pub template: String,
     /// Categories of the tools that it may use.
     pub categories: Vec<String>,
-    pub effort: Effort,
+    pub effort: PillEffort,
     /// Description shown beside its name.
     pub description: String,
 }
 
 /// How much is done for a message.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Effort {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PillEffort {
     /// An answer without tools.
     Low,
     /// Tools without a plan.
@@ -39,21 +40,12 @@ pub enum Effort {
     High,
 }
 
-impl Effort {
+impl PillEffort {
     const NAMES: [(&'static str, Self); 3] = [("low", Self::Low), ("medium", Self::Medium), ("high", Self::High)];
-
-    /// The word in `config.toml`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
 }
 
 /// How the commented file of a fresh home shows pills.
-pub(super) const EXAMPLE: &str = "
+const EXAMPLE: &str = "
 # Workflows that a person chooses: the text that replaces the message, which tools it can use, and the effort (default: high).
 # [pills.digest]
 # template = \"Read {input} and tell me the five things that matter\"
@@ -62,60 +54,45 @@ pub(super) const EXAMPLE: &str = "
 # description = \"Five points of a page\"
 ";
 
-/// What the documentation says about these tables.
+/// Its keys, and what the documentation says about these tables.
+#[rustfmt::skip]
 pub(super) const TABLE: NamedTable = NamedTable {
+    name: "pills",
     heading: "[pills.NAME]",
     doc: "Workflows that a person chooses, which replace routing.",
-    keys: &[
-        NamedKey {
-            name: "template",
-            kind: "string",
-            default: "",
-            range: "1 to 8_000 characters",
-            doc: "The text that replaces the message; `{input}` is what the user wrote.",
-        },
-        NamedKey {
-            name: "categories",
-            kind: "list of strings",
-            default: "[]",
-            range: "at most 16",
-            doc: "Categories of tools it can use; empty for all.",
-        },
-        NamedKey {
-            name: "effort",
-            kind: "string",
-            default: "\"high\"",
-            range: "low, medium, high",
-            doc: "Effort: an answer, tools without a plan, or a plan.",
-        },
-        NamedKey {
-            name: "description",
-            kind: "string",
-            default: "\"\"",
-            range: "1 to 200 characters",
-            doc: "Description shown beside its name.",
-        },
-    ],
+    example: EXAMPLE,
+    after: "routing",
+    effect: Effect::NextRun,
+    id: "name",
+    keys: &keys(Effect::NextRun, [
+        ("template", Kind::Characters(8_000, true), "The text that replaces the message; `{input}` is what the user wrote."),
+        ("categories", Kind::List(16), "Categories of tools it can use; empty for all."),
+        ("effort", Kind::Word("high", &words(PillEffort::NAMES)), "Effort: an answer, tools without a plan, or a plan."),
+        ("description", Kind::Characters(200, false), "Description shown beside its name."),
+    ]),
 };
 
 /// Reads one table.
-pub(super) fn read<'a>(name: &'a Spanned<Cow<'a, str>>, value: &'a Spanned<DeValue<'a>>) -> Result<Pill, Vec<Wrong>> {
+pub(super) fn read<'a>(
+    name: &'a Spanned<Cow<'a, str>>,
+    value: &'a Spanned<DeValue<'a>>,
+) -> Result<PillSettings, Vec<ValueError>> {
     let text = name.get_ref().as_ref();
     if !is_name(text) {
         return Err(vec![(name.span(), format!("pills.{text:?}: a pill's name has {NAME_RULE}"))]);
     }
-    let mut fields = Fields::new(format!("pills.{text}"), name.span(), value)?;
-    let template = fields.text("template", 8_000).map(|(text, _)| text);
+    let mut fields = TableFields::new(&TABLE, format!("pills.{text}"), name.span(), value)?;
+    let template = fields.text("template").map(|(text, _)| text);
     if !fields.has("template") {
         fields.missing("template", "what the message becomes, with {input} for what the user wrote");
     }
     let rule = &format!("must be a list of categories; each has {NAME_RULE}");
-    let categories = fields.list("categories", 16, rule, is_name);
-    let effort = fields.one_of("effort", &Effort::NAMES).unwrap_or_default();
-    let description = fields.text("description", 200).map(|(text, _)| text).unwrap_or_default();
+    let categories = fields.list("categories", rule, is_name);
+    let effort = fields.one_of("effort", &PillEffort::NAMES).unwrap_or_default();
+    let description = fields.text("description").map(|(text, _)| text).unwrap_or_default();
     fields.finish(|_| None)?;
     let Some(template) = template else { return Err(Vec::new()) };
-    Ok(Pill { name: text.to_owned(), template, categories, effort, description })
+    Ok(PillSettings { name: text.to_owned(), template, categories, effort, description })
 }
 
 #[cfg(test)]
@@ -131,10 +108,10 @@ mod tests {
         )
         .unwrap();
         let [zip, ask] = config.pills.as_slice() else { panic!("{:?}", config.pills) };
-        assert_eq!((zip.name.as_str(), zip.template.as_str(), zip.effort), ("zip", "Pack {input}\n", Effort::High));
+        assert_eq!((zip.name.as_str(), zip.template.as_str(), zip.effort), ("zip", "Pack {input}\n", PillEffort::High));
         assert_eq!(
             (ask.categories.as_slice(), ask.effort),
-            (["web".to_owned(), "files".to_owned()].as_slice(), Effort::Low)
+            (["web".to_owned(), "files".to_owned()].as_slice(), PillEffort::Low)
         );
         assert_eq!(ask.description, "A question");
     }

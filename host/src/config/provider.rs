@@ -7,15 +7,15 @@
 //! key_env = "OPENAI_API_KEY"
 //! ```
 
-use super::fields::{Fields, NAME_RULE, is_name};
-use super::page::{NamedKey, NamedTable};
-use super::parse::Wrong;
+use super::fields::{NAME_RULE, TableFields, is_name};
+use super::key::{Effect, Kind, NamedTable, ValueError, keys, words};
+use serde::Serialize;
 use std::borrow::Cow;
 use toml::Spanned;
 use toml::de::DeValue;
 
 /// One `[providers.NAME]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Provider {
     /// What stands before the colon of a model string.
     pub name: String,
@@ -29,7 +29,8 @@ pub struct Provider {
 }
 
 /// The format that a provider speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ProviderKind {
     /// Chat completions, which most servers speak.
     OpenAi,
@@ -39,19 +40,12 @@ pub enum ProviderKind {
 
 impl ProviderKind {
     const NAMES: [(&'static str, Self); 2] = [("openai", Self::OpenAi), ("anthropic", Self::Anthropic)];
-
-    /// The word in `config.toml`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::Anthropic => "anthropic",
-        }
-    }
 }
 
-/// Whether a provider is asked to enforce a JSON Schema.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum SchemaUse {
+/// Whether a model is relied on for something that not every one can do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AbilityUse {
     /// Found out with the first call.
     #[default]
     Probe,
@@ -59,21 +53,12 @@ pub enum SchemaUse {
     No,
 }
 
-impl SchemaUse {
+impl AbilityUse {
     pub(super) const NAMES: [(&'static str, Self); 3] = [("probe", Self::Probe), ("yes", Self::Yes), ("no", Self::No)];
-
-    /// The word in `config.toml`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Probe => "probe",
-            Self::Yes => "yes",
-            Self::No => "no",
-        }
-    }
 }
 
 /// How the commented file of a fresh home shows providers.
-pub(super) const EXAMPLE: &str = "
+const EXAMPLE: &str = "
 # Where to reach models; `kiso config preset NAME` prints ready ones for openrouter, openai, anthropic, ollama, llama.cpp
 # and vllm. Keys stay in the environment: key_env names the variable. max_response_mib (16) limits a response.
 # [providers.openai]
@@ -82,40 +67,22 @@ pub(super) const EXAMPLE: &str = "
 # key_env = \"OPENAI_API_KEY\"
 ";
 
-/// What the documentation says about these tables.
+/// Its keys, and what the documentation says about these tables.
+#[rustfmt::skip]
 pub(super) const TABLE: NamedTable = NamedTable {
+    name: "providers",
     heading: "[providers.NAME]",
     doc: "Where to reach models. The first provider in the file serves model strings without a prefix. `kiso config preset NAME` prints ready ones; see [models.md](models.md).",
-    keys: &[
-        NamedKey {
-            name: "kind",
-            kind: "string",
-            default: "",
-            range: "openai, anthropic",
-            doc: "API format: chat completions, which most servers use, or Anthropic's Messages.",
-        },
-        NamedKey {
-            name: "base_url",
-            kind: "string",
-            default: "",
-            range: "1 to 500 characters",
-            doc: "URL up to the part that all calls have in common.",
-        },
-        NamedKey {
-            name: "key_env",
-            kind: "string",
-            default: "\"\"",
-            range: "name of a variable",
-            doc: "Environment variable with its key; without it, no key is sent.",
-        },
-        NamedKey {
-            name: "max_response_mib",
-            kind: "integer",
-            default: "16",
-            range: "1 to 4_096",
-            doc: "Size in MiB of a response.",
-        },
-    ],
+    example: EXAMPLE,
+    after: "fallbacks",
+    effect: Effect::NextRun,
+    id: "name",
+    keys: &keys(Effect::NextRun, [
+        ("kind", Kind::Word("", &words(ProviderKind::NAMES)), "API format: chat completions, which most servers use, or Anthropic's Messages."),
+        ("base_url", Kind::Characters(500, true), "URL up to the part that all calls have in common."),
+        ("key_env", Kind::Variable, "Environment variable with its key; without it, no key is sent."),
+        ("max_response_mib", Kind::Int(MAX_RESPONSE_MIB, 1, 4_096), "Size in MiB of a response."),
+    ]),
 };
 
 /// Names of models that need no provider.
@@ -128,7 +95,7 @@ const MAX_RESPONSE_MIB: u64 = 16;
 pub(super) fn read<'a>(
     name: &'a Spanned<Cow<'a, str>>,
     value: &'a Spanned<DeValue<'a>>,
-) -> Result<Provider, Vec<Wrong>> {
+) -> Result<Provider, Vec<ValueError>> {
     let text = name.get_ref().as_ref();
     if !is_name(text) {
         return Err(vec![(name.span(), format!("providers.{text:?}: a provider's name has {NAME_RULE}"))]);
@@ -136,40 +103,19 @@ pub(super) fn read<'a>(
     if TAKEN.contains(&text) {
         return Err(vec![(name.span(), format!("providers.{text}: {text} is taken; choose another name"))]);
     }
-    let mut fields = Fields::new(format!("providers.{text}"), name.span(), value)?;
+    let mut fields = TableFields::new(&TABLE, format!("providers.{text}"), name.span(), value)?;
     let kind = fields.one_of("kind", &ProviderKind::NAMES);
     if !fields.has("kind") {
         fields.missing("kind", "\"openai\" for every chat-completions server, or \"anthropic\"");
     }
-    let base_url = match fields.text("base_url", 500) {
-        Some((url, span)) => match checked_url(&url) {
-            Ok(url) => Some(url),
-            Err(why) => {
-                fields.wrong(span, "base_url", why);
-                None
-            }
-        },
-        None => None,
-    };
+    let base_url = fields.checked("base_url", checked_url);
     if !fields.has("base_url") {
         fields.missing("base_url", "such as \"https://api.openai.com/v1\"");
     }
-    let key_env = fields.text("key_env", 500).and_then(|(variable, span)| {
-        // The value is not repeated: it may be a key.
-        match wrong_variable(&variable) {
-            None => Some(variable),
-            Some(why) => {
-                fields.wrong(span, "key_env", why);
-                None
-            }
-        }
-    });
-    let max_response_mib = fields.int("max_response_mib", 1, 4_096).unwrap_or(MAX_RESPONSE_MIB);
+    let key_env = fields.checked("key_env", variable);
+    let max_response_mib = fields.int("max_response_mib");
     fields.finish(|key| {
-        ["key", "token", "secret", "password"]
-            .iter()
-            .any(|word| key.to_ascii_lowercase().contains(word))
-            .then_some("keys do not belong into this file; name the environment variable with key_env.")
+        is_secret(key).then_some("keys do not belong into this file; name the environment variable with key_env.")
     })?;
     let (Some(kind), Some(base_url)) = (kind, base_url) else { return Err(Vec::new()) };
     Ok(Provider { name: text.to_owned(), kind, base_url, key_env, max_response_mib })
@@ -208,8 +154,13 @@ fn holds_key(parameter: &str) -> bool {
         || ["key", "token", "sig", "secret", "passw", "auth", "code"].iter().any(|word| name.contains(word))
 }
 
-/// Why this cannot be the name of a variable, if it cannot.
-pub(super) fn wrong_variable(text: &str) -> Option<&'static str> {
+/// Whether somebody who writes this key means to put a secret into the file.
+pub(super) fn is_secret(key: &str) -> bool {
+    ["key", "token", "secret", "password"].iter().any(|word| key.to_ascii_lowercase().contains(word))
+}
+
+/// The name of a variable, or why this cannot be one.
+pub(super) fn variable(text: &str) -> Result<String, &'static str> {
     const IS_KEY: &str = "looks like a key itself, and keys do not belong into this file: put it into the environment, \
                           give the variable's name here, and change the key if others could read this file";
     let starts = ["sk-", "sk_", "gsk_", "ghp_", "xai-", "AIza", "hf_", "r8_", "pk-", "Bearer "];
@@ -217,14 +168,14 @@ pub(super) fn wrong_variable(text: &str) -> Option<&'static str> {
     let random = text.bytes().any(|b| b.is_ascii_digit())
         && (text.bytes().any(|b| b.is_ascii_lowercase()) || !text.contains('_'));
     if starts.iter().any(|start| text.starts_with(start)) || (random && text.len() >= 20) || text.len() > 64 {
-        return Some(IS_KEY);
+        return Err(IS_KEY);
     }
     let mut bytes = text.bytes();
     let first = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
     if first && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-        return None;
+        return Ok(text.to_owned());
     }
-    Some("must be the name of an environment variable, such as \"OPENAI_API_KEY\"")
+    Err("must be the name of an environment variable, such as \"OPENAI_API_KEY\"")
 }
 
 #[cfg(test)]

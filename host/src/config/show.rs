@@ -1,101 +1,56 @@
 //! The configuration that is in force, as TOML and as JSON.
 
+use super::fields::is_name;
 use super::key::group;
-use super::{Config, KEYS, SECTIONS, WebhookUrl, roles};
+use super::{Config, KEYS, Key, Kind, NAMED, SECTIONS};
+use crate::role::Role;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
 impl Config {
+    /// Every value in force, by the names of tables and keys.
+    pub(super) fn values(&self) -> Value {
+        serde_json::to_value(self).expect("all keys are strings")
+    }
+
     /// Every key with the value that is in force, and every table that the file has: a `config.toml` that means the same.
     /// What differs from the default says so, and a variable of the environment whether it `is_set`.
     pub fn effective(&self, is_set: impl Fn(&str) -> bool) -> String {
-        let mut out = String::new();
+        let (mut out, values) = (String::new(), self.values());
         for section in SECTIONS {
             if !section.name.is_empty() {
                 let _ = write!(out, "\n[{}]\n", section.name);
             }
             for key in KEYS.iter().filter(|key| key.section == section.name) {
-                let (value, default) = (toml_value(&self.value(key)), key.default_value());
+                let (value, default) = (toml_value(key.value_in(&values)), key.default_value());
                 let note = if value == default { String::new() } else { format!(" # default: {default}") };
                 let _ = writeln!(out, "{} = {value}{note}", key.name);
             }
         }
-        for mount in &self.mounts {
-            let (path, role) =
-                (text(&mount.path.display().to_string()), if mount.admin_only { "admin" } else { "user" });
-            let _ = write!(
-                out,
-                "\n[exec.mounts.{}]\npath = {path}\nwrite = {}\nrole = {role:?}\n",
-                text(&mount.at),
-                mount.write
-            );
-        }
-        for provider in &self.providers {
-            let (kind, url) = (provider.kind.name(), text(&provider.base_url));
-            let _ = write!(out, "\n[providers.{}]\nkind = {kind:?}\nbase_url = {url}\n", provider.name);
-            if let Some(variable) = &provider.key_env {
-                let note = if is_set(variable) { "set" } else { "not set" };
-                let _ = writeln!(out, "key_env = {variable:?} # {note}");
+        for table in NAMED {
+            let rows = values[table.field()].as_array().map_or(&[][..], Vec::as_slice);
+            if table.is_of_lines() && !rows.is_empty() {
+                let _ = write!(out, "\n{}\n", table.heading);
             }
-            let _ = writeln!(out, "max_response_mib = {}", provider.max_response_mib);
-        }
-        for settings in &self.model_settings {
-            let _ = write!(out, "\n[model_settings.{}]\n", text(&settings.model));
-            let numbers =
-                [("context_budget", settings.context_budget), ("max_output_tokens", settings.max_output_tokens)];
-            for (key, number) in numbers.into_iter().filter_map(|(key, number)| Some((key, number?))) {
-                let _ = writeln!(out, "{key} = {}", group(number));
+            for row in rows {
+                let id = row[table.id].as_str().unwrap_or_default();
+                if table.is_of_lines() {
+                    let _ = writeln!(out, "{id} = {}", toml_value(&row["description"]));
+                    continue;
+                }
+                let id = if is_name(id) { id.to_owned() } else { text(id) };
+                let _ = write!(out, "\n[{}.{id}]\n", table.name);
+                for key in table.keys {
+                    let value = match (key.kind, &row[key.name]) {
+                        (_, Value::Null) => continue,
+                        (_, Value::String(none)) if none.is_empty() => continue,
+                        (Kind::Dollars(..), price) => dollars(price.as_u64().unwrap_or_default()),
+                        (_, value) => toml_value(value),
+                    };
+                    let note = variable(key, row).map_or("", |name| if is_set(name) { " # set" } else { " # not set" });
+                    let _ = writeln!(out, "{} = {value}{note}", key.name);
+                }
             }
-            let prices = [("input_price", settings.input_price), ("output_price", settings.output_price)];
-            for (key, price) in prices.into_iter().filter_map(|(key, price)| Some((key, price?))) {
-                let _ = writeln!(out, "{key} = {}", dollars(price));
-            }
-            let _ = writeln!(out, "json_schema = {:?}", settings.json_schema.name());
-        }
-        for pill in &self.pills {
-            let categories: Vec<_> = pill.categories.iter().map(|category| text(category)).collect();
-            let _ = write!(
-                out,
-                "\n[pills.{}]\ntemplate = {}\ncategories = [{}]\neffort = {:?}\n",
-                pill.name,
-                text(&pill.template),
-                categories.join(", "),
-                pill.effort.name()
-            );
-            if !pill.description.is_empty() {
-                let _ = writeln!(out, "description = {}", text(&pill.description));
-            }
-        }
-        if !self.commands.is_empty() {
-            out.push_str("\n[commands]\n");
-        }
-        for command in &self.commands {
-            let _ = writeln!(out, "{} = {}", command.name, text(&command.description));
-        }
-        for webhook in &self.webhooks {
-            let _ = write!(out, "\n[webhooks.{}]\n", webhook.name);
-            let note = |variable: &str| if is_set(variable) { "set" } else { "not set" };
-            let _ = match &webhook.url {
-                WebhookUrl::Here(url) => writeln!(out, "url = {}", text(url)),
-                WebhookUrl::Env(variable) => writeln!(out, "url_env = {variable:?} # {}", note(variable)),
-            };
-            if let Some(variable) = &webhook.secret_env {
-                let _ = writeln!(out, "secret_env = {variable:?} # {}", note(variable));
-            }
-            let list = |items: &[String]| items.iter().map(|item| text(item)).collect::<Vec<_>>().join(", ");
-            let _ = write!(
-                out,
-                "sessions = [{}]\nevents = [{}]\nallow_private = {}\ntimeout_s = {}\nmax_attempts = {}\nmax_age_h = {}\n\
-                 retry_base_ms = {}\nretry_max_s = {}\n",
-                list(&webhook.sessions),
-                list(&webhook.events),
-                webhook.allow_private,
-                webhook.timeout_s,
-                webhook.max_attempts,
-                webhook.max_age_h,
-                webhook.retry_base_ms,
-                webhook.retry_max_s,
-            );
         }
         out
     }
@@ -103,18 +58,10 @@ impl Config {
     /// The same as one JSON object. `is_set` says whether an environment variable has a value; the value itself never
     /// gets here.
     pub fn to_json(&self, is_set: impl Fn(&str) -> bool) -> Value {
-        let mut object = serde_json::Map::new();
-        for key in KEYS {
-            let value = self.value(key);
-            let place = match key.section {
-                "" => &mut object,
-                section => {
-                    object.entry(section).or_insert_with(|| json!({})).as_object_mut().expect("it was just made")
-                }
-            };
-            place.insert(key.name.to_owned(), value);
-        }
-        let in_force: serde_json::Map<_, _> = roles()
+        let mut values = self.values();
+        let in_force: serde_json::Map<_, _> = Role::ALL
+            .map(Role::name)
+            .into_iter()
             .map(|role| {
                 let name =
                     |string: &str| self.named(string).map_or_else(|_| string.to_owned(), |named| named.to_string());
@@ -123,55 +70,32 @@ impl Config {
                 (role.to_owned(), json!({ "model": model, "fallbacks": fallbacks }))
             })
             .collect();
-        object.insert("roles".to_owned(), in_force.into());
-        let mounts = self.mounts.iter().map(|mount| {
-            let role = if mount.admin_only { "admin" } else { "user" };
-            json!({ "at": mount.at, "path": mount.path, "write": mount.write, "role": role })
-        });
-        object.insert("mounts".to_owned(), mounts.collect());
-        let providers = self.providers.iter().map(|provider| {
-            json!({
-                "name": provider.name, "kind": provider.kind.name(), "base_url": provider.base_url,
-                "key_env": provider.key_env, "key_is_set": provider.key_env.as_deref().map(&is_set),
-                "max_response_mib": provider.max_response_mib,
-            })
-        });
-        object.insert("providers".to_owned(), providers.collect());
-        let settings = self.model_settings.iter().map(|settings| {
-            json!({
-                "model": settings.model, "context_budget": settings.context_budget,
-                "input_price_micros": settings.input_price, "output_price_micros": settings.output_price,
-                "json_schema": settings.json_schema.name(), "max_output_tokens": settings.max_output_tokens,
-            })
-        });
-        object.insert("model_settings".to_owned(), settings.collect());
-        let pills = self.pills.iter().map(|pill| {
-            json!({
-                "name": pill.name, "template": pill.template, "categories": pill.categories,
-                "effort": pill.effort.name(), "description": pill.description,
-            })
-        });
-        object.insert("pills".to_owned(), pills.collect());
-        let commands = self.commands.iter();
-        let commands = commands.map(|command| json!({ "name": command.name, "description": command.description }));
-        object.insert("commands".to_owned(), commands.collect());
-        let webhooks = self.webhooks.iter().map(|webhook| {
-            let (url, url_env) = match &webhook.url {
-                WebhookUrl::Here(url) => (Some(url), None),
-                WebhookUrl::Env(variable) => (None, Some(variable)),
-            };
-            json!({
-                "name": webhook.name, "url": url, "url_env": url_env,
-                "url_is_set": url_env.map(|variable| is_set(variable)),
-                "secret_env": webhook.secret_env, "secret_is_set": webhook.secret_env.as_deref().map(&is_set),
-                "sessions": webhook.sessions, "events": webhook.events, "allow_private": webhook.allow_private,
-                "timeout_s": webhook.timeout_s, "max_attempts": webhook.max_attempts, "max_age_h": webhook.max_age_h,
-                "retry_base_ms": webhook.retry_base_ms, "retry_max_s": webhook.retry_max_s,
-            })
-        });
-        object.insert("webhooks".to_owned(), webhooks.collect());
-        object.into()
+        values["roles"] = in_force.into();
+        for table in NAMED.iter().filter(|table| !table.is_of_lines()) {
+            for row in values[table.field()].as_array_mut().into_iter().flatten() {
+                for key in table.keys {
+                    let set = variable(key, row).map(&is_set);
+                    let Some(fields) = row.as_object_mut() else { continue };
+                    let value = fields.remove(key.name).unwrap_or_default();
+                    let name = key.name.to_owned();
+                    match key.kind {
+                        Kind::Dollars(..) => fields.insert(name + "_micros", value),
+                        Kind::Variable => {
+                            fields.insert(name.replace("_env", "_is_set"), set.into());
+                            fields.insert(name, value)
+                        }
+                        _ => fields.insert(name, value),
+                    };
+                }
+            }
+        }
+        values
     }
+}
+
+/// The variable of the environment that a key of a row names, if it names one.
+fn variable<'a>(key: &Key, row: &'a Value) -> Option<&'a str> {
+    row[key.name].as_str().filter(|_| matches!(key.kind, Kind::Variable))
 }
 
 fn text(text: &str) -> String {

@@ -7,19 +7,20 @@
 //! sessions = ["home", "team-*"]
 //! ```
 
-use super::fields::{Fields, NAME_RULE, is_name};
-use super::page::{NamedKey, NamedTable};
-use super::parse::Wrong;
-use super::provider::wrong_variable;
+use super::fields::{NAME_RULE, TableFields, is_name};
+use super::key::{Effect, Kind, NamedTable, ValueError, keys};
+use super::provider::{is_secret, variable};
+use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;
 use toml::Spanned;
 use toml::de::DeValue;
 
 /// One `[webhooks.NAME]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Webhook {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WebhookSettings {
     pub name: String,
+    #[serde(flatten)]
     pub url: WebhookUrl,
     /// Patterns with `*` and `?`; none means every session.
     pub sessions: Vec<String>,
@@ -42,10 +43,12 @@ pub struct Webhook {
 }
 
 /// Where the address stands. Only the name of a variable is ever shown.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize)]
 pub enum WebhookUrl {
+    #[serde(rename = "url")]
     Here(String),
     /// In this variable of the environment.
+    #[serde(rename = "url_env")]
     Env(String),
 }
 
@@ -61,102 +64,36 @@ impl fmt::Debug for WebhookUrl {
 /// What a webhook can be told of; a test of the gateway compares them with what there is to tell.
 pub const WEBHOOK_EVENTS: [&str; 3] = ["reply", "run", "notify"];
 
-/// What it is told of where the table does not say: everything that is said to the user.
-const DEFAULT_EVENTS: [&str; 2] = ["reply", "notify"];
-
-/// What the documentation says about these tables.
+/// Its keys, and what the documentation says about these tables.
+#[rustfmt::skip]
 pub(super) const TABLE: NamedTable = NamedTable {
+    name: "webhooks",
     heading: "[webhooks.NAME]",
     doc: "URLs that are notified of replies; see docs/webhooks.md.",
-    keys: &[
-        NamedKey {
-            name: "url",
-            kind: "string",
-            default: "\"\"",
-            range: "at most 2_000 characters",
-            doc: "URL to notify, with https; either this or `url_env` is required.",
-        },
-        NamedKey {
-            name: "url_env",
-            kind: "string",
-            default: "\"\"",
-            range: "name of a variable",
-            doc: "Environment variable with the URL, if the URL itself is secret.",
-        },
-        NamedKey {
-            name: "sessions",
-            kind: "list of strings",
-            default: "[]",
-            range: "at most 32",
-            doc: "Sessions to report, with `*` and `?`; empty for all.",
-        },
-        NamedKey {
-            name: "events",
-            kind: "list of strings",
-            default: "[\"reply\", \"notify\"]",
-            range: "reply, notify, run",
-            doc: "Events to report.",
-        },
-        NamedKey {
-            name: "secret_env",
-            kind: "string",
-            default: "\"\"",
-            range: "name of a variable",
-            doc: "Environment variable with the signing key, at least 16 characters; without it, `kiso webhook secret` prints a derived key.",
-        },
-        NamedKey {
-            name: "allow_private",
-            kind: "boolean",
-            default: "false",
-            range: "",
-            doc: "Whether to allow private addresses, and requests to them without TLS.",
-        },
-        NamedKey {
-            name: "timeout_s",
-            kind: "integer",
-            default: "10",
-            range: "1 to 300",
-            doc: "Seconds for one attempt.",
-        },
-        NamedKey {
-            name: "max_attempts",
-            kind: "integer",
-            default: "15",
-            range: "1 to 100",
-            doc: "Attempts until a delivery is abandoned.",
-        },
-        NamedKey {
-            name: "max_age_h",
-            kind: "integer",
-            default: "72",
-            range: "1 to 720",
-            doc: "Hours until a delivery is abandoned, but not before five attempts.",
-        },
-        NamedKey {
-            name: "retry_base_ms",
-            kind: "integer",
-            default: "5_000",
-            range: "10 to 3_600_000",
-            doc: "Milliseconds until the second attempt; doubled for each further attempt.",
-        },
-        NamedKey {
-            name: "retry_max_s",
-            kind: "integer",
-            default: "3_600",
-            range: "1 to 86_400",
-            doc: "Maximum seconds between two attempts, even if the receiver asks for more.",
-        },
-    ],
+    example: EXAMPLE,
+    after: "gateway",
+    effect: Effect::AtOnce,
+    id: "name",
+    keys: &keys(Effect::AtOnce, [
+        ("url", Kind::Characters(2_000, false), "URL to notify, with https; either this or `url_env` is required."),
+        ("url_env", Kind::Variable, "Environment variable with the URL, if the URL itself is secret."),
+        ("sessions", Kind::List(32), "Sessions to report, with `*` and `?`; empty for all."),
+        ("events", Kind::Listed(&["reply", "notify"], &WEBHOOK_EVENTS), "Events to report; without any, everything that is said to the user."),
+        ("secret_env", Kind::Variable, "Environment variable with the signing key, at least 16 characters; without it, `kiso webhook secret` prints a derived key."),
+        ("allow_private", Kind::Bool(false), "Whether to allow private addresses, and requests to them without TLS."),
+        ("timeout_s", Kind::Int(10, 1, 300), "Seconds for one attempt."),
+        ("max_attempts", Kind::Int(15, 1, 100), "Attempts until a delivery is abandoned."),
+        ("max_age_h", Kind::Int(72, 1, 720), "Hours until a delivery is abandoned, but not before five attempts."),
+        ("retry_base_ms", Kind::Int(5_000, 10, 3_600_000), "Milliseconds until the second attempt; doubled for each further attempt."),
+        ("retry_max_s", Kind::Int(3_600, 1, 86_400), "Maximum seconds between two attempts, even if the receiver asks for more."),
+    ]),
 };
 
 /// Every webhook is looked at for every reply.
 const MAX_WEBHOOKS: usize = 32;
 
-/// Characters of an address.
-const MAX_URL: usize = 2_000;
-
 /// How the commented file of a fresh home shows webhooks.
-pub(super) const EXAMPLE: &str = "
+const EXAMPLE: &str = "
 # URLs that are notified of replies; see docs/webhooks.md. `kiso webhook secret NAME` prints the signing key.
 # [webhooks.phone]
 # url = \"https://hooks.example.org/kiso\"
@@ -168,7 +105,7 @@ pub(super) fn read<'a>(
     name: &'a Spanned<Cow<'a, str>>,
     value: &'a Spanned<DeValue<'a>>,
     others: usize,
-) -> Result<Webhook, Vec<Wrong>> {
+) -> Result<WebhookSettings, Vec<ValueError>> {
     let text = name.get_ref().as_ref();
     if !is_name(text) {
         return Err(vec![(name.span(), format!("webhooks.{text:?}: a webhook's name has {NAME_RULE}"))]);
@@ -176,67 +113,41 @@ pub(super) fn read<'a>(
     if others >= MAX_WEBHOOKS {
         return Err(vec![(name.span(), format!("webhooks.{text}: there may be {MAX_WEBHOOKS} webhooks"))]);
     }
-    let mut fields = Fields::new(format!("webhooks.{text}"), name.span(), value)?;
-    let allow_private = fields.bool("allow_private").unwrap_or(false);
-    let here = fields.text("url", MAX_URL);
-    let elsewhere = fields.text("url_env", 500);
-    if let Some((url, span)) = &here
-        && let Err(why) = check_webhook_url(url, allow_private)
-    {
-        fields.wrong(span.clone(), "url", why);
-    }
-    let variable = |found: Option<(String, std::ops::Range<usize>)>, key, fields: &mut Fields<'_>| {
-        let (variable, span) = found?;
-        // The value is not repeated: it may be a key.
-        match wrong_variable(&variable) {
-            None => Some(variable),
-            Some(why) => {
-                fields.wrong(span, key, why);
-                None
-            }
-        }
-    };
-    let elsewhere = variable(elsewhere, "url_env", &mut fields);
+    let mut fields = TableFields::new(&TABLE, format!("webhooks.{text}"), name.span(), value)?;
+    let allow_private = fields.bool("allow_private");
+    let here = fields.checked("url", |url| check_webhook_url(url, allow_private).map(|()| url.to_owned()));
+    let elsewhere = fields.checked("url_env", variable);
     match (fields.has("url"), fields.has("url_env")) {
         (false, false) => fields.missing("url", "such as \"https://hooks.example.org/kiso\", or url_env"),
         (true, true) => fields.missing("only one address", "url or url_env"),
         _ => {}
     }
-    let secret = fields.text("secret_env", 500);
-    let secret_env = variable(secret, "secret_env", &mut fields);
+    let secret_env = fields.checked("secret_env", variable);
     let sessions = fields.list(
         "sessions",
-        32,
         "must be a list of names of sessions, in which * stands for any characters and ? for one",
         |text| {
             let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-*?".contains(&byte);
             (1..=64).contains(&text.len()) && text.bytes().all(allowed)
         },
     );
-    let mut events = fields.list("events", 8, "must be a list of \"reply\", \"notify\" and \"run\"", |text| {
-        WEBHOOK_EVENTS.contains(&text)
-    });
-    if events.is_empty() {
-        events.extend(DEFAULT_EVENTS.map(str::to_owned));
-    }
+    let mut events = fields
+        .list("events", "must be a list of \"reply\", \"notify\" and \"run\"", |text| WEBHOOK_EVENTS.contains(&text));
     events.dedup();
-    let timeout_s = fields.int("timeout_s", 1, 300).unwrap_or(10);
-    let max_attempts = fields.int("max_attempts", 1, 100).unwrap_or(15);
-    let max_age_h = fields.int("max_age_h", 1, 720).unwrap_or(72);
-    let retry_base_ms = fields.int("retry_base_ms", 10, 3_600_000).unwrap_or(5_000);
-    let retry_max_s = fields.int("retry_max_s", 1, 86_400).unwrap_or(3_600);
+    let timeout_s = fields.int("timeout_s");
+    let max_attempts = fields.int("max_attempts");
+    let max_age_h = fields.int("max_age_h");
+    let retry_base_ms = fields.int("retry_base_ms");
+    let retry_max_s = fields.int("retry_max_s");
     fields.finish(|key| {
-        ["key", "token", "secret", "password"]
-            .iter()
-            .any(|word| key.to_ascii_lowercase().contains(word))
-            .then_some("keys do not belong into this file; name the environment variable with secret_env.")
+        is_secret(key).then_some("keys do not belong into this file; name the environment variable with secret_env.")
     })?;
     let url = match (here, elsewhere) {
-        (Some((url, _)), None) => WebhookUrl::Here(url),
+        (Some(url), None) => WebhookUrl::Here(url),
         (None, Some(variable)) => WebhookUrl::Env(variable),
         _ => return Err(Vec::new()),
     };
-    Ok(Webhook {
+    Ok(WebhookSettings {
         name: text.to_owned(),
         url,
         sessions,

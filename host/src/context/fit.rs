@@ -1,9 +1,9 @@
 //! How text gets shorter.
 
-use super::table::REST;
 use super::text::{Body, Spare};
 use super::tokens;
 use crate::graph::brief::clip;
+use crate::role::REST;
 
 /// A piece that takes what the others leave shortens no part that has less than a quarter of this, in tokens.
 const WHOLE: usize = 4_000;

@@ -43,6 +43,7 @@ fn planted() -> Pieces {
             category: "chart".to_owned(),
             examples: vec!["draw {file}".to_owned()],
             secrets: Vec::new(),
+            chosen: false,
             args: json!({"type": "object"}),
         }]),
         environment: Some(vec![FileCard {
@@ -106,7 +107,7 @@ const COLUMNS: [(Role, &str); 8] = [
         Role::Reasoner,
         "memory skill_environment replies plan readiness evidence reasoning_lane feedback goal task expect",
     ),
-    (Role::Actor, "guidance core brief"),
+    (Role::Actor, "guidance core summary messages brief"),
     (Role::Titler, "exchange"),
 ];
 const REPLAN: &str = "completed remaining replan_history failure";
@@ -293,6 +294,17 @@ proptest! {
                 Some("")
             }).collect();
             prop_assert!(!outside.contains("obey") && !outside.contains("fence"), "{}", outside);
+            // What is told later is fenced as well, whatever was told before.
+            let half = Pieces { task: None, output: None, new_message: None, brief: None, ..pieces.clone() };
+            let news = PieceHistory::new(&half, BOUNDARY).news(&pieces, BOUNDARY);
+            let marks: Vec<_> = news.lines().filter(|line| line.contains(BOUNDARY)).collect();
+            let (open, close) = (format!("<<<{BOUNDARY}"), format!("{BOUNDARY}>>>"));
+            prop_assert!(marks.chunks(2).all(|pair| pair == [&open, &close]), "{marks:?}");
+            let mut inside = false;
+            for line in news.lines() {
+                inside = if line == open { true } else if line == close { false } else { inside };
+                prop_assert!(inside || !line.contains("obey") && !line.contains("[fence]"), "{}", news);
+            }
         }
     }
 
@@ -442,9 +454,48 @@ fn fitting_keeps_within_the_cap() {
 }
 
 #[test]
-fn an_empty_list_says_so() {
-    let pieces = Pieces { environment: Some(Vec::new()), ..Pieces::default() };
-    assert!(render(&pieces, "b", usize::MAX).contains("## Files in /work\n<<<b\n(none)\nb>>>"));
+fn what_is_empty_is_left_out() {
+    let pieces = Pieces {
+        environment: Some(Vec::new()),
+        evidence: Some(Vec::new()),
+        goal: Some(String::new()),
+        core: Some(String::new()),
+        ..Pieces::default()
+    };
+    assert_eq!(render(&pieces, "b", usize::MAX), "", "not even the fence is declared");
+    assert_eq!(render_beside(&planted(), Piece::ALL, "b", usize::MAX), "");
+}
+
+/// A role that is asked again reads what is new, and of a list what came to it.
+#[test]
+fn what_was_told_is_not_told_again() {
+    let all = Pieces { correction: None, evidence: Some(vec![report("M-one")]), ..planted() };
+    let first = Pieces { evidence: all.evidence.clone(), ..select(Role::Planner, &all) };
+    let told = PieceHistory::new(&first, "b");
+    let head = told.news(&first, "b");
+    assert_eq!(head.lines().count(), 1, "nothing is new: {head}");
+    let next = Pieces {
+        correction: planted().correction,
+        evidence: Some(vec![report("M-one"), report("M-two")]),
+        planner_lane: Some(vec!["M-lane".to_owned()]),
+        environment: Some(vec![FileCard { path: "M-new.csv".to_owned(), bytes: 1, columns: None }]),
+        feedback: None,
+        ..first.clone()
+    };
+    let news = told.news(&next, "b");
+    let headings: Vec<_> = news.lines().filter(|line| line.starts_with("## ")).collect();
+    let correction = TABLE.iter().find(|row| row.piece == Piece::Correction).unwrap().title;
+    let wanted = [
+        "## Files in /work",
+        "## What the tasks so far left behind, continued",
+        "## What the critic found wrong",
+        &format!("## {correction}"),
+    ];
+    assert_eq!(headings, wanted, "{news}");
+    assert!(has(&news, "M-two") && !has(&news, "M-one") && news.contains("### 2. "), "{news}");
+    assert!(news.contains("goal: missing") && !news.contains("M-correction"), "its answer stands above: {news}");
+    assert!(news.contains("## What the critic found wrong\n<<<b\n(nothing any more)\nb>>>"), "{news}");
+    assert!(!news.contains("M-lane"), "nor what it said itself: {news}");
 }
 
 #[test]

@@ -2,13 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::table::Piece;
+use super::signature::signature;
 use crate::graph::plan::{CallerScope, Task};
 use crate::graph::report::{Attempt, Correction, FailureNote, TaskReport, TaskStatus};
 use crate::llm::prompt::{ChatMessage, ColumnKind, FileCard, Pieces, SkillCard};
-
-/// Examples that are shown of one skill.
-const MAX_EXAMPLES: usize = 3;
+use crate::role::Piece;
 
 /// The text of one piece, in parts, and which of them may go where not all have room.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,18 +25,18 @@ pub(super) enum Spare {
     Last,
 }
 
-/// The text of `piece`; `None` if the role does not get it.
+/// The text of `piece`; `None` if the role does not get it, or there is nothing of it.
 pub(super) fn body(piece: Piece, pieces: &Pieces) -> Option<Body> {
     let whole = |items: Option<Vec<String>>| Some(Body { items: items?, spare: Spare::No });
-    let one = |text: &Option<String>| whole(text.clone().map(|text| vec![text]));
+    let one = |text: &Option<String>| whole(text.clone().filter(|text| !text.trim().is_empty()).map(|text| vec![text]));
     let oldest_first = |items: Option<Vec<String>>| Some(Body { items: items?, spare: Spare::First });
     let ranked = |items: Option<Vec<String>>| Some(Body { items: items?, spare: Spare::Last });
     let lines = |lines: &Option<Vec<String>>| list(lines, |_, line| format!("- {line}"));
     let talk = |messages: &Option<Vec<ChatMessage>>| list(messages, |_, message| message_text(message));
     match piece {
         Piece::Caller => whole(pieces.caller.map(|caller| vec![caller_line(caller)])),
-        Piece::Guidance => whole(pieces.guidance.clone()),
-        Piece::Core => whole(pieces.core.as_ref().map(|core| core.lines().map(str::to_owned).collect())),
+        Piece::Guidance => whole(list(&pieces.guidance, |_, text| text.clone())),
+        Piece::Core => whole(list(&lines_of(&pieces.core), |_, line| line.clone())),
         Piece::Facts => ranked(lines(&pieces.facts)),
         Piece::Memory => ranked(lines(&pieces.memory)),
         Piece::Summary => one(&pieces.summary),
@@ -75,13 +73,14 @@ pub(super) fn body(piece: Piece, pieces: &Pieces) -> Option<Body> {
     }
 }
 
-/// An empty list says nothing, except that there is nothing.
+/// An empty list is left out: to say that there is nothing costs tokens in every call.
 fn list<T>(items: &Option<Vec<T>>, text: impl Fn(usize, &T) -> String) -> Option<Vec<String>> {
-    let items = items.as_ref()?;
-    if items.is_empty() {
-        return Some(vec!["(none)".to_owned()]);
-    }
+    let items = items.as_ref().filter(|items| !items.is_empty())?;
     Some(items.iter().enumerate().map(|(index, item)| text(index + 1, item)).collect())
+}
+
+fn lines_of(text: &Option<String>) -> Option<Vec<String>> {
+    Some(text.as_ref()?.lines().map(str::to_owned).collect())
 }
 
 fn caller_line(caller: CallerScope) -> String {
@@ -93,12 +92,14 @@ fn message_text(message: &ChatMessage) -> String {
 }
 
 fn skill_text(card: &SkillCard) -> String {
-    let mut text = format!("- {} ({}): {}\n  args: {}", card.name, card.category, card.summary, card.args);
+    let SkillCard { name, category, summary, .. } = card;
+    let mut text = format!("- {name} ({category}): {summary}");
+    let args = signature(&card.args, card.chosen);
+    if !args.is_empty() {
+        let _ = write!(text, "\n{args}");
+    }
     if !card.secrets.is_empty() {
         let _ = write!(text, "\n  secrets: {}", card.secrets.join(", "));
-    }
-    for example in card.examples.iter().take(MAX_EXAMPLES) {
-        let _ = write!(text, "\n  example: {example}");
     }
     text
 }
@@ -179,4 +180,9 @@ fn correction_texts(correction: &Correction) -> Vec<String> {
         let _ = write!(wrong, "\n- {violation}");
     }
     vec![wrong, format!("The answer was:\n{}", correction.broken)]
+}
+
+/// A correction without the answer that it is about.
+pub(super) fn correction_alone(parts: &[String]) -> Vec<String> {
+    parts[..1.min(parts.len())].to_vec()
 }

@@ -1,11 +1,11 @@
 //! Reading the configuration anew: checked first, and taken only as a whole.
 
-use crate::config::{Change, Config, ConfigError, Effect};
+use crate::channel::{self, ChannelError, Channels};
+use crate::config::{Config, ConfigChange, ConfigError, Effect};
 use crate::drive::{ModelError, RunExecutor};
-use crate::gateway::webhook::{Webhook, WebhookDispatcher, WebhookError};
 use crate::node::RoleError;
 use crate::session::intake::Intake;
-use crate::session::queue::Limits;
+use crate::session::wake::QueueLimits;
 
 /// Why the configuration is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -19,35 +19,35 @@ pub enum ReloadError {
     #[error(transparent)]
     Role(#[from] RoleError),
     #[error(transparent)]
-    Webhook(#[from] WebhookError),
+    Channel(#[from] ChannelError),
 }
 
 /// Reads `config.toml` and has everything go by it that begins from now on. Returns what has changed.
 pub async fn reload(
     drive: &RunExecutor,
     intake: &Intake,
-    dispatcher: &WebhookDispatcher,
-) -> Result<Vec<Change>, ReloadError> {
+    channels: &mut Channels,
+) -> Result<Vec<ConfigChange>, ReloadError> {
     let path = drive.home.config_path();
     // A fresh home gets a file with the defaults. Here that would undo what somebody set.
     if !path.exists() {
         return Err(ReloadError::Gone { path });
     }
     let config = Config::load(&drive.home)?;
-    crate::node::role::check_prompts(&drive.home)?;
-    let webhooks = Webhook::open_all(&drive.home, &config, |variable| std::env::var(variable).ok())?;
+    crate::node::prompt::check_prompts(&drive.home)?;
+    let configured = channel::configured(&drive.home, &config)?;
     let changes = drive.config_now().changes(&config);
-    let limits = Limits::of(&config);
+    let limits = QueueLimits::of(&config);
     drive.adopt(config)?;
     intake.limit(limits);
-    if let Err(error) = dispatcher.replace(webhooks).await {
-        tracing::error!("the webhooks are unchanged: {error}; reload again");
+    if let Err(error) = channels.replace(configured).await {
+        tracing::error!("the channels are unchanged: {error}; reload again");
     }
     Ok(changes)
 }
 
 /// One line of the log for each way in which changes are heeded.
-pub fn log(changes: &[Change]) {
+pub fn log(changes: &[ConfigChange]) {
     if changes.is_empty() {
         tracing::info!("the configuration was reloaded; nothing changed");
     }

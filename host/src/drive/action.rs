@@ -1,8 +1,8 @@
 //! The action loop, performed: the actor, its tools, the output guard and compression.
 
-use super::perform::RunContext;
+use super::DriveError;
+use super::run_context::RunContext;
 use super::voice::{Listener, Voice};
-use super::{DriveError, boundary};
 use crate::context::{self, Piece, TABLE};
 use crate::graph::lane::{KEPT_EXCHANGES, ToolCall};
 use crate::graph::reflection::Status;
@@ -43,13 +43,12 @@ impl RunContext<'_> {
         ask: &ActAsk,
         listener: &mut dyn Listener,
     ) -> Result<StepResult, DriveError> {
-        let boundary = boundary();
         let system = self.drive.system_prompt(Role::Actor)?;
-        let request =
-            actor::request(&system, &self.known(run), ask, self.drive.tools.specs(&ask.categories), &boundary);
+        let tools = self.drive.tools.specs(&ask.categories);
+        let request = actor::request(&system, &self.known(run), ask, tools, self.subagent, &self.boundary);
         let completion = if ask.direct {
             let mut voice = Voice::new(Role::Actor, &self.secrets, listener);
-            let completion = self.complete_by(run, request, actor::model_role(ask), &boundary, &mut voice).await?;
+            let completion = self.complete_by(run, request, actor::model_role(ask), &mut voice).await?;
             if let Ok(answer) = &completion
                 && let Some(note) = actor::cut_off(answer)
             {
@@ -58,7 +57,7 @@ impl RunContext<'_> {
             voice.finish();
             completion
         } else {
-            self.complete_by(run, request, actor::model_role(ask), &boundary, &mut |_: &str| {}).await?
+            self.complete_by(run, request, actor::model_role(ask), &mut |_: &str| {}).await?
         };
         Ok(match completion {
             Ok(completion) => match actor::read(completion) {
@@ -76,10 +75,10 @@ impl RunContext<'_> {
     }
 
     pub(super) async fn assess(&self, run: &Run, ask: &ActAsk) -> Result<StepResult, DriveError> {
-        let boundary = boundary();
         let system = self.drive.system_prompt(Role::Actor)?;
-        let request = actor::assessment(&system, &self.known(run), ask, &boundary);
-        Ok(match self.complete_by(run, request, actor::model_role(ask), &boundary, &mut |_: &str| {}).await? {
+        let tools = self.drive.tools.specs(&ask.categories);
+        let request = actor::assessment(&system, &self.known(run), ask, tools, self.subagent, &self.boundary);
+        Ok(match self.complete_by(run, request, actor::model_role(ask), &mut |_: &str| {}).await? {
             Ok(completion) => {
                 let call = Call { model: completion.model, usage: completion.usage };
                 StepResult::Assessed { text: self.secrets.redact(&completion.text), call }
@@ -196,9 +195,9 @@ impl RunContext<'_> {
 
     /// Tokens of the largest part that a prompt of the summarizer shows whole.
     fn largest_part(&self) -> Result<usize, DriveError> {
-        let (system, boundary) = (self.drive.system_prompt(Role::Summarizer)?, boundary());
+        let system = self.drive.system_prompt(Role::Summarizer)?;
         let empty = ChatMessage { from: "transcript".to_owned(), text: String::new() };
-        let request = summarizer::messages(&system, None, vec![empty], &boundary);
+        let request = summarizer::messages(&system, None, vec![empty], &self.boundary);
         let settings = self.drive.models.settings(Role::Summarizer);
         let around = context::tokens(&request.user) + AROUND;
         let cap = TABLE.iter().find(|row| row.piece == Piece::Compress).map_or(0, |row| row.cap);
@@ -212,12 +211,11 @@ impl RunContext<'_> {
         tokens: usize,
         calls: &mut Vec<Call>,
     ) -> Result<Option<String>, DriveError> {
-        let boundary = boundary();
         let system = self.drive.system_prompt(Role::Summarizer)?;
         let message = ChatMessage { from: "transcript".to_owned(), text };
-        let mut request = summarizer::messages(&system, None, vec![message], &boundary);
+        let mut request = summarizer::messages(&system, None, vec![message], &self.boundary);
         request.max_tokens = request.max_tokens.min(u32::try_from(tokens).unwrap_or(u32::MAX));
-        match self.complete(run, request, &boundary, &mut |_: &str| {}).await? {
+        match self.complete(run, request, &mut |_: &str| {}).await? {
             Ok(completion) => {
                 calls.push(Call { model: completion.model, usage: completion.usage });
                 let text = self.secrets.redact(completion.text.trim());

@@ -1,7 +1,7 @@
 //! What comes in with a turn: large inputs are put away, tags, named skills and pills are seen.
 
 use super::DriveError;
-use super::perform::RunContext;
+use super::run_context::RunContext;
 use crate::clock::now_ms;
 use crate::graph::mention;
 use crate::graph::pill;

@@ -1,12 +1,10 @@
 //! Messages that came while the run was under way.
 
-use super::perform::RunContext;
+use super::run_context::RunContext;
+use super::window::WAITING;
 use super::{DriveError, SEALED_RUN};
 use crate::graph::route;
 use crate::store::{Job, JobPriority};
-
-/// Messages that wait in a session and are looked at when a turn may go on.
-pub(super) const WAITING: u32 = 20;
 
 impl RunContext<'_> {
     /// What waits and belongs to this turn. The messages are the run's only when the event that goes on with them is
@@ -18,7 +16,7 @@ impl RunContext<'_> {
             return Ok(Vec::new());
         }
         let (session, caller) = (self.session.clone(), self.caller);
-        let waiting = self.drive.store.read(move |view| {
+        let waiting = self.drive.store.peek(move |view| {
             let mut waiting = view.waiting_messages(&session, WAITING)?;
             let jobs = view.queued_jobs(&session, WAITING)?;
             // What somebody else says is done with what they may do, and so by a run of its own.

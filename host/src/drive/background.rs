@@ -3,13 +3,16 @@
 
 use super::clean::clean;
 use super::spent::Meter;
+use super::window::chat;
 use super::{DriveError, RunExecutor, boundary};
 use crate::clock::now_ms;
 use crate::graph::limits::Usage;
+use crate::graph::run::{Run, RunSpec};
 use crate::graph::step::Call;
 use crate::home::SessionName;
 use crate::llm::prompt::ChatMessage;
-use crate::llm::{Model, Priority, Request, Role};
+use crate::llm::reflex;
+use crate::llm::{LlmError, Model, Priority, Request, Role};
 use crate::memory;
 use crate::node::{self, summarizer, titler};
 use crate::scratchpad;
@@ -81,6 +84,9 @@ impl RunExecutor {
     /// Takes the next piece: of the session in `own` while it has any, then of all.
     async fn claim(&self, own: &mut Option<SessionName>) -> Result<Option<Due>, DriveError> {
         let (now, of) = (now_ms(), own.clone());
+        if !self.store.peek(move |view| view.is_work_due(now)).await? {
+            return Ok(None);
+        }
         let claimed = self.store.write(move |tx| tx.claim_work(now, now + LEASE_MS, of.as_ref())).await?;
         if claimed.is_some() || own.take().is_none() {
             return Ok(claimed);
@@ -227,16 +233,61 @@ impl RunExecutor {
         Ok(())
     }
 
-    /// A call that nobody waits for, accounted to its session and within its caps. What was said before it was known to be
-    /// a secret stands in clear in the messages, and goes no further.
+    /// The name that the built-in rules give a session after its first run, and what that is put down as: it goes with the
+    /// reply. `None` where a model that is paid is asked for it later.
+    pub(super) async fn first_title(
+        &self,
+        session: &SessionName,
+        run: &Run,
+        reply: &str,
+    ) -> Result<Option<(String, UsageLine)>, DriveError> {
+        let RunSpec { message, joined, policy, .. } = run.spec();
+        // A session may have a model of its own; its name is the configured titler's to give, as it is behind the reply. Of several
+        // messages, only the store knows which one was the first.
+        if !self.models.are_free()
+            || self.config.model_of(Role::Titler.name()) != reflex::NAME
+            || policy.subagent
+            || !joined.is_empty()
+            || message.contains("\n\n")
+        {
+            return Ok(None);
+        }
+        let exchange = vec![chat(MessageRole::User, message), chat(MessageRole::Assistant, reply)];
+        let boundary = boundary();
+        let request = titler::request(&self.system_prompt(Role::Titler)?, exchange, &boundary);
+        let (answer, mut lines) = match self.answer(session, request, &boundary).await {
+            // It waits until the limit allows it.
+            Err(DriveError::OverLimit(_)) => return Ok(None),
+            answered => answered?,
+        };
+        Ok(answer.ok().and_then(|text| titler::read(&text)).zip(lines.pop()))
+    }
+
+    /// A call that nobody waits for, accounted to its session and within its caps.
     async fn ask(&self, work: &Due, request: Request, boundary: &str) -> Result<String, DriveError> {
-        if let Some(limit) = self.over_limit(&work.session, Usage::default()).await? {
+        let (answer, lines) = self.answer(&work.session, request, boundary).await?;
+        let (session, run) = (work.session.clone(), work.run.clone());
+        let write =
+            self.store.write(move |tx| lines.iter().try_for_each(|line| tx.add_usage(&session, run.as_ref(), line)));
+        write.await?;
+        answer.map_err(|error| DriveError::Background(error.to_string()))
+    }
+
+    /// What the model says, and what is to be put down for it. What was said before it was known to be a secret stands in
+    /// clear in the messages, and goes no further.
+    async fn answer(
+        &self,
+        session: &SessionName,
+        request: Request,
+        boundary: &str,
+    ) -> Result<(Result<String, LlmError>, Vec<UsageLine>), DriveError> {
+        if let Some(limit) = self.over_limit(session, Usage::default()).await? {
             return Err(DriveError::OverLimit(limit));
         }
         let settings = self.models.settings(request.role);
         let max_tokens = settings.answer(request.max_tokens);
         let request = Request { priority: Priority::Background, max_tokens, ..request };
-        let secrets = self.with_session(&work.session, Secrets::default()).await?;
+        let secrets = self.with_session(session, Secrets::default()).await?;
         let request = clean(&secrets, request, boundary)?;
         let request = node::fit(request, boundary, settings.context_budget);
         let meter = Meter::default();
@@ -244,12 +295,7 @@ impl RunExecutor {
         let answered = answer.as_ref().ok().map(|answer| Call { model: answer.model.clone(), usage: answer.usage });
         let line =
             |Call { model, usage }| UsageLine { at_ms: now_ms(), role: request.role.name().to_owned(), model, usage };
-        let lines: Vec<_> = answered.into_iter().chain(meter.take()).map(line).collect();
-        let (session, run) = (work.session.clone(), work.run.clone());
-        let write =
-            self.store.write(move |tx| lines.iter().try_for_each(|line| tx.add_usage(&session, run.as_ref(), line)));
-        write.await?;
-        let completion = answer.map_err(|error| DriveError::Background(error.to_string()))?;
-        Ok(secrets.redact(&completion.text))
+        let lines = answered.into_iter().chain(meter.take()).map(line).collect();
+        Ok((answer.map(|completion| secrets.redact(&completion.text)), lines))
     }
 }

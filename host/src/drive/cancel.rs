@@ -39,8 +39,11 @@ impl Cancel {
             return;
         }
         let asked = async {
-            while !asked(store, run).await {
+            loop {
                 sleep(POLL).await;
+                if asked(store, run).await {
+                    return;
+                }
             }
         };
         let mut here = self.0.subscribe();
@@ -55,5 +58,5 @@ impl Cancel {
 /// it.
 pub(super) async fn asked(store: &Store, run: &RunId) -> bool {
     let run = run.clone();
-    store.read(move |view| view.cancel_requested(&run)).await.unwrap_or(false)
+    store.peek(move |view| view.cancel_requested(&run)).await.unwrap_or(false)
 }

@@ -25,7 +25,7 @@ impl RunExecutor {
             return Ok(None);
         }
         let session = session.into().cloned();
-        let read = self.store.read(move |view| {
+        let read = self.store.peek(move |view| {
             let of_session = session.as_ref().map(|session| view.usage_total(Scope::Session(session))).transpose()?;
             Ok((of_session.unwrap_or_default().usage, view.usage_total(Scope::Day(now_ms()))?.usage))
         });

@@ -1,7 +1,7 @@
 //! Credentials that a model found in what the user wrote, or gave another name.
 
 use super::DriveError;
-use super::perform::RunContext;
+use super::run_context::RunContext;
 use crate::clock::now_ms;
 use crate::graph::plan::{self, alias_of};
 use crate::graph::run::Run;
@@ -11,9 +11,15 @@ use crate::store::StoreError;
 impl RunContext<'_> {
     /// Keeps what a model found, before anything that follows can be written down.
     pub(super) async fn keep(&mut self, run: &Run, found: plan::Secrets) -> Result<(), DriveError> {
+        // A weak model fills a field because it is there; what it makes up would be struck from every text that has it.
+        let talk = self.talk(run, &[]);
+        let written = |value: &str| {
+            let mut texts = std::iter::once(run.message()).chain(talk.iter().map(|message| message.text.as_str()));
+            texts.any(|text| text.contains(value.trim()))
+        };
         let value = |value: String| match alias_of(&value) {
             Some(name) => self.said(run, name).cloned(),
-            None => Some(SecretValue::new(value)),
+            None => written(&value).then(|| SecretValue::new(value)),
         };
         let mut kept = Vec::new();
         for (name, given) in found {

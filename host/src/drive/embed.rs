@@ -5,11 +5,11 @@ use super::{DriveError, RunExecutor};
 use crate::clock::now_ms;
 use crate::graph::limits::Usage;
 use crate::home::SessionName;
-use crate::llm::embed::{Embedded, Embedder, ROLE};
+use crate::llm::embed::{Embedder, Embeddings, ROLE};
 use crate::llm::{LlmError, Priority};
 use crate::memory::Meaning;
 use crate::secret::Secrets;
-use crate::store::{RunId, Unembedded, UsageLine, Vector};
+use crate::store::{PendingPassage, RunId, UsageLine, Vector};
 use crate::tool::builtin::documentation;
 
 /// Batches of passages that are embedded behind one reply; the next has its turn later.
@@ -99,13 +99,13 @@ impl RunExecutor {
         embedder: &Embedder,
         num: i64,
         session: Option<&SessionName>,
-        passages: Vec<Unembedded>,
+        passages: Vec<PendingPassage>,
     ) -> Result<Result<usize, LlmError>, DriveError> {
         let secrets = match session {
             Some(session) => self.secrets_of(session).await?,
             None => self.keys_alone(),
         };
-        let clean = |passage: &Unembedded| secrets.redact(&passage.text);
+        let clean = |passage: &PendingPassage| secrets.redact(&passage.text);
         let texts: Vec<String> = passages.iter().map(clean).collect();
         let vectors = match self.embed(embedder, session, &texts).await? {
             Ok(vectors) => vectors.into_iter().map(Some).collect(),
@@ -156,7 +156,7 @@ impl RunExecutor {
         texts: &[String],
     ) -> Result<Result<Vec<Vector>, LlmError>, DriveError> {
         match embedder.embed(texts, Priority::Background).await {
-            Ok(Embedded { vectors, usage }) => {
+            Ok(Embeddings { vectors, usage }) => {
                 self.account(embedder, session, None, usage).await?;
                 Ok(Ok(vectors))
             }

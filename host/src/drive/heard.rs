@@ -15,7 +15,7 @@ use crate::store::RunId;
 const MOST: usize = 16_000;
 
 /// Passes on what a run says, and keeps the texts of the step that it is at.
-pub(super) struct Heard<'a> {
+pub(super) struct HeardListener<'a> {
     listener: &'a mut dyn Listener,
     command: Option<String>,
     stdout: String,
@@ -23,7 +23,7 @@ pub(super) struct Heard<'a> {
     reply: String,
 }
 
-impl<'a> Heard<'a> {
+impl<'a> HeardListener<'a> {
     pub fn new(listener: &'a mut dyn Listener) -> Self {
         Self { listener, command: None, stdout: String::new(), stderr: String::new(), reply: String::new() }
     }
@@ -55,7 +55,7 @@ pub(super) fn with_unfinished(outcome: Outcome, mut parts: Vec<Block>) -> Outcom
     Outcome { blocks: parts, ..outcome }
 }
 
-impl Listener for Heard<'_> {
+impl Listener for HeardListener<'_> {
     fn begun(&mut self, run: &RunId) {
         self.listener.begun(run);
     }

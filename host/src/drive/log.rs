@@ -3,14 +3,23 @@
 //! A message is stored before anybody knows whether there is a secret in it that no pattern finds. Until a model has
 //! looked, the message and the first events are sealed with the home's key, so that nothing stands in clear anywhere; then
 //! they are replaced by what they are without secrets.
+//!
+//! What is appended goes to disk with [`Log::commit`]. Where models are paid, that is each event, so that no answer is paid
+//! for twice. Where all are built in, a step that has no effect can be made again for nothing: its event waits for the next
+//! effect, or for the reply, and is committed with it. That a run has begun is on disk before anything of it is read, so
+//! that one that brings its process down is known.
 
+mod batch;
+mod entry;
+
+use self::batch::Batch;
+use self::entry::{Entry, Projection};
 use super::{DriveError, SPEC, subagent};
 use crate::clock::now_ms;
 use crate::config::Context;
 use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::run::{BoardTask, Run, RunSpec, TaskState};
 use crate::graph::step::{Event, StepResult};
-use crate::graph::tags::Tags;
 use crate::home::SessionName;
 use crate::json;
 use crate::llm::Role;
@@ -19,18 +28,21 @@ use crate::scratchpad;
 use crate::secret::Secrets;
 use crate::secret::vault::{Vault, is_sealed};
 use crate::store::{
-    self, Begun, DueKind, MAX_FACT_BYTES, MessageRole, NewFact, Prompt, RunId, RunStatus, Store, StoreError, TaskRow,
-    Tx, UsageLine,
+    self, BegunRun, DueKind, MAX_FACT_BYTES, MessageRole, Prompt, RunId, RunStatus, Store, StoreError, TaskRow, Tx,
+    UsageLine,
 };
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 pub use crate::secret::vault::SEALED_RUN;
 
 /// Stands for a message that cannot be read.
 const CLOSED: &str = "(a message that was sealed with another key)";
 
-/// Confidence of a fact that a reviewer learned, in per cent.
-const LEARNED: u8 = 70;
+/// Waits before a commit is tried again: a disk or a lock that is in the way for longer needs a person.
+const AGAIN: [Duration; 4] =
+    [Duration::from_millis(50), Duration::from_millis(250), Duration::from_secs(1), Duration::from_secs(3)];
 
 /// Characters of a task's output in the table of tasks; the event has all of it.
 const MAX_OUTPUT: usize = 16_000;
@@ -64,6 +76,8 @@ pub(super) struct Log {
     sealed: Option<Sealed>,
     /// What was last written of each task.
     tasks: HashMap<u32, TaskRow>,
+    /// What is not on disk yet.
+    batch: Batch,
 }
 
 impl Log {
@@ -96,7 +110,7 @@ impl Log {
         store: &Store,
         vault: &Vault,
         session: &SessionName,
-        spec: impl FnOnce(&Begun, Vec<String>) -> RunSpec + Send + 'static,
+        spec: impl FnOnce(&BegunRun, Vec<String>) -> RunSpec + Send + 'static,
     ) -> Result<Option<(Log, RunSpec)>, DriveError> {
         let (name, sealer) = (session.clone(), vault.clone());
         let begun = store.write(move |tx| {
@@ -127,6 +141,7 @@ impl Log {
             seq: 0,
             sealed: Some(Sealed { events: vec![(0, spec)], prompts: Vec::new() }),
             tasks: HashMap::new(),
+            batch: Batch::default(),
         }
     }
 
@@ -166,13 +181,14 @@ impl Log {
             seq,
             sealed: (!sealed.events.is_empty()).then_some(sealed),
             tasks: tasks.into_iter().map(|row| (row.id, row)).collect(),
+            batch: Batch::default(),
         };
         Ok((log, spec, events))
     }
 
-    /// Commits an event with all that follows from it: tasks, usage, what was learned, the ledger, and, if the turn goes
-    /// on, the messages `taking` that it goes on with.
-    pub async fn append(
+    /// Takes an event with all that follows from it: tasks, usage, what was learned, the ledger, and, if the turn goes
+    /// on, the messages `taking` that it goes on with. It is on disk after the next [`Log::commit`].
+    pub fn append(
         &mut self,
         event: &Event,
         run: &Run,
@@ -181,13 +197,86 @@ impl Log {
         taking: Vec<i64>,
     ) -> Result<(), DriveError> {
         self.seq += 1;
+        let at = now_ms();
         let role = asked.last().map(|(role, _)| *role);
+        let entry = self.seal(event, secrets, asked, at)?;
+        let mut projection = self.project(event, run, secrets, role, at);
+        if event.continues {
+            projection.taken = taking;
+        }
+        if !entry.clear {
+            // The task of the medium route has the words of the message. It is written again when it ends.
+            for row in &mut projection.tasks {
+                row.task = self.vault.seal_json(SEALED_RUN, &row.task)?;
+            }
+        }
+        self.batch.add(entry, projection, secrets);
+        Ok(())
+    }
+
+    /// Commits what was appended, in one transaction.
+    pub async fn commit(&mut self) -> Result<(), DriveError> {
+        match self.batch.is_empty() {
+            true => Ok(()),
+            false => self.commit_with(&AGAIN, |_| Ok(())).await,
+        }
+    }
+
+    /// Commits what was appended if that can be done at once: of a run that goes no further here.
+    pub async fn leave(&mut self) -> Result<(), DriveError> {
+        match self.batch.is_empty() {
+            true => Ok(()),
+            false => self.commit_with(&[], |_| Ok(())).await,
+        }
+    }
+
+    /// Commits what was appended, and this with it. What is in the way for a moment is waited for: a command whose result is
+    /// not on disk would be taken for one that was cut off. Where it stays in the way, nothing of it is lost: the next commit
+    /// tries again.
+    async fn commit_with(
+        &mut self,
+        waits: &[Duration],
+        and: impl Fn(&Tx<'_>) -> Result<(), StoreError> + Send + Sync + 'static,
+    ) -> Result<(), DriveError> {
+        let work = Arc::new((std::mem::take(&mut self.batch), and));
+        let mut waits = waits.iter();
+        loop {
+            let (work_of_try, id, session, vault) =
+                (work.clone(), self.id.clone(), self.session.clone(), self.vault.clone());
+            let written = self.store.write(move |tx| {
+                let (batch, and) = &*work_of_try;
+                batch.commit(tx, &id, &session, &vault)?;
+                and(tx)
+            });
+            let Err(error) = written.await else { return Ok(()) };
+            match waits.next().filter(|_| error.may_pass()) {
+                Some(wait) => {
+                    tracing::warn!(run = %self.id, "what happened could not be written down; it is tried again: {error}");
+                    tokio::time::sleep(*wait).await;
+                }
+                None => {
+                    // The writer has let go of it before it answered.
+                    self.batch = Arc::into_inner(work).map(|(batch, _)| batch).unwrap_or_default();
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+
+    /// The event and its prompts as they are written down: sealed, until a model has looked at the message, and from then on
+    /// in clear, together with all that was sealed before.
+    fn seal(
+        &mut self,
+        event: &Event,
+        secrets: &Secrets,
+        asked: Vec<(Role, String)>,
+        at_ms: i64,
+    ) -> Result<Entry, DriveError> {
         let prompts = (0..).zip(asked).map(|(nth, (role, text))| {
             let (role, text) = (role.name().to_owned(), secrets.redact(&text));
             Prompt { seq: self.seq, nth, role, text }
         });
         let mut prompts: Vec<_> = prompts.collect();
-        let at = now_ms();
         let body = secrets.redact_to_json(event)?;
         // Whatever is committed must be readable. What comes in is bounded where it comes in; this is for what is not.
         if json::is_deeper(body.as_bytes(), json::MAX_COMMITTED) {
@@ -199,8 +288,8 @@ impl Log {
         // Messages that arrived are new ones, which no model has looked at.
         let closes = matches!(&event.result, StepResult::Finished { arrived, .. } if !arrived.is_empty());
         let opens = looked_at(event) && !closes;
-        let (mut rewrite, mut archived) = (Vec::new(), Vec::new());
         let clear = opens || self.sealed.is_none() && !closes;
+        let (mut rewrite, mut archived) = (Vec::new(), Vec::new());
         let kept = if clear {
             if let Some(sealed) = self.sealed.take() {
                 archived = sealed.archived();
@@ -223,91 +312,36 @@ impl Log {
             }
             kept
         };
-        let mut rows = self.changed(run, secrets, at);
-        if !clear {
-            // The task of the medium route has the words of the message. It is written again when it ends.
-            for row in &mut rows {
-                row.task = self.vault.seal_json(SEALED_RUN, &row.task)?;
-            }
-        }
+        let kind = event.result.name();
+        Ok(Entry { seq: self.seq, at_ms, kind, body: kept, prompts, clear, opens, rewrite, archived })
+    }
+
+    /// What the event changes beside the log.
+    fn project(&mut self, event: &Event, run: &Run, secrets: &Secrets, role: Option<Role>, at: i64) -> Projection {
         let usage = event.calls().map(|call| UsageLine {
             at_ms: at,
             role: role.map_or("worker", Role::name).to_owned(),
             model: call.model.clone(),
             usage: call.usage,
         });
-        let usage: Vec<_> = usage.collect();
-        let learned = match &event.result {
-            StepResult::Reviewed { verdict, .. } => verdict.learn.as_deref().map(|fact| clip(secrets.redact(fact))),
-            _ => None,
-        };
-        let ledger = matches!(event.result, StepResult::Called { .. }).then(|| secrets.redact(&run.ledger().text()));
-        let delivered = match &event.result {
-            StepResult::Finished { reply, .. } if event.continues => Some(secrets.redact(reply)),
-            _ => None,
-        };
-        let is_tagged = matches!(&event.result, StepResult::Admitted { tags, .. } if !tags.is_empty());
-        let notifies = event.notification().is_some();
-        let taken = if event.continues { taking } else { Vec::new() };
-        let (id, seq, kind, session) = (self.id.clone(), self.seq, event.result.name(), self.session.clone());
-        let (vault, known) = (self.vault.clone(), secrets.clone());
-        let write = self.store.write(move |tx| {
-            tx.append_event(&id, seq, at, kind, &kept)?;
-            if notifies {
-                tx.tell_webhooks_of_notification(&id, seq, at)?;
-            }
-            for (seq, body) in &rewrite {
-                tx.replace_event(&id, *seq, body)?;
-            }
-            let of_run = if opens { tx.messages_of_run(&id)? } else { Vec::new() };
-            for message in of_run.into_iter().filter(|message| is_sealed(&message.text)) {
-                // What another key sealed stays sealed: somebody may find that key.
-                let Ok(text) = vault.open_text(SEALED_RUN, &message.text) else { continue };
-                tx.replace_message(message.id, &known.redact(&text))?;
-            }
-            for key in &archived {
-                if let Some(sealed) = tx.scratchpad_get(&session, key)? {
-                    let text = vault.open_text(SEALED_RUN, &sealed);
-                    let text = text.map_err(|error| StoreError::corrupt(error.to_string()))?;
-                    tx.scratchpad_put(&session, key, &known.redact(&text), false, at)?;
-                }
-            }
-            if is_tagged {
-                for message in tx.messages_of_run(&id)?.iter().filter(|message| message.role == MessageRole::User) {
-                    // Each has its own, by which it is found.
-                    let Ok(text) = vault.open_text(SEALED_RUN, &message.text) else { continue };
-                    let tags: Vec<_> = Tags::of(&text).names.iter().map(|tag| known.redact(tag)).collect();
-                    tx.set_tags(message.id, &tags)?;
-                }
-            }
-            for prompt in &prompts {
-                tx.put_prompt(&id, prompt)?;
-            }
-            tx.put_tasks(&id, &rows)?;
-            for line in &usage {
-                tx.add_usage(&session, Some(&id), line)?;
-            }
-            if let Some(text) = learned {
-                let fact = NewFact {
-                    text,
-                    source: "reviewer".to_owned(),
-                    session: Some(session.clone()),
-                    confidence: LEARNED,
-                };
-                left_out(tx.add_fact(&fact, at))?;
-            }
-            if let Some(ledger) = ledger {
-                left_out(tx.scratchpad_put(&session, scratchpad::LEDGER, &ledger, false, at))?;
-            }
-            if let Some(reply) = delivered {
-                tx.add_message(&session, MessageRole::Assistant, &reply, at, Some(&id))?;
-            }
-            for message in taken {
-                tx.take_message(&id, message)?;
-            }
-            Ok(())
-        });
-        Ok(write.await?)
+        Projection {
+            seq: self.seq,
+            at_ms: at,
+            tasks: self.changed(run, secrets, at),
+            usage: usage.collect(),
+            learned: match &event.result {
+                StepResult::Reviewed { verdict, .. } => verdict.learn.as_deref().map(|fact| clip(secrets.redact(fact))),
+                _ => None,
+            },
+            ledger: matches!(event.result, StepResult::Called { .. }).then(|| secrets.redact(&run.ledger().text())),
+            delivered: match &event.result {
+                StepResult::Finished { reply, .. } if event.continues => Some(secrets.redact(reply)),
+                _ => None,
+            },
+            is_tagged: matches!(&event.result, StepResult::Admitted { tags, .. } if !tags.is_empty()),
+            notifies: event.notification().is_some(),
+            taken: Vec::new(),
+        }
     }
 
     /// The rows of tasks that are not as they were written last.
@@ -326,13 +360,15 @@ impl Log {
         changed
     }
 
-    /// The outcome and the reply, and what is to be done in the background, in one transaction.
+    /// The outcome and the reply, and what is to be done in the background, in one transaction with what is not on disk
+    /// yet. A session that has no name gets the `title`, if there is one.
     pub async fn finish(
-        &self,
+        &mut self,
         outcome: &Outcome,
         run: &Run,
         secrets: &Secrets,
         context: &Context,
+        title: Option<(String, UsageLine)>,
     ) -> Result<(), DriveError> {
         let status = match outcome.ending {
             Ending::Done => RunStatus::Done,
@@ -344,7 +380,9 @@ impl Log {
         let (durable, subagent) = (run.durable(), run.spec().policy.subagent);
         let told = subagent::is_told(outcome);
         let (id, session, context) = (self.id.clone(), self.session.clone(), context.clone());
-        let write = self.store.write(move |tx| {
+        // What nobody could look at for secrets does not become a title, which stands in clear.
+        let title = title.filter(|_| self.sealed.is_none());
+        let finish = move |tx: &Tx<'_>| {
             let at = now_ms();
             tx.finish_run(&id, status, at, &body)?;
             let answer = tx.add_message(&session, MessageRole::Assistant, &reply, at, Some(&id))?;
@@ -361,6 +399,12 @@ impl Log {
             if durable && !subagent {
                 work.push(DueKind::Memory);
             }
+            if let Some((title, usage)) = &title
+                && !subagent
+                && tx.set_title(&session, title, false)?
+            {
+                tx.add_usage(&session, None, usage)?;
+            }
             for kind in work {
                 if !is_needed(tx, kind, &session, &context)? {
                     continue;
@@ -369,8 +413,8 @@ impl Log {
                 tx.add_work(kind, &session, of, at)?;
             }
             Ok(())
-        });
-        Ok(write.await?)
+        };
+        self.commit_with(&AGAIN, finish).await
     }
 }
 
@@ -395,17 +439,6 @@ fn is_needed(tx: &Tx<'_>, kind: DueKind, session: &SessionName, context: &Contex
 /// A fact in as many bytes as the store takes.
 fn clip(fact: String) -> String {
     fact[..fact.floor_char_boundary(MAX_FACT_BYTES)].to_owned()
-}
-
-/// What is of use and not what the run is about: where there is no room for it, the event is committed without.
-fn left_out<T>(written: Result<T, StoreError>) -> Result<(), StoreError> {
-    match written {
-        Err(StoreError::Quota { what, max }) => {
-            tracing::warn!("something was not kept: {what} (at most {max})");
-            Ok(())
-        }
-        written => written.map(drop),
-    }
 }
 
 /// Whether a model has looked for secrets in the message, or the run goes on without one that could: from here on the

@@ -1,20 +1,21 @@
 //! Which model answers for which role, and what stands behind it: endpoints with their keys, fallbacks, slots, prices.
 
-use crate::config::{self, Config, DEFAULT_MAX_OUTPUT, ModelName, Provider, ProviderKind, SchemaUse};
+use crate::config::{self, AbilityUse, Config, DEFAULT_MAX_OUTPUT, ModelName, Provider, ProviderKind};
 use crate::graph::limits::LimitReached;
 use crate::llm::anthropic::Anthropic;
 use crate::llm::breaker::Breaker;
-use crate::llm::chain::{Chain, Link, Remote, Retries, Shared};
+use crate::llm::chain::{Chain, ChainContext, Link, Remote, Retries};
 use crate::llm::embed::{self, Embedder};
-use crate::llm::endpoint::{Endpoint, SchemaSupport, Timeouts};
+use crate::llm::endpoint::{Endpoint, Support, Timeouts};
 use crate::llm::estimate::{Estimator, request_tokens};
 use crate::llm::openai::OpenAi;
 use crate::llm::price::Price;
-use crate::llm::reflex::Reflex;
-use crate::llm::scripted::Scripted;
+use crate::llm::reflex::{self, Reflex};
+use crate::llm::scripted::ScriptedModel;
 use crate::llm::slots::Slots;
 use crate::llm::time::RealTime;
 use crate::llm::{LlmError, Model, Request, Role, Usage};
+use crate::role::Duty;
 use crate::secret::SecretValue;
 use crate::store::ModelChoice;
 use std::collections::{BTreeMap, HashMap};
@@ -28,17 +29,14 @@ const LEAST_ANSWER: usize = 64;
 /// The part of a context that a message may take, as a divisor.
 const MESSAGE_PART: usize = 3;
 
-/// Roles that work on a message. The others do what is behind its reply.
-const WORKING: [Role; 6] = [Role::Router, Role::Planner, Role::Reasoner, Role::Actor, Role::Reviewer, Role::Worker];
-
 /// The models of all roles. Cheap to clone; clones share slots, breakers and what was learned about tokens.
 #[derive(Clone)]
 pub struct Models(Arc<Inner>);
 
 struct Inner {
-    roles: HashMap<Role, (Arc<dyn Model>, ModelSettings)>,
-    opened: Vec<Opened>,
-    shared: Shared,
+    roles: HashMap<Role, (Arc<dyn Model>, TokenBudget)>,
+    opened: Vec<ConfiguredModel>,
+    shared: ChainContext,
     keys: Vec<(String, SecretValue)>,
     env: Environment,
     embedder: Option<Arc<Embedder>>,
@@ -49,7 +47,7 @@ type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// What a role's prompts and answers may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ModelSettings {
+pub struct TokenBudget {
     /// Tokens of prompt and answer together.
     pub context_budget: usize,
     /// Tokens of an answer, at most.
@@ -60,7 +58,7 @@ pub struct ModelSettings {
     pub budget_is_set: bool,
 }
 
-impl ModelSettings {
+impl TokenBudget {
     /// Tokens of an answer for which its role asks for `wanted`. What the administrator set counts more: a role knows
     /// how long its answers are, and not how long the model thinks before them.
     pub fn answer(&self, wanted: u32) -> u32 {
@@ -70,7 +68,7 @@ impl ModelSettings {
 
 /// One model that `config.toml` names, however often.
 #[derive(Clone)]
-pub struct Opened {
+pub struct ConfiguredModel {
     /// `provider:model`, "reflex" or "scripted:FILE".
     pub name: String,
     /// The model itself, without retries and fallbacks.
@@ -82,19 +80,19 @@ pub struct Opened {
     /// Roles that fall back to it.
     pub fallback_of: Vec<Role>,
     link: Link,
-    settings: ModelSettings,
+    settings: TokenBudget,
 }
 
-impl Opened {
+impl ConfiguredModel {
     /// What calls cost that were made without a chain around them.
     pub fn charge(&self, usage: Usage) -> Usage {
         self.link.remote.as_ref().map_or(usage, |remote| remote.price.charge(usage))
     }
 }
 
-impl std::fmt::Debug for Opened {
+impl std::fmt::Debug for ConfiguredModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Opened").field("name", &self.name).field("roles", &self.roles).finish_non_exhaustive()
+        f.debug_struct("ConfiguredModel").field("name", &self.name).field("roles", &self.roles).finish_non_exhaustive()
     }
 }
 
@@ -121,7 +119,7 @@ impl Models {
         config: &Config,
         env: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self, ModelError> {
-        let shared = Shared {
+        let shared = ChainContext {
             slots: Slots::new(size(config.llm.max_concurrent_llm)),
             estimator: Arc::new(Estimator::default()),
             time: Arc::new(RealTime),
@@ -151,12 +149,14 @@ impl Models {
         let mut config = config.clone();
         if let Some(model) = &choice.all {
             config.model.clone_from(model);
-            WORKING.into_iter().for_each(|role| config.set_model_of(role.name(), None));
+            let working = Role::ALL.into_iter().filter(|role| role.declaration().duty == Duty::Message);
+            working.for_each(|role| config.set_model_of(role.name(), None));
         }
         for (role, model) in &choice.roles {
             config.set_model_of(role, Some(model.clone()));
         }
-        let unused = |opened: &Opened| Opened { roles: Vec::new(), fallback_of: Vec::new(), ..opened.clone() };
+        let unused =
+            |opened: &ConfiguredModel| ConfiguredModel { roles: Vec::new(), fallback_of: Vec::new(), ..opened.clone() };
         let opened = self.0.opened.iter().map(unused).collect();
         let inner = &self.0;
         let (shared, env) = (inner.shared.clone(), inner.env.clone());
@@ -165,9 +165,9 @@ impl Models {
 
     fn of_config(
         config: &Config,
-        shared: Shared,
+        shared: ChainContext,
         env: Environment,
-        opened: Vec<Opened>,
+        opened: Vec<ConfiguredModel>,
         keys: Vec<(String, SecretValue)>,
         embedder: Option<Arc<Embedder>>,
     ) -> Result<Self, ModelError> {
@@ -200,7 +200,7 @@ impl Models {
 
     /// Each model that `config.toml` names, once and in the order of the roles, or why it cannot be opened: one that lacks
     /// its key does not hide the others.
-    pub fn each_of(config: &Config, env: impl Fn(&str) -> Option<String>) -> Vec<Result<Opened, ModelError>> {
+    pub fn each_of(config: &Config, env: impl Fn(&str) -> Option<String>) -> Vec<Result<ConfiguredModel, ModelError>> {
         let mut opening = Opening::new(config, &env);
         let mut failed: Vec<ModelError> = Vec::new();
         for role in Role::ALL {
@@ -224,13 +224,18 @@ impl Models {
     }
 
     /// [`Models::each_of`] with the environment of these.
-    pub fn each_in(&self, config: &Config) -> Vec<Result<Opened, ModelError>> {
+    pub fn each_in(&self, config: &Config) -> Vec<Result<ConfiguredModel, ModelError>> {
         Models::each_of(config, self.0.env.as_ref())
     }
 
     /// Whether there is a value for the variable of a provider's key.
     pub fn has_key(&self, variable: &str) -> bool {
         (self.0.env)(variable).is_some_and(|value| !value.trim().is_empty())
+    }
+
+    /// Whether every call costs nothing and says the same when it is made again: no model is asked but the built-in rules.
+    pub fn are_free(&self) -> bool {
+        self.0.embedder.is_none() && self.0.opened.iter().all(|opened| opened.name == reflex::NAME)
     }
 
     /// The model of a role, with its retries and fallbacks.
@@ -262,10 +267,10 @@ impl Models {
 
     /// What a role's models may be given, the fallbacks included, and what its first choice may answer with. The budget is
     /// in estimated tokens, of which it gets fewer when the provider turns out to count more than the estimate.
-    pub fn settings(&self, role: Role) -> ModelSettings {
+    pub fn settings(&self, role: Role) -> TokenBudget {
         let (model, settings) = &self.0.roles[&role];
         let context_budget = self.0.shared.estimator.estimated(model.name(), settings.context_budget);
-        ModelSettings { context_budget, ..*settings }
+        TokenBudget { context_budget, ..*settings }
     }
 
     /// The setting that a prompt for this role is too large for, if it is: the pieces that are never cut, such as the
@@ -292,8 +297,8 @@ impl Models {
     }
 
     /// The model of a role that has the smallest context. What is built in reads prompts of any size.
-    fn smallest(&self, role: Role) -> Option<&Opened> {
-        let of_role = |opened: &&Opened| opened.roles.contains(&role) || opened.fallback_of.contains(&role);
+    fn smallest(&self, role: Role) -> Option<&ConfiguredModel> {
+        let of_role = |opened: &&ConfiguredModel| opened.roles.contains(&role) || opened.fallback_of.contains(&role);
         let remote = self.0.opened.iter().filter(of_role).filter(|opened| !opened.built_in);
         remote.min_by_key(|opened| opened.settings.context_budget)
     }
@@ -304,7 +309,7 @@ impl Models {
     }
 
     /// Each model once, in the order of the roles.
-    pub fn each(&self) -> &[Opened] {
+    pub fn each(&self) -> &[ConfiguredModel] {
         &self.0.opened
     }
 
@@ -332,7 +337,7 @@ fn retries(config: &Config) -> Retries {
 }
 
 /// A first choice with its fallbacks. What is built in and has none needs nothing around it.
-fn model(mut links: Vec<Link>, shared: &Shared) -> Arc<dyn Model> {
+fn model(mut links: Vec<Link>, shared: &ChainContext) -> Arc<dyn Model> {
     let first = links.remove(0);
     if links.is_empty() && first.remote.is_none() {
         return first.model;
@@ -344,7 +349,7 @@ fn model(mut links: Vec<Link>, shared: &Shared) -> Arc<dyn Model> {
 struct Opening<'a> {
     config: &'a Config,
     env: &'a dyn Fn(&str) -> Option<String>,
-    opened: Vec<Opened>,
+    opened: Vec<ConfiguredModel>,
     keys: Vec<(String, SecretValue)>,
     embedder: Option<Arc<Embedder>>,
 }
@@ -367,7 +372,7 @@ impl<'a> Opening<'a> {
         let (model, remote): (Arc<dyn Model>, _) = match named {
             ModelName::Reflex => (Arc::new(Reflex), None),
             ModelName::Scripted(file) => {
-                (Arc::new(Scripted::load(Path::new(file)).map_err(|error| wrong(error.to_string()))?), None)
+                (Arc::new(ScriptedModel::load(Path::new(file)).map_err(|error| wrong(error.to_string()))?), None)
             }
             ModelName::Of(provider, model) => {
                 let endpoint = self.endpoint(provider, model, said).map_err(wrong)?;
@@ -377,12 +382,20 @@ impl<'a> Opening<'a> {
         };
         let built_in = remote.is_none();
         let link = Link { model: model.clone(), remote, max_output_tokens: settings.max_output_tokens };
-        self.opened.push(Opened { name, model, built_in, roles: Vec::new(), fallback_of: Vec::new(), link, settings });
+        self.opened.push(ConfiguredModel {
+            name,
+            model,
+            built_in,
+            roles: Vec::new(),
+            fallback_of: Vec::new(),
+            link,
+            settings,
+        });
         Ok(self.opened.len() - 1)
     }
 
     /// Opens the model that gives vectors, if one is configured.
-    fn embedder(mut self, shared: &Shared) -> Result<Self, ModelError> {
+    fn embedder(mut self, shared: &ChainContext) -> Result<Self, ModelError> {
         let memory = &self.config.memory;
         let Some(string) = memory.embedding_model.as_deref() else { return Ok(self) };
         let wrong = |why: String| ModelError { role: embed::ROLE, name: string.to_owned(), why };
@@ -428,11 +441,8 @@ impl<'a> Opening<'a> {
             base_url: provider.base_url.clone(),
             key: self.key(provider)?,
             patience,
-            schema: match said.map(|said| said.json_schema).unwrap_or_default() {
-                SchemaUse::Probe => SchemaSupport::Probe,
-                SchemaUse::Yes => SchemaSupport::Yes,
-                SchemaUse::No => SchemaSupport::No,
-            },
+            schema: support(said.map(|said| said.json_schema)),
+            tools: support(said.map(|said| said.tool_calls)),
             max_response: size(provider.max_response_mib << 20),
         })
     }
@@ -458,17 +468,26 @@ impl<'a> Opening<'a> {
     }
 }
 
+fn support(said: Option<AbilityUse>) -> Support {
+    match said.unwrap_or_default() {
+        AbilityUse::Probe => Support::Probe,
+        AbilityUse::Yes => Support::Yes,
+        AbilityUse::No => Support::No,
+    }
+}
+
 fn price(said: Option<&config::ModelSettings>) -> Price {
     let price = |of: fn(&config::ModelSettings) -> Option<u64>| said.and_then(of).unwrap_or(0);
-    Price { input: price(|said| said.input_price), output: price(|said| said.output_price) }
+    let cached = said.and_then(|said| said.cached_input_price);
+    Price { input: price(|said| said.input_price), cached, output: price(|said| said.output_price) }
 }
 
 /// What the file says about a model, or what follows from the default budget.
-fn settings(said: Option<&config::ModelSettings>, default_budget: u64) -> ModelSettings {
+fn settings(said: Option<&config::ModelSettings>, default_budget: u64) -> TokenBudget {
     let budget = said.and_then(|said| said.context_budget).unwrap_or(default_budget);
     // An answer must leave room for what is asked.
     let most = said.and_then(|said| said.max_output_tokens).unwrap_or(DEFAULT_MAX_OUTPUT.min(budget / 4));
-    ModelSettings {
+    TokenBudget {
         budget_is_set: said.and_then(|said| said.context_budget).is_some(),
         output_is_set: said.and_then(|said| said.max_output_tokens).is_some(),
         context_budget: size(budget),

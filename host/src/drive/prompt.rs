@@ -4,9 +4,13 @@ use crate::llm::{Request, Turn};
 
 /// A prompt as a person reads it in a trace.
 pub fn as_text(request: &Request) -> String {
-    let mut text = format!("[system]\n{}\n[user]\n{}", request.system.trim(), request.user.trim());
+    let mut text = format!("[system]\n{}", request.system.trim());
+    if !request.user.trim().is_empty() {
+        text.push_str(&format!("\n[user]\n{}", request.user.trim()));
+    }
     for turn in &request.turns {
         match turn {
+            Turn::User(said) => text.push_str(&format!("\n[user]\n{}", said.trim())),
             Turn::Assistant { text: said, calls } => {
                 text.push_str(&format!("\n[assistant]\n{}", said.trim()));
                 for call in calls {

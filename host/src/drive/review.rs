@@ -1,20 +1,19 @@
 //! The review of a task, performed: the reviewer is asked, with the whole transcript of an action as far as its context has
 //! room.
 
-use super::perform::RunContext;
-use super::{DriveError, boundary};
+use super::DriveError;
+use super::run_context::RunContext;
 use crate::graph::run::Run;
 use crate::graph::step::{ReviewAsk, StepResult};
 use crate::graph::verdict::Verdict;
 use crate::llm::{Request, Role};
-use crate::node::reviewer;
-use crate::{context, scratchpad};
+use crate::node::{self, reviewer};
+use crate::scratchpad;
 
 impl RunContext<'_> {
     pub(super) async fn review(&mut self, run: &Run, ask: &ReviewAsk) -> Result<StepResult, DriveError> {
-        let boundary = boundary();
         let system = self.drive.system_prompt(Role::Reviewer)?;
-        let mut request = reviewer::request(&system, run, ask, &boundary);
+        let mut request = reviewer::request(&system, run, ask, &self.boundary);
         if !ask.transcript.is_empty() && !self.fits(&request) {
             // A scratchpad that is full must not end the run.
             let mark = match self.put_transcript_away(ask).await {
@@ -22,10 +21,14 @@ impl RunContext<'_> {
                 Err(error) => format!("[{error}]"),
             };
             let transcript = ask.transcript.iter().cloned().chain([mark]).collect();
-            request = reviewer::request(&system, run, &ReviewAsk { transcript, ..ask.clone() }, &boundary);
+            request = reviewer::request(&system, run, &ReviewAsk { transcript, ..ask.clone() }, &self.boundary);
         }
-        Ok(match self.complete(run, request, &boundary, &mut |_: &str| {}).await? {
-            Ok(completion) => reviewer::read(&completion, &self.drive.tools, &run.spec().limits),
+        Ok(match self.complete(run, request, &mut |_: &str| {}).await? {
+            Ok(completion) => {
+                let reviewed = reviewer::read(&completion, &self.drive.tools, &run.spec().limits);
+                self.answered(reviewer::again(&reviewed));
+                reviewed
+            }
             Err(none) => none.result(),
         })
     }
@@ -34,8 +37,7 @@ impl RunContext<'_> {
     fn fits(&self, request: &Request) -> bool {
         let settings = self.drive.models.settings(request.role);
         let max_tokens = settings.answer(request.max_tokens);
-        let room = context::room(settings.context_budget, &Request { max_tokens, ..request.clone() });
-        context::tokens(&request.user) <= room
+        node::fits(&Request { max_tokens, ..request.clone() }, settings.context_budget)
     }
 
     /// Archives what the reviewer's context has no room for, once for each task, and returns the key.

@@ -10,7 +10,7 @@ impl RunExecutor {
     /// has gives way to what is configured.
     pub async fn for_session(&self, session: &SessionName) -> Result<RunExecutor, DriveError> {
         let name = session.clone();
-        let mut choice = self.store.read(move |view| view.model_choice(&name)).await?;
+        let mut choice = self.store.peek(move |view| view.model_choice(&name)).await?;
         let drive = self.now();
         let gone = |model: &str| drive.check_model(model).err();
         if let Some(why) = choice.all.as_deref().and_then(gone) {

@@ -1,13 +1,19 @@
 //! What calls of models cost.
 
+use crate::context::without_marks;
 use crate::graph::limits::Usage;
 use crate::graph::step::Call;
-use crate::llm::{Completing, Model, Request, Sink};
+use crate::llm::{Completing, Completion, Model, Request, Sink};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tracing::Instrument;
 
 /// What the calls of one step cost so far: the run learns of it with the step's event and not before.
 #[derive(Debug, Default)]
-pub(super) struct Meter(Mutex<Spent>);
+pub(super) struct Meter {
+    spent: Mutex<Spent>,
+    /// What fences foreign text in the prompts. A model that copies it must not hand it on to what it calls.
+    boundary: String,
+}
 
 #[derive(Debug, Default)]
 struct Spent {
@@ -18,9 +24,14 @@ struct Spent {
 }
 
 impl Meter {
+    /// Of prompts with this boundary.
+    pub fn new(boundary: String) -> Self {
+        Self { boundary, ..Self::default() }
+    }
+
     /// `model`, with all that it uses counted here.
-    pub fn of<'a>(&'a self, model: &'a dyn Model) -> Metered<'a> {
-        Metered { model, meter: self }
+    pub fn of<'a>(&'a self, model: &'a dyn Model) -> MeteredModel<'a> {
+        MeteredModel { model, meter: self }
     }
 
     /// What was used since the last event.
@@ -38,36 +49,53 @@ impl Meter {
         std::mem::take(&mut *self.spent()).lost
     }
 
+    fn take_marks(&self, completion: &mut Completion) {
+        if self.boundary.is_empty() {
+            return;
+        }
+        let args = completion.calls.iter_mut().flat_map(|call| [&mut call.name, &mut call.args]);
+        for text in args.chain([&mut completion.text]).filter(|text| text.contains(&self.boundary)) {
+            *text = without_marks(text, &self.boundary);
+        }
+    }
+
     fn spent(&self) -> MutexGuard<'_, Spent> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A model whose calls are counted, whether they are answered, fail, or are given up.
-pub(super) struct Metered<'a> {
+pub(super) struct MeteredModel<'a> {
     model: &'a dyn Model,
     meter: &'a Meter,
 }
 
-impl Model for Metered<'_> {
+impl Model for MeteredModel<'_> {
     fn name(&self) -> &str {
         self.model.name()
     }
 
     fn complete<'a>(&'a self, request: &'a Request, sink: &'a mut dyn Sink) -> Completing<'a> {
-        Box::pin(async move {
+        let span = tracing::debug_span!("llm.complete", role = %request.role, model = self.name());
+        let complete = async move {
             let mut sink = Counted { of: self, sink };
-            let answer = self.model.complete(request, &mut sink).await;
-            if let Ok(completion) = &answer {
-                self.meter.spent().answered += completion.usage;
+            let mut answer = self.model.complete(request, &mut sink).await;
+            match &mut answer {
+                Ok(completion) => {
+                    tracing::debug!(tokens = completion.usage.total(), "the model has answered");
+                    self.meter.spent().answered += completion.usage;
+                    self.meter.take_marks(completion);
+                }
+                Err(_) => tracing::debug!("the model has not answered"),
             }
             answer
-        })
+        };
+        Box::pin(complete.instrument(span))
     }
 }
 
 struct Counted<'a> {
-    of: &'a Metered<'a>,
+    of: &'a MeteredModel<'a>,
     sink: &'a mut dyn Sink,
 }
 

@@ -5,16 +5,13 @@ use crate::graph::silent::is_silent;
 use crate::llm::Role;
 
 /// What stands behind the prompt of those roles that decide what is said.
-const NOTE: &str = "\n\nYou work as a subagent: the message was sent by another conversation or by the schedule, nobody reads along, \
+const NOTE: &str = "\n\nYou work as a subagent: the message was sent by another conversation, by the schedule or by a hook, nobody reads along, \
                     and nobody answers questions. Do what it asks for and end with what its sender has to know. If there is \
                     nothing that anybody has to know, the whole answer is {\"silent\": true}.";
 
 /// For the model of this role.
 pub(super) fn note(role: Role) -> &'static str {
-    match role {
-        Role::Planner | Role::Worker | Role::Actor => NOTE,
-        _ => "",
-    }
+    if role.declaration().speaks { NOTE } else { "" }
 }
 
 /// Whether the session that a subagent's reply is meant for is told it: unless the reply is silent, or somebody

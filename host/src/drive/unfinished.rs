@@ -6,7 +6,7 @@
 //! still brings every message to its end.
 
 use super::log::Log;
-use super::perform::RunContext;
+use super::run_context::RunContext;
 use super::{Cancel, DriveError, Listener, RunExecutor};
 use crate::clock::now_ms;
 use crate::graph::outcome::{Ending, Outcome};
@@ -50,7 +50,7 @@ impl RunExecutor {
         cancel: &Cancel,
         listener: &mut dyn Listener,
     ) -> Result<(RunId, Outcome), DriveError> {
-        crate::node::role::check_prompts(&self.home)?;
+        crate::node::prompt::check_prompts(&self.home)?;
         let wanted = id.clone();
         let read = self.store.read(move |view| Ok((view.run(&wanted)?, view.cancel_requested(&wanted)?)));
         let (row, asked) = read.await?;
@@ -74,7 +74,8 @@ impl RunExecutor {
         let mut run = Run::replay(spec, &events)?;
         listener.begun(&log.id);
         if let Some(event) = run.interrupt()? {
-            log.append(&event, &run, &secrets, Vec::new(), Vec::new()).await?;
+            log.append(&event, &run, &secrets, Vec::new(), Vec::new())?;
+            log.commit().await?;
             listener.event(log.seq, &event, &run);
         }
         let earlier = self.earlier(&session, Some(id), run.spec().policy.subagent).await?;
@@ -124,7 +125,7 @@ impl RunExecutor {
     /// The runs of a session, or of all, that were cut off and are not held, oldest first.
     pub async fn unfinished(&self, session: Option<&SessionName>) -> Result<Vec<RunId>, StoreError> {
         let session = session.cloned();
-        self.store.read(move |view| view.unfinished_runs(session.as_ref())).await
+        self.store.peek(move |view| view.unfinished_runs(session.as_ref())).await
     }
 
     /// Ends a run that nobody drives as cancelled, with what it has done so far on record. The caller holds the session's

@@ -30,7 +30,7 @@ pub trait Listener: Send {
     /// What the command line that runs writes on "stdout" or "stderr", a piece at a time. Without secrets.
     fn output(&mut self, _stream: &'static str, _text: &str) {}
 
-    /// An event was committed.
+    /// An event was accepted. It is on disk, or, where all models are built in, before the next effect and the reply.
     fn event(&mut self, _seq: u32, _event: &Event, _run: &Run) {}
 }
 
@@ -155,7 +155,7 @@ pub(super) struct Voice<'a> {
     role: Role,
     secrets: &'a Secrets,
     /// `None` once the text has ended.
-    filters: Option<(crate::secret::Stream, Stripper)>,
+    filters: Option<(crate::secret::RedactionStream, Stripper)>,
     listener: &'a mut dyn Listener,
 }
 

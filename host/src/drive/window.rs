@@ -3,19 +3,20 @@
 //! "User messages, assistant responses, tool calls, and tool results all count as individual messages; a single tool call +
 //! result pair uses two window slots." Calls are those of the action loop, and the command lines and skills of a plan.
 
-use super::arrival::WAITING;
-use super::perform::RunContext;
-use super::{DriveError, RunExecutor, SEALED_RUN};
-use crate::graph::lane::{Entry, SharedKind, ToolCall};
+use super::{DriveError, RunExecutor, SEALED_RUN, boundary};
+use crate::graph::lane::ToolCall;
 use crate::graph::plan::{Task, TaskKind};
 use crate::graph::report::TaskReport;
-use crate::graph::run::Run;
+use crate::graph::run::{RunSpec, Segment};
 use crate::graph::step::{Event, StepResult};
 use crate::home::SessionName;
-use crate::llm::prompt::{ChatMessage, Pieces};
+use crate::llm::prompt::{ChatMessage, UNTYPED};
 use crate::scratchpad::truncate_middle;
 use crate::store::{self, MAX_JOINED, Message, MessageRole, RunId, StoreError, View};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+
+/// Messages that wait in a session and are looked at when a turn may go on.
+pub(super) const WAITING: u32 = 20;
 
 /// Facts that a prompt is made from; the context shows those that fit.
 const MAX_FACTS: u32 = 100;
@@ -31,6 +32,14 @@ const RESULT: usize = 1_000;
 /// Slots of the window that a call takes with its result, which are never separated.
 const PAIR: usize = 2;
 
+/// A window that is full gives up this part of itself at once, and not a message for each that comes: what is left begins
+/// with the same messages for a while, and need not be read again for each. A summary has what is gone, but for the last ten
+/// messages, which the default leaves.
+const HOP: usize = 2;
+
+/// A window whose hop were smaller slides by the message.
+const LEAST_HOP: usize = 4;
+
 /// Events that tell of calls.
 const KINDS: [&str; 4] = ["acted", "called", "executed", "finished"];
 
@@ -42,6 +51,8 @@ pub(super) struct Earlier {
     /// Core memory as text; `None` where it is empty.
     pub core: Option<String>,
     pub facts: Vec<String>,
+    /// What its prompts have in common with those before.
+    pub segment: Segment,
 }
 
 impl RunExecutor {
@@ -65,54 +76,63 @@ impl RunExecutor {
             });
             messages.drain(..messages.len().saturating_sub(slots as usize));
             let calls = events_of_calls(view, &messages, slots)?;
+            let untyped = if subagent { BTreeSet::new() } else { view.untyped(&messages)? };
             let facts = view.facts(MAX_FACTS)?.into_iter().map(|fact| fact.text).collect();
-            Ok((messages, calls, view.summary(&session)?, facts))
+            let last = messages.iter().rev().find_map(|message| message.run.as_ref());
+            let spec = last.map(|run| view.event(run, 0)).transpose()?.flatten();
+            Ok((messages, calls, untyped, view.summary(&session)?, facts, spec))
         });
-        let (messages, calls, summary, facts) = read.await?;
+        let (messages, calls, untyped, summary, facts, spec) = read.await?;
+        let mut segment = spec.and_then(|spec| self.segment_of(&spec)).unwrap_or_default();
+        if segment.boundary.is_empty() {
+            segment.boundary = boundary();
+        }
         let core = crate::memory::render_core(&crate::memory::core(&self.store).await?);
         let core = (!core.is_empty()).then_some(core);
         let summary = summary.map(|summary| crate::graph::summary::render_parts(&summary.sources, &summary.text));
-        let messages = self.with_calls(messages, calls, slots as usize).await?;
-        Ok(Earlier { messages, summary, core, facts })
+        let mut messages = self.with_calls(messages, calls).await?;
+        for (_, message) in messages.iter_mut().filter(|(id, _)| id.is_some_and(|id| untyped.contains(&id))) {
+            message.from = UNTYPED.to_owned();
+        }
+        let (messages, window) = last_of(messages, slots as usize, segment.window);
+        segment.window = window;
+        Ok(Earlier { messages, summary, core, facts, segment })
     }
 
-    /// The last `slots` of the messages and of the calls that were made for them, oldest first.
+    /// What the prompts of the run that this is the first event of had in common with those before.
+    fn segment_of(&self, spec: &store::Event) -> Option<Segment> {
+        let body = self.vault.open_text(SEALED_RUN, &spec.body).ok()?;
+        Some(serde_json::from_str::<RunSpec>(&body).ok()?.segment)
+    }
+
+    /// The messages with their numbers, and the calls that were made for them, oldest first.
     async fn with_calls(
         &self,
         messages: Vec<Message>,
         mut events: HashMap<RunId, Vec<store::Event>>,
-        slots: usize,
-    ) -> Result<Vec<ChatMessage>, DriveError> {
+    ) -> Result<Vec<(Option<i64>, ChatMessage)>, DriveError> {
         // Behind the message that stands first: from the end, the calls of each cycle go before its reply, and what no reply
         // follows goes behind the last message of its run.
         let mut calls: HashMap<RunId, Vec<Vec<ChatMessage>>> = HashMap::new();
-        let mut window: Vec<Vec<ChatMessage>> = Vec::new();
-        let places: Vec<_> = messages.iter().map(|message| (message.role, message.run.clone())).collect();
-        for ((role, run), said) in places.into_iter().zip(self.said(messages).await?).rev() {
+        let mut window: Vec<Vec<(Option<i64>, ChatMessage)>> = Vec::new();
+        let called = |calls: Vec<ChatMessage>| calls.into_iter().map(|call| (None, call)).collect();
+        let places: Vec<_> = messages.iter().map(|message| (message.id, message.role, message.run.clone())).collect();
+        for ((id, role, run), said) in places.into_iter().zip(self.said(messages).await?).rev() {
             if let Some(run) = &run
                 && let Some(events) = events.remove(run)
             {
                 let mut cycles = self.cycles(&events);
-                window.push(cycles.pop().unwrap_or_default());
+                window.push(called(cycles.pop().unwrap_or_default()));
                 calls.insert(run.clone(), cycles);
             }
-            window.push(vec![said]);
+            window.push(vec![(Some(id), said)]);
             if role == MessageRole::Assistant
                 && let Some(cycles) = run.as_ref().and_then(|run| calls.get_mut(run))
             {
-                window.push(cycles.pop().unwrap_or_default());
+                window.push(called(cycles.pop().unwrap_or_default()));
             }
         }
-        let mut left = slots;
-        let newest_first = window.into_iter().flat_map(|part| part.into_iter().rev());
-        let fit = newest_first.map_while(|message| {
-            let takes = if message.from == CALL { PAIR } else { 1 };
-            left = left.checked_sub(takes)?;
-            Some(message)
-        });
-        let mut fit: Vec<_> = fit.collect();
-        fit.reverse();
-        Ok(fit)
+        Ok(window.into_iter().rev().flatten().collect())
     }
 
     /// The calls of a run with their results, a list for each of its cycles and one for what no reply followed. What cannot be read
@@ -138,34 +158,30 @@ impl RunExecutor {
     }
 }
 
-impl RunContext<'_> {
-    /// What the session knows: the part of every prompt that talks to the user.
-    pub fn known(&self, run: &Run) -> Pieces {
-        let Earlier { summary, core, facts, .. } = &self.earlier;
-        let memory = run.lane().shared(SharedKind::ObservationalMemory);
-        Pieces {
-            messages: Some(self.talk(run, &[])),
-            summary: summary.clone(),
-            memory: memory.map(|text| text.lines().map(str::to_owned).collect()),
-            guidance: self.guidance(),
-            core: core.clone(),
-            facts: (!facts.is_empty()).then(|| facts.clone()),
-            ..Pieces::default()
-        }
+/// What of `said` the window shows that has so many slots and began with the message `from`, and the message with which it begins
+/// now. It grows until it is full; then it begins with a later question.
+fn last_of(mut said: Vec<(Option<i64>, ChatMessage)>, slots: usize, from: i64) -> (Vec<ChatMessage>, i64) {
+    let takes = |message: &ChatMessage| if message.from == CALL { PAIR } else { 1 };
+    let newest = |said: &[(Option<i64>, ChatMessage)], slots: usize| {
+        let mut left = slots;
+        let fit = said.iter().rev().map_while(|(_, message)| {
+            left = left.checked_sub(takes(message))?;
+            Some(())
+        });
+        said.len() - fit.count()
+    };
+    // Where the window began is not among what was read, if more was said since than it has slots.
+    let began = if from == 0 { Some(0) } else { said.iter().position(|(id, _)| *id == Some(from)) };
+    let hop = if slots / HOP < LEAST_HOP { 0 } else { slots / HOP };
+    let mut first = newest(&said, slots).max(began.unwrap_or(0));
+    if began != Some(first) && hop > 0 && !said.is_empty() {
+        let later = newest(&said, slots - hop);
+        let asks = |at: &usize| said[*at].0.is_some() && said[*at].1.from == "user";
+        first = (first..=later.min(said.len() - 1)).rfind(asks).unwrap_or(first);
     }
-
-    /// What was said before the message that the run is at: before the run, and in earlier cycles of it, but for the
-    /// `replies` that stand elsewhere in the prompt.
-    pub fn talk(&self, run: &Run, replies: &[String]) -> Vec<ChatMessage> {
-        let mut messages = self.earlier.messages.clone();
-        let said = |from: &str, text: &String| Some(ChatMessage { from: from.to_owned(), text: text.clone() });
-        messages.extend(run.lane().earlier_cycles().filter_map(|entry| match entry {
-            Entry::User(text) => said("user", text),
-            Entry::Assistant(text) if !replies.contains(text) => said("assistant", text),
-            _ => None,
-        }));
-        messages
-    }
+    let said = said.split_off(first);
+    let from = said.iter().find_map(|(id, _)| *id).unwrap_or(0);
+    (said.into_iter().map(|(_, message)| message).collect(), from)
 }
 
 /// The events that tell of calls of the runs that the messages are of, each in order: of the newest runs, until the window is full.
@@ -223,4 +239,49 @@ pub(super) fn chat(role: MessageRole, text: &str) -> ChatMessage {
         MessageRole::Assistant => "assistant",
     };
     ChatMessage { from: from.to_owned(), text: text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(count: i64) -> Vec<(Option<i64>, ChatMessage)> {
+        let message =
+            |id: i64| (Some(id), chat([MessageRole::Assistant, MessageRole::User][id as usize % 2], &id.to_string()));
+        (1..=count).map(message).collect()
+    }
+
+    /// A window that were full with every message would have the model read all of it anew with every message.
+    #[test]
+    fn a_full_window_begins_later_and_stays_there() {
+        let (mut from, mut begins) = (0, Vec::new());
+        for turns in 1..=40 {
+            // No more of them is read.
+            let read = said(turns * 2).split_off((turns as usize * 2).saturating_sub(20));
+            let (shown, began) = last_of(read, 20, from);
+            assert!(shown.len() <= 20 && shown.len() >= 10.min(turns as usize * 2), "{} of turn {turns}", shown.len());
+            assert_eq!(shown.last().unwrap().text, (turns * 2).to_string());
+            assert_eq!(shown[0].from, "user", "it begins with a question");
+            from = began;
+            begins.push(began);
+        }
+        begins.dedup();
+        assert!(begins.len() <= 8, "{begins:?}");
+        // A small one has no room for that.
+        let (shown, began) = last_of(said(9), 5, 1);
+        assert_eq!((shown.len(), began), (5, 5));
+    }
+
+    /// What comes between two messages has no number; it goes with what it was called for.
+    #[test]
+    fn a_call_goes_with_its_message() {
+        let mut with_calls = said(24);
+        for at in [22, 20, 9, 5] {
+            with_calls.insert(at, (None, pair("ls", "ok", "a")));
+        }
+        let (shown, began) = last_of(with_calls.clone(), 20, 0);
+        assert_eq!(shown[0].text, began.to_string());
+        let (again, still) = last_of(with_calls, 20, began);
+        assert_eq!((again, still), (shown, began));
+    }
 }

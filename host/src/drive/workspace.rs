@@ -1,7 +1,7 @@
 //! The workspace of a run's session, as prompts show it.
 
 use super::DriveError;
-use super::perform::RunContext;
+use super::run_context::RunContext;
 use crate::compute;
 use crate::home::GUIDANCE;
 use crate::llm::prompt::FileCard;

@@ -1,8 +1,8 @@
 //! Channels: what a process reads from and writes to. An open file, one end of a pipe, or a stream of the task.
 
-use super::output::Output;
-use super::wit::kiso::exec::spawn::Errno;
-use crate::skill::limits::LimitHit;
+use super::errno::Errno;
+use super::output::OutputBuffer;
+use crate::skill::limits::{HitCell, LimitHit};
 use crate::skill::sandbox::Quota;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -26,36 +26,43 @@ pub enum Channel {
     Zero,
     /// Random bytes without end.
     Random,
-    Reader(Reader),
-    Writer(Writer),
+    Reader(PipeReader),
+    Writer(PipeWriter),
     File(Arc<OpenFile>),
-    Output(Output),
+    Output(OutputBuffer),
 }
 
 /// Why a channel did not do what it was asked.
 #[derive(Debug)]
-pub enum Refused {
+pub enum IoError {
     /// The process may handle it.
     Errno(Errno),
     /// A limit, which ends the task.
     Limit(LimitHit),
+    /// Another process of the task reached a limit.
+    Ended,
 }
 
-impl From<Errno> for Refused {
+/// Why a process goes no further: another one of its task reached a limit.
+#[derive(Debug, thiserror::Error)]
+#[error("the task has reached a limit")]
+pub struct TaskEnded;
+
+impl From<Errno> for IoError {
     fn from(errno: Errno) -> Self {
         Self::Errno(errno)
     }
 }
 
-impl From<std::io::Error> for Refused {
+impl From<std::io::Error> for IoError {
     fn from(error: std::io::Error) -> Self {
-        Self::Errno(errno(&error))
+        Self::Errno(Errno::from(&error))
     }
 }
 
 impl Channel {
     /// What is there now, at most `max` bytes; `None` when that means waiting, empty at the end.
-    pub fn try_read(&self, max: usize) -> Result<Option<Bytes>, Refused> {
+    pub fn try_read(&self, max: usize) -> Result<Option<Bytes>, IoError> {
         let max = max.min(READ_BYTES);
         match self {
             Self::Null => Ok(Some(Bytes::new())),
@@ -65,7 +72,7 @@ impl Channel {
                 ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes).map_err(|_| Errno::Io)?;
                 Ok(Some(Bytes::from(bytes)))
             }
-            Self::Reader(reader) => Ok(reader.0.pipe.take(max, false)),
+            Self::Reader(reader) => reader.0.pipe.take(max, false),
             Self::File(file) => Ok(Some(file.read(max)?)),
             Self::Writer(_) | Self::Output(_) => Err(Errno::BadChannel.into()),
         }
@@ -79,7 +86,7 @@ impl Channel {
     }
 
     /// Waits for at most `max` bytes; empty at the end.
-    pub async fn read(&self, max: usize) -> Result<Bytes, Refused> {
+    pub async fn read(&self, max: usize) -> Result<Bytes, IoError> {
         loop {
             if let Some(bytes) = self.try_read(max)? {
                 return Ok(bytes);
@@ -89,12 +96,12 @@ impl Channel {
     }
 
     /// Like [`Channel::read`], and leaves what follows the first newline.
-    pub async fn read_line(&self, max: usize) -> Result<Bytes, Refused> {
+    pub async fn read_line(&self, max: usize) -> Result<Bytes, IoError> {
         let max = max.min(READ_BYTES);
         match self {
             Self::File(file) => Ok(file.read_line(max)?),
             Self::Reader(reader) => loop {
-                if let Some(bytes) = reader.0.pipe.take(max, true) {
+                if let Some(bytes) = reader.0.pipe.take(max, true)? {
                     return Ok(bytes);
                 }
                 reader.0.pipe.readable().await;
@@ -104,7 +111,7 @@ impl Channel {
     }
 
     /// How many bytes [`Channel::put`] takes now; 0 when that means waiting.
-    pub fn room(&self) -> Result<usize, Refused> {
+    pub fn room(&self) -> Result<usize, IoError> {
         match self {
             Self::Writer(writer) => writer.0.pipe.room(),
             Self::Reader(_) => Err(Errno::BadChannel.into()),
@@ -120,18 +127,18 @@ impl Channel {
     }
 
     /// Writes at once, what [`Channel::room`] allowed.
-    pub fn put(&self, bytes: &[u8]) -> Result<(), Refused> {
+    pub fn put(&self, bytes: &[u8]) -> Result<(), IoError> {
         match self {
             Self::Null | Self::Zero | Self::Random => Ok(()),
             Self::Writer(writer) => writer.0.pipe.put(bytes),
             Self::File(file) => file.write(bytes),
-            Self::Output(output) => output.push(bytes).map_err(Refused::Limit),
+            Self::Output(output) => output.push(bytes).map_err(IoError::Limit),
             Self::Reader(_) => Err(Errno::BadChannel.into()),
         }
     }
 
     /// Writes all bytes, waiting where a pipe is full.
-    pub async fn write(&self, mut bytes: &[u8]) -> Result<(), Refused> {
+    pub async fn write(&self, mut bytes: &[u8]) -> Result<(), IoError> {
         while !bytes.is_empty() {
             match self.room()? {
                 0 => self.writable().await,
@@ -147,18 +154,23 @@ impl Channel {
 }
 
 /// A new pipe.
-pub fn pipe() -> (Reader, Writer) {
-    let pipe = Arc::new(Pipe::default());
-    (Reader(Arc::new(ReadEnd { pipe: pipe.clone() })), Writer(Arc::new(WriteEnd { pipe })))
+pub fn pipe() -> (PipeReader, PipeWriter) {
+    pipe_of(HitCell::default())
+}
+
+/// A new pipe in a task that ends with `hit`.
+pub fn pipe_of(hit: HitCell) -> (PipeReader, PipeWriter) {
+    let pipe = Arc::new(Pipe { hit, ..Pipe::default() });
+    (PipeReader(Arc::new(ReadEnd { pipe: pipe.clone() })), PipeWriter(Arc::new(WriteEnd { pipe })))
 }
 
 /// The end of a pipe to read from; it closes with its last clone.
 #[derive(Debug, Clone)]
-pub struct Reader(Arc<ReadEnd>);
+pub struct PipeReader(Arc<ReadEnd>);
 
 /// The end of a pipe to write to; it closes with its last clone.
 #[derive(Debug, Clone)]
-pub struct Writer(Arc<WriteEnd>);
+pub struct PipeWriter(Arc<WriteEnd>);
 
 #[derive(Debug)]
 struct ReadEnd {
@@ -195,6 +207,9 @@ struct Pipe {
     came: Notify,
     /// Bytes were taken, or the last reader went.
     taken: Notify,
+    /// The limit that ended the task. An end of the pipe that closed since then is no news to the other: half a result would be
+    /// taken for a whole one.
+    hit: HitCell,
 }
 
 #[derive(Debug, Default)]
@@ -207,10 +222,14 @@ struct State {
 }
 
 impl Pipe {
-    fn take(&self, max: usize, line: bool) -> Option<Bytes> {
+    fn take(&self, max: usize, line: bool) -> Result<Option<Bytes>, IoError> {
         let mut state = self.lock();
         if state.bytes.is_empty() && max > 0 {
-            return state.ended.then(Bytes::new);
+            return match state.ended {
+                true if self.hit.get().is_some() => Err(IoError::Ended),
+                true => Ok(Some(Bytes::new())),
+                false => Ok(None),
+            };
         }
         let mut count = state.bytes.len().min(max);
         if line && let Some(newline) = state.bytes.iter().take(count).position(|b| *b == b'\n') {
@@ -219,26 +238,31 @@ impl Pipe {
         let bytes: Vec<u8> = state.bytes.drain(..count).collect();
         drop(state);
         self.taken.notify_waiters();
-        Some(Bytes::from(bytes))
+        Ok(Some(Bytes::from(bytes)))
     }
 
-    fn room(&self) -> Result<usize, Refused> {
+    fn room(&self) -> Result<usize, IoError> {
         let state = self.lock();
         if state.unread {
-            return Err(Errno::Closed.into());
+            return Err(self.unread());
         }
         Ok(PIPE_BYTES.saturating_sub(state.bytes.len()))
     }
 
-    fn put(&self, bytes: &[u8]) -> Result<(), Refused> {
+    fn put(&self, bytes: &[u8]) -> Result<(), IoError> {
         let mut state = self.lock();
         if state.unread {
-            return Err(Errno::Closed.into());
+            return Err(self.unread());
         }
         state.bytes.extend(bytes);
         drop(state);
         self.came.notify_waiters();
         Ok(())
+    }
+
+    /// Why nothing can be written to a pipe without a reader.
+    fn unread(&self) -> IoError {
+        self.hit.get().map_or(Errno::Closed.into(), |_| IoError::Ended)
     }
 
     async fn readable(&self) {
@@ -287,7 +311,7 @@ pub struct OpenFile {
 const LINE_BYTES: usize = 512;
 
 impl OpenFile {
-    fn read(&self, max: usize) -> Result<Bytes, Refused> {
+    fn read(&self, max: usize) -> Result<Bytes, IoError> {
         if !self.readable {
             return Err(Errno::BadChannel.into());
         }
@@ -299,7 +323,7 @@ impl OpenFile {
         Ok(Bytes::from(bytes))
     }
 
-    fn read_line(&self, max: usize) -> Result<Bytes, Refused> {
+    fn read_line(&self, max: usize) -> Result<Bytes, IoError> {
         if !self.readable {
             return Err(Errno::BadChannel.into());
         }
@@ -318,11 +342,11 @@ impl OpenFile {
         Ok(Bytes::from(line))
     }
 
-    fn write(&self, bytes: &[u8]) -> Result<(), Refused> {
+    fn write(&self, bytes: &[u8]) -> Result<(), IoError> {
         if !self.writable {
             return Err(Errno::BadChannel.into());
         }
-        let _until_written = self.quota.write(bytes.len() as u64).map_err(Refused::Limit)?;
+        let _until_written = self.quota.write(bytes.len() as u64).map_err(IoError::Limit)?;
         let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
         if self.append {
             *position = self.file.metadata()?.len();
@@ -333,28 +357,16 @@ impl OpenFile {
     }
 }
 
-/// An error of this machine as a guest knows it.
-pub fn errno(error: &std::io::Error) -> Errno {
-    use std::io::ErrorKind as Kind;
-    match error.kind() {
-        Kind::NotFound => Errno::NotFound,
-        Kind::NotADirectory => Errno::NotADirectory,
-        Kind::IsADirectory => Errno::IsADirectory,
-        Kind::AlreadyExists => Errno::Exists,
-        Kind::PermissionDenied => Errno::Denied,
-        Kind::ReadOnlyFilesystem => Errno::ReadOnly,
-        Kind::InvalidFilename => Errno::NameTooLong,
-        Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => Errno::NoSpace,
-        Kind::BrokenPipe => Errno::Closed,
-        Kind::InvalidInput => Errno::Invalid,
-        _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => Errno::TooManyLinks,
-        _ => Errno::Io,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
+    use crate::skill::limits::{Budget, Limit};
+
+    fn limit() -> LimitHit {
+        let config = Config::default();
+        Budget::exec(&config.exec, &config.engine).hit(Limit::Memory)
+    }
 
     #[tokio::test]
     async fn a_pipe_holds_what_it_is_given_and_ends_with_its_last_writer() {
@@ -390,6 +402,21 @@ mod tests {
         let writing = tokio::spawn(async move { writer.write(&vec![0; 2 * PIPE_BYTES]).await });
         tokio::task::yield_now().await;
         drop(reader);
-        assert!(matches!(writing.await.unwrap(), Err(Refused::Errno(Errno::Closed))));
+        assert!(matches!(writing.await.unwrap(), Err(IoError::Errno(Errno::Closed))));
+    }
+
+    #[tokio::test]
+    async fn what_a_limit_cut_off_does_not_look_like_an_end() {
+        let hit = HitCell::default();
+        let (reader, writer) = pipe_of(hit.clone());
+        let (other_reader, other_writer) = pipe_of(hit.clone());
+        let (reader, writer) = (Channel::Reader(reader), Channel::Writer(writer));
+        writer.write(b"half").await.unwrap();
+        hit.set(limit());
+        drop((writer, other_reader));
+        assert_eq!(reader.read(100).await.unwrap(), "half");
+        assert!(matches!(reader.read(100).await, Err(IoError::Ended)));
+        assert!(matches!(reader.read_line(100).await, Err(IoError::Ended)));
+        assert!(matches!(Channel::Writer(other_writer).write(b"more").await, Err(IoError::Ended)));
     }
 }

@@ -8,7 +8,7 @@ use super::streams::Stdio;
 use crate::home::SessionName;
 use crate::secret::Secrets;
 use crate::skill::limits::LimitHit;
-use crate::skill::{Caller, CommandStreams, Installed, Shape, SkillError, Skills, near_names};
+use crate::skill::{Caller, CommandStreams, InstalledSkill, Shape, SkillError, Skills, near_names};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -20,7 +20,7 @@ pub enum Program {
     Shell,
     Coreutils,
     Js,
-    Skill(Arc<Installed>),
+    Skill(Arc<InstalledSkill>),
 }
 
 /// The commands that a task may start.
@@ -93,7 +93,7 @@ impl Commands {
     /// Runs an installed skill as a command: with words as arguments and the line's streams, within its own grant.
     pub async fn run_skill(
         &self,
-        skill: &Arc<Installed>,
+        skill: &Arc<InstalledSkill>,
         given: ProcessSpec,
         tmp: &Path,
         stderr: &Channel,

@@ -1,7 +1,8 @@
 //! The directories that processes see, and how the shell opens a file in them.
 
-use super::channel::{Channel, OpenFile, Refused};
-use super::wit::kiso::exec::spawn::{Errno, Mode};
+use super::channel::{Channel, IoError, OpenFile};
+use super::errno::Errno;
+use super::wit::kiso::exec::spawn::Mode;
 use crate::skill::sandbox::{DirId, Quota, Roots};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
@@ -12,7 +13,7 @@ use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
 /// A directory that processes see.
 #[derive(Debug)]
-pub struct Mounted {
+pub struct MountPoint {
     /// Where they see it, such as "/work".
     pub at: String,
     /// Where it is on this machine.
@@ -21,7 +22,7 @@ pub struct Mounted {
     dir: Dir,
 }
 
-impl Mounted {
+impl MountPoint {
     pub fn open(at: &str, path: PathBuf, write: bool) -> io::Result<Self> {
         let dir = Dir::open_ambient_dir(&path, ambient_authority())?;
         Ok(Self { at: at.to_owned(), path, write, dir })
@@ -31,18 +32,18 @@ impl Mounted {
 /// All directories of a task.
 #[derive(Debug)]
 pub struct Dirs {
-    mounted: Vec<Mounted>,
+    mounted: Vec<MountPoint>,
     roots: Roots,
 }
 
 impl Dirs {
     /// Beside these a task sees `/` itself: a read-only directory in which each of them has its name and nothing else is.
-    /// It is made at `root`, where it may stay from one line to the next.
-    pub fn new(root: PathBuf, mut mounted: Vec<Mounted>) -> io::Result<Self> {
+    /// It is made at `root`, where it stays from one line to the next: no task can change it.
+    pub fn new(root: PathBuf, mut mounted: Vec<MountPoint>) -> io::Result<Self> {
         for mounted in &mounted {
             std::fs::create_dir_all(root.join(mounted.at.trim_start_matches('/')))?;
         }
-        mounted.push(Mounted::open("/", root, false)?);
+        mounted.push(MountPoint::open("/", root, false)?);
         let roots = mounted.iter().map(|mounted| DirId::of(&mounted.dir)).collect::<Result<_, _>>()?;
         Ok(Self { mounted, roots })
     }
@@ -77,7 +78,7 @@ impl Dirs {
     }
 
     /// Opens a file for a redirection, by its absolute path, charged to the task's quota.
-    pub fn open_file(&self, path: &str, mode: Mode, quota: &Arc<Quota>) -> Result<Channel, Refused> {
+    pub fn open_file(&self, path: &str, mode: Mode, quota: &Arc<Quota>) -> Result<Channel, IoError> {
         match path {
             "/dev/null" => return Ok(Channel::Null),
             "/dev/zero" => return Ok(Channel::Zero),
@@ -101,7 +102,7 @@ impl Dirs {
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(error) => return Err(error.into()),
         };
-        let charge = (!there && writable).then(|| quota.entry().map_err(Refused::Limit)).transpose()?;
+        let charge = (!there && writable).then(|| quota.entry().map_err(IoError::Limit)).transpose()?;
         let mut options = OpenOptions::new();
         options
             .read(readable)
@@ -133,7 +134,7 @@ impl Dirs {
         })))
     }
 
-    fn find(&self, path: &str) -> Result<(&Mounted, PathBuf), Refused> {
+    fn find(&self, path: &str) -> Result<(&MountPoint, PathBuf), IoError> {
         let path = lexical(path).ok_or(Errno::Invalid)?;
         let under = self.mounted.iter().filter_map(|m| Some((m, path.strip_prefix(&m.at).ok()?.to_owned())));
         let (mounted, relative) = under.max_by_key(|(m, _)| m.at.len()).ok_or(Errno::NotFound)?;

@@ -5,7 +5,7 @@ use wasmtime::CustomCodeMemory;
 
 /// Bytes on a boundary of every page size that kiso runs on: 4, 16 and 64 KiB.
 #[repr(C)]
-pub struct Aligned<T: ?Sized> {
+pub struct PageAligned<T: ?Sized> {
     _align: [Page; 0],
     pub code: T,
 }

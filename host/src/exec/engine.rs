@@ -1,20 +1,16 @@
 //! The engine of exec tasks: apart from that of skills, because compiled commands only fit one set of settings and a
 //! task needs many small instances where a call of a skill needs one large one.
 
-use super::embedded::{self, Aligned, InPlace};
-use super::process::Ctx;
-use super::wit::ShPre;
-use super::wit::kiso::exec::spawn;
+use super::embedded::{InPlace, PageAligned};
 use crate::config::Exec as ExecConfig;
-use crate::skill::sandbox::{EXEC_RESERVATION, Ticker, charge_files, settings};
+use crate::skill::sandbox::{EXEC_RESERVATION, Ticker, settings};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
-use wasmtime::component::{Component, HasSelf, Linker};
+use wasmtime::component::Component;
 use wasmtime::{InstanceAllocationStrategy, PoolingAllocationConfig};
-use wasmtime_wasi::p2::bindings::CommandPre;
 
 /// Stack of a process. Larger than a skill's: parsers and `sort` recurse.
 pub const STACK_BYTES: usize = 4 << 20;
@@ -23,13 +19,9 @@ const MODULES: u32 = 8;
 /// Elements of a table: the functions whose address is taken, some ten thousand in `coreutils`.
 const TABLE_ELEMENTS: usize = 64 << 10;
 
-/// Engine, embedded commands and the threads that run them.
+/// The engine, and the threads that run its instances.
 pub struct Engine {
     engine: wasmtime::Engine,
-    linker: Linker<Ctx>,
-    shell: Loaded<ShPre<Ctx>>,
-    coreutils: Loaded<CommandPre<Ctx>>,
-    js: Loaded<CommandPre<Ctx>>,
     in_place: bool,
     pub ticker: Arc<Ticker>,
     /// Tasks at once.
@@ -52,8 +44,6 @@ impl Engine {
                 "failed to start the engine of exec tasks (lower [exec] max_tasks or max_processes?): {e:#}"
             )
         })?;
-        let mut linker = Linker::new(&engine);
-        link(&mut linker).map_err(|e| anyhow::anyhow!("failed to define the host's functions: {e:#}"))?;
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .thread_name("kiso-exec")
@@ -66,10 +56,6 @@ impl Engine {
         let tasks = Arc::new(Semaphore::new(usize::try_from(config.max_tasks)?));
         Ok(Self {
             engine,
-            linker,
-            shell: Loaded::default(),
-            coreutils: Loaded::default(),
-            js: Loaded::default(),
             // Code can be registered once in a process; a second engine, as tests have it, makes copies.
             in_place: !IN_PLACE.swap(true, Relaxed),
             ticker,
@@ -87,19 +73,8 @@ impl Engine {
         self.runtime.as_ref().expect("the runtime ends with the engine")
     }
 
-    pub fn shell(&self) -> wasmtime::Result<&ShPre<Ctx>> {
-        self.shell.get(|| ShPre::new(self.linker.instantiate_pre(&self.embedded(embedded::SHELL)?)?))
-    }
-
-    pub fn coreutils(&self) -> wasmtime::Result<&CommandPre<Ctx>> {
-        self.coreutils.get(|| CommandPre::new(self.linker.instantiate_pre(&self.embedded(embedded::COREUTILS)?)?))
-    }
-
-    pub fn js(&self) -> wasmtime::Result<&CommandPre<Ctx>> {
-        self.js.get(|| CommandPre::new(self.linker.instantiate_pre(&self.embedded(embedded::JS)?)?))
-    }
-
-    fn embedded(&self, code: &'static Aligned<[u8]>) -> wasmtime::Result<Component> {
+    /// One of the embedded components.
+    pub fn embedded(&self, code: &'static PageAligned<[u8]>) -> wasmtime::Result<Component> {
         // SAFETY: `build.rs` made these bytes with `Engine::precompile_component`, so they are what wasmtime wrote itself.
         // They lie in the program's own read-only memory, aligned to any page size, and stay there as long as the process.
         // In place nothing is copied: pages are read from the program's file when they are used.
@@ -124,32 +99,6 @@ impl Drop for Engine {
 
 /// Whether some engine of this process uses the embedded code where it lies.
 static IN_PLACE: AtomicBool = AtomicBool::new(false);
-
-/// What is made by the first who needs it, while others wait.
-struct Loaded<T> {
-    value: OnceLock<T>,
-    making: Mutex<()>,
-}
-
-impl<T> Default for Loaded<T> {
-    fn default() -> Self {
-        Self { value: OnceLock::new(), making: Mutex::new(()) }
-    }
-}
-
-impl<T> Loaded<T> {
-    fn get(&self, make: impl FnOnce() -> wasmtime::Result<T>) -> wasmtime::Result<&T> {
-        if let Some(value) = self.value.get() {
-            return Ok(value);
-        }
-        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(value) = self.value.get() {
-            return Ok(value);
-        }
-        let made = make()?;
-        Ok(self.value.get_or_init(|| made))
-    }
-}
 
 /// Sized for all processes of all tasks, so that a process that may be started never finds the pool empty.
 fn pooled(config: &ExecConfig) -> anyhow::Result<wasmtime::Config> {
@@ -182,10 +131,4 @@ fn pooled(config: &ExecConfig) -> anyhow::Result<wasmtime::Config> {
         .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(16))
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     Ok(engine)
-}
-
-fn link(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
-    wasmtime_wasi::p2::add_to_linker_async(linker)?;
-    charge_files(linker)?;
-    spawn::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)
 }

@@ -7,12 +7,12 @@ use wasmtime::ResourceLimiter;
 
 /// What all processes of a task hold together.
 #[derive(Debug, Default)]
-pub struct Memory {
+pub struct MemoryUse {
     held: AtomicU64,
     peak: AtomicU64,
 }
 
-impl Memory {
+impl MemoryUse {
     /// The most bytes that were held at once.
     pub fn peak(&self) -> u64 {
         self.peak.load(Relaxed)
@@ -32,14 +32,14 @@ impl Memory {
 /// The share of one process; given back when it is dropped.
 #[derive(Debug)]
 pub struct Share {
-    memory: Arc<Memory>,
+    memory: Arc<MemoryUse>,
     held: u64,
     budget: Budget,
     hit: HitCell,
 }
 
 impl Share {
-    pub fn new(memory: Arc<Memory>, budget: Budget, hit: HitCell) -> Self {
+    pub fn new(memory: Arc<MemoryUse>, budget: Budget, hit: HitCell) -> Self {
         Self { memory, held: 0, budget, hit }
     }
 }

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 /// Collects what all processes of a task write to one of its two streams. Clones share one buffer.
 #[derive(Clone)]
-pub struct Output(Arc<Inner>);
+pub struct OutputBuffer(Arc<Inner>);
 
 struct Inner {
     kept: Mutex<Kept>,
@@ -28,13 +28,13 @@ struct Kept {
     total: u64,
 }
 
-impl std::fmt::Debug for Output {
+impl std::fmt::Debug for OutputBuffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Output").field("cap", &self.0.cap).finish_non_exhaustive()
+        f.debug_struct("OutputBuffer").field("cap", &self.0.cap).finish_non_exhaustive()
     }
 }
 
-impl Output {
+impl OutputBuffer {
     pub fn new(cap: usize, budget: Budget, hit: HitCell, came: Option<Arc<Notify>>) -> Self {
         let most = match budget.of {
             BudgetKind::Exec { output_mib, .. } => output_mib << 20,
@@ -106,9 +106,9 @@ mod tests {
     use super::*;
     use crate::config::Config;
 
-    fn output(cap: usize) -> Output {
+    fn output(cap: usize) -> OutputBuffer {
         let config = Config::default();
-        Output::new(cap, Budget::exec(&config.exec, &config.engine), HitCell::default(), None)
+        OutputBuffer::new(cap, Budget::exec(&config.exec, &config.engine), HitCell::default(), None)
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
     fn more_than_may_be_written_at_all_is_a_limit() {
         let config = Config::parse(b"[exec]\nmax_output_mib = 1\n").unwrap();
         let hit = HitCell::default();
-        let output = Output::new(10, Budget::exec(&config.exec, &config.engine), hit.clone(), None);
+        let output = OutputBuffer::new(10, Budget::exec(&config.exec, &config.engine), hit.clone(), None);
         output.push(&vec![0; 1 << 20]).unwrap();
         assert_eq!(output.push(b"x").unwrap_err().limit, Limit::Output);
         assert!(hit.get().unwrap().setting.contains("[exec] max_output_mib"));

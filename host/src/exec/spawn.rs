@@ -1,17 +1,21 @@
 //! `kiso:exec/spawn`: what the shell and some commands ask of the host.
 
-use super::channel::{Channel, Refused, pipe};
+use super::channel::{Channel, IoError, TaskEnded};
 use super::commands::{Program, plain_name};
-use super::process::{Child, Ctx, ProcessSpec};
-use super::task::{TaskEnded, Work};
-use super::wit::kiso::exec::spawn::{Command, Errno, Host, HostChannel, HostProcess, Mode, Refusal, Space, Volume};
+use super::errno::Errno;
+use super::instance::ProcessCtx;
+use super::process::{Child, ProcessSpec};
+use super::start::{ShellWork, start, start_shell};
+use super::wit::kiso::exec::spawn::{
+    Command, Errno as WitErrno, Host, HostChannel, HostProcess, Mode, Refusal, Space, Volume,
+};
 use crate::skill::sandbox::Room;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use wasmtime::component::Resource;
 use wasmtime_wasi::I32Exit;
 
-type Answer<T> = wasmtime::Result<Result<T, Errno>>;
+type Answer<T> = wasmtime::Result<Result<T, WitErrno>>;
 
 /// Channels of a process: those of 0 to 9, and what scripts number themselves.
 const MAX_CHANNELS: usize = 64;
@@ -20,15 +24,37 @@ const MAX_CHANNELS: usize = 64;
 const MAX_ARGUMENTS: usize = 2 << 20;
 
 /// Splits what the guest may handle from what ends it.
-fn answer<T>(result: Result<T, Refused>) -> Answer<T> {
+fn answer<T>(result: Result<T, IoError>) -> Answer<T> {
     match result {
         Ok(value) => Ok(Ok(value)),
-        Err(Refused::Errno(errno)) => Ok(Err(errno)),
-        Err(Refused::Limit(hit)) => Err(hit.into()),
+        Err(IoError::Errno(errno)) => Ok(Err(errno.into())),
+        Err(IoError::Limit(hit)) => Err(hit.into()),
+        Err(IoError::Ended) => Err(TaskEnded.into()),
     }
 }
 
-impl Ctx {
+impl From<Errno> for WitErrno {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            Errno::NotFound => Self::NotFound,
+            Errno::NotADirectory => Self::NotADirectory,
+            Errno::IsADirectory => Self::IsADirectory,
+            Errno::Exists => Self::Exists,
+            Errno::Denied => Self::Denied,
+            Errno::ReadOnly => Self::ReadOnly,
+            Errno::NameTooLong => Self::NameTooLong,
+            Errno::TooManyLinks => Self::TooManyLinks,
+            Errno::NoSpace => Self::NoSpace,
+            Errno::NotPlain => Self::NotPlain,
+            Errno::Closed => Self::Closed,
+            Errno::BadChannel => Self::BadChannel,
+            Errno::Invalid => Self::Invalid,
+            Errno::Io => Self::Io,
+        }
+    }
+}
+
+impl ProcessCtx {
     /// Fails when the task has reached a limit: what waited for the command that did must not go on to the next one.
     fn go_on(&self) -> wasmtime::Result<()> {
         self.task.limit().map_or(Ok(()), |_| Err(TaskEnded.into()))
@@ -43,9 +69,9 @@ impl Ctx {
     }
 }
 
-impl Host for Ctx {
+impl Host for ProcessCtx {
     fn pipe(&mut self) -> wasmtime::Result<(Resource<Channel>, Resource<Channel>)> {
-        let (reader, writer) = pipe();
+        let (reader, writer) = self.task.pipe();
         Ok((self.table.push(Channel::Reader(reader))?, self.table.push(Channel::Writer(writer))?))
     }
 
@@ -66,7 +92,7 @@ impl Host for Ctx {
     }
 
     fn inherited(&mut self) -> wasmtime::Result<Vec<(u32, Resource<Channel>)>> {
-        let channels = Ctx::inherited(self);
+        let channels = ProcessCtx::inherited(self);
         channels.into_iter().map(|(number, channel)| Ok((number, self.table.push(channel)?))).collect()
     }
 
@@ -83,23 +109,24 @@ impl Host for Ctx {
         if size > MAX_ARGUMENTS {
             return Ok(Err(Refusal::Failed("Argument list too long".to_owned())));
         }
-        let given = ProcessSpec { argv, env, cwd, channels };
+        let spec = ProcessSpec { argv, env, cwd, channels };
         let process = match program {
             Program::Shell => {
                 // It reads its own options: `sh -c`, `sh FILE`.
-                let (source, args) = (format!("{} \"$@\"", given.argv[0]), given.argv[1..].to_vec());
-                let work = Work::Line { source, state: Vec::new(), args, partial: false };
-                self.task.start_shell(Some(&self.process), work, given)?.0
+                let (source, args) = (format!("{} \"$@\"", spec.argv[0]), spec.argv[1..].to_vec());
+                let work = ShellWork::Line { source, state: Vec::new(), args, partial: false };
+                start_shell(&self.components, &self.task, Some(&self.process), work, spec)?.0
             }
-            Program::Coreutils | Program::Js | Program::Skill(_) => self.task.start(&self.process, program, given)?,
+            Program::Coreutils | Program::Js | Program::Skill(_) => start(self, program, spec)?,
         };
         Ok(Ok(self.table.push(process)?))
     }
 
     fn fork(&mut self, state: Vec<u8>, channels: Vec<(u32, Resource<Channel>)>) -> wasmtime::Result<Resource<Child>> {
         let channels = self.collect(channels)?;
-        let given = ProcessSpec { argv: vec!["sh".to_owned()], channels, ..ProcessSpec::default() };
-        let (process, _) = self.task.start_shell(Some(&self.process), Work::Fork { state }, given)?;
+        let spec = ProcessSpec { argv: vec!["sh".to_owned()], channels, ..ProcessSpec::default() };
+        let work = ShellWork::Fork { state };
+        let (process, _) = start_shell(&self.components, &self.task, Some(&self.process), work, spec)?;
         Ok(self.table.push(process)?)
     }
 
@@ -116,7 +143,7 @@ impl Host for Ctx {
     }
 }
 
-impl HostChannel for Ctx {
+impl HostChannel for ProcessCtx {
     async fn read(&mut self, channel: Resource<Channel>, max: u32) -> Answer<Vec<u8>> {
         let channel = self.table.get(&channel)?.clone();
         answer(channel.read(max as usize).await.map(Vec::from))
@@ -153,7 +180,7 @@ impl HostChannel for Ctx {
     }
 }
 
-impl HostProcess for Ctx {
+impl HostProcess for ProcessCtx {
     fn id(&mut self, process: Resource<Child>) -> wasmtime::Result<u32> {
         Ok(self.table.get(&process)?.id)
     }

@@ -1,7 +1,7 @@
 //! A channel as the standard stream of a component.
 
-use super::channel::{Channel, Refused};
-use super::wit::kiso::exec::spawn::Errno;
+use super::channel::{Channel, IoError, TaskEnded};
+use super::errno::Errno;
 use crate::skill::BrokenPipe;
 use bytes::Bytes;
 use std::io;
@@ -13,7 +13,7 @@ use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, Stream
 
 /// What ends a process whose output cannot be written. Many would go on and end as if all were well.
 #[derive(Debug, thiserror::Error)]
-#[error("its output cannot be written: {}", in_words(*.0))]
+#[error("its output cannot be written: {}", .0.in_words())]
 pub struct WriteError(pub Errno);
 
 /// Standard input, output or error of one process.
@@ -33,39 +33,21 @@ impl Stdio {
 /// Most bytes that one write may hand over.
 const WRITE_BYTES: usize = 64 << 10;
 
-fn write_error(refused: Refused) -> StreamError {
+fn write_error(refused: IoError) -> StreamError {
     match refused {
-        Refused::Limit(hit) => StreamError::Trap(hit.into()),
+        IoError::Limit(hit) => StreamError::Trap(hit.into()),
+        IoError::Ended => StreamError::Trap(TaskEnded.into()),
         // As SIGPIPE does: a command that nobody listens to any more has nothing to say about it.
-        Refused::Errno(Errno::Closed) => StreamError::Trap(BrokenPipe.into()),
-        Refused::Errno(errno) => StreamError::Trap(WriteError(errno).into()),
+        IoError::Errno(Errno::Closed) => StreamError::Trap(BrokenPipe.into()),
+        IoError::Errno(errno) => StreamError::Trap(WriteError(errno).into()),
     }
 }
 
-fn read_error(refused: Refused) -> StreamError {
+fn read_error(refused: IoError) -> StreamError {
     match refused {
-        Refused::Limit(hit) => StreamError::Trap(hit.into()),
-        Refused::Errno(errno) => StreamError::LastOperationFailed(io::Error::other(in_words(errno)).into()),
-    }
-}
-
-/// As people know it.
-pub fn in_words(errno: Errno) -> &'static str {
-    match errno {
-        Errno::NotFound => "No such file or directory",
-        Errno::NotADirectory => "Not a directory",
-        Errno::IsADirectory => "Is a directory",
-        Errno::Exists => "File exists",
-        Errno::Denied => "Permission denied",
-        Errno::ReadOnly => "Read-only file system",
-        Errno::NameTooLong => "File name too long",
-        Errno::TooManyLinks => "Too many levels of symbolic links",
-        Errno::NoSpace => "No space left on device",
-        Errno::NotPlain => "Not a regular file",
-        Errno::Closed => "Broken pipe",
-        Errno::BadChannel => "Bad file descriptor",
-        Errno::Invalid => "Invalid argument",
-        Errno::Io => "Input/output error",
+        IoError::Limit(hit) => StreamError::Trap(hit.into()),
+        IoError::Ended => StreamError::Trap(TaskEnded.into()),
+        IoError::Errno(errno) => StreamError::LastOperationFailed(io::Error::other(errno.in_words()).into()),
     }
 }
 

@@ -1,25 +1,22 @@
-//! One exec task: the limits that all its processes share, and how a process is started.
+//! One exec task: its processes, and the limits that they share.
 
-use super::channel::Channel;
-use super::commands::{Commands, Program};
+use super::channel::{PipeReader, PipeWriter, pipe_of};
+use super::commands::Commands;
 use super::dirs::Dirs;
 use super::engine::Engine;
-use super::limiter::{Memory, Share};
-use super::process::{Ctx, Process, ProcessSpec, Running, Streams, exit_code, run_command, store};
-use super::wit::exports::kiso::exec::shell::Ended;
-use crate::skill::BrokenPipe;
+use super::limiter::{MemoryUse, Share};
+use super::process::Process;
 use crate::skill::limits::{Budget, BudgetKind, HitCell, Limit, LimitHit};
 use crate::skill::sandbox::Quota;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
-use wasmtime_wasi::p2::bindings::CommandPre;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 /// A task while it runs.
 #[derive(Debug)]
-pub struct Task {
+pub struct ExecTask {
     pub engine: Arc<Engine>,
     pub budget: Budget,
     pub quota: Arc<Quota>,
@@ -35,33 +32,19 @@ pub struct Task {
     started: AtomicU32,
     hit: HitCell,
     culprit: OnceLock<String>,
-    memory: Arc<Memory>,
+    memory: Arc<MemoryUse>,
     /// Its place among the tasks that run at once: free when the last process is gone.
     _place: OwnedSemaphorePermit,
 }
 
 /// What people call a process that is a shell.
-const SHELL: &str = "sh";
+pub const SHELL: &str = "sh";
 
 /// The end of a task's time in which it is seen who works.
 pub const LAST_LOOK: Duration = Duration::from_secs(1);
 
 /// Work in it that makes a process one that spins rather than one that waits.
 const AT_WORK: Duration = Duration::from_millis(50);
-
-/// Why a process goes no further: another one of its task reached a limit.
-#[derive(Debug, thiserror::Error)]
-#[error("the task has reached a limit")]
-pub struct TaskEnded;
-
-/// What the shell is to do.
-#[derive(Debug)]
-pub enum Work {
-    /// Run a line.
-    Line { source: String, state: Vec<u8>, args: Vec<String>, partial: bool },
-    /// Go on as a child.
-    Fork { state: Vec<u8> },
-}
 
 /// What a task is made of.
 pub struct Parts {
@@ -74,7 +57,7 @@ pub struct Parts {
     pub place: OwnedSemaphorePermit,
 }
 
-impl Task {
+impl ExecTask {
     pub fn new(parts: Parts) -> Arc<Self> {
         let Parts { engine, budget, hit, quota, dirs, commands, place } = parts;
         engine.ticker.enter();
@@ -101,7 +84,7 @@ impl Task {
         self.hit_with(self.budget.hit(limit))
     }
 
-    fn hit_with(&self, hit: LimitHit) -> LimitHit {
+    pub fn hit_with(&self, hit: LimitHit) -> LimitHit {
         let hit = self.hit.set(hit);
         self.changed.notify_waiters();
         hit
@@ -112,9 +95,20 @@ impl Task {
         self.hit.get()
     }
 
+    /// Names the command that reached the limit; the first that did stays.
+    pub fn blame_command(&self, title: &str) {
+        let _ = self.culprit.set(title.to_owned());
+        self.changed.notify_waiters();
+    }
+
     /// The command that reached the limit.
     pub fn culprit(&self) -> Option<&str> {
         self.culprit.get().map(String::as_str)
+    }
+
+    /// A new pipe, which tells nobody of an end that a limit made.
+    pub fn pipe(&self) -> (PipeReader, PipeWriter) {
+        pipe_of(self.hit.clone())
     }
 
     /// The share of one more process.
@@ -158,78 +152,8 @@ impl Task {
         }
     }
 
-    /// Starts a command.
-    pub fn start(
-        self: &Arc<Self>,
-        parent: &Process,
-        program: Program,
-        given: ProcessSpec,
-    ) -> Result<Arc<Process>, LimitHit> {
-        let process = self.admit(Some(parent), given.title())?;
-        // Made here: a future that is dropped before it was polled runs nothing of its body.
-        let running = Running::new(self.clone(), process.clone());
-        self.spawn(&process, async move {
-            // As a whole: the block would otherwise take a copy of its code alone.
-            let mut running = running;
-            let task = running.task.clone();
-            let stderr = given.channel(2);
-            let title = running.process.title.clone();
-            let result = match program {
-                Program::Coreutils => command(&task, &running.process, task.engine.coreutils(), given).await,
-                Program::Js => command(&task, &running.process, task.engine.js(), given).await,
-                Program::Shell => unreachable!("a shell is started by `start_shell`"),
-                Program::Skill(skill) => {
-                    let ran = task.commands.run_skill(&skill, given, task.dirs.tmp(), &stderr).await;
-                    ran.map_err(|hit| task.hit_with(hit).into())
-                }
-            };
-            running.code = task.close(&title, &stderr, result).await;
-        });
-        Ok(process)
-    }
-
-    /// Starts a shell. What it came to arrives at the receiver if it was given a line.
-    pub fn start_shell(
-        self: &Arc<Self>,
-        parent: Option<&Process>,
-        work: Work,
-        given: ProcessSpec,
-    ) -> Result<(Arc<Process>, oneshot::Receiver<Ended>), LimitHit> {
-        let process = self.admit(parent, SHELL.to_owned())?;
-        let running = Running::new(self.clone(), process.clone());
-        let (sender, receiver) = oneshot::channel();
-        self.spawn(&process, async move {
-            let mut running = running;
-            let task = running.task.clone();
-            let stderr = given.channel(2);
-            let result = shell(&task, &running.process, work, given).await;
-            let result = result.map(|(code, ended)| {
-                if let Some(ended) = ended {
-                    // Nobody may wait any more.
-                    let _ = sender.send(ended);
-                }
-                code
-            });
-            running.code = task.close(SHELL, &stderr, result).await;
-        });
-        Ok((process, receiver))
-    }
-
-    /// The code of what a process came to; the first that reached a limit is to blame.
-    async fn close(&self, title: &str, stderr: &Channel, result: wasmtime::Result<u8>) -> u8 {
-        // Those who wait for it, read from it or write to it end too.
-        let blamed = result.as_ref().is_err_and(|error| {
-            error.downcast_ref::<BrokenPipe>().is_none() && error.downcast_ref::<TaskEnded>().is_none()
-        });
-        let code = exit_code(self, title, stderr, result).await;
-        if blamed && self.limit().is_some() {
-            let _ = self.culprit.set(title.to_owned());
-            self.changed.notify_waiters();
-        }
-        code
-    }
-
-    fn admit(&self, parent: Option<&Process>, title: String) -> Result<Arc<Process>, LimitHit> {
+    /// A new process, if the task may have one more.
+    pub fn admit(&self, parent: Option<&Process>, title: String) -> Result<Arc<Process>, LimitHit> {
         let BudgetKind::Exec { processes: most, .. } = self.budget.of else {
             unreachable!("a task has the limits of a task")
         };
@@ -301,42 +225,15 @@ impl Task {
         self.processes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn spawn(&self, process: &Arc<Process>, work: impl Future<Output = ()> + Send + 'static) {
+    /// Runs what a process does, until it ends or is killed.
+    pub fn spawn(&self, process: &Arc<Process>, work: impl Future<Output = ()> + Send + 'static) {
         let counted = process.clone().counted(work);
         process.aborts_with(self.engine.runtime().spawn(counted).abort_handle());
     }
 }
 
-impl Drop for Task {
+impl Drop for ExecTask {
     fn drop(&mut self) {
         self.engine.ticker.leave();
-    }
-}
-
-async fn command(
-    task: &Arc<Task>,
-    process: &Arc<Process>,
-    pre: wasmtime::Result<&CommandPre<Ctx>>,
-    given: ProcessSpec,
-) -> wasmtime::Result<u8> {
-    run_command(pre?, store(task, process, given, Streams::Command)?).await
-}
-
-async fn shell(
-    task: &Arc<Task>,
-    process: &Arc<Process>,
-    work: Work,
-    given: ProcessSpec,
-) -> wasmtime::Result<(u8, Option<Ended>)> {
-    let (env, cwd) = (given.env.clone(), given.cwd.clone());
-    let mut store = store(task, process, given, Streams::Shell)?;
-    let instance = task.engine.shell()?.instantiate_async(&mut store).await?;
-    let shell = instance.kiso_exec_shell();
-    match work {
-        Work::Fork { state } => Ok((shell.call_resume(&mut store, &state).await?, None)),
-        Work::Line { source, state, args, partial } => {
-            let ended = shell.call_run(&mut store, &source, &state, &cwd, &env, &args, partial).await?;
-            Ok((ended.code, Some(ended)))
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! What a command line writes, while it writes it: for people who wait for its end.
 
-use super::output::Output;
-use crate::secret::{Secrets, Stream};
+use super::output::OutputBuffer;
+use crate::secret::{RedactionStream, Secrets};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -19,7 +19,7 @@ pub struct Watch(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     came: Arc<Notify>,
-    outputs: OnceLock<[Output; 2]>,
+    outputs: OnceLock<[OutputBuffer; 2]>,
 }
 
 impl Watch {
@@ -29,7 +29,7 @@ impl Watch {
     }
 
     /// The line begins.
-    pub(super) fn begin(&self, stdout: &Output, stderr: &Output) {
+    pub(super) fn begin(&self, stdout: &OutputBuffer, stderr: &OutputBuffer) {
         let _ = self.0.outputs.set([stdout.clone(), stderr.clone()]);
     }
 
@@ -50,7 +50,7 @@ impl Watch {
 /// One of the two.
 struct Followed {
     stream: &'static str,
-    secrets: Stream,
+    secrets: RedactionStream,
     at: u64,
     told: usize,
     /// The beginning of a character whose end has not come.
@@ -62,7 +62,7 @@ impl Followed {
         Self { stream, secrets: secrets.streaming(), at: 0, told: 0, half: Vec::new() }
     }
 
-    fn look(&mut self, output: &Output, tell: &mut (dyn FnMut(&'static str, &str) + Send)) {
+    fn look(&mut self, output: &OutputBuffer, tell: &mut (dyn FnMut(&'static str, &str) + Send)) {
         if self.told >= MOST {
             return;
         }
@@ -97,7 +97,7 @@ mod tests {
 
     fn heard(pieces: &[&[u8]], secrets: &Secrets) -> Vec<String> {
         let config = Config::default();
-        let output = Output::new(4 << 20, Budget::exec(&config.exec, &config.engine), HitCell::default(), None);
+        let output = OutputBuffer::new(4 << 20, Budget::exec(&config.exec, &config.engine), HitCell::default(), None);
         let mut followed = Followed::new("stdout", secrets);
         let mut heard = Vec::new();
         for piece in pieces {

@@ -10,7 +10,7 @@ use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::Response;
 
-use self::browser::{Sender, Shown};
+use self::browser::{Sender, SessionCookie};
 use super::App;
 use super::error::ApiError;
 use crate::clock::now_ms;
@@ -53,9 +53,9 @@ pub enum Via {
 pub struct Peer(pub IpAddr);
 
 /// What somebody showed who may not come in, and what to do about it.
-pub type Wrong = (&'static str, &'static str);
+pub type AuthProblem = (&'static str, &'static str);
 
-pub const WRONG_TOKEN: Wrong = ("the token is not valid", "`kiso token list` lists the tokens");
+pub const WRONG_TOKEN: AuthProblem = ("the token is not valid", "`kiso token list` lists the tokens");
 
 /// How old the last use of a login may be before a new one is written down; it is not needed to the second.
 const TOUCH_MS: i64 = 60 * 60_000;
@@ -106,7 +106,7 @@ async fn who(app: &App, asked: &Parts) -> Result<(Who, Option<HeaderValue>), Api
     if headers.contains_key(header::AUTHORIZATION) {
         // Read anew for each request, so that a token that was revoked is one no more.
         let token = match bearer(headers) {
-            Some(given) => store.read(move |view| view.token_of(&given)).await?,
+            Some(given) => store.peek(move |view| view.token_of(&given)).await?,
             None => None,
         };
         let token = token.ok_or_else(|| wrong(app, &asked.extensions, WRONG_TOKEN))?;
@@ -114,12 +114,12 @@ async fn who(app: &App, asked: &Parts) -> Result<(Who, Option<HeaderValue>), Api
         return Ok((Who { token: Some(token.name), via: Via::Token { handle: token.handle }, scope }, None));
     }
     match browser::shown(headers, app.0.address.port()) {
-        Shown::Value(value) => return of_browser(app, asked, value).await,
-        Shown::Unclear => {
+        SessionCookie::Value(value) => return of_browser(app, asked, value).await,
+        SessionCookie::Unclear => {
             return Err(refused("the browser sends several login cookies, or one that is none of kiso's")
                 .hint("delete the cookies of this address and log in again"));
         }
-        Shown::Nothing => {}
+        SessionCookie::Nothing => {}
     }
     let needs = || {
         refused("a token is needed").hint(
@@ -127,7 +127,7 @@ async fn who(app: &App, asked: &Parts) -> Result<(Who, Option<HeaderValue>), Api
         )
     };
     let is_local = super::is_local(&app.0.address);
-    if !is_local || store.read(|view| view.has_tokens()).await? || browser::is_of_a_page(headers, &asked.uri) {
+    if !is_local || store.peek(|view| view.has_tokens()).await? || browser::is_of_a_page(headers, &asked.uri) {
         return Err(needs());
     }
     Ok((Who { token: None, via: Via::Machine, scope: TokenScope::Chat }, None))
@@ -145,7 +145,7 @@ async fn of_browser(app: &App, asked: &Parts, value: &str) -> Result<(Who, Optio
     if !allowed {
         return Err(foreign());
     }
-    let Some(login) = app.0.drive.store.read(move |view| view.login(id, now)).await? else {
+    let Some(login) = app.0.drive.store.peek(move |view| view.login(id, now)).await? else {
         return Err(refused("this browser is no longer logged in").hint("log in again; `kiso open` prints a link"));
     };
     let renewed = match (0..TOUCH_MS).contains(&(now - login.used_ms)) {
@@ -176,7 +176,7 @@ pub fn who_of(app: &App, login: Login) -> Who {
 /// nothing was needed, no token exists.
 pub async fn still_may(app: &App, who: &Who) -> Result<bool, StoreError> {
     let via = who.via.clone();
-    let read = app.0.drive.store.read(move |view| match via {
+    let read = app.0.drive.store.peek(move |view| match via {
         Via::Token { handle } => view.has_token(&handle),
         Via::Page { login } => Ok(view.login(login, now_ms())?.is_some()),
         Via::Machine => Ok(!view.has_tokens()?),
@@ -185,7 +185,7 @@ pub async fn still_may(app: &App, who: &Who) -> Result<bool, StoreError> {
 }
 
 /// Somebody showed what is not right, which is counted against their address.
-pub fn wrong(app: &App, of: &Extensions, (message, hint): Wrong) -> ApiError {
+pub fn wrong(app: &App, of: &Extensions, (message, hint): AuthProblem) -> ApiError {
     let peer = of.get::<Peer>().map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0);
     if app.0.failures.count(peer, now_ms()) {
         let message = "too many wrong tokens from this address";

@@ -35,18 +35,18 @@ impl Counters {
 
 /// Counts as long as it lives.
 #[derive(Debug)]
-pub struct Counted<F: Fn() + Send>(F);
+pub struct CountGuard<F: Fn() + Send>(F);
 
 /// Counts one up now, and down again when what is returned is dropped.
-pub fn counted(app: &super::App, of: fn(&Counters) -> &AtomicU64) -> Counted<impl Fn() + Send + use<>> {
+pub fn counted(app: &super::App, of: fn(&Counters) -> &AtomicU64) -> CountGuard<impl Fn() + Send + use<>> {
     let app = app.clone();
     of(&app.0.counters).fetch_add(1, Ordering::Relaxed);
-    Counted(move || {
+    CountGuard(move || {
         of(&app.0.counters).fetch_sub(1, Ordering::Relaxed);
     })
 }
 
-impl<F: Fn() + Send> Drop for Counted<F> {
+impl<F: Fn() + Send> Drop for CountGuard<F> {
     fn drop(&mut self) {
         (self.0)();
     }

@@ -1,36 +1,66 @@
 //! Errors as clients get them: `{"error": {"code", "message", "hint"}}`.
 
+pub mod openai;
+
 use axum::Json;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::drive::DriveError;
 use crate::secret::VaultError;
-use crate::session::intake::{RETRY_AFTER_S, Refused};
-use crate::skill::LimitHit;
+use crate::session::intake::{IntakeError, RETRY_AFTER_S};
+use crate::skill::{GrantView, LimitHit};
 use crate::store::StoreError;
 
 /// What goes back instead of an answer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "ErrorDetails")]
 pub struct ApiError {
+    #[serde(skip)]
     pub status: StatusCode,
     /// A stable word for programs.
     pub code: &'static str,
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
-    /// What a program needs to know beside it, by name.
-    pub more: Vec<(&'static str, Value)>,
+    /// The member of the request that is wrong; only OpenAI's interface says it.
+    #[serde(skip)]
+    pub param: Option<String>,
+    /// Whether what was asked is done all the same, so that it must not be sent again.
+    #[serde(skip)]
+    pub accepted: bool,
+    #[serde(flatten)]
+    pub grant: Option<Box<GrantNeeded>>,
 }
 
-/// The code of an error, beside the answer that it became: for the counters.
-#[derive(Debug, Clone, Copy)]
-pub struct Code(pub &'static str);
+/// Every error has this form.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Error")]
+pub struct ErrorBody {
+    error: ApiError,
+}
+
+/// With the code `grant_needed`: what an installation would have to be granted.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct GrantNeeded {
+    /// The skill's name.
+    pub skill: String,
+    /// What it asks for.
+    pub asks: GrantView,
+    /// Why the file is not taken for the next version of what is installed; absent where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
+}
+
+/// The error that an answer was made from, beside it: for the counters, and for those who say it in another form.
+#[derive(Debug, Clone)]
+pub struct Refusal(pub Box<ApiError>);
 
 impl ApiError {
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> ApiError {
-        ApiError { status, code, message: message.into(), hint: None, more: Vec::new() }
+        ApiError { status, code, message: message.into(), hint: None, param: None, accepted: false, grant: None }
     }
 
     pub fn hint(mut self, hint: impl Into<String>) -> ApiError {
@@ -38,9 +68,8 @@ impl ApiError {
         self
     }
 
-    /// With another field.
-    pub fn with(mut self, name: &'static str, value: Value) -> ApiError {
-        self.more.push((name, value));
+    pub fn param(mut self, param: impl Into<String>) -> ApiError {
+        self.param = Some(param.into());
         self
     }
 
@@ -73,17 +102,17 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut body = json!({ "error": { "code": self.code, "message": self.message, "hint": self.hint } });
-        for (name, value) in self.more {
-            body["error"][name] = value;
-        }
-        let mut response = (self.status, Json(body)).into_response();
-        response.extensions_mut().insert(Code(self.code));
+        let (status, accepted, refusal) = (self.status, self.accepted, Refusal(Box::new(self.clone())));
+        let mut response = (status, Json(ErrorBody { error: self })).into_response();
+        response.extensions_mut().insert(refusal);
         let headers = response.headers_mut();
-        if matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        if accepted {
+            // The official clients of OpenAI's interface send again what failed, unless this says otherwise.
+            headers.insert(HeaderName::from_static("x-should-retry"), HeaderValue::from_static("false"));
+        } else if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
         }
-        if self.status == StatusCode::UNAUTHORIZED {
+        if status == StatusCode::UNAUTHORIZED {
             // The next guess costs a connection.
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -132,16 +161,18 @@ impl From<DriveError> for ApiError {
     }
 }
 
-impl From<Refused> for ApiError {
-    fn from(refused: Refused) -> ApiError {
+impl From<IntakeError> for ApiError {
+    fn from(refused: IntakeError) -> ApiError {
         let message = refused.to_string();
         match refused {
-            Refused::Empty | Refused::BadKey { .. } => ApiError::bad_request(message),
-            Refused::TooLarge { .. } => ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+            IntakeError::Empty | IntakeError::BadKey { .. } => ApiError::bad_request(message),
+            IntakeError::TooLarge { .. } => ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
                 .hint("put the text into a file of the session's workspace"),
-            Refused::Full { .. } => ApiError::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", message),
-            Refused::ShuttingDown => ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", message),
-            Refused::Drive(error) => error.into(),
+            IntakeError::Full { .. } | IntakeError::HookFull { .. } => {
+                ApiError::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", message)
+            }
+            IntakeError::ShuttingDown => ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", message),
+            IntakeError::Drive(error) => error.into(),
         }
     }
 }

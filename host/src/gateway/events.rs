@@ -4,21 +4,32 @@ use std::convert::Infallible;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{FromRequestParts, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 use futures_util::stream::unfold;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::Interval;
 
 use super::auth::{self, Who};
+use super::document::signature::Describe;
+use super::document::{Operation, routes};
 use super::error::ApiError;
 use super::follow::{self, Following, Notification};
 use super::wire::Query;
 use super::{App, count};
 use crate::home::SessionName;
+
+routes! {
+    /// What happens, as server-sent events
+    /// `message`, `run`, `event` and `session` have ids, by which a client that was away goes on; `notify`, `live`, `deleted`,
+    /// `gap`, `alive`, `unauthorized` and `shutdown` have none of their own. docs/api.md describes each.
+    GET "/events" Chat => follow, 200 "A stream without end", 503 "Too many streams are open";
+}
 
 /// Time without anything, after which an event shows that the connection stands: a browser tells its page of no comments.
 const ALIVE: Duration = Duration::from_secs(15);
@@ -26,13 +37,34 @@ const ALIVE: Duration = Duration::from_secs(15);
 /// How often a stream looks whether its client may still have it. It does so too before it sends what has happened.
 const LOOK: Duration = Duration::from_secs(5);
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventQuery {
-    /// Only this session's; without it, all.
-    session: Option<String>,
-    /// Begin after this id, as the header `Last-Event-ID` says it, which counts more.
+    /// Only this session's.
+    session: Option<SessionName>,
+    /// Begin after this id.
     after: Option<i64>,
+}
+
+/// The header that a browser sends when it connects again.
+#[derive(Debug)]
+pub struct LastEventId(Option<i64>);
+
+impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(asked: &mut Parts, _: &S) -> Result<LastEventId, ApiError> {
+        let Some(given) = asked.headers.get("last-event-id") else { return Ok(LastEventId(None)) };
+        let id = given.to_str().ok().and_then(|id| id.parse().ok());
+        Ok(LastEventId(Some(id.ok_or_else(|| ApiError::bad_request("Last-Event-ID is not a number"))?)))
+    }
+}
+
+impl Describe for LastEventId {
+    fn describe(operation: &mut Operation<'_>) {
+        let schema = json!({ "description": "Begin after this id; takes precedence over `after`.", "type": "integer", "format": "int64" });
+        operation.parameter("header", "Last-Event-ID", false, schema);
+    }
 }
 
 /// A stream with the client that may lose the right to it.
@@ -48,16 +80,10 @@ struct Sending {
 pub async fn follow(
     who: Who,
     State(app): State<App>,
-    Query(wanted): Query<EventQuery>,
-    headers: HeaderMap,
+    Query(EventQuery { session, after }): Query<EventQuery>,
+    LastEventId(last): LastEventId,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
-    let session = wanted.session.as_deref().map(SessionName::parse).transpose();
-    let session = session.map_err(|error| ApiError::bad_request(error.to_string()))?;
-    let given = headers.get("last-event-id").map(|id| id.to_str().ok().and_then(|id| id.parse().ok()));
-    let after = match given {
-        Some(given) => Some(given.ok_or_else(|| ApiError::bad_request("Last-Event-ID is not a number"))?),
-        None => wanted.after,
-    };
+    let after = last.or(after);
     let counted = count::counted(&app, |counters| &counters.http_streams);
     if app.0.counters.http_streams.load(Ordering::Relaxed) > app.0.drive.config_now().gateway.max_streams {
         let max = app.0.drive.config_now().gateway.max_streams;

@@ -10,8 +10,8 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 use super::App;
-use super::api::whole_message;
-use super::wire::{Run, Session};
+use super::message::whole_message;
+use super::wire::shown;
 use crate::graph::step::Event;
 use crate::home::SessionName;
 use crate::secret::Vault;
@@ -77,20 +77,20 @@ pub struct Following {
     deleted: broadcast::Receiver<SessionName>,
     ending: watch::Receiver<bool>,
     over: bool,
-    _counted: Counted,
+    _counted: StreamCount,
 }
 
 /// Counts the streams that are open.
-struct Counted(App);
+struct StreamCount(App);
 
-impl Counted {
-    fn new(app: &App) -> Counted {
+impl StreamCount {
+    fn new(app: &App) -> StreamCount {
         app.0.counters.streams.fetch_add(1, Ordering::Relaxed);
-        Counted(app.clone())
+        StreamCount(app.clone())
     }
 }
 
-impl Drop for Counted {
+impl Drop for StreamCount {
     fn drop(&mut self) {
         self.0.0.counters.streams.fetch_sub(1, Ordering::Relaxed);
     }
@@ -117,7 +117,7 @@ impl Following {
         Ok(Following {
             deleted: app.0.deleted.subscribe(),
             ending: app.0.ending.clone(),
-            _counted: Counted::new(&app),
+            _counted: StreamCount::new(&app),
             so_far: wanted.live,
             app,
             wanted,
@@ -270,10 +270,10 @@ fn tell(view: &View<'_>, vault: &Vault, notice: Notice) -> Result<Vec<(Notificat
             ("event", size, data)
         }),
         (NoticeKind::Run, Some(run), ..) => view.run_line(&run)?.map(|run| {
-            let run = Run::of(run);
+            let run = shown(run);
             ("run", run.message.len(), value(&run))
         }),
-        (NoticeKind::Session, ..) => view.session(&session)?.map(|line| ("session", 0, value(&Session::of(line)))),
+        (NoticeKind::Session, ..) => view.session(&session)?.map(|line| ("session", 0, value(&line))),
         _ => None,
     };
     let told = told.map(|(name, size, data)| (Notification { name, id: Some(id), data, answers }, size));

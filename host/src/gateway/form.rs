@@ -8,7 +8,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::App;
-use super::error::{ApiError, Code};
+use super::error::{ApiError, Refusal, openai};
 
 /// Bytes of a request's target; what a client chooses freely belongs into the body.
 const MAX_TARGET: usize = 8 << 10;
@@ -19,12 +19,16 @@ pub async fn check(State(app): State<App>, request: Request, next: Next) -> Resp
     counters.requests.fetch_add(1, Ordering::Relaxed);
     // Whoever reads such a body by its length takes the rest of it for a request; so nothing may follow.
     let last = request.headers().contains_key(header::TRANSFER_ENCODING);
+    let speaks_openai = openai::serves(request.uri().path());
     let (mut response, malformed) = match malformed(&request) {
         Some(error) => (error.into_response(), true),
         None => (next.run(request).await, false),
     };
-    if let Some(Code(code)) = response.extensions().get() {
-        counters.refused(code);
+    if let Some(Refusal(error)) = response.extensions().get() {
+        counters.refused(error.code);
+        if speaks_openai {
+            *response.body_mut() = openai::body(error);
+        }
     }
     let headers = response.headers_mut();
     if last || malformed {

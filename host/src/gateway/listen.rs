@@ -1,5 +1,6 @@
 //! The port: accepts connections, and gives each its limits.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,6 +16,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tracing::Instrument;
 
 use super::auth::Peer;
 use super::connection_slots::{ConnectionSlot, ConnectionSlots, UnderWay};
@@ -41,7 +43,7 @@ const NO_PLACE: &[u8] =
 
 /// A port that is listened on.
 #[derive(Debug)]
-pub struct Bound {
+pub struct HttpListener {
     listener: TcpListener,
     address: SocketAddr,
 }
@@ -61,8 +63,9 @@ pub enum ListenError {
     Socket(#[from] super::socket::SocketError),
 }
 
-impl Bound {
-    pub(super) async fn bind(drive: &RunExecutor, bind: &str, port: u16) -> Result<Bound, ListenError> {
+impl HttpListener {
+    /// Listens on a port of an address of this machine.
+    pub async fn bind(drive: &RunExecutor, bind: &str, port: u16) -> Result<HttpListener, ListenError> {
         let ip = bind.parse().map_err(|_| ListenError::BadAddress { bind: bind.to_owned() })?;
         let address = SocketAddr::new(ip, port);
         let tokens = drive.store.read(|view| view.tokens()).await?;
@@ -79,7 +82,7 @@ impl Bound {
         let failed = |error| ListenError::Io { address, error };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Bound { listener, address })
+        Ok(HttpListener { listener, address })
     }
 
     /// Where it is, with the port that the system chose if 0 was asked for.
@@ -89,7 +92,7 @@ impl Bound {
 
     /// Serves until `ending` is true; then lets each request that is under way come to its end.
     pub async fn serve(self, app: App, mut ending: watch::Receiver<bool>) {
-        let Bound { listener, .. } = self;
+        let HttpListener { listener, .. } = self;
         let places = ConnectionSlots::new(room_for(app.0.drive.config.gateway.max_connections));
         let router = api::router(app.clone());
         let mut connections = JoinSet::new();
@@ -151,8 +154,14 @@ async fn serve_one(
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(Peer(peer));
         let under_way = place.under_way();
+        let span = tracing::debug_span!("gateway.request", method = %request.method(), path = request.uri().path());
         let answered = router.call(request);
-        async move { answered.await.map(|response| response.map(|body| Body::new(Sent { body, _under_way: under_way }))) }
+        let answered = async move {
+            let response = answered.await?;
+            tracing::debug!(status = response.status().as_u16(), "answered");
+            Ok::<_, Infallible>(response.map(|body| Body::new(Sent { body, _under_way: under_way })))
+        };
+        answered.instrument(span)
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -14,8 +14,18 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use self::files::{File, Files};
+use super::document::routes;
 use super::error::ApiError;
-use super::wire::Path;
+use super::wire::{Html, PageFile, Path};
+
+routes! {
+    /// The page: the first of its files
+    GET "/" Open => index, 200 "The file, as gzip where the client accepts it";
+    /// Another file of the page, which may be kept for good
+    GET "/page/{digest}/{*file}" Open => file,
+        200 "The file, as gzip where the client accepts it",
+        404 "There is no such file, or the digest is that of another version of the page";
+}
 
 /// What the page may load and run: its own files. Nothing that a model or a skill says can become a script, and no request
 /// leaves for another machine. `blob:` is for files that the user has chosen and for pictures that the page draws; the two
@@ -55,20 +65,18 @@ const LOOK_AGAIN: &str = "no-cache";
 /// Its address changes when it does.
 const FOR_GOOD: &str = "public, max-age=31536000, immutable";
 
-/// `GET /`
-pub async fn index(asked: HeaderMap) -> Result<Response, ApiError> {
+pub async fn index(asked: HeaderMap) -> Result<Html, ApiError> {
     let files = files()?;
-    send(files.index.clone(), &OF_THE_DOCUMENT, &asked).await
+    Ok(Html(send(files.index.clone(), &OF_THE_DOCUMENT, &asked).await?))
 }
 
-/// `GET /page/{digest}/{file}`
-pub async fn file(Path((digest, name)): Path<(String, String)>, asked: HeaderMap) -> Result<Response, ApiError> {
+pub async fn file(Path((digest, name)): Path<(String, String)>, asked: HeaderMap) -> Result<PageFile, ApiError> {
     let files = files()?;
     if digest != files.digest {
         return Err(ApiError::not_found("that is of another version of the page").hint("load the page again"));
     }
     let file = files.get(&name).ok_or_else(|| ApiError::not_found(format!("the page has no file {name}")))?;
-    send(file, &OF_FILES, &asked).await
+    Ok(PageFile(send(file, &OF_FILES, &asked).await?))
 }
 
 fn files() -> Result<Arc<Files>, ApiError> {

@@ -69,7 +69,7 @@ impl Drop for SocketFile {
 impl Socket {
     /// Makes the socket, for its owner alone, in place of one that a killed daemon left: the caller holds the lock of the
     /// home's daemon, so nobody listens on that.
-    pub(super) fn bind(path: &Path) -> Result<Socket, SocketError> {
+    pub fn bind(path: &Path) -> Result<Socket, SocketError> {
         let named = || path.to_path_buf();
         if std::os::unix::net::SocketAddr::from_pathname(path).is_err() {
             return Err(SocketError::PathTooLong { path: named() });

@@ -4,21 +4,28 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Json;
-use axum::body::to_bytes;
+use axum::body::{HttpBody as _, to_bytes};
+use axum::extract::path::ErrorKind;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::App;
 use super::error::ApiError;
+use crate::drive::SEALED_RUN;
 use crate::graph::block::Block;
 use crate::graph::report::FileNote;
 use crate::home::SessionName;
 use crate::json;
+use crate::secret::Vault;
 use crate::secret::vault::SEALED;
-use crate::store::{self, JobState, Placement, RunLine, SessionLine};
+use crate::store::{self, JobState, MessageRole, Placement, RunId, RunLine, RunStatus};
 
 /// Entries of a page, where the request does not say.
 pub const PAGE: u32 = 50;
@@ -26,50 +33,61 @@ pub const PAGE: u32 = 50;
 /// Entries of a page at most.
 pub const MAX_PAGE: u32 = 500;
 
-/// `POST /msg`
-#[derive(Debug, Deserialize)]
+/// A message to send.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MessageIn {
-    /// The conversation; made when it is new.
-    #[serde(default = "default_session")]
-    pub session: String,
+    /// The conversation; a new one begins with its first message.
+    #[serde(default)]
+    pub session: SessionName,
+    /// At most 1 MiB.
+    #[schemars(length(max = 1_048_576), regex(pattern = r"\S"))]
     pub text: String,
     /// The client's name for the message: sent again with the same one, it is not done again.
     #[serde(default)]
+    #[schemars(length(min = 1, max = 128))]
     pub key: Option<String>,
 }
 
-/// The session of a request that names none.
-pub fn default_session() -> String {
-    "default".to_owned()
+/// A message that is on disk.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Accepted")]
+pub struct AcceptedMessage {
+    pub session: SessionName,
+    /// The message's id; `GET /messages/{id}` says what became of it.
+    pub message: i64,
+    pub status: Admission,
 }
 
-/// What `POST /msg` answers: 202 for a message, 200 for a command.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub enum Accepted {
-    Queued {
-        session: SessionName,
-        /// The message's id; `GET /messages/ID` says what became of it.
-        message: i64,
-        status: &'static str,
-    },
-    Answered {
-        session: SessionName,
-        answer: String,
-    },
+/// Whether a message is new.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Admission {
+    Queued,
+    /// A message with the same key was accepted before.
+    Known,
+}
+
+/// The answer to a command.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Answered")]
+pub struct CommandAnswer {
+    pub session: SessionName,
+    pub answer: String,
 }
 
 /// A message of a session.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Message {
     pub id: i64,
     pub session: SessionName,
-    /// "user" or "assistant".
-    pub role: &'static str,
+    pub role: MessageRole,
     pub text: String,
+    /// Milliseconds since 1970 (UTC).
     pub at_ms: i64,
-    pub run: Option<String>,
+    /// The run that it began, or that it came from.
+    pub run: Option<RunId>,
+    /// `#tags` of the text, without the `#`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     #[serde(flatten)]
@@ -77,11 +95,11 @@ pub struct Message {
 }
 
 /// What is known of a reply beside its text: of the last message of a run that has ended.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Reply {
-    /// How its run ended: "done", "failed" or "cancelled".
-    pub status: &'static str,
-    /// The same as `text` without the list of files, in parts; left out where all of it is Markdown.
+    /// How the run ended, of its last reply.
+    pub status: RunStatus,
+    /// The same as `text` in parts, without its list of files; left out where all of it is Markdown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<Block>,
     /// What the run made.
@@ -89,54 +107,51 @@ pub struct Reply {
     pub files: Vec<FileNote>,
 }
 
+/// What somebody is told who is not connected. As JSON, it is the body of a webhook's request (docs/webhooks.md).
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Told")]
+pub struct Letter {
+    /// The same in every attempt.
+    pub id: String,
+    #[schemars(extend("enum" = ["reply", "notify", "run", "test"]))]
+    pub event: &'static str,
+    pub session: Option<SessionName>,
+    /// The reply; null for other events.
+    pub message: Option<Message>,
+    /// What a run said on its way; absent in other events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Whether the text was longer.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    pub run: Option<RunId>,
+    /// How a run ended; absent in other events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<RunStatus>,
+    /// Milliseconds since 1970 (UTC).
+    pub at_ms: i64,
+    /// From 1.
+    pub attempt: u32,
+}
+
 /// What became of a message.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Job {
     pub message: i64,
     pub session: SessionName,
-    /// "queued", "running", "held", "done", "failed" or "cancelled".
-    pub status: &'static str,
-    pub run: Option<String>,
+    pub status: JobState,
+    pub run: Option<RunId>,
     /// The message that answers it.
     pub reply: Option<Message>,
 }
 
-/// A run, as in a listing.
-#[derive(Debug, Serialize)]
-pub struct Run {
-    pub id: String,
-    pub session: SessionName,
-    /// The beginning of the message; empty as long as no model has looked at it for secrets.
-    pub message: String,
-    /// "running", "held", "done", "failed" or "cancelled".
-    pub status: &'static str,
-    pub started_ms: i64,
-    pub ended_ms: Option<i64>,
-}
-
-/// A session, as in a listing.
-#[derive(Debug, Serialize)]
-pub struct Session {
-    pub name: SessionName,
-    pub title: Option<String>,
-    pub created_ms: i64,
-    pub active_ms: i64,
-    pub model: Option<String>,
-    /// Replies that were not read, at most 99.
-    pub unread: u32,
-    /// The run that is under way.
-    pub running: Option<String>,
-    /// "listed", "pinned" or "archived".
-    pub placement: Placement,
-}
-
-/// `GET /status/{session}`
-#[derive(Debug, Serialize)]
+/// How a session stands.
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Status {
     pub session: SessionName,
     pub title: Option<String>,
+    /// When its last message came, in milliseconds since 1970 (UTC).
     pub active_ms: i64,
-    /// "listed", "pinned" or "archived".
     pub placement: Placement,
     /// The model that makes plans here.
     pub model: String,
@@ -144,51 +159,50 @@ pub struct Status {
     pub models: BTreeMap<&'static str, String>,
     /// The message after which the segment begins; 0 for the first.
     pub segment_start: i64,
-    pub running: Option<String>,
+    /// The run that is under way.
+    pub running: Option<RunId>,
+    /// How many messages wait.
     pub queued: usize,
 }
 
 /// A part of a listing.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "{T}Page")]
 pub struct Page<T> {
     pub items: Vec<T>,
-    /// What to give as `before` for the next page; absent on the last.
+    /// What to give for the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-impl Run {
-    pub fn of(line: RunLine) -> Run {
-        let RunLine { id, session, mut message, status, started_ms, ended_ms } = line;
-        // Cut off, it cannot be opened; the session's messages have it.
-        if message.starts_with(SEALED) {
-            message.clear();
-        }
-        Run { id: id.to_string(), session, message, status: status.as_str(), started_ms, ended_ms }
-    }
+/// Which part of a listing whose entries have ids.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// The `next` of the page before.
+    pub before: Option<i64>,
+    /// Entries of the page; 50 without it.
+    #[schemars(range(min = 1, max = 500))]
+    pub limit: Option<u32>,
 }
 
-impl Session {
-    pub fn of(line: SessionLine) -> Session {
-        let SessionLine { id: _, name, title, created_ms, active_ms, model, unread, running, placement } = line;
-        let running = running.map(|run| run.to_string());
-        Session { name, title, created_ms, active_ms, model, unread, running, placement }
+/// A run as it may be shown: as long as no model has checked its message for secrets, without it. Cut off, what is sealed
+/// cannot be opened; the session's messages have it.
+pub fn shown(mut run: RunLine) -> RunLine {
+    if run.message.starts_with(SEALED) {
+        run.message.clear();
     }
+    run
 }
 
-impl Message {
-    pub fn of(session: SessionName, message: store::Message, text: String) -> Message {
-        let role = match message.role {
-            store::MessageRole::User => "user",
-            store::MessageRole::Assistant => "assistant",
-        };
-        let run = message.run.map(|run| run.to_string());
-        Message { id: message.id, session, role, text, at_ms: message.at_ms, run, tags: message.tags, reply: None }
-    }
-}
-
-pub fn status_of(state: JobState) -> &'static str {
-    state.as_str()
+/// A message as its owner reads it: what is sealed is opened. One that cannot be is said to be so.
+pub fn open_message(vault: &Vault, session: SessionName, message: store::Message) -> Message {
+    let store::Message { id, role, text, at_ms, run, tags } = message;
+    let text = match vault.open_text(SEALED_RUN, &text) {
+        Ok(text) => text.into_owned(),
+        Err(_) => "(sealed with the key of another home)".to_owned(),
+    };
+    Message { id, session, role, text, at_ms, run, tags, reply: None }
 }
 
 /// How many entries a page is to have: as many as were asked for, if that is allowed.
@@ -206,15 +220,42 @@ pub fn page_size(asked: Option<u32>) -> Result<u32, ApiError> {
 #[derive(Debug)]
 pub struct Path<T>(pub T);
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+/// What stands in a path: names with rules, and numbers.
+pub trait Segments: DeserializeOwned + Send {
+    /// How something is refused that breaks the rule of a name.
+    fn refused(rule: String) -> ApiError {
+        ApiError::bad_request(rule)
+    }
+}
+
+impl Segments for i64 {}
+impl Segments for String {}
+impl Segments for SessionName {}
+impl<A: Segments, B: Segments> Segments for (A, B) {}
+
+impl Segments for RunId {
+    fn refused(rule: String) -> ApiError {
+        ApiError::not_found(rule)
+    }
+}
+
+impl<T: Segments, S: Send + Sync> FromRequestParts<S> for Path<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Path<T>, ApiError> {
         match axum::extract::Path::from_request_parts(parts, state).await {
             Ok(axum::extract::Path(value)) => Ok(Path(value)),
-            Err(_) => Err(ApiError::not_found("there is nothing of that name")),
+            Err(PathRejection::FailedToDeserializePathParams(error)) => Err(match error.into_kind() {
+                ErrorKind::Message(rule) | ErrorKind::DeserializeError { message: rule, .. } => T::refused(rule),
+                _ => nothing(),
+            }),
+            Err(_) => Err(nothing()),
         }
     }
+}
+
+fn nothing() -> ApiError {
+    ApiError::not_found("there is nothing of that name")
 }
 
 /// The query of a request.
@@ -243,33 +284,172 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Body<T>, ApiError> {
-        let gateway = &app.0.drive.config_now().gateway;
-        let max = usize::try_from(gateway.max_body_kib << 10).unwrap_or(usize::MAX);
-        let wait = Duration::from_secs(gateway.request_timeout_s);
-        let too_large = || {
-            ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", format!("the body has more than {max} bytes"))
-                .hint("gateway.max_body_kib in config.toml raises this limit")
-        };
-        let read = tokio::time::timeout(wait, to_bytes(request.into_body(), max)).await;
-        let bytes = read.map_err(|_| {
-            ApiError::new(
-                StatusCode::REQUEST_TIMEOUT,
-                "timeout",
-                format!("the body did not arrive within {} s", wait.as_secs()),
-            )
-        })?;
-        // A limit that was passed is told apart from a connection that broke, which gets no answer anyway.
-        let bytes = bytes.map_err(|error| {
-            let limited =
-                std::error::Error::source(&error).is_some_and(|source| source.is::<http_body_util::LengthLimitError>());
-            if limited { too_large() } else { ApiError::bad_request("the body is incomplete") }
-        })?;
-        let value = json::parse(&bytes).map_err(|error| {
-            ApiError::bad_request(format!("the body is not the JSON that is expected here: {error}"))
-        })?;
-        Ok(Body(value))
+        let max = usize::try_from(app.0.drive.config_now().gateway.max_body_kib << 10).unwrap_or(usize::MAX);
+        let bytes = read_body(request, app, max, "gateway.max_body_kib in config.toml raises this limit").await?;
+        Ok(Body(json::parse(&bytes).map_err(ApiError::from)?))
     }
 }
 
-/// JSON that was made.
-pub type Made<T> = Result<Json<T>, ApiError>;
+/// A body of JSON with files inside of it, which may be larger than what a client usually sends.
+#[derive(Debug)]
+pub struct LargeBody<T>(pub T);
+
+/// Bytes of such a body. It is in memory as a whole, and so are the files in it; a larger file has a request of its own.
+pub const MAX_LARGE_BODY: usize = 16 << 20;
+
+impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for LargeBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<LargeBody<T>, ApiError> {
+        // As many as files that are uploaded have a place; the others wait. What says that it is small needs none.
+        let usual = app.0.drive.config_now().gateway.max_body_kib << 10;
+        let is_small = request.body().size_hint().upper().is_some_and(|bytes| bytes <= usual);
+        let _place = match is_small {
+            true => None,
+            false => Some(app.0.uploads.clone().acquire_owned().await.map_err(|closed| ApiError::internal(&closed))?),
+        };
+        let hint = "upload a larger file with PUT /sessions/SESSION/files/PATH, and use the model kiso/SESSION";
+        // What says itself that it is too large need not come first.
+        if request.body().size_hint().lower() > MAX_LARGE_BODY as u64 {
+            return Err(too_large(MAX_LARGE_BODY, hint));
+        }
+        let bytes = read_body(request, app, MAX_LARGE_BODY, hint).await?;
+        let value = crate::compute::run("reading the request", move || json::parse(&bytes)).await??;
+        Ok(LargeBody(value))
+    }
+}
+
+impl From<json::JsonError> for ApiError {
+    fn from(error: json::JsonError) -> ApiError {
+        ApiError::bad_request(format!("the body is not the JSON that is expected here: {error}"))
+    }
+}
+
+/// The bytes of a body, at most `max`, within the time that a request has.
+pub async fn read_body(request: Request, app: &App, max: usize, hint: &str) -> Result<Bytes, ApiError> {
+    let wait = Duration::from_secs(app.0.drive.config_now().gateway.request_timeout_s);
+    let read = tokio::time::timeout(wait, to_bytes(request.into_body(), max)).await;
+    let bytes = read.map_err(|_| {
+        ApiError::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "timeout",
+            format!("the body did not arrive within {} s", wait.as_secs()),
+        )
+    })?;
+    // A limit that was passed is told apart from a connection that broke, which gets no answer anyway.
+    bytes.map_err(|error| {
+        let limited =
+            std::error::Error::source(&error).is_some_and(|source| source.is::<http_body_util::LengthLimitError>());
+        match limited {
+            true => too_large(max, hint),
+            false => ApiError::bad_request("the body is incomplete"),
+        }
+    })
+}
+
+fn too_large(max: usize, hint: &str) -> ApiError {
+    let message = format!("the body has more than {max} bytes");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).hint(hint)
+}
+
+/// JSON, or why there is none.
+pub type JsonResult<T> = Result<Json<T>, ApiError>;
+
+macro_rules! json_answers {
+    ($($(#[$about:meta])* $answer:ident $status:ident)*) => {$(
+        $(#[$about])*
+        #[derive(Debug)]
+        pub struct $answer<T>(pub T);
+
+        impl<T: Serialize> IntoResponse for $answer<T> {
+            fn into_response(self) -> Response {
+                (StatusCode::$status, Json(self.0)).into_response()
+            }
+        }
+    )*};
+}
+
+json_answers! {
+    /// JSON of something that is new.
+    Created CREATED
+    /// JSON of something that will be done.
+    Queued ACCEPTED
+}
+
+/// That it is done, and nothing more.
+#[derive(Debug)]
+pub struct NoContent;
+
+impl IntoResponse for NoContent {
+    fn into_response(self) -> Response {
+        StatusCode::NO_CONTENT.into_response()
+    }
+}
+
+/// One of two answers.
+#[derive(Debug)]
+pub enum Either<A, B> {
+    A(A),
+    B(B),
+}
+
+impl<A: IntoResponse, B: IntoResponse> IntoResponse for Either<A, B> {
+    fn into_response(self) -> Response {
+        match self {
+            Either::A(answer) => answer.into_response(),
+            Either::B(answer) => answer.into_response(),
+        }
+    }
+}
+
+macro_rules! media {
+    ($($(#[$about:meta])* $answer:ident)*) => {$(
+        $(#[$about])*
+        #[derive(Debug)]
+        pub struct $answer(pub Response);
+
+        impl IntoResponse for $answer {
+            fn into_response(self) -> Response {
+                self.0
+            }
+        }
+    )*};
+}
+
+media! {
+    /// A file, whole or in part.
+    SentFile
+    /// The page.
+    Html
+    /// Another file of the page.
+    PageFile
+    /// Samples in the text format of Prometheus.
+    Metrics
+    /// A JSON object a line.
+    JsonLines
+}
+
+macro_rules! raw_bodies {
+    ($($(#[$about:meta])* $body:ident)*) => {$(
+        $(#[$about])*
+        #[derive(Debug)]
+        pub struct $body(pub Request);
+
+        impl FromRequest<App> for $body {
+            type Rejection = std::convert::Infallible;
+
+            async fn from_request(request: Request, _: &App) -> Result<$body, Self::Rejection> {
+                Ok($body(request))
+            }
+        }
+    )*};
+}
+
+raw_bodies! {
+    /// A body that is a file, read as it comes.
+    FileBody
+    /// A body that is an event of another program, read when it is known how large it may be.
+    EventBody
+    /// A body that is a component, read as it comes.
+    WasmBody
+}

@@ -2,6 +2,7 @@
 //!
 //! A task that is ready as it stands (a command, a skill with args, a message) gets its brief without a model call.
 
+pub use kiso_plan::clip::clip;
 use serde_json::Value;
 
 use super::plan::Task;
@@ -62,22 +63,6 @@ fn shorten(report: &TaskReport) -> TaskReport {
     }
 }
 
-/// `text` in at most about `max` characters: head and tail are kept, and the gap says how much is missing.
-pub fn clip(text: &str, max: usize) -> String {
-    // Bytes bound characters from above, so most texts are never counted.
-    if text.len() <= max {
-        return text.to_owned();
-    }
-    let length = text.chars().count();
-    if length <= max {
-        return text.to_owned();
-    }
-    let tail = max / 3;
-    let head = max - tail;
-    let at = |index: usize| text.char_indices().nth(index).map_or(text.len(), |(at, _)| at);
-    format!("{}\n[… {} characters left out …]\n{}", &text[..at(head)], length - max, &text[at(length - tail)..])
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::plan::TaskKind;
@@ -85,25 +70,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn head_and_tail_are_kept() {
-        assert_eq!(clip("abc", 3), "abc");
-        assert_eq!(clip("äöü", 3), "äöü");
-        assert_eq!(clip("äöüabcdefx", 6), "äöüa\n[… 4 characters left out …]\nfx");
-        assert_eq!(clip("abc", 0), "\n[… 3 characters left out …]\n");
-    }
-
-    #[test]
     fn evidence_is_the_latest_and_bounded() {
-        let task = Task {
-            kind: TaskKind::Msg,
-            detail: "d".to_owned(),
-            expect: None,
-            model: None,
-            skill: None,
-            args: None,
-            notify: false,
-            review: false,
-        };
+        let task = Task::new(TaskKind::Msg, "d");
         let mut reports: Vec<_> =
             (0..40).map(|n| TaskReport::new(task.clone(), TaskStatus::Done, n.to_string())).collect();
         reports[39].text = "x".repeat(100_000);

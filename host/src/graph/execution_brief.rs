@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use strum::IntoStaticStr;
 
 use super::brief::clip;
 use super::extract;
@@ -58,8 +59,9 @@ pub struct Readiness {
 }
 
 /// Whether action verifies the context itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Recheck {
     /// It can be relied on.
     #[default]
@@ -72,11 +74,7 @@ pub enum Recheck {
 
 impl Recheck {
     pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Before => "before",
-            Self::After => "after",
-        }
+        self.into()
     }
 }
 

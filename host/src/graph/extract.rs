@@ -5,8 +5,12 @@
 
 use serde_json::{Deserializer, Map, Value};
 
-use super::plan::Violation;
 use crate::json::{self, JsonError};
+use kiso_plan::plan::Violation;
+
+mod say;
+
+pub use say::SayField;
 
 const OPEN: &str = "<final_prd>";
 const CLOSE: &str = "</final_prd>";
@@ -83,6 +87,8 @@ pub struct Chatter {
     hidden: Hidden,
     /// How often something was hidden so far.
     times: usize,
+    /// What a bare plan at the very beginning says.
+    say: Option<SayField>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -95,7 +101,7 @@ enum Hidden {
 
 impl Default for Chatter {
     fn default() -> Self {
-        Self { held: String::new(), line_start: true, hidden: Hidden::No, times: 0 }
+        Self { held: String::new(), line_start: true, hidden: Hidden::No, times: 0, say: Some(SayField::default()) }
     }
 }
 
@@ -115,6 +121,9 @@ impl Chatter {
         loop {
             match self.hidden {
                 Hidden::Rest => {
+                    if let Some(say) = &mut self.say {
+                        talk.push_str(&say.push(&self.held));
+                    }
                     self.held.clear();
                     return talk;
                 }
@@ -131,6 +140,9 @@ impl Chatter {
                 Hidden::No => {
                     let (shown, skipped, hidden) = self.opening();
                     talk.push_str(&self.held[..shown]);
+                    if !talk.trim().is_empty() || !matches!(hidden, Hidden::No | Hidden::Rest) {
+                        self.say = None;
+                    }
                     if shown > 0 {
                         self.line_start = self.held[..shown].ends_with('\n');
                     }

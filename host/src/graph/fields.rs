@@ -3,7 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use super::plan::{Catalog, ROLES, Task, TaskKind, Violation};
+use crate::role::Role;
+use kiso_plan::plan::{Catalog, Task, TaskKind, Violation};
 
 /// A goal or an expectation is a sentence or two; more would crowd out the rest of every later prompt.
 pub(super) const MAX_SENTENCE: usize = 2_000;
@@ -188,8 +189,8 @@ impl<'a> Fields<'a> {
         if model.is_some() && matches!(kind, TaskKind::Exec | TaskKind::Skill) {
             self.wrong("model", format!("only msg and act tasks ask a model, and this is of type {}", kind.name()));
         }
-        if let Some(name) = model.as_deref().filter(|name| !ROLES.contains(name)) {
-            self.wrong("model", format!("there is no role {name:?}; the roles are {}", ROLES.join(", ")));
+        if let Some(name) = model.as_deref().filter(|name| Role::named(name).is_none()) {
+            self.wrong("model", format!("there is no role {name:?}; the roles are {}", Role::names()));
         }
         let notify = self.flag("notify").unwrap_or(false);
         Some(Task { kind, detail, expect, model, skill, args, notify, review })

@@ -84,6 +84,9 @@ impl LimitReached {
 pub struct Usage {
     pub input_tokens: u64,
     pub output_tokens: u64,
+    /// Of `input_tokens`, those that the provider had read before and kept.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cached_tokens: u64,
     /// Millionths of a US dollar, by the prices in `config.toml` or as the provider said; 0 where neither is known.
     #[serde(skip_serializing_if = "is_zero")]
     pub cost_micros: u64,
@@ -103,6 +106,7 @@ impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
         self.cost_micros = self.cost_micros.saturating_add(other.cost_micros);
     }
 }

@@ -60,12 +60,12 @@ impl Outcome {
     /// is not done is not done.
     pub(super) fn new<'a>(
         ending: Ending,
-        said: &[Said],
+        said: &[ReplyText],
         goal: &str,
         reports: impl Iterator<Item = &'a TaskReport>,
     ) -> Self {
         let mut reply = said.iter().map(|said| said.text.as_str()).collect::<Vec<_>>().join("\n\n");
-        let mut blocks: Vec<Block> = said.iter().flat_map(Said::blocks).collect();
+        let mut blocks: Vec<Block> = said.iter().flat_map(ReplyText::blocks).collect();
         if let Some(words) = ending.words().filter(|words| !reply.contains(words.as_str())) {
             if !reply.is_empty() {
                 reply.push_str("\n\n");
@@ -98,13 +98,13 @@ impl Outcome {
 
 /// What a run said to its user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Said {
+pub(super) struct ReplyText {
     pub text: String,
     /// The same in parts; empty where it is Markdown.
     pub parts: Vec<Block>,
 }
 
-impl Said {
+impl ReplyText {
     fn blocks(&self) -> Vec<Block> {
         match self.parts.is_empty() {
             true => vec![Block::Text { text: self.text.clone() }],
@@ -113,7 +113,7 @@ impl Said {
     }
 }
 
-impl From<String> for Said {
+impl From<String> for ReplyText {
     fn from(text: String) -> Self {
         Self { text, parts: Vec::new() }
     }

@@ -1,6 +1,7 @@
 //! Pills: workflows that a person picks, out of `config.toml` or made by people. A message that begins with
 //! `!NAME` is expanded by one, and the router is not asked.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::route::Effort;
@@ -9,14 +10,14 @@ use super::step::PillUse;
 /// Where the message stands in a template.
 pub const INPUT: &str = "{input}";
 
-/// A workflow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A pill: a message that is written by its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pill {
     pub name: String,
-    /// What the message becomes; see [`expand`].
+    /// What the message becomes; `{input}` is replaced with the text after the name.
     pub template: String,
-    /// Tools that it may use; none means all.
+    /// Categories of the tools that it may use; none for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
     #[serde(default = "high")]

@@ -1,8 +1,6 @@
-//! The plan: its shape, and how it is read from a planner's answer.
+//! How a plan is read from a planner's answer.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
+pub use kiso_plan::plan::*;
 use serde_json::{Map, Value};
 
 use super::extract::{self, Chatter, MAX_ANSWER};
@@ -10,143 +8,9 @@ use super::fields::{Fields, MAX_SENTENCE};
 use super::redact;
 pub use super::redact::{Secrets, alias_of};
 
-/// What runs a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TaskKind {
-    /// A shell command line in `detail`.
-    Exec,
-    /// An installed skill with `args`.
-    Skill,
-    /// A text that the worker role writes.
-    Msg,
-    /// A step whose calls are not known yet; the action loop finds them.
-    Act,
-}
-
-impl TaskKind {
-    /// The word in the plan's `type` field.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Exec => "exec",
-            Self::Skill => "skill",
-            Self::Msg => "msg",
-            Self::Act => "act",
-        }
-    }
-}
-
-/// One task of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Task {
-    #[serde(rename = "type")]
-    pub kind: TaskKind,
-    /// What to do. A skill task that says nothing here is given `skill NAME`.
-    pub detail: String,
-    /// Success criteria, in meaning and not by the letter; present where `review` is true.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expect: Option<String>,
-    /// The role whose model to use instead of the task's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub skill: Option<String>,
-    /// Checked against the skill's schema, with the defaults filled in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub args: Option<Value>,
-    /// Whether the output goes to the user.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub notify: bool,
-    /// Whether the reviewer looks at the output.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub review: bool,
-}
-
-impl Task {
-    /// A short name for a line in a list, such as `skill chart` or `msg`.
-    pub fn label(&self) -> String {
-        match (self.kind, &self.skill) {
-            (TaskKind::Skill, Some(skill)) => format!("skill {skill}"),
-            (TaskKind::Exec, _) => {
-                let line = self.detail.lines().next().unwrap_or_default().trim();
-                let cut = line.char_indices().nth(MAX_LABEL).map_or(line.len(), |(at, _)| at);
-                let more = if cut < self.detail.trim().len() { "…" } else { "" };
-                format!("$ {}{more}", &line[..cut])
-            }
-            (kind, _) => kind.name().to_owned(),
-        }
-    }
-}
-
-/// Most characters of a command line that a label shows.
-const MAX_LABEL: usize = 60;
-
-/// What the planner wants done.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Plan {
-    /// The objective of the whole run; the reviewer judges tasks in its light.
-    pub goal: String,
-    pub tasks: Vec<Task>,
-    /// Why the goal cannot be met, in the planner's own words. The run then ends as failed after its messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blocked: Option<String>,
-}
-
-/// Who asked; decides what a plan may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CallerScope {
-    Admin,
-    User,
-}
-
-impl CallerScope {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Admin => "admin",
-            Self::User => "user",
-        }
-    }
-}
-
-/// Whose model a task may ask for: every role there is.
-pub const ROLES: [&str; 8] = ["planner", "reviewer", "worker", "summarizer", "router", "reasoner", "actor", "titler"];
-
-/// One thing that is wrong with a plan or a verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Violation {
-    /// Such as `tasks[2].args.max_results`; empty for the answer as a whole.
-    pub path: String,
-    pub message: String,
-}
-
-impl Violation {
-    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { path: path.into(), message: message.into() }
-    }
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.path.as_str() {
-            "" => f.write_str(&self.message),
-            path => write!(f, "{path}: {}", self.message),
-        }
-    }
-}
-
-/// What a plan is checked against: the skills that this caller may use.
-pub trait Catalog {
-    /// The args with the skill's defaults filled in, or everything that is wrong with them. Paths are relative to
-    /// the args (`max_results`); an unknown skill is one violation with the path `skill` that names the near names.
-    fn check(&self, skill: &str, args: &Value) -> Result<Value, Vec<Violation>>;
-}
-
 /// A planner's answer that can be used.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Parsed {
+pub struct ParsedPlan {
     pub plan: Plan,
     /// Credentials from the message, to be put into the secret store; the plan does not contain them.
     pub secrets: Secrets,
@@ -184,12 +48,18 @@ impl Unusable {
             // The schema's complaints quote the value that they are about.
             (*path, *message) = (secrets.strike(path), secrets.strike(message));
         }
-        // Shortened last: a cut in the middle of a secret would hide it from the search.
-        let strike = |text: &str| secrets.strike(&redact::strike_fields(text));
-        let mut broken = strike(&text[..text.floor_char_boundary(MAX_ANSWER)]);
-        broken.truncate(broken.floor_char_boundary(MAX_BROKEN));
+        let broken = without_secrets(text, secrets);
         Self { chatter: secrets.strike(&chatter), broken, violations, secrets: secrets.clone() }
     }
+}
+
+/// A model's answer as it may be sent back and written down: without the secrets that it names, and shortened.
+pub fn without_secrets(answer: &str, secrets: &Secrets) -> String {
+    // Shortened last: a cut in the middle of a secret would hide it from the search.
+    let strike = |text: &str| secrets.strike(&redact::strike_fields(text));
+    let mut kept = strike(&answer[..answer.floor_char_boundary(MAX_ANSWER)]);
+    kept.truncate(kept.floor_char_boundary(MAX_BROKEN));
+    kept
 }
 
 /// Reads a planner's answer and checks everything about it that can be known before it runs.
@@ -197,7 +67,7 @@ impl Unusable {
 /// A plan has a goal, at least one task, and a `msg` with `notify: true` at its end. A plan that is `blocked` has
 /// nothing but messages, because its work is known to be in vain. Secrets are taken out; a plan that repeats the value
 /// of one elsewhere is refused, since plans are logged.
-pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize) -> Result<Parsed, Unusable> {
+pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize) -> Result<ParsedPlan, Unusable> {
     let chatter = Chatter::of(text);
     let map = match extract::object(text, "tasks") {
         Ok(map) => map,
@@ -208,10 +78,15 @@ pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize) -> Result<Pars
     let mut violations = Vec::new();
     let secrets = Secrets::read(map.get("secrets"), &mut violations);
     let mut fields = Fields::new(&map, String::new(), &mut violations);
-    fields.only(&["goal", "secrets", "tasks", "blocked"]);
+    fields.only(&["say", "goal", "tasks", "reply", "blocked", "secrets"]);
     let goal = fields.required("goal", MAX_SENTENCE, "missing; it says what the whole plan is to achieve");
     let blocked = fields.text("blocked", MAX_SENTENCE);
-    let tasks = fields.tasks("tasks", max_tasks, catalog);
+    let mut tasks = fields.tasks("tasks", max_tasks, catalog);
+    if let Some(reply) = fields.text("reply", MAX_SENTENCE)
+        && !tasks.last().is_some_and(|last| last.kind == TaskKind::Msg && last.notify)
+    {
+        tasks.push(Task { notify: true, ..Task::new(TaskKind::Msg, reply) });
+    }
     let plan = Plan { goal, tasks, blocked };
     // A task that could not be read is missing from the list, so its shape says nothing then.
     if violations.is_empty() {
@@ -222,43 +97,22 @@ pub fn parse(text: &str, catalog: &dyn Catalog, max_tasks: usize) -> Result<Pars
         violations.extend(silent_end(&map));
     }
     if violations.is_empty() {
-        Ok(Parsed { plan, chatter: secrets.strike(&chatter), secrets })
+        Ok(ParsedPlan { plan, chatter: secrets.strike(&chatter), secrets })
     } else {
         Err(Unusable::new(text, chatter, &secrets, violations))
     }
 }
-
-const LAST_IS_MSG: &str = "the last task must be a msg with notify: true";
 
 /// Whether a plan with other mistakes ends without a message, as far as its last task can be read.
 fn silent_end(plan: &Map<String, Value>) -> Option<Violation> {
     let tasks = plan.get("tasks")?.as_array()?;
     let last = tasks.last()?;
     let kind = last.get("type")?.as_str()?;
+    if plan.get("reply").is_some_and(Value::is_string) {
+        return None;
+    }
     let silent = kind != TaskKind::Msg.name() || last.get("notify").is_none_or(|notify| *notify == Value::Bool(false));
     silent.then(|| Violation::new(format!("tasks[{}]", tasks.len() - 1), LAST_IS_MSG))
-}
-
-impl Plan {
-    /// What is wrong with the plan as a whole, apart from what each task says.
-    pub fn shape(&self, max_tasks: usize) -> Vec<Violation> {
-        let mut violations = Vec::new();
-        let Some((last, before)) = self.tasks.split_last() else {
-            return vec![Violation::new("tasks", "there must be at least one task, a msg with notify: true")];
-        };
-        if self.tasks.len() > max_tasks {
-            let message = format!("has {} tasks, at most {max_tasks} are allowed (max_tasks)", self.tasks.len());
-            violations.push(Violation::new("tasks", message));
-        }
-        if last.kind != TaskKind::Msg || !last.notify {
-            let path = format!("tasks[{}]", before.len());
-            violations.push(Violation::new(path, LAST_IS_MSG));
-        }
-        if self.blocked.is_some() && self.tasks.iter().any(|task| task.kind != TaskKind::Msg) {
-            violations.push(Violation::new("tasks", "a blocked plan has msg tasks only"));
-        }
-        violations
-    }
 }
 
 /// Where the plan repeats the value of a secret.
@@ -426,6 +280,22 @@ pub(crate) mod tests {
         plan["tasks"] = json!(vec![json!({}); 40]);
         let all = complaints(&plan);
         assert_eq!((all.len(), all[20].as_str()), (21, "and 20 more like these"));
+    }
+
+    /// As a server writes it that follows a schema.
+    #[test]
+    fn a_plan_of_json_alone_has_fields_for_what_is_said() {
+        let mut plan = json!({"say": "On it.", "goal": "draw", "tasks": [], "reply": "say so"});
+        let parsed = parse(&plan.to_string(), &OneSkill, 50).unwrap();
+        assert_eq!(parsed.chatter, "On it.");
+        assert_eq!(parsed.plan.tasks, [Task { notify: true, ..Task::new(TaskKind::Msg, "say so") }]);
+        plan["tasks"] = json!([{"type": "exec", "detail": "ls"}]);
+        assert_eq!(parse(&plan.to_string(), &OneSkill, 50).unwrap().plan.tasks.len(), 2);
+        plan["tasks"][0] = json!({"type": "msg", "detail": "done", "notify": true});
+        assert_eq!(parse(&plan.to_string(), &OneSkill, 50).unwrap().plan.tasks[0].detail, "done");
+        plan["reply"] = Value::Null;
+        plan["tasks"][0]["notify"] = json!(false);
+        assert_eq!(complaints(&plan), ["tasks[0]: the last task must be a msg with notify: true"]);
     }
 
     #[test]

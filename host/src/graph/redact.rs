@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::plan::Violation;
+use kiso_plan::plan::Violation;
 
 /// Stands where a secret was. A planner that copies it is told to write the value again.
 pub(super) const REMOVED: &str = "[removed: write it again]";
@@ -60,9 +60,19 @@ impl Secrets {
     /// Reads the `secrets` of a plan.
     pub(super) fn read(value: Option<&Value>, violations: &mut Vec<Violation>) -> Self {
         let mut secrets = Self::default();
+        let listed;
         let entries = match value {
             None | Some(Value::Null) => return secrets,
             Some(Value::Object(entries)) => entries,
+            // As a schema has them, which cannot bound an object of any names.
+            Some(Value::Array(items)) => {
+                let named = |item: &Value| Some((item["name"].as_str()?.to_owned(), item["value"].clone()));
+                listed = items.iter().filter_map(named).collect::<serde_json::Map<_, _>>();
+                if listed.len() < items.len() {
+                    violations.push(Violation::new("secrets", "each needs a name of its own and a value"));
+                }
+                &listed
+            }
             Some(_) => {
                 violations.push(Violation::new("secrets", "must be an object of names and values"));
                 return secrets;

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// First line of a note with reflections.
 pub const MARK: &str = "[TOOL REFLECTION]";
@@ -22,8 +23,9 @@ const MAX_NOTED: usize = 32;
 const MAX_LEDGER: usize = 12;
 
 /// How a tool call ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Status {
     /// It did what it was asked, and its whole result is in the lane.
     Ok,
@@ -37,18 +39,13 @@ pub enum Status {
 
 impl Status {
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Partial => "partial",
-            Self::Error => "error",
-            Self::Blocked => "blocked",
-        }
+        self.into()
     }
 }
 
 /// The outcome of one tool call, as the host knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct CallOutcome {
     /// The tool that was called, which may be one that does not exist.
     pub name: String,
     pub status: Status,
@@ -81,7 +78,7 @@ pub struct Reflection {
 
 impl Reflection {
     /// Judges an outcome. A success whose result was archived is partial.
-    pub fn of(outcome: &Outcome) -> Self {
+    pub fn of(outcome: &CallOutcome) -> Self {
         let status = match outcome.status {
             Status::Ok if outcome.archived.is_some() => Status::Partial,
             status => status,
@@ -95,9 +92,11 @@ impl Reflection {
     }
 }
 
-fn finding(outcome: &Outcome, status: Status) -> String {
+fn finding(outcome: &CallOutcome, status: Status) -> String {
     let text = match &outcome.code {
-        Some(code) if matches!(status, Status::Error | Status::Blocked) => format!("{code}: {}", head(&outcome.text)),
+        Some(code) if matches!(status, Status::Error | Status::Blocked) => {
+            format!("{code}: {}", head(&outcome.text))
+        }
         _ => head(&outcome.text).to_owned(),
     };
     let finding = match line(&text, MAX_FINDING) {
@@ -110,7 +109,7 @@ fn finding(outcome: &Outcome, status: Status) -> String {
     }
 }
 
-fn next_action(outcome: &Outcome, status: Status) -> String {
+fn next_action(outcome: &CallOutcome, status: Status) -> String {
     // A key is the host's own; it is looked at all the same, as it stands outside of every fence.
     let archived = outcome.archived.as_deref().map(|key| line(key, MAX_NAME));
     match (status, archived) {
@@ -219,8 +218,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn outcome(status: Status, text: &str) -> Outcome {
-        Outcome { name: "fetch".to_owned(), status, text: text.to_owned(), code: None, hint: None, archived: None }
+    fn outcome(status: Status, text: &str) -> CallOutcome {
+        CallOutcome { name: "fetch".to_owned(), status, text: text.to_owned(), code: None, hint: None, archived: None }
     }
 
     #[test]

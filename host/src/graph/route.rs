@@ -1,51 +1,42 @@
 //! Routing: how much a message needs, and which tools. The fast path and the other cues are read
 //! from the text alone; everything else is what the router's model says.
 
-mod cues;
-
-use std::fmt;
-
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use strum::{Display, IntoStaticStr};
 
 use super::brief::clip;
 use super::extract;
 use super::fields::{Fields, MAX_SENTENCE};
 use super::plan::{Secrets, Unusable, Violation};
 
-pub use cues::{continues, durable, fast_path, follow_up};
+pub use kiso_plan::cues::{continues, durable, fast_path, follow_up};
 
-/// How much of the graph a message goes through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// How much is done for a message.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, Display, IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Effort {
-    /// Talk: an answer without any tool.
+    /// An answer without tools.
     Low,
     /// Tools, but no plan.
     Medium,
-    /// A plan. Also taken when routing fails.
+    /// A plan; also taken when routing fails.
     High,
 }
 
 impl Effort {
     /// The word in the router's `effort` field and in a pill's configuration.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
+        self.into()
     }
 
     /// The effort of this name, in any case.
     pub fn of(name: &str) -> Option<Self> {
         [Self::Low, Self::Medium, Self::High].into_iter().find(|effort| effort.name().eq_ignore_ascii_case(name.trim()))
-    }
-}
-
-impl fmt::Display for Effort {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use super::execution_brief::ExecutionBrief;
 use super::lane::{ActionLane, GraphLane, NodeLane, ToolCall};
 use super::limits::{Limits, Usage};
-use super::outcome::{Ending, Outcome, Said};
+use super::outcome::{Ending, Outcome, ReplyText};
 use super::plan::{CallerScope, Task, TaskKind};
 use super::reflection::Ledger;
 use super::repeat::Repeat;
@@ -48,6 +48,20 @@ pub struct RunSpec {
     pub limits: Limits,
     #[serde(default)]
     pub policy: Policy,
+    #[serde(default)]
+    pub segment: Segment,
+}
+
+/// What the prompts of a segment of a session have in common, so that each begins with the bytes of the one before. It goes
+/// from run to run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Segment {
+    /// Fences what comes from outside: letters and digits that nobody can guess, and no guest is told. Empty in runs from before
+    /// it was kept.
+    pub boundary: String,
+    /// The message of the session with which its window begins; 0 for the first of the segment.
+    pub window: i64,
 }
 
 /// How a run finds its way, as configured when it began.
@@ -101,7 +115,7 @@ pub struct Run {
     /// What the user is to be told before anything else happens.
     notices: VecDeque<String>,
     /// Texts of accepted tasks that go to the user, and of conversation.
-    said: Vec<Said>,
+    said: Vec<ReplyText>,
     usage: Usage,
     /// Times that the turn went on with further messages.
     cycles: u32,

@@ -1,6 +1,7 @@
 //! What a run asks of its driver, what the driver hands back, and what is stored of it.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::brief::Brief;
 use super::execution_brief::ExecutionBrief;
@@ -9,14 +10,15 @@ use super::limits::{LimitReached, Usage};
 use super::outcome::Outcome;
 use super::plan::{Plan, Task, TaskKind};
 use super::reflection;
-use super::report::{Allowance, Attempt, Correction, FailureNote, FileNote, TaskReport, Used};
+use super::report::{Allowance, Attempt, Correction, FailureNote, FileNote, LimitUse, TaskReport};
 use super::route::{Effort, Routing};
 use super::tags::UnknownTag;
 use super::verdict::Verdict;
 use super::{Node, Why};
 
-/// One thing to do. The result goes to [`super::run::Run::accept`]; its event is committed before the next step.
-#[derive(Debug, Clone, PartialEq)]
+/// One thing to do. The result goes to [`super::run::Run::accept`]; its event is committed before the next effect.
+#[derive(Debug, Clone, PartialEq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Step {
     /// Take the messages of the turn through gatekeeper, tags and pill. Result: `Admitted`.
     Admit { texts: Vec<String> },
@@ -58,25 +60,7 @@ pub enum Step {
 
 impl Step {
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Admit { .. } => "admit",
-            Self::Retrieve { .. } => "retrieve",
-            Self::Route { .. } => "route",
-            Self::Plan(_) => "plan",
-            Self::Reason(_) => "reason",
-            Self::Start { .. } => "start",
-            Self::Execute { .. } => "execute",
-            Self::Act(_) => "act",
-            Self::Compress(_) => "compress",
-            Self::StartCalls { .. } => "start_calls",
-            Self::Call { .. } => "call",
-            Self::Assess(_) => "assess",
-            Self::Review(_) => "review",
-            Self::Converse { .. } => "converse",
-            Self::Tell { .. } => "tell",
-            Self::Finish(_) => "finish",
-            Self::Ended => "ended",
-        }
+        self.into()
     }
 }
 
@@ -218,7 +202,7 @@ pub struct ToolResult {
     #[serde(default)]
     pub millis: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub used: Option<Used>,
+    pub used: Option<LimitUse>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill_digest: Option<String>,
     /// What the component was granted when it ran; for the trace, not for prompts.
@@ -238,8 +222,9 @@ pub struct Call {
 }
 
 /// What came of a step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum StepResult {
     Admitted {
         /// The messages of the turn as one text: expanded by the pill, and replaced by a preview if it was too large.
@@ -379,30 +364,7 @@ pub enum StepResult {
 
 impl StepResult {
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Admitted { .. } => "admitted",
-            Self::Retrieved { .. } => "retrieved",
-            Self::Routed { .. } => "routed",
-            Self::Planned { .. } => "planned",
-            Self::Unplanned { .. } => "unplanned",
-            Self::Briefed { .. } => "briefed",
-            Self::Unbriefed { .. } => "unbriefed",
-            Self::Started { .. } => "started",
-            Self::Executed { .. } => "executed",
-            Self::Acted { .. } => "acted",
-            Self::Compressed { .. } => "compressed",
-            Self::CallsStarted => "calls_started",
-            Self::Called { .. } => "called",
-            Self::Assessed { .. } => "assessed",
-            Self::Reviewed { .. } => "reviewed",
-            Self::Unreviewed { .. } => "unreviewed",
-            Self::Conversed { .. } => "conversed",
-            Self::ModelFailed { .. } => "model_failed",
-            Self::Stopped { .. } => "stopped",
-            Self::Cancelled => "cancelled",
-            Self::Told { .. } => "told",
-            Self::Finished { .. } => "finished",
-        }
+        self.into()
     }
 
     /// The model calls of the step.

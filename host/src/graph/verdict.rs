@@ -1,41 +1,10 @@
-//! What the reviewer says about a task.
+//! How a verdict is read from a reviewer's answer.
 
-use serde::{Deserialize, Serialize};
+pub use kiso_plan::verdict::*;
 
 use super::extract;
 use super::fields::{Fields, MAX_SENTENCE};
-use super::plan::{Catalog, Secrets, Task, Unusable};
-
-/// The reviewer's decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// The output meets the expectation.
-    Ok,
-    /// Wrong, but the injected tasks can put it right.
-    NeedsFix,
-    /// The strategy is broken; local fixes will not help.
-    Replan,
-}
-
-/// The whole answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Verdict {
-    pub status: Status,
-    /// Tasks to run next; present with `needs_fix` only.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub inject: Vec<Task>,
-    /// Why; always present with `replan`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// A fact worth keeping.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub learn: Option<String>,
-    /// Whether the goal of the whole plan is met, as far as the reviewer can see.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub goal_met: Option<bool>,
-}
+use super::plan::{Catalog, Secrets, Unusable};
 
 /// Reads a reviewer's answer. Injected tasks are checked like a plan's, except that none of them has to be a message;
 /// at most `max_tasks` are taken.

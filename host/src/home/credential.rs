@@ -9,7 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{HomeError, Key, place_new};
+use super::{HomeError, HomeKey, place_new};
 
 /// Names the directory with what a unit's `LoadCredential=` loaded.
 const DIRECTORY: &str = "CREDENTIALS_DIRECTORY";
@@ -21,7 +21,10 @@ const NAME: &str = "kiso.key";
 pub(super) const MARK: &str = "key.credential";
 
 /// The key from the credential if there is one, else what `in_home` gives, which is asked for the file of the home.
-pub(super) fn key_or(root: &Path, in_home: impl FnOnce(&Path) -> Result<Key, HomeError>) -> Result<Key, HomeError> {
+pub(super) fn key_or(
+    root: &Path,
+    in_home: impl FnOnce(&Path) -> Result<HomeKey, HomeError>,
+) -> Result<HomeKey, HomeError> {
     let (own, mark) = (root.join("key"), root.join(MARK));
     let dir = std::env::var_os(DIRECTORY).filter(|dir| !dir.is_empty());
     let credential = dir.map(|dir| PathBuf::from(dir).join(NAME)).filter(|path| path.exists());
@@ -34,7 +37,7 @@ pub(super) fn key_or(root: &Path, in_home: impl FnOnce(&Path) -> Result<Key, Hom
     // Who may read it is what systemd sees to.
     let bytes = std::fs::read(&credential).map_err(|error| HomeError::from_io(&credential, "read", error))?;
     let key = <[u8; 32]>::try_from(bytes.as_slice())
-        .map(Key)
+        .map(HomeKey)
         .map_err(|_| HomeError::KeyDamaged { path: credential.clone(), bytes: bytes.len() as u64 })?;
     if own.exists() {
         if in_home(&own)? != key {

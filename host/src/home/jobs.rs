@@ -12,10 +12,8 @@ impl Home {
         let dir = self.path().join("jobs");
         private_dir(&dir)?;
         for place in 0..max {
-            match lock::take(&dir.join(place.to_string()), format!("place {place} for a run is taken")) {
-                Ok(lock) => return Ok(Some(lock)),
-                Err(HomeError::Busy { .. }) => {}
-                Err(error) => return Err(error),
+            if let Some(lock) = lock::try_take(&dir.join(place.to_string()))? {
+                return Ok(Some(lock));
             }
         }
         Ok(None)

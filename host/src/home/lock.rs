@@ -1,5 +1,5 @@
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, Write};
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -12,19 +12,16 @@ use super::HomeError;
 /// are no stale locks to remove by hand.
 #[derive(Debug)]
 #[must_use = "the lock is released when this is dropped"]
-pub struct HomeLock(File);
+pub struct HomeLock {
+    file: File,
+    /// Whether the pid of its holder stands in it.
+    named: bool,
+}
 
 /// Takes the lock at `path`, or fails at once with [`HomeError::Busy`] whose text starts with `what`.
 pub(super) fn take(path: &Path, what: String) -> Result<HomeLock, HomeError> {
     let failed = |error| HomeError::from_io(path, "lock", error);
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
-        .map_err(failed)?;
+    let mut file = open(path).map_err(failed)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => {
@@ -35,14 +32,35 @@ pub(super) fn take(path: &Path, what: String) -> Result<HomeLock, HomeError> {
         }
         Err(error) => return Err(failed(error.into())),
     }
+    // Of a process that was killed.
+    if file.metadata().is_ok_and(|found| found.len() > 0) {
+        let _ = file.set_len(0);
+    }
     // The pid is for people. A full disk must not keep anybody from making room.
-    let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
-    Ok(HomeLock(file))
+    let _ = writeln!(file, "{}", std::process::id());
+    Ok(HomeLock { file, named: true })
+}
+
+/// The lock at `path`, or `None` where somebody holds it: of which nobody asks who does, so that nothing is written.
+pub(super) fn try_take(path: &Path) -> Result<Option<HomeLock>, HomeError> {
+    let failed = |error| HomeError::from_io(path, "lock", error);
+    let file = open(path).map_err(failed)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(HomeLock { file, named: false })),
+        Err(Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(failed(error.into())),
+    }
+}
+
+fn open(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 impl Drop for HomeLock {
     fn drop(&mut self) {
         // A pid of a process that no longer holds the lock would only mislead.
-        let _ = self.0.rewind().and_then(|()| self.0.set_len(0));
+        if self.named {
+            let _ = self.file.set_len(0);
+        }
     }
 }

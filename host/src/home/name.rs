@@ -1,6 +1,8 @@
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 /// Why a name is refused: what was given, and the rule it breaks.
@@ -41,10 +43,38 @@ impl SessionName {
     }
 }
 
-/// The name of a skill, which is also the name of its directory: `[a-z][a-z0-9-]{0,63}`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+impl JsonSchema for SessionName {
+    fn schema_name() -> Cow<'static, str> {
+        "SessionName".into()
+    }
+
+    /// The rule of [`SessionName::parse`].
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let any_case =
+            |word: &str| -> String { word.chars().map(|c| format!("[{c}{}]", c.to_ascii_uppercase())).collect() };
+        let reserved = RESERVED.map(any_case).join("|");
+        json_schema!({
+            "type": "string",
+            "description": format!("Name of a session. The words {} are reserved.", RESERVED.join(", ")),
+            "pattern": r"^[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*\.?$",
+            "maxLength": 64,
+            "not": { "pattern": format!("^({reserved})$") },
+        })
+    }
+}
+
+/// The session that is meant where none is named.
+impl Default for SessionName {
+    fn default() -> SessionName {
+        SessionName("default".to_owned())
+    }
+}
+
+/// The name of a skill, which is also the name of its directory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
-pub struct SkillName(String);
+#[schemars(!try_from, !into)]
+pub struct SkillName(#[schemars(regex(pattern = "^[a-z][a-z0-9-]{0,63}$"))] String);
 
 impl SkillName {
     pub fn parse(name: &str) -> Result<SkillName, NameError> {

@@ -27,7 +27,7 @@ const SELF_TEST: &str = "scratch-";
 /// A session's directory that was moved out of the way. Until it is removed it can be put back.
 #[derive(Debug)]
 #[must_use = "what is put aside takes up space until it is removed"]
-pub struct Aside {
+pub struct MovedSession {
     place: PathBuf,
     aside: PathBuf,
 }
@@ -43,14 +43,14 @@ pub struct Leftover {
 impl Home {
     /// Moves the session's directory, with its workspace, out of the way: whatever happens next, a new session of that name
     /// finds nothing of it. The caller holds the session's lock. `None` where there is no directory.
-    pub fn put_aside(&self, session: &SessionName) -> Result<Option<Aside>, HomeError> {
+    pub fn put_aside(&self, session: &SessionName) -> Result<Option<MovedSession>, HomeError> {
         let place = self.session_dir(session);
         let aside = place.with_file_name(format!("{GONE}{session}"));
         let failed = |error| HomeError::from_io(&place, "remove", error);
         // A crash left it; what stands in its place now is newer.
         discard(&aside).map_err(failed)?;
         match fs::rename(&place, &aside) {
-            Ok(()) => Ok(Some(Aside { place, aside })),
+            Ok(()) => Ok(Some(MovedSession { place, aside })),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failed(error)),
         }
@@ -58,12 +58,12 @@ impl Home {
 
     /// What deletions that were cut off left, each with the name of its session. A deletion that is under way holds the lock
     /// in what it has put aside, and is left alone.
-    pub fn left_aside(&self) -> Vec<(SessionName, Aside)> {
+    pub fn left_aside(&self) -> Vec<(SessionName, MovedSession)> {
         let left = self.below_sessions().filter_map(|path| {
             let session = SessionName::parse(path.file_name()?.to_str()?.strip_prefix(GONE)?).ok()?;
             drop(lock::take(&path.join("lock"), "the session is being deleted".to_owned()).ok()?);
             let place = self.session_dir(&session);
-            Some((session, Aside { place, aside: path }))
+            Some((session, MovedSession { place, aside: path }))
         });
         left.collect()
     }
@@ -117,7 +117,7 @@ impl Home {
     }
 }
 
-impl Aside {
+impl MovedSession {
     /// Puts the directory back where it was.
     pub fn put_back(self) -> Result<(), HomeError> {
         fs::rename(&self.aside, &self.place).map_err(|error| HomeError::from_io(&self.place, "put back", error))

@@ -1,24 +1,24 @@
 //! Reading an answer to its end: the same for every wire format, which only says what its events mean.
 
 use super::draft::Draft;
-use super::http::{NoAnswer, Reply, Wire};
-use super::sse::Event;
+use super::http::{CallError, ResponseStream, Wire};
+use super::sse::SseEvent;
 use super::{Completion, LlmError};
 
 /// What a wire format makes of the events of an answer.
-pub(super) trait Reader<'a> {
+pub(super) trait EventReader<'a> {
     /// Reads an event; true if it had content.
-    fn take(&mut self, event: &Event) -> Result<bool, NoAnswer>;
+    fn take(&mut self, event: &SseEvent) -> Result<bool, CallError>;
 
     /// What was heard so far.
-    fn heard(&mut self) -> &mut Heard<'a>;
+    fn heard(&mut self) -> &mut PartialAnswer<'a>;
 
     /// Ends it.
-    fn into_heard(self) -> Heard<'a>;
+    fn into_heard(self) -> PartialAnswer<'a>;
 }
 
 /// An answer as far as it was heard.
-pub(super) struct Heard<'a> {
+pub(super) struct PartialAnswer<'a> {
     pub draft: Draft<'a>,
     /// The end of the answer came; at most counts follow.
     pub complete: bool,
@@ -26,7 +26,7 @@ pub(super) struct Heard<'a> {
     pub done: bool,
 }
 
-impl<'a> Heard<'a> {
+impl<'a> PartialAnswer<'a> {
     pub fn new(draft: Draft<'a>) -> Self {
         Self { draft, complete: false, done: false }
     }
@@ -54,9 +54,9 @@ impl<'a> Heard<'a> {
 /// Reads a reply to its end. A refusal before anything was heard is given back as one.
 pub(super) async fn read<'a>(
     wire: &Wire,
-    mut reply: Reply<'_>,
-    mut reader: impl Reader<'a>,
-) -> Result<Completion, NoAnswer> {
+    mut reply: ResponseStream<'_>,
+    mut reader: impl EventReader<'a>,
+) -> Result<Completion, CallError> {
     while !reader.heard().done {
         match reply.next().await {
             Ok(Some(event)) => match reader.take(&event) {
@@ -64,12 +64,19 @@ pub(super) async fn read<'a>(
                     if content {
                         reply.heard();
                     }
+                    if reader.heard().draft.is_repetition() {
+                        // Without its connection the server stops, too.
+                        drop(reply);
+                        return Ok(reader.into_heard().finish(wire)?);
+                    }
                     if reader.heard().complete {
                         reply.completed();
                     }
                 }
-                Err(NoAnswer::Refused(refusal)) if reader.heard().refused() => return Err(NoAnswer::Refused(refusal)),
-                Err(NoAnswer::Refused(refusal)) => return Err(refusal.into_error(&wire.name).into()),
+                Err(CallError::Refused(refusal)) if reader.heard().refused() => {
+                    return Err(CallError::Refused(refusal));
+                }
+                Err(CallError::Refused(refusal)) => return Err(refusal.into_error(&wire.name).into()),
                 Err(failed) => return Err(failed),
             },
             Ok(None) => break,

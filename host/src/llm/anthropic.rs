@@ -11,10 +11,10 @@ use tokio::time::Instant;
 
 use super::answering;
 use super::draft::Draft;
-use super::endpoint::{Endpoint, SchemaSupport};
-use super::http::{KeyHeader, NoAnswer, Refusal, Wire};
+use super::endpoint::{Endpoint, Support};
+use super::http::{CallError, KeyHeader, Refusal, Wire};
 use super::turns::{Message, messages};
-use super::{Answer, Completing, Completion, Form, LlmError, Model, Request, Sink};
+use super::{Answer, Completing, Completion, Form, LlmError, Model, Request, Sink, ToolChoice};
 
 mod stream;
 
@@ -39,16 +39,18 @@ struct Shape {
     /// Whether a refusal of the schema is not a reason to go without: the administrator said that it works.
     fixed: bool,
     temperature: bool,
+    /// `cache_control`: marks how far a prompt is worth keeping.
+    cache: bool,
 }
 
 impl Anthropic {
     /// `endpoint.base_url` is what stands before `/messages`, such as `https://api.anthropic.com/v1`. Fails if it is no
     /// address, or if the key cannot be a header; nothing is sent yet.
     pub fn new(endpoint: Endpoint) -> Result<Self, LlmError> {
-        let (schema, fixed) = (endpoint.schema != SchemaSupport::No, endpoint.schema == SchemaSupport::Yes);
+        let (schema, fixed) = (endpoint.schema != Support::No, endpoint.schema == Support::Yes);
         let mut wire = Wire::new(endpoint, "/messages", KeyHeader::Named("x-api-key"))?;
         wire.header("anthropic-version", VERSION);
-        Ok(Self { wire, shape: Mutex::new(Shape { schema, fixed, temperature: true }) })
+        Ok(Self { wire, shape: Mutex::new(Shape { schema, fixed, temperature: true, cache: true }) })
     }
 
     /// Sends the request, again for each field that is refused. Ends, because each time one field less is left.
@@ -64,8 +66,8 @@ impl Anthropic {
                     let form = if forced { Form::Schema } else { Form::Prompt };
                     return Ok(Completion { form, ..completion });
                 }
-                Err(NoAnswer::Failed(error)) => return Err(error),
-                Err(NoAnswer::Refused(refusal)) => match shape.without(&refusal, request) {
+                Err(CallError::Failed(error)) => return Err(error),
+                Err(CallError::Refused(refusal)) => match shape.without(&refusal, request) {
                     Some(smaller) => shape = smaller,
                     None => return Err(refusal.into_error(&self.wire.name)),
                 },
@@ -81,9 +83,9 @@ impl Anthropic {
         forced: bool,
         end: Instant,
         sink: &mut dyn Sink,
-    ) -> Result<Completion, NoAnswer> {
+    ) -> Result<Completion, CallError> {
         let reply = self.wire.post(request.role.name(), body, end).await?;
-        let stream = stream::Stream::new(&self.wire, Draft::new(sink, request), forced);
+        let stream = stream::MessageStream::new(&self.wire, Draft::new(sink, request), forced);
         answering::read(&self.wire, reply, stream).await
     }
 }
@@ -114,6 +116,9 @@ impl Shape {
         if self.temperature && request.temperature.is_some() && refusal.names(&["temperature"]) {
             return Some(Self { temperature: false, ..self });
         }
+        if self.cache && !request.cache_key.is_empty() && refusal.names(&["cache_control"]) {
+            return Some(Self { cache: false, ..self });
+        }
         let forced = self.forced(request).is_some() && !self.fixed;
         (forced && refusal.names(&["tool", "schema"])).then_some(Self { schema: false, ..self })
     }
@@ -122,6 +127,7 @@ impl Shape {
     fn learn(&mut self, other: Self) {
         self.schema &= other.schema;
         self.temperature &= other.temperature;
+        self.cache &= other.cache;
     }
 }
 
@@ -129,11 +135,22 @@ fn body(model: &str, request: &Request, shape: Shape) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
     body.insert("max_tokens".to_owned(), json!(request.max_tokens));
+    let cached = shape.cache && !request.cache_key.is_empty();
     if !request.system.trim().is_empty() {
-        body.insert("system".to_owned(), json!(request.system));
+        let mut system = json!([{ "type": "text", "text": request.system }]);
+        match cached {
+            true => mark(system.as_array_mut().and_then(|blocks| blocks.last_mut())),
+            false => system = json!(request.system),
+        }
+        body.insert("system".to_owned(), system);
     }
     let messages = messages(request);
-    body.insert("messages".to_owned(), messages.iter().map(message).collect());
+    let mut said: Vec<Value> = messages.iter().map(message).collect();
+    if cached {
+        let content = said.last_mut().and_then(|message| message["content"].as_array_mut());
+        mark(content.and_then(|blocks| blocks.last_mut()));
+    }
+    body.insert("messages".to_owned(), Value::Array(said));
     body.insert("stream".to_owned(), json!(true));
     if let Some(temperature) = request.temperature.filter(|_| shape.temperature) {
         // The range ends at 1 here; other providers go to 2.
@@ -150,6 +167,14 @@ fn body(model: &str, request: &Request, shape: Shape) -> Value {
     Value::Object(body)
 }
 
+/// The provider keeps what it read up to this block: behind the system prompt, which comes after the tools, and behind all that was
+/// said, where the next request goes on.
+fn mark(block: Option<&mut Value>) {
+    if let Some(block) = block {
+        block["cache_control"] = json!({ "type": "ephemeral" });
+    }
+}
+
 /// The tools, and which of them is to be called if that is not free.
 fn tools(request: &Request, messages: &[Message], shape: Shape) -> (Vec<Value>, Option<Value>) {
     if let Some(schema) = shape.forced(request) {
@@ -162,11 +187,12 @@ fn tools(request: &Request, messages: &[Message], shape: Shape) -> (Vec<Value>, 
         let choice = (!tools.is_empty()).then(|| json!({ "type": "none" }));
         return (tools, choice);
     }
+    let choice = (request.tool_choice == ToolChoice::None).then(|| json!({ "type": "none" }));
     let tools = request
         .tools
         .iter()
         .map(|tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters }));
-    (tools.collect(), None)
+    (tools.collect(), choice)
 }
 
 /// Tools that were called earlier. The provider refuses a conversation with calls of tools that are not offered at all,

@@ -56,7 +56,7 @@ pub struct Remote {
 
 /// What the chains of a process share. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Shared {
+pub struct ChainContext {
     pub slots: Slots,
     pub estimator: Arc<Estimator>,
     pub time: Arc<dyn Time>,
@@ -74,11 +74,11 @@ impl fmt::Debug for Link {
 pub struct Chain {
     first: Link,
     fallbacks: Vec<Link>,
-    shared: Shared,
+    shared: ChainContext,
 }
 
 impl Chain {
-    pub fn new(first: Link, fallbacks: Vec<Link>, shared: Shared) -> Self {
+    pub fn new(first: Link, fallbacks: Vec<Link>, shared: ChainContext) -> Self {
         Self { first, fallbacks, shared }
     }
 
@@ -156,7 +156,7 @@ impl Chain {
         request: &Request,
         sink: &mut Heard<'_>,
     ) -> Result<Completion, Tried> {
-        let Shared { slots, estimator, time, .. } = &self.shared;
+        let ChainContext { slots, estimator, time, .. } = &self.shared;
         // Before the slot, so that nobody queues up for what will not be asked; after it, because that took its time.
         remote.breaker.check(time.now())?;
         let slot = slots.acquire(request.priority).await;

@@ -9,8 +9,10 @@ use super::estimate::request_tokens;
 use super::{Completion, Request, Sink, Stop, ToolCall, Usage};
 use crate::graph::estimate;
 
+mod repetition;
 mod thoughts;
 
+use repetition::Repetition;
 use thoughts::Thoughts;
 
 /// Calls that one answer may have. A model that repeats itself names thousands, each of which would be run.
@@ -20,6 +22,7 @@ pub(super) const MAX_CALLS: usize = 64;
 pub(super) struct Draft<'a> {
     sink: &'a mut dyn Sink,
     thoughts: Thoughts,
+    repetition: Repetition,
     text: String,
     pub calls: Vec<PartialCall>,
     pub stop: Option<Stop>,
@@ -48,6 +51,7 @@ impl<'a> Draft<'a> {
         Self {
             sink,
             thoughts: Thoughts::default(),
+            repetition: Repetition::default(),
             text: String::new(),
             calls: Vec::new(),
             stop: None,
@@ -60,6 +64,7 @@ impl<'a> Draft<'a> {
 
     /// A piece of text. Thoughts that the model writes before its answer are taken out.
     pub fn text(&mut self, piece: &str) {
+        self.repetition.push(piece);
         let said = self.thoughts.without(piece);
         self.thought += tokens(piece).saturating_sub(tokens(&said));
         self.say(&said);
@@ -67,6 +72,7 @@ impl<'a> Draft<'a> {
 
     /// A thought that the provider tells apart; it only counts.
     pub fn thought(&mut self, piece: &str) {
+        self.repetition.push(piece);
         self.thought += tokens(piece);
     }
 
@@ -77,6 +83,20 @@ impl<'a> Draft<'a> {
         }
         self.calls.push(PartialCall { id: id.to_owned(), name: name.to_owned(), args: String::new() });
         self.calls.last_mut()
+    }
+
+    /// A piece of the arguments of the call at this place: a string to append, or the whole as an object.
+    pub fn args(&mut self, call: usize, piece: &Value) {
+        self.repetition.push(piece.as_str().unwrap_or_default());
+        self.calls[call].args(piece);
+    }
+
+    /// Whether nothing but repetition is to be expected; what was heard is then all.
+    pub fn is_repetition(&mut self) -> bool {
+        if self.stop.is_none() && self.repetition.is_found() {
+            self.stop = Some(Stop::Repetition);
+        }
+        self.stop == Some(Stop::Repetition)
     }
 
     /// Whether anything was heard that a completion shows.
@@ -92,13 +112,15 @@ impl<'a> Draft<'a> {
             return Err("it called a tool without a name".to_owned());
         }
         let mut usage = self.usage;
-        let counted = usage.input_tokens > 0 && usage.output_tokens > 0;
+        // Of an answer that was not heard to its end, at most its beginning is counted.
+        let broken_off = self.stop == Some(Stop::Repetition);
+        let counted = usage.input_tokens > 0 && usage.output_tokens > 0 && !broken_off;
         if usage.input_tokens == 0 {
             // The provider does not count them.
             usage.input_tokens = self.asked;
         }
-        if usage.output_tokens == 0 {
-            usage.output_tokens = self.heard();
+        if usage.output_tokens == 0 || broken_off {
+            usage.output_tokens = usage.output_tokens.max(self.heard());
         }
         self.complete = true;
         let calls = unique(std::mem::take(&mut self.calls));
@@ -134,18 +156,17 @@ impl<'a> Draft<'a> {
 impl Drop for Draft<'_> {
     fn drop(&mut self) {
         if !self.complete {
-            let Usage { input_tokens, output_tokens, cost_micros } = self.usage;
+            let Usage { input_tokens, output_tokens, .. } = self.usage;
             let input_tokens = if input_tokens == 0 { self.asked } else { input_tokens };
             // Some count the first token when they begin, and the others at the end.
             let output_tokens = output_tokens.max(self.heard());
-            self.sink.spent(Usage { input_tokens, output_tokens, cost_micros });
+            self.sink.spent(Usage { input_tokens, output_tokens, ..self.usage });
         }
     }
 }
 
 impl PartialCall {
-    /// A piece of the arguments: a string to append, or the whole as an object.
-    pub fn args(&mut self, piece: &Value) {
+    fn args(&mut self, piece: &Value) {
         match piece {
             Value::Null => {}
             Value::String(piece) => self.args.push_str(piece),
@@ -229,7 +250,7 @@ mod tests {
                 self.0.push(usage);
             }
         }
-        let usage = |input_tokens, output_tokens| Usage { input_tokens, output_tokens, cost_micros: 0 };
+        let usage = |input_tokens, output_tokens| Usage { input_tokens, output_tokens, ..Usage::default() };
         let request = Request::new(Role::Worker, "abcdefgh".to_owned(), String::new());
         let mut paid = Paid::default();
         let mut draft = Draft::new(&mut paid, &request);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::breaker::Breaker;
 use super::chain::Remote;
 use super::endpoint::Endpoint;
-use super::http::{KeyHeader, NoAnswer, Wire};
+use super::http::{CallError, KeyHeader, Wire};
 use super::price::Price;
 use super::slots::Slots;
 use super::time::Time;
@@ -40,7 +40,7 @@ pub struct Embedder {
 
 /// Vectors, one for each text that was sent, in their order.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Embedded {
+pub struct Embeddings {
     pub vectors: Vec<Vector>,
     pub usage: Usage,
 }
@@ -76,7 +76,7 @@ impl Embedder {
     }
 
     /// The vectors of these texts. Waits for a slot like any other call; is not tried again here.
-    pub async fn embed(&self, texts: &[String], priority: Priority) -> Result<Embedded, LlmError> {
+    pub async fn embed(&self, texts: &[String], priority: Priority) -> Result<Embeddings, LlmError> {
         let alone = |_| self.wire.broken("it failed several times in a row, and is left alone for a while");
         self.remote.breaker.check(self.time.now()).map_err(alone)?;
         let slot = self.slots.acquire(priority).await;
@@ -87,8 +87,8 @@ impl Embedder {
             _ => pass.answered(),
         }
         drop(slot);
-        let Embedded { vectors, usage } = answer?;
-        Ok(Embedded { vectors, usage: self.remote.price.charge(usage) })
+        let Embeddings { vectors, usage } = answer?;
+        Ok(Embeddings { vectors, usage: self.remote.price.charge(usage) })
     }
 
     /// The vector of a question, and what it cost; nothing, where it was asked before. `None` within `patience` is no
@@ -100,7 +100,7 @@ impl Embedder {
         }
         let texts = [text.to_owned()];
         match tokio::time::timeout(patience, self.embed(&texts, Priority::Interactive)).await {
-            Ok(Ok(Embedded { mut vectors, usage })) => {
+            Ok(Ok(Embeddings { mut vectors, usage })) => {
                 let vector = vectors.pop()?;
                 let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
                 cached.truncate(CACHED - 1);
@@ -127,14 +127,14 @@ impl Embedder {
         Some(vector)
     }
 
-    async fn ask(&self, texts: &[String]) -> Result<Embedded, LlmError> {
+    async fn ask(&self, texts: &[String]) -> Result<Embeddings, LlmError> {
         let mut body = json!({ "model": self.wire.endpoint.model, "input": texts });
         if let Some(dimensions) = self.dimensions {
             body["dimensions"] = dimensions.into();
         }
         let failed = |none| match none {
-            NoAnswer::Refused(refusal) => refusal.into_error(&self.wire.name),
-            NoAnswer::Failed(error) => error,
+            CallError::Refused(refusal) => refusal.into_error(&self.wire.name),
+            CallError::Failed(error) => error,
         };
         let mut reply = self.wire.post(ROLE, &body, self.wire.end()).await.map_err(failed)?;
         let Some(event) = reply.next().await? else { return Err(self.wire.broken("its answer is empty")) };
@@ -147,7 +147,7 @@ impl Embedder {
         let vectors = vectors(&answer, texts.len()).map_err(|why| self.wire.unusable(why))?;
         let estimated: usize = texts.iter().map(|text| estimate::tokens(text)).sum();
         let input_tokens = answer["usage"]["prompt_tokens"].as_u64().unwrap_or(estimated as u64);
-        Ok(Embedded { vectors, usage: Usage { input_tokens, ..Usage::default() } })
+        Ok(Embeddings { vectors, usage: Usage { input_tokens, ..Usage::default() } })
     }
 }
 

@@ -17,7 +17,9 @@ pub struct Endpoint {
     pub key: Option<SecretValue>,
     pub patience: Timeouts,
     /// Whether the provider enforces a JSON Schema.
-    pub schema: SchemaSupport,
+    pub schema: Support,
+    /// Whether the model calls tools in the format's own way.
+    pub tools: Support,
     /// Bytes of an answer, stream and all, after which the call is given up.
     pub max_response: usize,
 }
@@ -42,9 +44,9 @@ pub struct Timeouts {
     pub total: Duration,
 }
 
-/// Whether `response_format` (or its like) with a JSON Schema can be used.
+/// Whether something of the format can be used that not every model or server has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SchemaSupport {
+pub enum Support {
     /// Tried with the first call that wants it; a refusal is remembered, and the call repeated without.
     #[default]
     Probe,

@@ -77,7 +77,7 @@ pub fn turn_tokens(turn: &Turn) -> usize {
             tokens(text) + calls.iter().map(|call| tokens(&call.name) + tokens(&call.args)).sum::<usize>()
         }
         Turn::Tool { name, text, .. } => tokens(name) + tokens(text),
-        Turn::Note(text) => tokens(text),
+        Turn::User(text) | Turn::Note(text) => tokens(text),
     }
 }
 

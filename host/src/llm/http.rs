@@ -4,7 +4,9 @@
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT};
+use http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, SERVER, USER_AGENT,
+};
 use http::{Method, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -13,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::LlmError;
 use super::endpoint::{Endpoint, Timeouts};
-use super::sse::{Event, Parser};
+use super::sse::{Parser, SseEvent};
 use crate::net::retry_after;
 
 mod pool;
@@ -33,6 +35,12 @@ const LINGER: Duration = Duration::from_secs(1);
 /// How long the count of tokens and the end mark are awaited after the end of the answer itself. Some servers send
 /// neither, and leave the connection open.
 const TAIL: Duration = Duration::from_secs(5);
+
+/// Bytes of what a server says of itself, such as the template of its model.
+const MAX_PROPERTIES: usize = 1 << 20;
+
+/// How long is waited for what is asked beside the calls themselves, whose answers wait meanwhile.
+const ASIDE: Duration = Duration::from_secs(5);
 
 /// Tells a test server, or a proxy that routes by it, which role asks. Says nothing that the prompt does not.
 const ROLE: HeaderName = HeaderName::from_static("x-kiso-role");
@@ -56,13 +64,13 @@ pub(super) enum KeyHeader {
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub(super) enum NoAnswer {
+pub(super) enum CallError {
     /// The provider said no, and perhaps to one field only.
     Refused(Refusal),
     Failed(LlmError),
 }
 
-impl From<LlmError> for NoAnswer {
+impl From<LlmError> for CallError {
     fn from(error: LlmError) -> Self {
         Self::Failed(error)
     }
@@ -115,7 +123,7 @@ impl Wire {
 
     /// Sends `body` for this role and waits for the head of the answer. The whole call, this included, has to be over at
     /// `end`.
-    pub async fn post(&self, role: &'static str, body: &Value, end: Instant) -> Result<Reply<'_>, NoAnswer> {
+    pub async fn post(&self, role: &'static str, body: &Value, end: Instant) -> Result<ResponseStream<'_>, CallError> {
         let body = Bytes::from(serde_json::to_vec(body).expect("a value has only string keys"));
         let mut parts = http::Request::builder().method(Method::POST).uri(self.uri.clone());
         let headers = parts.headers_mut().expect("a method and an address are no errors");
@@ -125,18 +133,19 @@ impl Wire {
 
         let Timeouts { connect, first_token, .. } = self.endpoint.patience;
         let sent = pool::send(&parts, &body, connect, first_token, end).await;
-        let (response, first) = sent.map_err(|error| NoAnswer::Failed(self.unsent(&error)))?;
+        let (response, first) = sent.map_err(|error| CallError::Failed(self.unsent(&error)))?;
         let status = response.status();
         if !status.is_success() {
-            return Err(NoAnswer::Refused(self.refusal(status, response, first.min(end)).await));
+            return Err(CallError::Refused(self.refusal(status, response, first.min(end)).await));
         }
         let html = header(response.headers(), &CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/html"));
         if html {
             let message = "it answers with a web page; its base_url may lack a part such as /v1".to_owned();
-            return Err(NoAnswer::Failed(LlmError::Refused { model: self.name.clone(), message }));
+            return Err(CallError::Failed(LlmError::Refused { model: self.name.clone(), message }));
         }
-        Ok(Reply {
+        Ok(ResponseStream {
             wire: self,
+            server: header(response.headers(), &SERVER).map(str::to_owned),
             body: Some(response.into_body()),
             form: Form::Unknown,
             events: Vec::new().into_iter(),
@@ -145,6 +154,27 @@ impl Wire {
             heard: false,
             end,
         })
+    }
+
+    /// What stands at `path` beside the version in the base address, if that is JSON and comes soon.
+    pub async fn look_up(&self, path: &str, end: Instant) -> Option<Value> {
+        let base = self.endpoint.base_url.split('?').next()?.trim_end_matches('/');
+        let uri = format!("{}{path}", base.strip_suffix("/v1").unwrap_or(base));
+        let mut parts = http::Request::builder().method(Method::GET).uri(uri);
+        parts.headers_mut()?.clone_from(&self.headers);
+        let (parts, ()) = parts.body(()).ok()?.into_parts();
+        let Timeouts { connect, .. } = self.endpoint.patience;
+        let (response, due) = pool::send(&parts, &Bytes::new(), connect, ASIDE, end).await.ok()?;
+        if !response.status().is_success() {
+            return None;
+        }
+        let (mut body, mut text) = (response.into_body(), Vec::new());
+        while text.len() < MAX_PROPERTIES
+            && let Some(frame) = timeout_at(due.min(end), body.frame()).await.ok()?
+        {
+            text.extend_from_slice(frame.ok()?.data_ref()?);
+        }
+        serde_json::from_slice(&text).ok()
     }
 
     /// An answer that is not one: the model may do better the next time.
@@ -174,8 +204,8 @@ impl Wire {
     }
 
     /// An error object that came in place of an answer, or a text that is an error's.
-    pub fn error_object(&self, error: &Value) -> NoAnswer {
-        NoAnswer::Refused(Refusal::object(error, self.endpoint.key.as_ref()))
+    pub fn error_object(&self, error: &Value) -> CallError {
+        CallError::Refused(Refusal::object(error, self.endpoint.key.as_ref()))
     }
 
     fn unsent(&self, error: &pool::SendError) -> LlmError {
@@ -210,13 +240,15 @@ impl Wire {
 }
 
 /// An answer that is coming in.
-pub(super) struct Reply<'a> {
+pub(super) struct ResponseStream<'a> {
     wire: &'a Wire,
+    /// What the server calls itself.
+    server: Option<String>,
     /// `None` after its end.
     body: Option<Incoming>,
     form: Form,
     /// Read and not yet handed out.
-    events: std::vec::IntoIter<Event>,
+    events: std::vec::IntoIter<SseEvent>,
     /// Bytes.
     received: usize,
     /// When the next piece must be there.
@@ -236,9 +268,14 @@ enum Form {
     Whole(Vec<u8>),
 }
 
-impl Reply<'_> {
+impl ResponseStream<'_> {
+    /// Whether the server calls itself so.
+    pub fn is_of(&self, server: &str) -> bool {
+        self.server.as_deref() == Some(server)
+    }
+
     /// The next event; a whole answer is one event. `None` is the end of the body.
-    pub async fn next(&mut self) -> Result<Option<Event>, LlmError> {
+    pub async fn next(&mut self) -> Result<Option<SseEvent>, LlmError> {
         loop {
             // Also while nothing has to be waited for: there may be much to read, and its reader may be slow.
             if self.end <= Instant::now() {
@@ -322,12 +359,12 @@ impl Reply<'_> {
         Ok(())
     }
 
-    fn last(&mut self) -> Result<Option<Event>, LlmError> {
+    fn last(&mut self) -> Result<Option<SseEvent>, LlmError> {
         match std::mem::replace(&mut self.form, Form::Unknown) {
             Form::Unknown => Ok(None),
             Form::Events(parser) => parser.finish().map_err(|error| self.wire.unusable(error.to_string())),
             Form::Whole(whole) => {
-                Ok(Some(Event { name: String::new(), data: String::from_utf8_lossy(&whole).into_owned() }))
+                Ok(Some(SseEvent { name: String::new(), data: String::from_utf8_lossy(&whole).into_owned() }))
             }
         }
     }
@@ -351,7 +388,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::endpoint::SchemaSupport;
+    use crate::llm::endpoint::Support;
 
     #[tokio::test]
     async fn what_has_come_is_not_read_any_more_after_the_end() {
@@ -362,15 +399,25 @@ mod tests {
             base_url: "http://localhost".to_owned(),
             key: None,
             patience: Timeouts { connect: patience, first_token: patience, next_token: patience, total: patience },
-            schema: SchemaSupport::Probe,
+            schema: Support::Probe,
+            tools: Support::Probe,
             max_response: 1 << 20,
         };
         let wire = Wire::new(endpoint, "/x", KeyHeader::Bearer).unwrap();
-        let event = |data: &str| Event { name: String::new(), data: data.to_owned() };
+        let event = |data: &str| SseEvent { name: String::new(), data: data.to_owned() };
         let events = vec![event("1"), event("2")].into_iter();
         let (due, end) = (wire.end(), wire.end());
-        let mut reply =
-            Reply { wire: &wire, body: None, form: Form::Unknown, events, received: 0, due, heard: true, end };
+        let mut reply = ResponseStream {
+            wire: &wire,
+            server: None,
+            body: None,
+            form: Form::Unknown,
+            events,
+            received: 0,
+            due,
+            heard: true,
+            end,
+        };
         assert_eq!(reply.next().await.unwrap().map(|event| event.data).as_deref(), Some("1"));
         reply.end = Instant::now();
         let error = reply.next().await.unwrap_err().to_string();

@@ -3,7 +3,7 @@
 //! the request is sent again at once; every other failure is for the caller, who may try again or ask another model.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -11,30 +11,37 @@ use tokio::time::Instant;
 use super::answering;
 use super::draft::Draft;
 use super::endpoint::Endpoint;
-use super::http::{KeyHeader, NoAnswer, Wire};
+use super::http::{CallError, KeyHeader, Wire};
 use super::turns::{Message, messages};
-use super::{Answer, Completing, Completion, LlmError, Model, Request, Sink};
+use super::{Answer, Calling, Completing, Completion, LlmError, Model, Request, Sink, ToolChoice};
 
+mod json_calls;
+mod llama;
 mod shape;
 mod stream;
 mod strict;
 
-use shape::{Format, Shape};
+use json_calls::SaySink;
+use llama::LlamaServer;
+use shape::{Format, RequestShape};
 
 /// A model behind a chat-completions endpoint.
 #[derive(Debug)]
 pub struct OpenAi {
     wire: Wire,
     /// What the endpoint is known to take.
-    shape: Mutex<Shape>,
+    shape: Mutex<RequestShape>,
+    /// What it says of itself, once its first answer has told that it is llama.cpp.
+    llama: OnceLock<LlamaServer>,
 }
 
 impl OpenAi {
     /// `endpoint.base_url` is what stands before `/chat/completions`, such as `https://openrouter.ai/api/v1`. Fails if
     /// it is not an address, or if the key cannot be a header; nothing is sent yet.
     pub fn new(endpoint: Endpoint) -> Result<Self, LlmError> {
-        let shape = Mutex::new(Shape::new(endpoint.schema));
-        Ok(Self { wire: Wire::new(endpoint, "/chat/completions", KeyHeader::Bearer)?, shape })
+        let shape = Mutex::new(RequestShape::new(endpoint.schema, endpoint.tools));
+        let wire = Wire::new(endpoint, "/chat/completions", KeyHeader::Bearer)?;
+        Ok(Self { wire, shape, llama: OnceLock::new() })
     }
 
     /// Sends the request, again without each thing that is refused. Ends, because each time one less is left.
@@ -42,14 +49,15 @@ impl OpenAi {
         let mut shape = *self.shape.lock().unwrap_or_else(PoisonError::into_inner);
         let end = self.wire.end();
         loop {
-            let body = body(&self.wire.endpoint.model, request, shape);
-            match self.attempt(request, &body, end, sink).await {
-                Ok(completion) => {
+            let body = self.body(request, shape);
+            match self.attempt(request, &body, shape, end, sink).await {
+                Ok(None) => shape = shape.without_tools().unwrap_or(shape),
+                Ok(Some(completion)) => {
                     self.shape.lock().unwrap_or_else(PoisonError::into_inner).learn(shape);
                     return Ok(Completion { form: shape.form(request), ..completion });
                 }
-                Err(NoAnswer::Failed(error)) => return Err(error),
-                Err(NoAnswer::Refused(refusal)) => match shape.without(&refusal, &body) {
+                Err(CallError::Failed(error)) => return Err(error),
+                Err(CallError::Refused(refusal)) => match shape.without(&refusal, &body) {
                     Some(smaller) => shape = smaller,
                     None => return Err(refusal.into_error(&self.wire.name)),
                 },
@@ -57,17 +65,45 @@ impl OpenAi {
         }
     }
 
-    /// Sends `body` and reads the answer. A refusal that comes after words of an answer is a failure: they were heard.
+    /// Sends `body` and reads the answer. A refusal that comes after words of an answer is a failure: they were heard. `None` if
+    /// the server turns out not to show its model the tools that were sent.
     async fn attempt(
         &self,
         request: &Request,
         body: &Value,
+        shape: RequestShape,
         end: Instant,
         sink: &mut dyn Sink,
-    ) -> Result<Completion, NoAnswer> {
+    ) -> Result<Option<Completion>, CallError> {
         let reply = self.wire.post(request.role.name(), body, end).await?;
-        let stream = stream::Stream::new(&self.wire, Draft::new(sink, request));
-        answering::read(&self.wire, reply, stream).await
+        if reply.is_of(llama::NAME) && self.llama.get().is_none() {
+            let properties = self.wire.look_up("/props", end).await;
+            self.llama.get_or_init(|| LlamaServer::new(properties.as_ref()));
+        }
+        let hides_tools = self.llama.get().is_some_and(|server| !server.tools) && !request.tools.is_empty();
+        if hides_tools && shape.without_tools().is_some() {
+            return Ok(None);
+        }
+        if shape.calling == Calling::Json && !request.tools.is_empty() {
+            let mut said = SaySink::new(sink);
+            let stream = stream::CompletionStream::new(&self.wire, Draft::new(&mut said, request));
+            let completion = answering::read(&self.wire, reply, stream).await?;
+            return Ok(Some(said.finish(completion, request)));
+        }
+        let stream = stream::CompletionStream::new(&self.wire, Draft::new(sink, request));
+        Ok(Some(answering::read(&self.wire, reply, stream).await?))
+    }
+
+    fn body(&self, request: &Request, shape: RequestShape) -> Value {
+        let llama = self.llama.get();
+        let mut body = body(&self.wire.endpoint.model, request, shape, llama.is_some());
+        if let (Some(server), Some(fields)) = (llama, body.as_object_mut()) {
+            fields.insert("cache_prompt".to_owned(), json!(true));
+            if let Some(slot) = server.slot(&request.cache_key) {
+                fields.insert("id_slot".to_owned(), json!(slot));
+            }
+        }
+        body
     }
 }
 
@@ -81,7 +117,7 @@ impl Model for OpenAi {
     }
 }
 
-fn body(model: &str, request: &Request, shape: Shape) -> Value {
+fn body(model: &str, request: &Request, shape: RequestShape, grammar: bool) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
     body.insert("messages".to_owned(), Value::Array(conversation(request, shape)));
@@ -90,11 +126,18 @@ fn body(model: &str, request: &Request, shape: Shape) -> Value {
         body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
     }
     body.insert(shape.limit.to_owned(), json!(request.max_tokens));
+    if shape.cache_key && !request.cache_key.is_empty() {
+        body.insert("prompt_cache_key".to_owned(), json!(request.cache_key));
+    }
     if let Some(temperature) = request.temperature.filter(|_| shape.temperature) {
         // As it was written: a float of 32 bits shows noise in one of 64.
         body.insert("temperature".to_owned(), json!((f64::from(temperature) * 1e4).round() / 1e4));
     }
-    if !request.tools.is_empty() {
+    let choice = request.tool_choice == ToolChoice::None;
+    if !request.tools.is_empty() && shape.calling == Calling::Native && (shape.tool_choice || !choice) {
+        if choice {
+            body.insert("tool_choice".to_owned(), json!("none"));
+        }
         let tools = request.tools.iter().map(|tool| {
             let (name, description, parameters) = (&tool.name, &tool.description, &tool.parameters);
             let function = json!({ "name": name, "description": description, "parameters": parameters });
@@ -102,7 +145,12 @@ fn body(model: &str, request: &Request, shape: Shape) -> Value {
         });
         body.insert("tools".to_owned(), tools.collect());
     }
-    if let Answer::Json(schema) = &request.answer {
+    let calls = shape.calls_json(request).then(|| json_calls::schema(&request.tools, request.max_tokens));
+    let schema = match &request.answer {
+        Answer::Json(schema) => Some(request.grammar.as_ref().filter(|_| grammar).unwrap_or(schema)),
+        Answer::Text => calls.as_ref(),
+    };
+    if let Some(schema) = schema {
         let format = match shape.format {
             Format::Schema => {
                 let schema = json!({ "name": request.role.name(), "strict": strict::fits(schema), "schema": schema });
@@ -116,14 +164,34 @@ fn body(model: &str, request: &Request, shape: Shape) -> Value {
     Value::Object(body)
 }
 
-fn conversation(request: &Request, shape: Shape) -> Vec<Value> {
+fn conversation(request: &Request, shape: RequestShape) -> Vec<Value> {
     let mut conversation = Vec::new();
-    let mut system = Some(request.system.as_str()).filter(|system| !system.trim().is_empty());
+    let calls_are_json = shape.calling == Calling::Json;
+    let mut system = Some(Cow::Borrowed(request.system.as_str())).filter(|system| !system.trim().is_empty());
+    if calls_are_json && !request.tools.is_empty() {
+        system = Some(json_calls::described(&request.system, &request.tools).into());
+    }
+    let mut called: Vec<(String, &str)> = Vec::new();
+    let messages = messages(request);
     if shape.system {
         conversation.extend(system.take().map(|system| json!({ "role": "system", "content": system })));
     }
-    for message in messages(request) {
+    for message in messages {
         match message {
+            Message::User { results, text } if calls_are_json => {
+                let name = |id: &str| called.iter().find(|(of, _)| of == id).map_or("", |(_, name)| name);
+                let results =
+                    results.iter().map(|result| format!("Result of the tool {}:\n{}", name(&result.id), result.text));
+                let system = system.take().map(Cow::into_owned);
+                let parts: Vec<_> = system.into_iter().chain(results).chain(text.map(Cow::into_owned)).collect();
+                conversation.push(json!({ "role": "user", "content": parts.join("\n\n") }));
+            }
+            Message::Assistant { text, calls } if calls_are_json && !calls.is_empty() => {
+                let made = calls.iter().map(|call| (call.name, &call.input));
+                conversation
+                    .push(json!({ "role": "assistant", "content": json_calls::written(text.as_deref(), made) }));
+                called.extend(calls.into_iter().map(|call| (call.id, call.name)));
+            }
             Message::User { results, mut text } => {
                 if let Some(system) = system.take() {
                     text = Some(format!("{system}\n\n{}", text.unwrap_or_default()).into());

@@ -1,8 +1,9 @@
 //! Finds out what a model can do, by asking it: `kiso doctor` calls this for every model of `config.toml`.
 
+use schemars::JsonSchema;
 use serde_json::{Value, json};
 
-use super::{Answer, Completion, Form, Model, Request, Role, Sink, Stop, ToolSpec, Usage};
+use super::{Answer, Calling, Completion, Form, Model, Request, Role, Sink, Stop, ToolSpec, Usage};
 
 /// Tokens that each of the three answers may have. The answers are a few words; models that think before they answer
 /// need the rest for that.
@@ -14,8 +15,8 @@ const SHOWN: usize = 160;
 const SYSTEM: &str = "You are being tested. Do exactly what is asked, with nothing before or after it.";
 
 /// One thing that a model can or cannot do.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Capability {
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, JsonSchema)]
+pub struct ProbeResult {
     /// "answers", "streams", "usage", "tools" or "json schema".
     pub name: &'static str,
     pub works: bool,
@@ -23,45 +24,45 @@ pub struct Capability {
     pub note: String,
 }
 
-impl Capability {
+impl ProbeResult {
     fn new(name: &'static str, works: bool, note: impl Into<String>) -> Self {
         Self { name, works, note: note.into() }
     }
 }
 
 /// Asks `model` for a few words, for a tool call and for JSON: at most three calls. A model that does not answer the first
-/// one is not asked again. The result has one entry for each name of [`Capability`], "answers" first, and what the calls
+/// one is not asked again. The result has one entry for each name of [`ProbeResult`], "answers" first, and what the calls
 /// used, those without an answer included.
-pub async fn probe(model: &dyn Model) -> (Vec<Capability>, Usage) {
+pub async fn probe(model: &dyn Model) -> (Vec<ProbeResult>, Usage) {
     let mut pieces = Pieces::default();
     let found = capabilities(model, &mut pieces).await;
     (found, pieces.used)
 }
 
-async fn capabilities(model: &dyn Model, pieces: &mut Pieces) -> Vec<Capability> {
+async fn capabilities(model: &dyn Model, pieces: &mut Pieces) -> Vec<ProbeResult> {
     let mut found = Vec::new();
     let words = ask(model, words(), pieces).await;
     let completion = match words {
         Ok(completion) => completion,
         Err(why) => {
-            found.push(Capability::new("answers", false, why));
+            found.push(ProbeResult::new("answers", false, why));
             let rest = ["streams", "usage", "tools", "json schema"];
-            found.extend(rest.map(|name| Capability::new(name, false, "not tried: it does not answer")));
+            found.extend(rest.map(|name| ProbeResult::new(name, false, "not tried: it does not answer")));
             return found;
         }
     };
     found.push(answers(&completion));
     let count = pieces.count;
     let note = if count == 1 { "the answer came in 1 piece".to_owned() } else { format!("{count} pieces") };
-    found.push(Capability::new("streams", count > 1, note));
+    found.push(ProbeResult::new("streams", count > 1, note));
     found.push(usage(&completion));
     found.push(match ask(model, tool_call(), pieces).await {
         Ok(completion) => tools(&completion),
-        Err(why) => Capability::new("tools", false, why),
+        Err(why) => ProbeResult::new("tools", false, why),
     });
     found.push(match ask(model, json_answer(), pieces).await {
         Ok(completion) => json_schema(&completion),
-        Err(why) => Capability::new("json schema", false, why),
+        Err(why) => ProbeResult::new("json schema", false, why),
     });
     found
 }
@@ -107,7 +108,7 @@ async fn ask(model: &dyn Model, request: Request, pieces: &mut Pieces) -> Result
     answer
 }
 
-fn answers(completion: &Completion) -> Capability {
+fn answers(completion: &Completion) -> ProbeResult {
     let text = completion.text.trim();
     let works = !text.is_empty();
     let note = match completion.stop {
@@ -116,31 +117,41 @@ fn answers(completion: &Completion) -> Capability {
         Stop::Filter => "the provider held the answer back".to_owned(),
         _ => "the answer is empty".to_owned(),
     };
-    Capability::new("answers", works, note)
+    ProbeResult::new("answers", works, note)
 }
 
-fn usage(completion: &Completion) -> Capability {
+fn usage(completion: &Completion) -> ProbeResult {
     let used = completion.usage;
     let cost =
         if used.cost_micros == 0 { String::new() } else { format!(", {} millionths of a dollar", used.cost_micros) };
     let counted = if completion.counted { "" } else { "it counts none; by estimate " };
     let note = format!("{counted}{} tokens in, {} out{cost}", used.input_tokens, used.output_tokens);
-    Capability::new("usage", completion.counted, note)
+    ProbeResult::new("usage", completion.counted, note)
 }
 
-fn tools(completion: &Completion) -> Capability {
-    let no = |note: String| Capability::new("tools", false, note);
+fn tools(completion: &Completion) -> ProbeResult {
+    let no = |note: String| ProbeResult::new("tools", false, note);
     let Some(call) = completion.calls.first() else {
-        return no(format!("it called no tool, and said {:?}", short(completion.text.trim())));
+        let way_out = match completion.calling {
+            Calling::Native => "; tool_calls = \"no\" in its [model_settings] has it asked for calls as JSON",
+            Calling::Json => ", also when asked for calls as JSON",
+        };
+        return no(format!("it called no tool, and said {:?}{way_out}", short(completion.text.trim())));
     };
     let shown = format!("{} with {}", short(&call.name), short(&call.args));
     match serde_json::from_str::<Value>(&call.args) {
-        Ok(args) if call.name == "report_number" && args["number"].is_i64() => Capability::new("tools", true, shown),
+        Ok(args) if call.name == "report_number" && args["number"].is_i64() => {
+            let how = match completion.calling {
+                Calling::Native => String::new(),
+                Calling::Json => ", asked for as JSON, because it has no calls of its own".to_owned(),
+            };
+            ProbeResult::new("tools", true, shown + &how)
+        }
         _ => no(format!("it called {shown}")),
     }
 }
 
-fn json_schema(completion: &Completion) -> Capability {
+fn json_schema(completion: &Completion) -> ProbeResult {
     let text = completion.text.trim();
     let fits = serde_json::from_str::<Value>(text).is_ok_and(|value| {
         value.as_object().is_some_and(|o| o.len() == 2) && value["word"].is_string() && value["number"].is_i64()
@@ -155,7 +166,7 @@ fn json_schema(completion: &Completion) -> Capability {
             "plain text only: it takes no schema, and its answer fits because the prompt says so".to_owned()
         }
     };
-    Capability::new("json schema", fits && completion.form == Form::Schema, note)
+    ProbeResult::new("json schema", fits && completion.form == Form::Schema, note)
 }
 
 /// The beginning of what a model said.
@@ -218,7 +229,7 @@ mod tests {
     }
 
     fn said(pieces: &[&'static str]) -> Line {
-        let usage = Usage { input_tokens: 9, output_tokens: 5, cost_micros: 0 };
+        let usage = Usage { input_tokens: 9, output_tokens: 5, ..Usage::default() };
         Ok((pieces.to_vec(), Completion { usage, counted: true, form: Form::Schema, ..Completion::default() }))
     }
 

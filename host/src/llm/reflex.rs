@@ -1,57 +1,11 @@
-//! `reflex`: the model that is built in. It follows rules, needs no network and no key, gives the same answer to the
-//! same pieces, and says that it is not a language model. Its rules are listed in docs/reflex.md, each with an example
-//! that a test runs.
-//!
-//! It reads `Request::pieces`, the fields that other models get as text, and nothing else.
-//!
-//! A message becomes a plan in this order: [`attachment`] (what came with it) → [`explicit`] (what is spelt out) → [`noted`]
-//! (what is only told) → [`text`] (what is asked of a file that is no table) → [`clause`] (the steps) → [`chain`] (which
-//! file each step reads) → [`draft`] (which skill, from the [`template`]s of its [`vocabulary`]) → [`fill`] (its arguments: [`column`](mod@column)s by
-//! [`axes`], [`choice`]s, and phrases by [`query`], which asks [`condition`], [`rank`], [`group`] and [`aggregate`]) → [`plan`].
-//! Words that nothing took are judged by [`leftover`], and [`effort`] bounds how much may be tried. Where that ends nowhere, [`honest`] says so, and [`retry`] after a failure. [`review`] judges what [`expect`] can
-//! read off a [`table`] or a report; [`reply`] writes to the user.
+//! `reflex`: the model that is built in, whose rules are a crate of their own (`host/reflex`). It reads `Request::pieces`, the
+//! fields that other models get as text, and nothing else.
 
 use super::prompt::Pieces;
 use super::{Completing, Completion, LlmError, Model, Request, Role, Sink, Usage};
 use crate::compute;
-use crate::graph::block::Block;
 
-mod aggregate;
-mod asked;
-mod attachment;
-mod axes;
-mod chain;
-mod choice;
-mod chores;
-mod clause;
-mod column;
-mod condition;
-mod draft;
-mod effort;
-mod expect;
-mod explicit;
-mod fill;
-mod group;
-mod honest;
-mod leftover;
-mod noted;
-mod plan;
-mod query;
-mod rank;
-mod reply;
-mod retry;
-mod review;
-mod scene;
-mod schema;
-mod spelling;
-mod table;
-mod template;
-mod text;
-mod vocabulary;
-mod word;
-
-#[cfg(test)]
-mod tests;
+pub use kiso_reflex::blocks;
 
 /// The model's name in `config.toml`.
 pub const NAME: &str = "reflex";
@@ -81,6 +35,7 @@ impl Model for Reflex {
             let usage = Usage {
                 input_tokens: tokens(&request.system) + tokens(&request.user),
                 output_tokens: tokens(&text),
+                cached_tokens: 0,
                 cost_micros: 0,
             };
             Ok(Completion { text, usage, model: NAME.to_owned(), ..Completion::default() })
@@ -92,24 +47,51 @@ impl Model for Reflex {
 fn answer(role: Role, pieces: &Pieces) -> String {
     match role {
         Role::Planner => {
-            let plan = serde_json::to_string_pretty(&plan::plan(pieces)).expect("a plan has only string keys");
+            let plan = serde_json::to_string_pretty(&kiso_reflex::plan(pieces)).expect("a plan has only string keys");
             format!("<FINAL_PRD>\n{plan}\n</FINAL_PRD>")
         }
-        Role::Reviewer => serde_json::to_string(&review::review(pieces)).expect("a verdict has only string keys"),
-        Role::Worker => reply::reply(pieces),
-        Role::Router => chores::route(pieces),
-        Role::Titler => chores::title(pieces),
-        Role::Summarizer => chores::summarize(pieces),
-        Role::Reasoner | Role::Actor => chores::cannot(),
+        Role::Reviewer => serde_json::to_string(&kiso_reflex::review(pieces)).expect("a verdict has only string keys"),
+        Role::Worker => kiso_reflex::reply(pieces),
+        Role::Router => kiso_reflex::route(pieces),
+        Role::Titler => kiso_reflex::title(pieces),
+        Role::Summarizer => kiso_reflex::summarize(pieces),
+        // A role that no rule stands for says so.
+        _ => kiso_reflex::cannot(),
     }
-}
-
-/// A reply of the worker in parts, for those who show more than text; none where all of it is Markdown.
-pub fn blocks(pieces: &Pieces) -> Vec<Block> {
-    reply::blocks(pieces)
 }
 
 /// An estimate: four characters to a token.
 fn tokens(text: &str) -> u64 {
     text.chars().count().div_ceil(4) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::plan::Plan;
+    use crate::graph::report::{TaskReport, TaskStatus};
+
+    #[tokio::test]
+    async fn answers_as_a_model() {
+        let request = |role, pieces| Request { pieces, ..Request::new(role, "12345678".to_owned(), "1234".to_owned()) };
+        let said = Pieces { new_message: Some("$ true".to_owned()), ..Pieces::default() };
+        let mut streamed = String::new();
+        let completion = Reflex
+            .complete(&request(Role::Planner, said.clone()), &mut |part: &str| streamed.push_str(part))
+            .await
+            .unwrap();
+        assert_eq!(streamed, completion.text);
+        assert_eq!(completion.usage.input_tokens, 3);
+        assert_eq!(completion.usage.output_tokens, completion.text.chars().count().div_ceil(4) as u64);
+        assert_eq!((completion.model.as_str(), Reflex.name()), ("reflex", "reflex"));
+        let inner = completion.text.strip_prefix("<FINAL_PRD>").and_then(|t| t.strip_suffix("</FINAL_PRD>")).unwrap();
+        let plan: Plan = serde_json::from_str(inner).unwrap();
+        assert_eq!(plan, kiso_reflex::plan(&said));
+
+        let ended = TaskReport::new(plan.tasks[0].clone(), TaskStatus::Done, "");
+        let ended = TaskReport { exit_code: Some(0), ..ended };
+        let review = Pieces { output: Some(ended), expect: Some("exit code 0".to_owned()), ..Pieces::default() };
+        let completion = Reflex.complete(&request(Role::Reviewer, review), &mut |_: &str| {}).await.unwrap();
+        assert_eq!(completion.text, r#"{"status":"ok"}"#);
+    }
 }

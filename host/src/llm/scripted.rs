@@ -20,11 +20,11 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
-use super::{Completing, Completion, LlmError, Model, Request, Role, Sink, Stop, ToolCall, Usage};
+use super::{Completing, Completion, LlmError, Model, Request, Role, Sink, Stop, ToolCall, Turn, Usage};
 
 /// Answers in the order of the file, each for the role that it names.
 #[derive(Debug)]
-pub struct Scripted {
+pub struct ScriptedModel {
     name: String,
     calls: Vec<ScriptedCall>,
     /// How many were given out.
@@ -61,7 +61,7 @@ struct Script {
     call: Vec<ScriptedCall>,
 }
 
-impl Scripted {
+impl ScriptedModel {
     /// Reads a script; a name that ends in `.toml` is TOML, everything else JSON lines.
     pub fn load(path: &Path) -> Result<Self, LlmError> {
         let text = fs::read_to_string(path)
@@ -110,6 +110,7 @@ impl Scripted {
         if let Some(part) = &call.expect_contains
             && !request.user.contains(part)
             && !request.system.contains(part)
+            && !request.turns.iter().any(|turn| said(turn).contains(part))
         {
             return Err(LlmError::Script(format!(
                 "script {script}: call {number} expects {part:?} in the prompt of the {role}, and it is not there"
@@ -120,6 +121,13 @@ impl Scripted {
         let stop = if calls.is_empty() { Stop::End } else { Stop::Calls };
         let (text, model) = (call.reply.clone(), self.name.clone());
         Ok(Completion { text, calls, stop, usage: call.usage, model, ..Completion::default() })
+    }
+}
+
+/// The text of a turn.
+fn said(turn: &Turn) -> &str {
+    match turn {
+        Turn::User(text) | Turn::Note(text) | Turn::Assistant { text, .. } | Turn::Tool { text, .. } => text,
     }
 }
 
@@ -134,7 +142,7 @@ impl ScriptedToolCall {
     }
 }
 
-impl Model for Scripted {
+impl Model for ScriptedModel {
     fn name(&self) -> &str {
         &self.name
     }
@@ -156,7 +164,7 @@ mod tests {
         Request::new(role, "You plan.".to_owned(), user.to_owned())
     }
 
-    async fn ask(model: &Scripted, role: Role, user: &str) -> Result<String, String> {
+    async fn ask(model: &ScriptedModel, role: Role, user: &str) -> Result<String, String> {
         let mut streamed = String::new();
         let request = request(role, user);
         let result = model.complete(&request, &mut |piece: &str| streamed.push_str(piece)).await;
@@ -178,7 +186,7 @@ mod tests {
         "#;
         let lines = "{\"role\": \"planner\", \"expect_contains\": \"sea.csv\", \"reply\": \"one\"}\n\n\
                      {\"role\": \"worker\", \"reply\": \"two\"}\n";
-        for model in [Scripted::parse("a.toml", toml).unwrap(), Scripted::parse("a.jsonl", lines).unwrap()] {
+        for model in [ScriptedModel::parse("a.toml", toml).unwrap(), ScriptedModel::parse("a.jsonl", lines).unwrap()] {
             let missing = ask(&model, Role::Planner, "plot").await.unwrap_err();
             assert!(missing.contains("call 1 expects \"sea.csv\" in the prompt of the planner"), "{missing}");
             assert_eq!(ask(&model, Role::Planner, "plot sea.csv").await.as_deref(), Ok("one"));
@@ -192,10 +200,10 @@ mod tests {
 
     #[test]
     fn a_broken_script_names_the_place() {
-        let error = |file, text| Scripted::parse(file, text).unwrap_err().to_string();
+        let error = |file, text| ScriptedModel::parse(file, text).unwrap_err().to_string();
         assert!(error("a.jsonl", "\n{\"role\": \"oracle\"}").contains("script a.jsonl, line 2: unknown variant"));
         assert!(error("a.toml", "[[call]]\nrole = 1").contains("script a.toml: "));
         assert!(error("a.jsonl", "{\"role\": \"worker\", \"reply\": \"x\", \"y\": 1}").contains("unknown field"));
-        assert!(Scripted::load(Path::new("/nowhere.toml")).unwrap_err().to_string().contains("failed to read"));
+        assert!(ScriptedModel::load(Path::new("/nowhere.toml")).unwrap_err().to_string().contains("failed to read"));
     }
 }

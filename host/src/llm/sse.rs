@@ -12,7 +12,7 @@ pub const MAX_EVENT: usize = 4 << 20;
 
 /// One event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Event {
+pub struct SseEvent {
     /// Of the `event` line; empty without one.
     pub name: String,
     /// The `data` lines, joined by line feeds. Bytes that are not UTF-8 are replaced.
@@ -43,7 +43,7 @@ pub struct Parser {
 
 impl Parser {
     /// Reads on. `events` receives those that `bytes` completed, in order.
-    pub fn feed(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), TooLong> {
+    pub fn feed(&mut self, bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), TooLong> {
         let mut rest = bytes;
         if self.after_cr && !rest.is_empty() {
             self.after_cr = false;
@@ -63,7 +63,7 @@ impl Parser {
     }
 
     /// The stream is over. An event that lacks its blank line still counts; whether it is whole, its reader sees.
-    pub fn finish(mut self) -> Result<Option<Event>, TooLong> {
+    pub fn finish(mut self) -> Result<Option<SseEvent>, TooLong> {
         let last = self.end_line()?;
         Ok(last.or_else(|| self.dispatch()))
     }
@@ -76,7 +76,7 @@ impl Parser {
         Ok(())
     }
 
-    fn end_line(&mut self) -> Result<Option<Event>, TooLong> {
+    fn end_line(&mut self) -> Result<Option<SseEvent>, TooLong> {
         let bytes = std::mem::take(&mut self.line);
         let text = String::from_utf8_lossy(&bytes);
         let line = if self.begun { &*text } else { text.trim_start_matches('\u{feff}') };
@@ -107,9 +107,9 @@ impl Parser {
         Ok(None)
     }
 
-    fn dispatch(&mut self) -> Option<Event> {
+    fn dispatch(&mut self) -> Option<SseEvent> {
         let name = std::mem::take(&mut self.name);
-        self.data.take().map(|data| Event { name, data })
+        self.data.take().map(|data| SseEvent { name, data })
     }
 }
 

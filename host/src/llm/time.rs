@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use ring::rand::{SecureRandom, SystemRandom};
 
 /// The future that [`Time::sleep`] returns.
-pub type Sleeping<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+pub type SleepFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// What a retry needs to know of the world.
 pub trait Time: fmt::Debug + Send + Sync {
     fn now(&self) -> Instant;
 
     /// Ends after `wait`; dropping it ends it at once.
-    fn sleep(&self, wait: Duration) -> Sleeping<'_>;
+    fn sleep(&self, wait: Duration) -> SleepFuture<'_>;
 
     /// 0.0 to 1.0, different each time.
     fn chance(&self) -> f64;
@@ -29,7 +29,7 @@ impl Time for RealTime {
         Instant::now()
     }
 
-    fn sleep(&self, wait: Duration) -> Sleeping<'_> {
+    fn sleep(&self, wait: Duration) -> SleepFuture<'_> {
         Box::pin(tokio::time::sleep(wait))
     }
 

@@ -21,7 +21,7 @@ const NO_RESULT: &str = "interrupted: there is no result of this call";
 pub(super) enum Message<'a> {
     User {
         /// The results of the calls of the message before, in the order of the calls.
-        results: Vec<ToolResult<'a>>,
+        results: Vec<WireResult<'a>>,
         /// `None` if the results are all; never blank.
         text: Option<Cow<'a, str>>,
     },
@@ -43,7 +43,7 @@ pub(super) struct WireCall<'a> {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) struct ToolResult<'a> {
+pub(super) struct WireResult<'a> {
     pub id: String,
     pub text: &'a str,
 }
@@ -56,7 +56,7 @@ pub(super) fn messages(request: &Request) -> Vec<Message<'_>> {
         match turn {
             Turn::Assistant { text, calls } => draft.answer(text, calls),
             Turn::Tool { id, name, text } => draft.result(id, name, text),
-            Turn::Note(text) => draft.say(Cow::Borrowed(text)),
+            Turn::User(text) | Turn::Note(text) => draft.say(Cow::Borrowed(text)),
         }
     }
     draft.close();
@@ -133,7 +133,7 @@ impl<'a> Conversation<'a> {
         }
         let results = std::mem::take(&mut self.open)
             .into_iter()
-            .map(|open| ToolResult { id: open.wire_id, text: open.result.unwrap_or(NO_RESULT) });
+            .map(|open| WireResult { id: open.wire_id, text: open.result.unwrap_or(NO_RESULT) });
         self.messages.push(Message::User { results: results.collect(), text: None });
     }
 }

@@ -27,7 +27,7 @@ pub enum CoreError {
 
 /// The document; an empty object where nothing was written yet.
 pub async fn core(store: &Store) -> Result<Value, StoreError> {
-    store.read(|view| Ok(parse(view.core_memory()?))).await
+    store.peek(|view| Ok(parse(view.core_memory()?))).await
 }
 
 /// Changes the document by a JSON merge patch (RFC 7396): members are set, `null` removes one. Returns the new document.

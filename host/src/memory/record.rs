@@ -61,7 +61,7 @@ pub enum Record {
 
 /// What an import did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Imported {
+pub struct MemoryImport {
     /// Whether there was a line of core memory.
     pub core: bool,
     /// Facts and passages that were not known.
@@ -73,7 +73,7 @@ pub struct Imported {
 
 /// Why nothing was imported.
 #[derive(Debug, thiserror::Error)]
-pub enum ImportError {
+pub enum MemoryImportError {
     #[error("line {line}: {why}")]
     Line { line: u64, why: String },
     #[error(
@@ -119,10 +119,10 @@ pub fn import(
     mut file: impl BufRead + Seek,
     clean: &dyn Fn(&str) -> String,
     at_ms: i64,
-) -> Result<Imported, ImportError> {
+) -> Result<MemoryImport, MemoryImportError> {
     check(store, &mut file, clean)?;
     file.rewind()?;
-    let mut imported = Imported::default();
+    let mut imported = MemoryImport::default();
     let mut lines = Lines { file: &mut file, clean, number: 0 };
     loop {
         let mut batch = Vec::with_capacity(BATCH);
@@ -144,7 +144,11 @@ pub fn import(
 }
 
 /// Reads the file to its end; nothing is written.
-fn check(store: &Store, file: &mut (impl BufRead + Seek), clean: &dyn Fn(&str) -> String) -> Result<(), ImportError> {
+fn check(
+    store: &Store,
+    file: &mut (impl BufRead + Seek),
+    clean: &dyn Fn(&str) -> String,
+) -> Result<(), MemoryImportError> {
     let mut lines = Lines { file, clean, number: 0 };
     let (mut cores, mut passages) = (0, store.read_blocking(|view| view.count_chunks())?);
     while let Some(record) = lines.next()? {
@@ -153,11 +157,14 @@ fn check(store: &Store, file: &mut (impl BufRead + Seek), clean: &dyn Fn(&str) -
             Record::Core { document } => {
                 cores += 1;
                 if cores > 1 {
-                    return Err(ImportError::Line { line, why: "there is a line of core memory before it".to_owned() });
+                    return Err(MemoryImportError::Line {
+                        line,
+                        why: "there is a line of core memory before it".to_owned(),
+                    });
                 }
                 let mut merged = store.read_blocking(|view| Ok(core::parse(view.core_memory()?)))?;
                 core::merge(&mut merged, document);
-                core::check(&merged).map_err(|error| ImportError::Line { line, why: error.to_string() })?;
+                core::check(&merged).map_err(|error| MemoryImportError::Line { line, why: error.to_string() })?;
             }
             Record::Fact { .. } => {}
             Record::Passage { text, .. } => {
@@ -165,10 +172,10 @@ fn check(store: &Store, file: &mut (impl BufRead + Seek), clean: &dyn Fn(&str) -
             }
         }
     }
-    if passages > MAX_CHUNKS { Err(ImportError::TooMany { passages }) } else { Ok(()) }
+    if passages > MAX_CHUNKS { Err(MemoryImportError::TooMany { passages }) } else { Ok(()) }
 }
 
-fn take(tx: &Tx<'_>, record: Record, imported: &mut Imported, at_ms: i64) -> Result<(), StoreError> {
+fn take(tx: &Tx<'_>, record: Record, imported: &mut MemoryImport, at_ms: i64) -> Result<(), StoreError> {
     let known = |session: Option<String>| -> Result<Option<SessionName>, StoreError> {
         let Some(session) = session.and_then(|name| SessionName::parse(&name).ok()) else { return Ok(None) };
         Ok(tx.has_session(&session)?.then_some(session))
@@ -206,7 +213,7 @@ struct Lines<'a, F> {
 
 impl<F: BufRead> Lines<'_, F> {
     /// The next record; empty lines count and say nothing.
-    fn next(&mut self) -> Result<Option<Record>, ImportError> {
+    fn next(&mut self) -> Result<Option<Record>, MemoryImportError> {
         loop {
             let mut line = Vec::new();
             // One byte more, to tell a line that is as long as it may be from one that is longer.
@@ -215,7 +222,7 @@ impl<F: BufRead> Lines<'_, F> {
                 return Ok(None);
             }
             self.number += 1;
-            let wrong = |why: String| ImportError::Line { line: self.number, why };
+            let wrong = |why: String| MemoryImportError::Line { line: self.number, why };
             if read as u64 > MAX_LINE {
                 return Err(wrong(format!("it is longer than {MAX_LINE} bytes")));
             }
@@ -306,7 +313,7 @@ mod tests {
         records.iter().map(|record| serde_json::to_string(record).unwrap() + "\n").collect()
     }
 
-    fn take_in(store: &Store, text: &str) -> Result<Imported, ImportError> {
+    fn take_in(store: &Store, text: &str) -> Result<MemoryImport, MemoryImportError> {
         import(store, Cursor::new(text.to_owned()), &|text| text.replace("hunter2", "[secret]"), 9)
     }
 
@@ -329,12 +336,12 @@ mod tests {
             .unwrap();
         let records = lines(&store);
         assert_eq!(records.len(), 1 + 3 + 450);
-        let known = Imported { core: true, facts: 0, passages: 0, known: 453 };
+        let known = MemoryImport { core: true, facts: 0, passages: 0, known: 453 };
         assert_eq!(take_in(&store, &text(&records)).unwrap(), known);
         assert_eq!(lines(&store), records);
 
         let (_dir, other) = open();
-        let new = Imported { core: true, facts: 3, passages: 450, known: 0 };
+        let new = MemoryImport { core: true, facts: 3, passages: 450, known: 0 };
         assert_eq!(take_in(&other, &text(&records)).unwrap(), new);
         assert_eq!(take_in(&other, &text(&records)).unwrap(), known);
         // The other home has no session of that name, and gets none.

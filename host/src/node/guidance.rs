@@ -5,18 +5,12 @@
 //! reach a prompt within its fence.
 
 use crate::home::{GUIDANCE, Home, TextError, read_text};
-use crate::llm::Role;
 
 /// Bytes that one file of the home may have: about two thousand tokens, which stand in every call.
 pub const MAX_GUIDANCE: u64 = 8 << 10;
 
 /// What stands above each of [`GUIDANCE`] in a system prompt.
 const HEADINGS: [&str; GUIDANCE.len()] = ["Your character", "Your name and tone", "Instructions of your owner"];
-
-/// Whether the role works or writes for the user, and so is told who it is.
-pub fn is_guided(role: Role) -> bool {
-    matches!(role, Role::Planner | Role::Reasoner | Role::Actor | Role::Worker)
-}
 
 /// What the files of the home add to a system prompt; `None` where there are none, or all are empty.
 pub fn of_home(home: &Home) -> Result<Option<String>, TextError> {

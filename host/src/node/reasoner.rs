@@ -1,12 +1,10 @@
 //! The reasoner: the brief of a task whose calls are not known yet.
 
-use serde_json::json;
-
 use crate::graph::execution_brief;
 use crate::graph::report::Correction;
 use crate::graph::step::{ReasonAsk, StepResult};
 use crate::llm::prompt::Pieces;
-use crate::llm::{Answer, Completion, Request, Role};
+use crate::llm::{Completion, Request, Role};
 
 /// The reasoner's prompt. `readiness` says what there is to execute with, a line each.
 pub fn request(system: &str, ask: &ReasonAsk, readiness: Vec<String>, boundary: &str) -> Request {
@@ -25,35 +23,21 @@ pub fn request(system: &str, ask: &ReasonAsk, readiness: Vec<String>, boundary: 
         correction: ask.correction.clone(),
         ..Pieces::default()
     };
-    let list = json!({ "type": "array", "items": { "type": "string" } });
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "goal": { "type": "string" },
-            "required": list,
-            "delta": { "type": "string" },
-            "success": list,
-            "context": {
-                "type": "object",
-                "properties": {
-                    "discovery": list,
-                    "credentials": list,
-                    "artifacts": list,
-                    "blockers": list,
-                    "recheck": { "type": "string", "enum": ["none", "before", "after"] },
-                },
-                "required": ["discovery", "credentials", "artifacts", "blockers"],
-            },
-            "action": { "type": "string" },
-        },
-        "required": ["goal", "required", "delta", "success", "context", "action"],
-    });
-    Request { answer: Answer::Json(schema), ..super::request(Role::Reasoner, system, &all, boundary) }
+    super::request(Role::Reasoner, system, &all, boundary)
 }
 
 /// The lines, if there are any.
 fn some(lines: &[String]) -> Option<Vec<String>> {
     (!lines.is_empty()).then(|| lines.to_vec())
+}
+
+/// The answer as the reasoner is shown it again: what was read of it, since the rest may hold anything.
+pub fn again(briefed: &StepResult) -> Option<String> {
+    match briefed {
+        StepResult::Briefed { brief, .. } => serde_json::to_string(brief).ok(),
+        StepResult::Unbriefed { correction, .. } => Some(correction.broken.clone()),
+        _ => None,
+    }
 }
 
 /// Reads the answer.

@@ -1,17 +1,18 @@
 //! The reviewer: the critic's model call, for tasks with `review: true`.
 
-use serde_json::json;
-
 use crate::graph::limits::Limits;
 use crate::graph::plan::Catalog;
 use crate::graph::report::Correction;
 use crate::graph::run::Run;
 use crate::graph::step::{ReviewAsk, StepResult};
-use crate::graph::verdict;
+use crate::graph::verdict::{self, Status};
 use crate::llm::prompt::Pieces;
-use crate::llm::{Answer, Completion, Request, Role};
+use crate::llm::{Completion, Request, Role};
 
-/// The reviewer's prompt; `boundary` is drawn for this call.
+/// The shortest verdict.
+const OK: &str = r#"{"status": "ok"}"#;
+
+/// The reviewer's prompt.
 pub fn request(system: &str, run: &Run, ask: &ReviewAsk, boundary: &str) -> Request {
     let all = Pieces {
         original_message: Some(run.message().to_owned()),
@@ -23,34 +24,17 @@ pub fn request(system: &str, run: &Run, ask: &ReviewAsk, boundary: &str) -> Requ
         correction: ask.correction.clone(),
         ..Pieces::default()
     };
-    let text = json!({ "type": "string" });
-    let flag = json!({ "type": "boolean" });
-    let task = json!({
-        "type": "object",
-        "properties": {
-            "type": { "type": "string", "enum": ["exec", "skill", "msg", "act"] },
-            "detail": text,
-            "expect": text,
-            "model": text,
-            "skill": text,
-            "args": { "type": "object" },
-            "notify": flag,
-            "review": flag,
-        },
-        "required": ["type"],
-    });
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "status": { "type": "string", "enum": ["ok", "needs_fix", "replan"] },
-            "inject": { "type": "array", "items": task },
-            "reason": text,
-            "learn": text,
-            "goal_met": flag,
-        },
-        "required": ["status"],
-    });
-    Request { answer: Answer::Json(schema), ..super::request(Role::Reviewer, system, &all, boundary) }
+    super::request(Role::Reviewer, system, &all, boundary)
+}
+
+/// The answer as the reviewer is shown it again: of praise nothing is kept, and of what could not be used what may be repeated.
+pub fn again(reviewed: &StepResult) -> Option<String> {
+    match reviewed {
+        StepResult::Reviewed { verdict, .. } if verdict.status == Status::Ok => Some(OK.to_owned()),
+        StepResult::Reviewed { verdict, .. } => serde_json::to_string(verdict).ok(),
+        StepResult::Unreviewed { correction, .. } => Some(correction.broken.clone()),
+        _ => None,
+    }
 }
 
 /// Reads the answer.

@@ -1,12 +1,11 @@
 //! The router: how much a message needs, and which tools.
 
-use serde_json::json;
-
 use crate::graph::plan::Secrets;
 use crate::graph::route::{self, Routing};
 use crate::graph::step::{RoutedBy, StepResult};
 use crate::llm::prompt::{ChatMessage, Pieces};
 use crate::llm::{Answer, Completion, Model, Request, Role};
+use serde_json::json;
 
 /// Messages of the segment that the router sees with a message that follows up on them.
 pub const TAIL: usize = 4;
@@ -28,20 +27,17 @@ pub fn request(system: &str, message: &str, tail: &[ChatMessage], categories: Ve
         categories: Some(categories),
         ..Pieces::default()
     };
-    let request = super::request(Role::Router, system, &all, boundary);
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "effort": { "type": "string", "enum": ["low", "medium", "high"] },
-            "categories": { "type": "array", "items": { "type": "string" } },
-            "tool_need": { "type": "number", "minimum": 0, "maximum": 1 },
-            "goal": { "type": "string" },
-            "durable": { "type": "boolean" },
-            "secrets": { "type": "object", "additionalProperties": { "type": "string" } },
-        },
-        "required": ["effort", "categories", "tool_need", "goal", "durable"],
-    });
-    Request { answer: Answer::Json(schema), ..request }
+    super::request(Role::Router, system, &all, boundary)
+}
+
+/// `request` with no other categories in its answer than `known`.
+pub fn among(mut request: Request, known: &[String]) -> Request {
+    if let Answer::Json(schema) = &mut request.answer
+        && !known.is_empty()
+    {
+        schema["properties"]["categories"]["items"] = json!({ "type": "string", "enum": known });
+    }
+    request
 }
 
 /// Calls the model. An answer that cannot be used is not a failure: the message then gets everything.

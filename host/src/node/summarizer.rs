@@ -1,9 +1,8 @@
 //! The summarizer: shortens what grew too long.
 
-use serde_json::json;
-
 use crate::llm::prompt::{ChatMessage, Pieces};
 use crate::llm::{Answer, Request, Role};
+use crate::role::facts_schema;
 
 /// The prompt that makes one summary out of the old one and the messages after it.
 pub fn messages(system: &str, old: Option<String>, messages: Vec<ChatMessage>, boundary: &str) -> Request {
@@ -11,17 +10,10 @@ pub fn messages(system: &str, old: Option<String>, messages: Vec<ChatMessage>, b
     super::request(Role::Summarizer, system, &all, boundary)
 }
 
-/// The prompt that makes fewer facts out of many; the answer is a JSON list of strings, or an object with one: providers
-/// take schemas of objects only.
+/// The prompt that makes fewer facts out of many; the answer is a JSON list of strings, or an object with one.
 pub fn facts(system: &str, facts: Vec<String>, boundary: &str) -> Request {
     let all = Pieces { consolidate: Some(facts), ..Pieces::default() };
-    let schema = json!({
-        "type": "object",
-        "properties": { "facts": { "type": "array", "items": { "type": "string" } } },
-        "required": ["facts"],
-        "additionalProperties": false,
-    });
-    Request { answer: Answer::Json(schema), ..super::request(Role::Summarizer, system, &all, boundary) }
+    Request { answer: Answer::Json(facts_schema()), ..super::request(Role::Summarizer, system, &all, boundary) }
 }
 
 /// Reads consolidated facts. `None` for anything but a list of fewer texts than there were.

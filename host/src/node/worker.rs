@@ -1,8 +1,10 @@
-//! The worker: writes the text of a `msg` task.
+//! The worker, or another role that writes: the text of a `msg` task.
 
+use super::conversation;
+use crate::context::{self, Piece};
 use crate::graph::banner;
 use crate::graph::brief::{Brief, clip};
-use crate::graph::plan::Task;
+use crate::graph::plan::{Task, TaskKind};
 use crate::graph::report::{TaskError, TaskReport, TaskStatus};
 use crate::graph::step::Call;
 use crate::llm::prompt::Pieces;
@@ -16,8 +18,14 @@ pub fn model_role(task: &Task) -> Role {
     super::model_role(task.model.as_deref(), Role::Worker)
 }
 
-/// The worker's prompt. `given` has what the session knows: summary, messages and facts. The brief is what the worker
-/// is told about its task: goal, evidence, expectation, and the one thing to do.
+/// The role that writes this task: the one that it names if that one writes, or else the worker.
+pub fn writer(task: &Task) -> Role {
+    let named = model_role(task);
+    if named.declaration().writes { named } else { Role::Worker }
+}
+
+/// The writer's prompt. `given` has what the session knows: summary, messages and facts. The brief is what the
+/// writer is told about its task: goal, evidence, expectation, and the one thing to do.
 pub fn request(system: &str, given: &Pieces, brief: &Brief, boundary: &str) -> Request {
     let all = Pieces {
         goal: Some(brief.goal.clone()),
@@ -26,7 +34,27 @@ pub fn request(system: &str, given: &Pieces, brief: &Brief, boundary: &str) -> R
         task: Some(brief.task.clone()),
         ..given.clone()
     };
-    super::request(Role::Worker, system, &all, boundary)
+    super::request(writer(&brief.task), system, &all, boundary)
+}
+
+/// What stands in the turns of talk and not before them.
+const APART: [Piece; 3] = [Piece::Messages, Piece::Memory, Piece::Task];
+
+/// The writer's prompt for talk: what the session knows, then what was said, and the message as the last turn. `foreign` says
+/// that no person of this home typed what stands as the user's.
+pub fn talk(system: &str, given: &Pieces, message: &str, foreign: bool, boundary: &str) -> Request {
+    let task = Task { notify: true, ..Task::new(TaskKind::Msg, format!("Answer the user, who wrote: {message}")) };
+    let all = Pieces { task: Some(task), ..given.clone() };
+    let mut request = super::request_beside(Role::Worker, system, &all, &APART, boundary);
+    let said = request.pieces.messages.as_deref().unwrap_or_default();
+    request.turns = conversation::turns(said, foreign, boundary);
+    request.spare_turns = request.turns.len();
+    // It is another one for each message, so what stands before it is the same in the next request.
+    if let Some(memory) = context::section(Piece::Memory, &request.pieces, boundary) {
+        request.turns.push(super::declared(&request.user, memory, boundary));
+    }
+    request.turns.push(conversation::user(message, foreign, boundary));
+    request
 }
 
 /// Calls the model. `sink` gets the text as it arrives. The report has no duration yet, as time belongs to the caller.

@@ -5,12 +5,12 @@ use std::fmt;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
-use super::form::Form;
+use super::form::SecretForm;
 use super::url;
 
 /// Forms by the names of their secrets, and what finds them.
 pub(super) struct Finder {
-    forms: Vec<(String, Form)>,
+    forms: Vec<(String, SecretForm)>,
     /// In the text as it is.
     plain: Search,
     /// In the text as it reads when its URL-encoding is undone.
@@ -35,7 +35,7 @@ impl fmt::Debug for Finder {
 }
 
 impl Finder {
-    pub fn new(forms: Vec<(String, Form)>) -> Finder {
+    pub fn new(forms: Vec<(String, SecretForm)>) -> Finder {
         let search = |in_url| {
             let wanted: Vec<usize> = (0..forms.len()).filter(|at| forms[*at].1.in_url == in_url).collect();
             let beginnings = wanted.iter().map(|at| {
@@ -51,12 +51,17 @@ impl Finder {
         Finder { forms, plain, in_url }
     }
 
-    pub fn forms(&self) -> &[(String, Form)] {
+    /// Whether there is nothing to look for.
+    pub fn is_empty(&self) -> bool {
+        self.forms.is_empty()
+    }
+
+    pub fn forms(&self) -> &[(String, SecretForm)] {
         &self.forms
     }
 
     /// The forms that stand in the text, in their order.
-    pub fn standing(&self, text: &str) -> Vec<(String, Form)> {
+    pub fn standing(&self, text: &str) -> Vec<(String, SecretForm)> {
         let mut stands = vec![false; self.forms.len()];
         self.plain.mark(&self.forms, text, &mut stands);
         if url::is_encoded(text) {
@@ -71,7 +76,7 @@ impl Finder {
 impl Search {
     /// Looks for a whole form once, where its beginning was seen, so that a text of nothing but beginnings costs no more
     /// than one search for each form.
-    fn mark(&self, forms: &[(String, Form)], text: &str, stands: &mut [bool]) {
+    fn mark(&self, forms: &[(String, SecretForm)], text: &str, stands: &mut [bool]) {
         let mut left = self.forms.len();
         if left == 0 {
             return;

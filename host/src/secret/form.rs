@@ -5,7 +5,7 @@
 //! that wants to hide a value: reversed, or with a letter between any two, it is another text.
 
 use super::{SecretValue, url};
-use std::fmt::Write;
+use data_encoding::{HEXLOWER, HEXUPPER};
 
 /// Values that are shorter are not looked for in texts: they would be found in half of all words, and hide nothing.
 const LEAST: usize = 4;
@@ -18,32 +18,28 @@ const LEVELS: usize = 4;
 
 /// What to look for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Form {
+pub struct SecretForm {
     pub text: SecretValue,
     /// Whether it is looked for in the text as it is, or as it reads when its URL-encoding is undone.
     pub in_url: bool,
 }
 
 /// Every form in which a value may stand in a text, the value itself first; none of one that is too short to be looked for.
-pub fn forms_of(value: &SecretValue) -> Vec<Form> {
+pub fn forms_of(value: &SecretValue) -> Vec<SecretForm> {
     let value = value.expose();
     if value.chars().count() < LEAST {
         return Vec::new();
     }
     let mut texts = in_json(value);
-    let hex: String = value.bytes().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    });
-    texts.push(SecretValue::new(hex.to_ascii_uppercase()));
-    texts.push(SecretValue::new(hex));
+    texts.push(SecretValue::new(HEXUPPER.encode(value.as_bytes())));
+    texts.push(SecretValue::new(HEXLOWER.encode(value.as_bytes())));
     if value.len() >= LEAST_BASE64 {
         texts.extend(in_base64(value.as_bytes()));
     }
-    let mut forms: Vec<Form> = Vec::with_capacity(2 * texts.len());
+    let mut forms: Vec<SecretForm> = Vec::with_capacity(2 * texts.len());
     for text in texts {
         let decoded = SecretValue::new(url::decoded_value(text.expose()));
-        for form in [Form { text, in_url: false }, Form { text: decoded, in_url: true }] {
+        for form in [SecretForm { text, in_url: false }, SecretForm { text: decoded, in_url: true }] {
             if !forms.contains(&form) {
                 forms.push(form);
             }

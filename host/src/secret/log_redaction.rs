@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::sync::{PoisonError, RwLock};
 
-use super::form::{Form, forms_of};
+use super::form::{SecretForm, forms_of};
 use super::{SecretValue, found, url};
 
 /// Values of sessions that are remembered: those of a busy day. Of more, the one that was noted first is forgotten; a run
@@ -20,7 +20,7 @@ const MAX_KNOWN: usize = 4_096;
 struct Known {
     name: String,
     value: SecretValue,
-    forms: Vec<Form>,
+    forms: Vec<SecretForm>,
     /// Of the process, and not of a session.
     kept: bool,
 }
@@ -47,7 +47,7 @@ fn note(name: &str, value: &SecretValue, kept: bool) {
     if forms.is_empty() {
         return;
     }
-    let debugged = Form { text: debugged(value), in_url: false };
+    let debugged = SecretForm { text: debugged(value), in_url: false };
     if !forms.contains(&debugged) {
         forms.push(debugged);
     }

@@ -8,12 +8,12 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::fmt;
 
-use super::form::Form;
-use super::url::{Decoded, Decoder};
+use super::form::SecretForm;
+use super::url::{DecodedByte, Decoder};
 
 /// Cleans a text piece by piece. However it is cut, the pieces together are what [`super::Secrets::redact`] makes of the
 /// whole.
-pub struct Stream {
+pub struct RedactionStream {
     values: Vec<Value>,
     decoder: Decoder,
     /// Where the last bytes of the decoded text begin, as many as the longest value has.
@@ -32,25 +32,25 @@ pub struct Stream {
 /// A form of a value, and how much of it the text ends with.
 struct Value {
     name: String,
-    form: Form,
+    form: SecretForm,
     /// For each length of a matching beginning, the next shorter one that also matches.
     shorter: Vec<usize>,
     state: usize,
 }
 
-impl fmt::Debug for Stream {
+impl fmt::Debug for RedactionStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream").field("values", &self.values.len()).field("held", &self.held.len()).finish()
+        f.debug_struct("RedactionStream").field("values", &self.values.len()).field("held", &self.held.len()).finish()
     }
 }
 
-impl Stream {
+impl RedactionStream {
     /// `forms` are names and what to look for; of two that are equal the first gives the name. None is empty.
-    pub(super) fn new(forms: impl IntoIterator<Item = (String, Form)>) -> Stream {
+    pub(super) fn new(forms: impl IntoIterator<Item = (String, SecretForm)>) -> RedactionStream {
         let values: Vec<Value> = forms.into_iter().map(|(name, form)| Value::new(name, form)).collect();
         let in_url = values.iter().filter(|value| value.form.in_url);
         let longest = in_url.map(|value| value.form.text.expose().len()).max().unwrap_or(0);
-        Stream {
+        RedactionStream {
             values,
             decoder: Decoder::default(),
             decoded: VecDeque::new(),
@@ -96,8 +96,8 @@ impl Stream {
         self.follow(&decoded);
     }
 
-    fn follow(&mut self, decoded: &[Decoded]) {
-        for &Decoded { byte, start, end } in decoded {
+    fn follow(&mut self, decoded: &[DecodedByte]) {
+        for &DecodedByte { byte, start, end } in decoded {
             if self.decoded.len() == self.longest {
                 self.decoded.pop_front();
             }
@@ -152,7 +152,7 @@ impl Stream {
 }
 
 impl Value {
-    fn new(name: String, form: Form) -> Value {
+    fn new(name: String, form: SecretForm) -> Value {
         let bytes = form.text.expose().as_bytes();
         let mut shorter = vec![0; bytes.len() + 1];
         let mut state = 0;

@@ -3,7 +3,7 @@
 
 /// A byte of the decoded text, and where it stands in the text itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Decoded {
+pub struct DecodedByte {
     pub byte: u8,
     pub start: usize,
     pub end: usize,
@@ -13,19 +13,19 @@ pub struct Decoded {
 #[derive(Debug, Default)]
 pub struct Decoder {
     /// What may be the beginning of an encoded byte: `%`, or `%` and a digit.
-    pending: Vec<Decoded>,
+    pending: Vec<DecodedByte>,
 }
 
 impl Decoder {
     /// The next byte of the text, which stands at `at`; `out` gets what is settled by it.
-    pub fn push(&mut self, byte: u8, at: usize, out: &mut Vec<Decoded>) {
-        self.pending.push(Decoded { byte, start: at, end: at + 1 });
+    pub fn push(&mut self, byte: u8, at: usize, out: &mut Vec<DecodedByte>) {
+        self.pending.push(DecodedByte { byte, start: at, end: at + 1 });
         loop {
             match self.pending[..] {
                 [percent, high, low] if percent.byte == b'%' => match (digit(high.byte), digit(low.byte)) {
                     // What was decoded may be a percent sign, and so the beginning of the next.
                     (Some(a), Some(b)) => {
-                        self.pending = vec![Decoded { byte: a << 4 | b, start: percent.start, end: low.end }];
+                        self.pending = vec![DecodedByte { byte: a << 4 | b, start: percent.start, end: low.end }];
                     }
                     _ => self.settle(out),
                 },
@@ -37,7 +37,7 @@ impl Decoder {
         }
     }
 
-    fn settle(&mut self, out: &mut Vec<Decoded>) {
+    fn settle(&mut self, out: &mut Vec<DecodedByte>) {
         let mut first = self.pending.remove(0);
         if first.byte == b'+' {
             first.byte = b' ';
@@ -46,7 +46,7 @@ impl Decoder {
     }
 
     /// The text is at its end.
-    pub fn finish(&mut self, out: &mut Vec<Decoded>) {
+    pub fn finish(&mut self, out: &mut Vec<DecodedByte>) {
         while !self.pending.is_empty() {
             self.settle(out);
         }
@@ -67,7 +67,7 @@ pub fn is_encoded(text: &str) -> bool {
     text.contains(['%', '+'])
 }
 
-pub fn decode(text: &str) -> Vec<Decoded> {
+pub fn decode(text: &str) -> Vec<DecodedByte> {
     let (mut decoder, mut out) = (Decoder::default(), Vec::with_capacity(text.len()));
     for (at, byte) in text.bytes().enumerate() {
         decoder.push(byte, at, &mut out);
@@ -77,7 +77,7 @@ pub fn decode(text: &str) -> Vec<Decoded> {
 }
 
 /// The bytes alone.
-pub fn bytes(decoded: &[Decoded]) -> Vec<u8> {
+pub fn bytes(decoded: &[DecodedByte]) -> Vec<u8> {
     decoded.iter().map(|decoded| decoded.byte).collect()
 }
 

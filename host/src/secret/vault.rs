@@ -6,8 +6,8 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::fmt::Write as _;
 
+use data_encoding::HEXLOWER;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, MAX_TAG_LEN, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Salt};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -93,11 +93,8 @@ impl Vault {
     /// The text as it may stand in a column of text: [`SEALED`] and hexadecimal digits.
     pub fn seal_text(&self, purpose: &str, text: &str) -> Result<String, VaultError> {
         let sealed = self.seal(purpose, text.as_bytes())?;
-        let mut out = String::with_capacity(SEALED.len() + 2 * sealed.len());
-        out.push_str(SEALED);
-        for byte in sealed {
-            let _ = write!(out, "{byte:02x}");
-        }
+        let mut out = SEALED.to_owned();
+        HEXLOWER.encode_append(&sealed, &mut out);
         Ok(out)
     }
 
@@ -145,7 +142,7 @@ impl Vault {
     /// would fail later, and elsewhere.
     pub async fn load(&self, store: &Store, session: &SessionName) -> Result<Vec<(String, SecretValue)>, VaultError> {
         let of = session.clone();
-        let sealed = store.read(move |view| view.secrets(&of)).await?;
+        let sealed = store.peek(move |view| view.secrets(&of)).await?;
         let open = |(name, sealed): (String, Vec<u8>)| {
             let purpose = of_session(session, &name);
             let value = String::from_utf8(self.unseal(&purpose, &sealed)?).map_err(|_| closed(&purpose))?;
@@ -170,16 +167,8 @@ fn closed(purpose: &str) -> VaultError {
 }
 
 fn sealed_bytes(text: &str) -> Option<Vec<u8>> {
-    let digits = text.strip_prefix(SEALED)?.as_bytes();
-    if digits.len() % 2 != 0 || digits.len() < 2 * (NONCE_LEN + MAX_TAG_LEN) {
-        return None;
-    }
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    digits.chunks_exact(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect()
+    let bytes = HEXLOWER.decode(text.strip_prefix(SEALED)?.as_bytes()).ok()?;
+    (bytes.len() >= NONCE_LEN + MAX_TAG_LEN).then_some(bytes)
 }
 
 #[cfg(test)]

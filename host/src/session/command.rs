@@ -12,7 +12,7 @@ use crate::store::{ModelChoice, RunLine, RunStatus, TaskRow, TaskState};
 
 /// A command as it was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+pub enum SlashCommand {
     New,
     /// With the model to switch to.
     Model(Option<String>),
@@ -50,9 +50,9 @@ const FACTS: u32 = 20;
 /// Tasks that `/trace` shows.
 const TASKS: usize = 20;
 
-impl Command {
+impl SlashCommand {
     /// The command in a message; `None` for one that is not a command, such as a path.
-    pub fn parse(text: &str) -> Option<Command> {
+    pub fn parse(text: &str) -> Option<SlashCommand> {
         let rest = text.trim().strip_prefix('/')?;
         let (word, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         if word.is_empty() || !word.chars().all(|c| c.is_ascii_lowercase()) {
@@ -60,20 +60,20 @@ impl Command {
         }
         let argument = argument.trim();
         Some(match word {
-            "new" => Command::New,
-            "model" => Command::Model((!argument.is_empty()).then(|| argument.to_owned())),
-            "models" => Command::Models,
-            "memory" => Command::Memory,
-            "status" => Command::Status,
-            "help" => Command::Help,
-            "cancel" => Command::Cancel,
-            "trace" => Command::Trace,
-            "skills" => Command::Skills,
+            "new" => SlashCommand::New,
+            "model" => SlashCommand::Model((!argument.is_empty()).then(|| argument.to_owned())),
+            "models" => SlashCommand::Models,
+            "memory" => SlashCommand::Memory,
+            "status" => SlashCommand::Status,
+            "help" => SlashCommand::Help,
+            "cancel" => SlashCommand::Cancel,
+            "trace" => SlashCommand::Trace,
+            "skills" => SlashCommand::Skills,
             // "/tmp is full" is about a path, and "/modle x" a command that was mistyped.
             word if !argument.is_empty() && near_names(word, COMMANDS.iter().map(|(name, ..)| *name)).is_empty() => {
                 return None;
             }
-            word => Command::Unknown(word.to_owned()),
+            word => SlashCommand::Unknown(word.to_owned()),
         })
     }
 }
@@ -85,27 +85,27 @@ pub struct CommandContext<'a> {
     pub session: &'a SessionName,
     /// Messages that wait, all sessions together.
     pub queued: u64,
-    /// When the daemon began.
-    pub began_ms: i64,
+    /// When the daemon began; `None` where there is none.
+    pub began_ms: Option<i64>,
     /// Whether `/cancel` stopped something.
     pub stopped: bool,
 }
 
 impl CommandContext<'_> {
-    pub async fn answer(&self, command: Command) -> Result<String, DriveError> {
+    pub async fn answer(&self, command: SlashCommand) -> Result<String, DriveError> {
         match command {
-            Command::New => self.new_segment().await,
-            Command::Model(None) => self.show_model().await,
-            Command::Model(Some(model)) => self.set_model(&model).await,
-            Command::Models => Ok(self.models()),
-            Command::Memory => self.memory().await,
-            Command::Status => self.status().await,
-            Command::Help => Ok(help(&self.drive.config)),
-            Command::Cancel if self.stopped => Ok("Stopping the current run.".to_owned()),
-            Command::Cancel => Ok("Nothing is running in this session.".to_owned()),
-            Command::Trace => self.trace().await,
-            Command::Skills => Ok(self.skills()),
-            Command::Unknown(word) => Ok(format!("There is no command /{word}.\n\n{}", help(&self.drive.config))),
+            SlashCommand::New => self.new_segment().await,
+            SlashCommand::Model(None) => self.show_model().await,
+            SlashCommand::Model(Some(model)) => self.set_model(&model).await,
+            SlashCommand::Models => Ok(self.models()),
+            SlashCommand::Memory => self.memory().await,
+            SlashCommand::Status => self.status().await,
+            SlashCommand::Help => Ok(help(&self.drive.config)),
+            SlashCommand::Cancel if self.stopped => Ok("Stopping the current run.".to_owned()),
+            SlashCommand::Cancel => Ok("Nothing is running in this session.".to_owned()),
+            SlashCommand::Trace => self.trace().await,
+            SlashCommand::Skills => Ok(self.skills()),
+            SlashCommand::Unknown(word) => Ok(format!("There is no command /{word}.\n\n{}", help(&self.drive.config))),
         }
     }
 
@@ -127,10 +127,9 @@ impl CommandContext<'_> {
             None => (None, words),
         };
         if let Some(role) = role
-            && Role::ALL.iter().all(|known| known.name() != role)
+            && Role::named(role).is_none()
         {
-            let known: Vec<_> = Role::ALL.iter().map(|role| role.name()).collect();
-            return Ok(format!("The model was not changed: {role:?} is not a role; there are {}.", known.join(", ")));
+            return Ok(format!("The model was not changed: {role:?} is not a role; there are {}.", Role::names()));
         }
         let chosen = (model != "default").then(|| model.to_owned());
         let session = self.session.clone();
@@ -200,10 +199,11 @@ impl CommandContext<'_> {
             Some(run) => format!("run {run} is running"),
             None => "nothing is running".to_owned(),
         };
+        let up = self.began_ms.map(|began| format!("- up for {}\n", duration(now_ms() - began)));
         Ok(format!(
-            "- up for {}\n- model: {}\n- segment begins {begins}\n- here: {doing}, {waiting} waiting\n\
+            "{}- model: {}\n- segment begins {begins}\n- here: {doing}, {waiting} waiting\n\
              - all sessions: {} waiting; {} model calls waiting, {} slots free",
-            duration(now_ms() - self.began_ms),
+            up.unwrap_or_default(),
             drive.models.summary(),
             self.queued,
             slots.waiting(),
@@ -300,14 +300,17 @@ mod tests {
 
     #[test]
     fn commands_are_words_and_paths_are_not() {
-        assert_eq!(Command::parse(" /new "), Some(Command::New));
-        assert_eq!(Command::parse("/model"), Some(Command::Model(None)));
-        assert_eq!(Command::parse("/model  openai:gpt "), Some(Command::Model(Some("openai:gpt".to_owned()))));
-        assert_eq!(Command::parse("/modle now"), Some(Command::Unknown("modle".to_owned())));
-        assert_eq!(Command::parse("/dance"), Some(Command::Unknown("dance".to_owned())));
-        assert_eq!(Command::parse("/tmp is full, why?"), None);
+        assert_eq!(SlashCommand::parse(" /new "), Some(SlashCommand::New));
+        assert_eq!(SlashCommand::parse("/model"), Some(SlashCommand::Model(None)));
+        assert_eq!(
+            SlashCommand::parse("/model  openai:gpt "),
+            Some(SlashCommand::Model(Some("openai:gpt".to_owned())))
+        );
+        assert_eq!(SlashCommand::parse("/modle now"), Some(SlashCommand::Unknown("modle".to_owned())));
+        assert_eq!(SlashCommand::parse("/dance"), Some(SlashCommand::Unknown("dance".to_owned())));
+        assert_eq!(SlashCommand::parse("/tmp is full, why?"), None);
         for text in ["", "new", "/", "/work/a.csv is broken", "/etc/passwd", "/New", "// a comment", "/ new"] {
-            assert_eq!(Command::parse(text), None, "{text}");
+            assert_eq!(SlashCommand::parse(text), None, "{text}");
         }
     }
 
@@ -319,7 +322,10 @@ mod tests {
     #[test]
     fn every_command_is_listed_and_read() {
         for (name, _, _) in COMMANDS {
-            assert!(!matches!(Command::parse(&format!("/{name}")), None | Some(Command::Unknown(_))), "{name}");
+            assert!(
+                !matches!(SlashCommand::parse(&format!("/{name}")), None | Some(SlashCommand::Unknown(_))),
+                "{name}"
+            );
         }
     }
 

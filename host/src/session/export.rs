@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::drive::SEALED_RUN;
 use crate::home::SessionName;
 use crate::secret::vault::{Vault, is_sealed};
-use crate::store::{RunId, StoreError, View};
+use crate::store::{Placement, RunId, StoreError, View};
 
 /// Messages that are in memory at once.
 const MESSAGES: u32 = 128;
@@ -95,8 +95,12 @@ impl Export {
         let summary = view.summary(session)?;
         let segments = view.segments(session)?.into_iter();
         let segments = segments.map(|(after, at_ms)| json!({ "after": after, "at_ms": at_ms }));
+        let models = view.model_choice(session)?;
+        // One that was deleted meanwhile is as any.
+        let placement = view.session(session)?.map_or(Placement::Listed, |line| line.placement);
         Ok(json!({
-            "type": "session", "session": session, "title": view.title(session)?, "model": view.session_model(session)?,
+            "type": "session", "session": session, "title": view.title(session)?, "placement": placement,
+            "model": models.all, "role_models": models.roles,
             "summary": summary.as_ref().map(|summary| &summary.text),
             "summary_to": summary.as_ref().map(|summary| summary.to), "segments": segments.collect::<Vec<_>>(),
         }))
@@ -121,7 +125,7 @@ fn of_run(view: &View<'_>, vault: &Vault, run: &RunId, lines: &mut Vec<Value>) -
         lines.push(json!({
             "type": "usage", "run": run.to_string(), "at_ms": line.at_ms, "role": line.role, "model": line.model,
             "input_tokens": line.usage.input_tokens, "output_tokens": line.usage.output_tokens,
-            "cost_micros": line.usage.cost_micros,
+            "cached_tokens": line.usage.cached_tokens, "cost_micros": line.usage.cost_micros,
         }));
     }
     Ok(())

@@ -3,7 +3,7 @@
 //! The file is read and checked from end to end before anything of it is kept, and is kept in one transaction. What an export
 //! does not have is not restored: events and prompts, the scratchpad, files, facts and memory, secrets.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, BufRead, Read};
 
 use serde::Deserialize;
@@ -13,10 +13,11 @@ use crate::drive::SEALED_RUN;
 use crate::graph::limits::Usage;
 use crate::graph::plan::TaskKind;
 use crate::home::SessionName;
+use crate::role::Role;
 use crate::secret::vault::{Vault, is_sealed};
 use crate::store::{
-    MessageRole, OldMessage, OldRun, RunId, RunStatus, Store, StoreError, Summary, TaskRow, TaskState, Tx, UsageLine,
-    is_time,
+    MessageRole, ModelChoice, OldMessage, OldRun, Placement, RunId, RunStatus, Store, StoreError, Summary, TaskRow,
+    TaskState, Tx, UsageLine, is_time,
 };
 
 /// Bytes of a file: it is in memory while it is looked at, and one transaction that a daemon beside it waits for.
@@ -34,7 +35,7 @@ const MAX_NAME: usize = 500;
 
 /// What was restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Imported {
+pub struct SessionImport {
     pub session: SessionName,
     pub messages: u64,
     pub runs: u64,
@@ -42,7 +43,7 @@ pub struct Imported {
 
 /// Why nothing was.
 #[derive(Debug, thiserror::Error)]
-pub enum ImportError {
+pub enum SessionImportError {
     #[error("line {line}: {why}")]
     Line { line: u64, why: String },
     /// A cap of this machine, not a fault of the file.
@@ -62,7 +63,11 @@ enum Line {
     Session {
         session: String,
         title: Option<String>,
+        #[serde(default = "listed")]
+        placement: Placement,
         model: Option<String>,
+        #[serde(default)]
+        role_models: BTreeMap<String, String>,
         summary: Option<String>,
         #[serde(default)]
         summary_to: Option<i64>,
@@ -110,6 +115,8 @@ enum Line {
         model: String,
         input_tokens: u64,
         output_tokens: u64,
+        #[serde(default)]
+        cached_tokens: u64,
         cost_micros: u64,
     },
     End {
@@ -125,12 +132,18 @@ struct Segment {
     at_ms: i64,
 }
 
+/// Where a session of an older export stands.
+fn listed() -> Placement {
+    Placement::Listed
+}
+
 /// A file that was looked at and found whole.
 #[derive(Debug, Default)]
 struct Contents {
     session: Option<SessionName>,
     title: Option<String>,
-    model: Option<String>,
+    placement: Option<Placement>,
+    models: ModelChoice,
     /// Its text, and the message that it goes up to.
     summary: Option<(String, i64)>,
     segments: Vec<(i64, i64)>,
@@ -150,12 +163,12 @@ pub fn import(
     file: impl BufRead,
     name: Option<SessionName>,
     clean: &dyn Fn(&str) -> String,
-) -> Result<Imported, ImportError> {
+) -> Result<SessionImport, SessionImportError> {
     let contents = Contents::read(file, vault, clean)?;
     let Some(session) = name.or_else(|| contents.session.clone()) else {
-        return Err(ImportError::Line { line: 1, why: "there is no session in it".to_owned() });
+        return Err(SessionImportError::Line { line: 1, why: "there is no session in it".to_owned() });
     };
-    let imported = Imported {
+    let imported = SessionImport {
         session: session.clone(),
         messages: contents.messages.len() as u64,
         runs: contents.runs.len() as u64,
@@ -165,11 +178,11 @@ pub fn import(
         true => Ok(false),
         false => contents.keep(tx, &session).map(|()| true),
     });
-    if kept? { Ok(imported) } else { Err(ImportError::Taken(taken)) }
+    if kept? { Ok(imported) } else { Err(SessionImportError::Taken(taken)) }
 }
 
 impl Contents {
-    fn read(file: impl BufRead, vault: &Vault, clean: &dyn Fn(&str) -> String) -> Result<Contents, ImportError> {
+    fn read(file: impl BufRead, vault: &Vault, clean: &dyn Fn(&str) -> String) -> Result<Contents, SessionImportError> {
         let mut file = file.take(MAX_FILE + 1);
         let (mut contents, mut number) = (Contents::default(), 0);
         loop {
@@ -179,15 +192,15 @@ impl Contents {
                 break;
             }
             number += 1;
-            let wrong = |why: String| ImportError::Line { line: number, why };
+            let wrong = |why: String| SessionImportError::Line { line: number, why };
             if file.limit() == 0 {
-                return Err(ImportError::TooLarge(format!("it has more than {} MiB", MAX_FILE >> 20)));
+                return Err(SessionImportError::TooLarge(format!("it has more than {} MiB", MAX_FILE >> 20)));
             }
             if read > MAX_LINE {
                 return Err(wrong(format!("it is longer than {} MiB", MAX_LINE >> 20)));
             }
             if number > MAX_LINES {
-                return Err(ImportError::TooLarge(format!("it has more than {MAX_LINES} lines")));
+                return Err(SessionImportError::TooLarge(format!("it has more than {MAX_LINES} lines")));
             }
             if line.trim_ascii().is_empty() {
                 continue;
@@ -195,7 +208,7 @@ impl Contents {
             let line: Line = serde_json::from_slice(&line).map_err(|error| wrong(told(&error)))?;
             contents.take(line, vault, clean).map_err(wrong)?;
         }
-        let wrong = |why: &str| ImportError::Line { line: number.max(1), why: why.to_owned() };
+        let wrong = |why: &str| SessionImportError::Line { line: number.max(1), why: why.to_owned() };
         match contents.end {
             None => return Err(wrong("it is not whole: the last line, of type \"end\", is missing")),
             Some(counts) if counts != (contents.messages.len() as u64, contents.runs.len() as u64) => {
@@ -215,10 +228,17 @@ impl Contents {
             return Err("the first line, and no other, is of type \"session\"".to_owned());
         }
         match line {
-            Line::Session { session, title, model, summary, summary_to, segments } => {
+            Line::Session { session, title, placement, model, role_models, summary, summary_to, segments } => {
                 self.session = Some(SessionName::parse(&session).map_err(|error| error.to_string())?);
                 self.title = title.map(|title| name(&clean(&title), "title")).transpose()?;
-                self.model = model.map(|model| name(&model, "model")).transpose()?;
+                self.placement = Some(placement);
+                self.models.all = model.map(|model| name(&model, "model")).transpose()?;
+                for (role, model) in role_models {
+                    if Role::named(&role).is_none() {
+                        return Err(format!("role_models has {role:?}, and the roles are {}", Role::names()));
+                    }
+                    self.models.roles.insert(role, name(&model, "role_models")?);
+                }
                 // An older export does not say which messages it holds; it is made anew when there are enough.
                 self.summary = summary.map(|text| clean(&text)).zip(summary_to);
                 for Segment { after, at_ms } in segments {
@@ -288,9 +308,9 @@ impl Contents {
                     ended_ms: Some(ended_ms.unwrap_or(ended)),
                 });
             }
-            Line::Usage { run, at_ms, role, model, input_tokens, output_tokens, cost_micros } => {
+            Line::Usage { run, at_ms, role, model, input_tokens, output_tokens, cached_tokens, cost_micros } => {
                 self.known(&run)?;
-                let usage = Usage { input_tokens, output_tokens, cost_micros };
+                let usage = Usage { input_tokens, output_tokens, cached_tokens, cost_micros };
                 let (role, model) = (name(&role, "role")?, name(&model, "model")?);
                 self.usage.push((run, UsageLine { at_ms: time(at_ms, "at_ms")?, role, model, usage }));
             }
@@ -335,7 +355,8 @@ impl Contents {
     fn keep(&self, tx: &Tx<'_>, session: &SessionName) -> Result<(), StoreError> {
         let times = || self.messages.iter().map(|(_, message)| message.at_ms);
         let (created, active) = (times().min().unwrap_or_default(), times().max().unwrap_or_default());
-        tx.import_session(session, self.title.as_deref(), self.model.as_deref(), (created, active))?;
+        let placement = self.placement.unwrap_or_else(listed);
+        tx.import_session(session, self.title.as_deref(), &self.models, placement, (created, active))?;
         let mut ids = HashMap::new();
         for run in &self.runs {
             ids.insert(&run.id, tx.free_run_id(&run.id, run.started_ms)?);

@@ -1,10 +1,12 @@
 //! Taking messages in: validate, answer commands, write the rest down, and only then say that it was accepted.
 
+mod event;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::command::{self, Command};
-use super::queue::{Limits, Wake};
+use super::command::{self, SlashCommand};
+use super::wake::{QueueLimits, Wake};
 use crate::clock::now_ms;
 use crate::compute::{self, Overdue};
 use crate::drive::{DriveError, RunExecutor, SEALED_RUN};
@@ -12,8 +14,11 @@ use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::secret::found;
 use crate::secret::vault::VaultError;
-use crate::store::{Admitted, JobPriority, MAX_CLIENT_KEY, NewJob, StoreError};
+use crate::store::{JobAdmission, JobPriority, MAX_CLIENT_KEY, NewJob, StoreError};
 use tokio::sync::{mpsc, oneshot};
+use tracing::Instrument;
+
+pub use self::event::InboundEvent;
 
 /// Largest message, in bytes.
 pub const MAX_MESSAGE: usize = 1 << 20;
@@ -34,7 +39,7 @@ pub struct Inbound {
 
 /// What became of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Taken {
+pub enum IntakeOutcome {
     /// It is on disk and will be answered. `again` if it was taken before, by its client key.
     Queued { message: i64, again: bool },
     /// It was a command, and this is the answer.
@@ -43,7 +48,7 @@ pub enum Taken {
 
 /// Why a message was not taken. Nothing of it was kept.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum IntakeError {
     #[error("the message is empty")]
     Empty,
     #[error("the message has {bytes} bytes; at most {max} are taken")]
@@ -52,27 +57,31 @@ pub enum Refused {
     BadKey { max: usize },
     #[error("{max} messages are already waiting (daemon.max_queued); try again in {RETRY_AFTER_S} seconds")]
     Full { max: u64 },
+    #[error(
+        "{max} messages of the hook {hook} are already waiting (max_waiting); try again in {RETRY_AFTER_S} seconds"
+    )]
+    HookFull { hook: String, max: u64 },
     #[error("kiso is shutting down; send the message again when it is back")]
     ShuttingDown,
     #[error(transparent)]
     Drive(#[from] DriveError),
 }
 
-impl From<Overdue> for Refused {
-    fn from(overdue: Overdue) -> Refused {
-        Refused::Drive(overdue.into())
+impl From<Overdue> for IntakeError {
+    fn from(overdue: Overdue) -> IntakeError {
+        IntakeError::Drive(overdue.into())
     }
 }
 
-impl From<StoreError> for Refused {
-    fn from(error: StoreError) -> Refused {
-        Refused::Drive(error.into())
+impl From<StoreError> for IntakeError {
+    fn from(error: StoreError) -> IntakeError {
+        IntakeError::Drive(error.into())
     }
 }
 
-impl From<VaultError> for Refused {
-    fn from(error: VaultError) -> Refused {
-        Refused::Drive(error.into())
+impl From<VaultError> for IntakeError {
+    fn from(error: VaultError) -> IntakeError {
+        IntakeError::Drive(error.into())
     }
 }
 
@@ -98,50 +107,51 @@ impl Intake {
     }
 
     /// Takes a message in, or answers it if it is a command. When this returns `Queued`, the message is on disk.
-    pub async fn take(&self, inbound: Inbound) -> Result<Taken, Refused> {
+    #[tracing::instrument(name = "session.take", level = "debug", skip_all, fields(session = %inbound.session))]
+    pub async fn take(&self, inbound: Inbound) -> Result<IntakeOutcome, IntakeError> {
         let text = inbound.text.trim();
         if text.is_empty() {
-            return Err(Refused::Empty);
+            return Err(IntakeError::Empty);
         }
         if text.len() > MAX_MESSAGE {
-            return Err(Refused::TooLarge { bytes: text.len(), max: MAX_MESSAGE });
+            return Err(IntakeError::TooLarge { bytes: text.len(), max: MAX_MESSAGE });
         }
         if inbound.client_key.as_deref().is_some_and(|key| key.is_empty() || key.chars().count() > MAX_CLIENT_KEY) {
-            return Err(Refused::BadKey { max: MAX_CLIENT_KEY });
+            return Err(IntakeError::BadKey { max: MAX_CLIENT_KEY });
         }
         if self.0.closed.load(Ordering::Acquire) {
-            return Err(Refused::ShuttingDown);
+            return Err(IntakeError::ShuttingDown);
         }
         // What the configuration lists as a command and is a pill, is that pill.
         let pill = self.0.drive.config_now().command_pill(text);
         let text = pill.as_deref().unwrap_or(text);
-        if let Some(command) = Command::parse(text) {
+        if let Some(command) = SlashCommand::parse(text) {
             let asked = command::CommandContext {
                 drive: &self.0.drive.now(),
                 session: &inbound.session,
                 queued: self.0.queued.load(Ordering::Relaxed),
-                began_ms: self.0.began_ms,
-                stopped: command == Command::Cancel && self.cancel(&inbound.session).await,
+                began_ms: Some(self.0.began_ms),
+                stopped: command == SlashCommand::Cancel && self.cancel(&inbound.session).await,
             };
-            return Ok(Taken::Answered { text: asked.answer(command).await? });
+            return Ok(IntakeOutcome::Answered { text: asked.answer(command).await? });
         }
         let (this, text) = (self.clone(), text.to_owned());
         // In a task of its own: a client that hangs up while its message is written must not leave it without a turn.
-        match tokio::spawn(async move { this.enqueue(&inbound, &text).await }).await {
+        match tokio::spawn(async move { this.enqueue(&inbound, &text).await }.in_current_span()).await {
             Ok(taken) => taken,
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(_) => Err(Refused::ShuttingDown),
+            Err(_) => Err(IntakeError::ShuttingDown),
         }
     }
 
-    async fn enqueue(&self, inbound: &Inbound, text: &str) -> Result<Taken, Refused> {
+    async fn enqueue(&self, inbound: &Inbound, text: &str) -> Result<IntakeOutcome, IntakeError> {
         let inner = &*self.0;
         // A place is taken before the message is written, so that no two get the last one.
         let drive = &inner.drive.now();
         let max = drive.config.daemon.max_queued;
         if inner.queued.fetch_add(1, Ordering::AcqRel) >= max {
             count_down(&inner.queued, 1);
-            return Err(Refused::Full { max });
+            return Err(IntakeError::Full { max });
         }
         let place = QueueSlot(&inner.queued);
         drive.has_room().await?;
@@ -149,7 +159,8 @@ impl Intake {
         // Its length is the client's choice, and every word of it is looked at.
         let (text, found) = {
             let (text, known) = (text.to_owned(), known.clone());
-            compute::run("looking for secrets in the message", move || found::extract(&text, &known)).await?
+            compute::run_on(text.len(), "looking for secrets in the message", move || found::extract(&text, &known))
+                .await?
         };
         if !found.is_empty() {
             drive.vault.save(&drive.store, &inbound.session, &found, now_ms()).await?;
@@ -163,12 +174,13 @@ impl Intake {
             at_ms: now_ms(),
         };
         let admitted = drive.store.write(move |tx| tx.admit(&job)).await?;
-        if let Admitted::Now(_) = admitted {
+        tracing::debug!(id = admitted.message(), "a message is queued");
+        if let JobAdmission::Now(_) = admitted {
             place.keep();
             // The queue is gone only when the daemon ends; the next one finds the message in the store.
             let _ = inner.wake.send(Wake::Message { session: inbound.session.clone(), priority: inbound.priority });
         }
-        Ok(Taken::Queued { message: admitted.message(), again: matches!(admitted, Admitted::Before(_)) })
+        Ok(IntakeOutcome::Queued { message: admitted.message(), again: matches!(admitted, JobAdmission::Before(_)) })
     }
 
     /// Stops the session's run; false where none is under way.
@@ -179,7 +191,7 @@ impl Intake {
     }
 
     /// Tells the queue what the configuration says now.
-    pub fn limit(&self, limits: Limits) {
+    pub fn limit(&self, limits: QueueLimits) {
         let _ = self.0.wake.send(Wake::Limits(limits));
     }
 

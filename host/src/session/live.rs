@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::broadcast;
 
@@ -30,12 +31,12 @@ pub struct Live {
     /// The number that the event of the step will have: when that event is told, what was said in the step is over.
     pub seq: u32,
     #[serde(flatten)]
-    pub what: Said,
+    pub what: LiveEvent,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Said {
+pub enum LiveEvent {
     /// A piece of a text as its model writes it.
     Token { role: &'static str, text: String },
     /// All that this role has said since its step began, in the place of the pieces.
@@ -62,10 +63,14 @@ pub enum Said {
 }
 
 /// What a run is busy with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Busy {
+    /// "analyzing", "routing", "planning", "briefing", "thinking", "working", "interrogating", "compressing", "reviewing" or
+    /// "synthesizing".
     pub kind: &'static str,
+    /// For a person.
     pub text: String,
+    /// Milliseconds since 1970 (UTC).
     pub since_ms: i64,
 }
 
@@ -132,9 +137,9 @@ impl Hub {
 impl Now {
     fn so_far(&self, run: &RunId) -> Vec<Live> {
         let live = |what| Live { session: self.session.clone(), run: run.clone(), seq: self.seq, what };
-        let busy = self.busy.iter().map(|busy| Said::Thought(busy.clone()));
+        let busy = self.busy.iter().map(|busy| LiveEvent::Thought(busy.clone()));
         let texts = self.texts.iter().map(|(role, text)| text.said(role));
-        let outputs = self.outputs.iter().map(|(stream, text)| Said::Output {
+        let outputs = self.outputs.iter().map(|(stream, text)| LiveEvent::Output {
             stream,
             text: text.kept[text.beginning()..].to_owned(),
             whole: true,
@@ -142,7 +147,7 @@ impl Now {
         busy.chain(texts).chain(outputs).map(live).collect()
     }
 
-    fn keep(&mut self, what: &Said) {
+    fn keep(&mut self, what: &LiveEvent) {
         let push = |texts: &mut Vec<(&'static str, Text)>, name: &'static str, piece: &str| {
             let at = texts.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
                 texts.push((name, Text::default()));
@@ -151,11 +156,11 @@ impl Now {
             texts[at].1.push(piece);
         };
         match what {
-            Said::Token { role, text } => push(&mut self.texts, role, text),
-            Said::Output { stream, text, .. } => push(&mut self.outputs, stream, text),
-            Said::Restart { role } => self.texts.retain(|(known, _)| known != role),
-            Said::Thought(busy) => self.busy = Some(busy.clone()),
-            Said::Text { .. } => {}
+            LiveEvent::Token { role, text } => push(&mut self.texts, role, text),
+            LiveEvent::Output { stream, text, .. } => push(&mut self.outputs, stream, text),
+            LiveEvent::Restart { role } => self.texts.retain(|(known, _)| known != role),
+            LiveEvent::Thought(busy) => self.busy = Some(busy.clone()),
+            LiveEvent::Text { .. } => {}
         }
     }
 }
@@ -175,9 +180,9 @@ impl Text {
         self.kept.ceil_char_boundary(self.kept.len().saturating_sub(MAX_TEXT))
     }
 
-    fn said(&self, role: &'static str) -> Said {
+    fn said(&self, role: &'static str) -> LiveEvent {
         let from = self.beginning();
-        Said::Text { role, text: self.kept[from..].to_owned(), cut: self.cut || from > 0 }
+        LiveEvent::Text { role, text: self.kept[from..].to_owned(), cut: self.cut || from > 0 }
     }
 }
 
@@ -190,7 +195,7 @@ pub struct Teller {
 }
 
 impl Teller {
-    fn tell(&self, what: Said) {
+    fn tell(&self, what: LiveEvent) {
         let Some(run) = &self.run else { return };
         let mut runs = self.hub.runs();
         let Some(now) = runs.get_mut(run) else { return };
@@ -216,19 +221,19 @@ impl Listener for Teller {
     }
 
     fn thought(&mut self, thought: &Thought) {
-        self.tell(Said::Thought(Busy { kind: thought.kind(), text: thought.text(), since_ms: now_ms() }));
+        self.tell(LiveEvent::Thought(Busy { kind: thought.kind(), text: thought.text(), since_ms: now_ms() }));
     }
 
     fn token(&mut self, role: Role, text: &str) {
-        self.tell(Said::Token { role: role.name(), text: text.to_owned() });
+        self.tell(LiveEvent::Token { role: role.name(), text: text.to_owned() });
     }
 
     fn output(&mut self, stream: &'static str, text: &str) {
-        self.tell(Said::Output { stream, text: text.to_owned(), whole: false });
+        self.tell(LiveEvent::Output { stream, text: text.to_owned(), whole: false });
     }
 
     fn restart(&mut self, role: Role) {
-        self.tell(Said::Restart { role: role.name() });
+        self.tell(LiveEvent::Restart { role: role.name() });
     }
 }
 
@@ -254,7 +259,7 @@ mod tests {
 
     fn texts(said: &[Live]) -> Vec<(&str, bool)> {
         let texts = said.iter().filter_map(|live| match &live.what {
-            Said::Text { text, cut, .. } => Some((text.as_str(), *cut)),
+            LiveEvent::Text { text, cut, .. } => Some((text.as_str(), *cut)),
             _ => None,
         });
         texts.collect()
@@ -273,14 +278,16 @@ mod tests {
         let (_, so_far) = hub.subscribe(Some(&SessionName::parse("main").unwrap()));
         assert_eq!(texts(&so_far), [("Half of it", false), ("and", false)]);
         assert!(so_far.iter().all(|live| live.seq == 1 && live.run == run));
-        assert_eq!(early.try_recv().unwrap().what, Said::Token { role: "worker", text: "it".to_owned() });
+        assert_eq!(early.try_recv().unwrap().what, LiveEvent::Token { role: "worker", text: "it".to_owned() });
         assert!(hub.subscribe(Some(&SessionName::parse("other").unwrap())).1.is_empty());
         // What is void is not told, and neither is what belongs to a step that is over.
         teller.restart(Role::Worker);
         assert_eq!(texts(&hub.subscribe(None).1), [("and", false)]);
         teller.step(2, &Step::Ended);
         let (_, so_far) = hub.subscribe(None);
-        assert!(matches!(&so_far[..], [Live { seq: 2, what: Said::Thought(busy), .. }] if busy.kind == "synthesizing"));
+        assert!(
+            matches!(&so_far[..], [Live { seq: 2, what: LiveEvent::Thought(busy), .. }] if busy.kind == "synthesizing")
+        );
         assert_eq!(hub.busy(&run).unwrap().kind, "synthesizing");
         drop(teller);
         assert!(hub.subscribe(None).1.is_empty() && hub.busy(&run).is_none(), "nothing is left of a run that ended");

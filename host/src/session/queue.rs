@@ -15,8 +15,8 @@ use tokio::time::MissedTickBehavior;
 use super::intake::{Intake, count_down};
 use super::live::Hub;
 use super::turns::Turns;
+use super::wake::{QueueLimits, Wake};
 use crate::clock::now_ms;
-use crate::config::{Config, Daemon};
 use crate::drive::{Cancel, DriveError, Listener, Pause, RunExecutor};
 use crate::graph::report::often;
 use crate::graph::run::Run;
@@ -39,23 +39,6 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// Spawned messages that are looked at: the first ones; those behind them are found when these have begun.
 const MAX_FOUND: u32 = 1_000;
-
-/// What wakes the queue.
-#[derive(Debug)]
-pub enum Wake {
-    /// A message was admitted.
-    Message { session: SessionName, priority: JobPriority },
-    /// The session's run is to be stopped; answers with the run that is.
-    Cancel { session: SessionName, stopped: oneshot::Sender<bool> },
-    /// These sessions have work that was spawned; most of them are known.
-    Found(Vec<(SessionName, i64, JobPriority)>),
-    /// The configuration was read anew.
-    Limits(Limits),
-    /// Somebody wants to know whether the queue still works.
-    Alive(oneshot::Sender<()>),
-    /// The daemon is ending.
-    Pause,
-}
 
 /// What the queue needs and never changes.
 #[derive(Debug, Clone)]
@@ -88,7 +71,7 @@ impl Queue {
     pub async fn start(
         drive: RunExecutor,
         secrets: Secrets,
-        limits: Limits,
+        limits: QueueLimits,
         workers: Handle,
     ) -> Result<Queue, StoreError> {
         let (waiting, unfinished, count) = drive
@@ -137,22 +120,6 @@ impl Queue {
         let _ = wake.send(Wake::Pause);
         drop((intake, wake));
         let _ = tokio::time::timeout(grace, ended).await;
-    }
-}
-
-/// What `config.toml` says about the queue.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Milliseconds that a message of a person waits for another.
-    pub debounce_ms: u64,
-    /// Runs at once.
-    pub max_jobs: usize,
-}
-
-impl Limits {
-    pub fn of(config: &Config) -> Limits {
-        let Daemon { debounce_ms, max_jobs, .. } = config.daemon;
-        Limits { debounce_ms, max_jobs: usize::try_from(max_jobs).unwrap_or(usize::MAX) }
     }
 }
 
@@ -299,6 +266,7 @@ async fn look_for_spawned(store: Store, wake: mpsc::WeakUnboundedSender<Wake>) {
 }
 
 /// Does what waits in a session: first what was cut off, then one run for the messages that wait.
+#[tracing::instrument(name = "session.turn", level = "debug", skip_all, fields(session = %session))]
 async fn turn(works: &Works, session: &SessionName, cancel: &Cancel) -> Ended {
     let lock = match works.drive.home.lock_session(session) {
         Ok(lock) => lock,
@@ -323,6 +291,7 @@ async fn turn(works: &Works, session: &SessionName, cancel: &Cancel) -> Ended {
             return Ended::Failed;
         }
     };
+    tracing::debug!("a turn begins");
     let ended = match work(works, session, cancel).await {
         Ok(left) => Ended::Over { left },
         Err(DriveError::Paused) => Ended::Paused,
@@ -340,7 +309,8 @@ async fn work(works: &Works, session: &SessionName, cancel: &Cancel) -> Result<O
     let Works { drive, hub, secrets, queued, .. } = works;
     let drive = drive.for_session(session).await?;
     for run in drive.unfinished(Some(session)).await? {
-        let mut teller = Counting { teller: hub.listener(session), drive: &drive, queued, begins: false, left: None };
+        let mut teller =
+            Counting { teller: hub.listener(session), session, drive: &drive, queued, begins: false, left: None };
         match drive.take_up(&run, secrets.clone(), cancel, &mut teller).await {
             Err(DriveError::CutOff { times }) => {
                 tracing::error!(%session, %run, "the run was cut off {}; it waits for a person", often(times));
@@ -354,7 +324,8 @@ async fn work(works: &Works, session: &SessionName, cancel: &Cancel) -> Result<O
         }
         cancel.forget();
     }
-    let mut teller = Counting { teller: hub.listener(session), drive: &drive, queued, begins: true, left: None };
+    let mut teller =
+        Counting { teller: hub.listener(session), session, drive: &drive, queued, begins: true, left: None };
     drive.run_queued(session, secrets.clone(), cancel, &mut teller).await?;
     Ok(teller.left)
 }
@@ -362,6 +333,7 @@ async fn work(works: &Works, session: &SessionName, cancel: &Cancel) -> Result<O
 /// Counts the messages that a run takes out of the queue.
 struct Counting<'a> {
     teller: super::live::Teller,
+    session: &'a SessionName,
     drive: &'a RunExecutor,
     queued: &'a AtomicU64,
     /// Whether the run takes messages when it begins; one that is taken up again has done so before.
@@ -376,12 +348,10 @@ impl Listener for Counting<'_> {
         if !self.begins {
             return;
         }
-        let run = run.clone();
         // One row of an index for each message; a store that cannot be read here fails the run at its next event.
-        let read = self.drive.store.read_blocking(move |view| {
-            let session = view.run(&run)?.map(|run| run.session);
-            let left = session.map(|session| view.queued_jobs(&session, 1)).transpose()?.unwrap_or_default();
-            Ok((view.count_jobs_of(&run)?, left.first().map(|job| job.priority)))
+        let read = self.drive.store.read_blocking(|view| {
+            let left = view.queued_jobs(self.session, 1)?;
+            Ok((view.count_jobs_of(run)?, left.first().map(|job| job.priority)))
         });
         let (taken, left) = read.unwrap_or((1, None));
         count_down(self.queued, taken);
@@ -441,28 +411,7 @@ async fn behind_replies(drive: RunExecutor, mut due: mpsc::UnboundedReceiver<()>
 
 #[cfg(test)]
 mod tests {
-    use super::{Clock, Limits};
-    use crate::config::Config;
-    use crate::home::SessionName;
-    use crate::session::turns::Turns;
-    use crate::store::JobPriority;
-
-    /// Without a word in the configuration, a person's message waits 1.5 s for another, and ten sessions have a turn.
-    #[test]
-    fn the_default_limits_hold() {
-        let limits = Limits::of(&Config::default());
-        let mut turns = Turns::new(limits.debounce_ms, limits.max_jobs);
-        let sessions: Vec<_> = (0..11).map(|n| SessionName::parse(&format!("s{n}")).unwrap()).collect();
-        for session in &sessions {
-            turns.arrived(session, JobPriority::Interactive, 0);
-        }
-        turns.arrived(&sessions[10], JobPriority::Interactive, 1_000);
-        assert_eq!(turns.begin(1_499), []);
-        assert_eq!(turns.begin(1_500), sessions[..10]);
-        assert_eq!(turns.begin(2_500), [], "ten are at work");
-        turns.ended(&sessions[0], None);
-        assert_eq!(turns.begin(2_500), sessions[10..]);
-    }
+    use super::Clock;
 
     /// A message that was written a day "later" waits no longer than one that comes now, and one of last year no less.
     #[test]

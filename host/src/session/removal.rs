@@ -1,6 +1,6 @@
 //! Deleting a session: what the store has of it, and the files of its workspace.
 
-use crate::home::{Aside, Home, HomeError, HomeLock, Leftover, SessionName};
+use crate::home::{Home, HomeError, HomeLock, Leftover, MovedSession, SessionName};
 use crate::store::{Deletion, Store, StoreError};
 
 /// Why a session was not deleted. Nothing of it was then changed.
@@ -102,7 +102,7 @@ pub fn empty_trash(home: &Home) {
 }
 
 /// Removes what is out of the way; returns what could not be removed and waits for the next time.
-fn discard(files: Vec<Aside>) -> Vec<Leftover> {
+fn discard(files: Vec<MovedSession>) -> Vec<Leftover> {
     let left: Vec<_> = files.into_iter().filter_map(|directory| directory.remove().err()).collect();
     for left in &left {
         tracing::warn!("files of a deleted session are left: {left}");
@@ -111,7 +111,7 @@ fn discard(files: Vec<Aside>) -> Vec<Leftover> {
 }
 
 /// Takes the lock of every session of the tree, and then its directory out of the way; all of them or none.
-fn put_aside(home: &Home, tree: &[SessionName]) -> Result<(Vec<HomeLock>, Vec<Aside>), NotRemoved> {
+fn put_aside(home: &Home, tree: &[SessionName]) -> Result<(Vec<HomeLock>, Vec<MovedSession>), NotRemoved> {
     let mut locks = Vec::new();
     for session in tree {
         match home.lock_session(session) {
@@ -133,7 +133,7 @@ fn put_aside(home: &Home, tree: &[SessionName]) -> Result<(Vec<HomeLock>, Vec<As
     Ok((locks, aside))
 }
 
-fn put_back(aside: Vec<Aside>) {
+fn put_back(aside: Vec<MovedSession>) {
     for directory in aside {
         if let Err(error) = directory.put_back() {
             tracing::error!("a session is without its files: {error}");

@@ -16,6 +16,8 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, MetadataExt as _};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::home::{Home, HomeError, SessionName, temp_name};
 use crate::skill::LimitHit;
@@ -35,8 +37,13 @@ const MAX_ENTRIES: usize = 20_000;
 const UPLOAD: &str = "upload-";
 
 /// A path in a workspace: names joined by slashes, none of them hidden.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FilePath(String);
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(!try_from, inline)]
+pub struct FilePath(#[schemars(regex(pattern = PATH))] String);
+
+/// The rule of [`FilePath::parse`].
+const PATH: &str = r"^[^./\\\u0000-\u001f\u007f-\u009f][^/\\\u0000-\u001f\u007f-\u009f]*(/[^./\\\u0000-\u001f\u007f-\u009f][^/\\\u0000-\u001f\u007f-\u009f]*){0,15}$";
 
 /// Why a file cannot be reached, or not be put where it should be. Nothing was then changed.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +74,20 @@ pub struct FileLine {
     pub bytes: u64,
     /// Milliseconds since 1970.
     pub modified_ms: i64,
+}
+
+impl TryFrom<String> for FilePath {
+    type Error = FileError;
+
+    fn try_from(path: String) -> Result<FilePath, FileError> {
+        FilePath::parse(&path)
+    }
+}
+
+impl From<FilePath> for String {
+    fn from(path: FilePath) -> String {
+        path.0
+    }
 }
 
 impl FilePath {

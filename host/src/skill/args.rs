@@ -1,6 +1,5 @@
 //! Arguments of a call: checked against the tool's schema before anything is instantiated.
 
-use super::Skills;
 use crate::graph::plan::Violation;
 use crate::scratchpad::parse_ref;
 use jsonschema::error::ValidationErrorKind;
@@ -133,15 +132,6 @@ impl ArgsSchema {
     }
 }
 
-impl Skills {
-    /// [`Skills::check`] before the refs among the arguments are resolved.
-    pub fn check_planned(&self, tool: &str, args: &Value) -> Result<Value, Vec<Violation>> {
-        let found = self.find_tool(tool);
-        let (skill, index) = found.map_err(|e| vec![Violation { path: "skill".to_owned(), message: e.to_string() }])?;
-        skill.tools[index].args.check_planned(args)
-    }
-}
-
 /// `/items/0/name` as `items[0].name`.
 fn dotted(pointer: &str) -> String {
     let mut path = String::new();
@@ -168,13 +158,13 @@ fn told(error: &ValidationError<'_>) -> String {
         return message;
     }
     let message = error.masked_with("this value").to_string();
-    if message.len() <= MAX { message } else { format!("{}…", super::ctx::cut(&message, MAX)) }
+    if message.len() <= MAX { message } else { format!("{}…", super::limits::cut(&message, MAX)) }
 }
 
 /// The names that are one or two slips of the finger away, nearest first.
 pub fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     // Nobody misspells a word by a thousand letters.
-    let name = super::ctx::cut(name, 64);
+    let name = super::limits::cut(name, 64);
     let mut near: Vec<(usize, &str)> = names
         .map(|n| (strsim::osa_distance(name, n), n))
         .filter(|(d, n)| *d <= 2.min(n.len() / 2) || (name.len() >= 3 && n.starts_with(name)))

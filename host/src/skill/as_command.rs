@@ -1,10 +1,12 @@
 //! A skill of the command shape as a command of a command line: words as arguments, the line's streams, an exit code.
 
+use super::capability::{Capabilities, EffectiveGrant};
 use super::engine::Sandbox;
 use super::error::{Blame, SkillError};
-use super::host::DirId;
-use super::instance::{CallInput, Entry, Stopped, context, limited, permissions};
+use super::input::CallInput;
+use super::instance::{EntryPoint, GuestStop, context, limited};
 use super::limits::{HitCell, Limit, LimitHit};
+use super::workspace::DirId;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use std::os::fd::AsRawFd;
@@ -49,8 +51,9 @@ pub struct CommandEnded {
 /// Runs a skill of the command shape as a command.
 pub async fn call<I, O>(
     sandbox: &Sandbox,
-    entry: &Entry,
-    given: CallInput,
+    entry: &EntryPoint,
+    given: CallInput<'_>,
+    allowed: &EffectiveGrant,
     streams: CommandStreams<I, O>,
     waits: bool,
 ) -> Result<CommandEnded, SkillError>
@@ -58,7 +61,7 @@ where
     I: StdinStream + 'static,
     O: StdoutStream + 'static,
 {
-    let Entry::Command(pre) = entry else { unreachable!("the shell starts commands only") };
+    let EntryPoint::Command(pre) = entry else { unreachable!("the shell starts commands only") };
     let _slot = match waits {
         true => sandbox.enter().await,
         false => sandbox.try_enter().ok_or_else(|| {
@@ -67,27 +70,25 @@ where
         })?,
     };
     let (skill, budget, hit) = (given.skill.to_string(), given.budget.clone(), HitCell::default());
+    let mut capabilities = Capabilities::prepare(&given, allowed, &hit)?;
     let mut wasi = WasiCtx::builder();
     wasi.stdin(streams.stdin).stdout(streams.stdout).stderr(streams.stderr).args(&streams.argv);
     // What the skill was granted itself stands for itself.
-    let own = |name: &str| name == "PWD" || given.env.iter().any(|(known, _)| known == name);
+    let own = |name: &str| name == "PWD" || capabilities.secrets.is_variable(name);
     for (name, value) in streams.env.iter().filter(|(name, _)| !own(name)) {
         wasi.env(name, value);
     }
     wasi.env("PWD", &streams.cwd).initial_cwd(&streams.cwd);
-    let perms = permissions(given.workspace);
-    if let Some(perms) = perms {
+    if let Some(perms) = capabilities.workspace.permissions() {
         // A program that was not written for kiso resolves relative names against this.
         give_cwd(&mut wasi, &streams.cwd, &[("/work", &given.work), ("/tmp", &streams.tmp)], perms);
         let unusable = |e: &dyn std::fmt::Display| SkillError::host(&skill, format!("/tmp cannot be opened: {e}"));
         wasi.preopened_dir(&streams.tmp, "/tmp", perms).map_err(|e| unusable(&e))?;
-    }
-    let mut ctx = context(given, wasi, &hit)?;
-    if perms.is_some() {
         let root = std::fs::File::open(&streams.tmp).and_then(DirId::of);
-        ctx.roots.push(root.map_err(|e| SkillError::host(&skill, format!("/tmp cannot be opened: {e}")))?);
+        capabilities.workspace.roots.push(root.map_err(|e| unusable(&e))?);
     }
-    let refused = ctx.gate.refused.clone();
+    let refused = capabilities.http.gate.refused.clone();
+    let ctx = context(given, capabilities, wasi, &hit)?;
     let mut store = limited(sandbox, ctx);
     let run = async {
         let instance = pre.instantiate_async(&mut store).await?;
@@ -116,7 +117,7 @@ where
             }
             None if error.downcast_ref::<BrokenPipe>().is_some() => ended(BrokenPipe::CODE),
             None => {
-                let error = Stopped::Trap(error).explain(&skill, &budget, "");
+                let error = GuestStop::Trap(error).explain(&skill, &budget, "");
                 Err(match hint() {
                     Some(hint) => SkillError { message: format!("{}; {hint}", error.message), ..error },
                     None => error,

@@ -4,10 +4,12 @@
 //! carries the host's own signature (HMAC-SHA256 with the home's key) over the digest of the component and over the
 //! engine that it was compiled for. Anything else is thrown away and compiled again.
 
+use super::digest::Digest;
 use super::engine::Sandbox;
-use super::installed::Bundled;
+use super::installed::BundledSkill;
 use crate::home::Home;
-use ring::{digest, hmac};
+use data_encoding::HEXLOWER;
+use ring::hmac;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use wasmtime::component::Component;
@@ -19,24 +21,6 @@ const MAX_BYTES: u64 = 256 << 20;
 
 /// How exactly it is known when an entry was used last: no more often is that written down.
 const USED: Duration = Duration::from_secs(3_600);
-
-/// SHA-256 of a component's bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Digest([u8; 32]);
-
-impl Digest {
-    pub fn of(bytes: &[u8]) -> Self {
-        let mut digest = [0; 32];
-        digest.copy_from_slice(digest::digest(&digest::SHA256, bytes).as_ref());
-        Self(digest)
-    }
-}
-
-impl std::fmt::Display for Digest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|b| write!(f, "{b:02x}"))
-    }
-}
 
 /// The component out of the code that a compiler of this home just made of it, kept for the next time. Blocking.
 pub fn keep(sandbox: &Sandbox, home: &Home, digest: &Digest, mut code: Vec<u8>) -> wasmtime::Result<Component> {
@@ -55,7 +39,7 @@ pub fn keep(sandbox: &Sandbox, home: &Home, digest: &Digest, mut code: Vec<u8>) 
 }
 
 /// A bundled skill's code as it was compiled with the program; none where this engine has other settings.
-pub fn of_binary(sandbox: &Sandbox, bundled: &Bundled) -> Option<Component> {
+pub fn of_binary(sandbox: &Sandbox, bundled: &BundledSkill) -> Option<Component> {
     // SAFETY: `build.rs` made these bytes with `Engine::precompile_component`, and they are part of the program.
     unsafe { Component::deserialize(sandbox.engine(), bundled.code) }.ok()
 }
@@ -118,7 +102,7 @@ fn sweep(dir: &Path, kept: &Path, max: u64) {
 
 /// One file for a component and an engine, so that two versions of kiso on one home do not undo each other's work.
 fn entry_path(sandbox: &Sandbox, home: &Home, digest: &Digest) -> PathBuf {
-    let engine = sandbox.compatibility()[..4].iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let engine = HEXLOWER.encode(&sandbox.compatibility()[..4]);
     home.cache_dir().join(format!("{digest}-{engine}.cwasm"))
 }
 
@@ -133,9 +117,9 @@ fn sign(sandbox: &Sandbox, home: &Home, digest: &Digest, code: &[u8]) -> hmac::T
 /// What is signed. The code goes in as its digest, so that it need not be copied.
 fn message(sandbox: &Sandbox, component: &Digest, code: &[u8]) -> Vec<u8> {
     let mut message = b"kiso compiled code v1\0".to_vec();
-    message.extend(component.0);
+    message.extend(component.bytes());
     message.extend(sandbox.compatibility());
-    message.extend(Digest::of(code).0);
+    message.extend(Digest::of(code).bytes());
     message
 }
 

@@ -50,7 +50,7 @@ const MAX_SAID: u64 = 8 << 10;
 #[derive(Debug)]
 pub struct Compiler {
     program: PathBuf,
-    limits: child::Limits,
+    limits: child::CompileLimits,
     places: Semaphore,
 }
 
@@ -85,7 +85,7 @@ pub fn this_program() -> PathBuf {
 
 impl Compiler {
     pub fn new(program: PathBuf, config: &EngineConfig) -> Self {
-        let limits = child::Limits {
+        let limits = child::CompileLimits {
             reservation_mib: config.max_memory_mib,
             seconds: config.compile_timeout_s,
             memory_mib: config.compile_memory_mib,
@@ -173,7 +173,7 @@ impl Drop for Running {
 }
 
 impl Process {
-    fn start(program: &PathBuf, limits: &child::Limits) -> io::Result<Self> {
+    fn start(program: &PathBuf, limits: &child::CompileLimits) -> io::Result<Self> {
         let mut command = Command::new(program);
         command
             .arg0("kiso")

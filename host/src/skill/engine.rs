@@ -1,9 +1,9 @@
 //! The one wasmtime engine of the process: how it is sized, the ticker that interrupts guests, and the linker that
 //! says what a guest may import.
 
+use super::capability::Capabilities;
 use super::compile;
 use super::ctx::Ctx;
-use super::host;
 use super::limits::MEMORIES;
 use crate::config::Engine as EngineConfig;
 use std::hash::{Hash, Hasher};
@@ -139,7 +139,7 @@ fn settings(config: &EngineConfig) -> anyhow::Result<Config> {
 
 fn linker(engine: &Engine) -> anyhow::Result<Linker<Ctx>> {
     let mut linker = Linker::new(engine);
-    host::add_to_linker(&mut linker).map_err(|e| anyhow::anyhow!("failed to define the host's functions: {e:#}"))?;
+    Capabilities::link(&mut linker).map_err(|e| anyhow::anyhow!("failed to define the host's functions: {e:#}"))?;
     Ok(linker)
 }
 

@@ -1,11 +1,12 @@
 //! What is called in a compiled component, and the tools that its functions become.
 
+use super::capability::is_offered;
 use super::engine::Sandbox;
-use super::instance::{Entry, Function};
+use super::instance::{EntryPoint, Function};
 use super::loader::Shape;
 use super::surface::brief;
-use super::values::{self, NoSchema, Room};
-use super::wit::since_v0_1::SandboxWithHttpPre;
+use super::values::{self, NoSchema, SchemaRoom};
+use super::wit::{self, SkillPre, V0_1, Version, version_of};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use wasmtime::component::Component;
@@ -13,22 +14,27 @@ use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime_wasi::p2::bindings::CommandPre;
 
 /// Links a compiled component and finds what is called in it; for plain functions also the schema of each.
-pub fn entry(sandbox: &Sandbox, component: &Component, shape: Shape) -> Result<(Entry, Vec<(String, Value)>), String> {
+pub fn entry(
+    sandbox: &Sandbox,
+    component: &Component,
+    shape: Shape,
+) -> Result<(EntryPoint, Vec<(String, Value)>), String> {
+    imports_what_is_offered(component)?;
     let pre = sandbox.linker().instantiate_pre(component).map_err(|e| said("it does not fit this host", &e))?;
     match shape {
         Shape::Skill => {
-            is_skill_run(component)?;
-            let pre = SandboxWithHttpPre::new(pre)
-                .map_err(|e| said("its `skill.run` is not the one of kiso:skill@0.1", &e))?;
-            Ok((Entry::Skill(pre), Vec::new()))
+            let version = skill_run(component)?;
+            let pre = SkillPre::new(version, pre)
+                .map_err(|e| said(&format!("its `skill.run` is not the one of kiso:skill@{version}"), &e))?;
+            Ok((EntryPoint::Skill(pre), Vec::new()))
         }
         Shape::Command => {
             let pre = CommandPre::new(pre).map_err(|e| said("its `wasi:cli/run` cannot be called", &e))?;
-            Ok((Entry::Command(pre), Vec::new()))
+            Ok((EntryPoint::Command(pre), Vec::new()))
         }
         Shape::Functions => {
             let functions = functions(component)?;
-            let (mut schemas, mut room) = (Vec::new(), Room::default());
+            let (mut schemas, mut room) = (Vec::new(), SchemaRoom::default());
             for function in &functions {
                 let unusable =
                     |why: NoSchema| format!("its function {} takes or returns {why}", brief(&function.tool, 80));
@@ -39,7 +45,7 @@ pub fn entry(sandbox: &Sandbox, component: &Component, shape: Shape) -> Result<(
                 schemas
                     .push((function.tool.clone(), values::object(function.ty.params(), &mut room).map_err(unusable)?));
             }
-            Ok((Entry::Functions { pre, functions }, schemas))
+            Ok((EntryPoint::Functions { pre, functions }, schemas))
         }
     }
 }
@@ -104,8 +110,21 @@ fn is_left_over(name: &str, ty: &ComponentFunc) -> bool {
     name == "init" && ty.params().map(|(name, _)| name).eq(["shim", "script", "entry-path", "disable-gc"])
 }
 
-/// Whether the exported `skill.run` has the type of `kiso:skill@0.1`. The engine would notice at the first call only.
-fn is_skill_run(component: &Component) -> Result<(), String> {
+/// The loader has looked at the imports of a file that is added; what was installed by another build of kiso is looked at here.
+fn imports_what_is_offered(component: &Component) -> Result<(), String> {
+    let imports = component.component_type();
+    let functions =
+        imports.imports(component.engine()).filter(|(_, import)| !matches!(import.ty, ComponentItem::Type(_)));
+    for (name, _) in functions {
+        if !is_offered(name, wit::loads_drafts()) {
+            return Err(format!("it imports {}, which this kiso does not offer", brief(name, 100)));
+        }
+    }
+    Ok(())
+}
+
+/// The version whose `skill.run` is exported, with the type that it has there. The engine would notice at the first call only.
+fn skill_run(component: &Component) -> Result<Version, String> {
     let engine = component.engine();
     let text = || json!({ "type": "string" });
     let maybe = || json!({ "anyOf": [text(), { "type": "null" }] });
@@ -128,17 +147,23 @@ fn is_skill_run(component: &Component) -> Result<(), String> {
     let tagged = |name: &str, value: Value| record(&[(name, value)], &[name]);
     let result = json!({ "oneOf": [tagged("ok", reply), tagged("err", failure)] });
 
-    let expected = "it exports skill.run, but not as kiso:skill@0.1 has it: func(call: call) -> result<reply, failure>";
     let exports = component.component_type();
-    let skill = exports.exports(engine).find(|(name, _)| name.starts_with("kiso:skill/skill@0.1."));
-    let Some((_, ComponentItem::ComponentInstance(skill))) = skill.map(|(name, item)| (name, item.ty)) else {
-        return Err(expected.to_owned());
+    let found = exports.exports(engine).find_map(|(name, item)| Some((version_of(name, "skill")?, item.ty)));
+    let (version, skill) = found.ok_or_else(|| format!("it exports no skill.run of kiso:skill@{V0_1}"))?;
+    if version.is_draft() && !wit::loads_drafts() {
+        return Err(format!("it is built for the draft {version} of kiso:skill, which this kiso does not load"));
+    }
+    let expected = || {
+        format!(
+            "it exports skill.run, but not as kiso:skill@{version} has it: func(call: call) -> result<reply, failure>"
+        )
     };
+    let ComponentItem::ComponentInstance(skill) = skill else { return Err(expected()) };
     let Some(ComponentItem::ComponentFunc(run)) = skill.get_export(engine, "run").map(|item| item.ty) else {
-        return Err(expected.to_owned());
+        return Err(expected());
     };
-    let mut room = Room::default();
+    let mut room = SchemaRoom::default();
     let params: Vec<_> = run.params().map(|(_, ty)| values::schema(&ty, &mut room)).collect();
     let results: Vec<_> = run.results().map(|ty| values::schema(&ty, &mut room)).collect();
-    if params == [Ok(call)] && results == [Ok(result)] { Ok(()) } else { Err(expected.to_owned()) }
+    if params == [Ok(call)] && results == [Ok(result)] { Ok(version) } else { Err(expected()) }
 }

@@ -2,11 +2,12 @@
 
 use super::limits::LimitHit;
 use crate::graph::plan::Violation;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Who has to change something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Blame {
     /// The one who called: wrong arguments, no such skill.
@@ -20,7 +21,7 @@ pub enum Blame {
 }
 
 /// Why a call, a load or an install did not work.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SkillError {
     /// Name of the skill, or of the file where the name is not known yet.
     pub skill: String,

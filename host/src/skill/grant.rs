@@ -3,67 +3,21 @@
 //! Without a word about it a skill gets `/work` as its manifest asks, the default memory and time, and nothing else. What a
 //! call gets is the overlap of what the manifest asks for and what was granted. A component without a manifest may be granted
 //! what it imports; until it is, it reads `/work` and reaches no host.
+//!
+//! What can be granted is the matter of each [`super::capability`]; this file is what they have in common.
 
+pub use super::capability::{Capabilities, EffectiveGrant, Flag, FlagValues, Grant, Workspace};
+
+use super::capability::add_host;
 use super::error::{Blame, SkillError};
-use super::manifest::{HttpNeed, Inject, Manifest, Workspace, check_host};
-use super::{Installed, Skills};
+use super::manifest::Manifest;
+use super::{InstalledSkill, Skills, lock};
 use crate::config::Engine as EngineConfig;
 use crate::home::{Home, SkillName};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::fmt;
-
-/// A grant as it stands in its file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Grant {
-    /// Less than the manifest asks for, if the administrator wants so.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub workspace: Option<Workspace>,
-    /// Memory in MiB beyond the default.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub memory_mib: Option<u64>,
-    /// Time in seconds beyond the default.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub timeout_s: Option<u64>,
-    /// Names of secrets, of the session and of the environment.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
-    pub secrets: BTreeSet<String>,
-    /// Hosts.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub http: Vec<HttpGrant>,
-}
-
-/// One host that may be reached.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HttpGrant {
-    /// As in the manifest, or narrower: "example.org" where the manifest asks for "*".
-    pub host: String,
-    /// Methods in upper case; GET where the file says nothing.
-    #[serde(default = "get_only")]
-    pub methods: Vec<String>,
-    /// The secret that kiso may put into requests to this host, and the header for it: exactly as the manifest asks.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub inject: Option<Inject>,
-    /// Also when the host's address is private (127.0.0.1, 192.168.…). A manifest cannot ask for this.
-    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
-    pub private: bool,
-}
-
-impl HttpGrant {
-    /// What a manifest asks for, for a host that it covers.
-    pub fn of(need: &HttpNeed, host: &str, private: bool) -> Self {
-        Self { host: host.to_owned(), methods: need.methods.clone(), inject: need.inject.clone(), private }
-    }
-
-    /// Whether everything that `need` asks for is granted here.
-    fn holds(&self, need: &HttpNeed) -> bool {
-        covers(&self.host, &need.host)
-            && need.methods.iter().all(|m| self.methods.contains(m))
-            && need.inject == self.inject
-    }
-}
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 /// Why a grant file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -88,22 +42,13 @@ impl Grant {
             path: path.clone(),
             message: error.to_string().trim().to_owned(),
         })?;
-        for http in &grant.http {
-            check_host(&http.host).map_err(|message| GrantError::Invalid { path: path.clone(), message })?;
-        }
+        grant.check().map_err(|message| GrantError::Invalid { path, message })?;
         Ok(Some(grant))
     }
 
     /// Everything that the manifest asks for.
     pub fn all(manifest: &Manifest, config: &EngineConfig) -> Self {
-        let asked = RequestedGrant::of(manifest, config);
-        Self {
-            workspace: None,
-            memory_mib: asked.memory_mib,
-            timeout_s: asked.timeout_s,
-            secrets: asked.secrets,
-            http: asked.http.iter().map(|need| HttpGrant::of(need, &need.host, false)).collect(),
-        }
+        RequestedGrant::of(manifest, config).0
     }
 
     /// Nothing at all, not even `/work`.
@@ -111,46 +56,15 @@ impl Grant {
         Self { workspace: Some(Workspace::None), ..Self::default() }
     }
 
-    /// Lets it see `/work`, or write there too, as far as the manifest asks. Says why where it does not.
-    pub fn set_workspace(&mut self, manifest: &Manifest, workspace: Workspace) -> Result<(), String> {
-        let asked = manifest.needs.workspace;
-        if workspace > asked {
-            let verb = if workspace == Workspace::Write { "write to" } else { "see" };
-            return Err(format!(
-                "{} does not ask to {verb} /work, so a grant of it would have no effect",
-                manifest.name
-            ));
-        }
-        self.workspace = Some(workspace);
-        Ok(())
-    }
-
     /// Gives the memory and time that the manifest asks for, or takes back what was granted of them.
     pub fn set_limits(&mut self, manifest: &Manifest, config: &EngineConfig, granted: bool) {
-        let asked = if granted { RequestedGrant::of(manifest, config) } else { RequestedGrant::default() };
+        let asked = if granted { Self::all(manifest, config) } else { Self::default() };
         (self.memory_mib, self.timeout_s) = (asked.memory_mib, asked.timeout_s);
     }
 
     /// Adds a host, one that the manifest covers. Says why where it does not.
     pub fn add_host(&mut self, manifest: &Manifest, host: &str, private: bool) -> Result<(), String> {
-        check_host(host)?;
-        let Some(need) = manifest.needs.http.iter().find(|need| covers(&need.host, host)) else {
-            let asked: Vec<&str> = manifest.needs.http.iter().map(|n| n.host.as_str()).collect();
-            let asked = if asked.is_empty() { "no host".to_owned() } else { asked.join(", ") };
-            return Err(format!("{} asks for {asked}, so a grant of {host} would have no effect", manifest.name));
-        };
-        self.http.retain(|granted| granted.host != host);
-        self.http.push(HttpGrant::of(need, host, private));
-        Ok(())
-    }
-
-    /// Adds a secret, one that the manifest declares. Says why where it does not.
-    pub fn add_secret(&mut self, manifest: &Manifest, secret: &str) -> Result<(), String> {
-        if !manifest.secrets.iter().any(|declared| declared == secret) && !manifest.env.contains_key(secret) {
-            return Err(format!("{} declares no secret `{secret}`", manifest.name));
-        }
-        self.secrets.insert(secret.to_owned());
-        Ok(())
+        add_host(&mut self.http, &manifest.needs.http, host, private, manifest.name.as_str())
     }
 
     /// The text of the grant's file.
@@ -160,51 +74,28 @@ impl Grant {
     }
 }
 
-/// What a manifest asks for beyond what every skill gets.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RequestedGrant {
-    pub memory_mib: Option<u64>,
-    pub timeout_s: Option<u64>,
-    /// Secrets that the skill may read. One that is only injected into requests stands with its host.
-    pub secrets: BTreeSet<String>,
-    pub http: Vec<HttpNeed>,
-    /// To write, where the version before only read, or to see the workspace at all.
-    pub workspace: Option<Workspace>,
-}
+/// What a manifest asks for beyond what every skill gets: the grant that would cover it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RequestedGrant(pub Grant);
 
 impl RequestedGrant {
     pub fn of(manifest: &Manifest, config: &EngineConfig) -> Self {
-        let needs = &manifest.needs;
-        Self {
-            memory_mib: needs.memory_mib.filter(|m| *m > config.default_memory_mib),
-            timeout_s: needs.timeout_s.filter(|t| *t > config.default_timeout_s),
-            secrets: manifest.readable_secrets(),
-            http: needs.http.clone(),
-            workspace: None,
-        }
+        let asked = manifest.needs.asked();
+        Self(Grant {
+            memory_mib: asked.memory_mib.filter(|m| *m > config.default_memory_mib),
+            timeout_s: asked.timeout_s.filter(|t| *t > config.default_timeout_s),
+            ..asked
+        })
     }
 
     /// What is asked here that `grant` does not cover.
     pub fn beyond(&self, grant: &Grant) -> Self {
-        let more = |asked: Option<u64>, granted: Option<u64>| asked.filter(|a| granted.is_none_or(|g| *a > g));
-        Self {
-            memory_mib: more(self.memory_mib, grant.memory_mib),
-            timeout_s: more(self.timeout_s, grant.timeout_s),
-            secrets: self.secrets.difference(&grant.secrets).cloned().collect(),
-            http: self.http.iter().filter(|need| !grant.http.iter().any(|g| g.holds(need))).cloned().collect(),
-            workspace: self.workspace,
-        }
+        Self(self.0.beyond(grant))
     }
 
     /// What is asked here and not in `other`.
     pub fn without(&self, other: &Self) -> Self {
-        Self {
-            memory_mib: self.memory_mib.filter(|_| other.memory_mib.is_none()),
-            timeout_s: self.timeout_s.filter(|_| other.timeout_s.is_none()),
-            secrets: self.secrets.difference(&other.secrets).cloned().collect(),
-            http: self.http.iter().filter(|need| !other.http.contains(need)).cloned().collect(),
-            workspace: self.workspace.filter(|_| other.workspace.is_none()),
-        }
+        Self(self.0.without(&other.0))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -215,46 +106,11 @@ impl RequestedGrant {
 /// One line for each thing, to be read before answering "allow?".
 impl fmt::Display for RequestedGrant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for need in &self.http {
-            write!(
-                f,
-                "  reach {} over HTTP ({})",
-                if need.host == "*" { "every public host" } else { &need.host },
-                need.methods.join(", ")
-            )?;
-            if let Some(inject) = &need.inject {
-                write!(f, ", kiso adding the header {} with the secret `{}`", inject.header, inject.secret)?;
-            }
-            writeln!(f)?;
-        }
-        for secret in &self.secrets {
-            writeln!(f, "  receive the secret `{secret}`")?;
-        }
-        if let Some(workspace) = self.workspace {
-            writeln!(f, "  {workspace} files in the session's workspace")?;
-        }
-        if let Some(mib) = self.memory_mib {
-            writeln!(f, "  use {mib} MiB of memory")?;
-        }
-        if let Some(seconds) = self.timeout_s {
-            writeln!(f, "  run for {seconds} s")?;
-        }
-        Ok(())
+        self.0.lines().iter().try_for_each(|line| writeln!(f, "  {line}"))
     }
 }
 
-/// What a call gets: the overlap of manifest and grant.
-#[derive(Debug, Clone)]
-pub struct Allowed {
-    pub workspace: Workspace,
-    pub memory_mib: u64,
-    pub timeout_s: u64,
-    pub secrets: BTreeSet<String>,
-    /// Each with whether private addresses are reachable.
-    pub http: Vec<(HttpNeed, bool)>,
-}
-
-impl Allowed {
+impl EffectiveGrant {
     /// `trusted` skills are part of the binary: they get the memory and time they ask for, but reach no host unless
     /// that was granted.
     pub fn new(manifest: &Manifest, grant: Option<&Grant>, config: &EngineConfig, trusted: bool) -> Self {
@@ -265,49 +121,62 @@ impl Allowed {
         };
         let none = Grant::default();
         let grant = grant.unwrap_or(&none);
-        let mut http = Vec::new();
-        for need in &needs.http {
-            for granted in &grant.http {
-                // The narrower of the two counts.
-                let host = if covers(&need.host, &granted.host) {
-                    &granted.host
-                } else if covers(&granted.host, &need.host) {
-                    &need.host
-                } else {
-                    continue;
-                };
-                if need.inject != granted.inject {
-                    continue;
-                }
-                let methods = need.methods.iter().filter(|m| granted.methods.contains(m)).cloned().collect();
-                http.push((HttpNeed { host: host.clone(), methods, ..need.clone() }, granted.private));
-            }
-        }
-        let declared = manifest.readable_secrets();
-        Self {
-            workspace: grant.workspace.map_or(needs.workspace, |w| w.min(needs.workspace)),
-            memory_mib: limit(needs.memory_mib, grant.memory_mib, config.default_memory_mib, config.max_memory_mib),
-            timeout_s: limit(needs.timeout_s, grant.timeout_s, config.default_timeout_s, config.max_timeout_s),
-            secrets: grant.secrets.intersection(&declared).cloned().collect(),
-            http,
-        }
+        let memory_mib = limit(needs.memory_mib, grant.memory_mib, config.default_memory_mib, config.max_memory_mib);
+        let timeout_s = limit(needs.timeout_s, grant.timeout_s, config.default_timeout_s, config.max_timeout_s);
+        Self::overlap(needs, grant, memory_mib, timeout_s)
     }
 }
 
 impl Skills {
     /// What a call of this skill would get.
-    pub fn allowed(&self, skill: &Installed) -> Result<Allowed, SkillError> {
+    pub fn allowed(&self, skill: &InstalledSkill) -> Result<EffectiveGrant, SkillError> {
         Ok(self.allowed_under(skill, &self.grant(skill)?))
     }
 
-    pub(super) fn allowed_under(&self, skill: &Installed, grant: &Grant) -> Allowed {
-        Allowed::new(&skill.manifest, Some(grant), &self.config().engine, skill.is_bundled())
+    pub(super) fn allowed_under(&self, skill: &InstalledSkill, grant: &Grant) -> EffectiveGrant {
+        EffectiveGrant::new(&skill.manifest, Some(grant), &self.config().engine, skill.is_bundled())
     }
 
     /// What an administrator granted this skill beyond what every skill gets.
-    pub fn grant(&self, skill: &Installed) -> Result<Grant, SkillError> {
-        let grant = Grant::load(self.home(), skill.name()).map_err(|e| bad_grant(skill.name(), &e))?;
-        Ok(grant.unwrap_or_default())
+    pub fn grant(&self, skill: &InstalledSkill) -> Result<Grant, SkillError> {
+        let name = skill.name();
+        // Before it is read: what takes its place meanwhile has another one.
+        let stamp = GrantStamp::of(&self.home().grant_path(name));
+        if let Some(stamp) = stamp
+            && let Some((known, grant)) = lock(&self.0.grants).get(name)
+            && *known == stamp
+        {
+            return Ok(grant.clone());
+        }
+        let grant = Grant::load(self.home(), name).map_err(|e| bad_grant(name, &e))?.unwrap_or_default();
+        if let Some(stamp) = stamp {
+            lock(&self.0.grants).insert(name.clone(), (stamp, grant.clone()));
+        }
+        Ok(grant)
+    }
+}
+
+/// By what it is seen that a grant's file is as it was when it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct GrantStamp {
+    inode: u64,
+    bytes: u64,
+    /// When it was changed last, in seconds and nanoseconds. Unlike the time of modification, nobody can set it.
+    changed: (i64, i64),
+}
+
+impl GrantStamp {
+    /// Systems count time in ticks of some milliseconds: a file that was changed just now may change again within the same.
+    const SETTLED: Duration = Duration::from_millis(100);
+
+    /// `None` where there is no such file, and while it may still change without its stamp.
+    fn of(path: &Path) -> Option<GrantStamp> {
+        let found = std::fs::metadata(path).ok()?;
+        let (seconds, nanos) = (found.ctime(), found.ctime_nsec());
+        let changed = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        let stamp = GrantStamp { inode: found.ino(), bytes: found.len(), changed: (seconds, nanos) };
+        now.checked_sub(changed).filter(|age| *age >= Self::SETTLED).map(|_| stamp)
     }
 }
 
@@ -316,38 +185,40 @@ fn bad_grant(skill: &SkillName, error: &GrantError) -> SkillError {
     SkillError::new(skill.as_str(), Blame::Host, "bad-grant", error.to_string())
 }
 
-fn get_only() -> Vec<String> {
-    vec!["GET".to_owned()]
-}
-
-/// Whether every host that `narrow` names is also named by `wide`. A "*" covers other ports than the scheme's own too:
-/// the one who grants "example.org:8080" has named the port.
-pub fn covers(wide: &str, narrow: &str) -> bool {
-    wide == narrow
-        || wide == "*"
-        || wide.strip_prefix('*').is_some_and(|suffix| suffix.starts_with('.') && narrow.ends_with(suffix))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::covers;
+    use super::*;
+    use crate::config::Config;
+    use crate::skill::Quiet;
+    use crate::store::Store;
+    use std::sync::Arc;
 
+    /// What an administrator changes holds from the next call on, however soon that comes.
     #[test]
-    fn a_pattern_covers_only_what_lies_below_it() {
-        let table = [
-            ("*", "example.org", true),
-            ("*", "*.example.org", true),
-            ("*.example.org", "a.example.org", true),
-            ("*.example.org", "*.a.example.org", true),
-            ("*.example.org", "example.org", false),
-            ("*.example.org", "evilexample.org", false),
-            ("*.example.org", "*", false),
-            ("example.org", "example.org", true),
-            ("example.org", "a.example.org", false),
-            ("example.org", "*", false),
-        ];
-        for (wide, narrow, expected) in table {
-            assert_eq!(covers(wide, narrow), expected, "{wide} over {narrow}");
+    fn a_grant_that_changes_is_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(&dir.path().join("home")).unwrap();
+        let store = Store::open(&home.store_path()).unwrap();
+        let skills = Skills::new(home.clone(), Config::default(), store, Arc::new(Quiet));
+        let skill = skills.find("fetch").unwrap();
+        let path = home.grant_path(skill.name());
+        let granted = || skills.grant(&skill).unwrap().memory_mib;
+        assert_eq!(granted(), None);
+        for mib in [64, 65, 66, 64] {
+            home.write_atomic(&path, format!("memory_mib = {mib}\n").as_bytes()).unwrap();
+            assert_eq!(granted(), Some(mib));
+            // As an editor may do it, within the same tick of the system's clock.
+            std::fs::write(&path, format!("memory_mib = {}\n", mib + 10)).unwrap();
+            assert_eq!(granted(), Some(mib + 10));
+            while GrantStamp::of(&path).is_none() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            assert_eq!((granted(), granted()), (Some(mib + 10), Some(mib + 10)));
+            assert_eq!(lock(&skills.0.grants)[skill.name()].1.memory_mib, Some(mib + 10), "it is kept");
         }
+        std::fs::write(&path, "memory_mib = 0.5").unwrap();
+        assert_eq!(skills.grant(&skill).unwrap_err().code, "bad-grant");
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(granted(), None);
     }
 }

@@ -2,17 +2,18 @@
 
 mod derived;
 
-use super::cache;
+use super::digest::Digest;
 use super::error::{Blame, SkillError};
-use super::grant::{Allowed, Grant, RequestedGrant};
-use super::host::Keep;
-use super::installed::{Installed, MANIFEST, RECORD, Record, WASM, tools};
-use super::instance::{self, Ended, Entry};
-use super::loader::{self, MAX_WASM_BYTES, Parsed, Shape};
+use super::grant::{EffectiveGrant, Grant, RequestedGrant};
+use super::input::Keep;
+use super::installed::{InstallRecord, InstalledSkill, MANIFEST, RECORD, WASM, tools};
+use super::instance::{self, CallEnd, EntryPoint};
+use super::loader::{self, MAX_WASM_BYTES, ParsedComponent, Shape};
 use super::manifest::{MAX_MANIFEST, Manifest, Workspace};
 use super::source::{self, Identity};
 use super::{Caller, Skills, surface};
 use crate::home::{Home, HomeError, SkillName};
+use crate::secret::Secrets;
 use rustix::fs::{CWD, RenameFlags};
 use serde_json::{Value, json};
 use std::fs;
@@ -22,8 +23,8 @@ use std::sync::Arc;
 
 /// A file that was read and checked, but not compiled and not installed.
 #[derive(Debug)]
-pub struct Candidate {
-    parsed: Parsed,
+pub struct InstallCandidate {
+    parsed: ParsedComponent,
     manifest: Manifest,
     /// Text that is stored; empty where the manifest was derived.
     manifest_text: String,
@@ -33,7 +34,7 @@ pub struct Candidate {
     pub beyond: RequestedGrant,
     /// The version that it replaces.
     pub replaces: Option<String>,
-    /// Why it may be somebody else's than what it replaces. What that was granted is not kept then, and [`Candidate::beyond`] is
+    /// Why it may be somebody else's than what it replaces. What that was granted is not kept then, and [`InstallCandidate::beyond`] is
     /// everything that this one asks for.
     pub doubt: Option<String>,
     /// What of that was granted to what it replaces.
@@ -47,7 +48,7 @@ pub struct Candidate {
     kept: Option<Workspace>,
 }
 
-impl Candidate {
+impl InstallCandidate {
     pub fn name(&self) -> &SkillName {
         &self.manifest.name
     }
@@ -81,7 +82,7 @@ impl Candidate {
 }
 
 /// What an installed skill is known by, while somebody thinks about the next one.
-fn seen(installed: &Installed) -> (String, String) {
+fn seen(installed: &InstalledSkill) -> (String, String) {
     (installed.identity().digest.to_owned(), installed.manifest.version.clone())
 }
 
@@ -101,18 +102,23 @@ pub enum GrantChoice {
     Basic,
     /// Nothing at all, not even `/work`; an existing grant is taken back.
     None,
-    /// What stands in the grant file already; nothing, where there is a [`Candidate::doubt`].
+    /// What stands in the grant file already; nothing, where there is a [`InstallCandidate::doubt`].
     Keep,
 }
 
 impl Skills {
     /// Reads a file and says what it is and what it asks for. Compiles nothing and changes nothing.
-    pub fn examine(&self, file: &Path, manifest: Option<&Path>, name: Option<&str>) -> Result<Candidate, SkillError> {
+    pub fn examine(
+        &self,
+        file: &Path,
+        manifest: Option<&Path>,
+        name: Option<&str>,
+    ) -> Result<InstallCandidate, SkillError> {
         self.examine_from(Origin::File, file, manifest, name)
     }
 
     /// The same for a file that a client sent, which stands here for a moment.
-    pub fn examine_upload(&self, file: &Path, name: Option<&str>) -> Result<Candidate, SkillError> {
+    pub fn examine_upload(&self, file: &Path, name: Option<&str>) -> Result<InstallCandidate, SkillError> {
         self.examine_from(Origin::Upload, file, None, name)
     }
 
@@ -122,7 +128,7 @@ impl Skills {
         file: &Path,
         manifest: Option<&Path>,
         name: Option<&str>,
-    ) -> Result<Candidate, SkillError> {
+    ) -> Result<InstallCandidate, SkillError> {
         let shown = file.display().to_string();
         let refuse = |code: &str, message: String| SkillError::new(&shown, Blame::Caller, code, message);
         let bytes = read_file(file).map_err(|m| refuse("not-found", m))?;
@@ -169,7 +175,7 @@ impl Skills {
             Grant::load(self.home(), &name).map_err(|e| SkillError::host(name.as_str(), e))?.unwrap_or_default();
         // A grant without its skill was for another one of the same name.
         let granted = if old.is_some() { granted } else { Grant::default() };
-        let digest = cache::Digest::of(&parsed.wasm);
+        let digest = Digest::of(&parsed.wasm);
         let source = match origin {
             Origin::Upload => source::of_upload(&digest),
             Origin::File => source::of_file(file).map_err(|e| refuse("not-found", format!("cannot read it: {e}")))?,
@@ -188,7 +194,7 @@ impl Skills {
         }
         if let Some(old) = &old {
             // Every skill gets the workspace as it asks; one that is known as a reader does not start to write unasked.
-            beyond.workspace = Some(manifest.needs.workspace).filter(|new| *new > old.manifest.needs.workspace);
+            beyond.0.workspace = Some(manifest.needs.workspace).filter(|new| *new > old.manifest.needs.workspace);
         }
         let had =
             |old: &Manifest| granted.workspace.map_or(old.needs.workspace, |granted| granted.min(old.needs.workspace));
@@ -213,7 +219,7 @@ impl Skills {
             .map_or(Some(source), |old| old.source().map(str::to_owned));
         let replaces = old.map(|old| old.manifest.version);
         let manifest_text = text.unwrap_or_default();
-        Ok(Candidate {
+        Ok(InstallCandidate {
             parsed,
             manifest,
             manifest_text,
@@ -230,7 +236,11 @@ impl Skills {
 
     /// Compiles the candidate, runs its self-test, and lists it. Until the last step nothing of an older version changes;
     /// an error leaves it as it was.
-    pub async fn install(&self, candidate: Candidate, choice: GrantChoice) -> Result<Arc<Installed>, SkillError> {
+    pub async fn install(
+        &self,
+        candidate: InstallCandidate,
+        choice: GrantChoice,
+    ) -> Result<Arc<InstalledSkill>, SkillError> {
         let name = candidate.manifest.name.clone();
         let host_error = |e: &dyn std::fmt::Display| SkillError::host(name.as_str(), e);
         let _lock = self.home().lock_install().map_err(|e| not_locked(&name, &e))?;
@@ -268,11 +278,11 @@ impl Skills {
             }
             GrantChoice::Keep => None,
         };
-        let record = Record {
+        let record = InstallRecord {
             shape: candidate.parsed.shape,
             wrapped: candidate.parsed.wrapped,
             sdk: candidate.parsed.sdk.clone(),
-            digest: cache::Digest::of(&candidate.parsed.wasm).to_string(),
+            digest: Digest::of(&candidate.parsed.wasm).to_string(),
             source: candidate.source.clone(),
             tools: found,
         };
@@ -296,8 +306,13 @@ impl Skills {
 
     /// Calls a candidate without installing it, with everything that its manifest asks for: `kiso skill test`. Nothing
     /// that it puts into `kv` is kept.
-    pub async fn try_out(&self, candidate: Candidate, args: &Value, caller: Caller<'_>) -> Result<Ended, SkillError> {
-        let Candidate { parsed, manifest, .. } = candidate;
+    pub async fn try_out(
+        &self,
+        candidate: InstallCandidate,
+        args: &Value,
+        caller: Caller<'_>,
+    ) -> Result<CallEnd, SkillError> {
+        let InstallCandidate { parsed, manifest, .. } = candidate;
         let name = manifest.name.clone();
         let host_error = |e: &dyn std::fmt::Display| SkillError::host(name.as_str(), e);
         let component = self.compile(&manifest, &parsed.wasm).await?;
@@ -308,9 +323,9 @@ impl Skills {
         let tool = tools.first().ok_or_else(|| host_error(&"it has no tool"))?;
         let args = tool.args.check(args).map_err(|violations| SkillError::bad_args(name.as_str(), &violations))?;
         let engine = &self.config().engine;
-        let allowed = Allowed::new(&manifest, Some(&Grant::all(&manifest, engine)), engine, true);
+        let allowed = EffectiveGrant::new(&manifest, Some(&Grant::all(&manifest, engine)), engine, true);
         let given = self.given(&manifest, &tool.inner, &allowed, args, &caller, Keep::Nothing)?;
-        Ok(instance::call(sandbox, &entry, given).await.redact(caller.secrets))
+        Ok(instance::call(sandbox, &entry, given, &allowed).await.redact(caller.secrets))
     }
 
     /// Takes a skill and its grant away.
@@ -363,10 +378,10 @@ impl Skills {
         &self,
         manifest: &Manifest,
         component: &wasmtime::component::Component,
-        entry: &Entry,
+        entry: &EntryPoint,
         export: &str,
     ) -> Result<(), SkillError> {
-        let Entry::Skill(pre) = entry else { return Ok(()) };
+        let EntryPoint::Skill(pre) = entry else { return Ok(()) };
         let find = || {
             let instance = component.get_export_index(None, export)?;
             component.get_export_index(Some(&instance), "run")
@@ -375,11 +390,12 @@ impl Skills {
             SkillError::new(manifest.name.as_str(), Blame::Skill, "bad-component", "its self-test has no function run")
         };
         let index = find().ok_or_else(missing)?;
-        let scratch = Scratch::new(self.home()).map_err(|e| SkillError::host(manifest.name.as_str(), e))?;
-        let test = Entry::SelfTest { pre: pre.instance_pre().clone(), index };
-        let given = self.test_given(manifest, scratch.path.clone());
+        let scratch = ScratchDir::new(self.home()).map_err(|e| SkillError::host(manifest.name.as_str(), e))?;
+        let test = EntryPoint::SelfTest { pre: pre.instance_pre().clone(), index };
+        let (none, allowed) = (Secrets::default(), EffectiveGrant::new(manifest, None, &self.config().engine, true));
+        let given = self.test_given(manifest, &allowed, scratch.path.clone(), &none);
         let sandbox = self.sandbox().map_err(|e| SkillError::host(manifest.name.as_str(), e))?;
-        let ended = instance::call(sandbox, &test, given).await;
+        let ended = instance::call(sandbox, &test, given, &allowed).await;
         ended.result.map(|_| ()).map_err(|mut error| {
             error.message = format!("its self-test failed, so it was not installed: {}", error.message);
             error.version(&manifest.version)
@@ -387,7 +403,7 @@ impl Skills {
     }
 
     /// Puts the files in a new directory and exchanges it for the old one.
-    fn place(&self, name: &SkillName, wasm: &[u8], manifest: &str, record: &Record) -> anyhow::Result<()> {
+    fn place(&self, name: &SkillName, wasm: &[u8], manifest: &str, record: &InstallRecord) -> anyhow::Result<()> {
         let dir = self.home().skill_dir(name);
         let parent = dir.parent().unwrap_or(Path::new(".")).to_owned();
         let (new, old) = (parent.join(format!(".{name}.new")), parent.join(format!(".{name}.old")));
@@ -422,12 +438,12 @@ fn not_locked(name: &SkillName, error: &HomeError) -> SkillError {
 }
 
 /// A directory of the home for a moment. A guest may have filled it.
-pub(super) struct Scratch {
+pub(super) struct ScratchDir {
     home: Home,
     pub path: PathBuf,
 }
 
-impl Scratch {
+impl ScratchDir {
     pub fn new(home: &Home) -> std::io::Result<Self> {
         let path = home.self_test_dir();
         home.remove_tree(&path)?;
@@ -436,7 +452,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDir {
     fn drop(&mut self) {
         let _ = self.home.remove_tree(&self.path);
     }

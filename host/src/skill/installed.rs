@@ -1,8 +1,9 @@
 //! Skills on disk: `skills/NAME/` of the home and those inside the binary.
 
 use super::args::ArgsSchema;
+use super::digest::Digest;
 use super::error::{Blame, SkillError};
-use super::host::Keep;
+use super::input::Keep;
 use super::loader::Shape;
 use super::manifest::{MAX_MANIFEST, Manifest};
 use super::source::Identity;
@@ -15,12 +16,13 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 include!(concat!(env!("OUT_DIR"), "/bundled.rs"));
 
 /// A skill that is part of the binary.
 #[derive(Debug)]
-pub struct Bundled {
+pub struct BundledSkill {
     pub name: &'static str,
     pub manifest: &'static str,
     pub wasm: &'static [u8],
@@ -30,7 +32,7 @@ pub struct Bundled {
 
 /// A skill that can be called.
 #[derive(Debug)]
-pub struct Installed {
+pub struct InstalledSkill {
     pub manifest: Manifest,
     pub shape: Shape,
     /// Whether a core module was wrapped.
@@ -39,13 +41,17 @@ pub struct Installed {
     pub sdk: Option<String>,
     pub tools: Vec<Tool>,
     pub place: ComponentLocation,
+    /// Of a component inside the binary: made when it is first asked for.
+    digest: OnceLock<String>,
+    /// Whose values its calls keep.
+    owner: OnceLock<KvOwner>,
 }
 
 /// Where the component's bytes are.
 #[derive(Debug, Clone)]
 pub enum ComponentLocation {
     /// Inside the binary.
-    Binary(&'static Bundled),
+    Binary(&'static BundledSkill),
     /// In the home, with the SHA-256 that it had when it was installed, and where it came from.
     Home { path: PathBuf, digest: String, source: Option<String> },
 }
@@ -62,7 +68,7 @@ pub struct Tool {
 
 /// `installed.json`: what the host found out when it installed the skill, so that a listing compiles nothing.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct InstallRecord {
     pub shape: Shape,
     pub wrapped: bool,
     pub sdk: Option<String>,
@@ -87,7 +93,7 @@ pub fn is_bundled(name: &SkillName) -> bool {
     BUNDLED.iter().any(|bundled| bundled.name == name.as_str())
 }
 
-impl Installed {
+impl InstalledSkill {
     pub fn name(&self) -> &SkillName {
         &self.manifest.name
     }
@@ -101,6 +107,14 @@ impl Installed {
         match &self.place {
             ComponentLocation::Binary(bundled) => Ok(Cow::Borrowed(bundled.wasm)),
             ComponentLocation::Home { path, .. } => Ok(Cow::Owned(std::fs::read(path)?)),
+        }
+    }
+
+    /// SHA-256 of the component, in hexadecimal.
+    pub fn digest(&self) -> &str {
+        match &self.place {
+            ComponentLocation::Binary(bundled) => self.digest.get_or_init(|| Digest::of(bundled.wasm).to_string()),
+            ComponentLocation::Home { digest, .. } => digest,
         }
     }
 
@@ -123,17 +137,26 @@ impl Installed {
 
     /// What a call may keep, and where.
     pub(super) fn keep(&self) -> Keep {
-        Keep::Disk(KvOwner::new(self.name(), self.source()))
+        Keep::Disk(self.owner.get_or_init(|| KvOwner::new(self.name(), self.source())).clone())
     }
 
     /// Reads a skill of the binary.
-    pub(super) fn bundled(bundled: &'static Bundled) -> Self {
+    pub(super) fn bundled(bundled: &'static BundledSkill) -> Self {
         let manifest =
             Manifest::parse(MANIFEST, bundled.manifest).expect("a bundled manifest was checked by the tests");
         debug_assert_eq!(manifest.name.as_str(), bundled.name, "host/build.rs names the folder");
         let tools = tools(&manifest, Shape::Skill, Vec::new()).expect("a bundled schema was checked by the tests");
         let place = ComponentLocation::Binary(bundled);
-        Self { manifest, shape: Shape::Skill, wrapped: false, sdk: None, tools, place }
+        Self {
+            manifest,
+            shape: Shape::Skill,
+            wrapped: false,
+            sdk: None,
+            tools,
+            place,
+            digest: OnceLock::new(),
+            owner: OnceLock::new(),
+        }
     }
 
     /// Reads a skill of the home; none if there is none of that name.
@@ -159,15 +182,16 @@ impl Installed {
             Err(error) => Err(damaged(what, error.to_string())),
         };
         let Some(record) = read(RECORD, MAX_RECORD)? else { return Ok(None) };
-        let record: Record = serde_json::from_slice(&record).map_err(|e| damaged(RECORD, e.to_string()))?;
+        let record: InstallRecord = serde_json::from_slice(&record).map_err(|e| damaged(RECORD, e.to_string()))?;
         let text = read(MANIFEST, MAX_MANIFEST)?.unwrap_or_default();
         let text = String::from_utf8(text).map_err(|e| damaged(MANIFEST, e.to_string()))?;
         let mut manifest = Manifest::parse(MANIFEST, &text).map_err(|e| set_aside(e.to_string()))?;
         // `--name` may have given it another one.
         manifest.name = name.clone();
-        let tools = tools(&manifest, record.shape, record.tools).map_err(set_aside)?;
-        let place = ComponentLocation::Home { path: dir.join(WASM), digest: record.digest, source: record.source };
-        Ok(Some(Self { manifest, shape: record.shape, wrapped: record.wrapped, sdk: record.sdk, tools, place }))
+        let InstallRecord { shape, wrapped, sdk, digest, source, tools } = record;
+        let tools = self::tools(&manifest, shape, tools).map_err(set_aside)?;
+        let place = ComponentLocation::Home { path: dir.join(WASM), digest, source };
+        Ok(Some(Self { manifest, shape, wrapped, sdk, tools, place, digest: OnceLock::new(), owner: OnceLock::new() }))
     }
 }
 
@@ -202,7 +226,7 @@ mod tests {
     #[test]
     fn bundled_manifests_and_schemas_hold() {
         for bundled in BUNDLED {
-            let skill = Installed::bundled(bundled);
+            let skill = InstalledSkill::bundled(bundled);
             assert_eq!(skill.name().as_str(), bundled.name);
             let parsed = super::super::loader::parse(bundled.wasm).unwrap();
             assert_eq!(parsed.shape, Shape::Skill);

@@ -1,36 +1,33 @@
 //! One call: a fresh instance with its limits, run to its end, and its outcome put into words.
 
-use super::ctx::{Ctx, Log, Observer, ReadableSecrets, cut};
+use super::capability::{Capabilities, EffectiveGrant, Grant, RefusedRequest};
+use super::ctx::Ctx;
 use super::engine::Sandbox;
 use super::error::{Blame, SkillError};
-use super::grant::Grant;
-use super::host::{Capture, DirId, FileNote, HttpGate, HttpRules, Keep, Quota, Refused, Roots, Usage, note};
-use super::limits::{Budget, HEADER_BYTES, HitCell, Limit, Meter, TRANSFER_BYTES};
-use super::manifest::Workspace;
+use super::input::CallInput;
+use super::limits::{Budget, HitCell, Limit, Meter, TRANSFER_BYTES, cut};
+use super::output::Capture;
 use super::trap;
 use super::values;
-use super::wit::since_v0_1::exports::kiso::skill::skill as guest;
-use super::wit::since_v0_1::{SandboxWithHttpPre as SkillPre, kiso::skill::types};
-use crate::graph::report::{Allowance, LogLine, Used};
-use crate::home::{SessionName, SkillName};
+use super::wit::SkillPre;
+use super::wit::since_v0_1::kiso::skill::types;
+use super::workspace::note;
+use crate::graph::report::{Allowance, FileNote, LimitUse, LogLine};
 use crate::json::{self, JsonError};
 use crate::secret::Secrets;
-use crate::store::Store;
 use serde_json::Value;
-use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 use std::time::Instant;
 use wasmtime::component::types::ComponentFunc;
 use wasmtime::component::{ComponentExportIndex, InstancePre, ResourceTable, ResourceTableError, Val};
 use wasmtime::{CallHook, Store as Instances, Trap};
 use wasmtime_wasi::p2::bindings::CommandPre;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
-use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx, WasiCtxBuilder};
-use wasmtime_wasi_http::WasiHttpCtx;
+use wasmtime_wasi::{I32Exit, WasiCtx, WasiCtxBuilder};
 
 /// What is called in a component.
 #[derive(Clone)]
-pub enum Entry {
+pub enum EntryPoint {
     Skill(SkillPre<Ctx>),
     Command(CommandPre<Ctx>),
     Functions { pre: InstancePre<Ctx>, functions: Vec<Function> },
@@ -46,37 +43,15 @@ pub struct Function {
     pub ty: ComponentFunc,
 }
 
-/// What one call gets.
-pub struct CallInput {
-    pub skill: SkillName,
-    pub tool: String,
-    /// Validated, defaults filled in.
-    pub args: Value,
-    pub session: SessionName,
-    pub locale: String,
-    pub budget: Budget,
-    pub workspace: Workspace,
-    /// The session's workspace on this machine.
-    pub work: PathBuf,
-    pub usage: Arc<Usage>,
-    /// Environment variables, as granted.
-    pub env: Vec<(String, String)>,
-    pub secrets: ReadableSecrets,
-    pub http: Arc<HttpRules>,
-    pub store: Store,
-    pub observer: Arc<dyn Observer>,
-    pub keep: Keep,
-}
-
 /// What a call left behind, whether it went well or not.
 #[derive(Debug)]
-pub struct Ended {
-    pub result: Result<Answer, SkillError>,
+pub struct CallEnd {
+    pub result: Result<SkillAnswer, SkillError>,
     pub log: Vec<LogLine>,
     /// What the guest wrote to its standard streams, where that is not the answer itself.
     pub stdout: String,
     pub stderr: String,
-    pub used: Used,
+    pub used: LimitUse,
     /// What it might have used; `None` where it did not come as far as an instance.
     pub allowed: Option<Allowance>,
     /// What the skill was granted when it ran.
@@ -85,7 +60,7 @@ pub struct Ended {
 
 /// An answer whose files were looked at by the host.
 #[derive(Debug, Clone, Default)]
-pub struct Answer {
+pub struct SkillAnswer {
     pub text: String,
     pub data: Option<Value>,
     pub files: Vec<FileNote>,
@@ -99,7 +74,8 @@ const FAILURE_BYTES: usize = 4 << 10;
 const MAX_FILES: usize = 100;
 
 /// Runs one call to its end. The future may be dropped at any time: the instance goes with it.
-pub async fn call(sandbox: &Sandbox, entry: &Entry, given: CallInput) -> Ended {
+#[tracing::instrument(name = "skill.call", level = "debug", skip_all, fields(session = %given.session, skill = %given.skill, tool = given.tool))]
+pub async fn call(sandbox: &Sandbox, entry: &EntryPoint, given: CallInput<'_>, allowed: &EffectiveGrant) -> CallEnd {
     let _slot = sandbox.enter().await;
     let started = Instant::now();
     let hit = HitCell::default();
@@ -111,47 +87,51 @@ pub async fn call(sandbox: &Sandbox, entry: &Entry, given: CallInput) -> Ended {
         session: given.session.to_string(),
         locale: given.locale.clone(),
     };
-    let work = (given.workspace != Workspace::None).then(|| given.work.clone());
+    let work = given.visible.then(|| given.work.clone());
+    let capabilities = match Capabilities::prepare(&given, allowed, &hit) {
+        Ok(capabilities) => capabilities,
+        Err(error) => return CallEnd::early(error),
+    };
     let stdout = Capture::new(budget.clone(), hit.clone());
     let stderr = Capture::new(budget.clone(), hit.clone());
     let stdin = match entry {
-        Entry::Command(_) => stdin_json(&given),
+        EntryPoint::Command(_) => stdin_json(&given, &capabilities),
         _ => String::new(),
     };
     let mut wasi = WasiCtx::builder();
     wasi.stdin(MemoryInputPipe::new(stdin)).stdout(stdout.clone()).stderr(stderr.clone()).arg(given.skill.as_str());
-    let ctx = match context(given, wasi, &hit) {
+    let ctx = match context(given, capabilities, wasi, &hit) {
         Ok(ctx) => ctx,
-        Err(error) => return Ended::early(error),
+        Err(error) => return CallEnd::early(error),
     };
     let mut store = limited(sandbox, ctx);
 
     let run = async {
         match entry {
-            Entry::Skill(pre) => run_skill(&mut store, pre, &request).await,
-            Entry::Command(pre) => run_command(&mut store, pre, &stdout).await,
-            Entry::Functions { pre, functions } => run_function(&mut store, pre, functions, &tool, &args).await,
-            Entry::SelfTest { pre, index } => run_self_test(&mut store, pre, *index).await,
+            EntryPoint::Skill(pre) => run_skill(&mut store, pre, &request).await,
+            EntryPoint::Command(pre) => run_command(&mut store, pre, &stdout).await,
+            EntryPoint::Functions { pre, functions } => run_function(&mut store, pre, functions, &tool, &args).await,
+            EntryPoint::SelfTest { pre, index } => run_self_test(&mut store, pre, *index).await,
         }
     };
     let result = match tokio::time::timeout(budget.timeout, run).await {
         Ok(result) => result,
         Err(_) => {
             hit.set(budget.hit(Limit::Time));
-            Err(Stopped::Trap(wasmtime::format_err!("deadline")))
+            Err(GuestStop::Trap(wasmtime::format_err!("deadline")))
         }
     };
     let ctx = store.data_mut();
-    let used = Used {
+    let used = LimitUse {
         millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         memory_bytes: ctx.meter.peak_bytes(),
-        written_bytes: ctx.quota.written(),
+        written_bytes: ctx.capabilities.workspace.quota.written(),
         host_calls: ctx.meter.host_calls(),
-        ..Used::default()
+        ..LimitUse::default()
     };
-    let refused: Option<Refused> = ctx.gate.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let log = ctx.log.take();
-    let published = std::mem::take(&mut ctx.published);
+    let Capabilities { http, log, publish, .. } = &mut ctx.capabilities;
+    let refused: Option<RefusedRequest> = http.gate.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let (log, published) = (log.take(), publish.take());
     drop(store);
     let (stdout, stderr) = (lossy(stdout.take()), lossy(stderr.take()));
     let result = match hit.get() {
@@ -170,7 +150,8 @@ pub async fn call(sandbox: &Sandbox, entry: &Entry, given: CallInput) -> Ended {
         }
         _ => error,
     });
-    Ended { result, log, stdout, stderr, used, allowed: Some(budget.allowance()), grant: None }
+    tracing::debug!(ok = result.is_ok(), millis = used.millis, "the call has ended");
+    CallEnd { result, log, stdout, stderr, used, allowed: Some(budget.allowance()), grant: None }
 }
 
 /// A store with the limits that every call has.
@@ -188,7 +169,7 @@ pub(super) fn limited(sandbox: &Sandbox, ctx: Ctx) -> Instances<Ctx> {
     store
 }
 
-impl Ended {
+impl CallEnd {
     /// The same without any known secret: from here it goes to terminals, prompts, replies and logs.
     pub fn redact(mut self, secrets: &Secrets) -> Self {
         let clean = |text: &mut String| *text = secrets.redact(text);
@@ -215,66 +196,30 @@ impl Ended {
             log: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
-            used: Used::default(),
+            used: LimitUse::default(),
             allowed: None,
             grant: None,
         }
     }
 }
 
-pub(super) fn permissions(workspace: Workspace) -> Option<FsPerms> {
-    match workspace {
-        Workspace::None => None,
-        Workspace::Read => Some(FsPerms::ReadOnly),
-        Workspace::Write => Some(FsPerms::ReadWrite),
-    }
-}
-
 /// Completes what a guest sees, beginning with its streams and arguments.
-pub(super) fn context(given: CallInput, mut wasi: WasiCtxBuilder, hit: &HitCell) -> Result<Ctx, SkillError> {
-    wasi.envs(&given.env).allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false).max_random_size(RANDOM_BYTES);
-    let perms = permissions(given.workspace);
-    let mut roots = Roots::new();
-    if let Some(perms) = perms {
-        let unusable = |e: &dyn std::fmt::Display| {
-            let message = format!("the workspace {} cannot be opened: {e}", given.work.display());
-            SkillError::host(given.skill.as_str(), message)
-        };
-        wasi.preopened_dir(&given.work, "/work", perms).map_err(|e| unusable(&e))?;
-        let root = std::fs::File::open(&given.work).and_then(DirId::of).map_err(|e| unusable(&e))?;
-        roots.push(root);
-    }
-    let mut http = WasiHttpCtx::new();
-    http.set_field_size_limit(HEADER_BYTES);
-    let budget = &given.budget;
+pub(super) fn context(
+    given: CallInput<'_>,
+    capabilities: Capabilities,
+    mut wasi: WasiCtxBuilder,
+    hit: &HitCell,
+) -> Result<Ctx, SkillError> {
+    wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false).max_random_size(RANDOM_BYTES);
+    capabilities.show(&mut wasi).map_err(|why| SkillError::host(given.skill.as_str(), why))?;
     let mut table = ResourceTable::new();
-    table.set_max_capacity(usize::try_from(budget.open_files).unwrap_or(usize::MAX));
-    Ok(Ctx {
-        wasi: wasi.build(),
-        http,
-        gate: HttpGate { rules: given.http, ..HttpGate::default() },
-        table,
-        meter: Meter::new(budget.clone(), hit.clone()),
-        quota: Arc::new(Quota::new(budget.clone(), hit.clone(), given.usage)),
-        log: Log::new(budget.clone(), hit.clone()),
-        skill: given.skill,
-        session: given.session,
-        work: perms.map(|_| given.work),
-        roots,
-        secrets: given.secrets,
-        store: given.store,
-        progress: given.observer,
-        published: Vec::new(),
-        keep: given.keep,
-        listings: Vec::new(),
-        budget: budget.clone(),
-        hit: hit.clone(),
-    })
+    table.set_max_capacity(usize::try_from(given.budget.open_files).unwrap_or(usize::MAX));
+    Ok(Ctx { wasi: wasi.build(), table, meter: Meter::new(given.budget, hit.clone()), capabilities })
 }
 
 /// What a command reads: the original `run.py` contract.
-fn stdin_json(given: &CallInput) -> String {
-    let secrets = &given.secrets.values;
+fn stdin_json(given: &CallInput<'_>, capabilities: &Capabilities) -> String {
+    let secrets = capabilities.secrets.values();
     let secrets: serde_json::Map<_, _> =
         secrets.iter().map(|(name, value)| (name.clone(), Value::String(value.expose().to_owned()))).collect();
     serde_json::json!({
@@ -287,7 +232,7 @@ fn stdin_json(given: &CallInput) -> String {
 }
 
 /// How a guest can stop without an answer.
-pub(super) enum Stopped {
+pub(super) enum GuestStop {
     /// It returned a failure.
     Failure(types::Failure),
     /// It ended with an exit code other than 0, and this standard output.
@@ -296,7 +241,7 @@ pub(super) enum Stopped {
     Trap(wasmtime::Error),
 }
 
-impl From<wasmtime::Error> for Stopped {
+impl From<wasmtime::Error> for GuestStop {
     fn from(error: wasmtime::Error) -> Self {
         Self::Trap(error)
     }
@@ -306,17 +251,16 @@ async fn run_skill(
     store: &mut Instances<Ctx>,
     pre: &SkillPre<Ctx>,
     call: &types::Call,
-) -> Result<types::Reply, Stopped> {
-    let instance = pre.instantiate_async(&mut *store).await?;
-    let result: Result<guest::Reply, guest::Failure> = instance.kiso_skill_skill().call_run(store, call).await?;
-    result.map_err(Stopped::Failure)
+) -> Result<types::Reply, GuestStop> {
+    let result = pre.call(store, call).await?;
+    result.map_err(GuestStop::Failure)
 }
 
 async fn run_command(
     store: &mut Instances<Ctx>,
     pre: &CommandPre<Ctx>,
     stdout: &Capture,
-) -> Result<types::Reply, Stopped> {
+) -> Result<types::Reply, GuestStop> {
     let instance = pre.instantiate_async(&mut *store).await?;
     let code = match instance.wasi_cli_run().call_run(store).await {
         Ok(Ok(())) => 0,
@@ -328,7 +272,7 @@ async fn run_command(
     };
     let text = lossy(stdout.take());
     if code != 0 {
-        return Err(Stopped::Exit(code, text));
+        return Err(GuestStop::Exit(code, text));
     }
     // A command that answers with JSON gives data too, without having to know about it.
     let data = text.trim_start().starts_with(['{', '[']).then(|| text.trim().to_owned());
@@ -342,9 +286,9 @@ async fn run_function(
     functions: &[Function],
     tool: &str,
     args: &Value,
-) -> Result<types::Reply, Stopped> {
+) -> Result<types::Reply, GuestStop> {
     let bad =
-        |message: String| Stopped::Failure(types::Failure { code: "bad-args".to_owned(), message, retryable: false });
+        |message: String| GuestStop::Failure(types::Failure { code: "bad-args".to_owned(), message, retryable: false });
     let function =
         functions.iter().find(|f| f.tool == tool).ok_or_else(|| bad(format!("there is no function {tool}")))?;
     let mut params = Vec::new();
@@ -360,7 +304,7 @@ async fn run_function(
         // An error that the function returned is the call's failure, not its answer.
         Some(Val::Result(Err(error))) => {
             let message = error.as_deref().map_or_else(|| "the function returned an error".to_owned(), plain);
-            return Err(Stopped::Failure(types::Failure { code: "failed".to_owned(), message, retryable: false }));
+            return Err(GuestStop::Failure(types::Failure { code: "failed".to_owned(), message, retryable: false }));
         }
         Some(Val::Result(Ok(Some(value)))) => Some(value.as_ref()),
         Some(Val::Result(Ok(None))) | None => None,
@@ -377,11 +321,12 @@ async fn run_self_test(
     store: &mut Instances<Ctx>,
     pre: &InstancePre<Ctx>,
     index: ComponentExportIndex,
-) -> Result<types::Reply, Stopped> {
+) -> Result<types::Reply, GuestStop> {
     let instance = pre.instantiate_async(&mut *store).await?;
     let run = instance.get_typed_func::<(), (Result<(), String>,)>(&mut *store, index)?;
     let (result,) = run.call_async(store, ()).await?;
-    let failed = |message| Stopped::Failure(types::Failure { code: "self-test".to_owned(), message, retryable: false });
+    let failed =
+        |message| GuestStop::Failure(types::Failure { code: "self-test".to_owned(), message, retryable: false });
     result.map_err(failed)?;
     Ok(types::Reply { text: String::new(), data: None, files: Vec::new() })
 }
@@ -394,7 +339,7 @@ fn plain(value: &Val) -> String {
     }
 }
 
-impl Stopped {
+impl GuestStop {
     /// Says what happened, in the order of how sure it is.
     pub(super) fn explain(self, skill: &str, budget: &Budget, stderr: &str) -> SkillError {
         let error = match self {
@@ -453,7 +398,7 @@ fn accept(
     work: Option<&std::path::Path>,
     published: Vec<(String, String)>,
     budget: &Budget,
-) -> Result<Answer, SkillError> {
+) -> Result<SkillAnswer, SkillError> {
     let bad = |message: String| SkillError::new(skill, Blame::Skill, "bad-reply", message);
     let of_files: usize = reply.files.iter().map(|f| f.path.len() + f.title.as_ref().map_or(0, String::len)).sum();
     let size = reply.text.len() + reply.data.as_ref().map_or(0, String::len) + of_files;
@@ -487,7 +432,7 @@ fn accept(
         noted.link = published.iter().find(|(path, _)| *path == noted.path).map(|(_, link)| link.clone());
         files.push(noted);
     }
-    Ok(Answer { text: reply.text, data, files })
+    Ok(SkillAnswer { text: reply.text, data, files })
 }
 
 fn lossy(bytes: Vec<u8>) -> String {

@@ -2,15 +2,18 @@
 
 use crate::config::{Engine as EngineConfig, Exec as ExecConfig};
 use crate::graph::report::Allowance;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use strum::IntoStaticStr;
 use wasmtime::ResourceLimiter;
 
 /// The limits that end a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Limit {
     /// Wall-clock time, host calls included.
     Time,
@@ -57,33 +60,12 @@ pub enum Limit {
 impl Limit {
     /// As in JSON, such as "call-writes".
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Time => "time",
-            Self::Memory => "memory",
-            Self::Tables => "tables",
-            Self::Stack => "stack",
-            Self::Output => "output",
-            Self::Log => "log",
-            Self::HostCalls => "host-calls",
-            Self::Transfer => "transfer",
-            Self::Headers => "headers",
-            Self::OpenFiles => "open-files",
-            Self::CallWrites => "call-writes",
-            Self::Workspace => "workspace",
-            Self::Files => "files",
-            Self::Depth => "depth",
-            Self::Listings => "listings",
-            Self::Unmeasured => "unmeasured",
-            Self::Home => "home",
-            Self::Processes => "processes",
-            Self::CompileTime => "compile-time",
-            Self::CompileMemory => "compile-memory",
-        }
+        self.into()
     }
 }
 
 /// A limit that was reached: which, its value with unit, and where it is set.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitHit {
     /// Which limit.
     pub limit: Limit,
@@ -389,4 +371,9 @@ impl ResourceLimiter for Meter {
     fn memories(&self) -> usize {
         MEMORIES
     }
+}
+
+/// The longest start of `text` that has at most `max` bytes.
+pub(super) fn cut(text: &str, max: usize) -> &str {
+    &text[..text.floor_char_boundary(max)]
 }

@@ -1,12 +1,13 @@
 //! From a skill's file to what can be called: out of the cache, or compiled.
 
 use super::compiler::CompileError;
+use super::digest::Digest;
 use super::entry::entry;
 use super::error::{Blame, SkillError};
-use super::instance::Entry;
+use super::instance::EntryPoint;
 use super::limits::LimitHit;
 use super::manifest::Manifest;
-use super::{ComponentLocation, Installed, Skills, cache, lock};
+use super::{ComponentLocation, InstalledSkill, Skills, cache, lock};
 use std::borrow::Cow;
 use std::sync::Arc;
 use wasmtime::component::Component;
@@ -52,7 +53,7 @@ async fn blocking<T: Send + 'static>(
 
 impl Skills {
     /// The compiled skill, ready to be instantiated; loaded once however many calls wait for it.
-    pub(super) async fn load(&self, skill: &Arc<Installed>) -> Result<Entry, SkillError> {
+    pub(super) async fn load(&self, skill: &Arc<InstalledSkill>) -> Result<EntryPoint, SkillError> {
         let key = match &skill.place {
             ComponentLocation::Binary(_) => skill.name().to_string(),
             ComponentLocation::Home { digest, .. } => digest.clone(),
@@ -65,7 +66,7 @@ impl Skills {
         entry.await.cloned()
     }
 
-    async fn load_now(&self, skill: &Arc<Installed>) -> Result<Entry, NotLoaded> {
+    async fn load_now(&self, skill: &Arc<InstalledSkill>) -> Result<EntryPoint, NotLoaded> {
         let (skills, of) = (self.clone(), skill.clone());
         let read = blocking(move || {
             let sandbox = skills.sandbox().map_err(|e| NotLoaded::Host(format!("{e:#}")))?;
@@ -76,7 +77,7 @@ impl Skills {
             }
             let wasm = of.wasm().map_err(|e| NotLoaded::Host(e.to_string()))?;
             if let ComponentLocation::Home { path, digest, .. } = &of.place
-                && cache::Digest::of(&wasm).to_string() != *digest
+                && Digest::of(&wasm).to_string() != *digest
             {
                 let path = path.display();
                 return Err(NotLoaded::Host(format!("{path} is not the file that was installed; add the skill again")));
@@ -101,7 +102,7 @@ impl Skills {
         let skills = self.clone();
         let read = blocking(move || {
             let sandbox = skills.sandbox().map_err(|e| NotLoaded::Host(format!("{e:#}")))?;
-            let digest = cache::Digest::of(&wasm);
+            let digest = Digest::of(&wasm);
             let cached = cache::read(sandbox, skills.home(), &digest);
             Ok((cached, digest, wasm))
         });

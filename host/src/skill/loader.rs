@@ -1,6 +1,8 @@
 //! What a file is, before anything of it is compiled or run: its shape, its manifest, what it imports.
 
+use super::capability::{Needs, is_offered, offers};
 use super::surface::brief;
+use super::wit::{self, V0_1, Version, version_of};
 use wasmparser::{
     ComponentExternalKind, ComponentTypeRef, Encoding, ExternalKind, Parser, Payload, TypeRef, Validator, WasmFeatures,
 };
@@ -10,7 +12,7 @@ use wit_component::ComponentEncoder;
 pub const MAX_WASM_BYTES: u64 = 128 << 20;
 
 /// The four kinds of file that can be installed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
     /// Exports `kiso:skill/skill`.
@@ -34,7 +36,7 @@ impl Shape {
 
 /// A file that can be compiled.
 #[derive(Debug)]
-pub struct Parsed {
+pub struct ParsedComponent {
     pub shape: Shape,
     /// The component; a core module for WASI preview 1 is wrapped already.
     pub wasm: Vec<u8>,
@@ -44,10 +46,8 @@ pub struct Parsed {
     pub manifest: Option<String>,
     /// What the custom section `kiso-sdk` says, such as "rust 0.1.0".
     pub sdk: Option<String>,
-    /// Whether it imports the files of WASI.
-    pub imports_files: bool,
-    /// Whether it imports requests over HTTP.
-    pub imports_http: bool,
+    /// What it can be granted without a manifest, because it imports it.
+    pub implied: Needs,
     /// Name of the exported interface `kiso:skill/self-test`, if there is one.
     pub self_test: Option<String>,
 }
@@ -61,10 +61,16 @@ pub enum LoadError {
     TooLarge,
     #[error("the file is damaged or cut off (byte {offset}): {message}")]
     Invalid { offset: usize, message: String },
-    #[error("it imports what kiso does not offer: {}; kiso offers kiso:skill@0.1, wasi:cli/imports@0.2 and wasi:http/outgoing-handler@0.2", few(.0))]
+    #[error("it imports what kiso does not offer: {}; kiso offers {}", few(.0), offers())]
     MissingImports(Vec<String>),
-    #[error("it is built for version {found} of kiso:skill, and this kiso knows {known}; update kiso")]
-    NewerWorld { found: String, known: &'static str },
+    #[error("it is built for version {found} of kiso:skill, and this kiso knows {}; update kiso", V0_1)]
+    NewerWorld { found: String },
+    #[error(
+        "it is built for the draft {found} of kiso:skill, which may change at any time, so released builds of kiso do not load \
+         it; build it for {}, or run a debug build of kiso",
+        V0_1
+    )]
+    Draft { found: Version },
     #[error("it exports nothing that can be called: a skill exports `skill.run`, `wasi:cli/run`, or functions of plain values{}", found(.0))]
     NoEntry(Vec<String>),
     #[error("this core module cannot be wrapped: {0}")]
@@ -90,50 +96,13 @@ fn few(names: &[String]) -> String {
 /// Longest text of the section `kiso-sdk` that is kept.
 const MAX_SDK: usize = 100;
 
-/// The version of `kiso:skill` that this host speaks.
-const WORLD: &str = "0.1";
-
-/// Interfaces that the linker defines (`host.rs`), without versions.
-const OFFERED: &[&str] = &[
-    "kiso:skill/kv",
-    "kiso:skill/log",
-    "kiso:skill/progress",
-    "kiso:skill/publish",
-    "kiso:skill/secrets",
-    "kiso:skill/types",
-    "wasi:cli/environment",
-    "wasi:cli/exit",
-    "wasi:cli/stderr",
-    "wasi:cli/stdin",
-    "wasi:cli/stdout",
-    "wasi:cli/terminal-input",
-    "wasi:cli/terminal-output",
-    "wasi:cli/terminal-stderr",
-    "wasi:cli/terminal-stdin",
-    "wasi:cli/terminal-stdout",
-    "wasi:clocks/monotonic-clock",
-    "wasi:clocks/wall-clock",
-    "wasi:filesystem/preopens",
-    "wasi:filesystem/types",
-    "wasi:http/outgoing-handler",
-    "wasi:http/types",
-    "wasi:io/error",
-    "wasi:io/poll",
-    "wasi:io/streams",
-    "wasi:random/insecure",
-    "wasi:random/insecure-seed",
-    "wasi:random/random",
-    "wasi:sockets/instance-network",
-    "wasi:sockets/ip-name-lookup",
-    "wasi:sockets/network",
-    "wasi:sockets/tcp",
-    "wasi:sockets/tcp-create-socket",
-    "wasi:sockets/udp",
-    "wasi:sockets/udp-create-socket",
-];
-
 /// Reads a file's outside. Bounded work: one pass over the bytes, and the wrapping of a core module.
-pub fn parse(bytes: &[u8]) -> Result<Parsed, LoadError> {
+pub fn parse(bytes: &[u8]) -> Result<ParsedComponent, LoadError> {
+    parse_for(bytes, wit::loads_drafts())
+}
+
+/// The same for a build that loads components for a draft, or one that does not.
+fn parse_for(bytes: &[u8], drafts: bool) -> Result<ParsedComponent, LoadError> {
     if bytes.len() as u64 > MAX_WASM_BYTES {
         return Err(LoadError::TooLarge);
     }
@@ -146,9 +115,12 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, LoadError> {
         Encoding::Module => (wrap(bytes, &outside)?, true),
     };
     let component = if wrapped { Outside::read(&wasm)? } else { outside.clone() };
-    let missing: Vec<String> = component.imports.iter().filter(|i| !is_offered(i)).cloned().collect();
-    if let Some(newer) = missing.iter().find_map(|i| newer_world(i)) {
-        return Err(LoadError::NewerWorld { found: newer, known: WORLD });
+    if let Some(found) = component.draft().filter(|_| !drafts) {
+        return Err(LoadError::Draft { found });
+    }
+    let missing: Vec<String> = component.imports.iter().filter(|i| !is_offered(i, drafts)).cloned().collect();
+    if let Some(found) = missing.iter().find_map(|i| newer_world(i)) {
+        return Err(LoadError::NewerWorld { found });
     }
     if !missing.is_empty() {
         return Err(LoadError::MissingImports(missing));
@@ -158,11 +130,10 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, LoadError> {
     let manifest =
         outside.manifest.map(|m| String::from_utf8(m).map_err(|_| LoadError::ManifestNotText)).transpose()?;
     let sdk = outside.sdk.map(|s| brief(&String::from_utf8_lossy(&s), MAX_SDK));
-    let self_test = component.exports.iter().map(|(name, _)| name).find(|n| n.starts_with("kiso:skill/self-test@0.1."));
-    let self_test = self_test.cloned();
-    let imports = |name: &str| component.imports.iter().any(|import| import.split('@').next() == Some(name));
-    let (imports_files, imports_http) = (imports("wasi:filesystem/types"), imports("wasi:http/outgoing-handler"));
-    Ok(Parsed { shape, wasm, wrapped, manifest, sdk, imports_files, imports_http, self_test })
+    let mut exports = component.exports.iter().map(|(name, _)| name);
+    let self_test = exports.find(|name| version_of(name, "self-test").is_some()).cloned();
+    let implied = Needs::implied(&component.imports);
+    Ok(ParsedComponent { shape, wasm, wrapped, manifest, sdk, implied, self_test })
 }
 
 /// What can be seen of a file without compiling it.
@@ -249,13 +220,23 @@ impl Outside {
         self.exports.iter().any(|(n, callable)| *callable && name(n))
     }
 
+    /// The draft of `kiso:skill` that it is built for, if it is one.
+    fn draft(&self) -> Option<Version> {
+        let names = self.imports.iter().chain(self.exports.iter().map(|(name, _)| name));
+        let mut versions = names.filter_map(|name| {
+            let (interface, _) = name.strip_prefix(wit::SKILL)?.strip_prefix('/')?.split_once('@')?;
+            version_of(name, interface)
+        });
+        versions.find(Version::is_draft)
+    }
+
     fn export_names(&self) -> Vec<String> {
         self.exports.iter().map(|(n, _)| n.clone()).collect()
     }
 }
 
 fn shape(component: &Outside) -> Option<Shape> {
-    if component.has(|n| n.starts_with("kiso:skill/skill@0.1.")) {
+    if component.has(|n| version_of(n, "skill").is_some()) {
         Some(Shape::Skill)
     } else if component.has(|n| n.starts_with("wasi:cli/run@0.2.")) {
         Some(Shape::Command)
@@ -266,17 +247,11 @@ fn shape(component: &Outside) -> Option<Shape> {
     }
 }
 
-/// Whether the linker has this import: a known interface in a version that is compatible with what it defines.
-fn is_offered(import: &str) -> bool {
-    let (name, version) = import.split_once('@').unwrap_or((import, ""));
-    OFFERED.contains(&name)
-        && (if name.starts_with("kiso:") { version.starts_with("0.1.") } else { version.starts_with("0.2.") })
-}
-
 /// The version of `kiso:skill` that an import asks for, if it is one that this host does not know.
 fn newer_world(import: &str) -> Option<String> {
     let (name, version) = import.split_once('@')?;
-    (name.starts_with("kiso:skill/") && !version.starts_with("0.1.")).then(|| brief(version, 100))
+    let interface = name.strip_prefix(wit::SKILL)?.strip_prefix('/')?;
+    version_of(import, interface).is_none().then(|| brief(version, 100))
 }
 
 /// Makes a `wasi:cli/command` component of a core module for WASI preview 1.
@@ -320,4 +295,30 @@ fn looks_like(bytes: &[u8]) -> String {
         "it does not start with the bytes \\0asm"
     };
     what.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OF_DRAFT: &str = r#"(component
+        (import "kiso:skill/log@0.2.0-draft" (instance))
+        (component $c (core module $m (func (export "f"))) (core instance $i (instantiate $m))
+            (func (export "run") (canon lift (core func $i "f"))))
+        (instance $skill (instantiate $c))
+        (export "kiso:skill/skill@0.2.0-draft" (instance $skill)))"#;
+
+    #[test]
+    fn a_draft_is_refused_where_drafts_are_not_loaded() {
+        let importing = wat::parse_str(OF_DRAFT).unwrap();
+        let exporting = OF_DRAFT.replace("(import \"kiso:skill/log@0.2.0-draft\" (instance))", "");
+        for bytes in [importing, wat::parse_str(exporting).unwrap()] {
+            assert_eq!(parse_for(&bytes, true).unwrap().shape, Shape::Skill);
+            let error = parse_for(&bytes, false).unwrap_err().to_string();
+            for words in ["the draft 0.2.0-draft of kiso:skill", "released builds", "build it for 0.1,"] {
+                assert!(error.contains(words), "{error}");
+            }
+        }
+        assert_eq!(wit::loads_drafts(), cfg!(debug_assertions));
+    }
 }

@@ -2,15 +2,16 @@
 //! line and column, so a manifest never promises what is not done.
 
 mod args;
-mod needs;
 
 pub use self::args::{ArgError, args_schema, validator};
-pub use self::needs::{HttpNeed, Inject, METHODS, Needs, Workspace, check_host};
+pub use super::capability::{Needs, Workspace};
 
+use super::capability::NeedsTable;
+use super::input::DeclaredSecrets;
 use crate::home::SkillName;
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A manifest that was parsed and checked.
 #[derive(Debug, Clone)]
@@ -75,7 +76,7 @@ struct Skill {
     #[serde(default)]
     env: BTreeMap<String, Env>,
     #[serde(default)]
-    needs: needs::NeedsFile,
+    needs: NeedsTable,
 }
 
 #[derive(Deserialize)]
@@ -130,7 +131,7 @@ impl Manifest {
             secrets: Vec::new(),
             args: args::Args::default(),
             env: BTreeMap::new(),
-            needs: needs::NeedsFile::default(),
+            needs: NeedsTable::default(),
         });
         let summary = skill.summary.unwrap_or_else(|| kiso.description.clone());
         let of_key = |key: &str| text.find(&format!("{key} ")).or_else(|| text.find(key)).unwrap_or(0);
@@ -169,7 +170,7 @@ impl Manifest {
         let args = args_schema(&skill.args).map_err(|e| source.at(e.offset, e.message))?;
         let declared: Vec<&str> = secrets.iter().chain(env.keys()).map(String::as_str).collect();
         let needs = skill.needs.check(&declared).map_err(|(offset, message)| source.at(offset, message))?;
-        Ok(Self {
+        let mut manifest = Self {
             name,
             version,
             description: kiso.description,
@@ -180,17 +181,22 @@ impl Manifest {
             env,
             args,
             needs,
-        })
+        };
+        // All but those that are only injected into requests.
+        let declared = manifest.secrets.iter().chain(manifest.env.keys());
+        manifest.needs.secrets = declared.filter(|secret| !manifest.is_injected(secret)).cloned().collect();
+        Ok(manifest)
     }
 
-    /// Declared secrets that the guest itself may read: all but those that are only injected into requests.
-    pub fn readable_secrets(&self) -> BTreeSet<String> {
+    /// The secrets that it names.
+    pub fn declared_secrets(&self) -> DeclaredSecrets {
         let declared = self.secrets.iter().chain(self.env.keys());
-        declared.filter(|secret| !self.is_injected(secret)).cloned().collect()
+        let injected = declared.filter(|secret| self.is_injected(secret)).cloned().collect();
+        DeclaredSecrets { session: self.secrets.clone(), environment: self.env.clone(), injected }
     }
 
     /// Whether the host puts this secret into requests, so that the guest never has it.
-    pub fn is_injected(&self, secret: &str) -> bool {
+    fn is_injected(&self, secret: &str) -> bool {
         self.needs.http.iter().any(|need| need.inject.as_ref().is_some_and(|inject| inject.secret == secret))
     }
 

@@ -1,141 +1,322 @@
 //! What a skill is, needs and was granted, as the command line and the gateway show it.
 
 use super::grant::{Grant, RequestedGrant};
-use super::manifest::{HttpNeed, Manifest, Workspace};
-use super::{Ended, Installed, SkillError, Skills};
+use super::manifest::Manifest;
+use super::{CallEnd, InstalledSkill, Shape, SkillError, Skills};
+use crate::graph::report::{FileNote, LimitUse, LogLine};
 use crate::home::SessionName;
-use serde_json::{Value, json};
-use std::collections::BTreeSet;
-use std::path::Path;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use strum::IntoStaticStr;
 
-impl Skills {
-    /// What the skill asks for and was not granted.
-    pub fn missing(&self, skill: &Installed, grant: &Grant) -> RequestedGrant {
-        let missing = RequestedGrant::of(&skill.manifest, &self.config().engine).beyond(grant);
-        // What a bundled skill needs of memory and time it has without a grant.
-        if skill.is_bundled() { RequestedGrant { memory_mib: None, timeout_s: None, ..missing } } else { missing }
-    }
+/// A skill, as in a listing. One that cannot be used has its name and an `error`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Skill")]
+pub struct SkillLine {
+    pub skill: String,
+    #[serde(flatten)]
+    pub about: Option<SkillSummary>,
+    /// What it asks for and was not granted, a sentence each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asks: Option<Vec<String>>,
+    /// Why it cannot be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
 
-    /// Everything about the skill that is worth showing: docs/json.md, `kiso skill info`.
-    pub fn shown(&self, skill: &Installed) -> Result<Value, SkillError> {
-        let allowed = self.allowed(skill)?;
-        let manifest = &skill.manifest;
-        let tools: Vec<_> = skill.tools.iter().map(|t| json!({ "name": t.name, "args": t.args.schema() })).collect();
-        let http: Vec<_> = allowed
-            .http
-            .iter()
-            .map(|(need, private)| json!({ "host": need.host, "methods": need.methods, "private": private }))
-            .collect();
-        Ok(json!({
-            "skill": manifest.name.as_str(), "version": manifest.version, "origin": skill.origin(),
-            "shape": skill.shape, "category": manifest.category, "summary": manifest.summary,
-            "description": manifest.description, "digest": self.digest(skill), "source": skill.source(), "sdk": skill.sdk,
-            "examples": manifest.examples, "tools": tools, "needs": needs(manifest),
-            "allowed": {
-                "workspace": allowed.workspace, "memory_mib": allowed.memory_mib, "timeout_s": allowed.timeout_s,
-                "secrets": allowed.secrets, "http": http,
-            },
-        }))
-    }
+/// What is said of a skill wherever it is shown.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SkillSummary {
+    pub version: String,
+    pub origin: SkillOrigin,
+    pub shape: Shape,
+    pub category: String,
+    pub summary: String,
+    pub tools: Vec<ToolView>,
+}
+
+/// Where a skill is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, IntoStaticStr)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum SkillOrigin {
+    Bundled,
+    Installed,
+}
+
+/// Something that can be called.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Tool")]
+pub struct ToolView {
+    pub name: String,
+    /// JSON Schema of the arguments.
+    #[schemars(extend("type" = "object"))]
+    pub args: Value,
+}
+
+/// Everything about a skill that is worth showing.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SkillInfo {
+    pub skill: String,
+    #[serde(flatten)]
+    pub about: SkillSummary,
+    pub description: String,
+    /// SHA-256 of its file.
+    pub digest: String,
+    /// Where its file came from: `file:PATH`, or `upload:DIGEST`.
+    pub source: Option<String>,
+    /// The version of the SDK that it was written with.
+    pub sdk: Option<String>,
+    pub examples: Vec<String>,
+    /// What its manifest asks for.
+    pub needs: GrantView,
+    /// What a call gets.
+    #[schemars(with = "Map<String, Value>")]
+    pub allowed: Value,
+    /// What it asks for and was not granted, a sentence each.
+    pub asks: Vec<String>,
+    pub grant: GrantView,
 }
 
 /// What a skill asks for, what of it is beyond a grant, and what was granted: one form for all three, so that a client can
-/// show the difference.
-struct GrantView<'a> {
-    workspace: Option<Workspace>,
-    memory_mib: Option<u64>,
-    timeout_s: Option<u64>,
-    secrets: &'a BTreeSet<String>,
-    http: Vec<Value>,
+/// show the difference. Each capability writes its own members.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Grant")]
+pub struct GrantView {
+    #[serde(default)]
+    pub http: Vec<HostView>,
+    #[serde(default)]
+    pub secrets: Vec<SecretView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["none", "read", "write"]))]
+    pub workspace: Option<String>,
+    /// Capabilities that are granted by name, and what each lets the skill do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<NamedView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<u64>,
+    /// The same time in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_ms: Option<u64>,
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
 }
 
-impl GrantView<'_> {
-    fn shown(self) -> Value {
-        let secrets: Vec<_> = self.secrets.iter().map(|name| json!({ "name": name })).collect();
-        let mut shown = json!({ "http": self.http, "secrets": secrets });
-        if let Some(workspace) = self.workspace {
-            shown["workspace"] = json!(workspace);
+/// A host that may be reached.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Host")]
+pub struct HostView {
+    pub host: String,
+    pub methods: Vec<String>,
+    /// Whether its address may be a private one.
+    #[serde(default)]
+    pub private: bool,
+    /// A secret that kiso puts into a header of each request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inject: Option<InjectView>,
+}
+
+/// Which secret goes into which header.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Inject")]
+pub struct InjectView {
+    pub header: String,
+    pub secret: String,
+}
+
+/// A secret that the skill may read.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Secret")]
+pub struct SecretView {
+    pub name: String,
+}
+
+/// A thing by its name in the terms of a capability.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Named")]
+pub struct NamedView {
+    pub capability: String,
+    pub name: String,
+    /// What it lets the skill do.
+    pub text: String,
+}
+
+/// How a call ended, well or not: `ok` says so.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Called")]
+pub struct EndedView {
+    pub tool: String,
+    pub session: SessionName,
+    pub ok: bool,
+    pub text: Option<String>,
+    pub data: Option<Value>,
+    pub files: Vec<WrittenFile>,
+    pub error: Option<SkillError>,
+    pub log: Vec<LogLine>,
+    pub stdout: String,
+    pub stderr: String,
+    pub used: LimitUse,
+}
+
+/// A file that a call wrote.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WrittenFile {
+    /// In the workspace.
+    pub path: String,
+    /// On this machine; said on the command line only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_path: Option<PathBuf>,
+    pub media_type: String,
+    pub bytes: u64,
+    pub title: Option<String>,
+    /// `/pub/ID` when it was published.
+    pub link: Option<String>,
+}
+
+impl Skills {
+    /// What the skill asks for and was not granted.
+    pub fn missing(&self, skill: &InstalledSkill, grant: &Grant) -> RequestedGrant {
+        let missing = RequestedGrant::of(&skill.manifest, &self.config().engine).beyond(grant);
+        // What a bundled skill needs of memory and time it has without a grant.
+        if skill.is_bundled() {
+            return RequestedGrant(Grant { memory_mib: None, timeout_s: None, ..missing.0 });
         }
-        if let Some(memory_mib) = self.memory_mib {
-            shown["memory_mib"] = json!(memory_mib);
+        missing
+    }
+
+    /// A skill, as in a listing; of one that cannot be used, why.
+    pub fn line_of(&self, found: &Result<Arc<InstalledSkill>, SkillError>) -> SkillLine {
+        match found {
+            Ok(skill) => self.line(skill),
+            Err(SkillError { skill, message, .. }) => {
+                SkillLine { skill: skill.clone(), about: None, asks: None, error: Some(message.clone()) }
+            }
         }
-        if let Some(timeout_s) = self.timeout_s {
-            (shown["timeout_s"], shown["time_ms"]) = (json!(timeout_s), json!(timeout_s.saturating_mul(1_000)));
-        }
-        shown
+    }
+
+    /// A skill that can be used, as in a listing.
+    pub fn line(&self, skill: &InstalledSkill) -> SkillLine {
+        let asks = self.grant(skill).map(|grant| self.missing(skill, &grant).sentences());
+        let (asks, error) = match asks {
+            Ok(asks) => (Some(asks), None),
+            Err(error) => (None, Some(error.message)),
+        };
+        SkillLine { skill: skill.name().to_string(), about: Some(skill.summary()), asks, error }
+    }
+
+    /// Everything about the skill that is worth showing: docs/json.md, `kiso skill info`.
+    pub fn shown(&self, skill: &InstalledSkill) -> Result<SkillInfo, SkillError> {
+        let allowed = self.allowed(skill)?;
+        let grant = self.grant(skill)?;
+        let manifest = &skill.manifest;
+        Ok(SkillInfo {
+            skill: manifest.name.to_string(),
+            about: skill.summary(),
+            description: manifest.description.clone(),
+            digest: skill.digest().to_owned(),
+            source: skill.source().map(str::to_owned),
+            sdk: skill.sdk.clone(),
+            examples: manifest.examples.clone(),
+            needs: needs(manifest),
+            allowed: allowed.json(),
+            asks: self.missing(skill, &grant).sentences(),
+            grant: grant.shown(),
+        })
     }
 }
 
-/// A host that is asked for. That its address may be private is not a skill's to ask.
-fn host(need: &HttpNeed) -> Value {
-    let mut shown = json!(need);
-    shown["private"] = false.into();
-    shown
+fn with_limits(mut shown: Map<String, Value>, memory_mib: Option<u64>, timeout_s: Option<u64>) -> GrantView {
+    if let Some(memory_mib) = memory_mib {
+        shown.insert("memory_mib".to_owned(), json!(memory_mib));
+    }
+    if let Some(timeout_s) = timeout_s {
+        shown.insert("timeout_s".to_owned(), json!(timeout_s));
+        shown.insert("time_ms".to_owned(), json!(timeout_s.saturating_mul(1_000)));
+    }
+    serde_json::from_value(shown.into()).expect("each capability writes members of its form")
 }
 
 /// What the manifest asks for, also where every skill gets as much.
-fn needs(manifest: &Manifest) -> Value {
+fn needs(manifest: &Manifest) -> GrantView {
     let needs = &manifest.needs;
-    let wanted = GrantView {
-        workspace: Some(needs.workspace),
-        memory_mib: needs.memory_mib,
-        timeout_s: needs.timeout_s,
-        secrets: &manifest.readable_secrets(),
-        http: needs.http.iter().map(host).collect(),
-    };
-    wanted.shown()
+    with_limits(needs.json(), needs.memory_mib, needs.timeout_s)
 }
 
 impl RequestedGrant {
     /// The form in which the gateway says what is asked for: docs/api.md.
-    pub fn shown(&self) -> Value {
-        let RequestedGrant { memory_mib, timeout_s, secrets, http, workspace } = self;
-        let http = http.iter().map(host).collect();
-        GrantView { workspace: *workspace, memory_mib: *memory_mib, timeout_s: *timeout_s, secrets, http }.shown()
+    pub fn shown(&self) -> GrantView {
+        self.0.shown()
+    }
+
+    /// A sentence for each thing that is asked for.
+    pub fn sentences(&self) -> Vec<String> {
+        self.to_string().lines().map(|line| line.trim().to_owned()).collect()
     }
 }
 
 impl Grant {
     /// The same form for what was granted.
-    pub fn shown(&self) -> Value {
-        let Grant { workspace, memory_mib, timeout_s, secrets, http } = self;
-        let http = http.iter().map(|granted| {
-            let mut shown = json!(granted);
-            shown["private"] = granted.private.into();
-            shown
-        });
-        let http = http.collect();
-        GrantView { workspace: *workspace, memory_mib: *memory_mib, timeout_s: *timeout_s, secrets, http }.shown()
+    pub fn shown(&self) -> GrantView {
+        with_limits(self.json(), self.memory_mib, self.timeout_s)
     }
 }
 
-impl Installed {
+impl SkillOrigin {
     /// "bundled" or "installed".
-    pub fn origin(&self) -> &'static str {
-        if self.is_bundled() { "bundled" } else { "installed" }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
-impl Ended {
+impl InstalledSkill {
+    pub fn origin(&self) -> SkillOrigin {
+        if self.is_bundled() { SkillOrigin::Bundled } else { SkillOrigin::Installed }
+    }
+
+    fn summary(&self) -> SkillSummary {
+        let tools =
+            self.tools.iter().map(|tool| ToolView { name: tool.name.clone(), args: tool.args.schema().clone() });
+        SkillSummary {
+            version: self.manifest.version.clone(),
+            origin: self.origin(),
+            shape: self.shape,
+            category: self.manifest.category.clone(),
+            summary: self.manifest.summary.clone(),
+            tools: tools.collect(),
+        }
+    }
+}
+
+impl CallEnd {
     /// How the call ended: docs/json.md, `kiso skill run`. With `work`, files are named as this machine does, too.
-    pub fn shown(&self, tool: &str, session: &SessionName, work: Option<&Path>) -> Value {
+    pub fn shown(&self, tool: &str, session: &SessionName, work: Option<&Path>) -> EndedView {
         let (answer, error) = (self.result.as_ref().ok(), self.result.as_ref().err());
-        let files = answer.map(|a| &a.files).into_iter().flatten();
-        let files = files.map(|f| {
-            let mut file = json!({ "path": f.path });
-            if let Some(work) = work {
-                file["host_path"] = json!(work.join(&f.path));
-            }
-            file["media_type"] = json!(f.media_type);
-            file["bytes"] = json!(f.bytes);
-            file["title"] = json!(f.title);
-            file["link"] = json!(f.link);
-            file
+        let files = answer.map(|answer| &answer.files).into_iter().flatten();
+        let files = files.map(|FileNote { path, media_type, bytes, title, link }| WrittenFile {
+            path: path.clone(),
+            host_path: work.map(|work| work.join(path)),
+            media_type: media_type.clone(),
+            bytes: *bytes,
+            title: title.clone(),
+            link: link.clone(),
         });
-        json!({
-            "tool": tool, "session": session.to_string(), "ok": error.is_none(), "text": answer.map(|a| &a.text),
-            "data": answer.and_then(|a| a.data.as_ref()), "files": files.collect::<Vec<_>>(), "error": error,
-            "log": self.log, "stdout": self.stdout, "stderr": self.stderr, "used": self.used,
-        })
+        EndedView {
+            tool: tool.to_owned(),
+            session: session.clone(),
+            ok: error.is_none(),
+            text: answer.map(|answer| answer.text.clone()),
+            data: answer.and_then(|answer| answer.data.clone()),
+            files: files.collect(),
+            error: error.cloned(),
+            log: self.log.clone(),
+            stdout: self.stdout.clone(),
+            stderr: self.stderr.clone(),
+            used: self.used,
+        }
     }
 }

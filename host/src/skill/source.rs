@@ -3,7 +3,7 @@
 //! A name proves nothing. What a skill was granted, and the values that it keeps, go on to another file of its name only where
 //! that comes from the same source and is no older. Everything else begins with nothing, and a person is asked again.
 
-use super::cache::Digest;
+use super::digest::Digest;
 use std::cmp::Ordering;
 use std::path::Path;
 

@@ -26,12 +26,12 @@ const MAX_NAME_BYTES: usize = super::surface::MAX_BYTES;
 /// levels takes a few bytes in the component and a million parts when it is written out, and one long name in a type that is
 /// used a thousand times is written a thousand times.
 #[derive(Debug)]
-pub struct Room {
+pub struct SchemaRoom {
     parts: usize,
     name_bytes: usize,
 }
 
-impl Default for Room {
+impl Default for SchemaRoom {
     fn default() -> Self {
         Self { parts: MAX_PARTS, name_bytes: MAX_NAME_BYTES }
     }
@@ -50,7 +50,7 @@ pub enum NoSchema {
     TooManyBytes,
 }
 
-impl Room {
+impl SchemaRoom {
     fn part(&mut self) -> Result<(), NoSchema> {
         self.parts = self.parts.checked_sub(1).ok_or(NoSchema::TooManyParts)?;
         Ok(())
@@ -74,7 +74,7 @@ impl Room {
 }
 
 /// The schema of a type, within the room that there is for its component.
-pub fn schema(ty: &Type, room: &mut Room) -> Result<Value, NoSchema> {
+pub fn schema(ty: &Type, room: &mut SchemaRoom) -> Result<Value, NoSchema> {
     room.part()?;
     let integer =
         |min: i128, max: i128| Ok(json!({ "type": "integer", "minimum": number(min), "maximum": number(max) }));
@@ -116,7 +116,7 @@ pub fn schema(ty: &Type, room: &mut Room) -> Result<Value, NoSchema> {
 }
 
 /// The schema of an object whose members have these types.
-pub fn object<'a>(fields: impl Iterator<Item = (&'a str, Type)>, room: &mut Room) -> Result<Value, NoSchema> {
+pub fn object<'a>(fields: impl Iterator<Item = (&'a str, Type)>, room: &mut SchemaRoom) -> Result<Value, NoSchema> {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for (name, ty) in fields {
         room.name(name)?;
@@ -129,7 +129,7 @@ pub fn object<'a>(fields: impl Iterator<Item = (&'a str, Type)>, room: &mut Room
     Ok(json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false }))
 }
 
-fn case(name: &str, ty: Option<&Type>, room: &mut Room) -> Result<Value, NoSchema> {
+fn case(name: &str, ty: Option<&Type>, room: &mut SchemaRoom) -> Result<Value, NoSchema> {
     match ty {
         Some(_) => tagged(name, ty, room),
         None => {
@@ -140,7 +140,7 @@ fn case(name: &str, ty: Option<&Type>, room: &mut Room) -> Result<Value, NoSchem
     }
 }
 
-fn tagged(name: &str, ty: Option<&Type>, room: &mut Room) -> Result<Value, NoSchema> {
+fn tagged(name: &str, ty: Option<&Type>, room: &mut SchemaRoom) -> Result<Value, NoSchema> {
     // It stands there as a property and as a required one.
     room.name(name)?;
     room.name(name)?;

@@ -1,3 +1,132 @@
-//! Bindings, one module for each frozen version of `kiso:skill`.
+//! The versions of interfaces that this host speaks, and the bindings to `kiso:skill`, one module for each version.
+//!
+//! A version has only what is new in it or differs from the one before; what stayed as it was is imported from that. So two
+//! versions stand side by side in one component and in one linker.
 
+pub mod draft;
 pub mod since_v0_1;
+
+use self::since_v0_1::kiso::skill::types::{Call, Failure, Reply};
+use std::fmt;
+use wasmtime::Store;
+use wasmtime::component::InstancePre;
+
+/// The package of kiso's own interfaces.
+pub const SKILL: &str = "kiso:skill";
+
+/// A version of a package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version {
+    /// As people are told.
+    name: &'static str,
+    /// How versions begin that are compatible with it; a draft is compatible with nothing but itself.
+    compatible: Option<&'static str>,
+}
+
+/// `wit/since_v0_1`, which is frozen.
+pub const V0_1: Version = Version { name: "0.1", compatible: Some("0.1.") };
+
+/// `wit/draft`, which may change at any time. Only builds from source for development load it: [`loads_drafts`].
+pub const DRAFT: Version = Version { name: "0.2.0-draft", compatible: None };
+
+/// WASI, which wasmtime implements.
+pub const WASI: Version = Version { name: "0.2", compatible: Some("0.2.") };
+
+/// The versions of `kiso:skill`, oldest first.
+pub const VERSIONS: [Version; 2] = [V0_1, DRAFT];
+
+impl Version {
+    /// Whether what is behind an `@` is this version, or one that is compatible with it.
+    pub fn takes(&self, version: &str) -> bool {
+        self.compatible.map_or(version == self.name, |begins| version.starts_with(begins))
+    }
+
+    pub const fn is_draft(&self) -> bool {
+        self.compatible.is_none()
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Whether this build loads components for a draft. Released ones do not: what is built against a draft breaks with the next.
+pub const fn loads_drafts() -> bool {
+    cfg!(debug_assertions)
+}
+
+/// An interface that components may import.
+#[derive(Debug, Clone, Copy)]
+pub struct ImportSpec {
+    /// Without its version, such as "kiso:skill/kv".
+    pub interface: &'static str,
+    pub version: Version,
+    /// What stands for it, and others, in an error: a package or a world.
+    pub world: &'static str,
+}
+
+impl ImportSpec {
+    /// An interface of `kiso:skill`.
+    pub const fn skill(interface: &'static str, version: Version) -> Self {
+        Self { interface, version, world: SKILL }
+    }
+
+    /// An interface of WASI, in one of its worlds.
+    pub const fn wasi(interface: &'static str, world: &'static str) -> Self {
+        Self { interface, version: WASI, world }
+    }
+}
+
+/// The version of an interface of `kiso:skill` that a name has, such as "kiso:skill/skill@0.1.0"; none where it is another
+/// interface, or no version that this host knows.
+pub fn version_of(name: &str, interface: &str) -> Option<Version> {
+    let version = name.strip_prefix(SKILL)?.strip_prefix('/')?.strip_prefix(interface)?.strip_prefix('@')?;
+    VERSIONS.into_iter().find(|known| known.takes(version))
+}
+
+/// A component that exports `skill.run`, in one of the versions; `T` is the state of a call.
+pub enum SkillPre<T: 'static> {
+    V0_1(since_v0_1::SandboxWithHttpPre<T>),
+    Draft(draft::SandboxPre<T>),
+}
+
+impl<T: 'static> Clone for SkillPre<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::V0_1(pre) => Self::V0_1(pre.clone()),
+            Self::Draft(pre) => Self::Draft(pre.clone()),
+        }
+    }
+}
+
+impl<T: Send + 'static> SkillPre<T> {
+    pub fn new(version: Version, pre: InstancePre<T>) -> wasmtime::Result<Self> {
+        match version {
+            DRAFT => draft::SandboxPre::new(pre).map(Self::Draft),
+            _ => since_v0_1::SandboxWithHttpPre::new(pre).map(Self::V0_1),
+        }
+    }
+
+    pub fn instance_pre(&self) -> &InstancePre<T> {
+        match self {
+            Self::V0_1(pre) => pre.instance_pre(),
+            Self::Draft(pre) => pre.instance_pre(),
+        }
+    }
+
+    /// Makes an instance and calls it. The inner error is the guest's.
+    pub async fn call(&self, store: &mut Store<T>, call: &Call) -> wasmtime::Result<Result<Reply, Failure>> {
+        match self {
+            Self::V0_1(pre) => {
+                let instance = pre.instantiate_async(&mut *store).await?;
+                instance.kiso_skill_skill().call_run(store, call).await
+            }
+            Self::Draft(pre) => {
+                let instance = pre.instantiate_async(&mut *store).await?;
+                instance.kiso_skill0_2_0_draft_skill().call_run(store, call).await
+            }
+        }
+    }
+}

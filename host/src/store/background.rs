@@ -2,10 +2,10 @@
 //! that a crash between the two loses none of it.
 
 use rusqlite::OptionalExtension;
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use strum::{EnumString, IntoStaticStr};
 
 use super::sessions::session_name;
-use super::{RunId, StoreError, Tx};
+use super::{RunId, StoreError, Tx, View};
 use crate::home::SessionName;
 
 /// How often a piece of work may fail before it is given up: a model that never answers is not asked for ever.
@@ -23,7 +23,8 @@ pub struct Due {
     pub attempts: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum DueKind {
     /// Name the session.
     Title,
@@ -35,17 +36,11 @@ pub enum DueKind {
     Memory,
 }
 
-impl DueKind {
-    const ALL: [DueKind; 4] = [DueKind::Title, DueKind::Summary, DueKind::Facts, DueKind::Memory];
-
-    /// "title", "summary", "facts" or "memory".
-    pub fn as_str(self) -> &'static str {
-        match self {
-            DueKind::Title => "title",
-            DueKind::Summary => "summary",
-            DueKind::Facts => "facts",
-            DueKind::Memory => "memory",
-        }
+impl View<'_> {
+    /// Whether any work is due at this time. To take it is a write, and most of the time there is none.
+    pub fn is_work_due(&self, now_ms: i64) -> Result<bool, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM background WHERE due_ms <= ?1)")?;
+        Ok(query.query_row([now_ms], |row| row.get(0))?)
     }
 }
 
@@ -118,18 +113,5 @@ impl Tx<'_> {
         }
         self.finish_work(id)?;
         Ok(false)
-    }
-}
-
-impl ToSql for DueKind {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::from(self.as_str()))
-    }
-}
-
-impl FromSql for DueKind {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<DueKind> {
-        let text = value.as_str()?;
-        DueKind::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or(FromSqlError::InvalidType)
     }
 }

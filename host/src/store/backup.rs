@@ -24,7 +24,7 @@ use crate::home::SessionName;
 
 /// A copy that was made or put back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Copied {
+pub struct StoreCopy {
     pub bytes: u64,
     /// The version of its tables.
     pub version: u32,
@@ -61,7 +61,7 @@ fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BackupE
 impl Store {
     /// Copies the store as it is now to `to` (0600), compact and whole, while others go on writing. One that is there is
     /// replaced only with `force`, and not before the new one is complete.
-    pub fn back_up(&self, to: &Path, force: bool, now_ms: i64) -> Result<Copied, BackupError> {
+    pub fn back_up(&self, to: &Path, force: bool, now_ms: i64) -> Result<StoreCopy, BackupError> {
         if same_file(to, self.path()) {
             return Err(BackupError::Itself { path: to.to_path_buf() });
         }
@@ -81,7 +81,7 @@ impl Store {
         Ok(copied)
     }
 
-    fn copy_to(&self, part: &Path) -> Result<Copied, BackupError> {
+    fn copy_to(&self, part: &Path) -> Result<StoreCopy, BackupError> {
         let name = part.to_str().ok_or_else(|| failed("write", part)(io::Error::other("its name is not UTF-8")))?;
         // SQLite would make it readable for all, and takes an empty file for none.
         let made = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(part);
@@ -116,7 +116,7 @@ impl View<'_> {
 /// that nobody else has the store open is seen to here. `temp` is a free name on the same file system.
 ///
 /// Refuses what is not a backup, what is damaged, and what a newer kiso made; an older one is brought up to date.
-pub fn restore(file: &Path, store: &Path, temp: &Path, now_ms: i64) -> Result<Copied, BackupError> {
+pub fn restore(file: &Path, store: &Path, temp: &Path, now_ms: i64) -> Result<StoreCopy, BackupError> {
     if same_file(file, store) {
         return Err(BackupError::Itself { path: file.to_path_buf() });
     }
@@ -124,7 +124,7 @@ pub fn restore(file: &Path, store: &Path, temp: &Path, now_ms: i64) -> Result<Co
         return Err(BackupError::Live { path: file.to_path_buf() });
     }
     let restored =
-        prepare(file, temp, now_ms).and_then(|copied| Ok(Copied { kept: swap(temp, store, now_ms)?, ..copied }));
+        prepare(file, temp, now_ms).and_then(|copied| Ok(StoreCopy { kept: swap(temp, store, now_ms)?, ..copied }));
     if restored.is_err() {
         let _ = fs::remove_file(temp);
     }
@@ -132,7 +132,7 @@ pub fn restore(file: &Path, store: &Path, temp: &Path, now_ms: i64) -> Result<Co
 }
 
 /// Makes a whole and current store at `temp` out of a backup.
-fn prepare(file: &Path, temp: &Path, now_ms: i64) -> Result<Copied, BackupError> {
+fn prepare(file: &Path, temp: &Path, now_ms: i64) -> Result<StoreCopy, BackupError> {
     let found = fs::metadata(file).map_err(failed("read", file))?;
     if !found.is_file() {
         return Err(BackupError::NoBackup { path: file.to_path_buf() });
@@ -205,7 +205,7 @@ fn swap(temp: &Path, store: &Path, now_ms: i64) -> Result<Option<PathBuf>, Backu
 }
 
 /// Looks at a backup without changing it.
-fn check(path: &Path) -> Result<Copied, BackupError> {
+fn check(path: &Path) -> Result<StoreCopy, BackupError> {
     let version = check_version(path)?;
     let damaged = |detail: String| BackupError::Damaged { path: path.to_path_buf(), detail };
     let conn = open_read_only(path).map_err(|error| damaged(error.to_string()))?;
@@ -217,7 +217,7 @@ fn check(path: &Path) -> Result<Copied, BackupError> {
         return Err(damaged(found.join("; ")));
     }
     let bytes = fs::metadata(path).map_err(failed("read", path))?.len();
-    Ok(Copied { bytes, version, kept: None })
+    Ok(StoreCopy { bytes, version, kept: None })
 }
 
 fn check_version(path: &Path) -> Result<u32, BackupError> {

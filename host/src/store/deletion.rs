@@ -20,7 +20,9 @@ pub enum Deletion {
 /// found by the session (`?1`). A test compares them with the tables that there are.
 ///
 /// Usage goes with its session; the sums of days stay, or a deletion would lift the caps of the day.
-const OWNED: [(&str, &str); 17] = [
+const OWNED: [(&str, &str); 19] = [
+    ("chats", "session = ?1"),
+    ("chat_requests", "session = ?1"),
     ("prompts", "run IN (SELECT num FROM runs WHERE session = ?1)"),
     ("tasks", "run IN (SELECT num FROM runs WHERE session = ?1)"),
     ("events", "run IN (SELECT num FROM runs WHERE session = ?1)"),
@@ -171,6 +173,12 @@ mod tests {
         )?;
         tx.conn.execute("INSERT INTO prompts (run, seq, nth, role, text) VALUES (?1, 0, 0, 'planner', 'x')", [num])?;
         tx.conn.execute("INSERT INTO segments (session, after, at_ms) VALUES (?1, 0, 1)", [id])?;
+        tx.conn.execute("INSERT INTO chats (session, owner, asked) VALUES (?1, 'o', x'00')", [id])?;
+        tx.conn.execute(
+            "INSERT INTO chat_requests (id, token, asked, session, model, metadata, stored, at_ms)
+             VALUES (?1, 't', x'00', ?2, 'kiso', '{}', 1, 1)",
+            (s.as_str(), id),
+        )?;
         tx.conn.execute(
             "INSERT INTO kv (session, skill, key, value) VALUES (?1, 'k', CAST('x' AS BLOB), CAST('x' AS BLOB))",
             [id],

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
-use super::RunId;
+use super::id::{NoRandomNumbers, RunId};
 
 /// Why the store did not do something. Nothing of a failed write stays.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,6 +40,8 @@ pub enum StoreError {
     Closed,
     #[error("a write to the store failed because of a bug in kiso: {message}")]
     Panicked { message: String },
+    #[error("{} could not be read or written: {detail}", path.display())]
+    Io { path: PathBuf, detail: String },
     #[error("{}: {detail}", path.display())]
     Other { path: PathBuf, detail: String },
 
@@ -70,7 +72,19 @@ fn list(runs: &[RunId]) -> String {
     runs.iter().map(RunId::as_str).collect::<Vec<_>>().join(", ")
 }
 
+impl From<NoRandomNumbers> for StoreError {
+    fn from(error: NoRandomNumbers) -> Self {
+        Self::from_io(std::io::Error::other(error))
+    }
+}
+
 impl StoreError {
+    /// Whether the same may succeed a moment later: what is in the way is the machine, and not what was to be written.
+    pub fn may_pass(&self) -> bool {
+        use StoreError::*;
+        matches!(self, DiskFull { .. } | Locked { .. } | CannotOpen { .. } | Io { .. })
+    }
+
     /// Says which file, for the errors that are about the file.
     pub(super) fn in_file(mut self, file: &Path) -> StoreError {
         use StoreError::*;
@@ -84,6 +98,7 @@ impl StoreError {
             | Newer { path, .. }
             | Changed { path, .. }
             | NoWal { path, .. }
+            | Io { path, .. }
             | Other { path, .. } => *path = file.to_path_buf(),
             _ => {}
         }
@@ -115,6 +130,7 @@ impl From<rusqlite::Error> for StoreError {
                 ErrorCode::DiskFull => StoreError::DiskFull { path },
                 ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreError::Locked { path },
                 ErrorCode::ReadOnly => StoreError::ReadOnly { path },
+                ErrorCode::SystemIoFailure => StoreError::Io { path, detail },
                 ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => StoreError::Corrupt { path, detail },
                 ErrorCode::CannotOpen | ErrorCode::PermissionDenied => StoreError::CannotOpen { path, detail },
                 _ => StoreError::Other { path, detail },

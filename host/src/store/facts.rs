@@ -1,6 +1,8 @@
 //! Facts: sentences that were learned, each once.
 
 use rusqlite::{OptionalExtension, Row};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::sessions::session_name;
 use super::words::{Index, IndexQuery, Words, grams};
@@ -15,17 +17,18 @@ pub const MAX_FACT_BYTES: usize = 2_000;
 pub const MAX_FACTS: u32 = 10_000;
 
 /// A fact.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Fact {
     pub id: i64,
     pub text: String,
     /// Who said so: "reviewer", "user", "summarizer" …
     pub source: String,
-    /// Where it was learned; none where several became one.
+    /// Where it was learned; null where several became one.
     pub session: Option<SessionName>,
     /// Percent.
+    #[schemars(range(max = 100))]
     pub confidence: u8,
-    /// When it was last said.
+    /// When it was last said, in milliseconds since 1970 (UTC).
     pub at_ms: i64,
 }
 

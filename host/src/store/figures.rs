@@ -25,12 +25,13 @@ impl View<'_> {
         };
         let mut days = self.conn.prepare_cached(
             "SELECT coalesce(sum(calls), 0), coalesce(sum(input), 0), coalesce(sum(output), 0),
-                 coalesce(sum(cost_micros), 0)
+                 coalesce(sum(cost_micros), 0), coalesce(sum(cached), 0)
              FROM usage_totals WHERE scope = 'day'",
         )?;
         let used = days.query_row((), |row| {
             let count = |index| row.get::<_, i64>(index).map(i64::unsigned_abs);
-            let usage = Usage { input_tokens: count(1)?, output_tokens: count(2)?, cost_micros: count(3)? };
+            let (input_tokens, output_tokens) = (count(1)?, count(2)?);
+            let usage = Usage { input_tokens, output_tokens, cached_tokens: count(4)?, cost_micros: count(3)? };
             Ok(Totals { calls: count(0)?, usage })
         })?;
         Ok(Figures {

@@ -1,10 +1,10 @@
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use ring::rand::{SecureRandom, SystemRandom};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-
-use super::StoreError;
 
 /// Crockford's base 32 in lower case: no letters that look like digits, and it sorts like the number.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
@@ -22,9 +22,14 @@ pub struct RunId(String);
 #[error("{0:?} is not the id of a run: those have 14 digits and lower-case letters")]
 pub struct BadRunId(String);
 
+/// Nobody could tell ids apart, or would have to guess them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the system provides no random numbers")]
+pub struct NoRandomNumbers;
+
 impl RunId {
-    /// A new id. Of two in the same millisecond one in a million pairs is equal, which the table refuses.
-    pub(super) fn new(at_ms: i64) -> Result<RunId, StoreError> {
+    /// A new id. Of two in the same millisecond one in a million pairs is equal: [`super::Tx::new_run_id`] looks.
+    pub(super) fn new(at_ms: i64) -> Result<RunId, NoRandomNumbers> {
         let time = u128::from(at_ms.max(0).unsigned_abs()) % 32_u128.pow(TIME_DIGITS);
         Ok(RunId(base32(time, TIME_DIGITS) + &base32(random()?, RANDOM_DIGITS)))
     }
@@ -51,6 +56,16 @@ impl FromStr for RunId {
     }
 }
 
+impl JsonSchema for RunId {
+    fn schema_name() -> Cow<'static, str> {
+        "RunId".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": "Id of a run.", "pattern": "^[0-9a-hjkmnp-tv-z]{14}$" })
+    }
+}
+
 impl TryFrom<String> for RunId {
     type Error = BadRunId;
 
@@ -66,14 +81,13 @@ impl From<RunId> for String {
 }
 
 /// 128 random bits in 26 characters: who does not know one cannot guess it.
-pub(super) fn secret_id() -> Result<String, StoreError> {
+pub(super) fn secret_id() -> Result<String, NoRandomNumbers> {
     Ok(base32(random()?, 26))
 }
 
-fn random() -> Result<u128, StoreError> {
+fn random() -> Result<u128, NoRandomNumbers> {
     let mut bytes = [0; 16];
-    let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| StoreError::from_io(std::io::Error::other("the system provides no random numbers")))?;
+    SystemRandom::new().fill(&mut bytes).map_err(|_| NoRandomNumbers)?;
     Ok(u128::from_be_bytes(bytes))
 }
 

@@ -1,8 +1,8 @@
 //! A session that comes from an export: its rows, as they were, under new numbers. Nobody is told of each: what happened once
 //! does not happen again.
 
-use super::search::indexed_grams;
-use super::{MAX_TAGS, MessageRole, RunId, RunStatus, StoreError, Tx, UsageLine};
+use super::words::indexed_grams;
+use super::{MAX_TAGS, MessageRole, ModelChoice, Placement, RunId, RunStatus, StoreError, Tx, UsageLine};
 use crate::home::SessionName;
 
 /// A message of an export.
@@ -32,13 +32,16 @@ impl Tx<'_> {
         &self,
         session: &SessionName,
         title: Option<&str>,
-        model: Option<&str>,
+        models: &ModelChoice,
+        placement: Placement,
         (created_ms, active_ms): (i64, i64),
     ) -> Result<(), StoreError> {
         let id = self.ensure_session(session, created_ms)?;
-        let mut update =
-            self.conn.prepare_cached("UPDATE sessions SET title = ?2, model = ?3, active_ms = ?4 WHERE id = ?1")?;
-        update.execute((id, title, model, active_ms))?;
+        let roles = serde_json::to_string(&models.roles).expect("names have a JSON form");
+        let mut update = self.conn.prepare_cached(
+            "UPDATE sessions SET title = ?2, model = ?3, role_models = ?4, placement = ?5, active_ms = ?6 WHERE id = ?1",
+        )?;
+        update.execute((id, title, &models.all, roles, placement, active_ms))?;
         self.tell_session(session)
     }
 
@@ -81,9 +84,9 @@ impl Tx<'_> {
 
     /// The id for a run of an export: its own, unless this store has one of that id.
     pub fn free_run_id(&self, id: &RunId, at_ms: i64) -> Result<RunId, StoreError> {
-        match self.run_line(id)? {
-            None => Ok(id.clone()),
-            Some(_) => RunId::new(at_ms),
+        match self.has_run(id)? {
+            false => Ok(id.clone()),
+            true => self.new_run_id(at_ms),
         }
     }
 }

@@ -1,11 +1,15 @@
 //! Jobs: messages that were admitted and must be answered. A job is written with its message, begun with its run and done
 //! with the reply, each in one transaction, so that no crash leaves a message that nobody answers, or answers twice.
 
+use std::collections::BTreeSet;
+
 use rusqlite::OptionalExtension;
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use schemars::JsonSchema;
+use serde::Serialize;
+use strum::{EnumString, IntoStaticStr};
 
 use super::sessions::session_name;
-use super::{MessageRole, RunId, RunStatus, StoreError, Tx, View};
+use super::{Message, MessageRole, RunId, RunStatus, StoreError, Tx, View};
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 
@@ -19,7 +23,8 @@ pub const MAX_JOINED: u32 = 50;
 const MAX_JOINED_BYTES: usize = 1 << 20;
 
 /// What waits for a model first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum JobPriority {
     /// A person waits for it.
     Interactive,
@@ -57,7 +62,9 @@ pub struct Job {
     pub reply: Option<i64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, EnumString, IntoStaticStr)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum JobState {
     Queued,
     Running,
@@ -72,7 +79,7 @@ pub enum JobState {
 
 /// A run that was begun for messages that waited.
 #[derive(Debug, Clone)]
-pub struct Begun {
+pub struct BegunRun {
     pub run: RunId,
     /// As they are kept, oldest first.
     pub texts: Vec<String>,
@@ -82,15 +89,15 @@ pub struct Begun {
 
 /// Whether a message was admitted now, or before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Admitted {
+pub enum JobAdmission {
     Now(i64),
     /// A message with the same key was; its id.
     Before(i64),
 }
 
-impl Admitted {
+impl JobAdmission {
     pub fn message(self) -> i64 {
-        let (Admitted::Now(id) | Admitted::Before(id)) = self;
+        let (JobAdmission::Now(id) | JobAdmission::Before(id)) = self;
         id
     }
 }
@@ -106,6 +113,19 @@ impl View<'_> {
     pub fn job(&self, message: i64) -> Result<Option<Job>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("SELECT {COLUMNS} WHERE j.message = ?1"))?;
         Ok(query.query_row([message], job).optional()?)
+    }
+
+    /// Those of a session's messages that no person sent.
+    pub fn untyped(&self, messages: &[Message]) -> Result<BTreeSet<i64>, StoreError> {
+        let mut query = self.conn.prepare_cached("SELECT priority FROM jobs WHERE message = ?1")?;
+        let mut found = BTreeSet::new();
+        for message in messages.iter().filter(|message| message.role == MessageRole::User) {
+            let priority: Option<JobPriority> = query.query_row([message.id], |row| row.get(0)).optional()?;
+            if priority.is_some_and(|priority| priority != JobPriority::Interactive) {
+                found.insert(message.id);
+            }
+        }
+        Ok(found)
     }
 
     /// The jobs of a session that wait, oldest first, at most `limit`.
@@ -166,7 +186,7 @@ impl View<'_> {
 
 impl Tx<'_> {
     /// Admits a message: the message and its job, or nothing.
-    pub fn admit(&self, new: &NewJob) -> Result<Admitted, StoreError> {
+    pub fn admit(&self, new: &NewJob) -> Result<JobAdmission, StoreError> {
         let session = self.ensure_session(&new.session, new.at_ms)?;
         if let Some(key) = &new.client_key {
             if key.chars().count() > MAX_CLIENT_KEY {
@@ -178,25 +198,31 @@ impl Tx<'_> {
             let mut query =
                 self.conn.prepare_cached("SELECT message FROM jobs WHERE session = ?1 AND client_key = ?2")?;
             if let Some(message) = query.query_row((session, key), |row| row.get(0)).optional()? {
-                return Ok(Admitted::Before(message));
+                return Ok(JobAdmission::Before(message));
             }
         }
         let message = self.add_message(&new.session, MessageRole::User, &new.text, new.at_ms, None)?;
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO jobs (message, session, state, caller, priority, client_key) VALUES (?1, ?2, 'queued', ?3, ?4, ?5)",
         )?;
-        insert.execute((message, session, caller_name(new.caller), new.priority, &new.client_key))?;
-        Ok(Admitted::Now(message))
+        insert.execute((message, session, new.caller.name(), new.priority, &new.client_key))?;
+        Ok(JobAdmission::Now(message))
     }
 
     /// Begins a run for the messages of a session that wait: as many of the first ones as came from the same kind of
-    /// caller with the same priority. `None` where none waits.
-    pub fn begin_queued(&self, session: &SessionName, at_ms: i64) -> Result<Option<Begun>, StoreError> {
+    /// caller with the same priority, or one that nobody typed. `None` where none waits.
+    pub fn begin_queued(&self, session: &SessionName, at_ms: i64) -> Result<Option<BegunRun>, StoreError> {
         let mut jobs = self.queued_jobs(session, MAX_JOINED)?;
         let Some(first) = jobs.first().cloned() else { return Ok(None) };
-        let alike = jobs.iter().take_while(|job| (job.caller, job.priority) == (first.caller, first.priority)).count();
+        let alike = match first.priority {
+            JobPriority::Interactive => {
+                jobs.iter().take_while(|job| (job.caller, job.priority) == (first.caller, first.priority)).count()
+            }
+            // What nobody typed is no conversation: each is a turn of its own, as those that arrive during one are.
+            JobPriority::Subagent | JobPriority::Background => 1,
+        };
         jobs.truncate(alike);
-        let run = RunId::new(at_ms)?;
+        let run = self.new_run_id(at_ms)?;
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO runs (id, session, message, status, started_ms)
              VALUES (?1, (SELECT session FROM messages WHERE id = ?2), ?2, ?3, ?4)",
@@ -213,7 +239,7 @@ impl Tx<'_> {
             bytes += texts.last().map_or(0, String::len);
             self.job_runs(job.message, num)?;
         }
-        Ok(Some(Begun { run, texts, caller: first.caller, priority: first.priority }))
+        Ok(Some(BegunRun { run, texts, caller: first.caller, priority: first.priority }))
     }
 
     /// A message that waited belongs to a run now.
@@ -255,61 +281,4 @@ pub(super) fn caller(row: &rusqlite::Row<'_>, index: usize) -> rusqlite::Result<
         "admin" => CallerScope::Admin,
         _ => CallerScope::User,
     })
-}
-
-pub(super) fn caller_name(caller: CallerScope) -> &'static str {
-    match caller {
-        CallerScope::Admin => "admin",
-        CallerScope::User => "user",
-    }
-}
-
-impl JobPriority {
-    const ALL: [JobPriority; 3] = [JobPriority::Interactive, JobPriority::Subagent, JobPriority::Background];
-
-    /// "interactive", "subagent" or "background".
-    pub fn as_str(self) -> &'static str {
-        match self {
-            JobPriority::Interactive => "interactive",
-            JobPriority::Subagent => "subagent",
-            JobPriority::Background => "background",
-        }
-    }
-}
-
-impl JobState {
-    const ALL: [JobState; 6] =
-        [JobState::Queued, JobState::Running, JobState::Held, JobState::Done, JobState::Failed, JobState::Cancelled];
-
-    /// "queued", "running", "held", "done", "failed" or "cancelled".
-    pub fn as_str(self) -> &'static str {
-        match self {
-            JobState::Queued => "queued",
-            JobState::Running => "running",
-            JobState::Held => "held",
-            JobState::Done => "done",
-            JobState::Failed => "failed",
-            JobState::Cancelled => "cancelled",
-        }
-    }
-}
-
-impl ToSql for JobPriority {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::from(self.as_str()))
-    }
-}
-
-impl FromSql for JobPriority {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<JobPriority> {
-        let text = value.as_str()?;
-        JobPriority::ALL.into_iter().find(|priority| priority.as_str() == text).ok_or(FromSqlError::InvalidType)
-    }
-}
-
-impl FromSql for JobState {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<JobState> {
-        let text = value.as_str()?;
-        JobState::ALL.into_iter().find(|state| state.as_str() == text).ok_or(FromSqlError::InvalidType)
-    }
 }

@@ -15,7 +15,7 @@ impl KvOwner {
     pub fn new(skill: &SkillName, source: Option<&str>) -> Self {
         let Some(source) = source else { return Self(skill.to_string()) };
         let digest = ring::digest::digest(&ring::digest::SHA256, source.as_bytes());
-        let source: String = digest.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let source = data_encoding::HEXLOWER.encode(&digest.as_ref()[..16]);
         // No name of a skill has an @.
         Self(format!("{skill}@{source}"))
     }

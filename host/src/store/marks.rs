@@ -1,25 +1,18 @@
 //! When something was last done for the store.
 
 use rusqlite::OptionalExtension;
+use strum::{EnumString, IntoStaticStr};
 
 use super::{StoreError, Tx, View};
 
 /// What is remembered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Mark {
     /// A copy was made.
     Backup,
     /// This is a copy that was put in the place of another store.
     Restore,
-}
-
-impl Mark {
-    fn as_str(self) -> &'static str {
-        match self {
-            Mark::Backup => "backup",
-            Mark::Restore => "restore",
-        }
-    }
 }
 
 impl View<'_> {

@@ -2,6 +2,8 @@
 
 use ring::digest::{SHA256, digest};
 use rusqlite::{OptionalExtension, Row};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::sessions::session_name;
 use super::words::{Index, IndexQuery, Words, grams};
@@ -16,13 +18,15 @@ pub const MAX_CHUNK_BYTES: usize = 4_000;
 pub const MAX_CHUNKS: u64 = 200_000;
 
 /// A passage that is remembered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Passage")]
 pub struct Chunk {
     pub id: i64,
     pub text: String,
     /// Where it is from: "turn", "memory_save", "summary" …
     pub source: String,
     pub session: Option<SessionName>,
+    /// Milliseconds since 1970 (UTC).
     pub at_ms: i64,
 }
 

@@ -44,6 +44,11 @@ pub(super) const ALL: &[Migration] = &[
         name: "pinned and archived sessions",
         sql: include_str!("migrations/0022_pinned_and_archived_sessions.sql"),
     },
+    Migration { name: "chats", sql: include_str!("migrations/0023_chats.sql") },
+    Migration { name: "prompts in pieces", sql: include_str!("migrations/0024_prompts_in_pieces.sql") },
+    Migration { name: "narrower tables", sql: include_str!("migrations/0025_narrower_tables.sql") },
+    Migration { name: "cached tokens", sql: include_str!("migrations/0026_cached_tokens.sql") },
+    Migration { name: "hooks", sql: include_str!("migrations/0027_hooks.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {
@@ -103,7 +108,7 @@ pub(super) fn applied(conn: &Connection, all: &[Migration]) -> Result<usize, Sto
 }
 
 fn checksum(sql: &str) -> String {
-    digest(&SHA256, sql.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    data_encoding::HEXLOWER.encode(digest(&SHA256, sql.as_bytes()).as_ref())
 }
 
 #[cfg(test)]

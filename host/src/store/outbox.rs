@@ -1,8 +1,9 @@
-//! The outbox: what webhooks are to be told. A row is written in the transaction of what it tells of, so that nothing is
+//! The outbox: what channels are to tell people who are not connected. Its columns say `webhook`, of which there were no others
+//! when they were made. A row is written in the transaction of what it tells of, so that nothing is
 //! told that did not happen, and nothing that happened is forgotten.
 
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{OptionalExtension, Row};
+use strum::{EnumString, IntoStaticStr};
 
 use super::id::secret_id;
 use super::{RunId, StoreError, Tx, View};
@@ -27,7 +28,8 @@ const TRIM: u32 = 500;
 const MAX_ERROR: usize = 500;
 
 /// What a webhook is told of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum WebhookEvent {
     /// A reply was written.
     Reply,
@@ -39,21 +41,13 @@ pub enum WebhookEvent {
 
 impl WebhookEvent {
     pub const ALL: [WebhookEvent; 3] = [WebhookEvent::Reply, WebhookEvent::Run, WebhookEvent::Notify];
-
-    /// "reply", "run" or "notify".
-    pub fn as_str(self) -> &'static str {
-        match self {
-            WebhookEvent::Reply => "reply",
-            WebhookEvent::Run => "run",
-            WebhookEvent::Notify => "notify",
-        }
-    }
 }
 
 /// Who is told of what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscription {
-    pub webhook: String,
+    /// The channel's name.
+    pub channel: String,
     /// Patterns with `*` and `?`; none means every session.
     pub sessions: Vec<String>,
     pub events: Vec<WebhookEvent>,
@@ -77,7 +71,7 @@ pub struct Delivery {
     pub id: i64,
     /// The same in every attempt.
     pub key: String,
-    pub webhook: String,
+    pub channel: String,
     pub event: WebhookEvent,
     /// The reply; none where it was deleted, or the event is another.
     pub message: Option<i64>,
@@ -142,9 +136,9 @@ impl Tx<'_> {
     /// These are the webhooks from now on. What waits for another one is given up; returns how much, by webhook.
     pub fn set_webhooks(&self, all: &[Subscription], at_ms: i64) -> Result<Vec<(String, u64)>, StoreError> {
         let mut dropped = Vec::new();
-        for old in self.webhooks()?.into_iter().filter(|old| all.iter().all(|new| new.webhook != old.webhook)) {
+        for old in self.webhooks()?.into_iter().filter(|old| all.iter().all(|new| new.channel != old.webhook)) {
             let mut update = self.conn.prepare_cached(
-                "UPDATE outbox SET state = 'failed', ended_ms = ?2, error = 'the webhook is not in config.toml any more'
+                "UPDATE outbox SET state = 'failed', ended_ms = ?2, error = 'it is not in config.toml any more'
                  WHERE webhook = ?1 AND state = 'pending'",
             )?;
             let count = update.execute((&old.webhook, at_ms))?;
@@ -155,9 +149,9 @@ impl Tx<'_> {
             "INSERT INTO webhooks (name, sessions, events) VALUES (?1, ?2, ?3)
              ON CONFLICT DO UPDATE SET sessions = excluded.sessions, events = excluded.events",
         )?;
-        for Subscription { webhook, sessions, events } in all {
+        for Subscription { channel, sessions, events } in all {
             let events: Vec<_> = events.iter().map(|event| event.as_str()).collect();
-            upsert.execute((webhook, as_list(sessions), as_list(&events)))?;
+            upsert.execute((channel, as_list(sessions), as_list(&events)))?;
         }
         Ok(dropped)
     }
@@ -352,7 +346,7 @@ fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
     Ok(Delivery {
         id: row.get(0)?,
         key: row.get(1)?,
-        webhook: row.get(2)?,
+        channel: row.get(2)?,
         event: row.get(3)?,
         message: row.get(4)?,
         run: row.get(5)?,
@@ -364,17 +358,4 @@ fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
         error: row.get(11)?,
         seq: row.get(12)?,
     })
-}
-
-impl ToSql for WebhookEvent {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::from(self.as_str()))
-    }
-}
-
-impl FromSql for WebhookEvent {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<WebhookEvent> {
-        let text = value.as_str()?;
-        WebhookEvent::ALL.into_iter().find(|event| event.as_str() == text).ok_or(FromSqlError::InvalidType)
-    }
 }

@@ -2,7 +2,7 @@
 
 use rusqlite::types::Type;
 
-use super::jobs::{caller, caller_name};
+use super::jobs::caller;
 use super::{StoreError, Tx, View};
 use crate::graph::pill::Pill;
 use crate::graph::plan::CallerScope;
@@ -47,7 +47,7 @@ impl Tx<'_> {
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?;
         let categories = serde_json::Value::from(pill.categories.as_slice()).to_string();
-        let (effort, caller) = (pill.effort.name(), caller_name(*caller));
+        let (effort, caller) = (pill.effort.name(), caller.name());
         upsert.execute((&pill.name, &pill.template, categories, effort, &pill.description, caller, at_ms))?;
         Ok(())
     }

@@ -12,7 +12,7 @@ pub const MAX_PUBLISHED: u64 = 1_000;
 
 /// A file that was published.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Published {
+pub struct PublishedFile {
     pub id: String,
     pub session: SessionName,
     /// Under `/work`, such as "pub/rain.svg".
@@ -28,13 +28,13 @@ const COLUMNS: &str = "p.id, s.name, p.path, p.media_type, p.title, p.at_ms \
 
 impl View<'_> {
     /// What is published under an id.
-    pub fn published(&self, id: &str) -> Result<Option<Published>, StoreError> {
+    pub fn published(&self, id: &str) -> Result<Option<PublishedFile>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("SELECT {COLUMNS} WHERE p.id = ?1"))?;
         Ok(query.query_row([id], published).optional()?)
     }
 
     /// What a session has published, at most [`MAX_PUBLISHED`], the oldest first.
-    pub fn published_of(&self, session: &SessionName) -> Result<Vec<Published>, StoreError> {
+    pub fn published_of(&self, session: &SessionName) -> Result<Vec<PublishedFile>, StoreError> {
         let mut query =
             self.conn.prepare_cached(&format!("SELECT {COLUMNS} WHERE s.name = ?1 ORDER BY p.at_ms, p.path"))?;
         let rows = query.query_map([session.as_str()], published)?;
@@ -75,8 +75,8 @@ impl Tx<'_> {
     }
 }
 
-fn published(row: &Row<'_>) -> rusqlite::Result<Published> {
-    Ok(Published {
+fn published(row: &Row<'_>) -> rusqlite::Result<PublishedFile> {
+    Ok(PublishedFile {
         id: row.get(0)?,
         session: session_name(row, 1)?,
         path: row.get(2)?,

@@ -1,26 +1,48 @@
 //! Connections that only read. In WAL mode they neither wait for the writer nor keep it waiting.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::Connection;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 use super::{StoreError, View, connect};
 
 /// Connections that are kept open while nobody reads. More than that are opened when needed and closed after it, so
-/// that a reader never waits for another.
+/// that no reader waits for one that takes long.
 const IDLE: usize = 4;
+
+/// How long a reader waits for one of them: to open another costs as much as a hundred reads of the usual size.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub(super) struct Readers {
     path: PathBuf,
     /// `None` when the store is closed.
     idle: Mutex<Option<Vec<Connection>>>,
+    /// One for each of [`IDLE`].
+    places: Arc<Semaphore>,
 }
 
 impl Readers {
     pub fn new(path: &Path) -> Readers {
-        Readers { path: path.to_path_buf(), idle: Mutex::new(Some(Vec::new())) }
+        let (idle, places) = (Mutex::new(Some(Vec::new())), Arc::new(Semaphore::new(IDLE)));
+        Readers { path: path.to_path_buf(), idle, places }
+    }
+
+    /// Waits until a connection is free that is kept open; not for long.
+    pub async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        match self.free_place() {
+            Some(place) => Some(place),
+            None => timeout(PATIENCE, self.places.clone().acquire_owned()).await.ok()?.ok(),
+        }
+    }
+
+    /// The same for who does not wait at all.
+    pub fn free_place(&self) -> Option<OwnedSemaphorePermit> {
+        self.places.clone().try_acquire_owned().ok()
     }
 
     pub fn read<T>(&self, work: impl FnOnce(&View<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
@@ -29,7 +51,7 @@ impl Readers {
 
     fn try_read<T>(&self, work: impl FnOnce(&View<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).as_mut().ok_or(StoreError::Closed)?.pop();
-        let mut conn = match idle {
+        let conn = match idle {
             Some(conn) => conn,
             None => {
                 let conn = connect(&self.path)?;
@@ -40,11 +62,13 @@ impl Readers {
             }
         };
         // One transaction, so that several queries see the same state.
-        let snapshot = conn.transaction_with_behavior(TransactionBehavior::Deferred)?;
-        let result = work(&View::new(&snapshot));
-        drop(snapshot);
+        conn.prepare_cached("BEGIN DEFERRED")?.execute(())?;
+        let result = work(&View::new(&conn));
+        // SQLite may have ended it, for reasons of the disk.
+        let ended = conn.is_autocommit() || conn.prepare_cached("ROLLBACK")?.execute(()).is_ok();
         if let Some(idle) = self.idle.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
             && idle.len() < IDLE
+            && ended
         {
             idle.push(conn);
         }

@@ -1,20 +1,24 @@
 //! Runs: one row each, from the message that began it to its outcome.
 
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{OptionalExtension, Row};
+use schemars::JsonSchema;
+use serde::Serialize;
+use strum::{EnumString, IntoStaticStr};
 
 use super::sessions::{message, session_name};
 use super::{Message, MessageRole, RunId, StoreError, Tx, View};
 use crate::home::SessionName;
 
 /// A run, as in a listing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Run")]
 pub struct RunLine {
     pub id: RunId,
     pub session: SessionName,
-    /// The beginning of the message, at most 200 characters.
+    /// The beginning of the message, at most 200 characters; empty as long as no model has checked it for secrets.
     pub message: String,
     pub status: RunStatus,
+    /// Milliseconds since 1970 (UTC).
     pub started_ms: i64,
     /// None while it runs, and where the process was killed.
     pub ended_ms: Option<i64>,
@@ -35,7 +39,9 @@ pub struct Run {
     pub outcome: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, EnumString, IntoStaticStr)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum RunStatus {
     Running,
     /// It was cut off again and again, and waits for a person to say that it is to be tried again.
@@ -53,17 +59,6 @@ impl RunStatus {
     /// Whether it has not ended.
     pub fn is_open(self) -> bool {
         matches!(self, RunStatus::Running | RunStatus::Held)
-    }
-
-    /// "running", "held", "done", "failed" or "cancelled".
-    pub fn as_str(self) -> &'static str {
-        match self {
-            RunStatus::Running => "running",
-            RunStatus::Held => "held",
-            RunStatus::Done => "done",
-            RunStatus::Failed => "failed",
-            RunStatus::Cancelled => "cancelled",
-        }
     }
 }
 
@@ -84,6 +79,10 @@ impl View<'_> {
     pub fn ending(&self, id: &RunId) -> Result<Option<(RunStatus, Option<String>)>, StoreError> {
         let mut query = self.conn.prepare_cached(&format!("SELECT {STATUS}, r.outcome FROM runs r WHERE r.id = ?1"))?;
         Ok(query.query_row([id], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+    }
+
+    pub(super) fn has_run(&self, id: &RunId) -> Result<bool, StoreError> {
+        Ok(self.conn.prepare_cached("SELECT 1 FROM runs WHERE id = ?1")?.exists([id])?)
     }
 
     /// The run of that id, as in a listing.
@@ -181,9 +180,19 @@ impl View<'_> {
 }
 
 impl Tx<'_> {
+    /// An id that no run has.
+    pub(super) fn new_run_id(&self, at_ms: i64) -> Result<RunId, StoreError> {
+        loop {
+            let id = RunId::new(at_ms)?;
+            if !self.has_run(&id)? {
+                return Ok(id);
+            }
+        }
+    }
+
     /// Begins a run: its row, the user's message, and the session where there is none of that name.
     pub fn create_run(&self, session: &SessionName, message: &str, at_ms: i64) -> Result<RunId, StoreError> {
-        let id = RunId::new(at_ms)?;
+        let id = self.new_run_id(at_ms)?;
         let message = self.add_message(session, MessageRole::User, message, at_ms, Some(&id))?;
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO runs (id, session, message, status, started_ms)
@@ -198,7 +207,7 @@ impl Tx<'_> {
     /// (`secure_delete`).
     pub fn replace_message(&self, message: i64, text: &str) -> Result<(), StoreError> {
         let mut update = self.conn.prepare_cached("UPDATE messages SET text = ?2, grams = ?3 WHERE id = ?1")?;
-        update.execute((message, text, super::search::indexed_grams(text)))?;
+        update.execute((message, text, super::words::indexed_grams(text)))?;
         Ok(())
     }
 
@@ -242,20 +251,4 @@ fn line(row: &Row<'_>) -> rusqlite::Result<RunLine> {
         started_ms: row.get(4)?,
         ended_ms: row.get(5)?,
     })
-}
-
-impl ToSql for RunStatus {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::from(self.as_str()))
-    }
-}
-
-impl FromSql for RunStatus {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<RunStatus> {
-        let text = value.as_str()?;
-        [RunStatus::Running, RunStatus::Held, RunStatus::Done, RunStatus::Failed, RunStatus::Cancelled]
-            .into_iter()
-            .find(|status| status.as_str() == text)
-            .ok_or(FromSqlError::InvalidType)
-    }
 }

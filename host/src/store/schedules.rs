@@ -1,8 +1,11 @@
 //! Schedules: messages that come by themselves, and a receipt for each time that one was due.
 
 use rusqlite::{OptionalExtension, Row};
+use schemars::JsonSchema;
+use serde::Serialize;
+use strum::{EnumString, IntoStaticStr};
 
-use super::jobs::{caller, caller_name};
+use super::jobs::caller;
 use super::{JobPriority, JobState, NewJob, RunId, RunStatus, StoreError, Tx, View};
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
@@ -48,7 +51,7 @@ pub struct Schedule {
 
 /// A time that has come, or a hand that fires.
 #[derive(Debug, Clone)]
-pub struct Firing {
+pub struct DueSchedule {
     /// As it was read; if it is another one by now, nothing is fired.
     pub schedule: Schedule,
     /// The session that does the work.
@@ -63,11 +66,15 @@ pub struct Firing {
 }
 
 /// What came of one time that a schedule was due.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Receipt {
     pub id: i64,
+    /// Name of the schedule.
+    #[serde(rename = "name")]
     pub schedule: String,
+    /// Milliseconds since 1970 (UTC).
     pub due_ms: i64,
+    /// Later than `due_ms` where no daemon ran at that time.
     pub fired_ms: i64,
     pub by_hand: bool,
     pub message: Option<i64>,
@@ -75,7 +82,9 @@ pub struct Receipt {
     pub state: ReceiptState,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, EnumString, IntoStaticStr)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum ReceiptState {
     /// The message of the time before was still waiting.
     Skipped,
@@ -86,21 +95,6 @@ pub enum ReceiptState {
     Cancelled,
     /// What came of it is not kept any more.
     Gone,
-}
-
-impl ReceiptState {
-    /// "skipped", "queued", "running", "done", "failed", "cancelled" or "gone".
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ReceiptState::Skipped => "skipped",
-            ReceiptState::Queued => "queued",
-            ReceiptState::Running => "running",
-            ReceiptState::Done => "done",
-            ReceiptState::Failed => "failed",
-            ReceiptState::Cancelled => "cancelled",
-            ReceiptState::Gone => "gone",
-        }
-    }
 }
 
 const COLUMNS: &str =
@@ -184,7 +178,7 @@ impl Tx<'_> {
             &new.message,
             session,
             &new.model,
-            caller_name(new.caller),
+            new.caller.name(),
             new.next_ms,
             new.at_ms,
         ))?;
@@ -233,8 +227,8 @@ impl Tx<'_> {
 
     /// Fires a schedule: receipt, message, job and next time, or nothing. `None` where somebody else fired, paused or
     /// removed it meanwhile. If the message of the time before still waits, this time is skipped, and the receipt says so.
-    pub fn fire_schedule(&self, firing: &Firing) -> Result<Option<ReceiptState>, StoreError> {
-        let Firing { schedule: read, session, due_ms, next_ms, by_hand, at_ms, keep } = firing;
+    pub fn fire_schedule(&self, firing: &DueSchedule) -> Result<Option<ReceiptState>, StoreError> {
+        let DueSchedule { schedule: read, session, due_ms, next_ms, by_hand, at_ms, keep } = firing;
         let unchanged =
             |now: &Schedule| now.id == read.id && (*by_hand || (now.next_ms == read.next_ms && !now.paused));
         let Some(now) = self.schedule(&read.name)?.filter(unchanged) else { return Ok(None) };
@@ -266,15 +260,6 @@ impl Tx<'_> {
     /// The message of a schedule that is due, in the session that works for it, which is a subagent of the one that is
     /// told the reply.
     fn admit_fired(&self, schedule: &Schedule, session: &SessionName, at_ms: i64) -> Result<i64, StoreError> {
-        let id = self.ensure_session(session, at_ms)?;
-        // One that is told what comes of this one's own reply is not a parent: the line of parents must end.
-        let parent = match &schedule.session {
-            Some(told) if !self.line_of(told)?.contains(session) => Some(self.ensure_session(told, at_ms)?),
-            _ => None,
-        };
-        let mut update =
-            self.conn.prepare_cached("UPDATE sessions SET parent = ?2, title = ?3, model = ?4 WHERE id = ?1")?;
-        update.execute((id, parent, &schedule.name, &schedule.model))?;
         let job = NewJob {
             session: session.clone(),
             text: schedule.message.clone(),
@@ -283,10 +268,9 @@ impl Tx<'_> {
             client_key: None,
             at_ms,
         };
-        let message = self.admit(&job)?.message();
-        let line = self.line_of(session)?;
-        let root = self.ensure_session(&line[line.len() - 1], at_ms)?;
-        self.job_is_spawned(message, root, schedule.session.as_ref())?;
+        let message = self.admit_unasked(&job, &schedule.name, schedule.session.as_ref())?;
+        let mut update = self.conn.prepare_cached("UPDATE sessions SET model = ?2 WHERE name = ?1")?;
+        update.execute((session.as_str(), &schedule.model))?;
         Ok(message)
     }
 }

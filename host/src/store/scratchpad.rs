@@ -29,7 +29,7 @@ const HEAD: usize = 120;
 
 /// An entry, as in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct ScratchpadEntry {
     pub key: String,
     /// Saved on purpose; others may make room for new ones.
     pub named: bool,
@@ -49,7 +49,7 @@ impl View<'_> {
     }
 
     /// The entries of a session, the newest first, at most [`MAX_ENTRIES`]. Reads none of the texts.
-    pub fn scratchpad_list(&self, session: &SessionName) -> Result<Vec<Entry>, StoreError> {
+    pub fn scratchpad_list(&self, session: &SessionName) -> Result<Vec<ScratchpadEntry>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT key, named, bytes, at_ms, head FROM scratchpad
              WHERE session = (SELECT id FROM sessions WHERE name = ?1) ORDER BY num DESC LIMIT ?2",
@@ -184,8 +184,8 @@ impl Tx<'_> {
     }
 }
 
-fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
-    Ok(Entry {
+fn entry(row: &Row<'_>) -> rusqlite::Result<ScratchpadEntry> {
+    Ok(ScratchpadEntry {
         key: row.get(0)?,
         named: row.get(1)?,
         bytes: row.get::<_, i64>(2)?.unsigned_abs(),

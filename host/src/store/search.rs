@@ -4,13 +4,10 @@
 //! by little. Who asks with the key of the home gets those, too: they are looked through one by one.
 
 use super::sessions::{message, session_name};
-use super::words::{Index, IndexQuery, Words, grams};
+use super::words::{Index, IndexQuery, Words, indexed_grams};
 use super::{Message, RunId, StoreError, Tx, View};
 use crate::graph::tags::Tags;
 use crate::home::SessionName;
-
-/// What a text begins with that is sealed: it has no words for the index.
-pub const SEALED: &str = "sealed:1:";
 
 /// Messages that one call of [`View::messages_with`] looks at beyond those that the index knows to fit.
 const LOOKED_THROUGH: u32 = 5_000;
@@ -212,11 +209,6 @@ impl Tx<'_> {
         self.conn.prepare_cached("UPDATE message_index SET begins = ?1")?.execute([begins])?;
         Ok(done)
     }
-}
-
-/// What the index has beside the text of a message; none for one that it does not have.
-pub(super) fn indexed_grams(text: &str) -> Option<String> {
-    (!text.starts_with(SEALED)).then(|| grams(text))
 }
 
 fn next_id(rows: &mut rusqlite::Rows<'_>) -> Result<Option<(i64, bool)>, StoreError> {

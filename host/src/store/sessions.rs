@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use rusqlite::OptionalExtension;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
-use super::search::indexed_grams;
+use super::words::indexed_grams;
 use super::{RunId, StoreError, Tx, View};
 use crate::home::SessionName;
 
@@ -25,26 +27,32 @@ pub struct Message {
 }
 
 /// A session, as in a listing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Session")]
 pub struct SessionLine {
     /// Its row, which tells sessions apart that were active at the same time.
+    #[serde(skip)]
     pub id: i64,
     pub name: SessionName,
     pub title: Option<String>,
+    /// Milliseconds since 1970 (UTC).
     pub created_ms: i64,
-    /// When its last message came.
+    /// When its last message came, in milliseconds since 1970 (UTC).
     pub active_ms: i64,
+    /// The model that was chosen for it; null for the configured ones.
     pub model: Option<String>,
-    /// Replies that were not read; counted up to 99, for more is told apart by nobody and would have to be read.
+    /// Unread replies; 99 stands for 99 and more, which nobody tells apart.
+    #[schemars(range(max = 99))]
     pub unread: u32,
     /// The run that is under way.
     pub running: Option<RunId>,
     pub placement: Placement,
 }
 
-/// Where a session stands in listings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Where a session stands in listings: with the others, above them, or apart from them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumString, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Placement {
     /// With the others, by its activity.
     Listed,
@@ -57,18 +65,9 @@ pub enum Placement {
 impl Placement {
     pub const ALL: [Placement; 3] = [Placement::Listed, Placement::Pinned, Placement::Archived];
 
-    /// "listed", "pinned" or "archived".
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Placement::Listed => "listed",
-            Placement::Pinned => "pinned",
-            Placement::Archived => "archived",
-        }
-    }
-
     /// The placement of that name.
     pub fn named(name: &str) -> Option<Placement> {
-        Placement::ALL.into_iter().find(|one| one.as_str() == name)
+        name.parse().ok()
     }
 }
 
@@ -88,7 +87,9 @@ impl ModelChoice {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, EnumString, IntoStaticStr)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum MessageRole {
     User,
     Assistant,
@@ -207,7 +208,9 @@ impl View<'_> {
 
     /// What all workspaces held when they were last measured, and what stands in the store.
     pub fn home_bytes(&self) -> Result<u64, StoreError> {
-        let mut query = self.conn.prepare_cached("SELECT coalesce(sum(workspace_bytes), 0) FROM sessions")?;
+        let mut query = self.conn.prepare_cached(
+            "SELECT coalesce(sum(workspace_bytes), 0) FROM sessions INDEXED BY sessions_with_files WHERE workspace_bytes > 0",
+        )?;
         let workspaces = query.query_row((), |row| row.get::<_, i64>(0))?.unsigned_abs();
         let space = self.space()?;
         Ok(workspaces + space.bytes.saturating_sub(space.free))
@@ -341,44 +344,6 @@ impl Tx<'_> {
         let mut insert =
             self.conn.prepare_cached("INSERT INTO sessions (name, created_ms, active_ms) VALUES (?1, ?2, ?2)")?;
         Ok(insert.insert((session.as_str(), at_ms))?)
-    }
-}
-
-impl MessageRole {
-    /// "user" or "assistant".
-    pub fn as_str(self) -> &'static str {
-        match self {
-            MessageRole::User => "user",
-            MessageRole::Assistant => "assistant",
-        }
-    }
-}
-
-impl ToSql for MessageRole {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::from(self.as_str()))
-    }
-}
-
-impl FromSql for MessageRole {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<MessageRole> {
-        match value.as_str()? {
-            "user" => Ok(MessageRole::User),
-            "assistant" => Ok(MessageRole::Assistant),
-            _ => Err(FromSqlError::InvalidType),
-        }
-    }
-}
-
-impl ToSql for Placement {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::from(self.as_str()))
-    }
-}
-
-impl FromSql for Placement {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Placement> {
-        Placement::named(value.as_str()?).ok_or(FromSqlError::InvalidType)
     }
 }
 

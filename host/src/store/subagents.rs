@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use rusqlite::OptionalExtension;
 
 use super::sessions::session_name;
-use super::{Admitted, JobPriority, JobState, MessageRole, NewJob, RunId, RunStatus, StoreError, Tx, View};
+use super::{JobAdmission, JobPriority, JobState, MessageRole, NewJob, RunId, RunStatus, StoreError, Tx, View};
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 
@@ -142,13 +142,13 @@ impl View<'_> {
 
 impl Tx<'_> {
     /// Admits a subagent: its session, its message and its job, or nothing.
-    pub fn spawn(&self, new: &Spawn, limits: &SpawnLimits) -> Result<Result<Admitted, SpawnRefused>, StoreError> {
+    pub fn spawn(&self, new: &Spawn, limits: &SpawnLimits) -> Result<Result<JobAdmission, SpawnRefused>, StoreError> {
         if let Some(session) = self.session_id(&new.session)? {
             let mut query =
                 self.conn.prepare_cached("SELECT message FROM jobs WHERE session = ?1 AND client_key = ?2")?;
             let before = query.query_row((session, &new.client_key), |row| row.get(0)).optional()?;
             return Ok(match before {
-                Some(message) => Ok(Admitted::Before(message)),
+                Some(message) => Ok(JobAdmission::Before(message)),
                 None => Err(SpawnRefused::Taken { session: new.session.clone() }),
             });
         }
@@ -180,6 +180,29 @@ impl Tx<'_> {
         let admitted = self.admit(&job)?;
         self.job_is_spawned(admitted.message(), root, new.inject_into.as_ref())?;
         Ok(Ok(admitted))
+    }
+
+    /// Admits a message that no person of this home sent, in the session that works for it, which is a subagent of the one that
+    /// is `told` the reply. Returns the message.
+    pub(super) fn admit_unasked(
+        &self,
+        job: &NewJob,
+        title: &str,
+        told: Option<&SessionName>,
+    ) -> Result<i64, StoreError> {
+        let id = self.ensure_session(&job.session, job.at_ms)?;
+        // One that is told what comes of this one's own reply is not a parent: the line of parents must end.
+        let parent = match told {
+            Some(told) if !self.line_of(told)?.contains(&job.session) => Some(self.ensure_session(told, job.at_ms)?),
+            _ => None,
+        };
+        let mut update = self.conn.prepare_cached("UPDATE sessions SET parent = ?2, title = ?3 WHERE id = ?1")?;
+        update.execute((id, parent, title))?;
+        let message = self.admit(job)?.message();
+        let line = self.line_of(&job.session)?;
+        let root = self.ensure_session(&line[line.len() - 1], job.at_ms)?;
+        self.job_is_spawned(message, root, told)?;
+        Ok(message)
     }
 
     /// A job was spawned in the tree below `root`, and this session is told its reply.

@@ -1,6 +1,9 @@
 //! The tasks of a run: one row each, with what became of it.
 
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use rusqlite::types::{FromSqlError, ValueRef};
+use schemars::JsonSchema;
+use serde::Serialize;
+use strum::{EnumString, IntoStaticStr};
 
 use super::{RunId, StoreError, Tx, View};
 use crate::graph::plan::TaskKind;
@@ -28,43 +31,25 @@ pub struct TaskRow {
 }
 
 /// Where a task stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema, EnumString, IntoStaticStr)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum TaskState {
+    #[serde(rename = "waiting")]
     Planned,
     Running,
     Done,
     Failed,
-    /// The host stopped while it ran; whether it took effect is not known.
+    /// The daemon stopped while it ran; whether it took effect is not known.
     Interrupted,
     /// A new plan was made without it.
     Dropped,
 }
 
 impl TaskState {
-    const ALL: [TaskState; 6] = [
-        TaskState::Planned,
-        TaskState::Running,
-        TaskState::Done,
-        TaskState::Failed,
-        TaskState::Interrupted,
-        TaskState::Dropped,
-    ];
-
     /// The state of that name.
     pub fn named(name: &str) -> Option<TaskState> {
-        TaskState::ALL.into_iter().find(|state| state.as_str() == name)
-    }
-
-    /// "planned", "running", "done", "failed", "interrupted" or "dropped".
-    pub fn as_str(self) -> &'static str {
-        match self {
-            TaskState::Planned => "planned",
-            TaskState::Running => "running",
-            TaskState::Done => "done",
-            TaskState::Failed => "failed",
-            TaskState::Interrupted => "interrupted",
-            TaskState::Dropped => "dropped",
-        }
+        name.parse().ok()
     }
 }
 
@@ -73,7 +58,7 @@ impl View<'_> {
     pub fn tasks_of(&self, run: &RunId) -> Result<Vec<TaskRow>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT id, position, kind, label, task, status, output, error, started_ms, ended_ms FROM tasks
-             WHERE run = ?1 ORDER BY position, id",
+             WHERE run = ?1 ORDER BY id",
         )?;
         let rows = query.query_map([self.num(run)?], |row| {
             Ok(TaskRow {
@@ -89,7 +74,10 @@ impl View<'_> {
                 ended_ms: row.get(9)?,
             })
         })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        let mut tasks = rows.collect::<Result<Vec<TaskRow>, _>>()?;
+        // They are few, and an index over their order would be written with every change of one.
+        tasks.sort_by_key(|task| task.position);
+        Ok(tasks)
     }
 }
 
@@ -138,17 +126,4 @@ fn kind(value: ValueRef<'_>) -> Result<TaskKind, FromSqlError> {
     let name = value.as_str()?;
     let kinds = [TaskKind::Exec, TaskKind::Skill, TaskKind::Msg, TaskKind::Act];
     kinds.into_iter().find(|kind| kind.name() == name).ok_or(FromSqlError::InvalidType)
-}
-
-impl ToSql for TaskState {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::from(self.as_str()))
-    }
-}
-
-impl FromSql for TaskState {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<TaskState> {
-        let text = value.as_str()?;
-        TaskState::ALL.into_iter().find(|state| state.as_str() == text).ok_or(FromSqlError::InvalidType)
-    }
 }

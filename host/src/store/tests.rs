@@ -3,11 +3,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+mod ids;
 mod life;
 mod logins;
 mod outbox;
 mod remembered;
 mod spawned;
+mod statements;
+mod summaries;
 mod unread;
 
 use super::*;
@@ -201,7 +204,7 @@ fn a_full_disk_fails_the_write_and_the_store_lives_on() {
     // A small one still fits, the reader sees nothing of the big one, and with space there is no trace of the trouble.
     append(&store, &run, 0).unwrap();
     assert_eq!(store.read_blocking(|view| view.events(&run)).unwrap().len(), 1);
-    store.write_blocking(move |tx| pages(tx, 1_000)).unwrap();
+    store.write_blocking(move |tx| pages(tx, 4_000)).unwrap();
     let id = run.clone();
     let big = format!("\"{}\"", "x".repeat(1 << 20));
     store.write_blocking(move |tx| tx.append_event(&id, 1, 1, "big", &big)).unwrap();

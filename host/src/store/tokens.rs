@@ -2,8 +2,10 @@
 
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{OptionalExtension, Row};
+use schemars::JsonSchema;
+use serde::Serialize;
+use strum::{EnumString, IntoStaticStr};
 use subtle::ConstantTimeEq;
 
 use super::{StoreError, Tx, View};
@@ -18,7 +20,9 @@ const MAX_TOKENS: i64 = 1_000;
 pub const MAX_TOKEN_NAME: usize = 64;
 
 /// What a token allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, EnumString, IntoStaticStr)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum TokenScope {
     /// To write messages and to read what came of them.
     Chat,
@@ -35,16 +39,6 @@ pub struct Token {
     pub handle: String,
     pub scope: TokenScope,
     pub created_ms: i64,
-}
-
-impl TokenScope {
-    /// "chat" or "admin".
-    pub fn as_str(self) -> &'static str {
-        match self {
-            TokenScope::Chat => "chat",
-            TokenScope::Admin => "admin",
-        }
-    }
 }
 
 impl View<'_> {
@@ -120,21 +114,5 @@ pub(super) fn random<const N: usize>() -> Result<String, StoreError> {
     let mut bytes = [0; N];
     let filled = SystemRandom::new().fill(&mut bytes);
     filled.map_err(|_| StoreError::corrupt("the system provides no random numbers".to_owned()))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-impl ToSql for TokenScope {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::from(self.as_str()))
-    }
-}
-
-impl FromSql for TokenScope {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<TokenScope> {
-        match value.as_str()? {
-            "chat" => Ok(TokenScope::Chat),
-            "admin" => Ok(TokenScope::Admin),
-            _ => Err(FromSqlError::InvalidType),
-        }
-    }
+    Ok(data_encoding::HEXLOWER.encode(&bytes))
 }

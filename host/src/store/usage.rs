@@ -44,11 +44,12 @@ impl View<'_> {
             Scope::Day(at_ms) => ("day", Some(at_ms.div_euclid(DAY_MS))),
         };
         let mut query = self.conn.prepare_cached(
-            "SELECT calls, input, output, cost_micros FROM usage_totals WHERE scope = ?1 AND key = ?2",
+            "SELECT calls, input, output, cost_micros, cached FROM usage_totals WHERE scope = ?1 AND key = ?2",
         )?;
         let totals = query.query_row((name, key), |row| {
             let count = |index| row.get::<_, i64>(index).map(i64::unsigned_abs);
-            let usage = Usage { input_tokens: count(1)?, output_tokens: count(2)?, cost_micros: count(3)? };
+            let (input_tokens, output_tokens) = (count(1)?, count(2)?);
+            let usage = Usage { input_tokens, output_tokens, cached_tokens: count(4)?, cost_micros: count(3)? };
             Ok(Totals { calls: count(0)?, usage })
         });
         Ok(totals.optional()?.unwrap_or_default())
@@ -58,12 +59,13 @@ impl View<'_> {
     /// day is counted from 1970 (UTC).
     pub fn usage_by_day(&self, before: Option<i64>, limit: u32) -> Result<Vec<(i64, Totals)>, StoreError> {
         let mut query = self.conn.prepare_cached(
-            "SELECT key, calls, input, output, cost_micros FROM usage_totals
+            "SELECT key, calls, input, output, cost_micros, cached FROM usage_totals
              WHERE scope = 'day' AND key < ?1 ORDER BY key DESC LIMIT ?2",
         )?;
         let rows = query.query_map((before.unwrap_or(i64::MAX), limit), |row| {
             let count = |index| row.get::<_, i64>(index).map(i64::unsigned_abs);
-            let usage = Usage { input_tokens: count(2)?, output_tokens: count(3)?, cost_micros: count(4)? };
+            let (input_tokens, output_tokens) = (count(2)?, count(3)?);
+            let usage = Usage { input_tokens, output_tokens, cached_tokens: count(5)?, cost_micros: count(4)? };
             Ok((row.get(0)?, Totals { calls: count(1)?, usage }))
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -72,11 +74,12 @@ impl View<'_> {
     /// The calls of a run, in order.
     pub fn usage_of(&self, run: &RunId) -> Result<Vec<UsageLine>, StoreError> {
         let mut query = self.conn.prepare_cached(
-            "SELECT at_ms, role, model, input, output, cost_micros FROM usage WHERE run = ?1 ORDER BY id",
+            "SELECT at_ms, role, model, input, output, cost_micros, cached FROM usage WHERE run = ?1 ORDER BY id",
         )?;
         let rows = query.query_map([self.num(run)?], |row| {
             let count = |index| row.get::<_, i64>(index).map(i64::unsigned_abs);
-            let usage = Usage { input_tokens: count(3)?, output_tokens: count(4)?, cost_micros: count(5)? };
+            let (input_tokens, output_tokens) = (count(3)?, count(4)?);
+            let usage = Usage { input_tokens, output_tokens, cached_tokens: count(6)?, cost_micros: count(5)? };
             Ok(UsageLine { at_ms: row.get(0)?, role: row.get(1)?, model: row.get(2)?, usage })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -100,13 +103,12 @@ impl Tx<'_> {
         let session = self.ensure_session(session, line.at_ms)?;
         let run = run.map(|run| self.num(run)).transpose()?;
         let day = line.at_ms.div_euclid(DAY_MS);
-        let [input, output, cost] =
-            [line.usage.input_tokens, line.usage.output_tokens, line.usage.cost_micros].map(bounded);
+        let [input, output, cost, cached] = columns(line.usage);
         let mut insert = self.conn.prepare_cached(
-            "INSERT INTO usage (at_ms, day, session, run, role, model, input, output, cost_micros)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            "INSERT INTO usage (at_ms, day, session, run, role, model, input, output, cost_micros, cached)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )?;
-        insert.execute((line.at_ms, day, session, run, &line.role, &line.model, input, output, cost))?;
+        insert.execute((line.at_ms, day, session, run, &line.role, &line.model, input, output, cost, cached))?;
         for (scope, key) in [("run", run), ("session", Some(session)), ("day", of_day.then_some(day))] {
             if let Some(key) = key {
                 self.add_to_total(scope, key, line.usage)?;
@@ -121,15 +123,20 @@ impl Tx<'_> {
     }
 
     fn add_to_total(&self, scope: &str, key: i64, usage: Usage) -> Result<(), StoreError> {
-        let [input, output, cost] = [usage.input_tokens, usage.output_tokens, usage.cost_micros].map(bounded);
+        let [input, output, cost, cached] = columns(usage);
         let mut add = self.conn.prepare_cached(
-            "INSERT INTO usage_totals (scope, key, calls, input, output, cost_micros) VALUES (?1, ?2, 1, ?3, ?4, ?5)
+            "INSERT INTO usage_totals (scope, key, calls, input, output, cost_micros, cached) VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6)
              ON CONFLICT DO UPDATE SET calls = calls + 1, input = input + excluded.input,
-                 output = output + excluded.output, cost_micros = cost_micros + excluded.cost_micros",
+                 output = output + excluded.output, cost_micros = cost_micros + excluded.cost_micros,
+                 cached = cached + excluded.cached",
         )?;
-        add.execute((scope, key, input, output, cost))?;
+        add.execute((scope, key, input, output, cost, cached))?;
         Ok(())
     }
+}
+
+fn columns(usage: Usage) -> [i64; 4] {
+    [usage.input_tokens, usage.output_tokens, usage.cost_micros, usage.cached_tokens].map(bounded)
 }
 
 /// A provider may report anything. A million such calls can still be added up.

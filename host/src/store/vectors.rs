@@ -25,7 +25,7 @@ pub struct Vector(Vec<i8>);
 
 /// A passage that waits for its vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unembedded {
+pub struct PendingPassage {
     pub chunk: i64,
     pub text: String,
     pub session: Option<crate::home::SessionName>,
@@ -101,7 +101,7 @@ impl View<'_> {
 
     /// Passages without a vector of this embedder that it has not refused: those without any first, of each kind the newest
     /// first.
-    pub fn unembedded(&self, embedder: i64, limit: u32) -> Result<Vec<Unembedded>, StoreError> {
+    pub fn unembedded(&self, embedder: i64, limit: u32) -> Result<Vec<PendingPassage>, StoreError> {
         let mut query = self.conn.prepare_cached(
             "SELECT c.id, c.text, s.name FROM memory_chunks c LEFT JOIN sessions s ON s.id = c.session
              WHERE c.embedder BETWEEN ?1 AND ?2 ORDER BY c.embedder DESC, c.id DESC LIMIT ?3",
@@ -119,7 +119,7 @@ impl View<'_> {
                     rusqlite::types::ValueRef::Null => None,
                     _ => Some(super::sessions::session_name(row, 2)?),
                 };
-                Ok(Unembedded { chunk: row.get(0)?, text: row.get(1)?, session })
+                Ok(PendingPassage { chunk: row.get(0)?, text: row.get(1)?, session })
             })?;
             for row in rows {
                 found.push(row?);

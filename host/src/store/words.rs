@@ -139,6 +139,14 @@ fn joined(terms: impl IntoIterator<Item = String>, with: &str) -> String {
     query
 }
 
+/// What a text begins with that is sealed: it has no words for the index.
+pub const SEALED: &str = "sealed:1:";
+
+/// What the index has beside the text of a message; none for one that it does not have.
+pub(super) fn indexed_grams(text: &str) -> Option<String> {
+    (!text.starts_with(SEALED)).then(|| grams(text))
+}
+
 /// The pairs of characters of every run without spaces, and what stands beside such a run in the same word; empty for
 /// most languages.
 pub(super) fn grams(text: &str) -> String {

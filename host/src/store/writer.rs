@@ -47,7 +47,10 @@ where
     }
 
     fn refuse(self: Box<Self>, error: StoreError) {
-        let _ = self.answer.send(Err(error));
+        let Pending { work, answer } = *self;
+        // Whoever asked may want back what it holds.
+        drop(work);
+        let _ = answer.send(Err(error));
     }
 }
 
@@ -84,11 +87,16 @@ fn tell(conn: &Connection, feed: &watch::Sender<i64>) {
     }
 }
 
+/// A statement that is parsed once.
+fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
+    conn.prepare_cached(sql)?.execute(()).map(drop)
+}
+
 fn commit(conn: &Connection, max_sessions: u64, group: Vec<Box<dyn Work>>) {
     let mut group = group.into_iter().peekable();
     // More than once only when SQLite gives the transaction up, as it may on a full disk.
     while group.peek().is_some() {
-        if let Err(error) = conn.execute_batch("BEGIN IMMEDIATE") {
+        if let Err(error) = execute(conn, "BEGIN IMMEDIATE") {
             let error = StoreError::from(error);
             group.by_ref().for_each(|job| job.refuse(error.clone()));
             return;
@@ -105,7 +113,7 @@ fn commit(conn: &Connection, max_sessions: u64, group: Vec<Box<dyn Work>>) {
             }
         }
         if ended.is_ok() {
-            ended = conn.execute_batch("COMMIT").map_err(StoreError::from);
+            ended = execute(conn, "COMMIT").map_err(StoreError::from);
         }
         if ended.is_err() && !conn.is_autocommit() {
             let _ = conn.execute_batch("ROLLBACK");
@@ -117,7 +125,7 @@ fn commit(conn: &Connection, max_sessions: u64, group: Vec<Box<dyn Work>>) {
 /// One job, which leaves nothing when it fails; its caller hears of that at once. An error means that the whole
 /// transaction is lost.
 fn step(conn: &Connection, max_sessions: u64, job: Box<dyn Work>) -> Result<Option<Answer>, StoreError> {
-    if let Err(error) = conn.execute_batch("SAVEPOINT job") {
+    if let Err(error) = execute(conn, "SAVEPOINT job") {
         let error = StoreError::from(error);
         job.refuse(error.clone());
         return Err(error);
@@ -132,7 +140,7 @@ fn step(conn: &Connection, max_sessions: u64, job: Box<dyn Work>) -> Result<Opti
         conn.execute_batch("ROLLBACK TO job; RELEASE job")?;
         return Ok(None);
     }
-    match conn.execute_batch("RELEASE job") {
+    match execute(conn, "RELEASE job") {
         Ok(()) => Ok(Some(answer)),
         Err(error) => {
             let error = StoreError::from(error);

@@ -18,7 +18,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use crate::config::Config;
-use crate::graph::plan::{CallerScope, Violation};
+use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::llm::{ToolCall, ToolSpec};
 use crate::memory::Meaning;
@@ -29,7 +29,10 @@ use crate::store::{RunId, Store, StoreError};
 /// The category of the tools that read what was put away.
 pub const SCRATCHPAD: &str = scratchpad::CATEGORY;
 
-pub use docs::{Section, documentation};
+/// The tool that searches what is remembered.
+pub const MEMORY_SEARCH: &str = memory::SEARCH;
+
+pub use docs::{DocSection, documentation};
 
 /// Text that a tool gives at once, in bytes, whatever it is asked for; the output guard has a limit of its own below it.
 const MAX_ANSWER: usize = 256 << 10;
@@ -108,6 +111,8 @@ pub fn asks_documentation(call: &ToolCall) -> bool {
 /// Why a tool gave nothing. Meant for the model that called it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolFault {
+    /// "failed", or "bad_arguments" where nothing was tried.
+    pub code: &'static str,
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
@@ -115,7 +120,7 @@ pub struct ToolFault {
 
 impl ToolFault {
     fn new(message: impl Into<String>) -> ToolFault {
-        ToolFault { message: message.into(), hint: None }
+        ToolFault { code: "failed", message: message.into(), hint: None }
     }
 
     fn hint(mut self, hint: impl Into<String>) -> ToolFault {
@@ -185,17 +190,6 @@ impl Builtins {
         name != scratchpad::READ
     }
 
-    /// The arguments with defaults filled in, or every violation of the tool's schema.
-    pub fn check(&self, name: &str, args: &Value) -> Result<Value, Vec<Violation>> {
-        match self.tools.iter().find(|tool| tool.name == name) {
-            Some(tool) => tool.args.check(args),
-            None => Err(vec![Violation::new(
-                "",
-                format!("there is no built-in tool {:?}", &name[..name.floor_char_boundary(64)]),
-            )]),
-        }
-    }
-
     /// Calls a tool. The arguments are checked against its schema first, and defaults filled in.
     pub async fn call(&self, name: &str, args: &Value, at: &CallContext) -> Result<String, ToolFault> {
         let Some(tool) = self.tools.iter().find(|tool| tool.name == name) else {
@@ -206,9 +200,8 @@ impl Builtins {
             return Err(if near.is_empty() { fault } else { fault.hint(format!("near: {near}")) });
         };
         let args = tool.args.check(args).map_err(|violations| {
-            let told: Vec<String> = violations.iter().map(ToString::to_string).collect();
-            ToolFault::new(format!("the arguments of {name} are not right: {}", told.join("; ")))
-                .hint("call it again with other arguments")
+            let fault = ToolFault::new(super::told(&violations)).hint(super::FITTING);
+            ToolFault { code: "bad_arguments", ..fault }
         })?;
         if at.subagent && matches!(name, memory::SAVE | memory::CORE_UPDATE) {
             return Err(ToolFault::new(format!("{name} is not for subagents: they may read memory and not change it"))

@@ -1,21 +1,20 @@
 //! Tools as the action loop sees them: skills, command lines and built-ins under one list of names.
 
-use super::builtin::{Builtins, CallContext};
-use super::{CallerScope, Tools, task_error};
+use super::builtin::{self, Builtins, CallContext, ToolFault};
+use super::{CallerScope, Tools, told};
 use crate::exec::{Channel, Line};
-use crate::graph::plan::Violation;
+use crate::graph::plan::{Task, TaskKind};
 use crate::graph::reflection::Status;
-use crate::graph::report::TaskError;
+use crate::graph::report::{TaskReport, TaskStatus};
 use crate::graph::step::ToolResult;
 use crate::json;
+use crate::llm::prompt::SkillCard;
 use crate::llm::{ToolCall, ToolSpec};
 use crate::scratchpad;
-use crate::skill::grant::Grant;
 use crate::skill::manifest::Workspace;
-use crate::skill::{Caller, near_names, wire_name};
+use crate::skill::{Caller, CheckedCall, near_names, wire_name};
 use crate::store::StoreError;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
 /// The tool that runs a command line.
 pub const EXEC: &str = "exec";
@@ -38,68 +37,45 @@ enum Touches {
 }
 
 impl Tools {
-    /// The categories that the router chooses from, each with its tools: "web: fetch, feed".
+    /// The categories that the router chooses from, each with the tools whose names say more than that of the category:
+    /// "web: fetch, feed", "memory: message_search".
     pub fn category_lines(&self) -> Vec<String> {
-        self.by_category().into_iter().map(|(category, names)| format!("{category}: {}", names.join(", "))).collect()
+        let line = |(category, mut names): (String, Vec<String>)| {
+            names.retain(|name| !name.contains(category.trim_end_matches('s')));
+            if names.is_empty() { category } else { format!("{category}: {}", names.join(", ")) }
+        };
+        self.by_category().into_iter().map(line).collect()
     }
 
     /// The categories, each with the names of its tools.
     pub fn by_category(&self) -> Vec<(String, Vec<String>)> {
-        let mut categories: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (spec, category) in self.catalog() {
-            categories.entry(category).or_default().push(spec.name);
-        }
-        categories.into_iter().collect()
+        self.index().categories.clone()
     }
 
     /// The names of the tools of skills, each with its category.
     pub fn by_name(&self) -> Vec<(String, String)> {
-        self.cards().into_iter().map(|card| (card.name, card.category)).collect()
+        self.index().cards.iter().map(|card| (card.name.clone(), card.category.clone())).collect()
     }
 
     /// The names of the categories.
     pub fn categories(&self) -> Vec<String> {
-        let mut categories: Vec<_> = self.catalog().into_iter().map(|(_, category)| category).collect();
-        categories.sort_unstable();
-        categories.dedup();
-        categories
+        self.index().categories.iter().map(|(category, _)| category.clone()).collect()
     }
 
     /// The tools of these categories; of all, where none is named. The scratchpad is always there, because results that
     /// were put away are read with it.
     pub fn specs(&self, categories: &[String]) -> Vec<ToolSpec> {
         let wanted = |category: &String| {
-            categories.is_empty() || categories.contains(category) || category == super::builtin::SCRATCHPAD
+            categories.is_empty() || categories.contains(category) || category == builtin::SCRATCHPAD
         };
-        self.catalog().into_iter().filter(|(_, category)| wanted(category)).map(|(spec, _)| spec).collect()
-    }
-
-    fn catalog(&self) -> Vec<(ToolSpec, String)> {
-        let exec = ToolSpec {
-            name: EXEC.to_owned(),
-            description: format!(
-                "Run a command line in the language of bash with the usual commands, in /work, without network. {}",
-                crate::exec::hint::MISSING
-            ),
-            parameters: json!({
-                "type": "object",
-                "properties": { "command": { "type": "string", "minLength": 1, "maxLength": 65536 } },
-                "required": ["command"],
-                "additionalProperties": false,
-            }),
-        };
-        let skills = self.cards().into_iter().map(|card| {
-            let spec = ToolSpec { name: wire_name(&card.name), description: card.summary, parameters: card.args };
-            (spec, card.category)
-        });
-        let builtins = self.builtins.specs().into_iter().map(|(spec, category)| (spec, category.to_owned()));
-        std::iter::once((exec, SHELL.to_owned())).chain(skills).chain(builtins).collect()
+        let index = self.index();
+        index.catalog.iter().filter(|(_, category)| wanted(category)).map(|(spec, _)| spec.clone()).collect()
     }
 
     /// The hosts that a call of a skill reaches, as far as it can be told: those of the addresses among its arguments that it was
     /// granted, else those that it was granted by name.
     pub fn hosts(&self, tool: &str, args: &Value) -> Vec<String> {
-        let Ok((skill, _)) = self.skills.find_tool(&self.skill_name(tool)) else { return Vec::new() };
+        let Ok((skill, _)) = self.skills.find_tool(self.index().tool(tool)) else { return Vec::new() };
         let Ok(allowed) = self.skills.allowed(&skill) else { return Vec::new() };
         let granted: Vec<&str> = allowed.http.iter().map(|(need, _)| bare(&need.host)).collect();
         let reaches = |host: &String| granted.iter().any(|granted| covers(granted, host));
@@ -121,58 +97,63 @@ impl Tools {
         caller: Caller<'_>,
         at: &CallContext,
     ) -> ToolResult {
-        let blank = ToolResult {
-            id: call.id.clone(),
-            name: call.name.clone(),
-            status: Status::Ok,
-            text: String::new(),
-            code: None,
-            hint: None,
-            archived: None,
-            files: Vec::new(),
-            millis: 0,
-            used: None,
-            skill_digest: None,
-            grant: None,
-            limits: None,
-        };
-        let args = match self.arguments(call, allowed, at).await {
-            Ok(args) => args,
-            Err(Refused { code, message, hint }) => {
-                return ToolResult {
-                    status: Status::Error,
-                    text: message,
-                    code: Some(code.to_owned()),
-                    hint: Some(hint),
-                    ..blank
-                };
+        match self.perform(call, allowed, role, caller, at).await {
+            Ok(ToolAnswer::Text(text)) => ToolResult { status: Status::Ok, text, code: None, ..blank(call) },
+            Ok(ToolAnswer::Task(report)) => result(call, *report),
+            Err(fault) => {
+                let code = Some(fault.code.to_owned());
+                ToolResult { text: fault.message, code, hint: fault.hint, ..blank(call) }
             }
-        };
+        }
+    }
+
+    /// Calls one of the tools that are allowed, and tells all of what it came to. Nothing was tried where it fails with
+    /// another code than "failed".
+    pub async fn perform(
+        &self,
+        call: &ToolCall,
+        allowed: &[ToolSpec],
+        role: CallerScope,
+        caller: Caller<'_>,
+        at: &CallContext,
+    ) -> Result<ToolAnswer, ToolFault> {
+        let ready = self.ready(call, allowed, at).await?;
         // Held while it runs: what writes to the workspace runs alone in it.
         let lock = self.workspaces.of(&at.session);
-        let _held = match self.touches(&call.name) {
+        let _held = match ready.touches() {
             Touches::Nothing => (None, None),
             Touches::Reads => (Some(lock.read_owned().await), None),
             Touches::Writes => (None, Some(lock.write_owned().await)),
         };
-        if call.name == EXEC {
-            self.exec_call(args, role, caller, blank).await
-        } else if self.builtins.has(&call.name) {
-            match self.builtins.call(&call.name, &args, at).await {
-                Ok(text) => ToolResult { text, ..blank },
-                Err(fault) => {
-                    let code = Some("failed".to_owned());
-                    ToolResult { status: Status::Error, text: fault.message, code, hint: fault.hint, ..blank }
-                }
+        let report = match ready {
+            Ready::Builtin(args) => return self.builtins.call(&call.name, &args, at).await.map(ToolAnswer::Text),
+            Ready::Exec(command) => {
+                let task = Task::new(TaskKind::Exec, command);
+                self.exec(&task, role, caller, None).await
             }
-        } else {
-            self.skill_call(args, caller, blank).await
-        }
+            Ready::Skill(checked) => {
+                let task = Task { skill: Some(checked.name().to_owned()), ..Task::new(TaskKind::Skill, "") };
+                self.call_checked(&task, Ok(checked), caller).await
+            }
+        };
+        Ok(ToolAnswer::Task(Box::new(report)))
     }
 
-    /// The arguments, with refs resolved and checked for a tool that may be called.
-    async fn arguments(&self, call: &ToolCall, allowed: &[ToolSpec], at: &CallContext) -> Result<Value, Refused> {
-        let refuse = |code, message: String, hint: &str| Refused { code, message, hint: hint.to_owned() };
+    /// The tools that programs may call outside of a run: command lines, those of skills, and the search of what is remembered.
+    pub fn outward(&self) -> Vec<ToolSpec> {
+        let index = self.index();
+        let all = index.catalog.iter().map(|(spec, _)| spec);
+        all.filter(|spec| !self.builtins.has(&spec.name) || spec.name == builtin::MEMORY_SEARCH).cloned().collect()
+    }
+
+    /// Another number each time that another skill is installed, or one less.
+    pub fn revision(&self) -> u64 {
+        self.index().revision
+    }
+
+    /// The call of a tool that may be called, with refs among its arguments resolved.
+    async fn ready(&self, call: &ToolCall, allowed: &[ToolSpec], at: &CallContext) -> Result<Ready, ToolFault> {
+        let refuse = |code, message: String, hint: &str| ToolFault { code, message, hint: Some(hint.to_owned()) };
         let Some(spec) = allowed.iter().find(|spec| spec.name == call.name) else {
             let near = near_names(&call.name, allowed.iter().map(|spec| spec.name.as_str())).join(", ");
             let names: Vec<_> = allowed.iter().map(|spec| spec.name.as_str()).collect();
@@ -181,7 +162,8 @@ impl Tools {
                 false => format!("near: {near}"),
             };
             let name: String = call.name.chars().take(64).collect();
-            return Err(Refused { code: "unknown_tool", message: format!("there is no tool {name:?} here"), hint });
+            let message = format!("there is no tool {name:?} here");
+            return Err(ToolFault { code: "unknown_tool", message, hint: Some(hint) });
         };
         if call.args.len() > MAX_ARGS {
             let message = format!("the arguments have {} bytes, at most {MAX_ARGS} are taken", call.args.len());
@@ -207,110 +189,134 @@ impl Tools {
             }
         };
         if call.name == EXEC {
-            let command = args.get("command").and_then(Value::as_str).map(str::trim);
-            if command.is_none_or(str::is_empty) || args.as_object().is_some_and(|map| map.len() > 1) {
-                let message = "exec takes one argument, command: a string that is not empty".to_owned();
-                return Err(refuse("bad_arguments", message, "call it again with {\"command\": \"…\"}"));
-            }
-            return Ok(args);
-        }
-        let checked = match self.builtins.has(&call.name) {
-            true => self.builtins.check(&call.name, &args),
-            false => self.skills.check(&self.skill_name(&spec.name), &args),
-        };
-        checked
-            .map_err(|wrong| refuse("bad_arguments", told(&wrong), "call it again with arguments that fit its schema"))
-    }
-
-    async fn exec_call(&self, args: Value, role: CallerScope, caller: Caller<'_>, blank: ToolResult) -> ToolResult {
-        let source = args.get("command").and_then(Value::as_str).unwrap_or_default();
-        let done = match self.scratch(caller.session, source).await {
-            Ok(scratch) => {
-                let run = self.exec.run(Line::of_task(source, &caller, role, &scratch));
-                run.await.map_err(|error| TaskError::of_host(error.to_string()))
-            }
-            Err(error) => Err(error),
-        };
-        let failed = |code: &str, text: String| ToolResult {
-            status: Status::Error,
-            text,
-            code: Some(code.to_owned()),
-            ..blank.clone()
-        };
-        match done {
-            Err(error) => failed(&error.code, error.message),
-            Ok(done) => {
-                let mut text = format!("exit code: {}\n{}", done.code, done.stdout);
-                if !done.stderr.is_empty() {
-                    text.push_str(&format!("\n[standard error]\n{}", done.stderr));
+            let command = args.get("command").and_then(Value::as_str).filter(|command| !command.trim().is_empty());
+            return match command {
+                Some(command) if args.as_object().is_some_and(|map| map.len() == 1) => {
+                    Ok(Ready::Exec(command.to_owned()))
                 }
-                let result = match &done.limit {
-                    Some(hit) => ToolResult {
-                        status: Status::Blocked,
-                        text: format!("{hit}\n{text}"),
-                        code: Some("limit".to_owned()),
-                        ..blank.clone()
-                    },
-                    None if done.code != 0 && !done.is_negative_answer(source) => failed("exit_code", text),
-                    None => ToolResult { text, ..blank.clone() },
-                };
-                let (millis, used, limits) = (done.used.millis, Some(done.used), Some(done.allowed));
-                ToolResult { millis, used, limits, ..result }
-            }
-        }
-    }
-
-    async fn skill_call(&self, args: Value, caller: Caller<'_>, blank: ToolResult) -> ToolResult {
-        let name = self.skill_name(&blank.name);
-        let ended = self.skills.call(&name, &args, caller).await;
-        let skill_digest = self.skills.find_tool(&name).ok().map(|(skill, _)| self.skills.digest(&skill));
-        let (grant, limits) = (ended.grant.as_ref().map(Grant::shown), ended.allowed);
-        let result = match ended.result {
-            Ok(answer) => {
-                let mut text = answer.text;
-                if let Some(data) = &answer.data
-                    && text.is_empty()
-                {
-                    text = data.to_string();
+                _ => {
+                    let message = "exec takes one argument, command: a string that is not empty".to_owned();
+                    Err(refuse("bad_arguments", message, "call it again with {\"command\": \"…\"}"))
                 }
-                for file in &answer.files {
-                    text.push_str(&format!("\nfile: {} ({}, {} bytes)", file.path, file.media_type, file.bytes));
-                }
-                ToolResult { text, files: answer.files, ..blank }
-            }
-            Err(error) => {
-                let error = task_error(&error);
-                let blocked = error.policy || error.limit.is_some();
-                let status = if blocked { Status::Blocked } else { Status::Error };
-                let hint = error.retryable.then(|| "the same call may succeed later".to_owned());
-                ToolResult { status, text: error.message, code: Some(error.code), hint, ..blank }
-            }
-        };
-        let (millis, used) = (ended.used.millis, Some(ended.used));
-        ToolResult { millis, used, skill_digest, grant, limits, ..result }
+            };
+        }
+        if self.builtins.has(&call.name) {
+            return Ok(Ready::Builtin(args));
+        }
+        let checked = self.skills.check(self.index().tool(&spec.name), &args);
+        checked.map(Ready::Skill).map_err(|error| refuse("bad_arguments", error.message, super::FITTING))
     }
+}
 
-    fn touches(&self, tool: &str) -> Touches {
-        if tool == EXEC {
-            return Touches::Writes;
-        }
-        if self.builtins.has(tool) {
-            return Touches::Nothing;
-        }
-        match self.skills.find_tool(&self.skill_name(tool)) {
-            Ok((skill, _)) => match skill.manifest.needs.workspace {
+/// All that the action loop may call, each with its category.
+pub(super) fn catalog(cards: &[SkillCard], builtins: &Builtins) -> Vec<(ToolSpec, String)> {
+    let exec = ToolSpec {
+        name: EXEC.to_owned(),
+        description: format!(
+            "Run a command line in the language of bash with the usual commands, in /work, without network. {}",
+            crate::exec::hint::MISSING
+        ),
+        parameters: json!({
+            "type": "object",
+            "properties": { "command": { "type": "string", "minLength": 1, "maxLength": 65536 } },
+            "required": ["command"],
+            "additionalProperties": false,
+        }),
+    };
+    let skills = cards.iter().map(|card| {
+        let (name, description) = (wire_name(&card.name), card.summary.clone());
+        (ToolSpec { name, description, parameters: card.args.clone() }, card.category.clone())
+    });
+    let builtins = builtins.specs().into_iter().map(|(spec, category)| (spec, category.to_owned()));
+    std::iter::once((exec, SHELL.to_owned())).chain(skills).chain(builtins).collect()
+}
+
+/// What a call came to.
+#[derive(Debug)]
+pub enum ToolAnswer {
+    /// What a built-in tool says.
+    Text(String),
+    /// What a skill or a command line left.
+    Task(Box<TaskReport>),
+}
+
+/// A call that can be made.
+enum Ready {
+    Exec(String),
+    Builtin(Value),
+    Skill(CheckedCall),
+}
+
+impl Ready {
+    fn touches(&self) -> Touches {
+        match self {
+            Self::Exec(_) => Touches::Writes,
+            Self::Builtin(_) => Touches::Nothing,
+            Self::Skill(call) => match call.workspace() {
                 Workspace::None => Touches::Nothing,
                 Workspace::Read => Touches::Reads,
                 Workspace::Write => Touches::Writes,
             },
-            Err(_) => Touches::Nothing,
         }
     }
+}
 
-    /// The tool of a skill behind the name that models know it by.
-    fn skill_name(&self, name: &str) -> String {
-        let skills = self.cards().into_iter().map(|card| card.name);
-        skills.into_iter().find(|skill| wire_name(skill) == name).unwrap_or_else(|| name.to_owned())
+/// What a call came to that ran like a task of a plan.
+fn result(call: &ToolCall, report: TaskReport) -> ToolResult {
+    let mut text = match &report.data {
+        Some(data) if report.text.is_empty() => data.to_string(),
+        _ => report.text,
+    };
+    if let Some(code) = report.exit_code {
+        text = format!("exit code: {code}\n{text}");
+        if !report.stderr.is_empty() {
+            text.push_str(&format!("\n[standard error]\n{}", report.stderr));
+        }
+    }
+    for file in &report.files {
+        text.push_str(&format!("\nfile: {} ({}, {} bytes)", file.path, file.media_type, file.bytes));
+    }
+    let (status, code, hint) = match report.error {
+        Some(error) => {
+            text = if text.is_empty() { error.message } else { format!("{}\n{text}", error.message) };
+            let blocked = error.policy || error.limit.is_some();
+            let hint = error.retryable.then(|| "the same call may succeed later".to_owned());
+            (if blocked { Status::Blocked } else { Status::Error }, Some(error.code), hint)
+        }
+        None if report.status == TaskStatus::Done => (Status::Ok, None, None),
+        None => (Status::Error, Some("exit_code".to_owned()), None),
+    };
+    ToolResult {
+        status,
+        text,
+        code,
+        hint,
+        files: report.files,
+        millis: report.used.map_or(0, |used| used.millis),
+        used: report.used,
+        skill_digest: report.skill_digest,
+        grant: report.grant,
+        limits: report.limits,
+        ..blank(call)
+    }
+}
+
+/// The result of a call that came to nothing.
+fn blank(call: &ToolCall) -> ToolResult {
+    ToolResult {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        status: Status::Error,
+        text: String::new(),
+        code: None,
+        hint: None,
+        archived: None,
+        files: Vec::new(),
+        millis: 0,
+        used: None,
+        skill_digest: None,
+        grant: None,
+        limits: None,
     }
 }
 
@@ -339,17 +345,6 @@ fn texts(args: &Value) -> impl Iterator<Item = &str> {
 fn host_of(text: &str) -> Option<String> {
     let uri: http::Uri = text.trim().parse().ok()?;
     matches!(uri.scheme_str(), Some("http" | "https")).then(|| uri.host().map(str::to_lowercase)).flatten()
-}
-
-/// Why a call is not made.
-struct Refused {
-    code: &'static str,
-    message: String,
-    hint: String,
-}
-
-fn told(violations: &[Violation]) -> String {
-    violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 impl<'a> Line<'a> {

@@ -3,17 +3,10 @@
 //! Guests wrote these files. Links are never followed, opening never waits for a writer, and the work is bounded
 //! however many entries there are and however long the files.
 
-mod date;
-mod delimited;
-mod guess;
-mod head;
-mod json;
-mod number;
 #[cfg(test)]
 mod tests;
 
-use self::head::Format;
-use crate::llm::prompt::{Column, FileCard};
+use crate::llm::prompt::{Column, ColumnKind, FileCard};
 use cap_std::fs::Dir;
 use rustix::fs::{Mode, OFlags, openat};
 use std::collections::VecDeque;
@@ -32,14 +25,19 @@ const MAX_IN_DIR: usize = 4_000;
 const MAX_TABLES: usize = 50;
 /// Columns of all tables together; what comes after a table for which there is no more room is shown as a file.
 const MAX_COLUMNS: usize = 5_000;
+/// Bytes of a table that are read.
+const HEAD_BYTES: usize = 64 << 10;
+/// Characters of a column's name that are shown. Nobody can ask for a column that is called more than that, and whoever looks
+/// for one reads all names.
+const MAX_NAME: usize = 200;
 
 /// The files of a workspace, those near its top first. Hidden ones are left out: no planner is shown them.
 pub fn cards(work: &Dir) -> Vec<FileCard> {
     let mut cards = list(work);
-    let tables = cards.iter_mut().filter_map(|card| Format::of(&card.path).map(|format| (card, format)));
+    let tables = cards.iter_mut().filter(|card| table::is_table(&card.path));
     let mut left = MAX_COLUMNS;
-    for (card, format) in tables.take(MAX_TABLES) {
-        let columns = columns(work, &card.path, format);
+    for card in tables.take(MAX_TABLES) {
+        let columns = columns(work, &card.path);
         let Some(rest) = left.checked_sub(columns.as_ref().map_or(0, Vec::len)) else { continue };
         (card.columns, left) = (columns, rest);
     }
@@ -132,14 +130,30 @@ fn entries(dir: &Dir, left: &mut usize) -> Entries {
     found
 }
 
-fn columns(work: &Dir, path: &str, format: Format) -> Option<Vec<Column>> {
+/// The columns of a table, or none if its head does not read as one.
+fn columns(work: &Dir, path: &str) -> Option<Vec<Column>> {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     let file = open(&inside(work, dir)?, name, OFlags::empty())?;
     // A pipe or a device may have taken the place of the file since it was listed.
     if !file.metadata().ok()?.is_file() {
         return None;
     }
-    head::columns(file, format)
+    let mut head = Vec::new();
+    file.take(HEAD_BYTES as u64 + 1).read_to_end(&mut head).ok()?;
+    let cut = head.len() > HEAD_BYTES;
+    head.truncate(HEAD_BYTES);
+    let columns = table::columns(path, head, cut)?.into_iter().map(|(name, kind)| Column {
+        name: match name.char_indices().nth(MAX_NAME) {
+            Some((end, _)) => format!("{}…", &name[..end]),
+            None => name,
+        },
+        kind: match kind {
+            table::Kind::Number => ColumnKind::Number,
+            table::Kind::Date => ColumnKind::Date,
+            table::Kind::Text => ColumnKind::Text,
+        },
+    });
+    Some(columns.collect())
 }
 
 /// The directory at `path` below `work`, no part of which may be a link.

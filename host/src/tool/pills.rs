@@ -17,19 +17,19 @@ const MAX_CATEGORIES: usize = 16;
 
 /// Where a pill is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum PillOrigin {
     /// `config.toml`; it is changed there.
     Config,
     /// A person with these rights.
     Made(CallerScope),
 }
 
-impl Origin {
+impl PillOrigin {
     /// "config", "user" or "admin".
     pub fn name(self) -> &'static str {
         match self {
-            Origin::Config => "config",
-            Origin::Made(caller) => caller.name(),
+            PillOrigin::Config => "config",
+            PillOrigin::Made(caller) => caller.name(),
         }
     }
 }
@@ -71,22 +71,22 @@ impl Pills {
 
     /// Every pill: those of `config.toml` as they stand there, then the others by name. One of `config.toml` hides a made one of
     /// its name.
-    pub async fn list(&self) -> Result<Vec<(Pill, Origin)>, StoreError> {
-        let made = self.store.read(|view| view.pills()).await?;
-        let configured = self.configured.iter().map(|pill| (pill.clone(), Origin::Config));
+    pub async fn list(&self) -> Result<Vec<(Pill, PillOrigin)>, StoreError> {
+        let made = self.store.peek(|view| view.pills()).await?;
+        let configured = self.configured.iter().map(|pill| (pill.clone(), PillOrigin::Config));
         let made = made.into_iter().filter(|row| !self.is_configured(&row.pill.name));
-        Ok(configured.chain(made.map(|row| (row.pill, Origin::Made(row.caller)))).collect())
+        Ok(configured.chain(made.map(|row| (row.pill, PillOrigin::Made(row.caller)))).collect())
     }
 
     /// The pills that count in a message of this caller.
     pub async fn of(&self, caller: CallerScope) -> Result<Vec<Pill>, StoreError> {
         let all = self.list().await?.into_iter();
-        let counts = |origin: Origin| caller == CallerScope::User || origin != Origin::Made(CallerScope::User);
+        let counts = |origin: PillOrigin| caller == CallerScope::User || origin != PillOrigin::Made(CallerScope::User);
         Ok(all.filter(|(_, origin)| counts(*origin)).map(|(pill, _)| pill).collect())
     }
 
     /// The pill of that name.
-    pub async fn one(&self, name: &str) -> Result<(Pill, Origin), PillError> {
+    pub async fn one(&self, name: &str) -> Result<(Pill, PillOrigin), PillError> {
         let mut all = self.list().await?;
         match all.iter().position(|(pill, _)| pill.name == name) {
             Some(at) => Ok(all.swap_remove(at)),
@@ -186,12 +186,12 @@ fn check(pill: &Pill) -> Result<(), String> {
     Ok(())
 }
 
-fn of_config(pill: &config::Pill) -> Pill {
-    let config::Pill { name, template, categories, effort, description } = pill.clone();
+fn of_config(pill: &config::PillSettings) -> Pill {
+    let config::PillSettings { name, template, categories, effort, description } = pill.clone();
     let effort = match effort {
-        config::Effort::Low => Effort::Low,
-        config::Effort::Medium => Effort::Medium,
-        config::Effort::High => Effort::High,
+        config::PillEffort::Low => Effort::Low,
+        config::PillEffort::Medium => Effort::Medium,
+        config::PillEffort::High => Effort::High,
     };
     Pill { name, template, categories, effort, description }
 }

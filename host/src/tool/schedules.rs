@@ -4,13 +4,16 @@
 //! A schedule runs with the rights of the caller who added it, and only an administrator changes that of another one. Its
 //! work is done in a session of its own, `schedule.NAME`, a subagent of the session that is told the reply.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::clock::timing::{Timing, TimingError, system_zone};
 use crate::config::Config;
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::secret::vault::{SEALED_RUN, Vault, VaultError};
 use crate::secret::{Secrets, found};
-use crate::store::{Firing, NewSchedule, Receipt, ReceiptState, Schedule, Store, StoreError};
+use crate::store::{DueSchedule, NewSchedule, Receipt, ReceiptState, Schedule, Store, StoreError};
 
 /// Characters of a schedule's name.
 pub const MAX_NAME: usize = 40;
@@ -49,7 +52,7 @@ pub struct ScheduleRequest {
 
 /// What is to be changed of a schedule; the rest stays as it is.
 #[derive(Debug, Clone, Default)]
-pub struct Change {
+pub struct ScheduleUpdate {
     pub timing: Option<String>,
     pub zone: Option<String>,
     pub message: Option<String>,
@@ -97,6 +100,28 @@ pub enum ScheduleError {
     Vault(#[from] VaultError),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// A schedule, as it is shown.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Schedule")]
+pub struct ScheduleView {
+    pub name: String,
+    /// As it was written.
+    pub when: String,
+    pub zone: String,
+    /// Null where it was sealed with the key of another home.
+    pub message: Option<String>,
+    /// The session that receives the replies.
+    pub session: Option<SessionName>,
+    pub model: Option<String>,
+    /// With whose rights it runs.
+    pub role: CallerScope,
+    pub paused: bool,
+    /// When it comes next, in milliseconds since 1970 (UTC); null where it does not come again.
+    pub next_ms: Option<i64>,
+    /// Milliseconds since 1970 (UTC).
+    pub created_ms: i64,
 }
 
 /// The session that works for the schedule of that name.
@@ -169,13 +194,13 @@ impl Schedules {
     pub async fn change(
         &self,
         name: &str,
-        change: Change,
+        change: ScheduleUpdate,
         by: CallerScope,
         at_ms: i64,
     ) -> Result<Schedule, ScheduleError> {
         let was = self.of_caller(name, by).await?;
         let mut schedule = was.clone();
-        let Change { timing, zone, message, session, model } = change;
+        let ScheduleUpdate { timing, zone, message, session, model } = change;
         if timing.is_some() || zone.is_some() {
             schedule.timing = timing.map_or(schedule.timing, |timing| timing.trim().to_owned());
             schedule.zone = zone.unwrap_or(schedule.zone);
@@ -246,6 +271,14 @@ impl Schedules {
         Ok(self.vault.open_text(SEALED_RUN, &schedule.message)?.into_owned())
     }
 
+    /// A schedule as it is shown.
+    pub fn shown(&self, schedule: Schedule) -> ScheduleView {
+        let message = self.message(&schedule).ok();
+        let Schedule { name, timing: when, zone, session, model, caller: role, paused, next_ms, created_ms, .. } =
+            schedule;
+        ScheduleView { name, when, zone, message, session, model, role, paused, next_ms, created_ms }
+    }
+
     /// Takes a schedule away, with its receipts.
     pub async fn remove(&self, name: &str, by: CallerScope) -> Result<(), ScheduleError> {
         let schedule = self.of_caller(name, by).await?;
@@ -277,7 +310,7 @@ impl Schedules {
     /// Fires a schedule now, paused or not; its times stay as they are. Returns its receipt.
     pub async fn run(&self, name: &str, by: CallerScope, at_ms: i64) -> Result<Receipt, ScheduleError> {
         let schedule = self.of_caller(name, by).await?;
-        let firing = Firing {
+        let firing = DueSchedule {
             session: session_of(&schedule.name)?,
             due_ms: at_ms,
             next_ms: schedule.next_ms,
@@ -326,7 +359,7 @@ impl Schedules {
                 return Ok(());
             }
         };
-        let firing = Firing {
+        let firing = DueSchedule {
             session: session_of(&schedule.name)?,
             due_ms,
             next_ms: timing.next(due_ms, now_ms),

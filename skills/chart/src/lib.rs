@@ -83,10 +83,9 @@ impl Skill for Chart {
 
     fn self_test() -> Result<(), String> {
         let text = "date,temp\n2024-01-01,2\n2024-01-02,\n2024-01-03,-4\n";
-        let failed = |f: Failure| f.to_string();
-        let table = Table::parse("t.csv", text.into(), BUDGET).map_err(failed)?;
+        let table = Table::parse("t.csv", text.into(), BUDGET).map_err(|e| e.to_string())?;
         let request = serde_json::from_value(json!({ "file": "t.csv", "width": 320, "height": 240 }));
-        let drawn = draw(&table, &request.map_err(|e| e.to_string())?).map_err(failed)?;
+        let drawn = draw(&table, &request.map_err(|e| e.to_string())?).map_err(|f| f.to_string())?;
         let sound = drawn.svg.ends_with("</svg>\n") && drawn.png.starts_with(b"\x89PNG");
         if sound { Ok(()) } else { Err("a chart of a known table is broken".into()) }
     }

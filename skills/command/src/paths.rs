@@ -5,7 +5,7 @@
 //! resolved before it is looked up; wasi-libc's `realpath` needs one directory that holds all others. There is no `/dev`.
 
 use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Component, Path, PathBuf};
 
 /// What `/dev/null` is read from and written to: a file that is empty after each opening.
@@ -13,7 +13,7 @@ const NULL: &CStr = c"/tmp/.null";
 
 /// Files without end. Each is `NULL` opened once more, and `read` knows its number.
 #[derive(Clone, Copy, PartialEq)]
-enum Endless {
+pub enum Endless {
     Zeros,
     Random,
 }
@@ -25,8 +25,10 @@ thread_local! {
 /// As in most systems.
 const MOST_LINKS: usize = 40;
 
+// SAFETY: they have these signatures in wasi-libc.
 unsafe extern "C" {
-    fn __real_open(path: *const c_char, flags: c_int, mode: c_int) -> c_int;
+    /// What `open` of wasi-libc calls: no file has a mode.
+    fn __wasilibc_open_nomode(path: *const c_char, flags: c_int) -> c_int;
     fn __real_close(fd: c_int) -> c_int;
     fn __real_stat(path: *const c_char, into: *mut libc::stat) -> c_int;
     fn __real_lstat(path: *const c_char, into: *mut libc::stat) -> c_int;
@@ -58,9 +60,16 @@ fn device(path: &CStr) -> Option<Device> {
     }
 }
 
+/// C's `open` takes a mode only with some flags. On wasm32 such arguments lie in memory, and the third parameter is the address
+/// of them; it is not looked at.
+///
+/// # Safety
+/// As C's `open`: `path` is a string that ends with NUL.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn __wrap_open(path: *const c_char, flags: c_int, mode: c_int) -> c_int {
-    let null = || unsafe { __real_open(NULL.as_ptr(), libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC, mode) };
+unsafe extern "C" fn __wrap_open(path: *const c_char, flags: c_int, _: *const c_void) -> c_int {
+    // SAFETY: a constant string.
+    let null = || unsafe { __wasilibc_open_nomode(NULL.as_ptr(), libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC) };
+    // SAFETY: the caller's promise.
     match device(unsafe { CStr::from_ptr(path) }) {
         Some(Device::Null) => null(),
         Some(Device::Stream(stream)) => stream,
@@ -71,7 +80,8 @@ unsafe extern "C" fn __wrap_open(path: *const c_char, flags: c_int, mode: c_int)
             }
             fd
         }
-        None => unsafe { __real_open(path, flags, mode) },
+        // SAFETY: the caller's own arguments.
+        None => unsafe { __wasilibc_open_nomode(path, flags) },
     }
 }
 
@@ -82,32 +92,48 @@ unsafe extern "C" fn __wrap_close(fd: c_int) -> c_int {
         return 0;
     }
     ENDLESS.with_borrow_mut(|open| open.retain(|(number, _)| *number != fd));
+    // SAFETY: a number, which wasi-libc checks.
     unsafe { __real_close(fd) }
 }
 
-/// Fills the bytes if this is the number of a file without end.
-pub fn fill(fd: c_int, bytes: &mut [u8]) -> bool {
-    let endless =
-        ENDLESS.with_borrow(|open| open.iter().find(|(number, _)| *number == fd).map(|(_, endless)| *endless));
-    match endless {
-        None => return false,
-        Some(Endless::Zeros) => bytes.fill(0),
-        // So much it gives at a time.
-        Some(Endless::Random) => bytes.chunks_mut(256).for_each(|part| unsafe {
-            libc::getentropy(part.as_mut_ptr().cast(), part.len());
-        }),
+/// The file without end that has this number.
+pub fn endless(fd: c_int) -> Option<Endless> {
+    ENDLESS.with_borrow(|open| open.iter().find(|(number, _)| *number == fd).map(|(_, endless)| *endless))
+}
+
+impl Endless {
+    /// Fills the bytes. `false`: there are none, and `errno` says why.
+    pub fn fill(self, bytes: &mut [u8]) -> bool {
+        match self {
+            Self::Zeros => bytes.fill(0),
+            // So much it gives at a time.
+            Self::Random => {
+                for part in bytes.chunks_mut(256) {
+                    // SAFETY: pointer and length are those of a slice.
+                    if unsafe { libc::getentropy(part.as_mut_ptr().cast(), part.len()) } != 0 {
+                        return false;
+                    }
+                }
+            }
+        }
+        true
     }
-    true
 }
 
 type Stat = unsafe extern "C" fn(*const c_char, *mut libc::stat) -> c_int;
 
+/// # Safety
+/// As C's `stat`: `path` is a string that ends with NUL, and `into` points to room for an answer. `real` is one of its kind.
 unsafe fn look(real: Stat, path: *const c_char, into: *mut libc::stat) -> c_int {
+    // SAFETY: the caller's promise.
     if device(unsafe { CStr::from_ptr(path) }).is_none() {
+        // SAFETY: the caller's own arguments.
         return unsafe { real(path, into) };
     }
+    // SAFETY: a constant string, and the caller's own room.
     let code = unsafe { real(c"/".as_ptr(), into) };
     if code == 0 {
+        // SAFETY: `real` has filled it, because it went well.
         unsafe {
             // Utilities ask for the kinds that they know before they open.
             (*into).st_mode = libc::S_IFREG | 0o666;
@@ -119,6 +145,9 @@ unsafe fn look(real: Stat, path: *const c_char, into: *mut libc::stat) -> c_int 
 
 /// Where every function of wasi-libc that takes a path begins: the directory that it lies in (its number, and its name in
 /// `directory`), and in `relative` the rest of the path.
+///
+/// # Safety
+/// As the function of wasi-libc: `path` is a string that ends with NUL, and the other pointers lead to room for the answers.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap___wasilibc_find_relpath_alloc(
     path: *const c_char,
@@ -127,8 +156,10 @@ unsafe extern "C" fn __wrap___wasilibc_find_relpath_alloc(
     length: *mut usize,
     can_realloc: c_int,
 ) -> c_int {
+    // SAFETY: the caller's promise.
     let resolved = climbing(unsafe { CStr::from_ptr(path) });
     let path = resolved.as_ref().map_or(path, |path| path.as_ptr());
+    // SAFETY: the caller's own arguments, and a path that lives until the call returns; the answers are copies of its parts.
     unsafe { __real___wasilibc_find_relpath_alloc(path, directory, relative, length, can_realloc) }
 }
 
@@ -152,25 +183,37 @@ fn climbing(path: &CStr) -> Option<CString> {
     climbs.then(|| CString::new(resolved.into_os_string().into_encoded_bytes()).ok()).flatten()
 }
 
+/// # Safety
+/// As C's `stat`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_stat(path: *const c_char, into: *mut libc::stat) -> c_int {
+    // SAFETY: the caller's own arguments.
     unsafe { look(__real_stat, path, into) }
 }
 
+/// # Safety
+/// As C's `lstat`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_lstat(path: *const c_char, into: *mut libc::stat) -> c_int {
+    // SAFETY: the caller's own arguments.
     unsafe { look(__real_lstat, path, into) }
 }
 
 /// Returns a string that the caller frees, as with a second argument of null, which is all that Rust uses.
+///
+/// # Safety
+/// As C's `realpath`: `path` is a string that ends with NUL.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_realpath(path: *const c_char, _: *mut c_char) -> *mut c_char {
+    // SAFETY: the caller's promise.
     let text = unsafe { CStr::from_ptr(path) }.to_string_lossy().into_owned();
     let resolved = resolve(Path::new(&text)).map(|path| CString::new(path.into_os_string().into_encoded_bytes()));
     match resolved {
+        // SAFETY: a string that ends with NUL; the copy is the caller's.
         Ok(Ok(path)) => unsafe { libc::strdup(path.as_ptr()) },
         Ok(Err(_)) => std::ptr::null_mut(),
         Err(e) => {
+            // SAFETY: wasi-libc's own variable, of the only thread.
             unsafe { *libc::__errno_location() = e.raw_os_error().unwrap_or(libc::ENOENT) };
             std::ptr::null_mut()
         }

@@ -24,6 +24,7 @@ struct Slice {
     length: usize,
 }
 
+// SAFETY: they have these signatures in wasi-libc.
 unsafe extern "C" {
     fn __real_write(fd: c_int, start: *const u8, length: usize) -> isize;
     fn __real_writev(fd: c_int, slices: *const Slice, count: c_int) -> isize;
@@ -34,27 +35,38 @@ thread_local! {
     static PENDING: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
+/// # Safety
+/// As C's `write`: `start` points to `length` bytes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_write(fd: c_int, start: *const u8, length: usize) -> isize {
     match fd {
-        STDOUT if length > 0 => unsafe { write_out(std::slice::from_raw_parts(start, length)) },
-        STDERR => {
-            flush();
-            unsafe { __real_write(fd, start, length) }
-        }
-        _ => unsafe { __real_write(fd, start, length) },
+        // SAFETY: the caller's promise; where there is a byte, the pointer is not null.
+        STDOUT if length > 0 => return write_out(unsafe { std::slice::from_raw_parts(start, length) }),
+        STDERR => drop(flush()),
+        _ => {}
     }
+    // SAFETY: the caller's own arguments.
+    unsafe { __real_write(fd, start, length) }
 }
 
+/// # Safety
+/// As C's `writev`: `slices` points to `count` slices, each of which points to its bytes. Where there is none, it may be null.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_writev(fd: c_int, slices: *const Slice, count: c_int) -> isize {
-    if fd != STDOUT {
+    if fd == STDERR {
+        flush();
+    }
+    let number = usize::try_from(count).unwrap_or(0);
+    if fd != STDOUT || number == 0 {
+        // SAFETY: the caller's own arguments.
         return unsafe { __real_writev(fd, slices, count) };
     }
-    let slices = unsafe { std::slice::from_raw_parts(slices, count.max(0) as usize) };
+    // SAFETY: the caller's promise; where there is a slice, the pointer is not null.
+    let slices = unsafe { std::slice::from_raw_parts(slices, number) };
     let mut total = 0;
     for slice in slices.iter().filter(|slice| slice.length > 0) {
-        let written = unsafe { write_out(std::slice::from_raw_parts(slice.start, slice.length)) };
+        // SAFETY: as above, for the bytes of one slice.
+        let written = write_out(unsafe { std::slice::from_raw_parts(slice.start, slice.length) });
         if written < 0 {
             return written;
         }
@@ -63,18 +75,28 @@ unsafe extern "C" fn __wrap_writev(fd: c_int, slices: *const Slice, count: c_int
     total
 }
 
+/// # Safety
+/// As C's `read`: `start` points to room for `length` bytes, which need not hold anything yet.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_read(fd: c_int, start: *mut u8, length: usize) -> isize {
     if fd == STDIN {
         flush();
-    } else if length > 0 && crate::paths::fill(fd, unsafe { std::slice::from_raw_parts_mut(start, length) }) {
-        return length as isize;
+    } else if length > 0
+        && let Some(endless) = crate::paths::endless(fd)
+    {
+        // SAFETY: the caller's promise. Zeros are written first, so that the slice holds nothing that was never written.
+        let bytes = unsafe {
+            start.write_bytes(0, length);
+            std::slice::from_raw_parts_mut(start, length)
+        };
+        return if endless.fill(bytes) { length as isize } else { -1 };
     }
+    // SAFETY: the caller's own arguments.
     unsafe { __real_read(fd, start, length) }
 }
 
 /// Takes the bytes into the buffer, or returns -1 with `errno` set by what could not be written before.
-unsafe fn write_out(bytes: &[u8]) -> isize {
+fn write_out(bytes: &[u8]) -> isize {
     PENDING.with_borrow_mut(|pending| {
         if pending.capacity() == 0 {
             pending.reserve_exact(SIZE);
@@ -104,6 +126,7 @@ fn empty(pending: &mut Vec<u8>) -> bool {
 
 fn write_all(mut bytes: &[u8]) -> bool {
     while !bytes.is_empty() {
+        // SAFETY: pointer and length are those of a slice.
         let written = unsafe { __real_write(STDOUT, bytes.as_ptr(), bytes.len()) };
         if written < 0 {
             if std::io::Error::last_os_error().raw_os_error() == Some(EPIPE) {

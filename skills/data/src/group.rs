@@ -19,7 +19,7 @@ pub fn derived<'t>(table: &'t Table, text: &str) -> Result<Cow<'t, Column>, Fail
         return Ok(Cow::Borrowed(&table.columns[i]));
     }
     let Some((part, column)) = text.strip_suffix(')').and_then(|t| t.split_once('(')) else {
-        return table.find(text).map(|i| Cow::Borrowed(&table.columns[i]));
+        return Ok(Cow::Borrowed(&table.columns[table.find(text)?]));
     };
     let part = part.trim().to_lowercase();
     if !PARTS.contains(&part.as_str()) {

@@ -53,7 +53,7 @@ impl Skill for Data {
             ..Query::default()
         };
         let text = "date,temp\n2024-01-05,2\n2024-01-06,4\n2024-02-01,1\n2024-02-02,7.5\n";
-        let load = |file: &str| Table::parse(file, text.as_bytes().to_vec(), BUDGET);
+        let load = |file: &str| Table::parse(file, text.as_bytes().to_vec(), BUDGET).map_err(Failure::from);
         let answer = answer(&query, &load).map_err(|f| f.to_string())?;
         let found = render::json(&answer)["rows"].to_string();
         match found.as_str() {

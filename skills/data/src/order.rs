@@ -90,6 +90,6 @@ pub fn result_column(table: &Table, text: &str) -> Result<usize, Failure> {
         table.position(text).or_else(|| computed(text)).or_else(|| spelled().and_then(|s| computed(&s))).or_else(part);
     match found {
         Some(column) => Ok(column),
-        None => table.find(name::unquoted(text)),
+        None => Ok(table.find(name::unquoted(text))?),
     }
 }

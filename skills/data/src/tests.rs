@@ -20,7 +20,7 @@ fn load(file: &str) -> Result<Table, Failure> {
         "long.csv" => "n,square\n".to_owned() + &(0..3_000).map(|i| format!("{i},{}\n", i * i)).collect::<String>(),
         _ => return Err(Failure::new("not-found", file)),
     };
-    Table::parse(file, text.into_bytes(), 64 << 20)
+    Ok(Table::parse(file, text.into_bytes(), 64 << 20)?)
 }
 
 fn query(args: Json) -> Query {

@@ -44,6 +44,15 @@ pub fn script(source: &str) -> Result<Vec<List>, SyntaxError> {
     if let Some(line) = enormous_number(&masked.text) {
         return Err(refused(format!("line {line}: a channel's number has at most {DIGITS} digits")));
     }
+    // At the end of an expansion that is open behind `<<` the parser panics, since it counts what it holds back for the document
+    // twice; in the word that ends the document it takes memory without end.
+    if masked.unclosed && masked.text.contains("<<") && masked.text.contains(['$', '`']) {
+        let (line, column) = end(source);
+        let message = format!(
+            "line {line}, column {column}: syntax error: unexpected end of input; a quote or an expansion is open"
+        );
+        return Err(SyntaxError { message, incomplete: true });
+    }
     let tree = Parser::new(masked.text.as_bytes(), &ParserOptions::default())
         .parse_program()
         .map_err(|error| explain(source, &masked, error))?;
@@ -307,6 +316,21 @@ mod tests {
         );
         assert_eq!(message("echo a; )"), "line 1, column 9: syntax error near `)`");
         assert!(message("echo 'a").ends_with("expected a closing `'`"), "{}", message("echo 'a"));
+    }
+
+    #[test]
+    fn an_expansion_that_is_open_behind_a_here_document_is_told() {
+        for source in [
+            "cat <<E $(${a}\nE\n",
+            "cat <<E 3$(local y=${a[@]} &>>&1\n$([  ] < f)\nE\n",
+            "cat <<E `${a}\nE\n",
+            "cat << \"$( <<< \"$(",
+            "cat <<- \"$( < \"$(",
+        ] {
+            let error = parse(source).expect_err("an open expansion");
+            assert!(error.incomplete && error.message.contains("a quote or an expansion is open"), "{}", error.message);
+        }
+        assert!(parse("cat <<E\na\nE\n# $(").is_ok());
     }
 
     #[test]

@@ -137,11 +137,15 @@ fn faulty(fault: Option<Fault>, mut events: Vec<String>, format: Format) -> Vec<
         Some(Fault::OnlyComments) => parts = vec![Part::Endless(b": PROCESSING\n\n".to_vec())],
         Some(Fault::Endless) => {
             parts.truncate(half);
-            let more = match format {
-                Format::OpenAi => chunk(&json!({ "content": "more " }), None),
-                Format::Anthropic => delta(0, &json!({ "type": "text_delta", "text": "more " })),
-            };
-            parts.push(Part::Endless(more.repeat(64).into_bytes()));
+            // Of so many words that it is no mere repetition, which would be cut off for that.
+            let more = (0..64).map(|n| format!("more than {n} words, and none of them was said before; "));
+            let more: String = more
+                .map(|words| match format {
+                    Format::OpenAi => chunk(&json!({ "content": words }), None),
+                    Format::Anthropic => delta(0, &json!({ "type": "text_delta", "text": words })),
+                })
+                .collect();
+            parts.push(Part::Endless(more.into_bytes()));
         }
         _ => {}
     }
@@ -193,7 +197,7 @@ fn text(reply: &Reply) -> &str {
 }
 
 fn counted(reply: &Reply) -> Counted {
-    reply.usage.unwrap_or(Counted { input: 10, output: 5, cost: None })
+    reply.usage.unwrap_or(Counted { input: 10, output: 5, cached: 0, cost: None })
 }
 
 fn id(reply: &Reply, number: usize) -> Option<String> {
@@ -242,8 +246,11 @@ fn open_ai_stop(reply: &Reply) -> &str {
 }
 
 fn open_ai_usage(reply: &Reply) -> Value {
-    let Counted { input, output, cost } = counted(reply);
+    let Counted { input, output, cached, cost } = counted(reply);
     let mut usage = json!({ "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output });
+    if cached > 0 {
+        usage["prompt_tokens_details"] = json!({ "cached_tokens": cached });
+    }
     if let Some(cost) = cost {
         usage["cost"] = json!(cost);
     }
@@ -264,11 +271,11 @@ fn end(index: usize) -> String {
 }
 
 fn anthropic(reply: &Reply, request: &Value) -> Vec<String> {
-    let Counted { input, output, .. } = counted(reply);
+    let Counted { input, output, cached, .. } = counted(reply);
     let usage = |usage: Value| if reply.fault == Some(Fault::NoUsage) { json!({}) } else { usage };
     let message = json!({
         "id": "msg_1", "type": "message", "role": "assistant", "content": [], "stop_reason": null,
-        "usage": usage(json!({ "input_tokens": input, "output_tokens": 1 })),
+        "usage": usage(json!({ "input_tokens": input - cached, "cache_read_input_tokens": cached, "output_tokens": 1 })),
     });
     let mut events = vec![event("message_start", &json!({ "type": "message_start", "message": message }))];
     events.push(event("ping", &json!({ "type": "ping" })));

@@ -1,7 +1,7 @@
 //! Fields that not every endpoint takes: left out after a refusal, and remembered.
 
 use super::{BOTH, Format, Scene, question, refused, with_schema, with_tools};
-use kiso::llm::endpoint::SchemaSupport;
+use kiso::llm::endpoint::Support;
 use kiso::llm::{Answer, Request, Stop, ToolCall, Turn};
 use serde_json::{Value, json};
 
@@ -105,12 +105,12 @@ async fn some_json_is_asked_for_where_only_that_is_known() {
 async fn the_administrator_knows_better() {
     for format in BOTH {
         let script = THREE.replacen("[[reply]]", "[[reply]]\nfault = 'refuse_schema'", 1);
-        let scene = Scene::with(format, &script, |endpoint| endpoint.schema = SchemaSupport::Yes);
+        let scene = Scene::with(format, &script, |endpoint| endpoint.schema = Support::Yes);
         let message = refused(scene.ask(&with_schema()).await.unwrap_err());
         assert!(message.contains("is not supported by this model"), "{message}");
         assert_eq!(formats(&scene).len(), 1);
 
-        let scene = Scene::with(format, THREE, |endpoint| endpoint.schema = SchemaSupport::No);
+        let scene = Scene::with(format, THREE, |endpoint| endpoint.schema = Support::No);
         scene.ask(&with_schema()).await.unwrap();
         assert_eq!(formats(&scene), [Value::Null]);
     }
@@ -221,6 +221,36 @@ async fn a_system_prompt_that_is_refused_goes_into_the_first_message() {
         assert_eq!(bodies.len(), 3, "one refusal, and none the second time");
         for body in &bodies[1..] {
             assert_eq!(body["messages"], json!([{ "role": "user", "content": "You answer.\n\nWhat is new?" }]));
+        }
+    }
+}
+
+/// What requests have in common is read once by a provider that is told of it; one that does not know the field is not told again.
+#[tokio::test]
+async fn what_was_read_is_kept_where_the_provider_can() {
+    for (format, field) in [(Format::OpenAi, "prompt_cache_key"), (Format::Anthropic, "cache_control")] {
+        let refusal = json!({ "error": { "message": format!("{field}: Extra inputs are not permitted") } }).to_string();
+        let replies = json!({ "reply": [{ "text": "ok" }, { "status": 400, "raw": refusal }, { "text": "ok" }, { "text": "ok" }] });
+        let scene = Scene::new(format, &toml::to_string(&replies).unwrap());
+        let request = Request { cache_key: "7f3a".to_owned(), ..with_schema() };
+        for _ in 0..3 {
+            scene.ask(&request).await.unwrap();
+        }
+        let bodies = scene.bodies();
+        let told: Vec<_> = bodies.iter().map(|body| body.to_string().contains(field)).collect();
+        assert_eq!(told, [true, true, false, false], "{format:?}");
+        match format {
+            Format::OpenAi => assert_eq!(bodies[0]["prompt_cache_key"], "7f3a"),
+            Format::Anthropic => {
+                let mark = json!({ "type": "ephemeral" });
+                assert_eq!(
+                    (&bodies[0]["system"][0]["text"], &bodies[0]["system"][0]["cache_control"]),
+                    (&json!("You answer."), &mark)
+                );
+                let last = bodies[0]["messages"].as_array().unwrap().last().unwrap();
+                assert_eq!(last["content"].as_array().unwrap().last().unwrap()["cache_control"], mark);
+                assert_eq!(bodies[3]["system"], "You answer.");
+            }
         }
     }
 }

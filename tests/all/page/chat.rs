@@ -92,9 +92,13 @@ fn a_reply_streams_in_and_is_never_drawn_anew() {
 /// what is finished is left alone. Counted, because times say more of the machine.
 #[test]
 fn a_long_answer_is_not_made_again_with_each_piece() {
-    let part =
-        "Some **words** about `it`, with [a link](https://example.org/), and then:\n\n- one thing\n- another\n\n";
-    let text = format!("{}The end.", part.repeat(60));
+    // What says the same again and again is cut off.
+    let part = |n: u32| {
+        format!(
+            "Some **words** about `it {n}`, with [a link](https://example.org/), and then:\n\n- one thing\n- another\n\n"
+        )
+    };
+    let text = format!("{}The end.", (0..60).map(part).collect::<String>());
     let pieces = 600;
     let server = server(&[talk(&text, &format!("pieces = {pieces}\nfault = \"stepped\"")), title("Long")]);
     let Some(stage) = Stage::scripted(&server) else { return };

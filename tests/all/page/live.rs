@@ -4,6 +4,7 @@ use super::browser::{css, role};
 use super::script::{server, talk, title};
 use super::stage::{MESSAGE, Stage, say};
 use crate::served::Served;
+use serde_json::json;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -188,14 +189,55 @@ fn a_session_that_begins_as_it_is_opened_does_not_stay_empty() {
         "(async () => {
           const { sessions } = await import(new URL('lib/sessions.js', document.querySelector('script[type=module]').src));
           const known = sessions.get();
-          globalThis.comes = () => sessions.set(known);
-          sessions.set({ ...known, items: [] });
+          const unknown = () => sessions.get().items.length && sessions.set({ ...known, items: [] });
+          // Also where another listing is on its way.
+          const waits = sessions.watch(unknown);
+          globalThis.comes = () => { waits(); sessions.set(known); };
+          unknown();
           location.hash = '#/s/chat-late';
         })()",
     );
     tab.shows("What would you like to do?");
     tab.eval("comes()");
     tab.wait_of(role("log", ""), "it.innerText.includes('hello')");
+}
+
+/// A listing that was asked for before something happened does not undo it, and neither does one that overlaps with it.
+#[test]
+fn an_older_listing_undoes_nothing() {
+    let Some(stage) = Stage::reflex() else { return };
+    let tab = &stage.tab;
+    tab.goto(&stage.url("#/skills"));
+    tab.wait_for(role("link", "Runs"));
+    tab.eval(
+        "(async () => {
+          const at = (name) => new URL(name, document.querySelector('script[type=module]').src);
+          globalThis.lib = { ...await import(at('lib/sessions.js')), ...await import(at('lib/events.js')) };
+          const [fetched, held] = [globalThis.fetched = globalThis.fetch, []];
+          globalThis.held = held;
+          globalThis.fetch = async (...args) => {
+            const answer = await fetched(...args);
+            if (held && String(args[0]).includes('placement=listed')) await new Promise((go) => held.push(go));
+            return answer;
+          };
+          lib.on('session', (data) => { if (data.title === 'A better name') globalThis.renamed = true; });
+          lib.on('deleted', ({ name }) => { if (name === 'chat-gone') globalThis.deleted = true; });
+        })()",
+    );
+    for session in ["chat-late", "chat-gone"] {
+        stage.daemon.reply(stage.daemon.send(session, "$ echo hello"));
+    }
+    // What the page has heard makes it ask; the answer waits.
+    tab.wait_until("held.length > 0");
+    let title = json!({ "title": "A better name" }).to_string();
+    stage.daemon.request("PATCH", "/sessions/chat-late", Some(&title)).expect(200);
+    stage.daemon.request("DELETE", "/sessions/chat-gone", None).expect(200);
+    tab.wait_until("globalThis.renamed && globalThis.deleted");
+    tab.eval("lib.loadSessions(), 0");
+    tab.eval("held.forEach((go) => go()), held.length = 0");
+    tab.wait_until("held.length > 0");
+    tab.eval("held.forEach((go) => go()), held.length = 0, globalThis.fetch = fetched");
+    tab.wait_until("lib.sessions.get().items.map((one) => one.title).join() === 'A better name'");
 }
 
 /// What could not be loaded comes by itself when reconnected, and what was written meanwhile stays in view.

@@ -1,57 +1,33 @@
-//! The pictures of docs/, taken of what the page really shows. They are written only with `KISO_SCREENSHOTS=1`; each run of
-//! the tests sees that they can be taken.
+//! The pictures of docs/: every screen of the page, after real runs of the built-in model. They are written only with
+//! `KISO_SCREENSHOTS=1`; each run of the tests sees that they can be taken.
 
 use super::browser::{Tab, css, role};
-use super::fill;
-use super::script::{reply, server, title};
-use super::stage::{Stage, scripted};
-use crate::harness::Home;
+use super::stage::{Stage, log_out};
 use kiso_tests::root;
 use serde_json::json;
 
 /// Bytes of a picture; the documentation is read on the machine that it is about.
 const LARGEST: usize = 300_000;
 
-/// What was talked about before, by the names that stand in the list.
+/// What was asked before, each in a session of its own: messages that [reflex](../../../docs/reflex.md) carries out.
 const BEFORE: [(&str, &str); 6] = [
-    ("tides", "Tide tables for Porto"),
-    ("invoices", "Invoices of October, summed up"),
-    ("garden", "When to prune the fig tree"),
-    ("backup", "Nightly backup of the photos"),
-    ("router", "Why the router drops packets"),
-    ("reading", "Notes on three papers about WebAssembly"),
+    ("prices", "plot close over day from market.csv"),
+    ("volume", "compute the monthly sum of volume from market.csv"),
+    ("sunshine", "mean sunshine per city from weather.csv"),
+    ("disk", "$ du -sh . && ls -l"),
+    ("wind", "draw a bar chart of the monthly mean wind from weather.csv"),
+    ("cities", "what columns does market.csv have?"),
 ];
 
-const ROUTED: &str = r#"{"effort": "high", "categories": [], "tool_need": 1, "goal": "An answer", "durable": false}"#;
-
-/// Sessions and usage of a month.
-fn past(home: &Home) {
-    for (name, _) in BEFORE.iter().rev() {
-        fill::session(home, name, ["a question".to_owned(), "an answer".to_owned()]);
-    }
-    let store = rusqlite::Connection::open(home.path().join("store.db")).unwrap();
-    for (n, (name, title)) in BEFORE.iter().enumerate() {
-        let ago = 1_000 * (7_200 + 86_400 * n as i64 * n as i64);
-        let update = "UPDATE sessions SET title = ?1, active_ms = unixepoch() * 1000 - ?2 WHERE name = ?3";
-        store.execute(update, (title, ago, name)).unwrap();
-    }
-    let today = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as i64 / 86_400;
-    for back in 0..30_i64 {
-        let busy = (back * 7 % 5 + 2) * i64::from(back % 7 != 5) + back % 3;
-        let (input, output) = (busy * 41_000 + back * 700, busy * 7_300 + back * 90);
-        store
-            .execute(
-                "INSERT INTO usage_totals VALUES ('day', ?1, ?2, ?3, ?4, ?5)",
-                (today - back, busy * 9, input, output, input * 3 / 2 + output * 9),
-            )
-            .unwrap();
-    }
-}
+/// Two steps with a table and a chart, and a third that prints a line a second.
+const REPORT: &str =
+    "Compute the monthly mean temperature and total rain from weather.csv, then plot both as a line chart
+$ for month in $(seq -w 1 12); do grep -c \"^2024-$month\" weather.csv; sleep 1; done";
 
 #[track_caller]
 fn take(tab: &Tab, name: &str) {
-    // What is drawn when the browser has nothing else to do is drawn, and what moves has come to rest.
-    tab.eval("document.fonts.ready.then(() => new Promise((done) => requestIdleCallback(done)))");
+    // What is drawn when the browser has nothing else to do is drawn, also where it always has, and what moves has come to rest.
+    tab.eval("document.fonts.ready.then(() => new Promise((done) => requestIdleCallback(done, { timeout: 2000 })))");
     tab.wait_until("!document.getAnimations().some((it) => it.playState === 'running' && it.effect.getComputedTiming().iterations !== Infinity)");
     let picture = tab.screenshot();
     assert!(picture.starts_with(b"\x89PNG") && picture.len() > 10_000, "{name}: {} bytes", picture.len());
@@ -61,80 +37,102 @@ fn take(tab: &Tab, name: &str) {
     }
 }
 
-const PLAN: &str = r#"<FINAL_PRD>{"goal": "A report on the rain of 2024, with a chart, ready to be sent", "tasks": [
-  {"type": "exec", "detail": "cut -d, -f2 weather.csv | sort | uniq -c", "expect": "one line for each city", "review": true},
-  {"type": "skill", "skill": "chart", "args": {"file": "weather.csv", "x": "date", "y": ["rain_mm"], "title": "Rain by day"}, "detail": "Draw the rain"},
-  {"type": "act", "detail": "Find the three wettest weeks and what they had in common", "expect": "three weeks with their sums", "review": true},
-  {"type": "exec", "detail": "zip report.zip pub/*.svg summary.md"},
-  {"type": "msg", "detail": "Send the report with a short summary", "notify": true}]}</FINAL_PRD>"#;
+/// A session whose workspace has the tables of examples/.
+fn with_tables(stage: &Stage, session: &str) {
+    let work = stage.home.work(session);
+    std::fs::create_dir_all(&work).unwrap();
+    for table in ["weather.csv", "market.csv"] {
+        std::fs::copy(root().join("examples").join(table), work.join(table)).unwrap();
+    }
+}
 
-const BRIEF: &str = r#"{"goal": "The wettest weeks are known", "required": [], "delta": "nobody has looked yet", "success": ["three weeks"],
-  "action": "Sum the rain by week and sort", "context": {"discovery": [], "credentials": [], "artifacts": [], "blockers": []}}"#;
+/// Goes to a screen as somebody does who follows a link.
+fn screen(stage: &Stage, fragment: &str) {
+    stage.tab.goto("about:blank");
+    stage.tab.goto(&stage.url(fragment));
+}
 
-const OK: &str = r#"{"status": "ok", "reason": "Two cities, 366 rows each"}"#;
+/// What a week of use leaves: conversations, facts, pills and schedules.
+fn used() -> Option<Stage> {
+    let stage = Stage::reflex()?;
+    for (session, message) in BEFORE {
+        with_tables(&stage, session);
+        stage.daemon.reply(stage.daemon.send(session, message));
+    }
+    for fact in ["Remember that the garden is watered on Mondays", "Remember that I prefer metric units"] {
+        stage.daemon.reply(stage.daemon.send("notes", fact));
+    }
+    stage.home.kiso(&["pill", "add", "rain", "total rain per city from {input}", "--effort", "high"]).ok();
+    stage.home.kiso(&["pill", "add", "columns", "what columns does {input} have?"]).ok();
+    for (name, when, message) in [
+        ("morning", "30 7 * * *", "plot temperature over date from weather.csv"),
+        ("disk", "@every 12h", "$ du -sh ."),
+        ("month", "0 9 1 * *", "total rain per city from weather.csv"),
+    ] {
+        let schedule = json!({ "name": name, "when": when, "message": message, "session": "weather" });
+        stage.daemon.request("POST", "/schedules", Some(&schedule.to_string())).expect(201);
+    }
+    Some(stage)
+}
 
 #[test]
-fn chat_plan_trace_skills_and_usage_in_pictures() {
-    let server = server(&[
-        title("Temperatures of Lisbon and Oslo"),
-        reply("router", ROUTED, ""),
-        reply("planner", PLAN, "usage = { input = 3120, output = 388, cost = 0.0182 }"),
-        reply("reviewer", OK, "usage = { input = 910, output = 41, cost = 0.0031 }"),
-        reply("reasoner", BRIEF, "usage = { input = 2045, output = 160, cost = 0.0084 }"),
-        reply("actor", "The wettest weeks are 3, 40 and 47.", "fault = \"slow_first_token\""),
-        title("Rain report for 2024"),
-    ]);
-    let config = scripted(&server).replace("test:m", "local:gemma-3-27b").replace("providers.test", "providers.local");
-    // The first conversation is with the rules that are built in, so that its chart is that of a run.
-    let config = format!("{config}\n[models]\nsummarizer = \"reflex\"\n");
-    let Some(stage) = Stage::prepared(Home::new(), &config, past) else { return };
+fn every_screen_in_pictures() {
+    let Some(stage) = used() else { return };
     let tab = &stage.tab;
-    tab.goto(stage.home.kiso(&["open", "--print"]).ok().stdout.trim());
-    tab.wait_for(super::stage::ACCOUNT);
+    tab.set_viewport(1280, 800, false);
+    stage.open("first");
+    tab.wait_for(role("button", "Connect a model"));
+    take(tab, "welcome");
+    tab.click(role("button", "Connect a model"));
+    tab.wait_for(role("dialog", "Connect a model"));
+    tab.click(role("radio", "OpenAI"));
+    tab.shows("kiso config preset openai --write");
+    take(tab, "connect");
+
     tab.set_viewport(1280, 1000, false);
-    stage.daemon.command("weather", "/model reflex");
-    std::fs::create_dir_all(stage.home.work("weather")).unwrap();
-    std::fs::copy(root().join("examples/weather.csv"), stage.home.work("weather").join("weather.csv")).unwrap();
-    stage.open("weather");
+    with_tables(&stage, "weather");
+    screen(&stage, "#/s/weather");
     stage.say("plot temperature over date from weather.csv");
     tab.wait_for(css("article canvas"));
-    tab.wait_for(role("link", "Temperatures of Lisbon and Oslo"));
     tab.wait_gone(role("button", "Stop"));
     tab.wait_for(role("button", "Show steps"));
     tab.eval("document.activeElement.blur(), document.querySelector('[role=log]').scrollTop = 1e6");
-    let read = || stage.daemon.get("/sessions?limit=1")["items"][0]["unread"] == json!(0);
-    tab.wait("the reply is read", read);
+    tab.wait("the reply is read", || stage.daemon.get("/sessions?limit=1")["items"][0]["unread"] == json!(0));
     take(tab, "chat");
     tab.set_viewport(1280, 800, false);
     tab.set_theme("dark");
     take(tab, "dark");
     tab.set_theme("light");
 
-    std::fs::create_dir_all(stage.home.work("rain")).unwrap();
-    std::fs::copy(root().join("examples/weather.csv"), stage.home.work("rain").join("weather.csv")).unwrap();
+    with_tables(&stage, "report");
     tab.set_viewport(1280, 920, false);
-    stage.open("rain");
-    stage.say("Make me a report on the rain of 2024 with a chart, and find out what the wettest weeks had in common.");
-    tab.wait("the actor works", || server.held() == 1);
-    tab.wait_of(css(".run-task.running"), "it.textContent.includes('wettest weeks')");
-    tab.click(css(".run-task.done summary"));
-    tab.shows("366 Lisbon");
+    screen(&stage, "#/s/report");
+    stage.say(REPORT);
+    // Its output is there while it runs.
+    tab.wait_of(css(".run-task.running"), "/62\\s+58/.test(it.textContent)");
+    tab.eval("document.activeElement.blur()");
     take(tab, "plan");
     tab.set_viewport(390, 844, true);
-    tab.reload();
-    tab.wait_of(css(".run-task.running"), "it.textContent.includes('wettest weeks')");
     take(tab, "phone");
     tab.set_viewport(1280, 800, false);
+    tab.wait_gone(role("button", "Stop"));
 
-    let run = stage.daemon.get("/runs?session=rain")["items"][0]["id"].as_str().unwrap().to_owned();
-    tab.goto(&stage.url(&format!("#/run/{run}")));
-    tab.wait_for(role("list", "Steps"));
-    take(tab, "trace");
-    tab.goto(&stage.url("#/skills/fetch"));
-    tab.wait_for(role("heading", "Permissions"));
-    take(tab, "skills");
-    tab.goto(&stage.url("#/usage"));
-    tab.wait_for(css("main canvas"));
-    take(tab, "usage");
-    server.release();
+    let run = stage.daemon.get("/runs?session=report")["items"][0]["id"].as_str().unwrap().to_owned();
+    for (name, fragment, there) in [
+        ("runs", "#/run".to_owned(), role("link", "report")),
+        ("trace", format!("#/run/{run}"), role("list", "Steps")),
+        ("skills", "#/skills/fetch".to_owned(), role("heading", "Permissions")),
+        ("pills", "#/pills".to_owned(), role("heading", "!rain")),
+        ("schedule", "#/schedule".to_owned(), role("button", "Run now")),
+        ("memory", "#/memory/passages".to_owned(), role("list", "passages")),
+        ("usage", "#/usage".to_owned(), css("main canvas")),
+        ("health", "#/health".to_owned(), css("main details")),
+    ] {
+        screen(&stage, &fragment);
+        tab.wait_for(there);
+        take(tab, name);
+    }
+    log_out(tab);
+    tab.wait_for(role("textbox", "Token"));
+    take(tab, "login");
 }

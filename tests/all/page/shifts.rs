@@ -33,7 +33,7 @@ fn month(home: &Home) {
     for back in 0..30_i64 {
         store
             .execute(
-                "INSERT INTO usage_totals VALUES ('day', unixepoch() / 86400 - ?1, 9, 41000 * ?1, 7300, 90000 + ?1)",
+                "INSERT INTO usage_totals (scope, key, calls, input, output, cost_micros) VALUES ('day', unixepoch() / 86400 - ?1, 9, 41000 * ?1, 7300, 90000 + ?1)",
                 [back],
             )
             .unwrap();
@@ -43,7 +43,7 @@ fn month(home: &Home) {
 #[track_caller]
 fn settled(tab: &Tab, screen: &str) {
     tab.wait(&format!("{screen} has all that it asked for"), || {
-        tab.requests_of_this_load().iter().all(|request| request.ended || request.path() == "/events")
+        tab.requests_of_this_load().iter().all(|request| request.ended || request.path().starts_with("/events"))
             && !tab.has(css("main .busy"))
             && tab.has(css("main :is(h1, h2)"))
     });

@@ -2,7 +2,7 @@
 //!
 //! A message that was not accepted when the connection broke is sent again with the same key, so it is done once.
 
-use super::wire::{Heard, PROTOCOL, Say};
+use super::wire::{PROTOCOL, Say, ServerLine};
 use crate::gateway::{Lines, NoLine};
 use crate::home::SessionName;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub enum News {
     },
     /// It broke. It is tried again.
     Lost,
-    Heard(Heard),
+    Heard(ServerLine),
 }
 
 /// One end of the conversation with the daemon. It ends when this is dropped.
@@ -130,15 +130,15 @@ impl Connection {
             return Ok(false);
         }
         match next(lines).await {
-            Some(Heard::Registered { last }) => {
+            Some(ServerLine::Registered { last }) => {
                 self.last.get_or_insert(last);
                 self.refused.clear();
                 Ok(true)
             }
-            Some(Heard::Error { message, .. }) if message == self.refused => Ok(false),
+            Some(ServerLine::Error { message, .. }) if message == self.refused => Ok(false),
             // It says why; what is wrong may pass.
             Some(heard) => {
-                if let Heard::Error { message, .. } = &heard {
+                if let ServerLine::Error { message, .. } = &heard {
                     self.refused.clone_from(message);
                 }
                 self.tell.send(News::Heard(heard)).await.map(|()| false).map_err(|_| Left)
@@ -170,13 +170,13 @@ impl Connection {
                 heard = next(lines) => {
                     let Some(mut heard) = heard else { return Ok(()) };
                     // Lines are answered in order, so it is the first without an answer; it would be too large again.
-                    if let Heard::Error { reference: none @ None, code, .. } = &mut heard
+                    if let ServerLine::Error { reference: none @ None, code, .. } = &mut heard
                         && code == "too_large"
                         && let Some(Say::Inbound { reference, .. }) = self.unaccepted.first()
                     {
                         *none = Some(reference.clone());
                     }
-                    if let Heard::Error { code, .. } = &heard && code == "shutting_down" {
+                    if let ServerLine::Error { code, .. } = &heard && code == "shutting_down" {
                         // The next daemon will take it.
                         continue;
                     }
@@ -198,7 +198,7 @@ async fn write(lines: &Lines, say: &Say) -> std::io::Result<()> {
 }
 
 /// The next line that can be read; `None` when there will be none.
-async fn next(lines: &mut Lines) -> Option<Heard> {
+async fn next(lines: &mut Lines) -> Option<ServerLine> {
     loop {
         match lines.next().await {
             Ok(line) => match serde_json::from_str(&line) {

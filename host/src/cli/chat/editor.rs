@@ -1,8 +1,8 @@
 //! Reading lines, in a thread of its own: history, completion, several lines, and the line above that says what goes on.
 
 use super::complete::Names;
-use super::screen::Status;
-use crate::cli::history::{History, LINES};
+use super::screen::StatusLine;
+use crate::cli::history::{InputHistory, LINES};
 use crate::cli::show::Paint;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 
 /// What a person did.
 #[derive(Debug)]
-pub enum Typed {
+pub enum KeyboardInput {
     Line(String),
     /// Ctrl-C.
     Interrupt,
@@ -29,20 +29,20 @@ pub enum Typed {
 
 /// A terminal that is being read.
 #[derive(Debug)]
-pub struct Reader {
-    typed: mpsc::Receiver<Typed>,
+pub struct LineReader {
+    typed: mpsc::Receiver<KeyboardInput>,
     go: SyncSender<()>,
 }
 
-impl Reader {
+impl LineReader {
     /// Begins to read. Also returns what prints above the prompt.
     pub fn start(
         prompt: String,
         names: Names,
-        history: History,
-        status: Status,
+        history: InputHistory,
+        status: StatusLine,
         paint: Paint,
-    ) -> rustyline::Result<(Reader, impl ExternalPrinter + Send + 'static)> {
+    ) -> rustyline::Result<(LineReader, impl ExternalPrinter + Send + 'static)> {
         let config = Config::builder()
             .auto_add_history(false)
             .max_history_size(LINES)?
@@ -65,19 +65,19 @@ impl Reader {
         thread::spawn(move || {
             loop {
                 let typed = read(&mut editor, &raw, &history);
-                let ended = matches!(typed, Typed::End);
+                let ended = matches!(typed, KeyboardInput::End);
                 // The next line is read only when it is clear that there will be one.
                 if tell.blocking_send(typed).is_err() || ended || gone.recv().is_err() {
                     return;
                 }
             }
         });
-        Ok((Reader { typed, go }, printer))
+        Ok((LineReader { typed, go }, printer))
     }
 
-    /// Waits for what a person does next. After it, [`Reader::go_on`] has the next line read.
-    pub async fn typed(&mut self) -> Typed {
-        self.typed.recv().await.unwrap_or(Typed::End)
+    /// Waits for what a person does next. After it, [`LineReader::go_on`] has the next line read.
+    pub async fn typed(&mut self) -> KeyboardInput {
+        self.typed.recv().await.unwrap_or(KeyboardInput::End)
     }
 
     pub fn go_on(&self) {
@@ -86,7 +86,7 @@ impl Reader {
     }
 }
 
-fn read(editor: &mut Editor<Prompt, MemHistory>, prompt: &str, history: &History) -> Typed {
+fn read(editor: &mut Editor<Prompt, MemHistory>, prompt: &str, history: &InputHistory) -> KeyboardInput {
     if let Some(helper) = editor.helper() {
         helper.submitted.store(false, Ordering::Relaxed);
     }
@@ -96,17 +96,17 @@ fn read(editor: &mut Editor<Prompt, MemHistory>, prompt: &str, history: &History
             if history.add(&text) {
                 let _ = editor.add_history_entry(text.as_str());
             }
-            Typed::Line(text)
+            KeyboardInput::Line(text)
         }
-        Err(ReadlineError::Interrupted) => Typed::Interrupt,
-        Err(_) => Typed::End,
+        Err(ReadlineError::Interrupted) => KeyboardInput::Interrupt,
+        Err(_) => KeyboardInput::End,
     }
 }
 
 /// What the editor asks while a line is typed.
 struct Prompt {
     names: Names,
-    status: Status,
+    status: StatusLine,
     paint: Paint,
     prompt: String,
     /// The line is at its end: what goes on is not part of what stays on the screen.

@@ -1,7 +1,7 @@
 //! The conversation without a terminal: a message for each line of standard input, replies on standard output.
 
 use super::client::{Client, News};
-use super::talk::{Form, Shown, Talk};
+use super::talk::{ScreenText, Talk, TextForm};
 use super::{ChatSession, new_key};
 use crate::cli::{Exit, Failure};
 use crate::clock::now_ms;
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 /// Reads to the end of standard input, and ends as the last run did.
 pub async fn run(place: &ChatSession<'_>) -> Result<Exit, Failure> {
-    let mut talk = Talk::new(Form::Raw, place.opened.skills.clone(), place.opened.home.work_dir(place.session));
+    let mut talk = Talk::new(TextForm::Raw, place.opened.skills.clone(), place.opened.home.work_dir(place.session));
     let mut client = Client::start(place.opened.home.socket_path(), place.session, false);
     let (tell, mut lines) = mpsc::channel(1);
     std::thread::spawn(move || read(&tell));
@@ -46,10 +46,10 @@ pub async fn run(place: &ChatSession<'_>) -> Result<Exit, Failure> {
     }
 }
 
-fn print(shown: Shown) {
+fn print(shown: ScreenText) {
     match shown {
-        Shown::Text(lines) => out!("{lines}"),
-        Shown::Note(line) => errln!("{line}"),
+        ScreenText::Text(lines) => out!("{lines}"),
+        ScreenText::Note(line) => errln!("{line}"),
     }
 }
 

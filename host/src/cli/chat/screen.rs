@@ -3,7 +3,7 @@
 //! That line is a part of the prompt, so that the editor, which knows where everything stands, draws it with the line that
 //! is being typed and removes both when something is printed above. Nothing else ever moves the cursor.
 
-use super::talk::Busy;
+use super::talk::Activity;
 use crate::cli::show::{Paint, backstop, clip, columns, elapsed, printable_line};
 use rustyline::ExternalPrinter;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -27,9 +27,9 @@ const AGAIN: &str = "\x1b[A\n";
 
 /// The line that says what goes on. The editor reads it while it draws.
 #[derive(Debug, Clone, Default)]
-pub struct Status(Arc<Mutex<String>>);
+pub struct StatusLine(Arc<Mutex<String>>);
 
-impl Status {
+impl StatusLine {
     pub fn get(&self) -> String {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -53,13 +53,13 @@ enum Draw {
 pub struct Screen {
     draw: Sender<Draw>,
     drawn: Receiver<()>,
-    status: Status,
+    status: StatusLine,
     paint: Paint,
 }
 
 impl Screen {
     /// Prints with the editor's printer, from a thread: the editor may keep it waiting while it shows a list.
-    pub fn new(printer: impl ExternalPrinter + Send + 'static, status: Status, paint: Paint) -> Screen {
+    pub fn new(printer: impl ExternalPrinter + Send + 'static, status: StatusLine, paint: Paint) -> Screen {
         let (draw, draws) = channel();
         let (done, drawn) = channel();
         thread::spawn(move || {
@@ -76,7 +76,7 @@ impl Screen {
     }
 
     /// Says what goes on, in at most so many columns. Where that is the same as before, nothing is drawn.
-    pub fn busy(&self, busy: Option<&Busy>, now_ms: i64, width: usize) {
+    pub fn busy(&self, busy: Option<&Activity>, now_ms: i64, width: usize) {
         let text = busy.map(|busy| line(self.paint, busy, now_ms, width)).unwrap_or_default();
         if self.status.set(text) {
             let _ = self.draw.send(Draw::Status);
@@ -111,7 +111,7 @@ fn add(text: &mut String, draw: Draw) {
 }
 
 /// "⠹ 1/3 data file=weather.csv 3.2 s".
-fn line(paint: Paint, busy: &Busy, now_ms: i64, width: usize) -> String {
+fn line(paint: Paint, busy: &Activity, now_ms: i64, width: usize) -> String {
     let ms = u64::try_from(now_ms - busy.since_ms).unwrap_or(0);
     let frame = FRAMES[usize::try_from(ms / FRAME_MS).unwrap_or(0) % FRAMES.len()];
     let elapsed = elapsed(ms);
@@ -128,8 +128,8 @@ fn line(paint: Paint, busy: &Busy, now_ms: i64, width: usize) -> String {
 mod tests {
     use super::*;
 
-    fn busy(what: &str) -> Busy {
-        Busy { what: what.to_owned(), since_ms: 1_000 }
+    fn busy(what: &str) -> Activity {
+        Activity { what: what.to_owned(), since_ms: 1_000 }
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn what_did_not_change_is_not_drawn() {
         let (paper, printed) = channel();
-        let screen = Screen::new(Paper(paper), Status::default(), Paint::never());
+        let screen = Screen::new(Paper(paper), StatusLine::default(), Paint::never());
         screen.busy(None, 0, 80);
         for _ in 0..10 {
             screen.busy(Some(&busy("thinking")), 1_000, 80);

@@ -2,15 +2,15 @@
 //! clock.
 
 use super::markdown::{Looks, Markdown};
-use super::wire::{Happened, Heard, LiveLine, Message, Outbound, RunLine, Said, Say, StepLine};
+use super::wire::{LiveLine, LiveText, MessageLine, NoticeLine, Outbound, RunNotice, Say, ServerLine, StepLine};
 use crate::cli::Exit;
 use crate::cli::show::told::{self, LastError};
-use crate::cli::show::{Paint, Written, clip, printable, printable_line};
+use crate::cli::show::{Paint, WrittenText, clip, printable, printable_line};
 use crate::graph::Why;
 use crate::graph::plan::TaskKind;
 use crate::graph::report::{FileNote, size};
 use crate::graph::step::{Event, StepResult};
-use crate::session::command::Command;
+use crate::session::command::SlashCommand;
 use crate::skill::Skills;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -25,7 +25,7 @@ const STRANGER: usize = 160;
 
 /// Something to print, in whole lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shown {
+pub enum ScreenText {
     /// A reply, an answer, or a part of one.
     Text(String),
     /// A word about what goes on.
@@ -34,7 +34,7 @@ pub enum Shown {
 
 /// How texts are shown.
 #[derive(Debug, Clone, Copy)]
-pub enum Form {
+pub enum TextForm {
     /// As Markdown, while they are written.
     Rendered(Looks),
     /// As they are, when they are complete.
@@ -43,7 +43,7 @@ pub enum Form {
 
 /// What is being done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Busy {
+pub struct Activity {
     /// For a person, one line.
     pub what: String,
     pub since_ms: i64,
@@ -52,7 +52,7 @@ pub struct Busy {
 /// A conversation in one session.
 #[derive(Debug)]
 pub struct Talk {
-    form: Form,
+    form: TextForm,
     paint: Paint,
     skills: Skills,
     work: PathBuf,
@@ -108,17 +108,17 @@ struct Doing {
 struct Stream {
     run: String,
     role: String,
-    written: Written,
+    written: WrittenText,
     markdown: Option<Markdown>,
 }
 
 impl Stream {
-    fn new(form: Form) -> Stream {
+    fn new(form: TextForm) -> Stream {
         let markdown = match form {
-            Form::Rendered(looks) => Some(Markdown::new(looks)),
-            Form::Raw => None,
+            TextForm::Rendered(looks) => Some(Markdown::new(looks)),
+            TextForm::Raw => None,
         };
-        Stream { run: String::new(), role: String::new(), written: Written::default(), markdown }
+        Stream { run: String::new(), role: String::new(), written: WrittenText::default(), markdown }
     }
 
     /// Takes a piece of what a role of the run writes.
@@ -126,7 +126,7 @@ impl Stream {
         let Some(markdown) = &mut self.markdown else { return String::new() };
         let mut out = String::new();
         if self.run != run {
-            (self.run, self.written) = (run.to_owned(), Written::default());
+            (self.run, self.written) = (run.to_owned(), WrittenText::default());
             out = markdown.finish();
         }
         role.clone_into(&mut self.role);
@@ -138,7 +138,7 @@ impl Stream {
         let Some(markdown) = &mut self.markdown else { return format!("{}\n", printable(text).trim_end()) };
         let mut out = String::new();
         if run != Some(self.run.as_str()) {
-            self.written = Written::default();
+            self.written = WrittenText::default();
             out = markdown.finish();
         }
         out.push_str(&markdown.push(&self.written.end(text)));
@@ -148,7 +148,7 @@ impl Stream {
 
     /// What was written so far is not part of what follows.
     fn leave(&mut self) -> String {
-        self.written = Written::default();
+        self.written = WrittenText::default();
         self.markdown.as_mut().map(Markdown::finish).unwrap_or_default()
     }
 
@@ -159,10 +159,10 @@ impl Stream {
 
 impl Talk {
     /// `work` is the session's workspace.
-    pub fn new(form: Form, skills: Skills, work: PathBuf) -> Talk {
+    pub fn new(form: TextForm, skills: Skills, work: PathBuf) -> Talk {
         let paint = match form {
-            Form::Rendered(looks) => looks.paint,
-            Form::Raw => Paint::never(),
+            TextForm::Rendered(looks) => looks.paint,
+            TextForm::Raw => Paint::never(),
         };
         Talk {
             form,
@@ -191,7 +191,7 @@ impl Talk {
                 markdown.resize(columns);
             }
         }
-        if let Form::Rendered(looks) = &mut self.form {
+        if let TextForm::Rendered(looks) = &mut self.form {
             looks.width = columns;
         }
     }
@@ -200,7 +200,7 @@ impl Talk {
     pub fn say(&mut self, text: &str, key: String, now_ms: i64) -> Say {
         let text = text.trim();
         let reference = self.reference();
-        if Command::parse(text).is_some() {
+        if SlashCommand::parse(text).is_some() {
             let (command, args) = text[1..].split_once(char::is_whitespace).unwrap_or((&text[1..], ""));
             self.asked.insert(reference.clone(), Request::Command { name: command.to_owned() });
             return Say::Command { command: command.to_owned(), args: args.trim().to_owned(), reference };
@@ -234,25 +234,25 @@ impl Talk {
     }
 
     /// What is being done at the moment.
-    pub fn busy(&self) -> Option<Busy> {
+    pub fn busy(&self) -> Option<Activity> {
         if self.away {
             return None;
         }
         if let Some(run) = &self.run {
             let tail = [self.reply.unfinished(), self.planner.unfinished()].into_iter().find(|text| !text.is_empty());
             let what = tail.map(str::to_owned).unwrap_or_else(|| run.thought.clone());
-            return Some(Busy { what, since_ms: run.since_ms });
+            return Some(Activity { what, since_ms: run.since_ms });
         }
         let asked = self.asked.values().filter_map(|asked| match asked {
             Request::Message { since_ms, .. } => Some(*since_ms),
             Request::Command { .. } | Request::Stop => None,
         });
         let since_ms = self.open.iter().map(|(_, since_ms)| *since_ms).chain(asked).min()?;
-        Some(Busy { what: "waiting".to_owned(), since_ms })
+        Some(Activity { what: "waiting".to_owned(), since_ms })
     }
 
     /// The connection broke.
-    pub fn lost(&mut self) -> Vec<Shown> {
+    pub fn lost(&mut self) -> Vec<ScreenText> {
         self.away = true;
         // Whether it heard that the run is to be stopped is not known; it can be told again.
         if let Some(run) = &mut self.run {
@@ -273,38 +273,38 @@ impl Talk {
     }
 
     /// The connection stands.
-    pub fn connected(&mut self, again: bool) -> Vec<Shown> {
+    pub fn connected(&mut self, again: bool) -> Vec<ScreenText> {
         self.away = false;
         if again { vec![self.quiet("reconnected")] } else { Vec::new() }
     }
 
     /// Takes a line of the daemon.
-    pub fn hear(&mut self, heard: Heard, now_ms: i64) -> Vec<Shown> {
+    pub fn hear(&mut self, heard: ServerLine, now_ms: i64) -> Vec<ScreenText> {
         match heard {
-            Heard::Accepted { reference, message } => self.accepted(reference.as_deref(), message, now_ms),
-            Heard::Outbound(outbound) => self.outbound(outbound),
-            Heard::Status { running, queued } => {
+            ServerLine::Accepted { reference, message } => self.accepted(reference.as_deref(), message, now_ms),
+            ServerLine::Outbound(outbound) => self.outbound(outbound),
+            ServerLine::Status { running, queued } => {
                 if running.is_none() && queued == 0 {
                     self.open.clear();
                     self.run = None;
                 }
                 Vec::new()
             }
-            Heard::Event(happened) => self.happened(happened, now_ms),
-            Heard::Error { reference, code, message, hint } => {
+            ServerLine::Event(happened) => self.happened(happened, now_ms),
+            ServerLine::Error { reference, code, message, hint } => {
                 if let Some(reference) = reference {
                     self.asked.remove(&reference);
                 }
                 self.exit =
                     if matches!(code.as_str(), "queue_full" | "too_large") { Exit::Limit } else { Exit::Failed };
                 let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-                vec![Shown::Note(self.paint.red(&printable_line(&format!("{message}{hint}"))))]
+                vec![ScreenText::Note(self.paint.red(&printable_line(&format!("{message}{hint}"))))]
             }
-            Heard::Registered { .. } | Heard::Shutdown | Heard::Other => Vec::new(),
+            ServerLine::Registered { .. } | ServerLine::Shutdown | ServerLine::Other => Vec::new(),
         }
     }
 
-    fn accepted(&mut self, reference: Option<&str>, message: i64, now_ms: i64) -> Vec<Shown> {
+    fn accepted(&mut self, reference: Option<&str>, message: i64, now_ms: i64) -> Vec<ScreenText> {
         let asked = reference.and_then(|reference| self.asked.remove(reference));
         let since_ms = match asked {
             Some(Request::Message { since_ms, .. }) => since_ms,
@@ -316,12 +316,12 @@ impl Talk {
         Vec::new()
     }
 
-    fn outbound(&mut self, outbound: Outbound) -> Vec<Shown> {
+    fn outbound(&mut self, outbound: Outbound) -> Vec<ScreenText> {
         let asked = outbound.reference.as_ref().and_then(|reference| self.asked.remove(reference));
         let mut shown = Vec::new();
         // What was stopped says so itself.
         if let Some(answer) = outbound.answer.filter(|_| !matches!(asked, Some(Request::Stop))) {
-            shown.push(Shown::Text(Stream::new(self.form).end(None, &answer)));
+            shown.push(ScreenText::Text(Stream::new(self.form).end(None, &answer)));
         }
         if let Some(message) = outbound.message {
             shown.extend(text(self.planner.leave()));
@@ -336,8 +336,8 @@ impl Talk {
         shown
     }
 
-    fn happened(&mut self, happened: Happened, now_ms: i64) -> Vec<Shown> {
-        let Happened { event, data, .. } = happened;
+    fn happened(&mut self, happened: NoticeLine, now_ms: i64) -> Vec<ScreenText> {
+        let NoticeLine { event, data, .. } = happened;
         match event.as_str() {
             "message" => read(data).map(|message| self.message(&message)).unwrap_or_default(),
             "run" => read(data).map(|run| self.run_line(run, now_ms)).unwrap_or_default(),
@@ -353,7 +353,7 @@ impl Talk {
     }
 
     /// The files that were made since it was asked last.
-    fn made(&mut self) -> Vec<Shown> {
+    fn made(&mut self) -> Vec<ScreenText> {
         let files = std::mem::take(&mut self.files);
         let place = |file: &FileNote| self.work.join(&file.path).display().to_string();
         let note = |file: &FileNote| format!("{} ({})", printable_line(&place(file)), size(file.bytes));
@@ -361,7 +361,7 @@ impl Talk {
     }
 
     /// A message that somebody else wrote, or the schedule.
-    fn message(&self, message: &Message) -> Vec<Shown> {
+    fn message(&self, message: &MessageLine) -> Vec<ScreenText> {
         let mine = self.open.iter().any(|(id, _)| *id == message.id)
             || self.answered.contains(&message.id)
             || self.asked.values().any(|asked| matches!(asked, Request::Message { text, .. } if *text == message.text));
@@ -372,7 +372,7 @@ impl Talk {
         vec![self.quiet(&format!("» {}", clip(&printable_line(&line), STRANGER)))]
     }
 
-    fn run_line(&mut self, line: RunLine, now_ms: i64) -> Vec<Shown> {
+    fn run_line(&mut self, line: RunNotice, now_ms: i64) -> Vec<ScreenText> {
         if line.status == "running" {
             self.begin(line.id, now_ms);
             return Vec::new();
@@ -397,7 +397,7 @@ impl Talk {
         }
     }
 
-    fn step(&mut self, step: StepLine) -> Vec<Shown> {
+    fn step(&mut self, step: StepLine) -> Vec<ScreenText> {
         let Some(event) = read::<Event>(step.body) else { return Vec::new() };
         if let Some(run) = self.run.as_mut().filter(|run| run.id == step.run) {
             run.note(&event);
@@ -406,23 +406,23 @@ impl Talk {
             self.files.retain(|known| known.path != file.path);
             self.files.push(file);
         }
-        let mut shown: Vec<Shown> = text(self.planner.leave()).into_iter().collect();
-        shown.extend(told::lines(self.paint, &event, &self.skills).into_iter().map(Shown::Note));
+        let mut shown: Vec<ScreenText> = text(self.planner.leave()).into_iter().collect();
+        shown.extend(told::lines(self.paint, &event, &self.skills).into_iter().map(ScreenText::Note));
         // What a model wrote for the user was shown while it was written, and notices are among the lines.
         if let Some(said) = event.notification().filter(|_| !is_written(&event)) {
-            shown.push(Shown::Text(format!("{}\n", printable(said.trim_end()))));
+            shown.push(ScreenText::Text(format!("{}\n", printable(said.trim_end()))));
         }
         shown
     }
 
-    fn live(&mut self, live: LiveLine, now_ms: i64) -> Vec<Shown> {
+    fn live(&mut self, live: LiveLine, now_ms: i64) -> Vec<ScreenText> {
         if live.run == self.over {
             return Vec::new();
         }
         self.begin(live.run.clone(), now_ms);
         let mut shown = Vec::new();
         match live.said {
-            Said::Thought { kind, text: thought } => {
+            LiveText::Thought { kind, text: thought } => {
                 match kind.as_str() {
                     "synthesizing" | "thinking" => self.reply.written.part(),
                     // What was said on the way to a call is not a part of the reply.
@@ -433,26 +433,26 @@ impl Talk {
                     run.thought = thought;
                 }
             }
-            Said::Token { role, text: piece } => {
+            LiveText::Token { role, text: piece } => {
                 let stream = if role == "planner" { &mut self.planner } else { &mut self.reply };
                 shown.extend(text(stream.push(&live.run, &role, &piece)));
             }
-            Said::Restart { role } => {
+            LiveText::Restart { role } => {
                 let stream = if role == "planner" { &mut self.planner } else { &mut self.reply };
                 let had = !stream.written.has_no_text();
                 shown.extend(text(stream.leave()));
                 if had {
                     let void = "the answer was cut off and is discarded";
-                    shown.push(Shown::Note(void.to_owned()));
+                    shown.push(ScreenText::Note(void.to_owned()));
                 }
             }
-            Said::Other => {}
+            LiveText::Other => {}
         }
         shown
     }
 
-    fn quiet(&self, text: &str) -> Shown {
-        Shown::Note(self.paint.dim(text))
+    fn quiet(&self, text: &str) -> ScreenText {
+        ScreenText::Note(self.paint.dim(text))
     }
 
     fn reference(&mut self) -> String {
@@ -493,8 +493,8 @@ fn read<T: DeserializeOwned>(data: Value) -> Option<T> {
     serde_json::from_value(data).ok()
 }
 
-fn text(text: String) -> Option<Shown> {
-    (!text.is_empty()).then_some(Shown::Text(text))
+fn text(text: String) -> Option<ScreenText> {
+    (!text.is_empty()).then_some(ScreenText::Text(text))
 }
 
 #[cfg(test)]
@@ -519,14 +519,17 @@ mod tests {
         let store = Store::open(&home.store_path()).unwrap();
         let skills = Skills::new(home, config, store, Arc::new(Quiet));
         let looks = Looks { paint: Paint::never(), width: 60 };
-        Scene { talk: Talk::new(Form::Rendered(looks), skills, PathBuf::from("/w")), _dir: dir }
+        Scene { talk: Talk::new(TextForm::Rendered(looks), skills, PathBuf::from("/w")), _dir: dir }
     }
 
     impl Scene {
         /// What a line of the daemon prints.
         fn hear(&mut self, line: Value) -> String {
             let shown = self.talk.hear(serde_json::from_value(line).unwrap(), 5_000);
-            shown.into_iter().map(|(Shown::Text(text) | Shown::Note(text))| format!("{}\n", text.trim_end())).collect()
+            shown
+                .into_iter()
+                .map(|(ScreenText::Text(text) | ScreenText::Note(text))| format!("{}\n", text.trim_end()))
+                .collect()
         }
 
         fn event(&mut self, event: &str, data: Value) -> String {
@@ -561,7 +564,7 @@ mod tests {
         for ended_first in [false, true] {
             let mut scene = scene();
             scene.ask();
-            assert_eq!(scene.talk.busy().unwrap(), Busy { what: "waiting".to_owned(), since_ms: 1_000 });
+            assert_eq!(scene.talk.busy().unwrap(), Activity { what: "waiting".to_owned(), since_ms: 1_000 });
             scene.run("running");
             let token = |text: &str| json!({ "type": "token", "role": "worker", "text": text });
             assert_eq!(scene.live(token("It is **one**.\n\nAnd ")), "\nIt is **one**.\n");
@@ -604,7 +607,10 @@ mod tests {
         let said = scene.talk.say("/model  x ", "k".to_owned(), 1_000);
         assert!(matches!(said, Say::Command { command, args, .. } if command == "model" && args == "x"));
         let lost = scene.talk.lost();
-        assert!(matches!(&lost[..], [_, Shown::Note(note)] if note.starts_with("/model got no answer")), "{lost:?}");
+        assert!(
+            matches!(&lost[..], [_, ScreenText::Note(note)] if note.starts_with("/model got no answer")),
+            "{lost:?}"
+        );
         assert!(!scene.talk.is_idle(), "the message waits");
         assert_eq!((scene.talk.busy(), scene.talk.connected(true).len()), (None, 1));
         // The reply overtakes the confirmation.

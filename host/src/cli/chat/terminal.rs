@@ -2,12 +2,12 @@
 
 use super::client::{Client, News};
 use super::complete::Names;
-use super::editor::{Reader, Typed};
+use super::editor::{KeyboardInput, LineReader};
 use super::markdown::{Looks, WIDTH};
-use super::screen::{FRAME_MS, Screen, Status};
-use super::talk::{Form, Shown, Talk};
+use super::screen::{FRAME_MS, Screen, StatusLine};
+use super::talk::{ScreenText, Talk, TextForm};
 use super::{ChatSession, new_key};
-use crate::cli::history::History;
+use crate::cli::history::InputHistory;
 use crate::cli::show::Paint;
 use crate::cli::{Exit, Failure};
 use crate::clock::now_ms;
@@ -28,13 +28,13 @@ pub async fn run(place: &ChatSession<'_>, secrets: Secrets) -> Result<Exit, Fail
     let pills = Pills::new(&place.opened.config, &place.opened.store).list().await?;
     let pills = pills.into_iter().map(|(pill, _)| pill.name).collect();
     let names = Names::new(&place.opened.config, &place.opened.skills, pills);
-    let (status, history) = (Status::default(), History::of_chat(&place.opened.home, secrets));
+    let (status, history) = (StatusLine::default(), InputHistory::of_chat(&place.opened.home, secrets));
     let prompt = format!("{}> ", place.session);
     let mut signals = Signals::new()?;
-    let started = Reader::start(prompt, names, history, status.clone(), paint);
+    let started = LineReader::start(prompt, names, history, status.clone(), paint);
     let (reader, printer) =
         started.map_err(|error| Failure::new(Exit::Failed, format!("the terminal cannot be read: {error}")))?;
-    let form = Form::Rendered(Looks { paint, width: width() });
+    let form = TextForm::Rendered(Looks { paint, width: width() });
     let conversation = Conversation {
         place,
         talk: Talk::new(form, place.opened.skills.clone(), place.opened.home.work_dir(place.session)),
@@ -51,7 +51,7 @@ struct Conversation<'a> {
     talk: Talk,
     client: Client,
     screen: Screen,
-    reader: Reader,
+    reader: LineReader,
     /// Whether the last thing that was typed was a Ctrl-C with nothing to stop.
     left: bool,
 }
@@ -77,16 +77,20 @@ impl Conversation<'_> {
                     None => break Exit::Done,
                 },
                 _ = tick.tick(), if busy.is_some() => continue,
-                ended = signals.next() => match ended {
-                    true => break Exit::Command(ENDED_BY_SIGNAL),
-                    false => {
+                signalled = signals.next() => match signalled {
+                    Signalled::End => break Exit::Command(ENDED_BY_SIGNAL),
+                    Signalled::Interrupt => match self.interrupt() {
+                        Some(shown) => shown,
+                        None => break Exit::Done,
+                    },
+                    Signalled::Resize => {
                         self.talk.resize(width());
                         continue;
                     }
                 },
             };
             for shown in shown {
-                let (Shown::Text(lines) | Shown::Note(lines)) = shown;
+                let (ScreenText::Text(lines) | ScreenText::Note(lines)) = shown;
                 self.screen.print(&lines);
             }
             self.talk.asks().into_iter().for_each(|say| self.client.say(say));
@@ -96,11 +100,11 @@ impl Conversation<'_> {
     }
 
     /// Does what was typed; `None` to leave.
-    fn take(&mut self, typed: Typed) -> Result<Option<Vec<Shown>>, Failure> {
+    fn take(&mut self, typed: KeyboardInput) -> Result<Option<Vec<ScreenText>>, Failure> {
         let line = match typed {
-            Typed::End => return Ok(None),
-            Typed::Interrupt => return Ok(self.interrupt()),
-            Typed::Line(line) => line,
+            KeyboardInput::End => return Ok(None),
+            KeyboardInput::Interrupt => return Ok(self.interrupt()),
+            KeyboardInput::Line(line) => line,
         };
         self.left = false;
         if !line.trim().is_empty() {
@@ -111,18 +115,26 @@ impl Conversation<'_> {
     }
 
     /// Stops the run; where none is to be stopped, the second time leaves.
-    fn interrupt(&mut self) -> Option<Vec<Shown>> {
+    fn interrupt(&mut self) -> Option<Vec<ScreenText>> {
         if let Some(cancel) = self.talk.cancel() {
             self.client.say(cancel);
             self.left = true;
-            return Some(vec![Shown::Note("stopping the run; press Ctrl-C again to quit".to_owned())]);
+            return Some(vec![ScreenText::Note("stopping the run; press Ctrl-C again to quit".to_owned())]);
         }
         if self.left {
             return None;
         }
         self.left = true;
-        Some(vec![Shown::Note("press Ctrl-C again to quit, or Ctrl-D".to_owned())])
+        Some(vec![ScreenText::Note("press Ctrl-C again to quit, or Ctrl-D".to_owned())])
     }
+}
+
+/// What the system said.
+enum Signalled {
+    End,
+    /// Ctrl-C, between two lines.
+    Interrupt,
+    Resize,
 }
 
 /// What the system may say.
@@ -146,13 +158,13 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one; whether it is the end.
-    async fn next(&mut self) -> bool {
+    /// Waits for the next one.
+    async fn next(&mut self) -> Signalled {
         tokio::select! {
-            _ = self.terminate.recv() => true,
-            _ = self.hangup.recv() => true,
-            _ = self.interrupt.recv() => true,
-            _ = self.resize.recv() => false,
+            _ = self.terminate.recv() => Signalled::End,
+            _ = self.hangup.recv() => Signalled::End,
+            _ = self.interrupt.recv() => Signalled::Interrupt,
+            _ = self.resize.recv() => Signalled::Resize,
         }
     }
 }

@@ -40,7 +40,7 @@ pub enum Say {
 /// What is heard. Types and fields that are not known are left out.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Heard {
+pub enum ServerLine {
     Registered {
         last: i64,
     },
@@ -54,7 +54,7 @@ pub enum Heard {
         running: Option<String>,
         queued: u64,
     },
-    Event(Happened),
+    Event(NoticeLine),
     Error {
         #[serde(rename = "ref")]
         reference: Option<String>,
@@ -74,14 +74,14 @@ pub struct Outbound {
     pub reference: Option<String>,
     pub id: Option<i64>,
     pub answer: Option<String>,
-    pub message: Option<Message>,
+    pub message: Option<MessageLine>,
     /// The messages that a reply answers.
     #[serde(default)]
     pub answers: Vec<i64>,
 }
 
 #[derive(Debug, Deserialize)]
-pub struct Happened {
+pub struct NoticeLine {
     /// By which a client that was away goes on; what is worth nothing later has none.
     pub id: Option<i64>,
     pub event: String,
@@ -89,7 +89,7 @@ pub struct Happened {
 }
 
 #[derive(Debug, Deserialize)]
-pub struct Message {
+pub struct MessageLine {
     pub id: i64,
     pub role: String,
     pub text: String,
@@ -98,7 +98,7 @@ pub struct Message {
 
 /// A run that has begun or ended.
 #[derive(Debug, Deserialize)]
-pub struct RunLine {
+pub struct RunNotice {
     pub id: String,
     /// "running", "done", "failed" or "cancelled".
     pub status: String,
@@ -117,12 +117,12 @@ pub struct StepLine {
 pub struct LiveLine {
     pub run: String,
     #[serde(flatten)]
-    pub said: Said,
+    pub said: LiveText,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Said {
+pub enum LiveText {
     Token {
         role: String,
         text: String,
@@ -138,13 +138,13 @@ pub enum Said {
     Other,
 }
 
-impl Heard {
+impl ServerLine {
     /// The line that it answers.
     pub fn reference(&self) -> Option<&str> {
         match self {
-            Heard::Accepted { reference, .. }
-            | Heard::Outbound(Outbound { reference, .. })
-            | Heard::Error { reference, .. } => reference.as_deref(),
+            ServerLine::Accepted { reference, .. }
+            | ServerLine::Outbound(Outbound { reference, .. })
+            | ServerLine::Error { reference, .. } => reference.as_deref(),
             _ => None,
         }
     }
@@ -152,8 +152,8 @@ impl Heard {
     /// The id by which a client that was away goes on.
     pub fn id(&self) -> Option<i64> {
         match self {
-            Heard::Outbound(outbound) => outbound.id,
-            Heard::Event(happened) => happened.id,
+            ServerLine::Outbound(outbound) => outbound.id,
+            ServerLine::Event(happened) => happened.id,
             _ => None,
         }
     }

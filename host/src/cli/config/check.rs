@@ -2,15 +2,16 @@
 
 use crate::cli::show::printable;
 use crate::cli::{Exit, Failure, Shared, is_set};
-use crate::config::{Config, ConfigError, ModelName, WebhookUrl, roles};
+use crate::config::{Config, ConfigError, ModelName, WebhookUrl};
 use crate::home::Home;
+use crate::role::Role;
 use serde_json::json;
 use std::path::Path;
 
 #[derive(Debug, clap::Args)]
-pub struct Check {}
+pub struct CheckArgs {}
 
-impl Check {
+impl CheckArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
         let config = match Config::load(&home) {
@@ -65,7 +66,12 @@ fn notes(config: &Config) -> Vec<String> {
             notes.push(format!("{variable}, a variable of [webhooks.{}], is not set here", webhook.name));
         }
     }
-    let strings = roles().flat_map(|role| {
+    for hook in &config.hooks {
+        for variable in hook.secret_env.iter().filter(|variable| !is_set(variable)) {
+            notes.push(format!("{variable}, the variable with the secret of [hooks.{}], is not set here", hook.name));
+        }
+    }
+    let strings = Role::ALL.map(Role::name).into_iter().flat_map(|role| {
         std::iter::once(config.model_of(role)).chain(config.fallbacks_of(role).iter().map(String::as_str))
     });
     let mut seen = Vec::new();

@@ -6,7 +6,7 @@ use crate::home::{Home, HomeError};
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
-pub struct ShowPreset {
+pub struct PresetArgs {
     /// openrouter, openai, anthropic, ollama, llama.cpp or vllm [default: list them]
     name: Option<String>,
     /// Write it to config.toml, unless it already sets a provider or a model
@@ -14,7 +14,7 @@ pub struct ShowPreset {
     write: bool,
 }
 
-impl ShowPreset {
+impl PresetArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let Some(name) = &self.name else {
             list(shared);

@@ -7,9 +7,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
-pub struct Reload {}
+pub struct ReloadArgs {}
 
-impl Reload {
+impl ReloadArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
         // What the daemon would refuse is told here, where somebody reads it. A file that is gone is not made anew: the
@@ -18,7 +18,7 @@ impl Reload {
             return Err(Failure::new(Exit::Config, format!("{} is gone", home.config_path().display())));
         }
         Config::load(&home)?;
-        crate::node::role::check_prompts(&home)?;
+        crate::node::prompt::check_prompts(&home)?;
         let path = home.path().display();
         let Some(pid) = home.daemon()? else {
             return Err(Failure::new(

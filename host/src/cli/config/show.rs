@@ -6,9 +6,9 @@ use crate::config::Config;
 use crate::home::Home;
 
 #[derive(Debug, clap::Args)]
-pub struct Show {}
+pub struct ShowArgs {}
 
-impl Show {
+impl ShowArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let home = Home::open(&Home::locate(shared.home.as_deref())?)?;
         let config = Config::load(&home)?;

@@ -2,7 +2,7 @@
 
 use crate::cli::{Exit, Failure, Opened, environment_secrets};
 use crate::clock::now_ms;
-use crate::memory::{self, ImportError, Imported};
+use crate::memory::{self, MemoryImport, MemoryImportError};
 use crate::secret::found;
 use crate::store::StoreError;
 use serde_json::json;
@@ -86,13 +86,13 @@ pub fn import(opened: &Opened, path: &Path, json: bool) -> Result<Exit, Failure>
         }
         memory::import(store, BufReader::new(file), &clean, now)
     };
-    let Imported { core, facts, passages, known } = done.map_err(|error| match error {
-        ImportError::Store(error) => error.into(),
-        ImportError::Line { line, why } => {
+    let MemoryImport { core, facts, passages, known } = done.map_err(|error| match error {
+        MemoryImportError::Store(error) => error.into(),
+        MemoryImportError::Line { line, why } => {
             Failure::new(Exit::Failed, format!("{name}:{line}: {why}; nothing was imported"))
         }
-        ImportError::TooMany { .. } => Failure::new(Exit::Limit, format!("{error}; nothing was imported")),
-        ImportError::Io(error) => failed(error.to_string()),
+        MemoryImportError::TooMany { .. } => Failure::new(Exit::Limit, format!("{error}; nothing was imported")),
+        MemoryImportError::Io(error) => failed(error.to_string()),
     })?;
     if json {
         outln!("{}", json!({ "type": "imported", "core": core, "facts": facts, "passages": passages, "known": known }));

@@ -1,7 +1,7 @@
 //! `kiso shell` at a terminal: one line after the other, with history and completion.
 
 use super::Hand;
-use crate::cli::history::{History, LINES};
+use crate::cli::history::{InputHistory, LINES};
 use crate::cli::show::{is_active, printable_line};
 use crate::cli::{Exit, Failure};
 use crate::exec::Channel;
@@ -16,7 +16,12 @@ use rustyline::validate::Validator;
 use rustyline::{Config, Context, Editor, Helper};
 
 /// Reads and runs lines until Ctrl-D or `exit`.
-pub fn run(shell: &Hand, runtime: &tokio::runtime::Runtime, history: History, home: &Home) -> Result<Exit, Failure> {
+pub fn run(
+    shell: &Hand,
+    runtime: &tokio::runtime::Runtime,
+    history: InputHistory,
+    home: &Home,
+) -> Result<Exit, Failure> {
     let config = Config::builder()
         .auto_add_history(false)
         .max_history_size(LINES)
@@ -40,7 +45,7 @@ pub fn run(shell: &Hand, runtime: &tokio::runtime::Runtime, history: History, ho
 fn answer(
     shell: &Hand,
     runtime: &tokio::runtime::Runtime,
-    history: &History,
+    history: &InputHistory,
     editor: &mut Editor<Names, MemHistory>,
 ) -> Result<Exit, Failure> {
     let (mut source, mut state, mut code) = (String::new(), Vec::new(), 0);

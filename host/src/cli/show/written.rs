@@ -2,7 +2,7 @@
 
 /// The text as far as it was written, so that its end can be told from all of it.
 #[derive(Debug, Default)]
-pub struct Written {
+pub struct WrittenText {
     text: String,
     /// Space at the end, which is only written when more follows.
     held: String,
@@ -10,7 +10,7 @@ pub struct Written {
     beside: bool,
 }
 
-impl Written {
+impl WrittenText {
     /// What is to be written of the next piece.
     pub fn push(&mut self, piece: &str) -> String {
         let mut out = std::mem::take(&mut self.held);

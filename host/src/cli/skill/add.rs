@@ -10,7 +10,7 @@ use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
-pub struct Add {
+pub struct AddArgs {
     /// The .wasm file
     file: PathBuf,
     /// Manifest to use instead of the one in the file or beside it
@@ -30,7 +30,7 @@ enum Grant {
     None,
 }
 
-impl Add {
+impl AddArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, show) = open(shared)?;
         let skills = &opened.skills;
@@ -58,7 +58,7 @@ impl Add {
         if shared.json {
             let object = json!({
                 "type": "loaded", "skill": name.as_str(), "version": version, "shape": installed.shape,
-                "wrapped": installed.wrapped, "digest": skills.digest(&installed), "tools": tools,
+                "wrapped": installed.wrapped, "digest": installed.digest(), "tools": tools,
             });
             outln!("{object}");
         } else {

@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 #[derive(Debug, clap::Args)]
-pub struct Build {
+pub struct BuildArgs {
     /// The project
     #[arg(default_value = ".")]
     dir: PathBuf,
 }
 
-impl Build {
+impl BuildArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let built = build(&self.dir)?;
         if shared.json {

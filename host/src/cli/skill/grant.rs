@@ -3,41 +3,73 @@
 use super::open;
 use crate::cli::show::printable;
 use crate::cli::{Exit, Failure, Shared};
-use crate::skill::grant::Grant;
-use crate::skill::manifest::Workspace;
+use crate::skill::grant::{Capabilities, FlagValues, Grant};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches};
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
-pub struct GrantSkill {
+pub struct GrantArgs {
     /// The skill
     name: String,
     /// Everything its manifest asks for; without a manifest, everything it imports
-    #[arg(long, conflicts_with_all = ["none", "read", "write", "host", "secret", "limits"])]
+    #[arg(long, conflicts_with_all = ["none", "limits"])]
     all: bool,
     /// Nothing, not even /work
-    #[arg(long, conflicts_with_all = ["read", "write", "host", "secret", "limits"])]
+    #[arg(long, conflicts_with = "limits")]
     none: bool,
-    /// Also read /work
-    #[arg(long, conflicts_with = "write")]
-    read: bool,
-    /// Also read and write /work
-    #[arg(long)]
-    write: bool,
-    /// Also reach this host: "example.org", "*.example.org", "example.org:8080"
-    #[arg(long, value_name = "HOST")]
-    host: Vec<String>,
-    /// The hosts of this command may have private addresses (127.0.0.1, 192.168.…)
-    #[arg(long, requires = "host")]
-    private: bool,
-    /// Also receive this secret
-    #[arg(long, value_name = "NAME")]
-    secret: Vec<String>,
+    #[command(flatten)]
+    chosen: CapabilityFlags,
     /// Also the memory and time its manifest asks for
     #[arg(long)]
     limits: bool,
 }
 
-impl GrantSkill {
+/// The options of the capabilities, as they say themselves.
+#[derive(Debug)]
+struct CapabilityFlags(FlagValues);
+
+impl clap::Args for CapabilityFlags {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        Capabilities::flags().fold(command, |command, flag| {
+            let arg = Arg::new(flag.name).long(flag.name).help(flag.help).conflicts_with_all(["all", "none"]);
+            let arg = match flag.value {
+                Some(value) => arg.value_name(value).action(ArgAction::Append),
+                None => arg.action(ArgAction::SetTrue),
+            };
+            let arg = flag.requires.into_iter().fold(arg, |arg, other| arg.requires(other));
+            command.arg(flag.conflicts_with.into_iter().fold(arg, |arg, other| arg.conflicts_with(other)))
+        })
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl clap::FromArgMatches for CapabilityFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut chosen = FlagValues::default();
+        for flag in Capabilities::flags() {
+            if matches.value_source(flag.name) != Some(ValueSource::CommandLine) {
+                continue;
+            }
+            let values = match flag.value {
+                Some(_) => matches.get_many::<String>(flag.name).into_iter().flatten().cloned().collect(),
+                None => Vec::new(),
+            };
+            chosen.insert(flag.name, values);
+        }
+        Ok(Self(chosen))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl GrantArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, _) = open(shared)?;
         let skill = opened.skills.find(&self.name)?;
@@ -48,22 +80,13 @@ impl GrantSkill {
         } else if self.none {
             grant = Grant::nothing();
         }
-        let wrong = |why: String| Failure::new(Exit::Usage, why);
-        if self.read || self.write {
-            let workspace = if self.write { Workspace::Write } else { Workspace::Read };
-            grant.set_workspace(manifest, workspace).map_err(wrong)?;
-        }
-        for host in &self.host {
-            grant.add_host(manifest, host, self.private).map_err(wrong)?;
-        }
-        for secret in &self.secret {
-            grant.add_secret(manifest, secret).map_err(wrong)?;
-        }
+        let chosen = &self.chosen.0;
+        let added = grant.add_chosen(&manifest.needs, manifest.name.as_str(), chosen);
+        added.map_err(|why| Failure::new(Exit::Usage, why))?;
         if self.limits {
             grant.set_limits(manifest, &opened.config.engine, true);
         }
-        let workspace = self.read || self.write;
-        if self.all || self.none || workspace || self.limits || !self.host.is_empty() || !self.secret.is_empty() {
+        if self.all || self.none || self.limits || !chosen.is_empty() {
             opened.skills.write_grant(skill.name(), &grant)?;
         }
         if shared.json {

@@ -1,30 +1,31 @@
 //! `kiso skill info`.
 
-use super::{open, typed};
+use super::open;
+use crate::cli::listing::typed;
 use crate::cli::show::{printable, printable_line};
 use crate::cli::{Exit, Failure, Shared};
 use crate::skill::Tool;
 use serde_json::Value;
 
 #[derive(Debug, clap::Args)]
-pub struct Info {
+pub struct InfoArgs {
     /// The skill
     name: String,
 }
 
-impl Info {
+impl InfoArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, _) = open(shared)?;
         let skill = opened.skills.find(&self.name)?;
         if shared.json {
-            outln!("{}", typed("info", opened.skills.shown(&skill)?));
+            outln!("{}", typed("info", &opened.skills.shown(&skill)?));
             return Ok(Exit::Done);
         }
         let allowed = opened.skills.allowed(&skill)?;
-        let digest = opened.skills.digest(&skill);
+        let digest = skill.digest();
         let manifest = &skill.manifest;
         let shape = skill.shape.describe();
-        outln!("{} {}  ({shape}, {})", manifest.name, printable_line(&manifest.version), skill.origin());
+        outln!("{} {}  ({shape}, {})", manifest.name, printable_line(&manifest.version), skill.origin().as_str());
         outln!("{}", printable_line(&manifest.summary));
         outln!("sha256 {digest}");
         if let Some(source) = skill.source() {
@@ -43,14 +44,8 @@ impl Info {
             }
         }
         outln!("\nallowed:");
-        outln!("  workspace: {}", allowed.workspace);
-        outln!("  memory: {} MiB, time: {} s", allowed.memory_mib, allowed.timeout_s);
-        for (need, private) in &allowed.http {
-            let private = if *private { ", private addresses too" } else { "" };
-            outln!("  reach {} ({}{private})", printable_line(&need.host), printable_line(&need.methods.join(", ")));
-        }
-        for secret in &allowed.secrets {
-            outln!("  secret: {}", printable_line(secret));
+        for line in allowed.lines() {
+            outln!("  {}", printable_line(&line));
         }
         let grant = opened.skills.grant(&skill)?;
         let missing = opened.skills.missing(&skill, &grant);

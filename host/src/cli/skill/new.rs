@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 include!(concat!(env!("OUT_DIR"), "/templates.rs"));
 
 #[derive(Debug, clap::Args)]
-pub struct New {
+pub struct NewArgs {
     /// The skill's name: a-z, 0-9 and -
     name: String,
     /// The language to write it in
@@ -52,7 +52,7 @@ impl Language {
     }
 }
 
-impl New {
+impl NewArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let name = SkillName::parse(&self.name)?;
         if crate::skill::is_bundled(&name) {

@@ -8,7 +8,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
-pub struct Pack {
+pub struct PackArgs {
     /// The .wasm file
     file: PathBuf,
     /// The manifest to put inside [default: kiso.toml beside the file, then in the current directory]
@@ -19,7 +19,7 @@ pub struct Pack {
     out: Option<PathBuf>,
 }
 
-impl Pack {
+impl PackArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         if !self.file.is_file() {
             return Err(Failure::new(Exit::Usage, format!("{} is not a file", self.file.display())));

@@ -6,12 +6,12 @@ use crate::home::SkillName;
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
-pub struct Remove {
+pub struct RemoveArgs {
     /// The skill
     name: String,
 }
 
-impl Remove {
+impl RemoveArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let (opened, _) = open(shared)?;
         let name = SkillName::parse(&self.name)?;

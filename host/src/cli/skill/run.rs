@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
-pub struct Run {
+pub struct CallArgs {
     /// The skill, or SKILL.FUNCTION for one of several functions
     name: String,
     /// Arguments
@@ -25,7 +25,7 @@ pub struct Run {
     file: Vec<PathBuf>,
 }
 
-impl Run {
+impl CallArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let session = session(self.session.as_deref())?;
         let (opened, show) = open(shared)?;

@@ -8,7 +8,7 @@ use crate::skill::Caller;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
-pub struct Test {
+pub struct TestArgs {
     /// Arguments
     #[arg(value_name = "KEY=VALUE")]
     words: Vec<String>,
@@ -26,7 +26,7 @@ pub struct Test {
     file: Vec<PathBuf>,
 }
 
-impl Test {
+impl TestArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
         let session = session(Some(&self.session))?;
         let built = build(&self.dir)?;

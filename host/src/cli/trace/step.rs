@@ -5,7 +5,7 @@ use crate::graph::Why;
 use crate::graph::limits::Usage;
 use crate::graph::plan::TaskKind;
 use crate::graph::reflection::Reflection;
-use crate::graph::report::{TaskReport, Used, size};
+use crate::graph::report::{LimitUse, TaskReport, size};
 use crate::graph::step::{Call, Event, StepResult};
 
 /// Prints one event; `head` is its number and time, `took` the milliseconds since the event before.
@@ -180,7 +180,7 @@ fn executed(report: &TaskReport, more: &impl Fn(&str)) {
     used(report.used.as_ref(), report.skill_digest.as_deref(), more);
 }
 
-fn used(used: Option<&Used>, digest: Option<&str>, more: &impl Fn(&str)) {
+fn used(used: Option<&LimitUse>, digest: Option<&str>, more: &impl Fn(&str)) {
     if let Some(used) = used {
         let digest = digest.map(|d| format!("  component {}", &d[..d.len().min(12)])).unwrap_or_default();
         let counted = match used.processes {
@@ -220,9 +220,13 @@ fn model(call: &Call, took: u64) -> String {
     format!(" ({}, {}, {})", call.model, cost(call.usage), duration(took))
 }
 
-/// "120 + 30 tokens, $0.0012".
+/// "120 + 30 tokens, $0.0012", and of those that were sent the ones that the provider had kept: "120 (80 cached) + 30 tokens".
 pub(super) fn cost(usage: Usage) -> String {
-    let tokens = format!("{} + {} tokens", usage.input_tokens, usage.output_tokens);
+    let cached = match usage.cached_tokens {
+        0 => String::new(),
+        cached => format!(" ({cached} cached)"),
+    };
+    let tokens = format!("{}{cached} + {} tokens", usage.input_tokens, usage.output_tokens);
     match usage.cost_micros {
         0 => tokens,
         micros => format!("{tokens}, ${:.4}", micros as f64 / 1e6),

@@ -25,12 +25,6 @@ fn open(text: &str) -> Result<Models, ModelError> {
 }
 
 #[test]
-fn the_keys_of_config_are_the_roles() {
-    let names: Vec<_> = Role::ALL.iter().map(|role| role.name()).collect();
-    assert_eq!(config::roles().collect::<Vec<_>>(), names);
-}
-
-#[test]
 fn each_model_is_opened_once_with_the_roles_that_use_it() {
     let models = open(
         "model = \"gpt\"\n[models]\nworker = \"local:small\"\nrouter = \"reflex\"\n\

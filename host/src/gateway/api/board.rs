@@ -2,14 +2,15 @@
 
 use axum::Json;
 use axum::extract::State;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::runs::run_id;
 use crate::drive::SEALED_RUN;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
-use crate::gateway::wire::{Made, Path, Run};
+use crate::gateway::document::routes;
+use crate::gateway::wire::{JsonResult, Path, shown};
 use crate::graph::brief::clip;
 use crate::graph::plan::{Task, TaskKind};
 use crate::graph::report::FileNote;
@@ -19,47 +20,60 @@ use crate::graph::verdict;
 use crate::secret::Vault;
 use crate::secret::vault::is_sealed;
 use crate::session::live::Busy;
-use crate::store::{RunId, RunStatus, Scope, StoreError, TaskRow, TaskState, Totals, View};
+use crate::store::{RunId, RunLine, RunStatus, Scope, StoreError, TaskRow, TaskState, Totals, View};
+
+routes! {
+    /// A run with its tasks, its outcome and what it used
+    GET "/runs/{run}" Chat => show, 404 "There is no such run";
+}
 
 /// Characters of what a task was to do, and of what it wrote to standard error. The trace has all of it.
 const MAX_TEXT: usize = 16_000;
 
-/// `GET /runs/{run}`
-#[derive(Debug, Serialize)]
+/// How far a run is.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RunShown")]
 pub struct Board {
-    run: Run,
-    /// Of the last plan; `null` before there is one, and as long as no model has looked at the run for secrets.
+    run: RunLine,
+    /// Of the last plan; null before there is one, and as long as no model has checked the run for secrets.
     goal: Option<String>,
     /// How many plans were made.
     plans: u32,
-    /// What it is busy with; `null` of one that has ended.
+    /// What it is busy with; null after its end.
     thought: Option<Busy>,
-    outcome: Option<Value>,
+    outcome: Option<Map<String, Value>>,
     usage: Usage,
     tasks: Vec<Entry>,
 }
 
-#[derive(Debug, Serialize)]
+/// What a run used.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RunUsage")]
 struct Usage {
     calls: u64,
     input_tokens: u64,
     output_tokens: u64,
+    /// Of the tokens of input, those that the provider had read before and kept.
+    cached_tokens: u64,
+    /// Millionths of a US dollar.
     cost_micros: u64,
 }
 
 /// A task.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Task")]
 struct Entry {
     /// Unique in the run, in the order in which tasks were planned.
     id: u32,
     /// Number of its plan, from 1; 0 of a task without one.
     plan: u32,
-    kind: &'static str,
+    kind: TaskKind,
     /// A short name, such as `skill chart`.
     label: String,
-    /// What it is to do: a command line, the arguments of a skill, or words.
+    /// What it is to do: a command line, the arguments of a skill, or words; null as long as no model has checked it for
+    /// secrets.
     detail: Option<String>,
-    status: &'static str,
+    status: TaskState,
     verdict: Option<Verdict>,
     /// 1, or one more than the task that it puts right.
     attempt: u32,
@@ -74,7 +88,7 @@ struct Entry {
 }
 
 /// What the reviewer said of a task.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Verdict {
     status: verdict::Status,
     reason: Option<String>,
@@ -82,7 +96,7 @@ struct Verdict {
 
 /// What is read of a run at once, so that its parts fit together.
 struct Read {
-    run: Run,
+    run: RunLine,
     status: RunStatus,
     outcome: Option<String>,
     rows: Vec<TaskRow>,
@@ -92,9 +106,7 @@ struct Read {
     sealed: bool,
 }
 
-/// `GET /runs/{run}`: the run with its tasks and what it used.
-pub async fn show(_: Who, State(app): State<App>, Path(run): Path<String>) -> Made<Board> {
-    let id = run_id(&run)?;
+pub async fn show(_: Who, State(app): State<App>, Path(id): Path<RunId>) -> JsonResult<Board> {
     let vault = app.0.drive.vault.clone();
     let of = id.clone();
     let read = app.0.drive.store.read(move |view| read(view, &vault, &of)).await?;
@@ -111,6 +123,7 @@ pub async fn show(_: Who, State(app): State<App>, Path(run): Path<String>) -> Ma
             calls,
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
+            cached_tokens: usage.cached_tokens,
             cost_micros: usage.cost_micros,
         },
         tasks: rows.into_iter().map(|row| entry(row, &history, sealed)).collect(),
@@ -135,7 +148,7 @@ fn read(view: &View<'_>, vault: &Vault, id: &RunId) -> Result<Read, StoreError> 
     for row in &mut rows {
         row.task = vault.open_json(SEALED_RUN, &row.task).unwrap_or_default().to_string();
     }
-    Ok(Read { run: Run::of(line), status, outcome, rows, usage, history, sealed })
+    Ok(Read { run: shown(line), status, outcome, rows, usage, history, sealed })
 }
 
 fn entry(row: TaskRow, history: &History, sealed: bool) -> Entry {
@@ -148,10 +161,10 @@ fn entry(row: TaskRow, history: &History, sealed: bool) -> Entry {
     Entry {
         id,
         plan,
-        kind: kind.name(),
+        kind,
         label,
         detail,
-        status: word(status),
+        status,
         verdict: verdict.map(|(status, reason)| Verdict { status, reason }),
         attempt: attempt.max(1),
         exit_code,
@@ -169,13 +182,5 @@ fn detail(kind: TaskKind, task: &Task) -> String {
     match (&task.args, kind) {
         (Some(args), TaskKind::Skill) => args.to_string(),
         _ => task.detail.clone(),
-    }
-}
-
-/// "waiting", "running", "done", "failed", "interrupted" or "dropped".
-fn word(status: TaskState) -> &'static str {
-    match status {
-        TaskState::Planned => "waiting",
-        other => other.as_str(),
     }
 }

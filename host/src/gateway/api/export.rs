@@ -2,24 +2,31 @@
 
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use futures_util::stream::unfold;
 
-use super::messages::session;
 use super::sessions::no_session;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
+use crate::gateway::document::routes;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::Path;
+use crate::gateway::wire::{JsonLines, Path};
+use crate::home::SessionName;
 use crate::session::export::Export;
 
-/// `GET /sessions/{session}/export`: the session as lines of JSON, a part at a time, so that it may be as long as it
+routes! {
+    /// A session as lines of JSON: the session, its messages, its runs with tasks and usage
+    GET "/sessions/{session}/export" Chat => export,
+        200 "An object a line, each with its `type`: \"session\", \"message\", \"run\", \"task\", \"usage\", and \"end\" as the last",
+        404 "There is no such session";
+}
+
+/// A part at a time, so that it may be as long as it
 /// likes and a client that is slow keeps nothing from anybody else.
-pub async fn export(_: Who, State(app): State<App>, Path(name): Path<String>) -> Result<Response, ApiError> {
-    let session = session(&name)?;
+pub async fn export(_: Who, State(app): State<App>, Path(session): Path<SessionName>) -> Result<JsonLines, ApiError> {
     let of = session.clone();
     if !app.0.drive.store.read(move |view| view.has_session(&of)).await? {
-        return Err(no_session(&name));
+        return Err(no_session(&session));
     }
     let disposition = format!("attachment; filename=\"{session}.jsonl\"");
     let lines = unfold(Some(Export::new(&session)), move |export| {
@@ -46,5 +53,5 @@ pub async fn export(_: Who, State(app): State<App>, Path(name): Path<String>) ->
     if let Ok(disposition) = HeaderValue::from_str(&disposition) {
         headers.insert(header::CONTENT_DISPOSITION, disposition);
     }
-    Ok(response)
+    Ok(JsonLines(response))
 }

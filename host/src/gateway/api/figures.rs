@@ -9,7 +9,7 @@ use crate::store::{Figures, Scope, StoreError, Totals, WebhookLine};
 
 /// As it is at one moment.
 #[derive(Debug)]
-pub struct Now {
+pub struct Snapshot {
     pub at_ms: i64,
     /// Runs that are under way.
     pub running: u64,
@@ -26,8 +26,8 @@ pub struct Now {
     pub webhooks: Vec<WebhookLine>,
 }
 
-impl Now {
-    pub async fn read(app: &App) -> Result<Now, StoreError> {
+impl Snapshot {
+    pub async fn read(app: &App) -> Result<Snapshot, StoreError> {
         let at_ms = now_ms();
         let store = &app.0.drive.store;
         let read = store.read(move |view| {
@@ -37,10 +37,10 @@ impl Now {
         let (running, today, figures, webhooks) = read.await?;
         let drive = app.0.drive.now();
         let slots = drive.models.slots();
-        Ok(Now {
+        Ok(Snapshot {
             at_ms,
             running,
-            queued: app.0.intake.queued(),
+            queued: app.intake().queued(),
             event_streams: app.0.counters.streams.load(Ordering::Relaxed),
             figures,
             today,

@@ -3,16 +3,23 @@
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use futures_util::stream::unfold;
 
 use crate::gateway::App;
+use crate::gateway::document::routes;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::Path;
+use crate::gateway::wire::{Path, SentFile};
 use crate::session::workspace::open_published;
 
 use super::range::{self, BodyRange};
 use axum::http::StatusCode;
+
+routes! {
+    // Who knows the id may see the file.
+    /// A published file, for everyone who knows its id
+    GET "/pub/{id}" Open => published, 200 "The file", 404 "Nothing is published there";
+}
 
 /// Bytes that are read at once.
 const CHUNK: usize = 64 << 10;
@@ -38,23 +45,23 @@ const PLAYED_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; medi
 /// Media types that a browser plays. Nothing in them can run.
 const PLAYED: [&str; 6] = ["audio/mpeg", "audio/ogg", "audio/wav", "video/mp4", "video/ogg", "video/webm"];
 
-/// `GET /pub/{id}`, whole or in part, as `Range` asks (RFC 9110, section 14).
+/// Whole or in part, as `Range` asks (RFC 9110, section 14).
 pub async fn published(
     State(app): State<App>,
     Path(id): Path<String>,
     asked: axum::http::HeaderMap,
-) -> Result<Response, ApiError> {
+) -> Result<SentFile, ApiError> {
     let missing = || ApiError::not_found("nothing is published under this link");
     let found = app.0.drive.store.read(move |view| view.published(&id)).await?.ok_or_else(missing)?;
     let home = app.0.drive.home.clone();
     let path = found.path.clone();
     let opened = tokio::task::spawn_blocking(move || open_published(&home, &found.session, &path));
     let (file, meta) = opened.await.ok().flatten().ok_or_else(missing)?;
-    Ok(answer(Opened { file, meta, path: found.path, media_type: found.media_type }, &asked))
+    Ok(answer(Download { file, meta, path: found.path, media_type: found.media_type }, &asked))
 }
 
 /// A file that is sent.
-pub(super) struct Opened {
+pub(super) struct Download {
     pub file: std::fs::File,
     pub meta: std::fs::Metadata,
     /// Its last name is the one that a download has.
@@ -63,8 +70,8 @@ pub(super) struct Opened {
 }
 
 /// The file, whole or in part, as the headers of the request ask. What a browser shows of it can do nothing.
-pub(super) fn answer(opened: Opened, asked: &axum::http::HeaderMap) -> Response {
-    let Opened { file, meta, path, media_type } = opened;
+pub(super) fn answer(opened: Download, asked: &axum::http::HeaderMap) -> SentFile {
+    let Download { file, meta, path, media_type } = opened;
     let tag = range::tag(&meta);
     let (status, first, length) = match range::wanted(asked, &tag, meta.len()) {
         BodyRange::Whole => (StatusCode::OK, 0, meta.len()),
@@ -83,7 +90,7 @@ pub(super) fn answer(opened: Opened, asked: &axum::http::HeaderMap) -> Response 
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     if status == StatusCode::NOT_MODIFIED {
-        return response;
+        return SentFile(response);
     }
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     match status {
@@ -93,7 +100,7 @@ pub(super) fn answer(opened: Opened, asked: &axum::http::HeaderMap) -> Response 
         }
         StatusCode::RANGE_NOT_SATISFIABLE => {
             headers.insert(header::CONTENT_RANGE, text(&format!("bytes */{}", meta.len()), ""));
-            return response;
+            return SentFile(response);
         }
         _ => {}
     }
@@ -110,7 +117,7 @@ pub(super) fn answer(opened: Opened, asked: &axum::http::HeaderMap) -> Response 
     let policy = if played { PLAYED_POLICY } else { POLICY };
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
-    response
+    SentFile(response)
 }
 
 /// `length` bytes of a file from the byte `first` on.

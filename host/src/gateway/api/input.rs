@@ -2,17 +2,65 @@
 
 use axum::Json;
 use axum::extract::State;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::gateway::App;
 use crate::gateway::auth::Who;
+use crate::gateway::document::routes;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::Made;
+use crate::gateway::wire::JsonResult;
+use crate::graph::route::Effort;
 use crate::session::command::listed;
 use crate::skill::Skills;
 
-/// `GET /input`: pills, tags, commands, models and skills, as they are now.
-pub async fn show(who: Who, State(app): State<App>) -> Made<Value> {
+routes! {
+    /// What can be typed into a message: pills, tags, commands, models and skills
+    GET "/input" Chat => show, 200 "As it is now";
+}
+
+/// What can be typed into a message.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Input {
+    pills: Vec<InputPill>,
+    tags: Vec<InputTag>,
+    commands: Vec<InputCommand>,
+    models: Vec<String>,
+    skills: Vec<InputSkill>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct InputPill {
+    name: String,
+    description: String,
+    effort: Effort,
+}
+
+/// A category of tools.
+#[derive(Debug, Serialize, JsonSchema)]
+struct InputTag {
+    name: String,
+    skills: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct InputCommand {
+    name: String,
+    args: String,
+    summary: String,
+}
+
+/// Something that can be called by name.
+#[derive(Debug, Serialize, JsonSchema)]
+struct InputSkill {
+    name: String,
+    skill: String,
+    summary: String,
+    /// Names of the arguments.
+    args: Vec<String>,
+}
+
+pub async fn show(who: Who, State(app): State<App>) -> JsonResult<Input> {
     let drive = app.0.drive.now();
     let config = app.0.drive.config_now();
     let tools = drive.tools.clone();
@@ -21,29 +69,34 @@ pub async fn show(who: Who, State(app): State<App>) -> Made<Value> {
     let (categories, skills) = read.await.map_err(|panic| ApiError::internal(&panic))?;
     // Those that count in this caller's messages.
     let pills = super::pills::of(&app).of(who.caller()).await?.into_iter();
-    let pills: Vec<_> = pills
-        .map(|pill| json!({ "name": pill.name, "description": pill.description, "effort": pill.effort.name() }))
-        .collect();
-    let tags: Vec<_> = categories.into_iter().map(|(name, tools)| json!({ "name": name, "skills": tools })).collect();
-    let commands = listed(&config).into_iter();
-    let commands: Vec<_> = commands
-        .map(|(name, args, summary)| json!({ "name": name, "args": args.trim(), "summary": summary }))
-        .collect();
-    Ok(Json(json!({
-        "pills": pills, "tags": tags, "commands": commands, "models": config.model_strings(), "skills": skills,
-    })))
+    let pills = pills.map(|pill| InputPill { name: pill.name, description: pill.description, effort: pill.effort });
+    let tags = categories.into_iter().map(|(name, skills)| InputTag { name, skills });
+    let commands = listed(&config).into_iter().map(|(name, args, summary)| InputCommand {
+        name: name.to_owned(),
+        args: args.trim().to_owned(),
+        summary: summary.to_owned(),
+    });
+    Ok(Json(Input {
+        pills: pills.collect(),
+        tags: tags.collect(),
+        commands: commands.collect(),
+        models: config.model_strings().into_iter().map(str::to_owned).collect(),
+        skills,
+    }))
 }
 
 /// What can be called by name. A damaged skill is not among them.
-fn skills(skills: &Skills) -> Vec<Value> {
+fn skills(skills: &Skills) -> Vec<InputSkill> {
     let mut shown = Vec::new();
     for skill in skills.list().into_iter().flatten() {
         for tool in &skill.tools {
-            let args = tool.args.schema()["properties"].as_object().map(|args| args.keys().collect::<Vec<_>>());
-            let (name, summary) = (&tool.name, &skill.manifest.summary);
-            shown.push(json!({
-                "name": name, "skill": skill.name().as_str(), "summary": summary, "args": args.unwrap_or_default(),
-            }));
+            let args = tool.args.schema()["properties"].as_object();
+            shown.push(InputSkill {
+                name: tool.name.clone(),
+                skill: skill.name().to_string(),
+                summary: skill.manifest.summary.clone(),
+                args: args.into_iter().flat_map(|args| args.keys().cloned()).collect(),
+            });
         }
     }
     shown

@@ -3,43 +3,91 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use axum::http::{HeaderMap, header};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::clock::now_ms;
 use crate::gateway::App;
-use crate::gateway::auth::browser::{self, Sender, Shown};
-use crate::gateway::auth::{self, Via, WRONG_TOKEN, Who, Wrong};
+use crate::gateway::auth::browser::{self, Sender, SessionCookie};
+use crate::gateway::auth::{self, AuthProblem, Via, WRONG_TOKEN, Who};
+use crate::gateway::document::routes;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::{Body, Made};
-use crate::store::{LoginId, StoreError, Tx};
+use crate::gateway::wire::{Body, JsonResult, NoContent};
+use crate::store::{LoginId, StoreError, TokenScope, Tx};
 
-const WRONG_CODE: Wrong = ("the link was already used, or is older than five minutes", "run `kiso open` for a new one");
+routes! {
+    /// Log a browser in, with a token or with the code of a link
+    /// The answer sets the cookie that shows it.
+    POST "/login" Open => log_in,
+        200 "The browser is logged in",
+        401 "The token is not valid, or the link was already used or is too old",
+        403 "The request comes from another page",
+        429 "Too many wrong tokens from this address; Retry-After says when to try again";
+    /// Log the browser out
+    /// Its event streams end.
+    POST "/logout" Chat => log_out, 204 "The login is void", 400 "The caller is not a browser that is logged in";
+    /// Who the caller is, and what they may do
+    GET "/me" Chat => me;
+}
 
-/// `POST /login`: one of them. Has no `Debug`, since both are secrets.
-#[derive(Deserialize)]
+const WRONG_CODE: AuthProblem =
+    ("the link was already used, or is older than five minutes", "run `kiso open` for a new one");
+
+/// One of them.
+// Has no `Debug`, since both are secrets.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [
+    { "required": ["token"], "properties": { "token": { "type": "string" }, "code": { "type": "null" } } },
+    { "required": ["code"], "properties": { "code": { "type": "string" }, "token": { "type": "null" } } },
+]))]
 pub struct Credentials {
+    /// As `kiso token add` printed it.
     token: Option<String>,
+    /// Behind `#code=` in the link of `kiso open`.
     code: Option<String>,
 }
 
-/// `POST /login`: who the browser is from now on, as `GET /me` says it, and the cookie that shows it.
+/// Who a caller is.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LoginView {
+    /// Name of the token, also of the one that the browser logged in with; null without one.
+    name: Option<String>,
+    scope: TokenScope,
+    via: Way,
+    /// Of kiso.
+    version: &'static str,
+    /// The daemon's clock, in milliseconds since 1970 (UTC).
+    now_ms: i64,
+    /// The last event that there was: `GET /events?after=` it misses nothing that comes after this answer.
+    last_event_id: i64,
+}
+
+/// By what a caller is known.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Way {
+    /// A browser that is logged in.
+    Page,
+    Token,
+    /// A program of the same machine, while there is no token.
+    Machine,
+}
+
 pub async fn log_in(
     State(app): State<App>,
     asked: Parts,
     Body(given): Body<Credentials>,
-) -> Result<Response, ApiError> {
+) -> Result<(HeaderMap, Json<LoginView>), ApiError> {
     if browser::sender(&asked.headers, &asked.uri) == Sender::Foreign {
         return Err(auth::foreign());
     }
     let port = app.0.address.port();
     // A browser has one login: the one that it had ends with the new one.
     let before = match browser::shown(&asked.headers, port) {
-        Shown::Value(value) => Some(LoginId::of(value)),
-        Shown::Nothing | Shown::Unclear => None,
+        SessionCookie::Value(value) => Some(LoginId::of(value)),
+        SessionCookie::Nothing | SessionCookie::Unclear => None,
     };
     let made = match given {
         Credentials { token: Some(token), code: None } => {
@@ -55,11 +103,8 @@ pub async fn log_in(
     let login = login.ok_or_else(|| auth::wrong(&app, &asked.extensions, WRONG_TOKEN))?;
     let who = auth::who_of(&app, login);
     tracing::info!(by = who.name(), scope = who.scope.as_str(), "a browser is logged in");
-    let mut response = Json(shape(&who)).into_response();
-    if let Some(cookie) = browser::keep(&asked.headers, port, &made) {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
-    }
-    Ok(response)
+    let cookie = browser::keep(&asked.headers, port, &made).map(|cookie| (header::SET_COOKIE, cookie));
+    Ok((cookie.into_iter().collect(), Json(LoginView::of(&who, &app).await?)))
 }
 
 // Both look on a reader first: who guesses must not keep the writer busy.
@@ -90,37 +135,36 @@ fn instead_of(
     Ok(made)
 }
 
-/// `POST /logout`: the login is void when this is answered.
-pub async fn log_out(who: Who, State(app): State<App>, headers: HeaderMap) -> Result<Response, ApiError> {
+/// The login is void when this is answered.
+pub async fn log_out(who: Who, State(app): State<App>, headers: HeaderMap) -> Result<(HeaderMap, NoContent), ApiError> {
     let Via::Page { login } = who.via else {
         let message = "only a browser that is logged in to the page can be logged out";
         return Err(ApiError::bad_request(message).hint("`kiso token revoke NAME` takes a token away"));
     };
     app.0.drive.store.write(move |tx| tx.log_out(login)).await?;
     tracing::info!(by = who.name(), "a browser is logged out");
-    let mut response = StatusCode::NO_CONTENT.into_response();
-    if let Some(cookie) = browser::forget(&headers, app.0.address.port()) {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    let cookie = browser::forget(&headers, app.0.address.port()).map(|cookie| (header::SET_COOKIE, cookie));
+    Ok((cookie.into_iter().collect(), NoContent))
+}
+
+pub async fn me(who: Who, State(app): State<App>) -> JsonResult<LoginView> {
+    Ok(Json(LoginView::of(&who, &app).await?))
+}
+
+impl LoginView {
+    async fn of(who: &Who, app: &App) -> Result<LoginView, StoreError> {
+        let via = match who.via {
+            Via::Machine => Way::Machine,
+            Via::Token { .. } => Way::Token,
+            Via::Page { .. } => Way::Page,
+        };
+        Ok(LoginView {
+            name: who.token.clone(),
+            scope: who.scope,
+            via,
+            version: env!("CARGO_PKG_VERSION"),
+            now_ms: now_ms(),
+            last_event_id: app.0.drive.store.read(|view| view.feed_end()).await?,
+        })
     }
-    Ok(response)
-}
-
-/// `GET /me`
-pub async fn me(who: Who) -> Made<Value> {
-    Ok(Json(shape(&who)))
-}
-
-fn shape(who: &Who) -> Value {
-    let via = match who.via {
-        Via::Machine => "machine",
-        Via::Token { .. } => "token",
-        Via::Page { .. } => "page",
-    };
-    json!({
-        "name": who.token,
-        "scope": who.scope.as_str(),
-        "via": via,
-        "version": env!("CARGO_PKG_VERSION"),
-        "now_ms": now_ms(),
-    })
 }

@@ -2,58 +2,90 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use crate::clock::now_ms;
 use crate::compute;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
+use crate::gateway::document::routes;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::{Body, Made, Page, Path, Query, page_size};
+use crate::gateway::wire::{Body, Created, JsonResult, Page, Path, Query, page_size};
 use crate::graph::limits::Usage;
-use crate::home::SessionName;
 use crate::memory::{self, CoreError};
 use crate::secret::found;
 use crate::store::{Chunk, Fact, MAX_FACT_BYTES, NewFact};
+
+routes! {
+    /// Core memory, and the passages of archival memory, the newest first
+    GET "/memory" Admin => show, 400 "A parameter is not valid, or there are both `q` and `before`";
+    /// Change core memory by a JSON merge patch (RFC 7396)
+    PATCH "/memory/core" Admin => change_core,
+        200 "The new document", 400 "The body is not what is expected, or contains a secret";
+    /// Forget a passage
+    DELETE "/memory/{id}" Admin => forget, 404 "There is no such passage";
+    /// What was learned, the newest first
+    GET "/facts" Admin => facts, 400 "A parameter is not valid, or there are both `q` and `before`";
+    /// Add a fact
+    POST "/facts" Admin => add_fact, 400 "The body is not what is expected, or contains a secret";
+    /// Replace the text of a fact
+    PUT "/facts/{id}" Admin => change_fact,
+        200 "The fact has a new id",
+        400 "The body is not what is expected, or contains a secret",
+        404 "There is no such fact";
+    /// Forget a fact
+    DELETE "/facts/{id}" Admin => forget_fact, 404 "There is no such fact";
+}
 
 /// Characters of a question.
 const MAX_QUESTION: usize = 1_000;
 
 /// Which part of a listing, or what it is about.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
-    /// Those that fit this best, instead of the newest.
+pub struct MemoryPart {
+    /// Those that fit this best, instead of the newest; without pages, so `before` cannot be given too.
+    #[schemars(length(max = MAX_QUESTION))]
     q: Option<String>,
+    /// The `next` of the page before.
     before: Option<i64>,
+    /// Entries of the page; 50 without it.
+    #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
 }
 
-/// A passage of archival memory.
-#[derive(Debug, Serialize)]
-pub struct Passage {
-    id: i64,
-    text: String,
-    source: String,
-    session: Option<SessionName>,
-    at_ms: i64,
+/// Core memory, and a part of archival memory.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct MemoryPage {
+    #[schemars(with = "Map<String, Value>")]
+    core: Value,
+    #[serde(flatten)]
+    page: Page<Chunk>,
 }
 
-/// Something that was learned.
-#[derive(Debug, Serialize)]
-pub struct Learned {
-    id: i64,
-    text: String,
-    source: String,
-    session: Option<SessionName>,
-    /// Percent.
-    confidence: u8,
-    at_ms: i64,
+/// Core memory.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CoreMemory {
+    #[schemars(with = "Map<String, Value>")]
+    core: Value,
 }
 
-impl Part {
+/// What was forgotten.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Forgotten {
+    /// Its id.
+    forgotten: i64,
+}
+
+/// A fact that is known.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FactId {
+    id: i64,
+}
+
+impl MemoryPart {
     fn question(&self) -> Result<Option<String>, ApiError> {
         let Some(question) = &self.q else { return Ok(None) };
         if question.chars().count() > MAX_QUESTION {
@@ -66,8 +98,7 @@ impl Part {
     }
 }
 
-/// `GET /memory`: core memory, and passages, the newest first.
-pub async fn show(_: Who, State(app): State<App>, Query(part): Query<Part>) -> Made<Value> {
+pub async fn show(_: Who, State(app): State<App>, Query(part): Query<MemoryPart>) -> JsonResult<MemoryPage> {
     let (limit, before) = (page_size(part.limit)?, part.before);
     let store = &app.0.drive.store;
     let core = memory::core(store).await?;
@@ -75,68 +106,61 @@ pub async fn show(_: Who, State(app): State<App>, Query(part): Query<Part>) -> M
         Some(question) => {
             let drive = app.0.drive.now();
             let meaning = drive.meaning(&question, &drive.keys_alone(), None, None, Usage::default()).await?;
-            page(memory::search(store, &question, meaning, limit).await?, None)
+            page(memory::search(store, &question, meaning, limit).await?, None, |chunk| chunk.id)
         }
-        None => page(store.read(move |view| view.chunks_before(before, limit)).await?, Some(limit)),
+        None => page(store.read(move |view| view.chunks_before(before, limit)).await?, Some(limit), |chunk| chunk.id),
     };
-    let Page { items, next } =
-        page.map(|Chunk { id, text, source, session, at_ms }| (id, Passage { id, text, source, session, at_ms }));
-    let mut made = json!({ "core": core, "items": items });
-    if let Some(next) = next {
-        made["next"] = next.into();
-    }
-    Ok(Json(made))
+    Ok(Json(MemoryPage { core, page }))
 }
 
-/// `DELETE /memory/{id}`: forgets a passage.
-pub async fn forget(who: Who, State(app): State<App>, Path(id): Path<i64>) -> Made<Value> {
+pub async fn forget(who: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<Forgotten> {
     if !app.0.drive.store.write(move |tx| tx.delete_chunk(id)).await? {
         return Err(ApiError::not_found(format!("there is no passage {id}")));
     }
     tracing::info!(id, by = who.name(), "a passage was forgotten");
-    Ok(Json(json!({ "forgotten": id })))
+    Ok(Json(Forgotten { forgotten: id }))
 }
 
-/// `GET /facts`, the newest first.
-pub async fn facts(_: Who, State(app): State<App>, Query(part): Query<Part>) -> Made<Page<Learned>> {
+pub async fn facts(_: Who, State(app): State<App>, Query(part): Query<MemoryPart>) -> JsonResult<Page<Fact>> {
     let (limit, before) = (page_size(part.limit)?, part.before);
     let store = &app.0.drive.store;
     let page = match part.question()? {
-        Some(question) => page(store.read(move |view| view.find_facts(&question, limit)).await?, None),
-        None => page(store.read(move |view| view.facts_before(before, limit)).await?, Some(limit)),
+        Some(question) => page(store.read(move |view| view.find_facts(&question, limit)).await?, None, |fact| fact.id),
+        None => page(store.read(move |view| view.facts_before(before, limit)).await?, Some(limit), |fact| fact.id),
     };
-    Ok(Json(page.map(|Fact { id, text, source, session, confidence, at_ms }| {
-        (id, Learned { id, text, source, session, confidence, at_ms })
-    })))
+    Ok(Json(page))
 }
 
 /// What a person tells.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Telling {
+#[schemars(rename = "FactIn")]
+pub struct FactText {
+    /// At most 2,000 bytes.
+    #[schemars(length(max = MAX_FACT_BYTES), regex(pattern = r"\S"))]
     text: String,
 }
 
-/// `POST /facts`: adds a fact. One that is known already is as new as this one.
+/// One that is known already is as new as this one.
 pub async fn add_fact(
     who: Who,
     State(app): State<App>,
-    Body(Telling { text }): Body<Telling>,
-) -> Result<(StatusCode, Json<Value>), ApiError> {
+    Body(FactText { text }): Body<FactText>,
+) -> Result<Created<FactId>, ApiError> {
     without_secret(&app, &text).await?;
     let fact = told(&text)?;
     let id = app.0.drive.store.write(move |tx| tx.add_fact(&fact, now_ms())).await?;
     tracing::info!(id, by = who.name(), "a fact was added");
-    Ok((StatusCode::CREATED, Json(json!({ "id": id }))))
+    Ok(Created(FactId { id }))
 }
 
-/// `PUT /facts/{id}`: puts another text in its place. It is told by a person then, with a new id.
+/// It is told by a person then, with a new id.
 pub async fn change_fact(
     who: Who,
     State(app): State<App>,
     Path(id): Path<i64>,
-    Body(Telling { text }): Body<Telling>,
-) -> Made<Value> {
+    Body(FactText { text }): Body<FactText>,
+) -> JsonResult<FactId> {
     without_secret(&app, &text).await?;
     let fact = told(&text)?;
     let write = app.0.drive.store.write(move |tx| {
@@ -145,18 +169,23 @@ pub async fn change_fact(
     });
     let changed = write.await?.ok_or_else(|| ApiError::not_found(format!("there is no fact {id}")))?;
     tracing::info!(id, by = who.name(), "a fact was changed");
-    Ok(Json(json!({ "id": changed })))
+    Ok(Json(FactId { id: changed }))
 }
 
-/// `PATCH /memory/core`: a JSON merge patch (RFC 7396) of core memory; `null` removes a member.
-pub async fn change_core(who: Who, State(app): State<App>, Body(patch): Body<Value>) -> Made<Value> {
+/// `null` removes a member.
+pub async fn change_core(
+    who: Who,
+    State(app): State<App>,
+    Body(patch): Body<Map<String, Value>>,
+) -> JsonResult<CoreMemory> {
+    let patch = Value::from(patch);
     without_secret(&app, &patch.to_string()).await?;
     let core = memory::update_core(&app.0.drive.store, patch, now_ms()).await.map_err(|error| match error {
         CoreError::Store(error) => error.into(),
         error => ApiError::bad_request(error.to_string()),
     })?;
     tracing::info!(by = who.name(), "core memory was changed");
-    Ok(Json(json!({ "core": core })))
+    Ok(Json(CoreMemory { core }))
 }
 
 fn told(text: &str) -> Result<NewFact, ApiError> {
@@ -180,36 +209,17 @@ async fn without_secret(app: &App, text: &str) -> Result<(), ApiError> {
     }
 }
 
-/// `DELETE /facts/{id}`
-pub async fn forget_fact(who: Who, State(app): State<App>, Path(id): Path<i64>) -> Made<Value> {
+pub async fn forget_fact(who: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<Forgotten> {
     if !app.0.drive.store.write(move |tx| tx.delete_fact(id)).await? {
         return Err(ApiError::not_found(format!("there is no fact {id}")));
     }
     tracing::info!(id, by = who.name(), "a fact was forgotten");
-    Ok(Json(json!({ "forgotten": id })))
+    Ok(Json(Forgotten { forgotten: id }))
 }
 
-/// What was found; `limit` where there may be more pages.
-struct FoundPage<T> {
-    items: Vec<T>,
-    limit: Option<u32>,
-}
-
-fn page<T>(items: Vec<T>, limit: Option<u32>) -> FoundPage<T> {
-    FoundPage { items, limit }
-}
-
-impl<T> FoundPage<T> {
-    /// In the form in which it is sent, each with its id.
-    fn map<U>(self, form: impl Fn(T) -> (i64, U)) -> Page<U> {
-        let full = self.limit.is_some_and(|limit| self.items.len() == limit as usize);
-        let mut last = None;
-        let items = self.items.into_iter().map(|item| {
-            let (id, item) = form(item);
-            last = Some(id);
-            item
-        });
-        let items = items.collect();
-        Page { items, next: last.filter(|_| full).map(|id| id.to_string()) }
-    }
+/// What was found; with `limit`, as a page that others may follow.
+fn page<T>(items: Vec<T>, limit: Option<u32>, id: impl Fn(&T) -> i64) -> Page<T> {
+    let full = limit.is_some_and(|limit| items.len() == limit as usize);
+    let next = items.last().filter(|_| full).map(|last| id(last).to_string());
+    Page { items, next }
 }

@@ -2,30 +2,37 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
 
-use crate::drive::SEALED_RUN;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
+use crate::gateway::document::routes;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::{Accepted, Body, Job, Made, Message, MessageIn, Path, Reply, status_of};
-use crate::graph::block::Block;
-use crate::graph::outcome::Outcome;
-use crate::home::SessionName;
-use crate::node::output;
-use crate::secret::Vault;
-use crate::session::intake::{Inbound, Taken};
-use crate::store::{self, JobPriority, MessageRole, StoreError, View};
+use crate::gateway::message::whole_message;
+use crate::gateway::wire::{
+    AcceptedMessage, Admission, Body, CommandAnswer, Either, Job, JsonResult, MessageIn, Path, Queued,
+};
+use crate::session::intake::{Inbound, IntakeOutcome};
+use crate::store::JobPriority;
 
-/// A name out of a request.
-pub fn session(name: &str) -> Result<SessionName, ApiError> {
-    SessionName::parse(name).map_err(|error| ApiError::bad_request(error.to_string()))
+routes! {
+    /// Send a message, or a command such as /status
+    POST "/msg" Chat => send,
+        200 "It was a command, and this is the answer",
+        202 "The message is on disk and will be answered",
+        413 "The message or the body is too large",
+        429 "Too many messages are waiting, or too many wrong tokens came from this address; Retry-After says when to try again",
+        503 "The daemon is shutting down",
+        507 "There are too many sessions, the storage limit is reached, or the disk is full; nothing was saved";
+    /// What became of a message
+    GET "/messages/{id}" Chat => job, 200 "Its job, with the reply when there is one", 404 "No such message was sent";
 }
 
-/// `POST /msg`
-pub async fn send(who: Who, State(app): State<App>, Body(given): Body<MessageIn>) -> Result<Response, ApiError> {
-    let session = session(&given.session)?;
+pub async fn send(
+    who: Who,
+    State(app): State<App>,
+    Body(given): Body<MessageIn>,
+) -> Result<Either<Queued<AcceptedMessage>, Json<CommandAnswer>>, ApiError> {
+    let session = given.session;
     let inbound = Inbound {
         session: session.clone(),
         text: given.text,
@@ -33,61 +40,23 @@ pub async fn send(who: Who, State(app): State<App>, Body(given): Body<MessageIn>
         priority: JobPriority::Interactive,
         client_key: given.key,
     };
-    Ok(match app.0.intake.take(inbound).await? {
-        Taken::Queued { message, again } => {
-            let status = if again { "known" } else { "queued" };
-            (StatusCode::ACCEPTED, Json(Accepted::Queued { session, message, status })).into_response()
+    Ok(match app.intake().take(inbound).await? {
+        IntakeOutcome::Queued { message, again } => {
+            let status = if again { Admission::Known } else { Admission::Queued };
+            Either::A(Queued(AcceptedMessage { session, message, status }))
         }
-        Taken::Answered { text } => Json(Accepted::Answered { session, answer: text }).into_response(),
+        IntakeOutcome::Answered { text } => Either::B(Json(CommandAnswer { session, answer: text })),
     })
 }
 
-/// `GET /messages/{id}`
-pub async fn job(_: Who, State(app): State<App>, Path(id): Path<i64>) -> Made<Job> {
+pub async fn job(_: Who, State(app): State<App>, Path(id): Path<i64>) -> JsonResult<Job> {
     let vault = app.0.drive.vault.clone();
-    let read = app.0.drive.store.read(move |view| {
+    let read = app.0.drive.store.peek(move |view| {
         let Some(job) = view.job(id)? else { return Ok(None) };
         let reply = job.reply.map(|reply| view.message(reply)).transpose()?.flatten();
         let reply = reply.map(|(session, message)| whole_message(view, &vault, session, message)).transpose()?;
         Ok(Some((job, reply)))
     });
     let (job, reply) = read.await?.ok_or_else(|| ApiError::not_found(format!("no message {id} was sent here")))?;
-    let run = job.run.map(|run| run.to_string());
-    Ok(Json(Job { message: id, session: job.session, status: status_of(job.state), run, reply }))
-}
-
-/// [`open_message`] with what is known of a reply.
-pub fn whole_message(
-    view: &View<'_>,
-    vault: &Vault,
-    session: SessionName,
-    message: store::Message,
-) -> Result<Message, StoreError> {
-    let run = message.run.clone().filter(|_| message.role == MessageRole::Assistant);
-    let mut message = open_message(vault, session, message);
-    let Some((status, Some(outcome))) = run.map(|run| view.ending(&run)).transpose()?.flatten() else {
-        return Ok(message);
-    };
-    // One that an older version wrote may have another form.
-    let Ok(outcome) = serde_json::from_str::<Outcome>(&outcome) else { return Ok(message) };
-    let shown = output::reply(&outcome);
-    // A run that went on with further messages has given other replies before.
-    if message.text != shown {
-        return Ok(message);
-    }
-    let Outcome { reply, files, mut blocks, .. } = outcome;
-    if blocks.is_empty() && reply != shown {
-        blocks.push(Block::Text { text: reply });
-    }
-    message.reply = Some(Reply { status: status.as_str(), blocks, files });
-    Ok(message)
-}
-
-/// A message as its owner reads it: what is sealed is opened. One that cannot be is said to be so.
-pub fn open_message(vault: &Vault, session: SessionName, message: store::Message) -> Message {
-    let text = match vault.open_text(SEALED_RUN, &message.text) {
-        Ok(text) => text.into_owned(),
-        Err(_) => "(sealed with the key of another home)".to_owned(),
-    };
-    Message::of(session, message, text)
+    Ok(Json(Job { message: id, session: job.session, status: job.state, run: job.run, reply }))
 }

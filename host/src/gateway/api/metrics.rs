@@ -7,24 +7,33 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
 
-use super::figures::Now;
+use super::figures::Snapshot;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
+use crate::gateway::document::routes;
 use crate::gateway::error::ApiError;
+use crate::gateway::hook::{self, HookCounts};
+use crate::gateway::wire::Metrics;
 use crate::store::WebhookLine;
 
+routes! {
+    /// Counters and gauges in the text format of Prometheus
+    GET "/metrics" Chat => metrics, 200 "Lines of text";
+}
+
 /// What Prometheus asks for.
-pub async fn metrics(_: Who, State(app): State<App>) -> Result<impl IntoResponse, ApiError> {
-    let now = Now::read(&app).await?;
+pub async fn metrics(_: Who, State(app): State<App>) -> Result<Metrics, ApiError> {
+    let now = Snapshot::read(&app).await?;
     let mut text = Text::default();
     of_gateway(&mut text, &app, &now);
     of_work(&mut text, &now);
     of_models(&mut text, &now);
     of_webhooks(&mut text, &now.webhooks);
-    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text.0))
+    of_hooks(&mut text, &hook::counts(&app));
+    Ok(Metrics(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text.0).into_response()))
 }
 
-fn of_gateway(text: &mut Text, app: &App, now: &Now) {
+fn of_gateway(text: &mut Text, app: &App, now: &Snapshot) {
     let counters = &app.0.counters;
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let up = (now.at_ms - app.0.began_ms).max(0).unsigned_abs() / 1_000;
@@ -39,7 +48,7 @@ fn of_gateway(text: &mut Text, app: &App, now: &Now) {
     }
 }
 
-fn of_work(text: &mut Text, now: &Now) {
+fn of_work(text: &mut Text, now: &Snapshot) {
     text.gauge("queued_messages", "Messages that wait for a run.", now.queued);
     text.gauge("running_runs", "Runs that are under way.", now.running);
     text.counter("messages_total", "Number of the last message, of users and replies.", now.figures.messages);
@@ -49,12 +58,14 @@ fn of_work(text: &mut Text, now: &Now) {
     text.gauge("store_wal_bytes", "Size of the store's log.", now.wal_bytes);
 }
 
-fn of_models(text: &mut Text, now: &Now) {
+fn of_models(text: &mut Text, now: &Snapshot) {
     let (today, ever) = (now.today, now.figures.used);
     text.gauge("model_calls_waiting", "Model calls that wait for a slot.", now.calls_waiting);
     text.gauge("model_slots_free", "Model calls that could begin.", now.slots_free);
     text.counter("model_calls_total", "Model calls.", ever.calls);
     text.counter("model_input_tokens_total", "Tokens that were sent.", ever.usage.input_tokens);
+    let cached = "Tokens that were sent and that the provider had kept.";
+    text.counter("model_cached_tokens_total", cached, ever.usage.cached_tokens);
     text.counter("model_output_tokens_total", "Tokens that were received.", ever.usage.output_tokens);
     text.counter("model_cost_micros_total", "Cost in millionths of a US dollar.", ever.usage.cost_micros);
     text.gauge("model_calls_today", "Model calls of this day (UTC).", today.calls);
@@ -76,6 +87,19 @@ fn of_webhooks(text: &mut Text, webhooks: &[WebhookLine]) {
         text.head(name, kind, help);
         for line in webhooks {
             let _ = writeln!(text.0, "kiso_{name}{{webhook=\"{}\"}} {}", line.webhook, of(line));
+        }
+    }
+}
+
+/// Nor have names of hooks.
+fn of_hooks(text: &mut Text, hooks: &[(String, HookCounts)]) {
+    if hooks.is_empty() {
+        return;
+    }
+    text.head("hook_events_total", "counter", "Events of hooks since the daemon began, by what became of them.");
+    for (hook, HookCounts { queued, known, ignored, refused, .. }) in hooks {
+        for (result, count) in [("queued", queued), ("known", known), ("ignored", ignored), ("refused", refused)] {
+            let _ = writeln!(text.0, "kiso_hook_events_total{{hook=\"{hook}\",result=\"{result}\"}} {count}");
         }
     }
 }

@@ -3,73 +3,104 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::now_ms;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
+use crate::gateway::document::routes;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::{Body, Made, Page, Path};
+use crate::gateway::wire::{Body, Created, Either, JsonResult, NoContent, Page, Path, Segments};
 use crate::graph::pill::Pill;
 use crate::graph::route::Effort;
-use crate::tool::pills::{Origin, PillError, Pills};
+use crate::tool::pills::{PillError, PillOrigin, Pills};
 
-/// `PUT /pills/{name}`
-#[derive(Debug, Deserialize)]
+routes! {
+    /// The pills: those of config.toml, then those that people made, by name
+    GET "/pills" Chat => list, 200 "All of them";
+    /// Make a pill, or with `replace` change one
+    /// Without an administrator's rights, only those that were made without them.
+    PUT "/pills/{name}" Chat => put,
+        200 "The pill is changed",
+        201 "The pill is made",
+        403 "The pill is an administrator's",
+        409 "There is already one of that name, or it is defined in config.toml",
+        507 "The limit of pills is reached, or the disk is full; nothing was saved";
+    /// Remove a pill that was made
+    DELETE "/pills/{name}" Chat => remove,
+        403 "The pill is an administrator's", 404 "There is no such pill", 409 "It is defined in config.toml";
+}
+
+/// A pill to make.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PillIn {
-    /// What the message becomes; `{input}` stands for what is written behind the name.
+    /// What the message becomes; `{input}` is replaced with the text after the name.
+    #[schemars(length(max = 8_000), regex(pattern = r"\S"))]
     template: String,
     /// Categories of the tools that it may use; none for all.
     #[serde(default)]
+    #[schemars(length(max = 16), inner(regex(pattern = NAME)))]
     categories: Vec<String>,
     #[serde(default = "high")]
     effort: Effort,
+    /// One line for the list that a person chooses from.
     #[serde(default)]
+    #[schemars(length(max = 200), regex(pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$"))]
     description: String,
-    /// Whether one of that name is replaced; else it is `taken`.
+    /// Whether one of that name is replaced.
     #[serde(default)]
     replace: bool,
 }
+
+/// The rule of names in config.toml.
+const NAME: &str = "^[A-Za-z0-9_-]{1,32}$";
+
+/// Name of a pill.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct PillName(#[schemars(regex(pattern = NAME))] String);
+
+impl Segments for PillName {}
 
 fn high() -> Effort {
     Effort::High
 }
 
 /// A pill, and whose it is.
-#[derive(Debug, Serialize)]
-pub struct Shown {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Pill")]
+pub struct PillView {
     #[serde(flatten)]
     pill: Pill,
-    /// "config", "user" or "admin".
+    /// Whether it is defined in config.toml, or with whose rights it was made.
+    #[schemars(extend("enum" = ["config", "user", "admin"]))]
     origin: &'static str,
 }
 
-/// `GET /pills`: all, because there are few.
-pub async fn list(_: Who, State(app): State<App>) -> Made<Page<Shown>> {
+/// All, because there are few.
+pub async fn list(_: Who, State(app): State<App>) -> JsonResult<Page<PillView>> {
     let all = of(&app).list().await?;
     Ok(Json(Page { items: all.into_iter().map(shown).collect(), next: None }))
 }
 
-/// `PUT /pills/{name}`
 pub async fn put(
     who: Who,
     State(app): State<App>,
-    Path(name): Path<String>,
+    Path(PillName(name)): Path<PillName>,
     Body(given): Body<PillIn>,
-) -> Result<Response, ApiError> {
+) -> Result<Either<Created<PillView>, Json<PillView>>, ApiError> {
     let PillIn { template, categories, effort, description, replace } = given;
     let pill = Pill { name, template, categories, effort, description };
     let new = of(&app).put(vec![pill.clone()], replace, who.caller(), now_ms()).await?;
-    let status = if new == [true] { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(shown((pill, Origin::Made(who.caller()))))).into_response())
+    let shown = shown((pill, PillOrigin::Made(who.caller())));
+    Ok(if new == [true] { Either::A(Created(shown)) } else { Either::B(Json(shown)) })
 }
 
-/// `DELETE /pills/{name}`
-pub async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> Result<StatusCode, ApiError> {
+pub async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> Result<NoContent, ApiError> {
     of(&app).remove(&name, who.caller()).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
 /// The pills of the configuration in force, and those that were made.
@@ -77,8 +108,8 @@ pub(super) fn of(app: &App) -> Pills {
     Pills::new(&app.0.drive.config_now(), &app.0.drive.store)
 }
 
-fn shown((pill, origin): (Pill, Origin)) -> Shown {
-    Shown { pill, origin: origin.name() }
+fn shown((pill, origin): (Pill, PillOrigin)) -> PillView {
+    PillView { pill, origin: origin.name() }
 }
 
 impl From<PillError> for ApiError {

@@ -2,62 +2,114 @@
 
 use axum::Json;
 use axum::extract::State;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::messages::session;
 use crate::clock::now_ms;
 use crate::drive::SEALED_RUN;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
+use crate::gateway::document::routes;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::{Made, Page, Path, Query, Run, page_size};
+use crate::gateway::wire::{JsonResult, Page, Path, Query, page_size, shown};
 use crate::graph::reflection::Reflection;
 use crate::graph::step::ToolResult;
-use crate::store::{RunId, RunStatus, is_whole_page};
+use crate::home::SessionName;
+use crate::store::{RunId, RunLine, RunStatus, is_whole_page};
 
-#[derive(Debug, Deserialize)]
+routes! {
+    /// Runs, the latest first
+    GET "/runs" Chat => list, 404 "`before` is not a run";
+    /// The events of a run in order
+    GET "/runs/{run}/trace" Chat => trace, 404 "There is no such run";
+    /// Cancel a run; it stops between its steps
+    POST "/runs/{run}/cancel" Chat => cancel, 200 "It is stopping", 404 "There is no such run", 409 "It has ended";
+    /// Try a run again that is held because kiso was cut off while it worked on it
+    POST "/runs/{run}/retry" Chat => retry,
+        200 "It is taken up again",
+        404 "There is no such run",
+        409 "It is not held: it is running, or has ended";
+}
+
+/// Which part of the listing of runs.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
-    session: Option<String>,
+pub struct RunsPart {
+    /// Only this session's.
+    session: Option<SessionName>,
+    /// Id of the last run of the page before.
     before: Option<String>,
+    /// Entries of the page; 50 without it.
+    #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
+}
+
+/// An event of a run.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Event")]
+pub struct EventLine {
+    seq: u32,
+    /// Milliseconds since 1970 (UTC).
+    at_ms: i64,
+    kind: String,
+    body: Value,
+    /// What the run made of the results of its calls, in their order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reflections: Option<Vec<Value>>,
+    /// What models were asked in its step.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    prompts: Vec<Prompt>,
+}
+
+/// What a model was asked.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Prompt {
+    role: String,
+    text: String,
+}
+
+/// What becomes of a run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RunChange {
+    run: RunId,
+    /// "cancelling" or "running".
+    status: &'static str,
 }
 
 /// Events of a page with prompts, each of which may be as long as a model's context.
 const MAX_PROMPTED: u32 = 20;
 
 /// Which events of a trace.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Events {
-    /// Those after this one.
+    /// Events after this number.
     #[serde(default)]
     after: u32,
+    /// Entries of the page; 50 without it.
+    #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
-    /// Whether what models were asked is sent along.
+    /// Whether what models were asked is sent along; a page then has at most 20 entries.
     #[serde(default)]
     prompts: bool,
 }
 
-/// `GET /runs`, the latest first.
-pub async fn list(_: Who, State(app): State<App>, Query(part): Query<Part>) -> Made<Page<Run>> {
-    let of = part.session.as_deref().map(session).transpose()?;
+pub async fn list(_: Who, State(app): State<App>, Query(part): Query<RunsPart>) -> JsonResult<Page<RunLine>> {
+    let of = part.session;
     let before = part.before.as_deref().map(run_id).transpose()?;
     let limit = page_size(part.limit)?;
     let lines = app.0.drive.store.read(move |view| view.list_runs(of.as_ref(), before.as_ref(), limit)).await?;
     let next = lines.last().filter(|_| lines.len() == limit as usize).map(|line| line.id.to_string());
-    Ok(Json(Page { items: lines.into_iter().map(Run::of).collect(), next }))
+    Ok(Json(Page { items: lines.into_iter().map(shown).collect(), next }))
 }
 
-/// `GET /runs/{run}/trace`: its events in order, a part at a time.
 pub async fn trace(
     _: Who,
     State(app): State<App>,
-    Path(run): Path<String>,
+    Path(id): Path<RunId>,
     Query(part): Query<Events>,
-) -> Made<Page<Value>> {
-    let id = run_id(&run)?;
+) -> JsonResult<Page<EventLine>> {
     let limit = page_size(part.limit)?.min(if part.prompts { MAX_PROMPTED } else { u32::MAX });
     let vault = app.0.drive.vault.clone();
     let read = app.0.drive.store.read(move |view| {
@@ -72,39 +124,30 @@ pub async fn trace(
         };
         let made = events.iter().map(|event| {
             let body: Value = serde_json::from_str(&open(&event.body)).unwrap_or_default();
-            let mut made = json!({ "seq": event.seq, "at_ms": event.at_ms, "kind": event.kind, "body": body });
-            if let Some(reflections) = reflections(&event.kind, &made["body"]) {
-                made["reflections"] = reflections;
-            }
+            let reflections = reflections(&event.kind, &body);
             let asked = prompts.iter().filter(|prompt| prompt.seq == event.seq);
-            let asked: Vec<_> =
-                asked.map(|prompt| json!({ "role": prompt.role, "text": open(&prompt.text) })).collect();
-            if !asked.is_empty() {
-                made["prompts"] = asked.into();
-            }
-            made
+            let prompts = asked.map(|prompt| Prompt { role: prompt.role.clone(), text: open(&prompt.text) }).collect();
+            EventLine { seq: event.seq, at_ms: event.at_ms, kind: event.kind.clone(), body, reflections, prompts }
         });
         Ok((made.collect::<Vec<_>>(), is_whole_page(&events, limit)))
     });
     let (items, more) = read.await?;
-    let next = items.last().filter(|_| more).map(|event| event["seq"].to_string());
+    let next = items.last().filter(|_| more).map(|event| event.seq.to_string());
     Ok(Json(Page { items, next }))
 }
 
 /// What the run made of the results of its calls, in their order: the log has the results alone.
-fn reflections(kind: &str, body: &Value) -> Option<Value> {
+fn reflections(kind: &str, body: &Value) -> Option<Vec<Value>> {
     let results = (kind == "called").then(|| Vec::<ToolResult>::deserialize(body.get("results")?).ok()).flatten()?;
-    Some(results.iter().map(|result| json!(Reflection::of_result(result))).collect())
+    Some(results.iter().map(|result| serde_json::json!(Reflection::of_result(result))).collect())
 }
 
-/// `POST /runs/{run}/cancel`
-pub async fn cancel(who: Who, State(app): State<App>, Path(run): Path<String>) -> Made<Value> {
-    let id = run_id(&run)?;
+pub async fn cancel(who: Who, State(app): State<App>, Path(id): Path<RunId>) -> JsonResult<RunChange> {
     let row = {
         let id = id.clone();
         app.0.drive.store.read(move |view| view.run(&id)).await?
     };
-    let row = row.ok_or_else(|| ApiError::not_found(format!("there is no run {run:?}")))?;
+    let row = row.ok_or_else(|| no_run(&id))?;
     if !row.status.is_open() {
         return Err(ended(&id, row.status));
     }
@@ -118,16 +161,14 @@ pub async fn cancel(who: Who, State(app): State<App>, Path(run): Path<String>) -
         });
         write.await?;
     }
-    Ok(Json(json!({ "run": id.to_string(), "status": "cancelling" })))
+    Ok(Json(RunChange { run: id, status: "cancelling" }))
 }
 
-/// `POST /runs/{run}/retry`: a run that is held is taken up again.
-pub async fn retry(who: Who, State(app): State<App>, Path(run): Path<String>) -> Made<Value> {
-    let id = run_id(&run)?;
+pub async fn retry(who: Who, State(app): State<App>, Path(id): Path<RunId>) -> JsonResult<RunChange> {
     let wanted = id.clone();
     let row = app.0.drive.store.read(move |view| view.run(&wanted)).await?;
     match row.map(|row| row.status) {
-        None => return Err(ApiError::not_found(format!("there is no run {run:?}"))),
+        None => return Err(no_run(&id)),
         Some(RunStatus::Held) => {}
         Some(RunStatus::Running) => {
             let message = format!("run {id} is running and is not waiting for anybody");
@@ -138,7 +179,11 @@ pub async fn retry(who: Who, State(app): State<App>, Path(run): Path<String>) ->
     tracing::info!(run = %id, by = who.name(), "a run is tried again");
     let wanted = id.clone();
     app.0.drive.store.write(move |tx| tx.retry_run(&wanted, now_ms())).await?;
-    Ok(Json(json!({ "run": id.to_string(), "status": "running" })))
+    Ok(Json(RunChange { run: id, status: "running" }))
+}
+
+fn no_run(id: &RunId) -> ApiError {
+    ApiError::not_found(format!("there is no run {:?}", id.as_str()))
 }
 
 fn ended(id: &RunId, status: RunStatus) -> ApiError {
@@ -146,7 +191,7 @@ fn ended(id: &RunId, status: RunStatus) -> ApiError {
     ApiError::new(axum::http::StatusCode::CONFLICT, "ended", message)
 }
 
-pub(super) fn run_id(text: &str) -> Result<RunId, ApiError> {
+fn run_id(text: &str) -> Result<RunId, ApiError> {
     text.parse()
         .map_err(|_| ApiError::not_found(format!("{:?} is not a run's id", text.chars().take(80).collect::<String>())))
 }

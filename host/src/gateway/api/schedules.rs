@@ -3,202 +3,182 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::messages::session;
 use crate::clock::now_ms;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
+use crate::gateway::document::routes;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::{Body, Made, Page, Path, Query, page_size};
-use crate::graph::plan::CallerScope;
+use crate::gateway::wire::{Body, Created, JsonResult, NoContent, Page, Part, Path, Query, Queued, page_size};
 use crate::home::SessionName;
-use crate::store;
-use crate::tool::schedules::{Change, ScheduleError, ScheduleRequest, Schedules};
+use crate::store::{Receipt, ReceiptState};
+use crate::tool::schedules::{ScheduleError, ScheduleRequest, ScheduleUpdate, ScheduleView, Schedules};
 
-/// `POST /schedules`
-#[derive(Debug, Deserialize)]
+routes! {
+    /// The schedules, by name
+    GET "/schedules" Chat => list, 200 "All of them";
+    /// Add a schedule; it runs with the rights of the caller
+    POST "/schedules" Chat => add,
+        400 "The body, a time or a name is not valid",
+        409 "There is already one of that name",
+        413 "The message or the body is too large",
+        507 "The limit of schedules is reached, or the disk is full; nothing was saved";
+    /// Change a schedule; what is left out stays as it is
+    PATCH "/schedules/{name}" Chat => change,
+        400 "The body, a time or a name is not valid",
+        403 "The schedule is an administrator's",
+        404 "There is no such schedule",
+        413 "The message or the body is too large";
+    /// Remove a schedule and its receipts
+    DELETE "/schedules/{name}" Chat => remove,
+        403 "The schedule is an administrator's", 404 "There is no such schedule";
+    /// What came of each time that it was due, the latest first
+    GET "/schedules/{name}/receipts" Chat => receipts, 404 "There is no such schedule";
+    /// Send its message now; its times stay as they are
+    POST "/schedules/{name}/run" Chat => run,
+        202 "The message is on disk and will be answered",
+        403 "The schedule is an administrator's",
+        404 "There is no such schedule",
+        409 "Its previous message is still waiting",
+        507 "There are too many sessions, or the disk is full; nothing was sent";
+    /// Pause a schedule
+    POST "/schedules/{name}/pause" Chat => pause,
+        200 "The schedule as it is then", 403 "The schedule is an administrator's", 404 "There is no such schedule";
+    /// Resume a schedule; times missed while it was paused are skipped
+    POST "/schedules/{name}/resume" Chat => resume,
+        200 "The schedule as it is then", 403 "The schedule is an administrator's", 404 "There is no such schedule";
+}
+
+/// A schedule to add.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleIn {
+    #[schemars(regex(pattern = "^[a-z0-9][a-z0-9_-]{0,39}$"))]
     name: String,
-    /// A cron expression, "@daily", "@every 10m", "at 2030-01-31 08:00".
+    /// A cron expression, `@daily`, `@every 10m` or `at 2030-01-31 08:00`.
     when: String,
+    #[schemars(regex(pattern = r"\S"))]
     message: String,
+    /// A time zone such as Europe/Berlin.
     zone: Option<String>,
-    /// The session that is told the replies.
-    session: Option<String>,
+    /// The session that receives the replies.
+    session: Option<SessionName>,
+    /// The model that does the work.
     model: Option<String>,
 }
 
-/// `PATCH /schedules/{name}`: what is left out stays as it is.
-#[derive(Debug, Deserialize)]
+/// What changes of a schedule; what is left out stays as it is.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ChangeIn {
+pub struct ScheduleChange {
+    /// A cron expression, `@daily`, `@every 10m` or `at 2030-01-31 08:00`.
     when: Option<String>,
+    #[schemars(regex(pattern = r"\S"))]
     message: Option<String>,
+    /// A time zone such as Europe/Berlin.
     zone: Option<String>,
+    /// The session that receives the replies; null for none.
     #[serde(default, deserialize_with = "or_null")]
-    session: Option<Option<String>>,
+    #[schemars(with = "Option<SessionName>")]
+    session: Option<Option<SessionName>>,
+    /// The model that does the work; null for the configured one.
     #[serde(default, deserialize_with = "or_null")]
+    #[schemars(with = "Option<String>")]
     model: Option<Option<String>>,
 }
 
 /// A member that is there, if only as null.
-fn or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+fn or_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 
-/// A schedule, as in a listing.
-#[derive(Debug, Serialize)]
-pub struct Schedule {
+/// A message that a schedule sent.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FiredMessage {
     name: String,
-    when: String,
-    zone: String,
-    message: String,
-    session: Option<SessionName>,
-    model: Option<String>,
-    /// With whose rights it runs: "user" or "admin".
-    role: &'static str,
-    paused: bool,
-    /// When it comes next; null: not again.
-    next_ms: Option<i64>,
-    created_ms: i64,
-}
-
-/// `POST /schedules/{name}/run`
-#[derive(Debug, Serialize)]
-pub struct Fired {
-    name: String,
-    /// The message's id; `GET /messages/ID` says what became of it.
+    /// The message's id; `GET /messages/{id}` says what became of it.
     message: Option<i64>,
-    status: &'static str,
+    status: ReceiptState,
 }
 
-/// Which part of the receipts.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Part {
-    /// Id of the last receipt of the page before.
-    before: Option<i64>,
-    limit: Option<u32>,
-}
-
-/// What came of one time that a schedule was due.
-#[derive(Debug, Serialize)]
-pub struct Receipt {
-    id: i64,
-    due_ms: i64,
-    /// Later than `due_ms` where nobody was there to send it.
-    fired_ms: i64,
-    by_hand: bool,
-    /// "queued", "running", "done", "failed", "cancelled", "skipped", or "gone" where the message is not kept any more.
-    state: &'static str,
-    message: Option<i64>,
-    run: Option<String>,
-}
-
-/// `GET /schedules`, by name: all, because there are few.
-pub async fn list(_: Who, State(app): State<App>) -> Made<Page<Schedule>> {
+/// All, because there are few.
+pub async fn list(_: Who, State(app): State<App>) -> JsonResult<Page<ScheduleView>> {
     let schedules = of(&app);
-    let items = schedules.list().await?.into_iter().map(|schedule| shown(&schedules, schedule));
+    let items = schedules.list().await?.into_iter().map(|schedule| schedules.shown(schedule));
     Ok(Json(Page { items: items.collect(), next: None }))
 }
 
-/// `POST /schedules`
-pub async fn add(who: Who, State(app): State<App>, Body(given): Body<ScheduleIn>) -> Result<Response, ApiError> {
+pub async fn add(
+    who: Who,
+    State(app): State<App>,
+    Body(given): Body<ScheduleIn>,
+) -> Result<Created<ScheduleView>, ApiError> {
     let wanted = ScheduleRequest {
         name: given.name,
         timing: given.when,
         zone: given.zone,
         message: given.message,
-        session: given.session.as_deref().map(session).transpose()?,
+        session: given.session,
         model: given.model,
         caller: who.caller(),
     };
     let schedules = of(&app);
     let added = schedules.add(wanted, now_ms()).await?;
-    Ok((StatusCode::CREATED, Json(shown(&schedules, added))).into_response())
+    Ok(Created(schedules.shown(added)))
 }
 
-/// `PATCH /schedules/{name}`
 pub async fn change(
     who: Who,
     State(app): State<App>,
     Path(name): Path<String>,
-    Body(given): Body<ChangeIn>,
-) -> Made<Schedule> {
-    let ChangeIn { when, message, zone, session: told, model } = given;
-    let told = told.map(|name| name.as_deref().map(session).transpose()).transpose()?;
-    let change = Change { timing: when, zone, message, session: told, model };
+    Body(given): Body<ScheduleChange>,
+) -> JsonResult<ScheduleView> {
+    let ScheduleChange { when: timing, message, zone, session, model } = given;
+    let change = ScheduleUpdate { timing, zone, message, session, model };
     let schedules = of(&app);
     let changed = schedules.change(&name, change, who.caller(), now_ms()).await?;
-    Ok(Json(shown(&schedules, changed)))
+    Ok(Json(schedules.shown(changed)))
 }
 
-/// `DELETE /schedules/{name}`
-pub async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> Result<StatusCode, ApiError> {
+pub async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> Result<NoContent, ApiError> {
     of(&app).remove(&name, who.caller()).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
-/// `GET /schedules/{name}/receipts`, the latest first.
 pub async fn receipts(
     _: Who,
     State(app): State<App>,
     Path(name): Path<String>,
     Query(part): Query<Part>,
-) -> Made<Page<Receipt>> {
+) -> JsonResult<Page<Receipt>> {
     let limit = page_size(part.limit)?;
     let found = of(&app).receipts(Some(&name), part.before, limit).await?;
     let next = found.last().filter(|_| found.len() == limit as usize).map(|last| last.id.to_string());
-    let items = found.into_iter().map(|receipt| Receipt {
-        id: receipt.id,
-        due_ms: receipt.due_ms,
-        fired_ms: receipt.fired_ms,
-        by_hand: receipt.by_hand,
-        state: receipt.state.as_str(),
-        message: receipt.message,
-        run: receipt.run.map(|run| run.to_string()),
-    });
-    Ok(Json(Page { items: items.collect(), next }))
+    Ok(Json(Page { items: found, next }))
 }
 
-/// `POST /schedules/{name}/run`
-pub async fn run(who: Who, State(app): State<App>, Path(name): Path<String>) -> Result<Response, ApiError> {
+pub async fn run(who: Who, State(app): State<App>, Path(name): Path<String>) -> Result<Queued<FiredMessage>, ApiError> {
     let receipt = of(&app).run(&name, who.caller(), now_ms()).await?;
-    let fired = Fired { name, message: receipt.message, status: receipt.state.as_str() };
-    Ok((StatusCode::ACCEPTED, Json(fired)).into_response())
+    Ok(Queued(FiredMessage { name, message: receipt.message, status: receipt.state }))
 }
 
-/// `POST /schedules/{name}/pause`
-pub async fn pause(who: Who, State(app): State<App>, Path(name): Path<String>) -> Made<Schedule> {
+pub async fn pause(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<ScheduleView> {
     let schedules = of(&app);
     let schedule = schedules.pause(&name, true, who.caller(), now_ms()).await?;
-    Ok(Json(shown(&schedules, schedule)))
+    Ok(Json(schedules.shown(schedule)))
 }
 
-/// `POST /schedules/{name}/resume`
-pub async fn resume(who: Who, State(app): State<App>, Path(name): Path<String>) -> Made<Schedule> {
+pub async fn resume(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<ScheduleView> {
     let schedules = of(&app);
     let schedule = schedules.pause(&name, false, who.caller(), now_ms()).await?;
-    Ok(Json(shown(&schedules, schedule)))
+    Ok(Json(schedules.shown(schedule)))
 }
 
 fn of(app: &App) -> Schedules {
     let drive = &app.0.drive;
     Schedules::new(&drive.config_now(), &drive.store, &drive.vault)
-}
-
-fn shown(schedules: &Schedules, schedule: store::Schedule) -> Schedule {
-    let sealed = |_| "(sealed with the key of another home)".to_owned();
-    let message = schedules.message(&schedule).unwrap_or_else(sealed);
-    let role = match schedule.caller {
-        CallerScope::Admin => "admin",
-        CallerScope::User => "user",
-    };
-    let store::Schedule { name, timing, zone, session, model, paused, next_ms, created_ms, .. } = schedule;
-    Schedule { name, when: timing, zone, message, session, model, role, paused, next_ms, created_ms }
 }
 
 impl From<ScheduleError> for ApiError {

@@ -3,40 +3,60 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::messages::{session, whole_message};
 use crate::drive::RunExecutor;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
+use crate::gateway::document::routes;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::{Body, MAX_PAGE, Made, Message, Page, Path, Query, Session, Status, page_size};
+use crate::gateway::message::whole_message;
+use crate::gateway::wire::{
+    Body, JsonResult, MAX_PAGE, Message, NoContent, Page, Part, Path, Query, Status, page_size,
+};
 use crate::home::SessionName;
 use crate::llm::Role;
 use crate::session::removal::{self, NotRemoved};
 use crate::store::{Placement, SessionLine, is_full};
 
-/// Which part of a listing.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Part {
-    before: Option<i64>,
-    limit: Option<u32>,
+routes! {
+    /// Sessions, most recently active first
+    GET "/sessions" Chat => list;
+    /// Rename, pin or archive a session
+    PATCH "/sessions/{session}" Chat => change, 200 "The session", 404 "There is no such session";
+    /// Delete a session with everything that is its own, and the subagents that it spawned
+    DELETE "/sessions/{session}" Admin => delete,
+        200 "The sessions that are gone",
+        404 "There is no such session",
+        409 "A message is waiting there, or a run is working on one";
+    /// Say up to which message the session was read
+    /// The mark only moves forward.
+    POST "/sessions/{session}/read" Chat => read,
+        204 "It is noted; other clients are told by the event `session`",
+        404 "There is no such session";
+    /// Messages, the newest page first, each page oldest first
+    GET "/sessions/{session}/messages" Chat => of_session, 404 "There is no such session";
+    /// How a session stands
+    GET "/status/{session}" Chat => status, 404 "There is no such session";
 }
 
 /// Which part of the listing of sessions: it is in the order of activity, of which two sessions may have the same.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Sessions {
+pub struct SessionsPart {
+    /// The `next` of the page before.
+    #[schemars(regex(pattern = "^[0-9]{1,18}-[0-9]{1,18}$"))]
     before: Option<String>,
+    /// Entries of the page; 50 without it.
+    #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
-    /// Only those that stand there: a placement, or several with commas between them.
+    /// Only sessions that stand there: a placement, or several with commas between them; all without it.
+    #[schemars(regex(pattern = "^(listed|pinned|archived)(,(listed|pinned|archived))*$"))]
     placement: Option<String>,
 }
 
-/// `GET /sessions`, the one that was active last first.
-pub async fn list(_: Who, State(app): State<App>, Query(part): Query<Sessions>) -> Made<Page<Session>> {
+pub async fn list(_: Who, State(app): State<App>, Query(part): Query<SessionsPart>) -> JsonResult<Page<SessionLine>> {
     let before = match part.before.as_deref() {
         None => None,
         Some(text) => {
@@ -52,17 +72,15 @@ pub async fn list(_: Who, State(app): State<App>, Query(part): Query<Sessions>) 
     let rows = app.0.drive.store.read(move |view| view.list_sessions(&placements, before, limit)).await?;
     let full = rows.len() == limit as usize;
     let next = rows.last().filter(|_| full).map(|row| format!("{}-{}", row.active_ms, row.id));
-    Ok(Json(Page { items: rows.into_iter().map(Session::of).collect(), next }))
+    Ok(Json(Page { items: rows, next }))
 }
 
-/// `GET /sessions/{session}/messages`, the newest page first, each page oldest first.
 pub async fn of_session(
     _: Who,
     State(app): State<App>,
-    Path(name): Path<String>,
+    Path(session): Path<SessionName>,
     Query(part): Query<Part>,
-) -> Made<Page<Message>> {
-    let session = session(&name)?;
+) -> JsonResult<Page<Message>> {
     let (limit, before) = (page_size(part.limit)?, part.before);
     let (vault, of) = (app.0.drive.vault.clone(), session.clone());
     let read = app.0.drive.store.read(move |view| {
@@ -74,14 +92,13 @@ pub async fn of_session(
         let whole = |message| whole_message(view, &vault, of.clone(), message);
         Ok(Some((messages.into_iter().map(whole).collect::<Result<Vec<_>, _>>()?, more)))
     });
-    let (items, more) = read.await?.ok_or_else(|| no_session(&name))?;
+    let (items, more) = read.await?.ok_or_else(|| no_session(&session))?;
     let next = items.first().filter(|_| more).map(|message| message.id.to_string());
     Ok(Json(Page { items, next }))
 }
 
-/// `GET /status/{session}`
-pub async fn status(_: Who, State(app): State<App>, Path(name): Path<String>) -> Made<Status> {
-    Ok(Json(status_of(&app, session(&name)?).await?))
+pub async fn status(_: Who, State(app): State<App>, Path(session): Path<SessionName>) -> JsonResult<Status> {
+    Ok(Json(status_of(&app, session).await?))
 }
 
 /// How things stand in a session.
@@ -94,17 +111,26 @@ pub async fn status_of(app: &App, session: SessionName) -> Result<Status, ApiErr
         Ok(Some((line, view.segment_start(&of)?, view.unfinished_runs(Some(&of))?, queued)))
     });
     let (SessionLine { title, active_ms, placement, .. }, segment_start, running, queued) =
-        read.await?.ok_or_else(|| no_session(session.as_str()))?;
+        read.await?.ok_or_else(|| no_session(&session))?;
     let model = drive.models.of(Role::Planner).name().to_owned();
-    let running = running.first().map(ToString::to_string);
+    let running = running.into_iter().next();
     let models = drive.models.by_role();
     Ok(Status { session, title, active_ms, placement, model, models, segment_start, running, queued })
 }
 
-/// What can be changed of a session.
-#[derive(Debug, Deserialize)]
+/// A visible character, and none that [`is_hidden`].
+const TITLE: &str = r"^[^\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]*[^\s\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff][^\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]*$";
+
+/// What changes of a session.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Change {
+#[schemars(extend("anyOf" = [
+    { "required": ["title"], "properties": { "title": { "type": "string" } } },
+    { "required": ["placement"], "properties": { "placement": { "type": "string" } } },
+]))]
+pub struct SessionChange {
+    /// 1 to 200 visible characters on one line.
+    #[schemars(length(min = 1, max = 200), regex(pattern = TITLE))]
     title: Option<String>,
     placement: Option<Placement>,
 }
@@ -112,15 +138,13 @@ pub struct Change {
 /// Characters of a title.
 const MAX_TITLE: usize = 200;
 
-/// `PATCH /sessions/{session}`: gives it another title, or another place in listings.
 pub async fn change(
     _: Who,
     State(app): State<App>,
-    Path(name): Path<String>,
-    Body(change): Body<Change>,
-) -> Made<Session> {
-    let session = session(&name)?;
-    let Change { title, placement } = change;
+    Path(session): Path<SessionName>,
+    Body(change): Body<SessionChange>,
+) -> JsonResult<SessionLine> {
+    let SessionChange { title, placement } = change;
     if title.is_none() && placement.is_none() {
         return Err(ApiError::bad_request("nothing is to be changed: give `title`, `placement` or both"));
     }
@@ -131,16 +155,17 @@ pub async fn change(
             "a title has 1 to {MAX_TITLE} characters, and none that is invisible"
         )));
     }
+    let of = session.clone();
     let write = app.0.drive.store.write(move |tx| {
         if let Some(title) = title {
-            tx.set_title(&session, &title, true)?;
+            tx.set_title(&of, &title, true)?;
         }
         if let Some(placement) = placement {
-            tx.set_placement(&session, placement)?;
+            tx.set_placement(&of, placement)?;
         }
-        tx.session(&session)
+        tx.session(&of)
     });
-    Ok(Json(Session::of(write.await?.ok_or_else(|| no_session(&name))?)))
+    Ok(Json(write.await?.ok_or_else(|| no_session(&session))?))
 }
 
 fn placement(name: &str) -> Result<Placement, ApiError> {
@@ -153,34 +178,41 @@ fn placement(name: &str) -> Result<Placement, ApiError> {
 }
 
 /// How far a session was read.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Reading {
+pub struct ReadPosition {
     /// Id of the last message that was read.
     message: i64,
 }
 
-/// `POST /sessions/{session}/read`: the session was read up to a message. That another tab has read further stays so.
+/// That another tab has read further stays so.
 pub async fn read(
     _: Who,
     State(app): State<App>,
-    Path(name): Path<String>,
-    Body(reading): Body<Reading>,
-) -> Result<StatusCode, ApiError> {
-    let session = session(&name)?;
+    Path(session): Path<SessionName>,
+    Body(reading): Body<ReadPosition>,
+) -> Result<NoContent, ApiError> {
+    let of = session.clone();
     let write = app.0.drive.store.write(move |tx| {
-        tx.mark_read(&session, reading.message)?;
-        tx.has_session(&session)
+        tx.mark_read(&of, reading.message)?;
+        tx.has_session(&of)
     });
     match write.await? {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(no_session(&name)),
+        true => Ok(NoContent),
+        false => Err(no_session(&session)),
     }
 }
 
-/// `DELETE /sessions/{session}`: the session with everything that is its own, for good.
-pub async fn delete(who: Who, State(app): State<App>, Path(name): Path<String>) -> Made<Value> {
-    let session = session(&name)?;
+/// Sessions that were deleted.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DeletedSessions {
+    deleted: Vec<SessionName>,
+    /// Files could not be removed at once; the daemon tries again. Absent where all were.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    files_left: bool,
+}
+
+pub async fn delete(who: Who, State(app): State<App>, Path(session): Path<SessionName>) -> JsonResult<DeletedSessions> {
     let (this, of) = (app.clone(), session.clone());
     // In a task of its own: a client that hangs up must leave neither files behind nor listeners that do not know.
     let removing = tokio::spawn(async move {
@@ -195,7 +227,7 @@ pub async fn delete(who: Who, State(app): State<App>, Path(name): Path<String>) 
     });
     let removed = match removing.await.map_err(|panic| ApiError::internal(&panic))? {
         Ok(removed) => removed,
-        Err(NotRemoved::Unknown { .. }) => return Err(no_session(&name)),
+        Err(NotRemoved::Unknown { .. }) => return Err(no_session(&session)),
         Err(error @ NotRemoved::AtWork { .. }) => {
             return Err(ApiError::new(StatusCode::CONFLICT, "at_work", error.to_string()));
         }
@@ -203,12 +235,8 @@ pub async fn delete(who: Who, State(app): State<App>, Path(name): Path<String>) 
         Err(error) => return Err(ApiError::internal(&error)),
     };
     tracing::info!(%session, by = who.name(), "a session was deleted");
-    let mut answer = json!({ "deleted": removed.sessions });
-    if !removed.left.is_empty() {
-        // Where they are is for the log, not for the client.
-        answer["files_left"] = true.into();
-    }
-    Ok(Json(answer))
+    // Where they are is for the log, not for the client.
+    Ok(Json(DeletedSessions { deleted: removed.sessions, files_left: !removed.left.is_empty() }))
 }
 
 /// Of no width, or one that turns the order of what stands around it. Joiners are neither: emoji and Persian need them.
@@ -217,6 +245,7 @@ fn is_hidden(c: char) -> bool {
     c.is_control() || turning || matches!(c, '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{feff}')
 }
 
-pub(super) fn no_session(name: &str) -> ApiError {
-    ApiError::not_found(format!("there is no session {name:?}")).hint("a session begins with its first message")
+pub(super) fn no_session(name: &SessionName) -> ApiError {
+    ApiError::not_found(format!("there is no session {:?}", name.as_str()))
+        .hint("a session begins with its first message")
 }

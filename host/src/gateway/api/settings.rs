@@ -3,55 +3,137 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use crate::clock::now_ms;
 use crate::config::{Config, PRESETS};
 use crate::gateway::App;
 use crate::gateway::auth::Who;
+use crate::gateway::document::routes;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::{Made, Page, Query, page_size};
+use crate::gateway::wire::{JsonResult, Page, Query, page_size};
 use crate::llm::Usage;
-use crate::llm::probe::probe;
+use crate::llm::probe::{ProbeResult, probe};
+use crate::store::Totals;
 
-/// `GET /config`: every key with the value in force. Keys of providers stand in the environment, and are not among them.
-pub async fn config(_: Who, State(app): State<App>) -> Json<Value> {
-    Json(app.0.drive.config_now().to_json(is_set))
+routes! {
+    /// The models of the configuration
+    GET "/models" Chat => models;
+    /// Call each model that config.toml currently names, and say what it can do
+    POST "/models/check" Admin => check,
+        200 "What was found", 400 "config.toml is not valid", 409 "Another check is running";
+    /// What models used, by day (UTC), the latest first
+    GET "/usage" Chat => usage;
+    /// Every key of config.toml with the value in force
+    /// Keys of providers are not among them: those are in the environment.
+    GET "/config" Admin => config, 200 "The configuration";
 }
 
-/// `GET /models`: the models of the configuration, and the providers that can be added to it.
-pub async fn models(_: Who, State(app): State<App>) -> Json<Value> {
+/// The models of the configuration, and the providers that can be added to it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Models")]
+pub struct ModelsView {
+    /// The one for every session that has none of its own.
+    default: String,
+    items: Vec<ModelView>,
+    /// Providers that can be added to config.toml.
+    presets: Vec<PresetView>,
+}
+
+/// A model of the configuration.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Model")]
+pub struct ModelView {
+    model: String,
+    /// Tokens of a prompt.
+    context_budget: u64,
+    /// Millionths of a US dollar for a million tokens.
+    input_price_micros: Option<u64>,
+    output_price_micros: Option<u64>,
+}
+
+/// A provider that can be added to config.toml.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Preset")]
+pub struct PresetView {
+    name: &'static str,
+    model: &'static str,
+    advice: String,
+    /// What to add to config.toml.
+    toml: String,
+    /// The environment variable with its key.
+    key_env: Option<String>,
+    key_is_set: bool,
+}
+
+/// What checks of models found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ModelChecks {
+    checks: Vec<ModelCheck>,
+    /// False where the daemon still uses an older file.
+    in_use: bool,
+}
+
+/// What a check of a model found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ModelCheck {
+    model: String,
+    ok: bool,
+    detail: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    built_in: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capabilities: Option<Vec<ProbeResult>>,
+}
+
+impl ModelCheck {
+    fn new(model: impl Into<String>, ok: bool, detail: impl Into<String>) -> ModelCheck {
+        ModelCheck { model: model.into(), ok, detail: detail.into(), built_in: false, capabilities: None }
+    }
+}
+
+pub async fn config(_: Who, State(app): State<App>) -> Json<Map<String, Value>> {
+    match app.0.drive.config_now().to_json(is_set) {
+        Value::Object(object) => Json(object),
+        other => unreachable!("a configuration is an object: {other}"),
+    }
+}
+
+pub async fn models(_: Who, State(app): State<App>) -> Json<ModelsView> {
     let config = app.0.drive.config_now();
     let models = config.model_strings().into_iter().map(|string| {
         let settings = config.named(string).ok().and_then(|named| config.settings_of(named));
-        json!({
-            "model": string,
-            "context_budget": settings.and_then(|known| known.context_budget).unwrap_or(config.context.budget_tokens),
-            "input_price_micros": settings.and_then(|known| known.input_price),
-            "output_price_micros": settings.and_then(|known| known.output_price),
-        })
+        ModelView {
+            model: string.to_owned(),
+            context_budget: settings.and_then(|known| known.context_budget).unwrap_or(config.context.budget_tokens),
+            input_price_micros: settings.and_then(|known| known.input_price),
+            output_price_micros: settings.and_then(|known| known.output_price),
+        }
     });
-    let models: Vec<_> = models.collect();
+    let items = models.collect();
     let known = app.0.drive.now().models;
     let presets = PRESETS.iter().map(|preset| {
         let key_env = preset.key_env();
-        json!({
-            "name": preset.name, "model": preset.model, "advice": preset.advice(), "toml": preset.text(),
-            "key_env": key_env, "key_is_set": key_env.is_none_or(|variable| known.has_key(&variable)),
-        })
+        PresetView {
+            name: preset.name,
+            model: preset.model,
+            advice: preset.advice(),
+            toml: preset.text(),
+            key_is_set: key_env.as_deref().is_none_or(|variable| known.has_key(variable)),
+            key_env,
+        }
     });
-    let presets: Vec<_> = presets.collect();
-    Json(json!({ "default": config.model, "items": models, "presets": presets }))
+    Json(ModelsView { default: config.model.clone(), items, presets: presets.collect() })
 }
 
 /// One check at a time: each calls models, which costs.
 static CHECK: Mutex<()> = Mutex::const_new(());
 
-/// `POST /models/check`: really calls each model that `config.toml` names, as it stands now, and tells what it can do. The
-/// keys come from the daemon's environment; none is in the answer.
-pub async fn check(_: Who, State(app): State<App>) -> Made<Value> {
+/// The keys come from the daemon's environment; none is in the answer.
+pub async fn check(_: Who, State(app): State<App>) -> JsonResult<ModelChecks> {
     let Ok(_alone) = CHECK.try_lock() else {
         let message = "the models are being checked already";
         return Err(ApiError::new(StatusCode::CONFLICT, "busy", message).hint("wait for the end of that check"));
@@ -63,12 +145,12 @@ pub async fn check(_: Who, State(app): State<App>) -> Made<Value> {
         let opened = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                checks.push(json!({ "model": error.name, "ok": false, "detail": error.why }));
+                checks.push(ModelCheck::new(error.name, false, error.why));
                 continue;
             }
         };
         if opened.built_in {
-            checks.push(json!({ "model": opened.name, "ok": true, "built_in": true, "detail": "built in" }));
+            checks.push(ModelCheck { built_in: true, ..ModelCheck::new(opened.name, true, "built in") });
             continue;
         }
         let (found, usage) = probe(opened.model.as_ref()).await;
@@ -79,34 +161,50 @@ pub async fn check(_: Who, State(app): State<App>) -> Made<Value> {
         let silent = found.iter().find(|one| one.name == "answers" && !one.works);
         let detail = silent.map_or_else(|| "it answers".to_owned(), |one| one.note.clone());
         let detail = drive.keys_alone().redact(&detail);
-        checks.push(json!({ "model": opened.name, "ok": silent.is_none(), "detail": detail, "capabilities": found }));
+        let ok = silent.is_none();
+        checks.push(ModelCheck { capabilities: Some(found), ..ModelCheck::new(opened.name, ok, detail) });
     }
     // A file that was changed counts from `kiso config reload` on.
     let in_use = drive.config.model == config.model && drive.config.providers == config.providers;
-    Ok(Json(json!({ "checks": checks, "in_use": in_use })))
+    Ok(Json(ModelChecks { checks, in_use }))
 }
 
 /// Which part of the listing of days.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Days {
-    /// A day, as in `day`.
+    /// A day, such as 2027-01-31.
+    #[schemars(extend("format" = "date"))]
     before: Option<String>,
+    /// Entries of the page; 50 without it.
+    #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
 }
 
-/// `GET /usage`: what models used on each day (UTC) on which they were called, the last one first.
-pub async fn usage(_: Who, State(app): State<App>, Query(part): Query<Days>) -> Made<Page<Value>> {
+/// What models used on a day (UTC).
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Day {
+    #[schemars(extend("format" = "date"))]
+    day: String,
+    calls: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    /// Of the tokens of input, those that the provider had read before and kept.
+    cached_tokens: u64,
+    /// Millionths of a US dollar.
+    cost_micros: u64,
+}
+
+/// Days on which models were called.
+pub async fn usage(_: Who, State(app): State<App>, Query(part): Query<Days>) -> JsonResult<Page<Day>> {
     let before = part.before.as_deref().map(day_of).transpose()?;
     let limit = page_size(part.limit)?;
     let days = app.0.drive.store.read(move |view| view.usage_by_day(before, limit)).await?;
     let full = days.len() == limit as usize;
     let next = days.last().filter(|_| full).map(|(day, _)| named(*day));
     let items = days.into_iter().map(|(day, totals)| {
-        json!({
-            "day": named(day), "calls": totals.calls, "input_tokens": totals.usage.input_tokens,
-            "output_tokens": totals.usage.output_tokens, "cost_micros": totals.usage.cost_micros,
-        })
+        let Totals { calls, usage: Usage { input_tokens, output_tokens, cached_tokens, cost_micros } } = totals;
+        Day { day: named(day), calls, input_tokens, output_tokens, cached_tokens, cost_micros }
     });
     Ok(Json(Page { items: items.collect(), next }))
 }

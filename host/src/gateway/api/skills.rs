@@ -1,97 +1,124 @@
 //! Skills: what there is, and what administrators change about it.
 
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::StatusCode;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::messages::session;
 use super::upload::Upload;
 use crate::clock::now_ms;
 use crate::compute::{self, Overdue};
 use crate::gateway::App;
 use crate::gateway::auth::Who;
-use crate::gateway::error::ApiError;
-use crate::gateway::wire::{Body, Made, Page, Path, Query, default_session, page_size};
-use crate::home::{HomeError, SkillName};
-use crate::skill::grant::{Grant, RequestedGrant};
-use crate::skill::{Blame, Caller, GrantChoice, Installed, SkillError, Skills};
+use crate::gateway::document::routes;
+use crate::gateway::error::{ApiError, GrantNeeded};
+use crate::gateway::wire::{Body, Created, JsonResult, Page, Path, Query, WasmBody, page_size};
+use crate::home::{HomeError, SessionName, SkillName};
+use crate::skill::grant::Grant;
+use crate::skill::{Blame, Caller, EndedView, GrantChoice, GrantView, SkillError, SkillInfo, SkillLine};
+
+routes! {
+    /// The skills, bundled ones first
+    GET "/skills" Chat => list;
+    /// Install a skill: a .wasm file of at most 128 MiB
+    POST "/skills" Admin => add,
+        201 "It is installed",
+        400 "The file is not a component, or its manifest or a parameter is not valid",
+        408 "The file did not arrive in time",
+        409 "It asks for something and the request does not say what is granted; or its name is taken; or another one is being uploaded",
+        413 "The file is too large",
+        422 "It does not load, or its self-test failed";
+    /// What a skill takes, needs and was granted
+    GET "/skills/{name}" Chat => show, 404 "There is no such skill", 422 "The skill is damaged";
+    /// Remove a skill and its grant
+    DELETE "/skills/{name}" Admin => remove, 404 "There is no such skill", 409 "It is a bundled one";
+    /// Replace what a skill may do beyond what every skill may
+    PUT "/skills/{name}/grants" Admin => grant,
+        200 "What is granted now",
+        400 "The body is not what is expected, or grants what the skill does not ask for",
+        404 "There is no such skill";
+    /// Call a skill, or SKILL.FUNCTION, by hand
+    /// The answer comes when the call has ended, well or not: `ok` says so.
+    POST "/skills/{name}/call" Chat => call,
+        200 "How it ended",
+        400 "The session or the arguments are not valid",
+        404 "There is no such skill",
+        409 "A run is working in the session",
+        507 "There are too many sessions, or the disk is full; nothing was called";
+}
 
 /// Hosts, or secrets, that one request grants.
 const MAX_GRANTED: usize = 100;
 
 /// Which part of the listing.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub struct SkillsPart {
     /// Name of the last skill of the page before.
     before: Option<String>,
+    /// Entries of the page; 50 without it.
+    #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
 }
 
-/// `GET /skills`: bundled ones first, each group by name. One that cannot be used has an `error` instead.
-pub async fn list(_: Who, State(app): State<App>, Query(part): Query<Part>) -> Made<Page<Value>> {
+/// Each group by name. One that cannot be used has an `error` instead.
+pub async fn list(_: Who, State(app): State<App>, Query(part): Query<SkillsPart>) -> JsonResult<Page<SkillLine>> {
     let limit = page_size(part.limit)? as usize;
     let skills = app.0.drive.now().tools.skills().clone();
-    let listed = blocking(move || {
-        let shown = skills.list().into_iter().map(|found| match found {
-            Ok(skill) => (skill.name().to_string(), line(&skills, &skill)),
-            Err(error) => (error.skill.clone(), json!({ "skill": error.skill, "error": error.message })),
-        });
-        Ok(shown.collect::<Vec<_>>())
-    });
+    let listed = blocking(move || Ok(skills.list().iter().map(|found| skills.line_of(found)).collect::<Vec<_>>()));
     let mut listed = listed.await?;
     if let Some(before) = part.before {
-        let at = listed.iter().position(|(name, _)| *name == before);
+        let at = listed.iter().position(|line| line.skill == before);
         let at = at.ok_or_else(|| ApiError::bad_request("`before` is not a skill that is listed"))?;
         listed.drain(..=at);
     }
-    let next = (listed.len() > limit).then(|| listed[limit - 1].0.clone());
+    let next = (listed.len() > limit).then(|| listed[limit - 1].skill.clone());
     listed.truncate(limit);
-    Ok(Json(Page { items: listed.into_iter().map(|(_, skill)| skill).collect(), next }))
+    Ok(Json(Page { items: listed, next }))
 }
 
-/// `GET /skills/{name}`
-pub async fn show(_: Who, State(app): State<App>, Path(name): Path<String>) -> Made<Value> {
+pub async fn show(_: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<SkillInfo> {
     let skills = app.0.drive.now().tools.skills().clone();
     let shown = blocking(move || {
         let skill = skills.find(&name)?;
-        let grant = skills.grant(&skill)?;
-        let mut shown = skills.shown(&skill)?;
-        shown["asks"] = lines(&skills.missing(&skill, &grant));
-        shown["grant"] = grant.shown();
-        Ok(shown)
+        skills.shown(&skill)
     });
     Ok(Json(shown.await?))
 }
 
 /// What comes with a file.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Adding {
+pub struct AddQuery {
     /// Name to install it under instead of its own.
+    #[schemars(with = "Option<SkillName>")]
     name: Option<String>,
+    /// What it is granted of what it asks for. Without this, one that asks for something is not installed.
     grant: Option<Choice>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+/// What is granted of what is asked for.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "GrantChoice")]
 pub enum Choice {
+    /// Everything that it asks for.
     All,
     /// What every skill gets, and `/work` as its manifest asks, as far as that is not more than was allowed before.
     Basic,
+    /// Nothing, not even `/work`.
     None,
 }
 
-/// `POST /skills`: installs the component that is the body. One that asks for something is installed only where the request
-/// says what it is granted.
+/// One that asks for something is installed only where the request says what it is granted.
 pub async fn add(
     who: Who,
     State(app): State<App>,
-    Query(adding): Query<Adding>,
-    request: Request,
-) -> Result<(StatusCode, Json<Value>), ApiError> {
+    Query(adding): Query<AddQuery>,
+    WasmBody(request): WasmBody,
+) -> Result<Created<SkillLine>, ApiError> {
     let one = app.0.upload.clone().try_acquire_owned().map_err(|_| busy("another skill is being uploaded"))?;
     let upload = Upload::receive(&app, request, one).await?;
     let skills = app.0.drive.now().tools.skills().clone();
@@ -115,20 +142,25 @@ pub async fn add(
         None if candidate.beyond.is_empty() && candidate.doubt.is_none() => GrantChoice::Keep,
         None => {
             let message = format!("{}nothing was installed", candidate.question());
-            return Err(ApiError::new(StatusCode::CONFLICT, "grant_needed", message)
-                .hint("`?grant=all` allows this, `?grant=basic` installs it without, `?grant=none` also without /work")
-                .with("skill", candidate.name().as_str().into())
-                .with("asks", candidate.beyond.shown())
-                .with("doubt", json!(candidate.doubt)));
+            let mut error = ApiError::new(StatusCode::CONFLICT, "grant_needed", message)
+                .hint("`?grant=all` allows this, `?grant=basic` installs it without, `?grant=none` also without /work");
+            let (skill, asks) = (candidate.name().to_string(), candidate.beyond.shown());
+            error.grant = Some(Box::new(GrantNeeded { skill, asks, doubt: candidate.doubt }));
+            return Err(error);
         }
     };
     let installed = skills.install(candidate, choice).await?;
     tracing::info!(skill = %installed.name(), by = who.name(), "a skill was installed");
-    Ok((StatusCode::CREATED, Json(blocking(move || Ok(line(&skills, &installed))).await?)))
+    Ok(Created(blocking(move || Ok(skills.line(&installed))).await?))
 }
 
-/// `DELETE /skills/{name}`: the skill and its grant.
-pub async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> Made<Value> {
+/// A skill that was removed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RemovedSkill {
+    removed: SkillName,
+}
+
+pub async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) -> JsonResult<RemovedSkill> {
     let skills = app.0.drive.now().tools.skills().clone();
     let removed = blocking(move || {
         // Whether there is one is said in the same words as everywhere.
@@ -140,43 +172,84 @@ pub async fn remove(who: Who, State(app): State<App>, Path(name): Path<String>) 
     });
     let removed = removed.await?;
     tracing::info!(skill = %removed, by = who.name(), "a skill was removed");
-    Ok(Json(json!({ "removed": removed.as_str() })))
+    Ok(Json(RemovedSkill { removed }))
 }
 
-/// What a skill is granted: everything, nothing, or just this.
-#[derive(Debug, Deserialize)]
+/// What a skill is granted: either `grant`, or any of `hosts`, `secrets`, `others` and `limits`.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Granting {
+#[schemars(extend("oneOf" = [
+    {
+        "required": ["grant"],
+        "properties": {
+            "grant": { "type": "string" }, "hosts": { "type": "null" }, "secrets": { "type": "null" }, "others": { "type": "null" },
+            "limits": { "type": "null" },
+        },
+    },
+    {
+        "properties": { "grant": { "type": "null" } },
+        "anyOf": [
+            { "required": ["hosts"], "properties": { "hosts": { "type": "array" } } },
+            { "required": ["secrets"], "properties": { "secrets": { "type": "array" } } },
+            { "required": ["others"], "properties": { "others": { "type": "array" } } },
+            { "required": ["limits"], "properties": { "limits": { "type": "boolean" } } },
+        ],
+    },
+]))]
+pub struct GrantRequest {
     grant: Option<Choice>,
-    hosts: Option<Vec<Host>>,
+    #[schemars(length(max = MAX_GRANTED))]
+    hosts: Option<Vec<GrantedHost>>,
+    #[schemars(length(max = MAX_GRANTED))]
     secrets: Option<Vec<String>>,
-    /// Whether it has the memory and time that it asks for. What was granted of them stays where this is left out.
+    /// What is granted of other capabilities.
+    #[schemars(length(max = MAX_GRANTED))]
+    others: Option<Vec<NamedGrant>>,
+    /// Whether it has the memory and time that it asks for; what was granted of them stays where this is left out.
     limits: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
+/// A host that is granted.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Host {
+pub struct GrantedHost {
     host: String,
     /// Also where its address is private.
     #[serde(default)]
     private: bool,
 }
 
-/// `PUT /skills/{name}/grants`: replaces what the skill may do beyond what every skill may.
+/// A thing by its name in the terms of a capability.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NamedGrant {
+    /// As in a grant's file.
+    capability: String,
+    name: String,
+}
+
+/// What a skill is granted now.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SkillGrant {
+    skill: SkillName,
+    grant: GrantView,
+    /// What it asks for and was not granted, a sentence each.
+    asks: Vec<String>,
+}
+
 pub async fn grant(
     who: Who,
     State(app): State<App>,
     Path(name): Path<String>,
-    Body(given): Body<Granting>,
-) -> Made<Value> {
-    let Granting { grant: choice, hosts, secrets, limits } = given;
-    let single = hosts.is_some() || secrets.is_some() || limits.is_some();
-    let (hosts, secrets) = (hosts.unwrap_or_default(), secrets.unwrap_or_default());
-    if choice.is_some() == single || hosts.len().max(secrets.len()) > MAX_GRANTED {
+    Body(given): Body<GrantRequest>,
+) -> JsonResult<SkillGrant> {
+    let GrantRequest { grant: choice, hosts, secrets, others, limits } = given;
+    let single = hosts.is_some() || secrets.is_some() || others.is_some() || limits.is_some();
+    let (hosts, secrets, others) = (hosts.unwrap_or_default(), secrets.unwrap_or_default(), others.unwrap_or_default());
+    if choice.is_some() == single || hosts.len().max(secrets.len()).max(others.len()) > MAX_GRANTED {
         let message = format!(
-            "give either `grant` (\"all\", \"basic\" or \"none\"), or `hosts` and `secrets` (at most {MAX_GRANTED} each) and \
-             `limits`"
+            "give either `grant` (\"all\", \"basic\" or \"none\"), or `hosts`, `secrets` and `others` (at most {MAX_GRANTED} \
+             each) and `limits`"
         );
         return Err(ApiError::bad_request(message));
     }
@@ -189,7 +262,10 @@ pub async fn grant(
             Some(Choice::All) => Grant::all(manifest, &engine),
             Some(Choice::Basic) => Grant { workspace: skills.grant(&skill)?.workspace, ..Grant::default() },
             Some(Choice::None) => Grant::nothing(),
-            None => Grant { http: Vec::new(), secrets: Default::default(), ..skills.grant(&skill)? },
+            None => {
+                let Grant { workspace, memory_mib, timeout_s, .. } = skills.grant(&skill)?;
+                Grant { workspace, memory_mib, timeout_s, ..Grant::default() }
+            }
         };
         if let Some(limits) = limits {
             grant.set_limits(manifest, &engine, limits);
@@ -199,32 +275,39 @@ pub async fn grant(
             grant.add_host(manifest, &host.host, host.private).map_err(wrong)?;
         }
         for secret in &secrets {
-            grant.add_secret(manifest, secret).map_err(wrong)?;
+            grant.add(&manifest.needs, manifest.name.as_str(), "secrets", secret).map_err(wrong)?;
+        }
+        for NamedGrant { capability, name } in &others {
+            grant.add(&manifest.needs, manifest.name.as_str(), capability, name).map_err(wrong)?;
         }
         skills.write_grant(skill.name(), &grant)?;
-        Ok(
-            json!({ "skill": skill.name().as_str(), "grant": grant.shown(), "asks": lines(&skills.missing(&skill, &grant)) }),
-        )
+        let asks = skills.missing(&skill, &grant).sentences();
+        Ok(SkillGrant { skill: skill.name().clone(), grant: grant.shown(), asks })
     });
     let granted = granted.await?;
-    tracing::info!(skill = %granted["skill"], by = who.name(), "a grant was changed");
+    tracing::info!(skill = %granted.skill, by = who.name(), "a grant was changed");
     Ok(Json(granted))
 }
 
 /// A call by hand.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Calling {
+pub struct CallRequest {
     /// Whose workspace the skill sees.
-    #[serde(default = "default_session")]
-    session: String,
     #[serde(default)]
+    session: SessionName,
+    /// As the schema of the tool says.
+    #[serde(default)]
+    #[schemars(with = "Option<Map<String, Value>>")]
     args: Option<Value>,
 }
 
-/// `POST /skills/{name}/call`: calls a skill, or SKILL.FUNCTION, and answers when it has ended, however it did.
-pub async fn call(_: Who, State(app): State<App>, Path(name): Path<String>, Body(given): Body<Calling>) -> Made<Value> {
-    let session = session(&given.session)?;
+pub async fn call(
+    _: Who,
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Body(CallRequest { session, args }): Body<CallRequest>,
+) -> JsonResult<EndedView> {
     let drive = &app.0.drive.now();
     let skills = drive.tools.skills().clone();
     let wanted = name.clone();
@@ -238,7 +321,7 @@ pub async fn call(_: Who, State(app): State<App>, Path(name): Path<String>, Body
         error => ApiError::internal(&error),
     })?;
     let secrets = drive.secrets_with(&session, app.0.secrets.clone()).await?;
-    let args = given.args.unwrap_or_else(|| json!({}));
+    let args = args.unwrap_or_else(|| Map::new().into());
     let caller = Caller { session: &session, locale: "en", secrets: &secrets };
     let ended = drive.tools.skills().call(&name, &args, caller).await;
     if let Err(error) = &ended.result
@@ -247,27 +330,6 @@ pub async fn call(_: Who, State(app): State<App>, Path(name): Path<String>, Body
         return Err(error.clone().into());
     }
     Ok(Json(ended.shown(&name, &session, None)))
-}
-
-/// A skill, as in a listing.
-fn line(skills: &Skills, skill: &Installed) -> Value {
-    let manifest = &skill.manifest;
-    let tools: Vec<_> = skill.tools.iter().map(|t| json!({ "name": t.name, "args": t.args.schema() })).collect();
-    let asks = skills.grant(skill).map(|grant| lines(&skills.missing(skill, &grant)));
-    let mut line = json!({
-        "skill": manifest.name.as_str(), "version": manifest.version, "origin": skill.origin(), "shape": skill.shape,
-        "category": manifest.category, "summary": manifest.summary, "tools": tools,
-    });
-    match asks {
-        Ok(asks) => line["asks"] = asks,
-        Err(error) => line["error"] = error.message.into(),
-    }
-    line
-}
-
-/// What is asked for and was not granted, a sentence each.
-fn lines(asked: &RequestedGrant) -> Value {
-    asked.to_string().lines().map(str::trim).collect()
 }
 
 fn busy(why: &str) -> ApiError {

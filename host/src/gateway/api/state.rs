@@ -1,28 +1,118 @@
 //! How the daemon is.
 
+use std::sync::LazyLock;
+
 use axum::Json;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
-use serde_json::{Value, json};
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
-use super::figures::{self, Now};
+use super::figures::{self, Snapshot};
 use crate::gateway::App;
 use crate::gateway::auth::Who;
+use crate::gateway::document::{document, routes};
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::Made;
+use crate::gateway::hook::{self, HookCounts};
+use crate::gateway::wire::JsonResult;
 use crate::graph::report::{often, size};
 use crate::home::LOW_DISK;
 use crate::store::WebhookLine;
 
-/// What the API offers, for programs.
-pub(super) const OPENAPI: &str = include_str!("../../../../docs/openapi.json");
+routes! {
+    /// Whether messages are accepted
+    GET "/health" Open => health, 503 "The store cannot be read, or the daemon is shutting down";
+    /// How the daemon is, in figures
+    GET "/health/details" Chat => details, 200 "As it is now";
+    /// Whether the process answers, whatever else does not work
+    GET "/health/live" Open => live;
+    /// This document
+    GET "/openapi.json" Open => openapi, 200 "The document";
+}
+
+/// That messages are accepted.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Ready {
+    #[schemars(extend("const" = "ok"))]
+    status: &'static str,
+    version: &'static str,
+}
+
+/// That the process answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Alive {
+    #[schemars(extend("const" = "alive"))]
+    status: &'static str,
+}
+
+/// How the daemon is.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Health {
+    #[schemars(extend("enum" = ["ok", "ending"]))]
+    status: &'static str,
+    version: &'static str,
+    /// Milliseconds since 1970 (UTC).
+    started_ms: i64,
+    /// Milliseconds since 1970 (UTC).
+    now_ms: i64,
+    /// Messages that wait.
+    queued: u64,
+    /// Runs that are under way.
+    running: u64,
+    event_streams: u64,
+    sessions: u64,
+    /// Number of the last one.
+    messages: u64,
+    /// Number of the last one.
+    runs: u64,
+    store_bytes: u64,
+    wal_bytes: u64,
+    /// Null where the system does not say.
+    free_bytes: Option<u64>,
+    /// Memory of the process; null where the system does not say.
+    rss_bytes: Option<u64>,
+    model_slots: Slots,
+    webhooks: Webhooks,
+    hooks: Vec<HookHealth>,
+    /// What needs attention, a sentence each.
+    warnings: Vec<String>,
+}
+
+/// Model calls that could begin, and that wait.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ModelSlots")]
+struct Slots {
+    free: u64,
+    waiting: u64,
+}
+
+/// Deliveries that wait, and that were given up.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WebhookDeliveries")]
+struct Webhooks {
+    waiting: u64,
+    failed: u64,
+}
+
+/// What came through a hook since the daemon began.
+#[derive(Debug, Serialize, JsonSchema)]
+struct HookHealth {
+    name: String,
+    queued: u64,
+    /// Events that had come before.
+    known: u64,
+    ignored: u64,
+    refused: u64,
+    /// The code of the error, if the last event was refused.
+    trouble: Option<&'static str>,
+}
 
 /// Runs that are named because they wait for somebody.
 const MAX_HELD: u32 = 5;
 
-/// `GET /health`: whether messages are taken in. That needs a store that can be read, and a daemon that is not ending.
-pub async fn health(State(app): State<App>) -> Made<Value> {
+/// That needs a store that can be read, and a daemon that is not ending.
+pub async fn health(State(app): State<App>) -> JsonResult<Ready> {
     let not_ready = |message: &str| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message);
     if *app.0.ending.borrow() {
         return Err(not_ready("the daemon is shutting down"));
@@ -31,12 +121,11 @@ pub async fn health(State(app): State<App>) -> Made<Value> {
         tracing::error!("the store cannot be read: {error}");
         return Err(not_ready("the store cannot be read").hint("the daemon's log says why"));
     }
-    Ok(Json(json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION") })))
+    Ok(Json(Ready { status: "ok", version: env!("CARGO_PKG_VERSION") }))
 }
 
-/// `GET /health/details`: the same with figures, for people. What needs somebody stands in `warnings`, a sentence each.
-pub async fn details(_: Who, State(app): State<App>) -> Made<Value> {
-    let now = Now::read(&app).await?;
+pub async fn details(_: Who, State(app): State<App>) -> JsonResult<Health> {
+    let now = Snapshot::read(&app).await?;
     let (home, skills) = (app.0.drive.home.clone(), app.0.drive.now().tools.skills().clone());
     // The disk and the records of skills are asked.
     let asked = tokio::task::spawn_blocking(move || {
@@ -60,26 +149,38 @@ pub async fn details(_: Who, State(app): State<App>) -> Made<Value> {
     }));
     let ending = *app.0.ending.borrow();
     let sum = |of: fn(&WebhookLine) -> u64| now.webhooks.iter().map(of).sum::<u64>();
-    Ok(Json(json!({
-        "status": if ending { "ending" } else { "ok" },
-        "version": env!("CARGO_PKG_VERSION"),
-        "started_ms": app.0.began_ms, "now_ms": now.at_ms,
-        "queued": now.queued, "running": now.running, "event_streams": now.event_streams,
-        "sessions": now.figures.sessions, "messages": now.figures.messages, "runs": now.figures.runs,
-        "store_bytes": now.store_bytes, "wal_bytes": now.wal_bytes, "free_bytes": free_bytes,
-        "rss_bytes": figures::resident(),
-        "model_slots": { "free": now.slots_free, "waiting": now.calls_waiting },
-        "webhooks": { "waiting": sum(|line| line.pending), "failed": sum(|line| line.failed) },
-        "warnings": warnings,
-    })))
+    Ok(Json(Health {
+        status: if ending { "ending" } else { "ok" },
+        version: env!("CARGO_PKG_VERSION"),
+        started_ms: app.0.began_ms,
+        now_ms: now.at_ms,
+        queued: now.queued,
+        running: now.running,
+        event_streams: now.event_streams,
+        sessions: now.figures.sessions,
+        messages: now.figures.messages,
+        runs: now.figures.runs,
+        store_bytes: now.store_bytes,
+        wal_bytes: now.wal_bytes,
+        free_bytes,
+        rss_bytes: figures::resident(),
+        model_slots: Slots { free: now.slots_free, waiting: now.calls_waiting },
+        hooks: hook::counts(&app).into_iter().map(hook_health).collect(),
+        webhooks: Webhooks { waiting: sum(|line| line.pending), failed: sum(|line| line.failed) },
+        warnings,
+    }))
 }
 
-/// `GET /health/live`: the process answers, whatever else does not work.
-pub async fn live() -> Json<Value> {
-    Json(json!({ "status": "alive" }))
+fn hook_health((name, counts): (String, HookCounts)) -> HookHealth {
+    let HookCounts { queued, known, ignored, refused, trouble } = counts;
+    HookHealth { name, queued, known, ignored, refused, trouble }
 }
 
-/// `GET /openapi.json`
-pub async fn openapi() -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/json")], OPENAPI)
+pub async fn live() -> Json<Alive> {
+    Json(Alive { status: "alive" })
+}
+
+pub async fn openapi() -> Json<&'static Map<String, Value>> {
+    static DOCUMENT: LazyLock<Map<String, Value>> = LazyLock::new(|| document(super::routes()));
+    Json(&DOCUMENT)
 }

@@ -3,42 +3,94 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::files::{Opened, answer};
-use super::messages::session;
+use super::files::{Download, answer};
 use super::sessions::no_session;
 use super::upload;
 use crate::clock::now_ms;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
+use crate::gateway::document::routes;
 use crate::gateway::error::ApiError;
-use crate::gateway::wire::{Made, Path, Query, page_size};
-use crate::home::HomeError;
+use crate::gateway::wire::{Created, FileBody, JsonResult, NoContent, Path, Query, Segments, SentFile, page_size};
+use crate::home::{HomeError, SessionName};
 use crate::session::workspace::{self, FileError, FilePath, Incoming};
 use crate::skill::limits::{Budget, HitCell, Limit};
 use crate::skill::media_type;
 
+routes! {
+    /// The files of the session's workspace, by path; hidden ones are left out
+    GET "/sessions/{session}/files" Chat => list, 404 "There is no such session";
+    /// A file of the workspace, whole or one part of it (Range)
+    GET "/sessions/{session}/files/{*path}" Chat => show, 200 "The file", 404 "There is no such file";
+    /// Put a file into the workspace; a session that is new is made
+    PUT "/sessions/{session}/files/{*path}" Chat => put,
+        408 "The file did not arrive in time",
+        409 "Something is there already, and `replace` is not true; or it is a directory",
+        413 "The file is larger than gateway.max_upload_mib",
+        503 "Too many files are being uploaded, or the daemon is shutting down",
+        507 "The file does not fit into the workspace or the storage limit, there are too many sessions, or the disk is full; nothing was saved";
+    /// Delete a file of the workspace
+    DELETE "/sessions/{session}/files/{*path}" Chat => remove, 404 "There is no such file", 409 "It is a directory";
+}
+
 /// Which part of the listing.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
-    /// Path of the last file of the page before.
+pub struct FilesPart {
+    /// The `next` of the page before.
     before: Option<String>,
+    /// Entries of the page; 50 without it.
+    #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
 }
 
-/// `GET /sessions/{session}/files`, by path.
-pub async fn list(_: Who, State(app): State<App>, Path(name): Path<String>, Query(part): Query<Part>) -> Made<Value> {
-    let session = session(&name)?;
+/// A part of the listing of a workspace.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FilesPage {
+    items: Vec<WorkspaceFile>,
+    /// What to give for the next page; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+    /// Whether there are more entries than are looked at (20,000). Absent where there are not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    incomplete: bool,
+}
+
+/// A file of a workspace.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WorkspaceFile {
+    path: String,
+    bytes: u64,
+    /// Milliseconds since 1970 (UTC).
+    modified_ms: i64,
+    media_type: String,
+}
+
+/// A file that was uploaded.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct UploadedFile {
+    path: String,
+    bytes: u64,
+    media_type: String,
+}
+
+impl Segments for FilePath {}
+
+pub async fn list(
+    _: Who,
+    State(app): State<App>,
+    Path(session): Path<SessionName>,
+    Query(part): Query<FilesPart>,
+) -> JsonResult<FilesPage> {
     let limit = page_size(part.limit)? as usize;
     let of = session.clone();
     if !app.0.drive.store.read(move |view| view.has_session(&of)).await? {
-        return Err(no_session(&name));
+        return Err(no_session(&session));
     }
     let home = app.0.drive.home.clone();
     let (mut files, whole) = blocking(move || workspace::list(&home, &session)).await?;
@@ -47,55 +99,46 @@ pub async fn list(_: Who, State(app): State<App>, Path(name): Path<String>, Quer
     }
     let more = files.len() > limit;
     files.truncate(limit);
-    let items = files.iter().map(|file| {
-        let media_type = media_type(&file.path);
-        json!({ "path": file.path, "bytes": file.bytes, "modified_ms": file.modified_ms, "media_type": media_type })
+    let next = files.last().filter(|_| more).map(|last| last.path.clone());
+    let items = files.into_iter().map(|file| {
+        let media_type = media_type(&file.path).to_owned();
+        WorkspaceFile { path: file.path, bytes: file.bytes, modified_ms: file.modified_ms, media_type }
     });
-    let mut page = json!({ "items": items.collect::<Vec<_>>() });
-    if let Some(last) = files.last().filter(|_| more) {
-        page["next"] = last.path.clone().into();
-    }
-    if !whole {
-        page["incomplete"] = true.into();
-    }
-    Ok(Json(page))
+    Ok(Json(FilesPage { items: items.collect(), next, incomplete: !whole }))
 }
 
-/// `GET /sessions/{session}/files/{path}`, whole or in part, as `Range` asks.
 pub async fn show(
     _: Who,
     State(app): State<App>,
-    Path((name, path)): Path<(String, String)>,
+    Path((session, path)): Path<(SessionName, FilePath)>,
     asked: HeaderMap,
-) -> Result<Response, ApiError> {
-    let (session, path) = (session(&name)?, FilePath::parse(&path)?);
+) -> Result<SentFile, ApiError> {
     let home = app.0.drive.home.clone();
     let opened = blocking(move || {
         let (file, meta) = workspace::open(&home, &session, &path)?;
         let media_type = media_type(path.as_str()).to_owned();
-        Ok(Opened { file, meta, path: path.as_str().to_owned(), media_type })
+        Ok(Download { file, meta, path: path.as_str().to_owned(), media_type })
     });
     Ok(answer(opened.await?, &asked))
 }
 
 /// What becomes of a file that is there.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Putting {
+pub struct PutQuery {
+    /// Whether a file that is there is replaced.
     #[serde(default)]
     replace: bool,
 }
 
-/// `PUT /sessions/{session}/files/{path}`: the body becomes the file. A session that is new is made. Also while the
-/// session is at work: a person adds what a task may wait for.
+/// The body becomes the file, also while the session is at work: a person adds what a task may wait for.
 pub async fn put(
     who: Who,
     State(app): State<App>,
-    Path((name, path)): Path<(String, String)>,
-    Query(putting): Query<Putting>,
-    request: Request,
-) -> Result<(StatusCode, Json<Value>), ApiError> {
-    let (session, path) = (session(&name)?, FilePath::parse(&path)?);
+    Path((session, path)): Path<(SessionName, FilePath)>,
+    Query(putting): Query<PutQuery>,
+    FileBody(request): FileBody,
+) -> Result<Created<UploadedFile>, ApiError> {
     let gateway = &app.0.drive.config_now().gateway;
     let wait = Duration::from_secs(gateway.request_timeout_s);
     let place = tokio::time::timeout(wait, app.0.uploads.clone().acquire_owned()).await;
@@ -129,23 +172,21 @@ pub async fn put(
     });
     let bytes = finishing.await.map_err(|panic| ApiError::internal(&panic))??;
     tracing::info!(%session, path = path.as_str(), bytes, by = who.name(), "a file was uploaded");
-    let media_type = media_type(path.as_str());
-    Ok((StatusCode::CREATED, Json(json!({ "path": path.as_str(), "bytes": bytes, "media_type": media_type }))))
+    let media_type = media_type(path.as_str()).to_owned();
+    Ok(Created(UploadedFile { path: path.into(), bytes, media_type }))
 }
 
-/// `DELETE /sessions/{session}/files/{path}`
 pub async fn remove(
     who: Who,
     State(app): State<App>,
-    Path((name, path)): Path<(String, String)>,
-) -> Result<StatusCode, ApiError> {
-    let (session, path) = (session(&name)?, FilePath::parse(&path)?);
+    Path((session, path)): Path<(SessionName, FilePath)>,
+) -> Result<NoContent, ApiError> {
     let drive = app.0.drive.now();
     let quota = drive.tools.skills().exec_quota(&session, &Budget::upload(&drive.config.engine), HitCell::default());
     let (of, at) = (session.clone(), path.clone());
     blocking(move || workspace::remove(&drive.home, &of, &at, &quota)).await?;
     tracing::info!(%session, path = path.as_str(), by = who.name(), "a file was deleted");
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
 /// Reads and writes files on a thread where that may take its time.

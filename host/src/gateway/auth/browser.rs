@@ -21,7 +21,7 @@ const VALUE: usize = 64;
 
 /// The cookie with which a request shows who its browser is logged in as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown<'a> {
+pub enum SessionCookie<'a> {
     /// There is none.
     Nothing,
     Value(&'a str),
@@ -45,9 +45,9 @@ fn cookie(port: u16) -> String {
 }
 
 /// The login cookie of the daemon at this port.
-pub fn shown(headers: &HeaderMap, port: u16) -> Shown<'_> {
+pub fn shown(headers: &HeaderMap, port: u16) -> SessionCookie<'_> {
     let name = cookie(port);
-    let mut shown = Shown::Nothing;
+    let mut shown = SessionCookie::Nothing;
     // By bytes: programs at other ports may have put anything beside it.
     for pair in headers.get_all(header::COOKIE).iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b';')) {
         let mut parts = pair.splitn(2, |byte| *byte == b'=');
@@ -57,8 +57,8 @@ pub fn shown(headers: &HeaderMap, port: u16) -> Shown<'_> {
         let value = parts.next().unwrap_or_default().trim_ascii();
         let is_ours = value.len() == VALUE && value.iter().all(u8::is_ascii_hexdigit);
         match std::str::from_utf8(value) {
-            Ok(value) if is_ours && shown == Shown::Nothing => shown = Shown::Value(value),
-            _ => return Shown::Unclear,
+            Ok(value) if is_ours && shown == SessionCookie::Nothing => shown = SessionCookie::Value(value),
+            _ => return SessionCookie::Unclear,
         }
     }
     shown
@@ -177,7 +177,7 @@ mod tests {
         let of = |lines: &[String]| {
             let headers = headers(&lines.iter().map(|line| ("cookie", line.as_str())).collect::<Vec<_>>());
             match shown(&headers, 8333) {
-                Shown::Value(value) => format!("value {value}"),
+                SessionCookie::Value(value) => format!("value {value}"),
                 other => format!("{other:?}"),
             }
         };

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use data_encoding::HEXLOWER;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use ring::digest::{Context, SHA256};
@@ -171,7 +172,7 @@ impl Files {
             }
         }
         let digest = context.finish();
-        let digest: String = digest.as_ref()[..DIGEST].iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = HEXLOWER.encode(&digest.as_ref()[..DIGEST]);
         let index = files.remove(INDEX).unwrap_or_default();
         let base = format!("/page/{digest}");
         let index = String::from_utf8_lossy(&index).replace(PLACE, &base);

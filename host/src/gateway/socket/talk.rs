@@ -15,15 +15,12 @@ use crate::gateway::error::ApiError;
 use crate::gateway::follow::{Following, Subscription};
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
-use crate::session::command::Command;
-use crate::session::intake::{Inbound, Taken};
+use crate::session::command::SlashCommand;
+use crate::session::intake::{Inbound, IntakeOutcome};
 use crate::store::JobPriority;
 
 /// Characters of the word by which a client calls itself.
 const MAX_CLIENT: usize = 64;
-
-/// Where a message goes whose client names no session, neither with it nor when it registered.
-const DEFAULT_SESSION: &str = "default";
 
 /// A client that has registered.
 struct Registered {
@@ -137,11 +134,8 @@ impl Registered {
     }
 
     /// Where a line belongs.
-    fn session(&self, given: Option<SessionName>) -> Result<SessionName, ApiError> {
-        if let Some(session) = given.or_else(|| self.session.clone()) {
-            return Ok(session);
-        }
-        SessionName::parse(DEFAULT_SESSION).map_err(|error| ApiError::bad_request(error.to_string()))
+    fn session(&self, given: Option<SessionName>) -> SessionName {
+        given.or_else(|| self.session.clone()).unwrap_or_default()
     }
 
     async fn take(
@@ -151,7 +145,7 @@ impl Registered {
         text: String,
         key: Option<String>,
     ) -> Result<(&'static str, Value), ApiError> {
-        let session = self.session(session)?;
+        let session = self.session(session);
         let inbound = Inbound {
             session: session.clone(),
             text,
@@ -160,12 +154,12 @@ impl Registered {
             priority: JobPriority::Interactive,
             client_key: key,
         };
-        Ok(match app.0.intake.take(inbound).await? {
-            Taken::Queued { message, again } => {
+        Ok(match app.intake().take(inbound).await? {
+            IntakeOutcome::Queued { message, again } => {
                 let status = if again { "known" } else { "queued" };
                 ("accepted", json!({ "session": session, "message": message, "status": status }))
             }
-            Taken::Answered { text } => ("outbound", json!({ "session": session, "answer": text })),
+            IntakeOutcome::Answered { text } => ("outbound", json!({ "session": session, "answer": text })),
         })
     }
 
@@ -178,7 +172,7 @@ impl Registered {
     ) -> Result<(&'static str, Value), ApiError> {
         let text = format!("/{command} {args}");
         // What is none must not become a message for a model.
-        if command.contains(char::is_whitespace) || Command::parse(&text).is_none() {
+        if command.contains(char::is_whitespace) || SlashCommand::parse(&text).is_none() {
             let message = "`command` must be one word of the letters a to z, without the slash";
             return Err(ApiError::bad_request(message).hint("the command `help` lists them"));
         }
@@ -186,14 +180,14 @@ impl Registered {
     }
 
     async fn status(&self, app: &App, session: Option<SessionName>) -> Result<(&'static str, Value), ApiError> {
-        let status = status_of(app, self.session(session)?).await?;
+        let status = status_of(app, self.session(session)).await?;
         let running = app.0.drive.store.read(|view| Ok(view.unfinished_runs(None)?.len())).await?;
         let mut rest = serde_json::to_value(status).unwrap_or_default();
         rest["daemon"] = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "up_ms": (now_ms() - app.0.began_ms).max(0),
             "running": running,
-            "queued": app.0.intake.queued(),
+            "queued": app.intake().queued(),
         });
         Ok(("status", rest))
     }

@@ -3,7 +3,7 @@
 use super::super::banner::{self, Banner};
 use super::super::lane::{ActionTurn, ToolCall};
 use super::super::limits::LimitReached;
-use super::super::reflection::{self, Outcome, Reflection};
+use super::super::reflection::{self, CallOutcome, Reflection};
 use super::super::report::{FileNote, TaskError, TaskReport, TaskStatus};
 use super::super::step::{Event, IllegalResult, ToolResult};
 use super::super::{Why, estimate};
@@ -174,7 +174,7 @@ impl Run {
 impl Reflection {
     /// What a result means for the next step.
     pub fn of_result(result: &ToolResult) -> Self {
-        Self::of(&Outcome {
+        Self::of(&CallOutcome {
             name: result.name.clone(),
             status: result.status,
             text: result.text.clone(),

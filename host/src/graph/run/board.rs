@@ -1,14 +1,16 @@
 //! Every task of a run with its state, for listings and for those who ask how far it is.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::super::plan::Task;
 use super::super::report::{TaskReport, TaskStatus};
 use super::{Run, State};
 
 /// Where a task stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum TaskState {
     Planned,
     Running,
@@ -22,14 +24,7 @@ pub enum TaskState {
 
 impl TaskState {
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Planned => "planned",
-            Self::Running => "running",
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Interrupted => "interrupted",
-            Self::Dropped => "dropped",
-        }
+        self.into()
     }
 }
 

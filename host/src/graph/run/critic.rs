@@ -4,7 +4,7 @@ use super::super::Why;
 use super::super::brief;
 use super::super::lane::Entry;
 use super::super::limits::LimitReached;
-use super::super::outcome::{Ending, Said};
+use super::super::outcome::{Ending, ReplyText};
 use super::super::plan::{Task, TaskKind};
 use super::super::report::{Attempt, Correction, TaskReport, TaskStatus};
 use super::super::step::{Event, IllegalResult};
@@ -137,7 +137,7 @@ impl Run {
         {
             let text = report.for_user().to_owned();
             if report.task.kind == TaskKind::Msg || self.current.direct {
-                self.said.push(Said { text: text.clone(), parts: report.blocks.clone() });
+                self.said.push(ReplyText { text: text.clone(), parts: report.blocks.clone() });
             }
             event.say = Some(text);
         }

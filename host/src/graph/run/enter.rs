@@ -106,16 +106,7 @@ impl Run {
 
     /// The medium route: one task without a plan, whose answer is the reply.
     fn act_directly(&mut self, event: &mut Event, goal: String) -> Result<(), IllegalResult> {
-        let task = Task {
-            kind: TaskKind::Act,
-            detail: self.message.clone(),
-            expect: None,
-            model: None,
-            skill: None,
-            args: None,
-            notify: true,
-            review: false,
-        };
+        let task = Task { notify: true, ..Task::new(TaskKind::Act, self.message.clone()) };
         // Whole: nothing else tells the actor what the user wrote.
         let mut brief = ExecutionBrief { action: self.message.clone(), ..self.derived(&goal, &task) };
         // Nor is there a reasoner who would say what is known.

@@ -198,6 +198,7 @@ impl Live {
             caller: CallerScope::User,
             limits,
             policy,
+            segment: Segment::default(),
         };
         Self { run: Run::new(spec), log: Vec::new() }
     }

@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use super::ANSWER;
-use crate::llm::answering::{Heard, Reader};
+use crate::llm::answering::{EventReader, PartialAnswer};
 use crate::llm::draft::{Draft, MAX_CALLS};
-use crate::llm::http::{NoAnswer, Wire};
-use crate::llm::sse::Event;
+use crate::llm::http::{CallError, Wire};
+use crate::llm::sse::SseEvent;
 use crate::llm::{LlmError, Stop};
 
 /// An answer that comes in.
-pub(super) struct Stream<'a> {
+pub(super) struct MessageStream<'a> {
     wire: &'a Wire,
-    heard: Heard<'a>,
+    heard: PartialAnswer<'a>,
     /// The answer comes as the arguments of [`ANSWER`].
     forced: bool,
     block: Block,
@@ -31,8 +31,8 @@ enum Block {
     Other,
 }
 
-impl<'a> Reader<'a> for Stream<'a> {
-    fn take(&mut self, event: &Event) -> Result<bool, NoAnswer> {
+impl<'a> EventReader<'a> for MessageStream<'a> {
+    fn take(&mut self, event: &SseEvent) -> Result<bool, CallError> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
             return Ok(false);
@@ -70,18 +70,18 @@ impl<'a> Reader<'a> for Stream<'a> {
         }
     }
 
-    fn heard(&mut self) -> &mut Heard<'a> {
+    fn heard(&mut self) -> &mut PartialAnswer<'a> {
         &mut self.heard
     }
 
-    fn into_heard(self) -> Heard<'a> {
+    fn into_heard(self) -> PartialAnswer<'a> {
         self.heard
     }
 }
 
-impl<'a> Stream<'a> {
+impl<'a> MessageStream<'a> {
     pub fn new(wire: &'a Wire, draft: Draft<'a>, forced: bool) -> Self {
-        Self { wire, heard: Heard::new(draft), forced, block: Block::Words }
+        Self { wire, heard: PartialAnswer::new(draft), forced, block: Block::Words }
     }
 
     /// A message that was not streamed, although it was asked for.
@@ -115,10 +115,10 @@ impl<'a> Stream<'a> {
         };
         // Empty at the beginning of a stream, whole in a message that is not one.
         let input = &block["input"];
-        match (self.block, self.heard.draft.calls.last_mut()) {
+        match self.block {
             _ if input.as_object().is_none_or(|input| input.is_empty()) => {}
-            (Block::Call, Some(call)) => call.args(input),
-            (Block::Answer, _) => self.heard.draft.text(&input.to_string()),
+            Block::Call => self.args(input),
+            Block::Answer => self.heard.draft.text(&input.to_string()),
             _ => {}
         }
         Ok(true)
@@ -130,15 +130,18 @@ impl<'a> Stream<'a> {
             ("text_delta", _) => self.heard.draft.text(text("text")),
             ("thinking_delta", _) => self.heard.draft.thought(text("thinking")),
             ("input_json_delta", Block::Answer) => self.heard.draft.text(text("partial_json")),
-            ("input_json_delta", Block::Call) => {
-                if let Some(call) = self.heard.draft.calls.last_mut() {
-                    call.args(&delta["partial_json"]);
-                }
-            }
+            ("input_json_delta", Block::Call) => self.args(&delta["partial_json"]),
             // Signatures of thoughts, citations, and what later versions add.
             _ => return false,
         }
         true
+    }
+
+    /// Of the call that was begun last.
+    fn args(&mut self, piece: &Value) {
+        if let Some(last) = self.heard.draft.calls.len().checked_sub(1) {
+            self.heard.draft.args(last, piece);
+        }
     }
 
     fn end(&mut self, reason: &Value) {
@@ -159,6 +162,7 @@ impl<'a> Stream<'a> {
         let usage = &mut self.heard.draft.usage;
         // Said at the beginning, and by some again, cumulated, at the end.
         usage.input_tokens = usage.input_tokens.max(input);
+        usage.cached_tokens = usage.cached_tokens.max(counted["cache_read_input_tokens"].as_u64().unwrap_or(0));
         usage.output_tokens = counted["output_tokens"].as_u64().unwrap_or(usage.output_tokens);
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::graph::limits::Usage;
 use crate::llm::Role;
-use crate::llm::time::Sleeping;
+use crate::llm::time::SleepFuture;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -20,7 +20,7 @@ impl Time for Stepped {
         self.start + self.pauses.lock().unwrap().iter().sum::<Duration>()
     }
 
-    fn sleep(&self, wait: Duration) -> Sleeping<'_> {
+    fn sleep(&self, wait: Duration) -> SleepFuture<'_> {
         assert_eq!(self.slots.free(), 1, "a pause holds no slot");
         self.pauses.lock().unwrap().push(wait);
         Box::pin(std::future::ready(()))
@@ -81,18 +81,18 @@ impl Model for Actor {
         let answer = match line {
             Say::Words(words) => {
                 words.iter().for_each(|word| sink.text(word));
-                let usage = Usage { input_tokens: 300, output_tokens: 10, cost_micros: 0 };
+                let usage = Usage { input_tokens: 300, output_tokens: 10, ..Usage::default() };
                 let (text, model) = (words.concat(), self.name.to_owned());
                 Ok(Completion { text, usage, counted: true, model, ..Completion::default() })
             }
             Say::Withholds(word) => {
                 sink.text(word);
-                let usage = Usage { input_tokens: 300, output_tokens: 10, cost_micros: 0 };
+                let usage = Usage { input_tokens: 300, output_tokens: 10, ..Usage::default() };
                 Ok(Completion { text: word.to_owned(), stop: Stop::Filter, usage, model, ..Completion::default() })
             }
             Say::BreaksOff(word) => {
                 sink.text(word);
-                sink.spent(Usage { input_tokens: 200, output_tokens: 1, cost_micros: 0 });
+                sink.spent(Usage { input_tokens: 200, output_tokens: 1, ..Usage::default() });
                 silent("the stream broke off", true, None)
             }
             Say::Silent { retryable, after } => silent("connection refused", retryable, after),
@@ -125,7 +125,7 @@ const DOWN: Say = Say::Silent { retryable: true, after: None };
 
 struct Stage {
     time: Arc<Stepped>,
-    shared: Shared,
+    shared: ChainContext,
     actors: Vec<Arc<Actor>>,
     breakers: Vec<Arc<Breaker>>,
 }
@@ -137,7 +137,7 @@ impl Stage {
         let time =
             Arc::new(Stepped { start: Instant::now(), pauses: Mutex::default(), chance: 1.0, slots: slots.clone() });
         let retries = Retries { max_attempts: 3, max_wait: Duration::from_secs(10) };
-        let shared = Shared { slots, estimator: Arc::default(), time: time.clone(), retries };
+        let shared = ChainContext { slots, estimator: Arc::default(), time: time.clone(), retries };
         let actor = |(name, lines): &(&'static str, &[Say])| {
             let lines = Mutex::new(lines.iter().cloned().collect());
             Arc::new(Actor { name, lines, asked: Mutex::default(), slots: shared.slots.clone() })
@@ -149,7 +149,7 @@ impl Stage {
 
     fn chain(&self) -> Chain {
         let mut links = self.actors.iter().zip(&self.breakers).map(|(actor, breaker)| {
-            let price = Price { input: 1_000_000, output: 2_000_000 };
+            let price = Price { cached: None, input: 1_000_000, output: 2_000_000 };
             let remote = Remote { breaker: breaker.clone(), price };
             let remote = Some(remote).filter(|_| !actor.name.starts_with("built-in"));
             Link { model: actor.clone(), remote, max_output_tokens: 500 }
@@ -195,7 +195,10 @@ async fn an_attempt_that_broke_off_is_taken_back() {
     let answer = answer.unwrap();
     assert_eq!((answer.text.as_str(), heard.as_str()), ("two", "one|two"));
     // It is paid for, with the one that answered.
-    assert_eq!(answer.usage, Usage { input_tokens: 500, output_tokens: 11, cost_micros: 320 + 202 });
+    assert_eq!(
+        answer.usage,
+        Usage { input_tokens: 500, output_tokens: 11, cost_micros: 320 + 202, ..Usage::default() }
+    );
     assert_eq!(stage.pauses(), [500, 1000]);
     // The fallback takes back what the first choice had said.
     let stage = Stage::new(&[("a:one", &[Say::BreaksOff("x")]), ("b:two", &[Say::Words(&["y"])])]);

@@ -2,10 +2,10 @@
 
 use serde_json::{Deserializer, Value};
 
-use crate::llm::answering::{Heard, Reader};
+use crate::llm::answering::{EventReader, PartialAnswer};
 use crate::llm::draft::{Draft, MAX_CALLS};
-use crate::llm::http::{NoAnswer, Wire};
-use crate::llm::sse::Event;
+use crate::llm::http::{CallError, Wire};
+use crate::llm::sse::SseEvent;
 use crate::llm::{LlmError, Stop};
 
 /// The last event of most streams.
@@ -18,9 +18,9 @@ const ERROR: &str = "error";
 const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
 
 /// An answer that comes in.
-pub(super) struct Stream<'a> {
+pub(super) struct CompletionStream<'a> {
     wire: &'a Wire,
-    heard: Heard<'a>,
+    heard: PartialAnswer<'a>,
     /// For each call of the draft.
     begun: Vec<Begun>,
 }
@@ -32,8 +32,8 @@ struct Begun {
     args: Braces,
 }
 
-impl<'a> Reader<'a> for Stream<'a> {
-    fn take(&mut self, event: &Event) -> Result<bool, NoAnswer> {
+impl<'a> EventReader<'a> for CompletionStream<'a> {
+    fn take(&mut self, event: &SseEvent) -> Result<bool, CallError> {
         let data = event.data.trim();
         let json = data.strip_suffix(DONE).inspect(|_| self.heard.done = true).unwrap_or(data);
         let mut content = false;
@@ -49,21 +49,21 @@ impl<'a> Reader<'a> for Stream<'a> {
         Ok(content)
     }
 
-    fn heard(&mut self) -> &mut Heard<'a> {
+    fn heard(&mut self) -> &mut PartialAnswer<'a> {
         &mut self.heard
     }
 
-    fn into_heard(self) -> Heard<'a> {
+    fn into_heard(self) -> PartialAnswer<'a> {
         self.heard
     }
 }
 
-impl<'a> Stream<'a> {
+impl<'a> CompletionStream<'a> {
     pub fn new(wire: &'a Wire, draft: Draft<'a>) -> Self {
-        Self { wire, heard: Heard::new(draft), begun: Vec::new() }
+        Self { wire, heard: PartialAnswer::new(draft), begun: Vec::new() }
     }
 
-    fn chunk(&mut self, chunk: &Value) -> Result<bool, NoAnswer> {
+    fn chunk(&mut self, chunk: &Value) -> Result<bool, CallError> {
         // vLLM and Mistral say what it is and have no object within it.
         let flat = chunk["object"] == ERROR || chunk["type"] == ERROR;
         if flat || chunk.get("error").is_some_and(|error| !error.is_null()) {
@@ -124,7 +124,7 @@ impl<'a> Stream<'a> {
     fn call(&mut self, index: Option<u64>, id: &str, function: &Value) -> Result<(), LlmError> {
         let name = function["name"].as_str().unwrap_or_default();
         let args = &function["arguments"];
-        let call = match self.position(index, id, name, args) {
+        let place = match self.position(index, id, name, args) {
             Some(position) => {
                 self.begun[position].args.follow(args);
                 let call = &mut self.heard.draft.calls[position];
@@ -135,17 +135,18 @@ impl<'a> Stream<'a> {
                 if call.name != name {
                     call.name.push_str(name);
                 }
-                call
+                position
             }
             None => {
                 let mut begun = Begun { index, args: Braces::default() };
                 begun.args.follow(args);
                 self.begun.push(begun);
                 let too_many = || self.wire.unusable(format!("it called more than {MAX_CALLS} tools in one answer"));
-                self.heard.draft.begin_call(id, name).ok_or_else(too_many)?
+                self.heard.draft.begin_call(id, name).ok_or_else(too_many)?;
+                self.begun.len() - 1
             }
         };
-        call.args(args);
+        self.heard.draft.args(place, args);
         Ok(())
     }
 
@@ -192,6 +193,10 @@ impl<'a> Stream<'a> {
         let usage = &mut self.heard.draft.usage;
         usage.input_tokens = counted["prompt_tokens"].as_u64().unwrap_or(usage.input_tokens);
         usage.output_tokens = counted["completion_tokens"].as_u64().unwrap_or(usage.output_tokens);
+        // OpenAI's place, and DeepSeek's.
+        let cached = [counted.pointer("/prompt_tokens_details/cached_tokens"), counted.get("prompt_cache_hit_tokens")];
+        let cached = cached.into_iter().flatten().find_map(Value::as_u64);
+        usage.cached_tokens = cached.unwrap_or(usage.cached_tokens).min(usage.input_tokens);
         usage.cost_micros = counted["cost"].as_f64().map_or(usage.cost_micros, micros);
     }
 }

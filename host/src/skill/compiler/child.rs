@@ -9,7 +9,7 @@ use wasmtime::Engine;
 
 /// What the process may use, and what code depends on besides the component.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Limits {
+pub struct CompileLimits {
     /// Address space of a memory, in MiB
     #[arg(long)]
     pub reservation_mib: u64,
@@ -27,7 +27,7 @@ pub const REFUSED: i32 = 65;
 /// Address space beyond the memory: the program itself, and what is reserved and never used.
 const ADDRESS_SPACE_MIB: u64 = 2 << 10;
 
-impl Limits {
+impl CompileLimits {
     /// As the command takes them.
     pub fn to_args(&self) -> [String; 3] {
         let Self { reservation_mib, seconds, memory_mib } = self;
@@ -60,7 +60,7 @@ impl Limits {
 }
 
 /// Compiles what comes through standard input.
-pub fn serve(limits: &Limits) -> ExitCode {
+pub fn serve(limits: &CompileLimits) -> ExitCode {
     match compile(limits) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
@@ -71,7 +71,7 @@ pub fn serve(limits: &Limits) -> ExitCode {
     }
 }
 
-fn compile(limits: &Limits) -> Result<(), String> {
+fn compile(limits: &CompileLimits) -> Result<(), String> {
     limits.enforce().map_err(|e| format!("the limits cannot be set: {e}"))?;
     let wasm = receive(&mut io::stdin().lock()).map_err(|e| format!("no component arrived: {e}"))?;
     // The other process holds the stream open for as long as it wants the answer and lives.

@@ -1,13 +1,13 @@
 //! The manifest of a component that brings none.
 
-use super::super::loader::{Parsed, Shape};
-use super::super::manifest::{HttpNeed, METHODS, Manifest, Workspace};
+use super::super::loader::{ParsedComponent, Shape};
+use super::super::manifest::Manifest;
 use crate::home::SkillName;
 use serde_json::{Value, json};
 use std::path::Path;
 
 /// What can be said of a component that brings no manifest.
-pub fn manifest(file: &Path, name: Option<&str>, parsed: &Parsed) -> Result<Manifest, String> {
+pub fn manifest(file: &Path, name: Option<&str>, parsed: &ParsedComponent) -> Result<Manifest, String> {
     let stem =
         file.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_lowercase().replace(['_', ' ', '.'], "-");
     let name = SkillName::parse(name.unwrap_or(&stem)).map_err(|e| format!("{e}; give it one with --name"))?;
@@ -22,13 +22,7 @@ pub fn manifest(file: &Path, name: Option<&str>, parsed: &Parsed) -> Result<Mani
         }
     };
     let mut manifest = Manifest::derived(name, summary, args);
-    if parsed.imports_files {
-        manifest.needs.workspace = Workspace::Write;
-    }
-    if parsed.imports_http {
-        let methods = METHODS.iter().map(|method| (*method).to_owned()).collect();
-        manifest.needs.http.push(HttpNeed { host: "*".to_owned(), methods, inject: None });
-    }
+    manifest.needs = parsed.implied.clone();
     Ok(manifest)
 }
 
@@ -36,18 +30,12 @@ pub fn manifest(file: &Path, name: Option<&str>, parsed: &Parsed) -> Result<Mani
 /// grant it.
 pub fn text(manifest: &Manifest) -> String {
     let quoted = |text: &str| Value::String(text.to_owned()).to_string();
-    let mut text = format!(
-        "# Written by `kiso skill add`: the file brought no manifest.\n[kiso]\ntype = \"skill\"\nname = {}\nversion = {}\ndescription = {}\n",
+    format!(
+        "# Written by `kiso skill add`: the file brought no manifest.\n[kiso]\ntype = \"skill\"\nname = {}\nversion = {}\ndescription = {}\n\
+         \n# What it imports, and can be granted.\n{}",
         quoted(manifest.name.as_str()),
         quoted(&manifest.version),
-        quoted(&manifest.summary)
-    );
-    let needs = &manifest.needs;
-    text +=
-        &format!("\n# What it imports, and can be granted.\n[kiso.skill.needs]\nworkspace = \"{}\"\n", needs.workspace);
-    for need in &needs.http {
-        text +=
-            &format!("\n[[kiso.skill.needs.http]]\nhost = {}\nmethods = {}\n", quoted(&need.host), json!(need.methods));
-    }
-    text
+        quoted(&manifest.summary),
+        manifest.needs.to_toml()
+    )
 }

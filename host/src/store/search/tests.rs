@@ -1,5 +1,5 @@
 use super::*;
-use crate::store::{MessageRole, Store, migrations};
+use crate::store::{MessageRole, SEALED, Store, migrations};
 use std::path::Path;
 
 fn name(text: &str) -> SessionName {

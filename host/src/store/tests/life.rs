@@ -201,7 +201,7 @@ fn an_old_session_goes_whole_and_facts_and_memory_stay() {
         client_key: Some("a-0".into()),
         at_ms: 10 * DAY,
     };
-    assert!(matches!(store.write_blocking(move |tx| tx.admit(&again)).unwrap(), Admitted::Now(_)));
+    assert!(matches!(store.write_blocking(move |tx| tx.admit(&again)).unwrap(), JobAdmission::Now(_)));
     assert_eq!(
         store.read_blocking(|view| view.list_sessions(&Placement::ALL, None, 10)).unwrap()[0].name,
         session("old")
@@ -254,7 +254,7 @@ fn free_pages_are_given_back_a_few_at_a_time() {
     let before = space();
     assert!(before.free * 2 > before.bytes, "{before:?}");
     assert_eq!(store.write_blocking(|tx| tx.give_back(10)).unwrap(), 10);
-    assert_eq!(space().bytes, before.bytes - 10 * 4096);
+    assert_eq!(space().bytes, before.bytes - 10 * PAGE.unsigned_abs());
     assert!(all(&store, |tx| Ok(tx.give_back(100)? as usize)) > 1);
     assert_eq!(space().free, 0);
     store.checkpoint().unwrap();

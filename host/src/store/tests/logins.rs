@@ -1,6 +1,6 @@
 //! Logins of browsers: known by hashes, ended by time, bounded, and never found by reading whole tables.
 
-use super::remembered::prepared;
+use super::statements::prepared;
 use super::*;
 
 const DAY: i64 = 24 * 60 * 60_000;

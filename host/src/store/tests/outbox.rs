@@ -1,11 +1,11 @@
 //! What webhooks are told: once each, bounded, and never by reading whole tables.
 
-use super::remembered::prepared;
+use super::statements::prepared;
 use super::*;
 
 fn subscription(webhook: &str, sessions: &[&str], events: &[WebhookEvent]) -> Subscription {
     let sessions = sessions.iter().map(|pattern| (*pattern).to_owned()).collect();
-    Subscription { webhook: webhook.to_owned(), sessions, events: events.to_vec() }
+    Subscription { channel: webhook.to_owned(), sessions, events: events.to_vec() }
 }
 
 fn set(store: &Store, all: &[Subscription]) -> Vec<(String, u64)> {

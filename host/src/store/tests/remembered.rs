@@ -5,7 +5,7 @@ use super::*;
 use crate::graph::limits::Usage;
 use crate::graph::plan::TaskKind;
 
-fn fact(text: &str, confidence: u8) -> NewFact {
+pub(super) fn fact(text: &str, confidence: u8) -> NewFact {
     NewFact { text: text.to_owned(), source: "reviewer".to_owned(), session: Some(session("s")), confidence }
 }
 
@@ -332,98 +332,6 @@ fn numbers_of_generated_keys_go_on() {
 }
 
 #[test]
-fn a_summary_moves_forward_only() {
-    let house = House::new();
-    let store = house.open();
-    let ids: Vec<i64> = store
-        .write_blocking(|tx| {
-            (0..10).map(|n| tx.add_message(&session("s"), MessageRole::User, &n.to_string(), n, None)).collect()
-        })
-        .unwrap();
-    let texts = |keep, limit| -> Vec<String> {
-        let found = store.read_blocking(|view| view.messages_to_summarize(&session("s"), keep, limit)).unwrap();
-        found.into_iter().map(|message| message.text).collect()
-    };
-    assert_eq!(texts(7, 100), ["0", "1", "2"]);
-    assert_eq!(texts(20, 100), [""; 0]);
-    let of = |text: &str, to| Summary { text: text.into(), to, sources: vec![format!("history-{to}")] };
-    let to = ids[4];
-    assert!(store.write_blocking(move |tx| tx.set_summary(&session("s"), 0, &of("short", to))).unwrap());
-    assert!(!store.write_blocking(move |tx| tx.set_summary(&session("s"), 0, &of("older", to - 2))).unwrap());
-    assert_eq!(store.read_blocking(|view| view.summary(&session("s"))).unwrap().unwrap(), of("short", to));
-    assert_eq!(texts(2, 2), ["5", "6"]);
-    assert_eq!(store.read_blocking(|view| view.count_unsummarized(&session("s"), 100)).unwrap(), 5);
-    assert_eq!(store.read_blocking(|view| view.count_unsummarized(&session("s"), 3)).unwrap(), 3);
-    assert!(store.write_blocking(|tx| tx.set_title(&session("s"), "Numbers", false)).unwrap());
-    assert!(!store.write_blocking(|tx| tx.set_title(&session("s"), "Other", false)).unwrap());
-    assert_eq!(store.read_blocking(|view| view.title(&session("s"))).unwrap().as_deref(), Some("Numbers"));
-}
-
-/// Rule: "What resets with /new — sliding window and last summary reset".
-#[test]
-fn a_segment_is_summarized_without_what_was_said_before_it() {
-    let house = House::new();
-    let store = house.open();
-    let s = session("s");
-    let say = |text: &'static str, role, run: Option<RunId>| {
-        store.write_blocking(move |tx| tx.add_message(&session("s"), role, text, 1, run.as_ref())).unwrap()
-    };
-    let run = begin(&store, 1);
-    let before = say("before", MessageRole::User, None);
-    let old = Summary { text: "old".into(), to: before, sources: vec!["history-1".into()] };
-    let kept = old.clone();
-    assert!(store.write_blocking(move |tx| tx.set_summary(&session("s"), 0, &old)).unwrap());
-    assert_eq!(store.read_blocking(|view| view.summary(&s)).unwrap(), Some(kept));
-    let segment = store.write_blocking(|tx| tx.break_session(&session("s"), 1)).unwrap();
-    // Its question is of the segment before, and so is it.
-    say("late answer", MessageRole::Assistant, Some(run));
-    let after = say("after", MessageRole::User, None);
-    let texts = |keep| -> Vec<String> {
-        let found = store.read_blocking(|view| view.messages_to_summarize(&s, keep, 100)).unwrap();
-        found.into_iter().map(|message| message.text).collect()
-    };
-    assert_eq!(store.read_blocking(|view| view.summary(&s)).unwrap(), None);
-    assert_eq!(store.read_blocking(|view| view.count_unsummarized(&s, 100)).unwrap(), 1);
-    assert_eq!((texts(0), texts(1)), (vec!["after".to_owned()], Vec::new()));
-    // A summary of the old segment that comes late does not reach the new one.
-    let late = Summary { text: "later".into(), to: before + 1, sources: Vec::new() };
-    assert!(store.write_blocking(move |tx| tx.set_summary(&session("s"), 0, &late)).unwrap());
-    assert_eq!(store.read_blocking(|view| view.summary(&s)).unwrap(), None);
-    let new = Summary { text: "new".into(), to: after, sources: Vec::new() };
-    let kept = new.clone();
-    assert!(store.write_blocking(move |tx| tx.set_summary(&session("s"), segment, &new)).unwrap());
-    assert_eq!(store.read_blocking(|view| view.summary(&s)).unwrap(), Some(kept));
-    assert_eq!(store.read_blocking(|view| view.count_unsummarized(&s, 100)).unwrap(), 0);
-}
-
-/// A summary from before summaries had segments may hold what was said before a break: it stays with what it may be of.
-#[test]
-fn a_summary_of_before_goes_with_the_segment_that_it_may_hold() {
-    let house = House::new();
-    let mut conn = Connection::open(house.path()).unwrap();
-    let ours = migrations::ALL.iter().position(|migration| migration.name == "summaries of segments").unwrap();
-    migrations::migrate(&mut conn, &migrations::ALL[..ours]).unwrap();
-    conn.execute_batch(
-        "INSERT INTO sessions (id, name, created_ms, summary, summarized_to) VALUES
-             (1, 'whole', 1, 'WHOLE', 9), (2, 'mixed', 1, 'MIXED', 9), (3, 'twice', 1, 'TWICE', 9),
-             (4, 'ended', 1, 'ENDED', 9), (5, 'blank', 1, NULL, 0);
-         INSERT INTO segments VALUES (2, 5, 1), (3, 3, 1), (3, 5, 1), (4, 9, 1);",
-    )
-    .unwrap();
-    drop(conn);
-    let store = house.open();
-    let found = |name: &str| store.read_blocking(|view| view.summary(&session(name))).unwrap().map(|found| found.text);
-    let found = ["whole", "mixed", "twice", "ended", "blank"].map(found);
-    assert_eq!(found, [Some("WHOLE".to_owned()), None, None, None, None]);
-    let conn = Connection::open(house.path()).unwrap();
-    let mut rows = conn.prepare("SELECT session, segment, text FROM summaries ORDER BY session").unwrap();
-    let rows = rows.query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
-    let rows: Vec<(i64, i64, String)> = rows.map(Result::unwrap).collect();
-    let kept = [(1, 0, "WHOLE"), (2, 0, "MIXED"), (3, 3, "TWICE"), (4, 0, "ENDED")];
-    assert_eq!(rows, kept.map(|(session, segment, text)| (session, segment, text.to_owned())));
-}
-
-#[test]
 fn what_arrived_meanwhile_is_taken_once() {
     let house = House::new();
     let store = house.open();
@@ -487,7 +395,7 @@ fn usage_adds_up_per_run_session_and_day() {
         at_ms,
         role: "planner".to_owned(),
         model: "a:b".to_owned(),
-        usage: Usage { input_tokens, output_tokens: 1, cost_micros: 2 },
+        usage: Usage { input_tokens, output_tokens: 1, cost_micros: 2, ..Usage::default() },
     };
     let calls = [call(DAY - 1, 10), call(DAY, 20), call(DAY + 5, u64::MAX)];
     let id = run.clone();
@@ -500,7 +408,10 @@ fn usage_adds_up_per_run_session_and_day() {
         .unwrap();
     let total = |scope: Scope<'_>| store.read_blocking(|view| view.usage_total(scope)).unwrap();
     let of_run = total(Scope::Run(&run));
-    assert_eq!(of_run, Totals { calls: 2, usage: Usage { input_tokens: 30, output_tokens: 2, cost_micros: 4 } });
+    assert_eq!(
+        of_run,
+        Totals { calls: 2, usage: Usage { input_tokens: 30, output_tokens: 2, cost_micros: 4, ..Usage::default() } }
+    );
     assert_eq!(total(Scope::Session(&session("s"))).calls, 3);
     assert_eq!(total(Scope::Session(&session("nobody"))), Totals::default());
     assert_eq!(
@@ -573,126 +484,4 @@ fn sealed_secrets_are_kept_by_session_and_name() {
     let long = vec![0; MAX_SEALED_BYTES as usize + 1];
     assert!(store.write_blocking(move |tx| tx.put_secret(&session("s"), "long", &long, 3)).is_err());
     assert!(store.write_blocking(|tx| tx.delete_secret(&session("s"), "token")).unwrap());
-}
-
-/// Every statement that the functions of this family sent is looked at: none walks over a table that grows.
-#[test]
-fn nothing_is_found_by_reading_whole_tables() {
-    let house = House::new();
-    let store = house.open();
-    let run = begin(&store, 1);
-    let conn = connect(&house.path()).unwrap();
-    conn.set_prepared_statement_cache_capacity(256);
-    let s = session("s");
-    let tx = Tx(View::new(&conn));
-    let line = UsageLine { at_ms: 1, role: "r".into(), model: "m".into(), usage: Usage::default() };
-    tx.add_usage(&s, Some(&run), &line).unwrap();
-    tx.add_fact(&fact("a fact", 5), 1).unwrap();
-    tx.add_chunk("a chunk", "turn", Some(&s), 1).unwrap();
-    tx.scratchpad_put(&s, "k", "v", true, 1).unwrap();
-    tx.put_secret(&s, "n", b"v", 1).unwrap();
-    tx.add_work(DueKind::Facts, &s, None, 1).unwrap();
-    tx.put_tasks(&run, &[]).unwrap();
-    tx.leave_tasks(&run, 1).unwrap();
-    tx.set_summary(&s, 0, &Summary { text: "x".into(), to: 1, sources: Vec::new() }).unwrap();
-    tx.set_title(&s, "x", true).unwrap();
-    tx.request_cancel(&run).unwrap();
-    tx.count_resumed(&run).unwrap();
-    let waiting = tx.add_message(&s, MessageRole::User, "x", 1, None).unwrap();
-    tx.take_message(&run, waiting).unwrap();
-    tx.facts(5).unwrap();
-    tx.find_facts("a fact", 5).unwrap();
-    tx.find_chunks("no such", 5).unwrap();
-    tx.find_chunks("chunk chunky", 5).unwrap();
-    tx.find_chunks("chunk", 5).unwrap();
-    tx.chunk(1).unwrap();
-    tx.chunks_before(None, 5).unwrap();
-    tx.chunks_after(0, 5).unwrap();
-    tx.has_chunk("a chunk").unwrap();
-    tx.fact(1).unwrap();
-    tx.facts_before(None, 5).unwrap();
-    tx.has_fact("a fact").unwrap();
-    tx.session(&s).unwrap();
-    let embedder = tx.add_embedder("m").unwrap();
-    let vector = Vector::new(&[1.0, -1.0]).unwrap();
-    tx.set_vector(1, embedder, Some(&vector)).unwrap();
-    tx.nearest(embedder, &vector, 5, 0.0).unwrap();
-    tx.set_vector(1, embedder, None).unwrap();
-    tx.unembedded(embedder, 5).unwrap();
-    tx.tasks_of(&run).unwrap();
-    tx.scratchpad_list(&s).unwrap();
-    tx.scratchpad_get(&s, "k").unwrap();
-    tx.scratchpad_last(&s, "input").unwrap();
-    tx.scratchpad_each(&s, |_, _| true).unwrap();
-    tx.summary(&s).unwrap();
-    tx.title(&s).unwrap();
-    tx.count_unsummarized(&s, 5).unwrap();
-    tx.messages_to_summarize(&s, 5, 5).unwrap();
-    tx.messages_after(&s, 5, 5).unwrap();
-    tx.waiting_messages(&s, 5).unwrap();
-    tx.unfinished_runs(None).unwrap();
-    tx.unfinished_runs(Some(&s)).unwrap();
-    tx.cancel_requested(&run).unwrap();
-    tx.usage_total(Scope::Run(&run)).unwrap();
-    tx.usage_of(&run).unwrap();
-    tx.secrets(&s).unwrap();
-    tx.claim_work(5, 6, Some(&s)).unwrap();
-    tx.put_off_work(5, 6).unwrap();
-    tx.core_memory().unwrap();
-    super::life::sends_all(&tx);
-    super::spawned::touch_all(&tx);
-
-    let sent = prepared(&conn);
-    assert!(sent.len() > 30, "{sent:#?}");
-    for sql in sent {
-        let mut plan = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-        let count = plan.parameter_count();
-        let nulls = rusqlite::params_from_iter(vec![rusqlite::types::Null; count]);
-        let steps: Vec<String> =
-            plan.query_map(nulls, |row| row.get("detail")).unwrap().collect::<Result<_, _>>().unwrap();
-        for step in steps {
-            // A scan is allowed over the indexes of unfinished runs, of the messages that wait and of spawned jobs, which have
-            // a row for each that is under way; over the facts
-            // and the scratchpad's numbers in the order of an index, from which only the first rows are read; over what was
-            // selected before; over the words of an FTS index, which is asked with MATCH; over its terms between two bounds;
-            // and over the signs of the passages' vectors, of which there are as many as there may be passages.
-            let bounded = !step.starts_with("SCAN")
-                || [
-                    "runs_unfinished",
-                    "jobs_queued",
-                    "jobs_spawned",
-                    "facts_by_confidence",
-                    ":M",
-                    "(subquery",
-                    "CONSTANT ROW",
-                    "_terms VIRTUAL TABLE INDEX 1537",
-                    "memory_signs",
-                ]
-                .iter()
-                .any(|allowed| step.contains(allowed));
-            assert!(bounded, "{step}\n{sql}");
-            assert!(!step.contains("TEMP B-TREE"), "{step}\n{sql}");
-        }
-    }
-}
-
-/// The statements that the connection has prepared and keeps, but for those of FTS5 itself.
-pub(super) fn prepared(conn: &Connection) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut statement = std::ptr::null_mut();
-    loop {
-        // SAFETY: the connection outlives the loop and nobody else uses it meanwhile; SQLite gives each statement after
-        // the one before, null after the last, and a text that lives as long as its statement.
-        let sql = unsafe {
-            statement = rusqlite::ffi::sqlite3_next_stmt(conn.handle(), statement);
-            if statement.is_null() {
-                return found;
-            }
-            std::ffi::CStr::from_ptr(rusqlite::ffi::sqlite3_sql(statement))
-        };
-        let sql = sql.to_str().unwrap().to_owned();
-        if !sql.contains("_words_") && !sql.contains("'main'.") {
-            found.push(sql);
-        }
-    }
 }

@@ -19,7 +19,7 @@ fn spawn_of(parent: &str, name: &str) -> Spawn {
     }
 }
 
-fn spawn(store: &Store, parent: &str, name: &str) -> Result<Admitted, SpawnRefused> {
+fn spawn(store: &Store, parent: &str, name: &str) -> Result<JobAdmission, SpawnRefused> {
     let new = spawn_of(parent, name);
     store.write_blocking(move |tx| tx.spawn(&new, &LIMITS)).unwrap()
 }
@@ -58,10 +58,10 @@ fn hourly(name: &str) -> NewSchedule {
     }
 }
 
-fn firing(store: &Store, name: &str) -> Firing {
+fn firing(store: &Store, name: &str) -> DueSchedule {
     let schedule = store.read_blocking(|view| view.schedule(name)).unwrap().unwrap();
     let (session, due_ms) = (session(&format!("schedule.{name}")), schedule.next_ms.unwrap());
-    Firing { schedule, session, due_ms, next_ms: Some(due_ms + 100), by_hand: false, at_ms: due_ms + 3, keep: 2 }
+    DueSchedule { schedule, session, due_ms, next_ms: Some(due_ms + 100), by_hand: false, at_ms: due_ms + 3, keep: 2 }
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_subagent_is_admitted_once_for_each_call() {
     let house = House::new();
     let store = house.open();
     let first = spawn(&store, "main", "a").unwrap();
-    assert_eq!(spawn(&store, "main", "a"), Ok(Admitted::Before(first.message())));
+    assert_eq!(spawn(&store, "main", "a"), Ok(JobAdmission::Before(first.message())));
     let mut other = spawn_of("main", "a");
     other.client_key = "another call".to_owned();
     let refused = store.write_blocking(move |tx| tx.spawn(&other, &LIMITS)).unwrap();

@@ -20,14 +20,18 @@ const READ: &str = "docs_read";
 /// Every page below `docs/`; a test compares this with the directory.
 const PAGES: &[(&str, &str)] = &[
     ("api.md", include_str!("../../../../docs/api.md")),
+    ("architecture.md", include_str!("../../../../docs/architecture.md")),
     ("backup.md", include_str!("../../../../docs/backup.md")),
     ("chat.md", include_str!("../../../../docs/chat.md")),
+    ("clients.md", include_str!("../../../../docs/clients.md")),
     ("commands/slash-commands.md", include_str!("../../../../docs/commands/slash-commands.md")),
     ("configuration.md", include_str!("../../../../docs/configuration.md")),
     ("getting-started.md", include_str!("../../../../docs/getting-started.md")),
+    ("hooks.md", include_str!("../../../../docs/hooks.md")),
     ("how-it-works.md", include_str!("../../../../docs/how-it-works.md")),
     ("index.md", include_str!("../../../../docs/index.md")),
     ("json.md", include_str!("../../../../docs/json.md")),
+    ("mcp.md", include_str!("../../../../docs/mcp.md")),
     ("memory/how-memory-works.md", include_str!("../../../../docs/memory/how-memory-works.md")),
     ("memory/recall-memory.md", include_str!("../../../../docs/memory/recall-memory.md")),
     ("models.md", include_str!("../../../../docs/models.md")),
@@ -54,7 +58,7 @@ const MEANT: usize = 2_000;
 
 /// A part of a page under one heading.
 #[derive(Debug)]
-pub struct Section {
+pub struct DocSection {
     page: &'static str,
     heading: &'static str,
     text: &'static str,
@@ -62,10 +66,10 @@ pub struct Section {
     pub digest: Vec<u8>,
 }
 
-impl Section {
+impl DocSection {
     /// What is embedded of it.
     pub fn embedded(&self) -> String {
-        let Section { page, heading, text, .. } = self;
+        let DocSection { page, heading, text, .. } = self;
         format!("{page}: {heading}\n{}", &text[..text.floor_char_boundary(MEANT)])
     }
 
@@ -77,12 +81,12 @@ impl Section {
 }
 
 /// Every section that says something, in the order of the pages.
-pub fn documentation() -> &'static [Section] {
-    static SECTIONS: LazyLock<Vec<Section>> = LazyLock::new(|| {
+pub fn documentation() -> &'static [DocSection] {
+    static SECTIONS: LazyLock<Vec<DocSection>> = LazyLock::new(|| {
         let of_page = |(page, whole): &(&'static str, &'static str)| {
             let page = *page;
             sections(whole).into_iter().filter(|(_, text)| !text.is_empty()).map(move |(heading, text)| {
-                let mut section = Section { page, heading, text, digest: Vec::new() };
+                let mut section = DocSection { page, heading, text, digest: Vec::new() };
                 section.digest = digest(&SHA256, section.embedded().as_bytes()).as_ref().to_vec();
                 section
             })
@@ -186,7 +190,7 @@ fn index() -> Result<Connection, rusqlite::Error> {
     conn.execute_batch(
         "CREATE VIRTUAL TABLE sections USING fts5 (page, heading, text, tokenize = 'porter unicode61')",
     )?;
-    for (place, Section { page, heading, text, .. }) in documentation().iter().enumerate() {
+    for (place, DocSection { page, heading, text, .. }) in documentation().iter().enumerate() {
         conn.prepare_cached("INSERT INTO sections (rowid, page, heading, text) VALUES (?1, ?2, ?3, ?4)")?.execute((
             place as i64,
             page,
@@ -205,7 +209,7 @@ async fn near(store: &Store, meaning: Meaning) -> Result<Vec<usize>, StoreError>
         None => Ok(HashMap::new()),
     });
     let vectors = read.await?;
-    let likeness = |(place, section): (usize, &Section)| {
+    let likeness = |(place, section): (usize, &DocSection)| {
         let how = vectors.get(&section.digest)?.as_ref()?.likeness(&meaning.vector);
         (how >= meaning.least).then_some((place, how))
     };

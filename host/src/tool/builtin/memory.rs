@@ -7,7 +7,7 @@ use crate::clock::now_ms;
 use crate::memory::{self, CoreError, MAX_HITS, MAX_TEXT};
 use crate::store::{Store, StoreError};
 
-pub(super) const CATEGORY: &str = "memory";
+pub(super) use super::messages::CATEGORY;
 pub(super) const SAVE: &str = "memory_save";
 pub(super) const CORE_UPDATE: &str = "memory_core_update";
 pub(super) const SEARCH: &str = "memory_search";

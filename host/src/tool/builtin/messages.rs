@@ -3,7 +3,6 @@
 
 use serde_json::{Value, json};
 
-use super::memory::CATEGORY;
 use super::{CallContext, Tool, ToolFault, number, page, text, tool};
 use crate::clock::minute;
 use crate::graph::plan::CallerScope;
@@ -11,6 +10,7 @@ use crate::home::SessionName;
 use crate::secret::vault::is_sealed;
 use crate::store::{Message, Search, Store, StoreError, View};
 
+pub(super) const CATEGORY: &str = "memory";
 pub(super) const SEARCH: &str = "message_search";
 pub(super) const READ: &str = "message_read";
 

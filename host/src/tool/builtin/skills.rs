@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::{Tool, ToolFault, text, tool};
-use crate::skill::{Installed, Skills};
+use crate::skill::{InstalledSkill, Skills};
 
 pub(super) const CATEGORY: &str = "skills";
 const LIST: &str = "skill_list";
@@ -61,7 +61,7 @@ fn list(skills: &Skills) -> String {
     if lines.is_empty() { "No skill is installed.".to_owned() } else { lines.join("\n") }
 }
 
-fn document(skills: &Skills, skill: &Installed) -> Result<String, ToolFault> {
+fn document(skills: &Skills, skill: &InstalledSkill) -> Result<String, ToolFault> {
     let fault = |error: crate::skill::SkillError| ToolFault::new(error.to_string());
     let (manifest, allowed) = (&skill.manifest, skills.allowed(skill).map_err(fault)?);
     let mut page =

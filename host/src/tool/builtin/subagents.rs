@@ -11,7 +11,7 @@ use crate::graph::outcome::{Ending, Outcome};
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
 use crate::secret::vault::SEALED_RUN;
-use crate::store::{Admitted, JobState, RunStatus, Spawn, SpawnLimits, SpawnRefused, Subagent};
+use crate::store::{JobAdmission, JobState, RunStatus, Spawn, SpawnLimits, SpawnRefused, Subagent};
 
 pub(super) const CATEGORY: &str = "subagents";
 const SPAWN: &str = "subagent_spawn";
@@ -122,10 +122,10 @@ async fn spawn(builtins: &Builtins, args: &Value, at: &CallContext) -> Result<St
     })?;
     store.ring();
     let begun = match admitted {
-        Admitted::Before(_) => "was begun before",
-        Admitted::Now(_) if store.is_attended() => "was begun",
+        JobAdmission::Before(_) => "was begun before",
+        JobAdmission::Now(_) if store.is_attended() => "was begun",
         // Whoever calls here has no queue; another process may.
-        Admitted::Now(_) => "waits for `kiso serve`: it begins at once if that runs, and otherwise when it does",
+        JobAdmission::Now(_) => "waits for `kiso serve`: it begins at once if that runs, and otherwise when it does",
     };
     Ok(format!("The subagent {session} {begun}. {STATUS} shows how it stands."))
 }
@@ -133,7 +133,7 @@ async fn spawn(builtins: &Builtins, args: &Value, at: &CallContext) -> Result<St
 /// Eight characters that stand for a text.
 fn short(text: &str) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
-    digest.as_ref()[..4].iter().map(|byte| format!("{byte:02x}")).collect()
+    data_encoding::HEXLOWER.encode(&digest.as_ref()[..4])
 }
 
 async fn status(builtins: &Builtins, args: &Value, at: &CallContext) -> Result<String, ToolFault> {

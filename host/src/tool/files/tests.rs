@@ -1,4 +1,4 @@
-use super::{MAX_FILES, MAX_IN_DIR, MAX_TABLES, cards, columns, head};
+use super::{HEAD_BYTES, MAX_FILES, MAX_IN_DIR, MAX_TABLES, cards, columns};
 use crate::llm::prompt::{Column, ColumnKind, FileCard};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
@@ -6,17 +6,6 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use ColumnKind::{Date, Number, Text};
-
-// The skill's own rules, to be agreed with.
-#[allow(dead_code)]
-#[path = "../../../../skills/data/table/src/date.rs"]
-mod their_date;
-#[allow(dead_code)]
-#[path = "../../../../skills/data/table/src/name.rs"]
-mod their_name;
-#[allow(dead_code)]
-#[path = "../../../../skills/data/table/src/number.rs"]
-mod their_number;
 
 fn workspace() -> (tempfile::TempDir, Dir) {
     let temp = tempfile::tempdir().unwrap();
@@ -73,8 +62,6 @@ fn headers_as_the_skill_names_them() {
     );
     reads("a.csv", "1,2024-01-01\n2,2024-01-02\n", &[("column_1", Number), ("column_2", Date)]);
     reads("a.csv", "a,b\n", &[("a", Text), ("b", Text)]);
-    let names = ["a", "", "a", "a_2", "a", "a", " a", "a_2"].map(str::to_owned);
-    assert_eq!(super::guess::distinct(names.clone()), their_name::distinct(names));
 }
 
 #[test]
@@ -107,38 +94,6 @@ fn dates_in_many_coats() {
 }
 
 #[test]
-fn the_same_numbers_and_dates_as_the_skill() {
-    let parts =
-        ["0", "1", "12", "31", "2024", "007", "999", "Mar", "march", "Fri,", "9007199254740993", "\u{2212}", "é"];
-    let between = ["", "-", "/", ".", ",", " ", ":", "T", "e", "+", " 12:30", " 12:30 PM", "T24:00", "Z"];
-    let same = |text: &str| {
-        for (ours, theirs) in [
-            (super::number::Style::Point, their_number::Style::Point),
-            (super::number::Style::Comma, their_number::Style::Comma),
-        ] {
-            assert_eq!(super::number::is_number(text, ours), their_number::parse(text, theirs).is_some(), "{text}");
-        }
-        for (ours, theirs) in [
-            (super::date::Order::MonthFirst, their_date::Order::MonthFirst),
-            (super::date::Order::DayFirst, their_date::Order::DayFirst),
-        ] {
-            assert_eq!(super::date::is_date(text, ours), their_date::parse(text, theirs).is_some(), "{text}");
-        }
-        assert_eq!(super::number::is_missing(text), their_number::is_missing(text), "{text}");
-    };
-    for (a, b, c) in parts.iter().flat_map(|a| parts.iter().flat_map(move |b| parts.map(|c| (a, b, c)))) {
-        for (i, j) in between.iter().flat_map(|i| between[..6].iter().map(move |j| (i, j))) {
-            same(&format!("{a}{i}{b}{j}{c}"));
-        }
-    }
-    for a in parts {
-        between.iter().for_each(|i| same(&format!("{i}{a}")));
-        between.iter().for_each(|i| same(&format!("2024-03-01{i}{a}{i}{a}")));
-    }
-    ["", "na", "N/A", "#N/A", "NULL", "none", "-", "-inf", "nano"].into_iter().for_each(same);
-}
-
-#[test]
 fn encodings() {
     reads("a.csv", b"K\xf6ln \x80,n\nx,1\n", &[("Köln €", Text), ("n", Number)]);
     let wide: Vec<u8> = "\u{feff}ß,b\nx,2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -146,7 +101,7 @@ fn encodings() {
     assert_eq!(read("a.csv", b"\x89PNG\r\n\x1a\n\0\0"), None);
     // The head ends inside of a character.
     for pad in 0..3 {
-        let text = format!("{}ß,東\n", "#\n".repeat(8)) + &"x".repeat(pad) + &"東,1\n".repeat(head::HEAD_BYTES / 5);
+        let text = format!("{}ß,東\n", "#\n".repeat(8)) + &"x".repeat(pad) + &"東,1\n".repeat(HEAD_BYTES / 5);
         reads("a.csv", text, &[("ß", Text), ("東", Number)]);
     }
 }
@@ -216,7 +171,7 @@ fn links_pipes_and_odd_names() {
     assert!(found.iter().all(|card| card.bytes == 4 && card.columns.is_some()));
     // What takes the place of a file between the listing and the reading: this test would never end if it waited.
     for path in ["pipe.csv", "link.csv", "socket.csv", "linked/deep/a.csv", "sub/up/b.csv", "sub", "gone.csv"] {
-        assert_eq!(columns(&dir, path, head::Format::Delimited), None, "{path}");
+        assert_eq!(columns(&dir, path), None, "{path}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! One reader, two listeners: [`Survey`] learns what a file holds, [`Fill`] keeps it.
 
-use crate::column::{Column, Texts, Values, plain_number};
+use crate::column::{Column, Kind, Texts, Values, plain_number};
 use crate::date::{self, Precision};
 use crate::guess::{Guess, Reading};
 use crate::{name, number};
@@ -46,6 +46,16 @@ pub struct Survey {
 impl Survey {
     pub fn columns(&self) -> usize {
         self.names.len()
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Names and kinds; `decimal_comma` says whether `3,14` may be a number.
+    pub fn finish(self, decimal_comma: bool) -> Vec<(String, Kind)> {
+        let kinds = self.guesses.iter().map(|guess| guess.decide(decimal_comma).kind());
+        name::distinct(self.names).into_iter().zip(kinds).collect()
     }
 }
 

@@ -1,10 +1,10 @@
 //! Comma, semicolon, tab and bar separated values (RFC 4180 and what is found in the wild).
 
+use crate::Error;
 use crate::cell::{Cell, Sink};
 use crate::date::{self, Order};
 use crate::name;
 use crate::number::{self, Style};
-use kiso_sdk::Failure;
 
 /// How a file is laid out.
 #[derive(Debug)]
@@ -15,16 +15,25 @@ pub struct Layout {
     skipped_lines: usize,
     header: bool,
     columns: usize,
+    /// Where a row that ends there may be half of one, because the text was cut.
+    end: Option<u64>,
 }
 
-/// Learns the layout and hands every cell to `sink`.
-pub fn survey(file: &str, text: &str, sink: &mut impl Sink, notes: &mut Vec<String>) -> Result<Layout, Failure> {
+/// Learns the layout and hands every cell to `sink`. Of a text that was `cut` off, what may be half of a row is left out.
+pub fn survey(
+    file: &str,
+    text: &str,
+    cut: bool,
+    sink: &mut impl Sink,
+    notes: &mut Vec<String>,
+) -> Result<Layout, Error> {
     let (skip, skipped_lines) = preamble(text);
-    let delimiter = sniff(&text[skip..]);
-    let mut layout = Layout { delimiter, skip, skipped_lines, header: true, columns: 0 };
+    let delimiter = sniff(&text[skip..], cut);
+    let end = cut.then_some((text.len() - skip) as u64);
+    let mut layout = Layout { delimiter, skip, skipped_lines, header: true, columns: 0, end };
     let mut first = csv::StringRecord::new();
-    if !reader(text, &layout).read_record(&mut first).map_err(|e| broken(file, &layout, &e))? {
-        return Err(Failure::new(
+    if !next(&mut reader(text, &layout), &layout, &mut first).map_err(|e| broken(file, &layout, &e))? {
+        return Err(Error::new(
             "not-a-table",
             format!("{file} is empty; a table needs at least a line with column names"),
         ));
@@ -49,17 +58,17 @@ pub fn survey(file: &str, text: &str, sink: &mut impl Sink, notes: &mut Vec<Stri
 }
 
 /// Hands every cell to `sink`.
-pub fn walk(file: &str, text: &str, layout: &Layout, sink: &mut impl Sink) -> Result<(), Failure> {
+pub fn walk(file: &str, text: &str, layout: &Layout, sink: &mut impl Sink) -> Result<(), Error> {
     rows(file, text, layout, sink).map(|_| ())
 }
 
 /// The number of rows that are too short, and the line of the first.
-fn rows(file: &str, text: &str, layout: &Layout, sink: &mut impl Sink) -> Result<Option<(usize, u64)>, Failure> {
+fn rows(file: &str, text: &str, layout: &Layout, sink: &mut impl Sink) -> Result<Option<(usize, u64)>, Error> {
     let mut reader = reader(text, layout);
     let mut record = csv::StringRecord::new();
     let (mut short, mut first) = (None, layout.header);
     let mut last_line = 0;
-    while reader.read_record(&mut record).map_err(|e| broken(file, layout, &e))? {
+    while next(&mut reader, layout, &mut record).map_err(|e| broken(file, layout, &e))? {
         if std::mem::take(&mut first) {
             continue;
         }
@@ -70,7 +79,7 @@ fn rows(file: &str, text: &str, layout: &Layout, sink: &mut impl Sink) -> Result
         }
         if let Some(extra) = record.iter().skip(layout.columns).position(|c| !c.trim().is_empty()) {
             let count = layout.columns + extra + 1;
-            return Err(Failure::new(
+            return Err(Error::new(
                 "not-a-table",
                 format!(
                     "{file} line {line} column {count}: the line has {} values, but there are {} columns; put a value that \
@@ -89,11 +98,12 @@ fn rows(file: &str, text: &str, layout: &Layout, sink: &mut impl Sink) -> Result
         }
         sink.end_row();
     }
-    // A quote that nobody closes swallows the rest of the file into one cell.
-    let swallowed = record.iter().any(|c| c.contains('\n')) || reader.position().line() > last_line + 1;
+    // A quote that nobody closes swallows the rest of the file into one cell; behind a cut it may be closed.
+    let swallowed =
+        layout.end.is_none() && (record.iter().any(|c| c.contains('\n')) || reader.position().line() > last_line + 1);
     if swallowed && text.bytes().filter(|&b| b == b'"').count() % 2 == 1 {
         let message = format!("{file} line {last_line}: a double quote is opened and never closed");
-        return Err(Failure::new("not-a-table", message));
+        return Err(Error::new("not-a-table", message));
     }
     Ok(short)
 }
@@ -106,9 +116,15 @@ fn reader<'t>(text: &'t str, layout: &Layout) -> csv::Reader<&'t [u8]> {
         .from_reader(&text.as_bytes()[layout.skip..])
 }
 
-fn broken(file: &str, layout: &Layout, error: &csv::Error) -> Failure {
+/// Whether there was one more whole row.
+fn next(reader: &mut csv::Reader<&[u8]>, layout: &Layout, record: &mut csv::StringRecord) -> Result<bool, csv::Error> {
+    let read = reader.read_record(record)?;
+    Ok(read && layout.end.is_none_or(|end| reader.position().byte() < end))
+}
+
+fn broken(file: &str, layout: &Layout, error: &csv::Error) -> Error {
     let line = error.position().map_or(0, csv::Position::line) + layout.skipped_lines as u64;
-    Failure::new("not-a-table", format!("{file} line {line}: {error}"))
+    Error::new("not-a-table", format!("{file} line {line}: {error}"))
 }
 
 /// Bytes and lines in front of the header. A `sep=;` line is what spreadsheets put there.
@@ -126,7 +142,7 @@ fn preamble(text: &str) -> (usize, usize) {
 }
 
 /// The delimiter that the first lines have equally often, and most of; the rarer one where two are as good.
-fn sniff(text: &str) -> u8 {
+fn sniff(text: &str, cut: bool) -> u8 {
     const CANDIDATES: [u8; 4] = [b'\t', b';', b'|', b','];
     const LINES: usize = 20;
     let mut lines: Vec<[usize; 4]> = vec![[0; 4]];
@@ -145,7 +161,8 @@ fn sniff(text: &str) -> u8 {
             _ => {}
         }
     }
-    if end == text.len() && lines.len() > 1 && text.ends_with('\n') {
+    // The last one is not a line, or half of one.
+    if end == text.len() && lines.len() > 1 && (cut || text.ends_with('\n')) {
         lines.pop();
     }
     let score = |i: &usize| {
@@ -169,8 +186,8 @@ fn headless(text: &str, layout: &Layout, first: &csv::StringRecord) -> bool {
     };
     let mut second = csv::StringRecord::new();
     let mut reader = reader(text, layout);
-    let read = reader.read_record(&mut second).is_ok_and(|more| more)
-        && reader.read_record(&mut second).is_ok_and(|more| more);
+    let mut row = || next(&mut reader, layout, &mut second).is_ok_and(|more| more);
+    let read = row() && row();
     read && data(first) && data(&second)
 }
 

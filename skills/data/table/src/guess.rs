@@ -1,5 +1,5 @@
 use crate::cell::Cell;
-use crate::column::plain_number;
+use crate::column::{Kind, plain_number};
 use crate::date::{self, Order};
 use crate::number::{self, Style};
 
@@ -9,6 +9,16 @@ pub enum Reading {
     Number(Style),
     Date(Order),
     Text,
+}
+
+impl Reading {
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::Number(_) => Kind::Number,
+            Self::Date(_) => Kind::Date,
+            Self::Text => Kind::Text,
+        }
+    }
 }
 
 /// What the cells seen so far could all be.

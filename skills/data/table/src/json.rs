@@ -3,21 +3,23 @@
 //! Values go to the sink while the text is parsed, so that no tree of the whole file is ever in memory.
 //! Objects inside a row become columns of their own (`main.temp`); arrays stay as JSON text.
 
+use crate::Error;
 use crate::cell::{Cell, Sink};
-use kiso_sdk::Failure;
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use crate::name::distinct;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt;
 
 /// Objects nested deeper than this stay JSON text.
 const FLATTENED: usize = 3;
 
 /// Hands every cell of a JSON document to `sink`.
-pub fn walk(file: &str, text: &str, sink: &mut impl Sink) -> Result<(), Failure> {
-    let mut from = serde_json::Deserializer::from_str(text);
-    let found = Document(sink).deserialize(&mut from).and_then(|found| from.end().map(|()| found));
-    match found {
+pub fn walk(file: &str, text: &str, sink: &mut impl Sink) -> Result<(), Error> {
+    match document(text, sink) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(Failure::new(
+        Ok(false) => Err(Error::new(
             "not-a-table",
             format!("{file} has no rows; a JSON table is an array of objects, or an object with columns and rows"),
         )),
@@ -25,8 +27,14 @@ pub fn walk(file: &str, text: &str, sink: &mut impl Sink) -> Result<(), Failure>
     }
 }
 
+/// Whether there were rows.
+pub fn document(text: &str, sink: &mut impl Sink) -> serde_json::Result<bool> {
+    let mut from = serde_json::Deserializer::from_str(text);
+    Document(sink).deserialize(&mut from).and_then(|found| from.end().map(|()| found))
+}
+
 /// As [`walk`], for one object a line.
-pub fn walk_lines(file: &str, text: &str, sink: &mut impl Sink) -> Result<(), Failure> {
+pub fn walk_lines(file: &str, text: &str, sink: &mut impl Sink) -> Result<(), Error> {
     for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let mut from = serde_json::Deserializer::from_str(line);
         let read = Row { sink, needed: true }.deserialize(&mut from).and_then(|_| from.end());
@@ -44,21 +52,28 @@ pub fn is_lines(text: &str) -> bool {
     object(lines.next()) && lines.next().is_some_and(|l| l.trim().starts_with('{'))
 }
 
-fn broken(file: &str, line: usize, error: &serde_json::Error) -> Failure {
+fn broken(file: &str, line: usize, error: &serde_json::Error) -> Error {
     let message = error.to_string();
     let message = message.split(" at line ").next().unwrap_or_default();
-    Failure::new("not-a-table", format!("{file} line {line} column {}: {message}", error.column()))
+    Error::new("not-a-table", format!("{file} line {line} column {}: {message}", error.column()))
+}
+
+/// Has its visitor asked for whatever comes.
+macro_rules! any {
+    ($seed:ident, $value:ty) => {
+        impl<'de, S: Sink> DeserializeSeed<'de> for $seed<'_, S> {
+            type Value = $value;
+            fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<$value, D::Error> {
+                from.deserialize_any(self)
+            }
+        }
+    };
 }
 
 /// Answers whether there were rows.
 struct Document<'s, S>(&'s mut S);
 
-impl<'de, S: Sink> DeserializeSeed<'de> for Document<'_, S> {
-    type Value = bool;
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<bool, D::Error> {
-        from.deserialize_any(self)
-    }
-}
+any!(Document, bool);
 
 impl<'de, S: Sink> Visitor<'de> for Document<'_, S> {
     type Value = bool;
@@ -77,7 +92,7 @@ impl<'de, S: Sink> Visitor<'de> for Document<'_, S> {
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
                 "columns" if !found => {
-                    for name in map.next_value::<Names>()?.0 {
+                    for name in names(&map.next_value()?) {
                         self.0.column(&name);
                     }
                 }
@@ -90,15 +105,9 @@ impl<'de, S: Sink> Visitor<'de> for Document<'_, S> {
 }
 
 /// Names of columns: texts, or objects with a `name`. Anything else is no list of names and is passed over.
-struct Names(Vec<String>);
-
-impl<'de> serde::Deserialize<'de> for Names {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let value = serde_json::Value::deserialize(from)?;
-        let name = |v: &serde_json::Value| v.get("name").unwrap_or(v).as_str().map(str::to_owned);
-        let names = value.as_array().map(|a| a.iter().filter_map(name).collect());
-        Ok(Self(crate::name::distinct(names.unwrap_or_else(Vec::new))))
-    }
+fn names(value: &Value) -> Vec<String> {
+    let name = |v: &Value| v.get("name").unwrap_or(v).as_str().map(str::to_owned);
+    distinct(value.as_array().into_iter().flatten().filter_map(name))
 }
 
 /// A value of an object that may be its rows.
@@ -107,18 +116,13 @@ struct Rows<'s, S> {
     needed: bool,
 }
 
-impl<'de, S: Sink> DeserializeSeed<'de> for Rows<'_, S> {
-    type Value = bool;
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<bool, D::Error> {
-        from.deserialize_any(self)
-    }
-}
+any!(Rows, bool);
 
 /// What is not there to be rows.
 macro_rules! passed_over {
     ($($visit:ident: $type:ty),*) => {
-        $(fn $visit<E: Error>(self, _: $type) -> Result<bool, E> { Ok(false) })*
-        fn visit_unit<E: Error>(self) -> Result<bool, E> { Ok(false) }
+        $(fn $visit<E: de::Error>(self, _: $type) -> Result<bool, E> { Ok(false) })*
+        fn visit_unit<E: de::Error>(self) -> Result<bool, E> { Ok(false) }
     };
 }
 
@@ -198,10 +202,9 @@ impl<'de, S: Sink> Visitor<'de> for NeededRow<'_, S> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<bool, A::Error> {
-        let mut i = 0;
-        while let Some(cell) = seq.next_element_seed(Place { sink: self.0, name: None, column: i, depth: 0 })? {
-            i += 1;
-            let () = cell;
+        let mut column = 0;
+        while seq.next_element_seed(CellTarget { sink: self.0, name: None, column, depth: 0 })?.is_some() {
+            column += 1;
         }
         self.0.end_row();
         Ok(true)
@@ -214,99 +217,78 @@ fn entries<'de, S: Sink, A: MapAccess<'de>>(
     depth: usize,
     map: &mut A,
 ) -> Result<(), A::Error> {
-    while let Some(key) = map.next_key::<std::borrow::Cow<'_, str>>()? {
+    while let Some(key) = map.next_key::<Cow<'_, str>>()? {
         let name = if prefix.is_empty() { key.into_owned() } else { format!("{prefix}.{key}") };
-        map.next_value_seed(Place { sink, name: Some(name), column: 0, depth })?;
+        map.next_value_seed(CellTarget { sink, name: Some(name), column: 0, depth })?;
     }
     Ok(())
 }
 
 /// Where a value of a row goes: a column by name, or by its place.
-struct Place<'s, S> {
+struct CellTarget<'s, S> {
     sink: &'s mut S,
     name: Option<String>,
     column: usize,
     depth: usize,
 }
 
-impl<S: Sink> Place<'_, S> {
-    fn put(self, cell: Cell<'_>) {
-        let column = match &self.name {
-            Some(name) => self.sink.column(name),
-            None => self.column,
-        };
+impl<S: Sink> CellTarget<'_, S> {
+    fn put<E>(self, cell: Cell<'_>) -> Result<(), E> {
+        let column = self.name.map_or(self.column, |name| self.sink.column(&name));
         self.sink.cell(column, cell);
+        Ok(())
+    }
+
+    /// Integers above 2^53 go as digits, so that they are noticed: a float cannot hold them.
+    fn put_integer<E>(self, size: u64, value: f64, digits: &dyn fmt::Display) -> Result<(), E> {
+        if size > 1 << 53 { self.put(Cell::Written(&digits.to_string())) } else { self.put(Cell::Number(value)) }
     }
 }
 
-impl<'de, S: Sink> DeserializeSeed<'de> for Place<'_, S> {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_any(self)
-    }
-}
+any!(CellTarget, ());
 
-impl<'de, S: Sink> Visitor<'de> for Place<'_, S> {
+impl<'de, S: Sink> Visitor<'de> for CellTarget<'_, S> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
-        self.put(Cell::Written(if value { "true" } else { "false" }));
-        Ok(())
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<(), E> {
+        self.put(Cell::Written(if value { "true" } else { "false" }))
     }
 
-    // Integers go as digits, so that those that a float cannot hold are noticed.
-    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
-        if value.unsigned_abs() > 1 << 53 {
-            self.put(Cell::Written(&value.to_string()));
-        } else {
-            self.put(Cell::Number(value as f64));
-        }
-        Ok(())
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<(), E> {
+        self.put_integer(value.unsigned_abs(), value as f64, &value)
     }
 
-    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
-        if value > 1 << 53 {
-            self.put(Cell::Written(&value.to_string()));
-        } else {
-            self.put(Cell::Number(value as f64));
-        }
-        Ok(())
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<(), E> {
+        self.put_integer(value, value as f64, &value)
     }
 
-    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
-        self.put(Cell::Number(value));
-        Ok(())
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<(), E> {
+        self.put(Cell::Number(value))
     }
 
-    fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
-        self.put(Cell::Written(value.trim()));
-        Ok(())
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<(), E> {
+        self.put(Cell::Written(value.trim()))
     }
 
-    fn visit_unit<E: Error>(self) -> Result<(), E> {
-        self.put(Cell::Missing);
-        Ok(())
+    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
+        self.put(Cell::Missing)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
-        let value: serde_json::Value =
-            serde::Deserialize::deserialize(serde::de::value::SeqAccessDeserializer::new(seq))?;
-        self.put(Cell::Written(&value.to_string()));
-        Ok(())
+        let value = Value::deserialize(SeqAccessDeserializer::new(seq))?;
+        self.put(Cell::Written(&value.to_string()))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         match &self.name {
             Some(name) if self.depth < FLATTENED => entries(self.sink, name, self.depth + 1, &mut map),
             _ => {
-                let from = serde::de::value::MapAccessDeserializer::new(map);
-                let value: serde_json::Value = serde::Deserialize::deserialize(from)?;
-                self.put(Cell::Written(&value.to_string()));
-                Ok(())
+                let value = Value::deserialize(MapAccessDeserializer::new(map))?;
+                self.put(Cell::Written(&value.to_string()))
             }
         }
     }

@@ -2,25 +2,31 @@
 //!
 //! A file is read twice: once to learn names, kinds and the number of rows, once to fill columns that then have exactly
 //! the size they need. A number or a date takes eight bytes, a text its bytes and four more, so a file of n bytes never
-//! needs more than about 5 n besides itself, and 10 MB fit the 64 MiB that a skill has by default.
+//! needs more than about 5 n besides itself, and 10 MB fit the 64 MiB that a skill has by default. Of a file that is only to be
+//! named to somebody, [`columns`] reads the head.
 
 mod cell;
 mod column;
 pub mod date;
 mod delimited;
+mod error;
 mod guess;
+mod head;
 mod json;
 pub mod name;
 pub mod number;
+#[cfg(feature = "sdk")]
+mod skill;
 #[cfg(test)]
 mod tests;
 mod text;
 
 pub use cell::Value;
 pub use column::{Column, Kind, Texts, Values};
+pub use error::Error;
+pub use head::{columns, is_table};
 
 use cell::{Fill, Survey};
-use kiso_sdk::Failure;
 
 /// Rows and columns, and what was odd about the file.
 #[derive(Debug, Default)]
@@ -39,35 +45,22 @@ pub struct Table {
 const MAX_COLUMNS: usize = 2_000;
 
 impl Table {
-    /// Reads a file of the workspace, keeping within `budget` bytes of memory for the file and its columns.
-    ///
-    /// Codes: those of [`kiso_sdk::read_bytes`], "too-large", and those of [`Table::parse`].
-    pub fn read(path: &str, budget: usize) -> Result<Self, Failure> {
-        let full = kiso_sdk::resolve(path)?;
-        if let Ok(meta) = std::fs::metadata(&full)
-            && meta.len() > (budget / 2) as u64
-        {
-            return Err(too_large(path, budget));
-        }
-        Self::parse(path, kiso_sdk::read_bytes(path)?, budget)
-    }
-
     /// Reads the bytes of a file called `file`. What starts with `[` or `{` is JSON, all else is delimited text.
     ///
     /// Codes: "not-a-table" (with line and column), "too-large".
-    pub fn parse(file: &str, bytes: Vec<u8>, budget: usize) -> Result<Self, Failure> {
+    pub fn parse(file: &str, bytes: Vec<u8>, budget: usize) -> Result<Self, Error> {
         let size = bytes.len();
         let (text, encoding) = text::decode(file, bytes)?;
         let format = Format::of(file, &text);
         let mut survey = Survey::default();
         let mut notes: Vec<String> = encoding.into_iter().collect();
         let layout = match format {
-            Format::Delimited => Some(delimited::survey(file, &text, &mut survey, &mut notes)?),
+            Format::Delimited => Some(delimited::survey(file, &text, false, &mut survey, &mut notes)?),
             Format::Json => json::walk(file, &text, &mut survey).map(|()| None)?,
             Format::JsonLines => json::walk_lines(file, &text, &mut survey).map(|()| None)?,
         };
         if survey.columns() > MAX_COLUMNS {
-            return Err(Failure::new(
+            return Err(Error::new(
                 "too-large",
                 format!("{file} has {} columns; up to {MAX_COLUMNS} can be read", survey.columns()),
             ));
@@ -92,10 +85,10 @@ impl Table {
     /// The column that a user means by `name`: exactly, or with case, spaces, underscores and dashes set aside.
     ///
     /// Fails with code "unknown-column", naming near names and all columns.
-    pub fn find(&self, name: &str) -> Result<usize, Failure> {
+    pub fn find(&self, name: &str) -> Result<usize, Error> {
         self.position(name).ok_or_else(|| {
             let names: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).collect();
-            Failure::new("unknown-column", name::unknown(&self.file, name, &names))
+            Error::new("unknown-column", name::unknown(&self.file, name, &names))
         })
     }
 
@@ -134,10 +127,7 @@ impl Format {
     }
 }
 
-fn too_large(file: &str, budget: usize) -> Failure {
+fn too_large(file: &str, budget: usize) -> Error {
     let mib = budget >> 20;
-    Failure::new(
-        "too-large",
-        format!("{file} does not fit into the {mib} MiB that this skill has for tables; split it"),
-    )
+    Error::new("too-large", format!("{file} does not fit into the {mib} MiB that this skill has for tables; split it"))
 }

@@ -1,5 +1,7 @@
 //! Names of columns, as people write them.
 
+use std::collections::{HashMap, HashSet};
+
 /// What two spellings of one name share: case, spaces, underscores and dashes set aside.
 pub fn fold(name: &str) -> String {
     let mut folded = String::with_capacity(name.len());
@@ -25,16 +27,19 @@ pub fn unquoted(name: &str) -> &str {
 
 /// Distinct names for the headers of a file: an empty one becomes "column_3", the second "temp" becomes "temp_2".
 pub fn distinct(names: impl IntoIterator<Item = String>) -> Vec<String> {
-    let mut taken = std::collections::HashSet::new();
+    let mut taken = HashSet::new();
+    // Where the search for a free number starts, so that a thousand equal names do not take a million looks.
+    let mut next: HashMap<String, usize> = HashMap::new();
     let mut distinct = Vec::new();
     for (i, name) in names.into_iter().enumerate() {
         let base = if name.trim().is_empty() { format!("column_{}", i + 1) } else { name.trim().to_owned() };
         let mut name = base.clone();
-        let mut n = 2;
+        let mut n = next.get(&base).copied().unwrap_or(2);
         while !taken.insert(name.clone()) {
             name = format!("{base}_{n}");
             n += 1;
         }
+        next.insert(base, n);
         distinct.push(name);
     }
     distinct

@@ -1,6 +1,6 @@
 //! Bytes to text, for the encodings that tables are found in.
 
-use kiso_sdk::Failure;
+use crate::Error;
 
 /// Windows-1252 from 0x80 to 0x9F; zero where a byte has no character.
 const WINDOWS: [u16; 32] = [
@@ -9,7 +9,7 @@ const WINDOWS: [u16; 32] = [
 ];
 
 /// UTF-8 and UTF-16 (by byte order mark), else Windows-1252, which older spreadsheets write; the note says so.
-pub fn decode(file: &str, mut bytes: Vec<u8>) -> Result<(String, Option<String>), Failure> {
+pub fn decode(file: &str, mut bytes: Vec<u8>) -> Result<(String, Option<String>), Error> {
     let wide = |pair: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = bytes[2..].chunks_exact(2).map(|c| pair([c[0], c[1]])).collect();
         (String::from_utf16_lossy(&units), None)
@@ -24,7 +24,7 @@ pub fn decode(file: &str, mut bytes: Vec<u8>) -> Result<(String, Option<String>)
     }
     if bytes.contains(&0) {
         let message = format!("{file} is not text; tables are read from CSV, JSON and JSON lines");
-        return Err(Failure::new("not-a-table", message));
+        return Err(Error::new("not-a-table", message));
     }
     match String::from_utf8(bytes) {
         Ok(text) => Ok((text, None)),

@@ -25,6 +25,8 @@ pub struct Masked<'a> {
     /// Where a `for` of the text is a `select` of the source.
     selects: BTreeSet<usize>,
     changes: Vec<Change>,
+    /// Whether the source ends within a quote or an expansion.
+    pub unclosed: bool,
 }
 
 /// Behind a change: the same place in the text (in characters) and in the source (in bytes).
@@ -45,6 +47,7 @@ pub fn mask(source: &str) -> Masked<'_> {
         names: Vec::new(),
         selects: BTreeSet::new(),
         changes: vec![Change { text: 0, source: 0, lines: 0 }],
+        unclosed: false,
     };
     let mut walker =
         Walker { masked, bytes: source.as_bytes(), copied: 0, characters: 0, documents: Vec::new(), elements: false };
@@ -161,10 +164,16 @@ impl<'a> Walker<'a> {
                 b';' | b'&' | b'|' => (at, first) = (at + 1, true),
                 b'<' if self.bytes[at..].starts_with(b"<<<") => at += 3,
                 b'<' if self.bytes[at..].starts_with(b"<<") => {
-                    at = scan::announce(self.bytes, at + 2, &mut self.documents)?;
+                    let announced = scan::announce(self.bytes, at + 2, &mut self.documents);
+                    self.masked.unclosed = announced.is_none() && !self.bytes[at + 2..].trim_ascii().is_empty();
+                    at = announced?;
                 }
                 b'<' | b'>' => at += 1,
-                _ => (at, first) = self.word(at, was_first)?,
+                _ => {
+                    let word = self.word(at, was_first);
+                    self.masked.unclosed = word.is_none();
+                    (at, first) = word?;
+                }
             }
         }
         Some(())

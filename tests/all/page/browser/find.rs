@@ -2,6 +2,7 @@
 
 use super::tab::Tab;
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use std::fmt::{Display, Formatter};
 
 /// What is looked for.
@@ -107,9 +108,15 @@ impl Tab {
     /// Waits until it is there.
     #[track_caller]
     pub fn wait_for(&self, find: Find<'_>) -> Element {
-        self.wait(&format!("there is {find}"), || self.has(find));
-        let found = self.elements(find).ok().and_then(|elements| elements.into_iter().next());
-        found.unwrap_or_else(|| panic!("{find} is gone again\n{}", self.describe()))
+        // The one that was seen: a text that is being written may be made anew before a second look.
+        let found = RefCell::new(None);
+        self.wait(&format!("there is {find}"), || {
+            let first = self.elements(find).ok().and_then(|elements| elements.into_iter().next());
+            let there = first.is_some();
+            found.replace(first);
+            there
+        });
+        found.into_inner().expect("it was waited for")
     }
 
     /// Waits until it is not there.

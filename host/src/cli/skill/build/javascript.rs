@@ -197,6 +197,8 @@ fn componentize(dir: &Path, bundle: &Path) -> Result<PathBuf, Failure> {
         let steady = format!("{JS_DIR}/steady.so");
         std::fs::write(dir.join(&steady), STEADY).map_err(|e| cannot_write(&dir.join(&steady), &e))?;
         componentize.env("LD_PRELOAD", steady);
+        // The keys of its hash tables count up in each thread: what is done in which one must not depend on the machine's load.
+        componentize.env("TOKIO_WORKER_THREADS", "1");
     }
     run(&mut componentize, GET_NPM)?;
     inputs.note(&out);

@@ -1,8 +1,8 @@
 //! Whether what a slow tool made is up to date: the digest of all that it was made of stands beside it. So a second build
 //! is quick, and its component is the same, which the host need not compile again.
 
+use data_encoding::HEXLOWER;
 use ring::digest::{Context, SHA256};
-use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -57,10 +57,7 @@ impl Inputs {
     }
 
     fn digest(&self) -> String {
-        self.0.clone().finish().as_ref().iter().fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        HEXLOWER.encode(self.0.clone().finish().as_ref())
     }
 }
 

@@ -61,6 +61,7 @@ pub(super) fn spec(dice: &mut Dice) -> RunSpec {
             lane_tokens: dice.of(&[6_000, 1, 80]),
             subagent: false,
         },
+        segment: Segment::default(),
     }
 }
 
@@ -146,6 +147,7 @@ fn some_call(dice: &mut Dice) -> Call {
     let usage = Usage {
         input_tokens: dice.of(&[1, 0, 10, 60]),
         output_tokens: dice.of(&[0, 5]),
+        cached_tokens: 0,
         cost_micros: dice.of(&[0, 3_000, 9_000]),
     };
     Call { model: String::new(), usage }

@@ -271,7 +271,8 @@ function Hint({ length, uploading }) {
 /** Files may be dropped anywhere on the conversation, and pasted; beside it the browser would leave the page for them. */
 function Incoming({ session, onFiles }) {
   const [place, set] = useState(null);
-  useEffect(() => {
+  // Who sees the field may drop a file at once.
+  useLayoutEffect(() => {
     const main = document.getElementById('main');
     let timer = 0;
     const gone = () => set(null);

@@ -58,15 +58,14 @@ function connect() {
   others.postMessage(null);
   clearTimeout(timer);
   timer = 0;
-  const opened = new EventSource(last === null ? '/events' : `/events?after=${last}`);
+  // From what there was before anything was asked for: what happens between an answer and the stream's beginning is told.
+  last ??= me.get().last_event_id;
+  const opened = new EventSource(`/events?after=${last}`);
   stream = opened;
   opened.onopen = () => {
-    const again = connection.get().state === 'lost';
     wait = FIRST_WAIT;
     connection.set({ state: 'open', since: Date.now() });
     hear(opened);
-    // Before the first event there is no id to go on from: what happened meanwhile has to be looked up.
-    if (again && last === null) tell('gap', {});
   };
   for (const kind of KINDS) {
     opened.addEventListener(kind, (event) => {

@@ -4,11 +4,12 @@ import { html, useState } from './preact.js';
 import { part, put } from './api.js';
 import { Badge, Button, Dialog, Icon, Said, Trouble } from './ui.js';
 
-/** What the daemon says of needs, of what is beyond a grant, or of a grant; nothing without one. `seconds` and `memory` may be null. */
+/** What the daemon says of needs, of what is beyond a grant, or of a grant; nothing without one. `seconds` and `memory` may be null.
+ * `others` are capabilities that are granted by name: a capability, a name and what it lets the skill do. */
 export function permissions(given) {
   const http = (given?.http ?? []).map(({ host, methods, inject, private: near }) => ({ host, methods, inject: inject ?? null, private: near }));
   const secrets = (given?.secrets ?? []).map(({ name }) => name);
-  return { http, secrets, memory: given?.memory_mib ?? null, seconds: given?.timeout_s ?? null };
+  return { http, secrets, others: given?.others ?? [], memory: given?.memory_mib ?? null, seconds: given?.timeout_s ?? null };
 }
 
 /** How much of the memory and time that it asks for is granted: "all", "some" or "none". */
@@ -21,29 +22,35 @@ function limitsOf(needs, granted) {
 export const choiceOf = (needs, granted) => ({
   hosts: granted.http.map(({ host, private: near }) => ({ host, private: near })),
   secrets: [...granted.secrets],
+  others: [...granted.others],
   limits: limitsOf(needs, granted),
 });
 
 /** A choice without what the skill does not ask for any more: that has no effect, and cannot be granted again. */
-export const fitting = (needs, { hosts, secrets, limits }) => ({
-  hosts: hosts.filter(({ host }) => needOf(needs, host)), secrets: secrets.filter((name) => needs.secrets.includes(name)), limits,
+export const fitting = (needs, { hosts, secrets, others, limits }) => ({
+  hosts: hosts.filter(({ host }) => needOf(needs, host)), secrets: secrets.filter((name) => needs.secrets.includes(name)),
+  others: others.filter((one) => needs.others.some(({ capability }) => capability === one.capability)), limits,
 });
+
+/** Whether a list of others has this one. */
+const holds = (others, one) => others.some(({ capability, name }) => capability === one.capability && name === one.name);
 
 export const heldOf = (needs, granted) => fitting(needs, choiceOf(needs, granted));
 
 /** What is ticked where everything is. */
 export const everything = (needs) => ({
-  hosts: needs.http.map(({ host }) => ({ host, private: false })), secrets: [...needs.secrets], limits: asksLimits(needs) ? 'all' : 'none',
+  hosts: needs.http.map(({ host }) => ({ host, private: false })), secrets: [...needs.secrets], others: [...needs.others],
+  limits: asksLimits(needs) ? 'all' : 'none',
 });
 
-export const NOTHING = { hosts: [], secrets: [], limits: 'none' };
+export const NOTHING = { hosts: [], secrets: [], others: [], limits: 'none' };
 
-export const isNothing = ({ hosts, secrets, limits }) => !hosts.length && !secrets.length && limits === 'none';
+export const isNothing = ({ hosts, secrets, others, limits }) => !hosts.length && !secrets.length && !others.length && limits === 'none';
 
 const asksLimits = (needs) => needs.memory != null || needs.seconds != null;
 
 /** Whether it asks for anything that is granted or not. */
-export const asksAnything = (needs) => needs.http.length > 0 || needs.secrets.length > 0 || asksLimits(needs);
+export const asksAnything = (needs) => needs.http.length > 0 || needs.secrets.length > 0 || needs.others.length > 0 || asksLimits(needs);
 
 /** Whether every host that `narrow` names is also named by `wide`. */
 const covers = (wide, narrow) => wide === narrow || wide === '*' || (wide.startsWith('*.') && narrow.endsWith(wide.slice(1)));
@@ -59,8 +66,9 @@ export function limitWords({ memory, seconds }) {
 /** Puts `choice` in force. `/work` stays as it is, and so do memory and time where nobody changed that. */
 export function saveGrant(name, needs, granted, choice) {
   const { hosts, secrets, limits } = choice;
+  const others = choice.others.map(({ capability, name: of }) => ({ capability, name: of }));
   const changed = limits === limitsOf(needs, granted) ? {} : { limits: limits === 'all' };
-  return put(`/skills/${part(name)}/grants`, { hosts, secrets, ...changed });
+  return put(`/skills/${part(name)}/grants`, { hosts, secrets, ...(others.length ? { others } : {}), ...changed });
 }
 
 /** What changes for the skill, in words: `[{more, text}]`. */
@@ -78,6 +86,8 @@ export function difference(needs, granted, choice) {
   for (const { host } of granted.http) if (!now.has(host)) told.push({ more: false, text: `may no longer reach ${hostWords(host)}` });
   for (const name of choice.secrets) if (!granted.secrets.includes(name)) told.push({ more: true, text: `may now use the secret ${name}` });
   for (const name of granted.secrets) if (!choice.secrets.includes(name)) told.push({ more: false, text: `may no longer use the secret ${name}` });
+  for (const one of choice.others) if (!holds(granted.others, one)) told.push({ more: true, text: `may now ${one.text}` });
+  for (const one of granted.others) if (!holds(choice.others, one)) told.push({ more: false, text: `may no longer ${one.text}` });
   const changed = choice.limits !== limitsOf(needs, granted);
   if (changed && choice.limits === 'all') told.push({ more: true, text: `may now use ${limitWords(needs)}` });
   if (changed && choice.limits === 'none') told.push({ more: false, text: `may no longer use ${limitWords(granted)}` });
@@ -99,6 +109,8 @@ export function Asked({ needs, granted, choice, onChange, fresh }) {
         ...${tick} onChange=${null} />`)}</ul></fieldset>`}
     ${needs.secrets.length > 0 && html`<fieldset><legend>Secrets</legend>
       <ul>${needs.secrets.map((name) => html`<${SecretRow} key=${name} name=${name} ...${tick} />`)}</ul></fieldset>`}
+    ${needs.others.length > 0 && html`<fieldset><legend>Other permissions</legend>
+      <ul>${needs.others.map((one) => html`<${OtherRow} key=${one.text} one=${one} ...${tick} />`)}</ul></fieldset>`}
     ${asksLimits(needs) && html`<fieldset><legend>Memory and time</legend><ul><${LimitRow} ...${tick} /></ul></fieldset>`}
   </div>`;
 }
@@ -167,6 +179,12 @@ function SecretRow({ name, granted, choice, onChange, fresh }) {
   return html`<li><${Row} name=${`Use the secret ${name}`} on=${choice.secrets.includes(name)} was=${granted.secrets.includes(name)} fresh=${fresh}
     about="the skill itself may read it" onToggle=${onChange && ((yes) => onChange({ ...choice, secrets: yes ? [...others, name] : others }))}>
     <bdi class="mono">${name}</bdi><//></li>`;
+}
+
+function OtherRow({ one, granted, choice, onChange, fresh }) {
+  const rest = choice.others.filter((other) => !holds([other], one));
+  return html`<li><${Row} name=${one.text} on=${holds(choice.others, one)} was=${holds(granted.others, one)} fresh=${fresh}
+    onToggle=${onChange && ((yes) => onChange({ ...choice, others: yes ? [...rest, one] : rest }))}>${one.text}<//></li>`;
 }
 
 function LimitRow({ needs, granted, choice, onChange, fresh }) {

@@ -1,6 +1,6 @@
 // A skill comes in: a file is dropped or chosen, what it asks for is shown, and nothing is granted that was not ticked.
 
-import { html, useEffect, useRef, useState } from './preact.js';
+import { html, useEffect, useLayoutEffect, useRef, useState } from './preact.js';
 import { ApiError, get, me, part } from './api.js';
 import { bytes } from './format.js';
 import { Asked, NOTHING, asksAnything, choiceOf, everything, fitting, isNothing, permissions, saveGrant } from './grants.js';
@@ -69,7 +69,7 @@ export function Installer({ button, onInstalled }) {
   const [file, setFile] = useState(null);
   const [over, setOver] = useState(false);
   const chooser = useRef(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     let depth = 0;
     const carries = (event) => event.dataTransfer?.types.includes('Files');
     const enter = (event) => {
@@ -206,16 +206,17 @@ function Asks({ skill, beyond, workspace, has, doubt, query, send, onClose }) {
   const nothing = isNothing(choice);
   const update = !doubt && (asksAnything(has) || Boolean(workspace));
   const all = everything(beyond);
-  const whole = !update && ['hosts', 'secrets'].every((kind) => choice[kind].length === all[kind].length) && choice.limits === all.limits
+  const whole = !update && ['hosts', 'secrets', 'others'].every((kind) => choice[kind].length === all[kind].length) && choice.limits === all.limits
     && choice.hosts.every((one) => !one.private && beyond.http.some((need) => need.host === one.host));
-  const both = { ...beyond, http: [...has.http, ...beyond.http], secrets: [...has.secrets, ...beyond.secrets] };
+  const both = { ...beyond, http: [...has.http, ...beyond.http], secrets: [...has.secrets, ...beyond.secrets], others: [...has.others, ...beyond.others] };
   // What it has of memory and time stays where the file asks for no more of it; otherwise it is asked anew.
   const limited = choiceOf(both, has).limits !== 'none';
   const anew = limited && all.limits !== 'none';
   const old = { ...choiceOf(both, has), limits: limited && !anew ? 'all' : 'none' };
   const wanted = {
     hosts: [...old.hosts.filter((one) => !choice.hosts.some((other) => other.host === one.host)), ...choice.hosts],
-    secrets: [...new Set([...old.secrets, ...choice.secrets])], limits: old.limits === 'all' ? 'all' : choice.limits,
+    secrets: [...new Set([...old.secrets, ...choice.secrets])],
+    others: [...old.others.filter((one) => !choice.others.some((other) => other.text === one.text)), ...choice.others], limits: old.limits === 'all' ? 'all' : choice.limits,
   };
   // After an installation with what every skill gets.
   const give = (kept) => (isNothing(kept) ? undefined : async (name) => {

@@ -325,13 +325,16 @@ export function merge(held, fetched) {
   return [...all.values()].sort((a, b) => a.id - b.id);
 }
 
-/** The command of each run that answers nothing but a command that was typed, `$ …`: run -> command. */
+/**
+ * The command of each run that answers nothing but a command that was typed, `$ …`: run -> command. A run may be heard of
+ * before it is known what it answers: under "" stands that of the message that waits for one.
+ */
 export function commandsOf(items) {
   const commands = new Map();
   for (const { role, run, text } of items) {
-    if (role !== 'user' || !run) continue;
+    if (role === 'assistant') continue;
     // Of messages that were answered together, none is the only one.
-    commands.set(run, commands.has(run) ? null : /^\s*\$\s+([^]*\S)\s*$/.exec(text)?.[1] ?? null);
+    commands.set(run ?? '', commands.has(run ?? '') ? null : /^\s*\$\s+([^]*\S)\s*$/.exec(text)?.[1] ?? null);
   }
   return commands;
 }

@@ -67,9 +67,26 @@ export const titleOf = (session) => plain(givenTitle(session));
 /** The name of the session in view, or null. */
 export const shown = () => (route.get()[0] === 's' ? route.get()[1] : null);
 
-/** Loads the first page; what was loaded behind it is loaded again, so that nobody is scrolled away from. */
-export async function loadSessions() {
+let [loading, following] = [Promise.resolve(), null];
+
+/**
+ * Loads the first page; what was loaded behind it is loaded again, so that nobody is scrolled away from. One at a time: of
+ * two answers that overtake each other, the older one would look like news. Who asks meanwhile gets one that begins after.
+ */
+export function loadSessions() {
+  following ??= loading.then(() => {
+    following = null;
+    return (loading = load());
+  });
+  return following;
+}
+
+/** Names of which something was told while the listing is on its way, which is older than that; null while none is. */
+let told = null;
+
+async function load() {
   asked = Date.now();
+  told = new Set();
   const before = new Set(sessions.get().items);
   const limit = Math.min(MAX_PAGE, Math.max(PAGE, before.size));
   try {
@@ -80,11 +97,14 @@ export async function loadSessions() {
     ]);
     archived.set((old) => ({ ...old, any: away.items.length > 0 }));
     if (archived.get().loaded) moreArchived(true).catch(report);
-    // What was told while the answer was on its way is newer.
-    const told = sessions.get().items.filter((one) => !before.has(one));
-    sessions.set({ items: sorted([...pinned.items, ...items, ...told]), next: next ?? null, loaded: true, error: null });
+    const here = sessions.get().items;
+    const news = (one) => told.has(one.name);
+    const all = [...here.filter((one) => !before.has(one)), ...[...pinned.items, ...items].filter((one) => !news(one)), ...here.filter(news)];
+    sessions.set({ items: sorted(all), next: next ?? null, loaded: true, error: null });
   } catch (error) {
     sessions.set((old) => ({ ...old, error }));
+  } finally {
+    told = null;
   }
 }
 
@@ -139,6 +159,7 @@ function put(name, change) {
   if (!before) return void learn();
   const after = change(before);
   if (after === before) return;
+  told?.add(name);
   const away = after.placement === 'archived';
   const without = (items) => (items.some((one) => one.name === name) ? items.filter((one) => one.name !== name) : items);
   sessions.set((old) => ({ ...old, items: away ? without(old.items) : sorted([...without(old.items), after]) }));
@@ -155,6 +176,7 @@ function put(name, change) {
 /** Takes a session out of the lists; who is in it goes to the next one. */
 export function drop(name) {
   const leave = leaving(name);
+  told?.add(name);
   forgetSession(name);
   others.set((old) => new Map([...old].filter(([one]) => one !== name)));
   for (const list of [sessions, archived]) {

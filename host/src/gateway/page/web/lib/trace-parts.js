@@ -77,7 +77,8 @@ export const StatusBadge = ({ of }) => {
 export function Calls({ step }) {
   return step.calls.length > 0 && html`<ul class="trace-calls" aria-label="Model calls">${step.calls.map((call, at) => html`<li key=${at}>
     <span class="mono"><${Said}>${call.model}<//></span>
-    <span>${count(call.usage?.input_tokens ?? 0)} tokens in, ${count(call.usage?.output_tokens ?? 0)} out</span>
+    <span>${count(call.usage?.input_tokens ?? 0)} tokens in${call.usage?.cached_tokens > 0 ? ` (${count(call.usage.cached_tokens)} cached)` : ''},
+      ${' '}${count(call.usage?.output_tokens ?? 0)} out</span>
     ${call.usage?.cost_micros > 0 && html`<span>${cost(call.usage.cost_micros)}</span>`}
     ${call === step.body.lost && html`<${Badge} kind="warn">came to nothing<//>`}</li>`)}</ul>`;
 }
@@ -136,10 +137,10 @@ function Grant({ of }) {
 }
 
 /** What a grant allows, each right in a few words. */
-export function grantWords({ http = [], secrets = [], workspace, memory_mib: memory, time_ms: time }) {
+export function grantWords({ http = [], secrets = [], others = [], workspace, memory_mib: memory, time_ms: time }) {
   const hosts = http.map((one) => `${one.methods?.length ? `${one.methods.join(', ')} ` : ''}${one.host}${one.private ? ' (private network)' : ''}`);
   return [
-    ...hosts, ...secrets.map((one) => `secret ${one.name}`), workspace && `workspace: ${workspace}`,
+    ...hosts, ...secrets.map((one) => `secret ${one.name}`), ...others.map((one) => one.text), workspace && `workspace: ${workspace}`,
     memory && `${count(memory)} MiB of memory`, time && `${duration(time)} of time`,
   ].filter(Boolean);
 }

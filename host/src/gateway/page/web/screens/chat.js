@@ -133,7 +133,7 @@ export default function Chat({ session }) {
   };
 
   const list = useMemo(() => rows(state, waiting, talk.keys), [state, waiting]);
-  const commands = useMemo(() => commandsOf(state.items), [state.items]);
+  const commands = useMemo(() => commandsOf([...state.items, ...waiting]), [state.items, waiting]);
   // Files that are attached make a session, and say nothing yet.
   const silent = state.phase === 'new' || (state.phase === 'ready' && !state.items.length && !state.older && !state.drafts.length);
   const empty = silent && !waiting.length && !state.notes.length;
@@ -151,7 +151,7 @@ export default function Chat({ session }) {
       ${state.older && html`<${More} key="older">Loading older messages<//>`}
       ${list.map((row) => html`<${Row} key=${row.key} row=${row} session=${session} acts=${acts} marked=${row.message?.id === asked && asked > 0}
         queued=${state.drafts.length > 0 && state.queued.includes(row.message?.id)} known=${state.runs[row.run ?? row.message?.run]}
-        typed=${commands.get(row.run ?? row.message?.run)}
+        typed=${commands.get(row.run ?? row.message?.run) ?? (row.type === 'draft' && commands.get(''))}
         stopping=${stopping !== null && stopping === (row.run ?? row.message?.run)} />`)}
       ${state.newer && html`<${More} key="newer">Loading newer messages<//>`}
     <//>`}

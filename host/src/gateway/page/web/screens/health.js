@@ -79,7 +79,8 @@ const Warnings = ({ of }) => of.length > 0 && html`<section aria-label="Warnings
 
 function Groups({ of }) {
   const slots = of.model_slots ?? {};
-  const hooks = of.webhooks ?? {};
+  const webhooks = of.webhooks ?? {};
+  const hooks = of.hooks ?? [];
   const groups = [
     ['At work', [
       ['Active runs', count(of.running)], ['Queued messages', count(of.queued), of.queued > 10],
@@ -93,9 +94,13 @@ function Groups({ of }) {
       ['Memory', of.rss_bytes == null ? null : bytes(of.rss_bytes)],
     ]],
     ['Connections', [
-      ['Event streams', count(of.event_streams)], ['Pending webhooks', count(hooks.waiting ?? 0)],
-      ['Failed webhooks', count(hooks.failed ?? 0), hooks.failed > 0],
+      ['Event streams', count(of.event_streams)], ['Pending webhooks', count(webhooks.waiting ?? 0)],
+      ['Failed webhooks', count(webhooks.failed ?? 0), webhooks.failed > 0],
     ]],
+    // Only where the configuration has some: what came since the daemon began.
+    ...(hooks.length > 0 ? [['Hooks', hooks.map((hook) => [
+      hook.name, `${count(hook.queued)} received${hook.trouble ? `, last refused: ${hook.trouble}` : ''}`, Boolean(hook.trouble),
+    ])]] : []),
   ];
   return html`<div class="health-groups">${groups.map(([name, rows]) => html`<section key=${name} class="card" aria-label=${name}><h2>${name}</h2>
     <dl>${rows.filter(([, value]) => value !== null).map(([label, value, high]) => html`<div key=${label} class=${high ? 'high' : ''}><dt>${label}

@@ -211,7 +211,7 @@ function Granted({ skill, again }) {
   const [question, setQuestion] = useState(null);
   const admin = isAdmin();
   const changes = difference(asked, granted, choice);
-  const something = granted.http.length > 0 || granted.secrets.length > 0 || choiceOf(asked, granted).limits !== 'none';
+  const something = granted.http.length > 0 || granted.secrets.length > 0 || granted.others.length > 0 || choiceOf(asked, granted).limits !== 'none';
   const open = asksAnything(asked) || something;
   const lacks = asksAnything(asked) && difference(asked, granted, everything(asked)).length > 0;
   const done = () => {

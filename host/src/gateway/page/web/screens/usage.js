@@ -9,7 +9,7 @@ import { Badge, Busy, Button, Empty, Icon, Loaded, ScreenHead, Trouble } from '.
 const PAGE = 90;
 const DAY = 86_400_000;
 
-const NOTHING = { calls: 0, input_tokens: 0, output_tokens: 0, cost_micros: 0 };
+const NOTHING = { calls: 0, input_tokens: 0, cached_tokens: 0, output_tokens: 0, cost_micros: 0 };
 
 /** Days are those of UTC. */
 const dayOf = (ms) => new Date(ms).toISOString().slice(0, 10);
@@ -59,6 +59,9 @@ export default function Usage() {
     ${(days.came || days.error) && html`<${Models} />`}
   </div>`;
 }
+
+/** How many of the tokens in the provider had kept, if it had any. */
+const cached = ({ cached_tokens }) => (cached_tokens > 0 ? ` (${count(cached_tokens)} cached)` : '');
 
 /** Every day from the first one to `today`, the last one first; days on which nothing was called have zeros. */
 function fill(items, today) {
@@ -129,7 +132,7 @@ function Table({ days, more, loading, onMore }) {
       <thead><tr><th scope="col">Day</th><th scope="col" class="number">Calls</th><th scope="col" class="number">Tokens in</th>
         <th scope="col" class="number">Tokens out</th><th scope="col" class="number">Cost</th></tr></thead>
       <tbody>${days.map((day) => html`<tr key=${day.day} class=${day.calls ? '' : 'muted'}><th scope="row">${day.day}</th><td class="number">
-        ${count(day.calls)}</td><td class="number">${count(day.input_tokens)}</td>
+        ${count(day.calls)}</td><td class="number">${count(day.input_tokens)}${cached(day)}</td>
         <td class="number">${count(day.output_tokens)}</td><td class="number">${cost(day.cost_micros)}</td></tr>`)}</tbody></table></div>
     ${more && html`<p class="usage-more"><${Button} busy=${loading} onClick=${onMore}>Show earlier days<//></p>`}</details>`;
 }

@@ -1,0 +1,119 @@
+//! The roles around the work: routing, summaries, titles. Without a language model they are kept plain.
+
+use std::collections::HashSet;
+
+use serde_json::json;
+
+use kiso_plan::cues;
+use kiso_plan::estimate::tokens;
+use kiso_plan::prompt::{ChatMessage, Pieces};
+
+/// Words of a title.
+const TITLE_WORDS: usize = 6;
+
+/// Words that a title does not end with: what they belong to was cut off.
+const OPEN: [&str; 20] = [
+    "a", "an", "and", "as", "at", "by", "each", "every", "for", "from", "in", "into", "of", "on", "or", "over", "per",
+    "the", "to", "with",
+];
+
+/// Characters that a summary keeps of a message.
+const GIST: usize = 160;
+
+/// Tokens of a summary; the oldest lines go first.
+const SUMMARY_TOKENS: usize = 1_000;
+
+/// Every message gets a plan: making one is what these rules are for.
+pub fn route(pieces: &Pieces) -> String {
+    let message = pieces.new_message.as_deref().unwrap_or_default();
+    let goal: String = message.chars().take(400).collect();
+    json!({ "effort": "high", "categories": [], "tool_need": 1, "goal": goal, "durable": cues::durable(message) })
+        .to_string()
+}
+
+/// The first words of what the user wrote.
+pub fn title(pieces: &Pieces) -> String {
+    let messages = pieces.exchange.iter().flatten();
+    let first = messages.into_iter().find(|message| message.from == "user").map_or("", |message| message.text.as_str());
+    // What came with it is no part of what it says.
+    let said = first.rsplit_once("\n\nFiles: ").map_or(first, |(said, _)| said);
+    let mut words: Vec<&str> = said.split_whitespace().take(TITLE_WORDS).collect();
+    while words.len() > 1 && words.last().is_some_and(|word| OPEN.contains(&word.to_lowercase().as_str())) {
+        words.pop();
+    }
+    words.join(" ")
+}
+
+/// For messages: the old summary, and the beginning of each message. For facts: the list without doubles.
+pub fn summarize(pieces: &Pieces) -> String {
+    if let Some(facts) = &pieces.consolidate {
+        let mut seen = HashSet::new();
+        let mut kept: Vec<&String> = Vec::new();
+        // The latest of several that say the same stays.
+        for fact in facts.iter().rev() {
+            let plain: String = fact.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+            if seen.insert(plain) {
+                kept.push(fact);
+            }
+        }
+        kept.reverse();
+        return json!(kept).to_string();
+    }
+    let old = pieces.summary.iter().flat_map(|summary| summary.lines()).map(str::to_owned);
+    let new = pieces.compress.iter().flatten().map(gist);
+    let lines: Vec<_> = old.chain(new).filter(|line| !line.trim().is_empty()).collect();
+    // From the end, as many as there is room for, and the last one in any case.
+    let mut used = 0;
+    let fitting = lines.iter().rev().take_while(|line| {
+        used += tokens(line) + 1;
+        used <= SUMMARY_TOKENS
+    });
+    let kept = fitting.count().max(1).min(lines.len());
+    lines[lines.len() - kept..].join("\n")
+}
+
+fn gist(message: &ChatMessage) -> String {
+    let text = message.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let cut = text.char_indices().nth(GIST).map_or(text.len(), |(at, _)| at);
+    let more = if cut < text.len() { "…" } else { "" };
+    format!("{}: {}{more}", message.from, &text[..cut])
+}
+
+/// What only a language model can do.
+pub fn cannot() -> String {
+    "I am reflex, the built-in rules, and no language model: I cannot find out by myself which tools a step needs. Name \
+     the skill or the command, or set a language model in config.toml (`kiso config preset` shows how)."
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(from: &str, text: &str) -> ChatMessage {
+        ChatMessage { from: from.to_owned(), text: text.to_owned() }
+    }
+
+    #[test]
+    fn a_title_is_the_first_words_of_the_user() {
+        let exchange =
+            Some(vec![message("user", "plot the mean temperature of each month"), message("assistant", "x")]);
+        assert_eq!(title(&Pieces { exchange, ..Pieces::default() }), "plot the mean temperature");
+    }
+
+    #[test]
+    fn a_summary_keeps_the_latest_and_stays_small() {
+        let compress = (0..500).map(|n| message("user", &format!("message {n} {}", "word ".repeat(100)))).collect();
+        let pieces = Pieces { summary: Some("old".to_owned()), compress: Some(compress), ..Pieces::default() };
+        let summary = summarize(&pieces);
+        assert!(tokens(&summary) <= SUMMARY_TOKENS);
+        assert!(summary.contains("message 499") && !summary.contains("old"));
+    }
+
+    #[test]
+    fn facts_lose_their_doubles() {
+        let facts = ["Likes tea.", "likes TEA", "Uses Rust"].map(str::to_owned).to_vec();
+        let pieces = Pieces { consolidate: Some(facts), ..Pieces::default() };
+        assert_eq!(summarize(&pieces), r#"["likes TEA","Uses Rust"]"#);
+    }
+}

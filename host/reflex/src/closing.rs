@@ -1,0 +1,35 @@
+//! How a plan ends: with a message to the user.
+
+use kiso_plan::plan::{Plan, Task, TaskKind};
+
+/// What the closing task tells the worker to do.
+pub(crate) const REPORT: &str = "Tell the user what came out, with the results and the files that were made.";
+
+/// Begins a line of a closing task that the user must be told.
+pub(crate) const NOTE: &str = "Note: ";
+
+/// A plan that ends with a report to the user.
+pub(crate) fn close(goal: &str, mut tasks: Vec<Task>, notes: &[String]) -> Plan {
+    let mut detail = REPORT.to_owned();
+    for note in notes {
+        detail.push_str(&format!("\n{NOTE}{note}."));
+    }
+    tasks.push(msg(detail));
+    Plan { goal: shortened(goal), tasks, blocked: None }
+}
+
+/// A message to the user.
+pub(crate) fn msg(detail: String) -> Task {
+    Task { notify: true, ..Task::new(TaskKind::Msg, detail) }
+}
+
+/// A goal is one line; a long message is cut.
+pub(crate) fn shortened(text: &str) -> String {
+    const MOST: usize = 300;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None if line.is_empty() => "an empty message".to_owned(),
+        None => line,
+    }
+}

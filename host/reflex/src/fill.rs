@@ -1,0 +1,248 @@
+//! Filling a skill's arguments from the words of a clause: what a template captured, and then the rest by type.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use kiso_plan::prompt::{Column, ColumnKind};
+
+use crate::column::{ColumnMatch, Columns, Reach, date_column, missing};
+use crate::keyword::time_noun;
+use crate::operator::is_operator;
+use crate::phrase;
+use crate::query::{TableQuery, is_asking};
+use crate::scene::{Scene, Source};
+use crate::schema::{Arg, Use, choices, value};
+use crate::vocabulary::Vocabulary;
+use crate::word::{Word, WordShape, is_reference, key, number};
+
+/// A query that has to run before a skill that can only name columns.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Prior {
+    pub skill: usize,
+    pub args: Map<String, Value>,
+    pub produces: Option<Vec<Column>>,
+}
+
+/// The arguments of one skill while they are filled.
+pub(crate) struct Fill<'a> {
+    pub scene: &'a Scene<'a>,
+    pub skill: &'a Vocabulary<'a>,
+    pub args: &'a [Arg<'a>],
+    pub words: &'a [Word],
+    /// The keys of the words that belong to this skill's own language.
+    pub lexicon: &'a BTreeSet<String>,
+    pub source: Option<&'a Source>,
+    pub used: Vec<bool>,
+    /// Words that set something beside the matter: files, `20 bins`, "as bars".
+    pub aside: Vec<bool>,
+    pub out: Map<String, Value>,
+    pub score: i32,
+    pub problems: Vec<String>,
+    pub notes: Vec<String>,
+    pub prior: Option<Prior>,
+    pub produces: Option<Vec<Column>>,
+    /// How many of them are groups.
+    pub groups: usize,
+    /// Something was read as a query.
+    pub queried: bool,
+    /// A condition was read.
+    pub narrowed: bool,
+    /// Columns to show were named.
+    pub named: bool,
+}
+
+impl<'a> Fill<'a> {
+    pub fn columns(&self) -> Option<&'a Columns> {
+        match self.source {
+            Some(source) => source.columns.as_ref(),
+            None => Some(&self.scene.none),
+        }
+    }
+
+    pub fn set(&mut self, arg: &Arg, value: Value) {
+        self.out.insert(arg.name.to_owned(), value);
+        self.score += 2;
+    }
+
+    pub fn open(&self, used: Use) -> Option<Arg<'a>> {
+        self.args.iter().find(|arg| arg.used == used && !self.out.contains_key(arg.name)).copied()
+    }
+
+    /// What a template captured for `arg`.
+    pub fn capture(&mut self, arg: &Arg, words: &[Word]) {
+        let content: Vec<Word> = words.iter().filter(|w| w.is_content()).cloned().collect();
+        match arg.used {
+            Use::File => {
+                if let Some(word) = content.first() {
+                    self.file(arg, word);
+                }
+            }
+            Use::Column => self.column(arg, words),
+            Use::Columns => self.column_list(arg, words),
+            Use::Choice => {
+                let said = content.iter().find_map(|w| choices(arg.schema).find(|c| key(&c.to_lowercase()) == w.key));
+                if let Some(choice) = said {
+                    self.set(arg, json!(choice));
+                }
+            }
+            Use::Integer | Use::Limit | Use::Number => {
+                let text = content.first().and_then(|w| number(&w.raw)).map(|n| n.to_string()).unwrap_or_default();
+                self.parsed(arg, &text);
+            }
+            Use::Url => {
+                if let Some(word) = content.first() {
+                    self.url(arg, word);
+                }
+            }
+            _ => {
+                let text = self.scene.slice(words).to_owned();
+                self.parsed(arg, &text);
+            }
+        }
+    }
+
+    pub fn parsed(&mut self, arg: &Arg, text: &str) {
+        match value(arg.schema, text) {
+            Ok(value) => self.set(arg, value),
+            Err(why) => self.problems.push(format!("{}: {why}", arg.name)),
+        }
+    }
+
+    pub fn url(&mut self, arg: &Arg, word: &Word) {
+        let text = if word.shape == WordShape::Url { word.raw.clone() } else { format!("https://{}", word.raw) };
+        self.set(arg, json!(text));
+    }
+
+    pub fn file(&mut self, arg: &Arg, word: &Word) {
+        match self.scene.file(&word.raw) {
+            Some(file) => self.set(arg, json!(file.path)),
+            None => {
+                if self.scene.complete {
+                    self.problems.push(self.scene.missing_file(&word.raw));
+                }
+                self.set(arg, json!(word.raw));
+            }
+        }
+    }
+
+    /// One column; a word for time means the column of dates.
+    fn column(&mut self, arg: &Arg, words: &[Word]) {
+        match self.one_column(words) {
+            Ok(column) => self.set(arg, json!(column)),
+            Err(Some(problem)) => self.problems.push(problem),
+            Err(None) => {}
+        }
+    }
+
+    /// Several columns, cut at "and" and commas. "both" and "all" leave the choice to the skill.
+    pub fn column_list(&mut self, arg: &Arg, words: &[Word]) {
+        let mut columns = Vec::new();
+        for item in words.split_inclusive(|w| w.norm == "and" || w.mark == crate::word::Punctuation::Comma) {
+            match self.one_column(item) {
+                Ok(column) => columns.push(json!(column)),
+                Err(Some(problem)) => self.problems.push(problem),
+                Err(None) => {}
+            }
+        }
+        columns.dedup();
+        if !columns.is_empty() {
+            self.set(arg, Value::Array(columns));
+        }
+    }
+
+    /// The column that an item of a list means; nothing where the item says nothing.
+    pub fn one_column(&mut self, words: &[Word]) -> Result<String, Option<String>> {
+        let rows = self.source.map(Source::own_words).unwrap_or_default();
+        let own: Vec<&Word> = words
+            .iter()
+            .filter(|w| {
+                w.is_content() && (!is_asking(w) || w.norm == "only") && w.key != "column" && !rows.contains(&w.key)
+            })
+            .filter(|w| !self.lexicon.contains(&w.key) || is_operator(w) || self.is_column(&w.raw))
+            .collect();
+        // "only rain": naming a column is all that "only" asks for.
+        let own = match own.as_slice() {
+            [first, rest @ ..] if first.norm == "only" => rest.to_vec(),
+            all => all.to_vec(),
+        };
+        if own.is_empty() {
+            return Err(None);
+        }
+        let phrase = own.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
+        let Some(columns) = self.columns().filter(|_| self.source.is_some()) else {
+            return Ok(phrase);
+        };
+        if let ColumnMatch::One(name) = columns.resolve(&phrase, Reach::Spelling) {
+            return Ok(name);
+        }
+        if let Some(time) = time_noun(&phrase.to_lowercase())
+            .or((phrase.eq_ignore_ascii_case("time") || phrase.eq_ignore_ascii_case("date")).then_some("day"))
+            && let Some(date) = date_column(columns)
+        {
+            if !matches!(time, "day" | "hour") {
+                let number = columns.iter().find(|column| column.kind == ColumnKind::Number);
+                let number = number.map_or("COLUMN", |column| column.name.as_str());
+                self.notes.push(format!(
+                    "{time} was read as the column {date}; for one value per {time}, name an aggregate, such as \"mean {number} by {time}\""
+                ));
+            }
+            return Ok(date.to_owned());
+        }
+        // "wind speed" where only wind is a column.
+        if let [head @ .., last] = own.as_slice()
+            && matches!(last.norm.as_str(), "speed" | "size" | "rate" | "count" | "sum" | "total")
+            && let ColumnMatch::One(name) =
+                columns.resolve(&head.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" "), Reach::Words)
+        {
+            self.notes.push(format!("\"{phrase}\" was read as the column {name}"));
+            return Ok(name);
+        }
+        let file = self.source.map_or("the file", |s| s.path.as_str());
+        Err(Some(match columns.resolve(&phrase, Reach::Spelling) {
+            ColumnMatch::Many(names) => {
+                format!("`{phrase}` could be any of the columns {} in {file}", names.join(", "))
+            }
+            _ => missing(&phrase, file, columns),
+        }))
+    }
+
+    pub fn is_column(&self, raw: &str) -> bool {
+        self.columns().is_some_and(|all| all.iter().any(|c| c.name.eq_ignore_ascii_case(raw)))
+    }
+
+    /// The unused words as a query over the source's columns.
+    pub fn read_query(&self) -> (TableQuery, Vec<usize>) {
+        let free: Vec<usize> = (0..self.words.len()).filter(|i| !self.used[*i]).collect();
+        let words: Vec<Word> = free.iter().map(|i| self.words[*i].clone()).collect();
+        let columns = self.joined_columns();
+        let rows = self.source.map(Source::own_words).unwrap_or_default();
+        let mut query = phrase::read(&words, columns.as_deref(), &rows);
+        let own = |i: &usize| {
+            is_operator(&words[*i]) || (!self.lexicon.contains(&words[*i].key) && words[*i].key != "column")
+        };
+        query.leftover = query.leftover.iter().filter(|i| own(i)).map(|i| free[*i]).collect();
+        (query, free)
+    }
+
+    /// The source's columns and those of every other file that was named (a join).
+    pub fn joined_columns(&self) -> Option<Cow<'a, Columns>> {
+        let own = self.columns()?;
+        let mut columns = own.to_vec();
+        let files = self.args.iter().filter(|a| a.used == Use::File).filter_map(|a| self.out.get(a.name)?.as_str());
+        for source in files.filter_map(|path| self.scene.file(path)) {
+            for column in source.columns.iter().flat_map(|c| c.iter()) {
+                if !columns.iter().any(|c| c.name == column.name) {
+                    columns.push(column.clone());
+                }
+            }
+        }
+        Some(if columns.len() == own.len() { Cow::Borrowed(own) } else { Cow::Owned(Columns::new(columns)) })
+    }
+
+    /// Whether the clause points at what came before.
+    pub fn refers(&self) -> bool {
+        self.words.iter().any(|w| w.shape == WordShape::Plain && is_reference(&w.norm) && w.norm != "all")
+    }
+}

@@ -1,0 +1,119 @@
+//! The words of the query language itself: functions, times, order, conditions.
+
+use crate::word::{Word, WordShape, listed};
+
+/// The function that a word names.
+pub(crate) fn function(word: &Word) -> Option<&'static str> {
+    if word.shape != WordShape::Plain {
+        return None;
+    }
+    Some(match word.key.as_str() {
+        "mean" => "mean",
+        "total" => "sum",
+        "median" => "median",
+        "min" | "minimum" => "min",
+        "max" | "maximum" => "max",
+        "std" | "stddev" | "stdev" | "deviation" => "std",
+        "count" => "count",
+        "distinct" | "uniqu" | "different" => "distinct",
+        _ => match word.norm.as_str() {
+            "highest" | "largest" | "greatest" | "biggest" => "max",
+            "lowest" | "smallest" => "min",
+            "p50" => "p50",
+            "p75" => "p75",
+            "p90" => "p90",
+            "p95" => "p95",
+            "p99" => "p99",
+            _ => return None,
+        },
+    })
+}
+
+/// The time functions, with the adjective that means the same.
+pub(crate) const TIMES: &[(&str, &[&str])] = &[
+    ("hour", &["hourly"]),
+    ("day", &["daily"]),
+    ("week", &["weekly"]),
+    ("month", &["monthly"]),
+    ("year", &["yearly", "annual", "annually"]),
+    ("weekday", &[]),
+];
+
+/// The function of `month`, `months`, `weekdays`.
+pub(crate) fn time_noun(norm: &str) -> Option<&'static str> {
+    TIMES.iter().map(|(name, _)| *name).find(|name| norm == *name || norm.strip_suffix('s') == Some(name))
+}
+
+pub(crate) fn is_time_noun(norm: &str) -> bool {
+    time_noun(norm).is_some()
+}
+
+pub(crate) fn is_time_adjective(norm: &str) -> bool {
+    TIMES.iter().any(|(_, adjectives)| adjectives.contains(&norm))
+}
+
+/// Words that lead to a condition and mean nothing once it was read.
+pub(crate) fn leads(norm: &str) -> bool {
+    matches!(norm, "where" | "when" | "whose" | "if" | "only" | "having" | "had" | "while")
+}
+
+/// A word that compares and does little else.
+pub(crate) fn is_comparison(norm: &str) -> bool {
+    const WORDS: &str = "\
+        more less fewer greater than above below under least exceeding exceeds exceeded between since before after \
+        until contains containing equals";
+    listed(WORDS, norm)
+}
+
+/// Superlatives that name the column's amount: which end comes first, and what a group of rows is ranked by if nothing
+/// else is said.
+pub(crate) const NAMED: &[(&str, bool, &str)] = &[
+    ("most", true, "sum"),
+    ("highest", true, "max"),
+    ("largest", true, "max"),
+    ("greatest", true, "max"),
+    ("biggest", true, "max"),
+    ("least", false, "sum"),
+    ("fewest", false, "sum"),
+    ("lowest", false, "min"),
+    ("smallest", false, "min"),
+];
+
+/// Superlatives that imply a column: which end comes first, and how such columns are called. Any other word in -est
+/// implies the column that begins like it ("windiest").
+pub(crate) const IMPLIED: &[(&str, bool, &[&str])] = &[
+    ("hottest", true, &["temperature", "temp"]),
+    ("warmest", true, &["temperature", "temp"]),
+    ("coldest", false, &["temperature", "temp"]),
+    ("coolest", false, &["temperature", "temp"]),
+    ("wettest", true, &["rain", "precipitation"]),
+    ("driest", false, &["rain", "precipitation"]),
+    ("cheapest", false, &["price", "cost"]),
+    ("dearest", true, &["price", "cost"]),
+    ("fastest", true, &["speed"]),
+    ("slowest", false, &["speed"]),
+    ("longest", true, &["duration", "length"]),
+    ("shortest", false, &["duration", "length"]),
+    ("heaviest", true, &["weight"]),
+    ("lightest", false, &["weight"]),
+];
+
+/// Words that say in which order, or how many.
+const ORDERING: &str =
+    "top bottom first last sort sorted order ordered ascending descending asc desc latest newest oldest earliest";
+
+pub(crate) fn is_rank_word(norm: &str) -> bool {
+    NAMED.iter().any(|(word, ..)| *word == norm)
+        || IMPLIED.iter().any(|(word, ..)| *word == norm)
+        || listed(ORDERING, norm)
+}
+
+/// A word of the query language itself.
+pub(crate) fn is_keyword(word: &Word) -> bool {
+    function(word).is_some()
+        || is_time_noun(&word.norm)
+        || is_time_adjective(&word.norm)
+        || is_rank_word(&word.norm)
+        || leads(&word.norm)
+        || is_comparison(&word.norm)
+}

@@ -1,0 +1,122 @@
+//! The planner: a message becomes steps, and steps become a plan.
+
+use serde_json::Value;
+
+use kiso_plan::plan::{Plan, Task, TaskKind};
+use kiso_plan::prompt::{Pieces, SkillCard, said};
+use kiso_plan::report::answers_with_1;
+
+use crate::chain::{ChainStep, steps};
+use crate::closing::{close, msg, shortened};
+use crate::explicit::{self, ExplicitStep};
+use crate::scene::Scene;
+use crate::vocabulary::Vocabulary;
+use crate::{attachment, effort, expect, honest, noted, retry, text};
+
+/// The planner's answer to these pieces.
+pub fn plan(pieces: &Pieces) -> Plan {
+    effort::begin();
+    let message = pieces.new_message.as_deref().or(pieces.original_message.as_deref()).unwrap_or_default();
+    // Whoever wrote a text from outside asks for nothing, whatever its lines look like.
+    let message = said(message).trim();
+    let (message, attached) = attachment::split(message, pieces.environment.as_deref().unwrap_or_default());
+    if let Some(correction) = &pieces.correction {
+        return honest::refused(message, correction);
+    }
+    if let Some(failure) = &pieces.failure {
+        return retry::plan(pieces, message, failure);
+    }
+    match message.is_empty() && !attached.is_empty() {
+        // Whoever sends a file without a word wants to see what is in it.
+        true => first(pieces, &shown(pieces, &attached), attached),
+        false => first(pieces, message, attached),
+    }
+}
+
+/// What a message that is nothing but files asks for.
+fn shown(pieces: &Pieces, attached: &[String]) -> String {
+    let is_table = |path: &String| pieces.environment.iter().flatten().any(|f| f.path == *path && f.columns.is_some());
+    let sentence = |path: &String| format!("{} \"{path}\"", if is_table(path) { "describe" } else { "show" });
+    attached.iter().map(sentence).collect::<Vec<_>>().join("\n")
+}
+
+fn first(pieces: &Pieces, message: &str, attached: Vec<String>) -> Plan {
+    let skills = pieces.skills.as_deref().unwrap_or_default();
+    let vocabularies: Vec<Vocabulary> = skills.iter().map(Vocabulary::new).collect();
+    let scene = Scene { attached, ..Scene::new(message, &vocabularies, pieces.environment.as_deref()) };
+    if let Some(spelt) = explicit::read(message, skills) {
+        return match spelt {
+            Ok(spelt) => spelt_out(message, spelt, skills),
+            Err(why) => honest::blocked(message, &why, &scene),
+        };
+    }
+    let (spoken, last) = match explicit::ending(message, skills) {
+        Some((_, Err(why))) => return honest::blocked(message, &why, &scene),
+        Some((before, Ok(steps))) => (before, steps),
+        None => (message, Vec::new()),
+    };
+    let (words, commands) = explicit::trailing_commands(spoken);
+    let commands: Vec<Task> = commands.into_iter().chain(last).map(|step| spelt_task(step, skills)).collect();
+    if words.is_empty() && !commands.is_empty() {
+        return close(message, commands, &[]);
+    }
+    if honest::is_greeting(message) {
+        return honest::introduction(message, &scene);
+    }
+    if let Some(reply) = noted::reply(spoken) {
+        return match commands.is_empty() {
+            true => close_with(message, reply),
+            false => close(message, commands, &[reply.trim_end_matches('.').to_owned()]),
+        };
+    }
+    let scene = Scene { text: words, ..scene };
+    let before = pieces.messages.as_deref().unwrap_or_default();
+    if let Some(lines) = text::read(&scene, before) {
+        let lines = lines.into_iter().map(|line| spelt_task(ExplicitStep::Command(line), skills));
+        return close(message, lines.chain(commands).collect(), &[]);
+    }
+    match steps(&scene, before) {
+        Ok(steps) => {
+            let notes: Vec<String> = steps.iter().flat_map(|s| s.notes.clone()).collect();
+            close(message, steps.iter().map(|step| task(step, skills)).chain(commands).collect(), &notes)
+        }
+        Err(_) if commands.is_empty() && noted::is_statement(message) => close_with(message, noted::KEPT.to_owned()),
+        Err(why) => honest::blocked(message, &why, &scene),
+    }
+}
+
+fn task(step: &ChainStep, skills: &[SkillCard]) -> Task {
+    let card = &skills[step.skill];
+    Task {
+        expect: Some(expect::of_call(card, &step.args, step.produces.as_deref())),
+        skill: Some(card.name.clone()),
+        args: Some(Value::Object(step.args.clone())),
+        review: true,
+        ..Task::new(TaskKind::Skill, step.detail.clone())
+    }
+}
+
+fn spelt_out(message: &str, spelt: Vec<ExplicitStep>, skills: &[SkillCard]) -> Plan {
+    close(message, spelt.into_iter().map(|step| spelt_task(step, skills)).collect(), &[])
+}
+
+fn spelt_task(step: ExplicitStep, skills: &[SkillCard]) -> Task {
+    match step {
+        ExplicitStep::Command(command) => {
+            // A command that asks something has no other expectation: its 1 means no.
+            let asks = command.split(['|', ';', '&', '\n']).any(answers_with_1);
+            let expect = (!asks).then(|| "exit code 0".to_owned());
+            Task { expect, review: !asks, ..Task::new(TaskKind::Exec, command) }
+        }
+        ExplicitStep::Call { skill, args, text } => {
+            let index = skills.iter().position(|c| c.name == skill).unwrap_or_default();
+            let step = ChainStep { skill: index, args, detail: text, produces: None, groups: 0, notes: Vec::new() };
+            task(&step, skills)
+        }
+    }
+}
+
+/// A plan that does nothing but reply with this text.
+fn close_with(goal: &str, reply: String) -> Plan {
+    Plan { goal: shortened(goal), tasks: vec![msg(format!("{}{reply}", honest::VERBATIM))], blocked: None }
+}

@@ -1,0 +1,103 @@
+//! The worker: what is written to the user from what the tasks left behind.
+
+use kiso_plan::block::Block;
+use kiso_plan::plan::TaskKind;
+use kiso_plan::prompt::Pieces;
+use kiso_plan::report::{FileNote, TaskReport, TaskStatus, size};
+
+use crate::closing::NOTE;
+use crate::honest::VERBATIM;
+
+/// A result of this many lines is shown whole.
+const SMALL: usize = 40;
+/// Of a longer one, this many lines are shown.
+const HEAD: usize = 15;
+
+/// Lines of standard error that are shown of a command that failed.
+const ERRORS: usize = 10;
+
+/// The text of a msg task.
+pub fn reply(pieces: &Pieces) -> String {
+    let detail = pieces.task.as_ref().map(|t| t.detail.as_str()).unwrap_or_default();
+    if let Some(text) = detail.strip_prefix(VERBATIM) {
+        return text.to_owned();
+    }
+    let reports: Vec<&TaskReport> = pieces.evidence.iter().flatten().filter(|r| r.task.kind != TaskKind::Msg).collect();
+    let notes: Vec<&str> = detail.lines().filter_map(|line| line.strip_prefix(NOTE)).collect();
+    if reports.is_empty() && notes.is_empty() {
+        // A message that another planner wrote before anything ran.
+        return detail.to_owned();
+    }
+    let mut parts: Vec<String> = reports.iter().map(|report| section(report)).collect();
+    parts.extend(files(&reports));
+    parts
+        .extend((!notes.is_empty()).then(|| notes.iter().map(|n| format!("Note: {n}")).collect::<Vec<_>>().join("\n")));
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n\n")
+}
+
+/// The same in parts; its files are told beside it.
+pub fn blocks(pieces: &Pieces) -> Vec<Block> {
+    let detail = pieces.task.as_ref().map(|t| t.detail.as_str()).unwrap_or_default();
+    if detail.starts_with(VERBATIM) {
+        return Vec::new();
+    }
+    let reports = pieces.evidence.iter().flatten().filter(|r| r.task.kind != TaskKind::Msg);
+    let mut blocks: Vec<Block> = reports.map(Block::of).collect();
+    if !blocks.is_empty() {
+        let notes = detail.lines().filter_map(|line| line.strip_prefix(NOTE));
+        blocks.extend(notes.map(|note| Block::Text { text: format!("Note: {note}") }));
+    }
+    blocks
+}
+
+/// One task: its output, or why it has none.
+fn section(report: &TaskReport) -> String {
+    let label = report.task.label();
+    if let Some(trouble) = report.trouble() {
+        let what = if report.status == TaskStatus::Interrupted { "was interrupted" } else { "failed" };
+        let parts = [shown(&report.text), report.error_lines(ERRORS)].into_iter();
+        // The last line of standard error stands in the reason.
+        let parts = parts.filter(|part| !part.is_empty() && !trouble.ends_with(part.as_str()));
+        let tail: String = parts.map(|part| format!("\n{part}")).collect();
+        return format!("{label} {what}: {trouble}{tail}");
+    }
+    if report.is_negative_answer() {
+        return match shown(&report.text) {
+            output if output.is_empty() => format!("{label}: no (exit code 1)."),
+            output => format!("{label} (exit code 1)\n{output}"),
+        };
+    }
+    match shown(&report.text) {
+        output if output.is_empty() => format!("{label}: done, without output."),
+        output if report.task.kind == TaskKind::Exec => format!("{label}\n{output}"),
+        output => output,
+    }
+}
+
+fn shown(text: &str) -> String {
+    let text = text.trim_matches('\n').trim_end();
+    let lines: Vec<&str> = text.lines().collect();
+    if lines.len() <= SMALL {
+        return text.to_owned();
+    }
+    format!("{}\n… {} more lines", lines[..HEAD].join("\n"), lines.len() - HEAD)
+}
+
+/// The files of all tasks, each once.
+fn files(reports: &[&TaskReport]) -> Option<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for file in reports.iter().flat_map(|r| &r.files) {
+        let line = file_line(file);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    (!lines.is_empty()).then(|| format!("Files:\n{}", lines.join("\n")))
+}
+
+fn file_line(file: &FileNote) -> String {
+    let title = file.title.as_ref().map(|t| format!(", {t}")).unwrap_or_default();
+    let link = file.link.as_ref().map(|l| format!(", {l}")).unwrap_or_default();
+    format!("- /work/{} ({}{title}{link})", file.path, size(file.bytes))
+}

@@ -1,0 +1,262 @@
+//! The dispatcher: the one task that empties the outbox.
+//!
+//! It looks when something happened, when an attempt is due, and every other second, because other processes write into
+//! the outbox as well. What is under way is known to the dispatcher alone: after a crash, whatever has no end on record is
+//! sent again, with the same key.
+
+use std::collections::{HashMap, HashSet};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::retry::{NotDelivered, Trouble, after, dice, until_due};
+use super::{Channel, letter};
+use crate::clock::now_ms;
+use crate::secret::Vault;
+use crate::store::{Delivery, Store, StoreError};
+
+/// Attempts at once for one channel. A slow receiver holds up nobody but itself.
+const AT_ONCE: usize = 4;
+
+/// How often the outbox is looked at without a reason.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// How long the dispatcher waits after something happened before it looks: more may follow at once.
+const CALM: Duration = Duration::from_millis(20);
+
+/// How long it waits where the store cannot be read or written. What could not be recorded would else be sent again and
+/// again.
+const STORE_PAUSE: Duration = Duration::from_secs(30);
+
+/// How often old deliveries are forgotten.
+const TRIM: Duration = Duration::from_secs(3_600);
+
+/// What every delivery needs.
+#[derive(Debug, Clone)]
+struct Post {
+    store: Store,
+    vault: Vault,
+}
+
+/// A dispatcher at work.
+#[derive(Debug)]
+pub struct Dispatcher {
+    store: Store,
+    channels: watch::Sender<Vec<Arc<dyn Channel>>>,
+    task: JoinHandle<()>,
+}
+
+impl Dispatcher {
+    /// Begins to deliver through these channels. From now on, what happens is written into the outbox for them. Ends soon after
+    /// `ending` is true; what is under way then has no end on record, unless it has one in time.
+    pub async fn start(
+        store: Store,
+        vault: Vault,
+        channels: Vec<Arc<dyn Channel>>,
+        ending: watch::Receiver<bool>,
+    ) -> Result<Dispatcher, StoreError> {
+        let (sender, receiver) = watch::channel(Vec::new());
+        let post = Post { store: store.clone(), vault };
+        let task = tokio::spawn(work(post, receiver, ending));
+        let dispatcher = Dispatcher { store, channels: sender, task };
+        dispatcher.replace(channels).await?;
+        Ok(dispatcher)
+    }
+
+    /// Delivers through these channels instead. What waits for one that is gone is given up, and that is on record.
+    pub async fn replace(&self, channels: Vec<Arc<dyn Channel>>) -> Result<(), StoreError> {
+        let channels: Vec<_> = channels.into_iter().filter(|channel| channel.subscription().is_some()).collect();
+        let all: Vec<_> = channels.iter().filter_map(|channel| channel.subscription()).collect();
+        for (channel, count) in self.store.write(move |tx| tx.set_webhooks(&all, now_ms())).await? {
+            tracing::warn!(channel, "the channel is gone from config.toml; {count} deliveries were given up");
+        }
+        self.channels.send_replace(channels);
+        Ok(())
+    }
+
+    /// Waits until the dispatcher has ended.
+    pub async fn ended(self) {
+        let Dispatcher { store: _, channels, task } = self;
+        let _ = task.await;
+        drop(channels);
+    }
+}
+
+/// One channel as the dispatcher knows it.
+#[derive(Debug, Default)]
+struct Receiver {
+    /// Deliveries that are under way.
+    busy: HashSet<i64>,
+    /// Whether the last attempt failed. It is not asked four times at once whether it is well again.
+    ailing: bool,
+}
+
+/// How a delivery went.
+struct Done {
+    channel: String,
+    id: i64,
+    arrived: bool,
+}
+
+async fn work(post: Post, mut channels: watch::Receiver<Vec<Arc<dyn Channel>>>, mut ending: watch::Receiver<bool>) {
+    let mut feed = post.store.feed_changes();
+    let mut receivers: HashMap<String, Receiver> = HashMap::new();
+    let mut under_way: JoinSet<Done> = JoinSet::new();
+    let mut trim_at = Instant::now();
+    loop {
+        let known = channels.borrow_and_update().clone();
+        let mut next = Instant::now() + LOOK;
+        if !known.is_empty() && trim_at <= Instant::now() {
+            trim_at = Instant::now() + TRIM;
+            trim(&post.store).await;
+        }
+        for channel in &known {
+            let receiver = receivers.entry(channel.name().to_owned()).or_default();
+            match due(&post.store, channel.as_ref(), receiver).await {
+                Ok(found) => {
+                    for delivery in found.now {
+                        receiver.busy.insert(delivery.id);
+                        under_way.spawn(deliver(post.clone(), channel.clone(), delivery));
+                    }
+                    next = found.next.map_or(next, |at| at.min(next));
+                }
+                Err(error) => {
+                    tracing::warn!("the outbox cannot be read: {error}");
+                    next = Instant::now() + STORE_PAUSE;
+                    break;
+                }
+            }
+        }
+        let mut stirred = false;
+        tokio::select! {
+            _ = ending.wait_for(|ending| *ending) => break,
+            Some(done) = under_way.join_next(), if !under_way.is_empty() => {
+                let Done { channel, id, arrived } = done.expect("a delivery catches what goes wrong in it");
+                let receiver = receivers.entry(channel).or_default();
+                receiver.busy.remove(&id);
+                receiver.ailing = !arrived;
+            }
+            changed = channels.changed() => {
+                if changed.is_err() {
+                    break;
+                }
+            }
+            // Without channels there is nothing to look for.
+            Ok(()) = feed.changed(), if !known.is_empty() => stirred = true,
+            () = sleep_until(next), if !known.is_empty() => {}
+        }
+        if stirred {
+            sleep(CALM).await;
+            feed.mark_unchanged();
+        }
+    }
+    // What is under way may end; the daemon waits only so long.
+    while under_way.join_next().await.is_some() {}
+}
+
+/// What is due for a channel, and when the next is.
+struct DueDeliveries {
+    now: Vec<Delivery>,
+    next: Option<Instant>,
+}
+
+async fn due(store: &Store, channel: &dyn Channel, receiver: &Receiver) -> Result<DueDeliveries, StoreError> {
+    let mut found = DueDeliveries { now: Vec::new(), next: None };
+    let at_once = if receiver.ailing { 1 } else { AT_ONCE };
+    let mut free = at_once.saturating_sub(receiver.busy.len());
+    if free == 0 {
+        return Ok(found);
+    }
+    // Those that are under way are among the first.
+    let (name, limit) = (channel.name().to_owned(), u32::try_from(2 * AT_ONCE).unwrap_or(u32::MAX));
+    let waiting = store.read(move |view| view.pending_deliveries(&name, limit)).await?;
+    let now = now_ms();
+    for delivery in waiting.into_iter().filter(|delivery| !receiver.busy.contains(&delivery.id)) {
+        match until_due(delivery.due_ms, now, channel.retry_policy().max_ms) {
+            _ if free == 0 => break,
+            None => {
+                free -= 1;
+                found.now.push(delivery);
+            }
+            Some(wait) => {
+                found.next = Some(Instant::now() + wait);
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Makes one attempt and records how it went.
+#[tracing::instrument(name = "channel.deliver", level = "debug", skip_all, fields(channel = channel.name(), id = delivery.id))]
+async fn deliver(post: Post, channel: Arc<dyn Channel>, delivery: Delivery) -> Done {
+    let attempt = AssertUnwindSafe(attempt(&post, channel.as_ref(), &delivery)).catch_unwind().await;
+    let result = attempt.unwrap_or_else(|_| {
+        tracing::error!(channel = channel.name(), "a delivery failed because of a bug in kiso");
+        Ok(Err(NotDelivered::passing("a bug in kiso")))
+    });
+    let (id, now) = (delivery.id, now_ms());
+    let mut done = Done { channel: channel.name().to_owned(), id, arrived: false };
+    let recorded = match result {
+        Ok(Ok(())) => {
+            done.arrived = true;
+            tracing::debug!(attempts = delivery.attempts + 1, "delivered");
+            post.store.write(move |tx| tx.delivered(id, now)).await
+        }
+        Ok(Err(failed)) => {
+            let text = failed.text();
+            match after(channel.retry_policy(), &delivery, &failed, now, dice()) {
+                Some(due_ms) => {
+                    tracing::debug!(
+                        channel = channel.name(),
+                        place = channel.place(),
+                        "a delivery failed: {}",
+                        failed.why
+                    );
+                    post.store.write(move |tx| tx.put_off_delivery(id, due_ms, &text)).await
+                }
+                None => {
+                    let (name, place, attempts) = (channel.name(), channel.place(), delivery.attempts + 1);
+                    tracing::warn!(channel = name, place, "given up after {attempts} attempts: {}", failed.why);
+                    post.store.write(move |tx| tx.give_up(id, true, now, &text)).await
+                }
+            }
+        }
+        Err(error) => Err(error),
+    };
+    if let Err(error) = recorded {
+        tracing::warn!(channel = channel.name(), "a delivery could not be recorded and will be repeated: {error}");
+        sleep(STORE_PAUSE).await;
+    }
+    done
+}
+
+/// What became of one attempt. The outer error is the store's.
+async fn attempt(
+    post: &Post,
+    channel: &dyn Channel,
+    delivery: &Delivery,
+) -> Result<Result<(), NotDelivered>, StoreError> {
+    let (vault, row) = (post.vault.clone(), delivery.clone());
+    let Some(letter) = post.store.read(move |view| letter::of(view, &vault, &row)).await? else {
+        let trouble = Trouble::Gone;
+        return Ok(Err(NotDelivered { trouble, ..NotDelivered::passing("what it was about was deleted") }));
+    };
+    Ok(channel.deliver(&letter, now_ms()).await)
+}
+
+/// Forgets deliveries that ended long ago.
+async fn trim(store: &Store) {
+    loop {
+        match store.write(|tx| tx.trim_outbox(now_ms())).await {
+            Ok(0) => return,
+            Ok(_) => {}
+            Err(error) => return tracing::warn!("old deliveries could not be forgotten: {error}"),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What a channel delivers.
+
+use crate::drive::SEALED_RUN;
+pub use crate::gateway::Letter;
+use crate::gateway::whole_message;
+use crate::graph::step::Event;
+use crate::secret::Vault;
+use crate::store::{Delivery, StoreError, View, WebhookEvent};
+
+/// The event of a test that a person asked for.
+const TEST: &str = "test";
+
+/// Bytes of a message's text that are sent; the whole text can be asked for by the message's id. A receiver reads a body
+/// before it knows who sent it.
+const MAX_TEXT: usize = 1 << 20;
+
+impl Letter {
+    /// A test that a person asked for.
+    pub fn test(now_ms: i64) -> Letter {
+        Letter {
+            id: format!("test-{now_ms}"),
+            event: TEST,
+            session: None,
+            message: None,
+            text: None,
+            truncated: false,
+            run: None,
+            status: None,
+            at_ms: now_ms,
+            attempt: 1,
+        }
+    }
+
+    /// As JSON.
+    pub fn bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("it has a JSON form")
+    }
+}
+
+/// What a delivery's next attempt says; `None` where what it is about was deleted.
+pub(super) fn of(view: &View<'_>, vault: &Vault, delivery: &Delivery) -> Result<Option<Letter>, StoreError> {
+    let mut letter = Letter {
+        id: delivery.key.clone(),
+        event: delivery.event.as_str(),
+        session: None,
+        message: None,
+        text: None,
+        truncated: false,
+        run: None,
+        status: None,
+        at_ms: delivery.at_ms,
+        attempt: delivery.attempts + 1,
+    };
+    match delivery.event {
+        WebhookEvent::Reply => {
+            let Some(id) = delivery.message else { return Ok(None) };
+            let Some((session, message)) = view.message(id)? else { return Ok(None) };
+            let mut message = whole_message(view, vault, session.clone(), message)?;
+            letter.truncated = message.text.len() > MAX_TEXT;
+            if let Some(reply) = message.reply.as_mut().filter(|_| letter.truncated) {
+                reply.blocks.clear();
+            }
+            message.text.truncate(message.text.floor_char_boundary(MAX_TEXT));
+            letter.run = message.run.clone();
+            (letter.session, letter.message) = (Some(session), Some(message));
+        }
+        WebhookEvent::Notify => {
+            let (Some(id), Some(seq)) = (&delivery.run, delivery.seq) else { return Ok(None) };
+            let (Some(run), Some(event)) = (view.run_line(id)?, view.event(id, seq)?) else { return Ok(None) };
+            let Some(mut text) = notification(vault, &event.body) else { return Ok(None) };
+            letter.truncated = text.len() > MAX_TEXT;
+            text.truncate(text.floor_char_boundary(MAX_TEXT));
+            (letter.session, letter.run, letter.text) = (Some(run.session), Some(run.id), Some(text));
+        }
+        WebhookEvent::Run => {
+            let Some(id) = &delivery.run else { return Ok(None) };
+            let Some(run) = view.run_line(id)? else { return Ok(None) };
+            (letter.session, letter.run) = (Some(run.session), Some(run.id));
+            letter.status = Some(run.status);
+        }
+    }
+    Ok(Some(letter))
+}
+
+/// What an event of a run's log says to everybody outside: the output of a task, or what the user is told of the way.
+fn notification(vault: &Vault, body: &str) -> Option<String> {
+    let body = vault.open_text(SEALED_RUN, body).ok()?;
+    let event: Event = serde_json::from_str(&body).ok()?;
+    event.notification().map(str::to_owned)
+}

@@ -1,0 +1,46 @@
+//! The home's unix socket: for programs of its owner, the terminal among them.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+
+use super::Channel;
+use crate::gateway::{App, ListenError, Socket};
+use crate::home::Home;
+
+/// The socket, until it is served.
+#[derive(Debug)]
+pub struct UnixSocket {
+    path: PathBuf,
+    socket: Mutex<Option<Socket>>,
+}
+
+impl UnixSocket {
+    /// Makes the socket of a home.
+    pub fn open(home: &Home) -> Result<UnixSocket, ListenError> {
+        let path = home.socket_path();
+        let socket = Mutex::new(Some(Socket::bind(&path)?));
+        Ok(UnixSocket { path, socket })
+    }
+}
+
+impl Channel for UnixSocket {
+    fn name(&self) -> &str {
+        "socket"
+    }
+
+    fn place(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn serve(self: Arc<Self>, app: App, ending: watch::Receiver<bool>) -> BoxFuture<'static, ()> {
+        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Box::pin(async move {
+            if let Some(socket) = socket {
+                socket.serve(app, ending).await;
+            }
+        })
+    }
+}

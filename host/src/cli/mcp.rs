@@ -1,0 +1,32 @@
+//! `kiso mcp`.
+
+use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, log};
+use crate::gateway::mcp::stdio;
+use crate::home::SessionName;
+use crate::skill::Quiet;
+use std::sync::Arc;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub struct McpArgs {
+    /// The session to work in; created if it does not exist. Without it, each client has its own
+    #[arg(long, short, value_name = "NAME")]
+    session: Option<String>,
+}
+
+const AFTER: &str = "Editors and agents start this themselves; docs/clients.md has the lines for each. It needs no daemon and \
+    works beside one. The daemon serves the same at /mcp.";
+
+impl McpArgs {
+    pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        let session = self.session.as_deref().map(SessionName::parse).transpose()?;
+        let opened = Opened::new(shared, Arc::new(Quiet))?;
+        log::configure(&opened.config.log.level, &opened.config.log.format);
+        log::catch_panics();
+        let drive = opened.drive()?;
+        let served = stdio::serve(drive, environment_secrets(), session, std::io::stdin(), std::io::stdout());
+        block_on(served)?.map_err(|error| Failure::new(Exit::Failed, format!("failed to write an answer: {error}")))?;
+        opened.store.close();
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,248 @@
+//! What the steps of a run have in common: what the run knows, and how a request of it becomes one that may be sent.
+
+use super::clean::clean;
+use super::dialog::Dialogs;
+use super::log::Log;
+use super::prompt::as_text;
+use super::spent::{Meter, MeteredModel};
+use super::subagent;
+use super::window::Earlier;
+use super::{DriveError, RunExecutor, boundary};
+use crate::clock::now_ms;
+use crate::graph::lane::{Entry, SharedKind};
+use crate::graph::limits::LimitReached;
+use crate::graph::plan::CallerScope;
+use crate::graph::run::{Run, RunSpec};
+use crate::graph::step::StepResult;
+use crate::home::SessionName;
+use crate::llm::prompt::{ChatMessage, FileCard, Pieces};
+use crate::llm::{Completion, LlmError, Model, Priority, Request, Role, Sink};
+use crate::memory::Meaning;
+use crate::secret::Secrets;
+use crate::store::RunId;
+use crate::tool::builtin::CallContext;
+use crate::{llm, node, scratchpad};
+use std::sync::{Mutex, PoisonError};
+
+/// A run that is being performed.
+pub(super) struct RunContext<'a> {
+    pub drive: &'a RunExecutor,
+    pub run: RunId,
+    pub session: SessionName,
+    pub caller: CallerScope,
+    pub subagent: bool,
+    /// The last event before the step.
+    pub seq: u32,
+    pub secrets: Secrets,
+    pub earlier: Earlier,
+    /// What fences foreign text in its prompts.
+    pub boundary: String,
+    /// What its roles were sent and answered.
+    pub dialogs: Dialogs,
+    /// What retrieval found, until something ran.
+    pub environment: Option<Vec<FileCard>>,
+    /// The task whose transcript was archived last, and the key.
+    pub transcript: Option<(usize, String)>,
+    /// Messages that become the run's with the next event.
+    pub taking: Vec<i64>,
+    /// What models were asked since the last event.
+    asked: Mutex<Vec<(Role, String)>>,
+    /// What models used since the last event.
+    pub meter: Meter,
+}
+
+/// What a call came to, where it is not an answer.
+pub(super) enum ModelFailure {
+    Limit(LimitReached),
+    Failed(LlmError),
+}
+
+impl ModelFailure {
+    pub fn result(self) -> StepResult {
+        match self {
+            Self::Limit(limit) => StepResult::Stopped { limit },
+            Self::Failed(error) => StepResult::ModelFailed { message: error.to_string() },
+        }
+    }
+}
+
+impl<'a> RunContext<'a> {
+    pub fn new(drive: &'a RunExecutor, log: &Log, spec: &RunSpec, secrets: Secrets, earlier: Earlier) -> Self {
+        let (run, session) = (log.id.clone(), log.session.clone());
+        // A run from before it was kept has one for each process that takes it up.
+        let boundary = Some(spec.segment.boundary.clone()).filter(|kept| !kept.is_empty()).unwrap_or_else(boundary);
+        Self {
+            drive,
+            run,
+            session,
+            caller: spec.caller,
+            subagent: spec.policy.subagent,
+            seq: log.seq,
+            secrets,
+            earlier,
+            meter: Meter::new(boundary.clone()),
+            boundary,
+            dialogs: Dialogs::default(),
+            environment: None,
+            transcript: None,
+            taking: Vec::new(),
+            asked: Mutex::default(),
+        }
+    }
+
+    /// What the session knows: the part of every prompt that talks to the user.
+    pub fn known(&self, run: &Run) -> Pieces {
+        let Earlier { summary, core, facts, .. } = &self.earlier;
+        let memory = run.lane().shared(SharedKind::ObservationalMemory);
+        Pieces {
+            messages: Some(self.talk(run, &[])),
+            summary: summary.clone(),
+            memory: memory.map(|text| text.lines().map(str::to_owned).collect()),
+            guidance: self.guidance(),
+            core: core.clone(),
+            facts: (!facts.is_empty()).then(|| facts.clone()),
+            ..Pieces::default()
+        }
+    }
+
+    /// What was said before the message that the run is at: before the run, and in earlier cycles of it, but for the
+    /// `replies` that stand elsewhere in the prompt.
+    pub fn talk(&self, run: &Run, replies: &[String]) -> Vec<ChatMessage> {
+        let mut messages = self.earlier.messages.clone();
+        let said = |from: &str, text: &String| Some(ChatMessage { from: from.to_owned(), text: text.clone() });
+        messages.extend(run.lane().earlier_cycles().filter_map(|entry| match entry {
+            Entry::User(text) => said("user", text),
+            Entry::Assistant(text) if !replies.contains(text) => said("assistant", text),
+            _ => None,
+        }));
+        messages
+    }
+
+    pub async fn put_away(&self, stem: &'static str, text: String) -> Result<String, DriveError> {
+        let text = self.secrets.redact(&text);
+        Ok(scratchpad::put_away(&self.drive.store, &self.session, stem, text, now_ms()).await?)
+    }
+
+    /// What a question to memory means, if a model says so in time.
+    pub async fn meaning(&self, question: &str) -> Result<Option<Meaning>, DriveError> {
+        let (session, run, used) = (Some(&self.session), Some(&self.run), self.meter.used());
+        self.drive.meaning(question, &self.secrets, session, run, used).await
+    }
+
+    /// The model of a role, with what it uses counted.
+    pub fn model(&self, role: Role) -> MeteredModel<'_> {
+        self.meter.of(self.drive.models.of(role))
+    }
+
+    /// Calls the model of the request's role.
+    pub async fn complete(
+        &self,
+        run: &Run,
+        request: Request,
+        sink: &mut dyn Sink,
+    ) -> Result<Result<Completion, ModelFailure>, DriveError> {
+        let by = request.role;
+        self.complete_by(run, request, by, sink).await
+    }
+
+    /// [`RunContext::complete`] with the model of another role than the one that the prompt is of.
+    pub async fn complete_by(
+        &self,
+        run: &Run,
+        request: Request,
+        by: Role,
+        sink: &mut dyn Sink,
+    ) -> Result<Result<Completion, ModelFailure>, DriveError> {
+        let request = match self.ready_for(run, request, by).await? {
+            Ok(request) => request,
+            Err(limit) => return Ok(Err(ModelFailure::Limit(limit))),
+        };
+        Ok(self.model(by).complete(&request, sink).await.map_err(ModelFailure::Failed))
+    }
+
+    /// The request as it may be sent: without secrets, in its model's context, and within what is left of every limit.
+    pub async fn ready(&self, run: &Run, request: Request) -> Result<Result<Request, LimitReached>, DriveError> {
+        let by = request.role;
+        self.ready_for(run, request, by).await
+    }
+
+    /// [`RunContext::ready`] for the model of another role than the one that the prompt is of.
+    pub async fn ready_for(
+        &self,
+        run: &Run,
+        request: Request,
+        by: Role,
+    ) -> Result<Result<Request, LimitReached>, DriveError> {
+        let (settings, boundary) = (self.drive.models.settings(by), self.boundary.as_str());
+        let mut request = clean(&self.secrets, request, boundary)?;
+        request.cache_key = cache_key(boundary, by);
+        if self.subagent {
+            request.priority = Priority::Subagent;
+            request.system += subagent::note(by);
+        }
+        request.max_tokens = settings.answer(request.max_tokens);
+        // A conversation that has no room any more begins anew.
+        let next = self.dialogs.next(&request, &self.secrets, boundary);
+        let request = next.filter(|next| node::fits(next, settings.context_budget)).unwrap_or(request);
+        let mut request = node::fit(request, boundary, settings.context_budget);
+        if let Some(mut limit) = self.drive.models.too_small_for(by, &request) {
+            if matches!(request.role, Role::Planner | Role::Actor) {
+                limit.because = self.drive.tools.crowding(settings.context_budget);
+            }
+            return Ok(Err(limit));
+        }
+        // Of the calls that this step has made already; one step may make many.
+        let unwritten = self.meter.used();
+        if let Some(limit) = self.drive.over_limit(&self.session, unwritten).await? {
+            return Ok(Err(limit));
+        }
+        let limits = &run.spec().limits;
+        let mut used = run.usage();
+        used += unwritten;
+        if let Some(limit) = limits.reached(used) {
+            return Ok(Err(limit));
+        }
+        let asked = llm::estimate::request_tokens(&request);
+        let asked = self.drive.models.counted(by, asked) as u64;
+        let left = limits.max_tokens_per_run.saturating_sub(used.total());
+        if asked >= left {
+            return Ok(Err(LimitReached::new("max_tokens_per_run", limits.max_tokens_per_run)));
+        }
+        request.max_tokens = request.max_tokens.min(u32::try_from(left - asked).unwrap_or(u32::MAX));
+        let request = node::bounded(request);
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push((request.role, as_text(&request)));
+        self.dialogs.sent(&request, boundary);
+        Ok(Ok(request))
+    }
+
+    /// What a role that was asked said, as it may be shown to it again.
+    pub fn answered(&self, text: Option<String>) {
+        if let Some(text) = text {
+            self.dialogs.answered(&self.secrets.redact(&text), &self.boundary);
+        }
+    }
+
+    /// What models were asked since this was last called.
+    pub fn take_asked(&self) -> Vec<(Role, String)> {
+        std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Where the call at this place among those that are made together comes from.
+    pub fn at(&self, place: usize) -> CallContext {
+        CallContext {
+            session: self.session.clone(),
+            run: Some(self.run.clone()),
+            subagent: self.subagent,
+            caller: self.caller,
+            call: (self.seq, place),
+            meanings: Vec::new(),
+        }
+    }
+}
+
+/// The same for all requests of a role in a segment, which begin alike, and for no others. The boundary itself goes nowhere but into
+/// prompts.
+fn cache_key(boundary: &str, role: Role) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, format!("{role} {boundary}").as_bytes());
+    data_encoding::HEXLOWER.encode(&digest.as_ref()[..8])
+}

@@ -1,0 +1,191 @@
+//! How a process is started, runs, and comes to its exit code.
+
+use super::channel::{Channel, TaskEnded};
+use super::commands::Program;
+use super::engine::STACK_BYTES;
+use super::instance::{Components, ProcessCtx, Streams, store};
+use super::process::{CRASHED, KILLED, Process, ProcessSpec};
+use super::streams::WriteError;
+use super::task::{ExecTask, SHELL};
+use super::wit::exports::kiso::exec::shell::Ended;
+use crate::skill::BrokenPipe;
+use crate::skill::limits::{Limit, LimitHit};
+use crate::skill::trap;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use wasmtime::Trap;
+use wasmtime::component::ResourceTableError;
+use wasmtime_wasi::I32Exit;
+use wasmtime_wasi::p2::bindings::CommandPre;
+
+/// What the shell is to do.
+#[derive(Debug)]
+pub enum ShellWork {
+    /// Run a line.
+    Line { source: String, state: Vec<u8>, args: Vec<String>, partial: bool },
+    /// Go on as a child.
+    Fork { state: Vec<u8> },
+}
+
+/// Starts a command, as a child of the process that asks.
+pub fn start(parent: &ProcessCtx, program: Program, spec: ProcessSpec) -> Result<Arc<Process>, LimitHit> {
+    let process = parent.task.admit(Some(&parent.process), spec.title())?;
+    // Made here: a future that is dropped before it was polled runs nothing of its body.
+    let running = EndGuard::new(parent.task.clone(), process.clone());
+    let components = parent.components.clone();
+    parent.task.spawn(&process, async move {
+        // As a whole: the block would otherwise take a copy of its code alone.
+        let mut running = running;
+        let task = running.task.clone();
+        let stderr = spec.channel(2);
+        let title = running.process.title.clone();
+        let result = match program {
+            Program::Coreutils => command(&running, &components, components.coreutils(), spec).await,
+            Program::Js => command(&running, &components, components.js(), spec).await,
+            Program::Shell => unreachable!("a shell is started by `start_shell`"),
+            Program::Skill(skill) => {
+                let ran = task.commands.run_skill(&skill, spec, task.dirs.tmp(), &stderr).await;
+                ran.map_err(|hit| task.hit_with(hit).into())
+            }
+        };
+        running.code = close(&task, &title, &stderr, result).await;
+    });
+    Ok(process)
+}
+
+/// Starts a shell. What it came to arrives at the receiver if it was given a line.
+pub fn start_shell(
+    components: &Arc<Components>,
+    task: &Arc<ExecTask>,
+    parent: Option<&Process>,
+    work: ShellWork,
+    spec: ProcessSpec,
+) -> Result<(Arc<Process>, oneshot::Receiver<Ended>), LimitHit> {
+    let process = task.admit(parent, SHELL.to_owned())?;
+    let running = EndGuard::new(task.clone(), process.clone());
+    let components = components.clone();
+    let (sender, receiver) = oneshot::channel();
+    task.spawn(&process, async move {
+        let mut running = running;
+        let task = running.task.clone();
+        let stderr = spec.channel(2);
+        let result = shell(&running, &components, work, spec).await;
+        let result = result.map(|(code, ended)| {
+            if let Some(ended) = ended {
+                // Nobody may wait any more.
+                let _ = sender.send(ended);
+            }
+            code
+        });
+        running.code = close(&task, SHELL, &stderr, result).await;
+    });
+    Ok((process, receiver))
+}
+
+async fn command(
+    running: &EndGuard,
+    components: &Arc<Components>,
+    pre: wasmtime::Result<&CommandPre<ProcessCtx>>,
+    spec: ProcessSpec,
+) -> wasmtime::Result<u8> {
+    let pre = pre?;
+    let mut store = store(components, &running.task, &running.process, spec, Streams::Command)?;
+    let instance = pre.instantiate_async(&mut store).await?;
+    match instance.wasi_cli_run().call_run(&mut store).await? {
+        Ok(()) => Ok(0),
+        Err(()) => Ok(1),
+    }
+}
+
+async fn shell(
+    running: &EndGuard,
+    components: &Arc<Components>,
+    work: ShellWork,
+    spec: ProcessSpec,
+) -> wasmtime::Result<(u8, Option<Ended>)> {
+    let (env, cwd) = (spec.env.clone(), spec.cwd.clone());
+    let mut store = store(components, &running.task, &running.process, spec, Streams::Shell)?;
+    let instance = components.shell()?.instantiate_async(&mut store).await?;
+    let shell = instance.kiso_exec_shell();
+    match work {
+        ShellWork::Fork { state } => Ok((shell.call_resume(&mut store, &state).await?, None)),
+        ShellWork::Line { source, state, args, partial } => {
+            let ended = shell.call_run(&mut store, &source, &state, &cwd, &env, &args, partial).await?;
+            Ok((ended.code, Some(ended)))
+        }
+    }
+}
+
+/// The code of what a process came to; the first that reached a limit is to blame.
+async fn close(task: &ExecTask, title: &str, stderr: &Channel, result: wasmtime::Result<u8>) -> u8 {
+    // Those who wait for it, read from it or write to it end too.
+    let blamed = result.as_ref().is_err_and(|error| {
+        error.downcast_ref::<BrokenPipe>().is_none() && error.downcast_ref::<TaskEnded>().is_none()
+    });
+    let code = exit_code(task, title, stderr, result).await;
+    if blamed && task.limit().is_some() {
+        task.blame_command(title);
+    }
+    code
+}
+
+/// The exit code of what a process came to, with a word on its standard error where it said none itself.
+async fn exit_code(task: &ExecTask, title: &str, stderr: &Channel, result: wasmtime::Result<u8>) -> u8 {
+    let error = match result {
+        Ok(code) => return code,
+        Err(error) => error,
+    };
+    if let Some(exit) = error.downcast_ref::<I32Exit>() {
+        return u8::try_from(exit.0 & 0xff).unwrap_or(CRASHED);
+    }
+    if error.downcast_ref::<BrokenPipe>().is_some() {
+        return BrokenPipe::CODE;
+    }
+    if task.limit().is_some() {
+        return KILLED;
+    }
+    if error.root_cause().to_string().contains("fuel allocated for hostcalls") {
+        task.hit(Limit::Transfer);
+        return KILLED;
+    }
+    let name = title.split(' ').next().unwrap_or_default();
+    if let Some(WriteError(errno)) = error.downcast_ref() {
+        let _ = stderr.write(format!("{name}: write error: {}\n", errno.in_words()).as_bytes()).await;
+        return 1;
+    }
+    let (message, code) = match error.downcast_ref::<Trap>() {
+        Some(Trap::StackOverflow) => {
+            (format!("it recursed deeper than its stack of {} KiB", STACK_BYTES >> 10), CRASHED)
+        }
+        // A panic of a bundled command; it has said why.
+        Some(Trap::UnreachableCodeReached) => return CRASHED,
+        Some(trap) => (trap::in_words(*trap).to_owned(), CRASHED),
+        _ if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) => {
+            task.hit(Limit::OpenFiles);
+            return KILLED;
+        }
+        _ => (error.root_cause().to_string(), CRASHED),
+    };
+    let _ = stderr.write(format!("{name}: crashed: {message}\n").as_bytes()).await;
+    code
+}
+
+/// Marks a process as ended, however its future goes away.
+struct EndGuard {
+    task: Arc<ExecTask>,
+    process: Arc<Process>,
+    code: u8,
+}
+
+impl EndGuard {
+    fn new(task: Arc<ExecTask>, process: Arc<Process>) -> Self {
+        Self { task, process, code: KILLED }
+    }
+}
+
+impl Drop for EndGuard {
+    fn drop(&mut self) {
+        self.process.ended(self.code);
+        self.task.gone(&self.process);
+    }
+}

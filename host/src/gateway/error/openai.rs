@@ -1,0 +1,75 @@
+//! Errors as clients of OpenAI's interface get them: `{"error": {"message", "type", "param", "code"}}`.
+
+use axum::body::Body;
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::ApiError;
+
+/// Whether what is served at this path speaks OpenAI's interface.
+pub fn serves(path: &str) -> bool {
+    path.starts_with("/v1/")
+}
+
+/// Every error below `/v1/` has this form.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OpenAiError")]
+pub struct ErrorBody {
+    error: ErrorDetails,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OpenAiErrorDetails")]
+struct ErrorDetails {
+    /// With what to do about it.
+    message: String,
+    #[serde(rename = "type")]
+    #[schemars(extend("enum" = ["invalid_request_error", "authentication_error", "permission_error", "rate_limit_error", "server_error"]))]
+    kind: &'static str,
+    /// The member of the request that is wrong.
+    param: Option<String>,
+    /// A stable word for programs, the same as everywhere in kiso.
+    code: &'static str,
+}
+
+impl ErrorBody {
+    pub fn of(error: &ApiError) -> ErrorBody {
+        let kind = match error.status {
+            StatusCode::UNAUTHORIZED => "authentication_error",
+            StatusCode::FORBIDDEN => "permission_error",
+            StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
+            status if status.is_client_error() => "invalid_request_error",
+            _ => "server_error",
+        };
+        let message = match &error.hint {
+            Some(hint) => format!("{} ({hint})", error.message),
+            None => error.message.clone(),
+        };
+        ErrorBody { error: ErrorDetails { message, kind, param: error.param.clone(), code: error.code } }
+    }
+}
+
+/// The body that says an error in this form.
+pub fn body(error: &ApiError) -> Body {
+    Body::from(serde_json::to_vec(&ErrorBody::of(error)).expect("it has a JSON form"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_error_says_what_kind_it_is_and_what_to_do() {
+        let error = ApiError::bad_request("`n` is 2").hint("send one request for each").param("n");
+        assert_eq!(
+            serde_json::to_value(ErrorBody::of(&error)).unwrap(),
+            json!({ "error": { "message": "`n` is 2 (send one request for each)", "type": "invalid_request_error",
+                "param": "n", "code": "bad_request" } })
+        );
+        let full = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", "full");
+        assert_eq!(ErrorBody::of(&full).error.kind, "rate_limit_error");
+        assert_eq!(ErrorBody::of(&ApiError::internal(&"x")).error.kind, "server_error");
+    }
+}

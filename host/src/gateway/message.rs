@@ -1,0 +1,36 @@
+//! A message as its owner reads it, with what became of the run behind it.
+
+use super::wire::{Message, Reply, open_message};
+use crate::graph::block::Block;
+use crate::graph::outcome::Outcome;
+use crate::home::SessionName;
+use crate::node::output;
+use crate::secret::Vault;
+use crate::store::{self, MessageRole, StoreError, View};
+
+/// [`open_message`] with what is known of a reply.
+pub fn whole_message(
+    view: &View<'_>,
+    vault: &Vault,
+    session: SessionName,
+    message: store::Message,
+) -> Result<Message, StoreError> {
+    let run = message.run.clone().filter(|_| message.role == MessageRole::Assistant);
+    let mut message = open_message(vault, session, message);
+    let Some((status, Some(outcome))) = run.map(|run| view.ending(&run)).transpose()?.flatten() else {
+        return Ok(message);
+    };
+    // One that an older version wrote may have another form.
+    let Ok(outcome) = serde_json::from_str::<Outcome>(&outcome) else { return Ok(message) };
+    let shown = output::reply(&outcome);
+    // A run that went on with further messages has given other replies before.
+    if message.text != shown {
+        return Ok(message);
+    }
+    let Outcome { reply, files, mut blocks, .. } = outcome;
+    if blocks.is_empty() && reply != shown {
+        blocks.push(Block::Text { text: reply });
+    }
+    message.reply = Some(Reply { status, blocks, files });
+    Ok(message)
+}

@@ -1,0 +1,57 @@
+//! A turn as server-sent events, in the form of either endpoint.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::time::Duration;
+
+use axum::response::sse::{Event, KeepAlive, KeepAliveStream, Sse};
+use futures_util::Stream;
+use futures_util::stream::unfold;
+
+use super::turn::{Piece, Turn};
+
+/// Time without anything, after which a comment shows that the connection stands.
+const ALIVE: Duration = Duration::from_secs(15);
+
+pub type Events = Pin<Box<dyn Stream<Item = Result<Event, Infallible>> + Send>>;
+
+/// What a handler answers with.
+pub type Streamed = Sse<KeepAliveStream<Events>>;
+
+/// How an endpoint says what is told.
+pub trait Form: Send + 'static {
+    /// Before anything is told.
+    fn begin(&mut self) -> Vec<Event>;
+
+    fn say(&mut self, piece: Piece) -> Vec<Event>;
+}
+
+pub fn stream(turn: Turn, form: impl Form) -> Streamed {
+    let sending = Sending { turn, ready: VecDeque::new(), form, begun: false };
+    let events: Events =
+        Box::pin(unfold(sending, |mut sending| async move { Some((Ok(sending.next().await?), sending)) }));
+    Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE))
+}
+
+struct Sending<F> {
+    turn: Turn,
+    ready: VecDeque<Event>,
+    form: F,
+    begun: bool,
+}
+
+impl<F: Form> Sending<F> {
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            let events = match std::mem::replace(&mut self.begun, true) {
+                false => self.form.begin(),
+                true => self.form.say(self.turn.next().await?),
+            };
+            self.ready.extend(events);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! JSON Schemas as providers take them: only keywords that all know, and no longer an answer than there is room for.
+
+use serde_json::{Map, Value, json};
+
+/// Keywords that are kept, besides those that are looked into. What only explains is left out: the prompt has it.
+const KEPT: [&str; 10] =
+    ["type", "enum", "const", "required", "minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum"];
+
+/// Keywords that stand for the form itself. What is not known of the others is left out: the answer is checked against all of them.
+const ELSEWHERE: [&str; 5] = ["$ref", "$dynamicRef", "allOf", "if", "patternProperties"];
+
+/// Characters of a text that says no length of its own, and at most: llama.cpp takes no more repetitions.
+const MOST: u64 = 1_200;
+
+/// Entries of a list that says no length of its own.
+const ENTRIES: u64 = 12;
+
+/// What a text and a list keep, however little room there is.
+const LEAST: (u64, u64) = (40, 1);
+
+/// Characters that one token has at the least, in what small models write.
+const CHARACTERS: u64 = 2;
+
+/// `schema` with what servers make a grammar of, and nothing else, so that whatever fits it fits this, too, but for properties that it
+/// does not name; `None` if its form is said in a way that they do not read.
+pub fn portable(schema: &Value) -> Option<Value> {
+    let mut kept = Map::new();
+    for (keyword, value) in schema.as_object()? {
+        let value = match keyword.as_str() {
+            "properties" => {
+                let parts = value.as_object()?.iter().map(|(name, part)| Some((name.clone(), portable(part)?)));
+                Value::Object(parts.collect::<Option<_>>()?)
+            }
+            "anyOf" | "oneOf" => value.as_array()?.iter().map(portable).collect::<Option<_>>()?,
+            "items" => portable(value)?,
+            keyword if KEPT.contains(&keyword) => value.clone(),
+            keyword if ELSEWHERE.contains(&keyword) => return None,
+            _ => continue,
+        };
+        kept.insert(keyword.clone(), value);
+    }
+    if kept.contains_key("properties") {
+        kept.insert("additionalProperties".to_owned(), Value::Bool(false));
+    }
+    Some(Value::Object(kept))
+}
+
+/// `schema` whose longest answer has room in so many tokens: every text and every list gets a length, the shorter the less room
+/// there is. So an answer ends before its limit, whatever the model is. An object of which nothing is said cannot be bounded.
+pub fn bounded(schema: &Value, tokens: u32) -> Value {
+    let room = u64::from(tokens) * CHARACTERS;
+    let mut percent = 100;
+    loop {
+        let shorter = shortened(schema, percent);
+        if longest(&shorter) <= room || percent <= 5 {
+            return shorter;
+        }
+        percent = percent * 4 / 5;
+    }
+}
+
+fn shortened(schema: &Value, percent: u64) -> Value {
+    let Some(fields) = schema.as_object() else { return schema.clone() };
+    let each = |value: &Value| match value {
+        Value::Object(parts) => {
+            Value::Object(parts.iter().map(|(name, part)| (name.clone(), shortened(part, percent))).collect())
+        }
+        Value::Array(parts) => parts.iter().map(|part| shortened(part, percent)).collect(),
+        other => other.clone(),
+    };
+    let mut short: Map<String, Value> = Map::new();
+    for (keyword, value) in fields {
+        let value = match keyword.as_str() {
+            "properties" | "anyOf" | "oneOf" => each(value),
+            "items" => shortened(value, percent),
+            _ => value.clone(),
+        };
+        short.insert(keyword.clone(), value);
+    }
+    let mut limit = |most: &str, least: &str, otherwise: u64, floor: u64| {
+        let said = short.get(most).and_then(Value::as_u64).unwrap_or(otherwise).min(otherwise);
+        let floor = short.get(least).and_then(Value::as_u64).unwrap_or(0).max(floor.min(said));
+        short.insert(most.to_owned(), json!((said * percent / 100).max(floor)));
+    };
+    match fields.get("type").and_then(Value::as_str) {
+        Some("string") if !fields.contains_key("enum") && !fields.contains_key("const") => {
+            limit("maxLength", "minLength", MOST, LEAST.0);
+        }
+        Some("array") => limit("maxItems", "minItems", ENTRIES, LEAST.1),
+        _ => {}
+    }
+    Value::Object(short)
+}
+
+/// Characters of the longest answer, as far as the schema bounds it.
+fn longest(schema: &Value) -> u64 {
+    let of = |name: &str| schema.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let longest_of = |parts: &Value| parts.as_array().into_iter().flatten().map(longest).max();
+    let written =
+        |parts: &Value| parts.as_array().into_iter().flatten().map(|part| part.to_string().len() as u64).max();
+    if let Some(most) = longest_of(&schema["anyOf"]).or_else(|| longest_of(&schema["oneOf"])) {
+        return most;
+    }
+    if let Some(most) = written(&schema["enum"]) {
+        return most;
+    }
+    match schema["type"].as_str() {
+        Some("string") => of("maxLength") + 2,
+        Some("array") => of("maxItems") * (longest(&schema["items"]) + 2) + 2,
+        Some("object") => {
+            let parts = schema["properties"].as_object().into_iter().flatten();
+            parts.map(|(name, part)| name.len() as u64 + 6 + longest(part)).sum::<u64>() + 2
+        }
+        _ => 20,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_servers_cannot_make_a_grammar_of_is_not_sent() {
+        let text = json!({ "type": "string", "description": "d", "maxLength": 9 });
+        let known = json!({ "type": "object", "title": "t", "properties": { "description": text }, "required": ["description"] });
+        let kept = json!({ "type": "string", "maxLength": 9 });
+        let expected = json!({
+            "type": "object", "properties": { "description": kept }, "required": ["description"], "additionalProperties": false,
+        });
+        assert_eq!(portable(&known), Some(expected));
+        assert_eq!(
+            portable(&json!({ "type": "array", "items": { "anyOf": [kept] } })).unwrap()["items"]["anyOf"][0],
+            kept
+        );
+        assert_eq!(portable(&json!({ "type": "string", "pattern": "^a$" })), Some(json!({ "type": "string" })));
+        for unknown in [json!({ "allOf": [{ "type": "string" }] }), json!({ "$ref": "#/x" }), json!(true)] {
+            assert_eq!(portable(&unknown), None);
+            assert_eq!(portable(&json!({ "type": "object", "properties": { "a": unknown } })), None);
+        }
+    }
+
+    #[test]
+    fn the_longest_answer_has_room() {
+        let task =
+            json!({ "type": "object", "properties": { "type": { "enum": ["exec"] }, "detail": { "type": "string" } } });
+        let tasks = json!({ "type": "array", "items": { "anyOf": [task, { "type": "string", "maxLength": 90 }] }, "maxItems": 10 });
+        let schema = json!({ "type": "object", "properties": { "tasks": tasks, "done": { "type": "boolean" } } });
+        let mut before = u64::MAX;
+        for tokens in [8_000, 4_000, 1_000, 500, 200] {
+            let bounded = bounded(&schema, tokens);
+            let most = longest(&bounded);
+            assert!(most <= u64::from(tokens) * CHARACTERS && most <= before, "{tokens}: {bounded}");
+            before = most;
+        }
+        let wide = bounded(&schema, 100_000);
+        assert_eq!(wide["properties"]["tasks"]["maxItems"], 10);
+        assert_eq!(wide["properties"]["tasks"]["items"]["anyOf"][0]["properties"]["detail"]["maxLength"], MOST);
+        assert_eq!(wide["properties"]["tasks"]["items"]["anyOf"][1]["maxLength"], 90);
+        let narrow = bounded(&json!({ "type": "array", "items": { "type": "string", "minLength": 60 } }), 1);
+        assert_eq!((&narrow["maxItems"], &narrow["items"]["maxLength"]), (&json!(1), &json!(60)));
+    }
+}

@@ -1,0 +1,23 @@
+//! The actor: calls tools until the brief is done.
+
+use super::Cell::{Unplanned, Yes};
+use super::{Declaration, Duty, Piece};
+
+pub(super) const ROLE: Declaration = Declaration {
+    does: "Calls tools until the brief is done.",
+    prompt: include_str!("../../../roles/actor.md"),
+    temperature: Some(0.2),
+    max_tokens: 4_096,
+    schema: None,
+    sees: &[
+        (Piece::Guidance, Yes),
+        (Piece::Core, Yes),
+        (Piece::Summary, Unplanned),
+        (Piece::Messages, Unplanned),
+        (Piece::Brief, Yes),
+    ],
+    duty: Duty::Message,
+    guided: true,
+    speaks: true,
+    writes: false,
+};

@@ -1,0 +1,35 @@
+//! The reviewer: judges what a task left behind.
+
+use super::Cell::{Retry, Yes};
+use super::schema::{SENTENCE, flag, list, object, one_of, task, text};
+use super::{Declaration, Duty, Piece};
+use serde_json::Value;
+
+pub(super) const ROLE: Declaration = Declaration {
+    does: "Reviews the result of a task.",
+    prompt: include_str!("../../../roles/reviewer.md"),
+    temperature: Some(0.0),
+    max_tokens: 2_048,
+    schema: Some(schema),
+    sees: &[
+        (Piece::OriginalMessage, Yes),
+        (Piece::Goal, Yes),
+        (Piece::Task, Yes),
+        (Piece::Expect, Yes),
+        (Piece::Transcript, Yes),
+        (Piece::Output, Yes),
+        (Piece::Correction, Retry),
+    ],
+    duty: Duty::Message,
+    guided: false,
+    speaks: false,
+    writes: false,
+};
+
+/// A verdict.
+fn schema() -> Value {
+    object(
+        [("status", one_of(&["ok", "needs_fix", "replan"]))],
+        [("reason", text(SENTENCE)), ("inject", list(task(), 4)), ("learn", text(SENTENCE)), ("goal_met", flag())],
+    )
+}

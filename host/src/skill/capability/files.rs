@@ -1,0 +1,218 @@
+//! `wasi:filesystem`: the session's workspace as `/work`, to read or to write, within its quota.
+//!
+//! What is charged, and what may be where, is the matter of [`workspace`].
+
+use super::{Capability, Doc, Flag, FlagValues, Grantable, GuestState};
+use crate::skill::error::SkillError;
+use crate::skill::input::CallInput;
+use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
+use crate::skill::wit::ImportSpec;
+use crate::skill::workspace::{self, DirId, Quota, Roots};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+use std::sync::Arc;
+use wasmtime::component::Linker;
+use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
+
+/// How a skill sees `/work`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Workspace {
+    /// Not at all.
+    None,
+    /// It may read. This holds where the manifest says nothing.
+    #[default]
+    Read,
+    /// It may read and write.
+    Write,
+}
+
+impl Workspace {
+    /// In WASI's terms; none where it sees nothing.
+    pub fn permissions(self) -> Option<FsPerms> {
+        match self {
+            Self::None => None,
+            Self::Read => Some(FsPerms::ReadOnly),
+            Self::Write => Some(FsPerms::ReadWrite),
+        }
+    }
+}
+
+impl std::fmt::Display for Workspace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Read => "read",
+            Self::Write => "write",
+        })
+    }
+}
+
+/// The files of one call.
+#[derive(Debug)]
+pub struct WorkspaceFiles {
+    pub quota: Arc<Quota>,
+    /// The directories that the guest sees.
+    pub roots: Roots,
+    /// Handles of directory listings that may still be open.
+    pub listings: Vec<u32>,
+    access: Workspace,
+    work: PathBuf,
+    budget: Budget,
+    hit: HitCell,
+}
+
+impl WorkspaceFiles {
+    /// Records that the limit of directories that are listed at once was reached.
+    pub fn listings_hit(&self) -> LimitHit {
+        self.hit.set(self.budget.hit(Limit::Listings))
+    }
+
+    /// How the call sees `/work`.
+    pub fn permissions(&self) -> Option<FsPerms> {
+        self.access.permissions()
+    }
+}
+
+const WORLD: &str = "wasi:cli/imports";
+const TYPES: &str = "wasi:filesystem/types";
+
+impl Capability for WorkspaceFiles {
+    const IMPORTS: &'static [ImportSpec] =
+        &[ImportSpec::wasi("wasi:filesystem/preopens", WORLD), ImportSpec::wasi(TYPES, WORLD)];
+    const DOC: Doc = Doc {
+        about: "see the session's workspace as `/work`, and write there",
+        asked: "workspace = \"none\"`, `\"read\"` (default) or `\"write\"",
+    };
+    type Allowed = Workspace;
+
+    fn link<T: GuestState>(linker: &mut Linker<T>, _: fn(&mut T) -> &mut Self) -> wasmtime::Result<()> {
+        // Their state is found through `ChargedFiles`, as that of exec's processes is.
+        workspace::add_to_linker(linker)
+    }
+
+    fn prepare(call: &CallInput<'_>, access: &Workspace, hit: &HitCell) -> Result<Self, SkillError> {
+        let mut roots = Roots::new();
+        if *access != Workspace::None {
+            let root = std::fs::File::open(&call.work).and_then(DirId::of);
+            roots.push(root.map_err(|e| SkillError::host(call.skill.as_str(), unusable(&call.work, &e)))?);
+        }
+        Ok(Self {
+            quota: Arc::new(Quota::new(call.budget.clone(), hit.clone(), call.usage.clone())),
+            roots,
+            listings: Vec::new(),
+            access: *access,
+            work: call.work.clone(),
+            budget: call.budget.clone(),
+            hit: hit.clone(),
+        })
+    }
+
+    fn show(&self, wasi: &mut WasiCtxBuilder) -> Result<(), String> {
+        match self.permissions() {
+            Some(perms) => {
+                wasi.preopened_dir(&self.work, "/work", perms).map(|_| ()).map_err(|e| unusable(&self.work, &e))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn unusable(work: &std::path::Path, error: &dyn std::fmt::Display) -> String {
+    format!("the workspace {} cannot be opened: {error}", work.display())
+}
+
+impl Grantable for WorkspaceFiles {
+    type Toml = Workspace;
+    type Need = Workspace;
+    /// Less than the manifest asks for, if the administrator wants so.
+    type Grant = Option<Workspace>;
+
+    const FLAGS: &'static [Flag] = &[
+        Flag { name: "read", value: None, help: "Also read /work", requires: None, conflicts_with: Some("write") },
+        Flag { name: "write", value: None, help: "Also read and write /work", requires: None, conflicts_with: None },
+    ];
+    const IMPLIED_BY: Option<&'static str> = Some(TYPES);
+
+    fn check_need(written: Workspace, _: &[&str]) -> Result<Workspace, (usize, String)> {
+        Ok(written)
+    }
+
+    fn check_grant(_: &Self::Grant) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn implied() -> Workspace {
+        Workspace::Write
+    }
+
+    fn to_toml(need: &Workspace) -> String {
+        format!("workspace = \"{need}\"\n")
+    }
+
+    fn asked(_: &Workspace) -> Self::Grant {
+        None
+    }
+
+    fn beyond(asked: &Self::Grant, _: &Self::Grant) -> Self::Grant {
+        *asked
+    }
+
+    fn without(asked: &Self::Grant, other: &Self::Grant) -> Self::Grant {
+        asked.filter(|_| other.is_none())
+    }
+
+    fn allow(need: &Workspace, granted: &Self::Grant) -> Workspace {
+        granted.map_or(*need, |granted| granted.min(*need))
+    }
+
+    fn add(grant: &mut Self::Grant, need: &Workspace, name: &str, skill: &str) -> Result<(), String> {
+        let wanted = match name {
+            "write" => Workspace::Write,
+            "read" => Workspace::Read,
+            "none" => Workspace::None,
+            other => return Err(format!("`{other}` is no way to see /work; there are none, read and write")),
+        };
+        if wanted > *need {
+            let verb = if wanted == Workspace::Write { "write to" } else { "see" };
+            return Err(format!("{skill} does not ask to {verb} /work, so a grant of it would have no effect"));
+        }
+        *grant = Some(wanted);
+        Ok(())
+    }
+
+    fn add_chosen(grant: &mut Self::Grant, need: &Workspace, chosen: &FlagValues, skill: &str) -> Result<(), String> {
+        match ["write", "read"].into_iter().find(|flag| chosen.has(flag)) {
+            Some(access) => Self::add(grant, need, access, skill),
+            None => Ok(()),
+        }
+    }
+
+    fn lines(grant: &Self::Grant) -> Vec<String> {
+        grant.iter().map(|access| format!("{access} files in the session's workspace")).collect()
+    }
+
+    fn summary(allowed: &Workspace) -> Vec<String> {
+        vec![format!("workspace: {allowed}")]
+    }
+
+    fn access(_: &Workspace) -> Vec<String> {
+        // Every skill sees the workspace as it asks.
+        Vec::new()
+    }
+
+    fn allowed_json(allowed: &Workspace) -> Value {
+        json!(allowed)
+    }
+
+    fn grant_json(key: &str, grant: &Self::Grant, into: &mut Map<String, Value>) {
+        if let Some(access) = grant {
+            into.insert(key.to_owned(), json!(access));
+        }
+    }
+
+    fn need_json(key: &str, need: &Workspace, into: &mut Map<String, Value>) {
+        into.insert(key.to_owned(), json!(need));
+    }
+}

@@ -1,0 +1,361 @@
+//! `wasi:http/outgoing-handler`: requests to granted hosts.
+
+mod gate;
+
+pub use self::gate::{HttpGate, RefusedRequest};
+
+use self::gate::{HttpRule, HttpRules, Injection};
+use super::secrets::find;
+use super::{Capability, Doc, Flag, FlagValues, Grantable, GuestState};
+use crate::skill::error::SkillError;
+use crate::skill::input::CallInput;
+use crate::skill::limits::{HEADER_BYTES, HitCell};
+use crate::skill::wit::ImportSpec;
+use http::HeaderName;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use toml::Spanned;
+use wasmtime::component::Linker;
+use wasmtime_wasi_http::WasiHttpCtx;
+
+/// The requests of one call.
+#[derive(Debug)]
+pub struct OutgoingHttp {
+    pub ctx: WasiHttpCtx,
+    pub gate: HttpGate,
+}
+
+/// One host that a skill wants to reach.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HttpNeed {
+    /// "api.example.org", "*.example.org" or "*", with an optional ":port".
+    pub host: String,
+    /// Methods in upper case; GET when not given.
+    #[serde(default = "get_only")]
+    pub methods: Vec<String>,
+    /// A secret that the host puts into a header of each request; it never enters the guest.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub inject: Option<Inject>,
+}
+
+/// Which secret goes into which header.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inject {
+    pub header: String,
+    pub secret: String,
+}
+
+/// One host that may be reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HttpGrant {
+    /// As in the manifest, or narrower: "example.org" where the manifest asks for "*".
+    pub host: String,
+    /// Methods in upper case; GET where the file says nothing.
+    #[serde(default = "get_only")]
+    pub methods: Vec<String>,
+    /// The secret that kiso may put into requests to this host, and the header for it: exactly as the manifest asks.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub inject: Option<Inject>,
+    /// Also when the host's address is private (127.0.0.1, 192.168.…). A manifest cannot ask for this.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub private: bool,
+}
+
+impl HttpGrant {
+    /// What a manifest asks for, for a host that it covers.
+    fn of(need: &HttpNeed, host: &str, private: bool) -> Self {
+        Self { host: host.to_owned(), methods: need.methods.clone(), inject: need.inject.clone(), private }
+    }
+
+    /// Whether everything that is asked for is granted here.
+    fn holds(&self, asked: &Self) -> bool {
+        covers(&self.host, &asked.host)
+            && asked.methods.iter().all(|m| self.methods.contains(m))
+            && asked.inject == self.inject
+    }
+}
+
+fn get_only() -> Vec<String> {
+    vec!["GET".to_owned()]
+}
+
+const OUTGOING: &str = "wasi:http/outgoing-handler";
+
+impl Capability for OutgoingHttp {
+    const IMPORTS: &'static [ImportSpec] =
+        &[ImportSpec::wasi("wasi:http/types", OUTGOING), ImportSpec::wasi(OUTGOING, OUTGOING)];
+    const DOC: Doc = Doc {
+        about: "send HTTP requests to granted hosts",
+        asked: "http = [{ host = \"example.org\", methods = [\"GET\"] }]",
+    };
+    /// Each with whether private addresses are reachable.
+    type Allowed = Vec<(HttpNeed, bool)>;
+
+    fn link<T: GuestState>(linker: &mut Linker<T>, _: fn(&mut T) -> &mut Self) -> wasmtime::Result<()> {
+        // Its state is found through `WasiHttpView`.
+        wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)
+    }
+
+    fn prepare(call: &CallInput<'_>, allowed: &Self::Allowed, _: &HitCell) -> Result<Self, SkillError> {
+        let inject = |need: &HttpNeed| -> Result<Option<Injection>, SkillError> {
+            let Some(Inject { header, secret }) = &need.inject else { return Ok(None) };
+            let header = HeaderName::from_bytes(header.as_bytes());
+            let header = header.map_err(|e| SkillError::host(call.skill.as_str(), e))?;
+            Ok(Some(match find(call, secret)? {
+                Ok(value) => Injection::Header(header, value),
+                // Without its secret the request could only fail, and in a way that nobody understands.
+                Err(how) => Injection::Unset { secret: secret.clone(), how },
+            }))
+        };
+        let rules = allowed.iter().map(|(need, private)| {
+            let (host, methods) = (need.host.clone(), need.methods.clone());
+            Ok::<_, SkillError>(HttpRule { host, methods, private: *private, inject: inject(need)? })
+        });
+        let rules = HttpRules {
+            rules: rules.collect::<Result<_, _>>()?,
+            max_response: usize::try_from(call.http.max_response_mib << 20).unwrap_or(usize::MAX),
+            connect_timeout: Duration::from_secs(call.http.connect_timeout_s),
+        };
+        let mut ctx = WasiHttpCtx::new();
+        ctx.set_field_size_limit(HEADER_BYTES);
+        Ok(Self { ctx, gate: HttpGate { rules: Arc::new(rules), ..HttpGate::default() } })
+    }
+
+    fn check() -> Option<Result<String, String>> {
+        Some(Ok(format!("{} certificate authorities", webpki_roots::TLS_SERVER_ROOTS.len())))
+    }
+}
+
+impl Grantable for OutgoingHttp {
+    type Toml = Vec<Spanned<HttpNeed>>;
+    type Need = Vec<HttpNeed>;
+    type Grant = Vec<HttpGrant>;
+
+    const FLAGS: &'static [Flag] = &[
+        Flag {
+            name: "host",
+            value: Some("HOST"),
+            help: "Also reach this host: \"example.org\", \"*.example.org\", \"example.org:8080\"",
+            requires: None,
+            conflicts_with: None,
+        },
+        Flag {
+            name: "private",
+            value: None,
+            help: "The hosts of this command may have private addresses (127.0.0.1, 192.168.…)",
+            requires: Some("host"),
+            conflicts_with: None,
+        },
+    ];
+    const IMPLIED_BY: Option<&'static str> = Some(OUTGOING);
+
+    fn check_need(written: Self::Toml, declared: &[&str]) -> Result<Self::Need, (usize, String)> {
+        let checked = written.into_iter().map(|need| {
+            check_need(need.get_ref(), declared).map_err(|message| (need.span().start, message))?;
+            Ok(need.into_inner())
+        });
+        checked.collect()
+    }
+
+    fn check_grant(grant: &Self::Grant) -> Result<(), String> {
+        grant.iter().try_for_each(|granted| check_host(&granted.host))
+    }
+
+    fn implied() -> Self::Need {
+        let methods = METHODS.iter().map(|method| (*method).to_owned()).collect();
+        vec![HttpNeed { host: "*".to_owned(), methods, inject: None }]
+    }
+
+    fn to_toml(need: &Self::Need) -> String {
+        if need.is_empty() {
+            return String::new();
+        }
+        let text = |text: &str| Value::String(text.to_owned());
+        let hosts: Vec<String> = need
+            .iter()
+            .map(|need| format!("{{ host = {}, methods = {} }}", text(&need.host), json!(need.methods)))
+            .collect();
+        format!("http = [{}]\n", hosts.join(", "))
+    }
+
+    fn asked(need: &Self::Need) -> Self::Grant {
+        need.iter().map(|need| HttpGrant::of(need, &need.host, false)).collect()
+    }
+
+    fn beyond(asked: &Self::Grant, granted: &Self::Grant) -> Self::Grant {
+        asked.iter().filter(|asked| !granted.iter().any(|granted| granted.holds(asked))).cloned().collect()
+    }
+
+    fn without(asked: &Self::Grant, other: &Self::Grant) -> Self::Grant {
+        asked.iter().filter(|asked| !other.contains(asked)).cloned().collect()
+    }
+
+    fn allow(needs: &Self::Need, grant: &Self::Grant) -> Self::Allowed {
+        let mut allowed = Vec::new();
+        for need in needs {
+            for granted in grant {
+                // The narrower of the two counts.
+                let host = if covers(&need.host, &granted.host) {
+                    &granted.host
+                } else if covers(&granted.host, &need.host) {
+                    &need.host
+                } else {
+                    continue;
+                };
+                if need.inject != granted.inject {
+                    continue;
+                }
+                let methods = need.methods.iter().filter(|m| granted.methods.contains(m)).cloned().collect();
+                allowed.push((HttpNeed { host: host.clone(), methods, ..need.clone() }, granted.private));
+            }
+        }
+        allowed
+    }
+
+    fn add(grant: &mut Self::Grant, need: &Self::Need, host: &str, skill: &str) -> Result<(), String> {
+        add_host(grant, need, host, false, skill)
+    }
+
+    fn add_chosen(grant: &mut Self::Grant, need: &Self::Need, chosen: &FlagValues, skill: &str) -> Result<(), String> {
+        let private = chosen.has("private");
+        chosen.values("host").iter().try_for_each(|host| add_host(grant, need, host, private, skill))
+    }
+
+    fn lines(grant: &Self::Grant) -> Vec<String> {
+        let line = |granted: &HttpGrant| {
+            let host = if granted.host == "*" { "every public host" } else { &granted.host };
+            let inject = granted.inject.as_ref().map_or_else(String::new, |inject| {
+                format!(", kiso adding the header {} with the secret `{}`", inject.header, inject.secret)
+            });
+            format!("reach {host} over HTTP ({}){inject}", granted.methods.join(", "))
+        };
+        grant.iter().map(line).collect()
+    }
+
+    fn summary(allowed: &Self::Allowed) -> Vec<String> {
+        let line = |(need, private): &(HttpNeed, bool)| {
+            let private = if *private { ", private addresses too" } else { "" };
+            format!("reach {} ({}{private})", need.host, need.methods.join(", "))
+        };
+        allowed.iter().map(line).collect()
+    }
+
+    fn allowed_json(allowed: &Self::Allowed) -> Value {
+        let host = |(need, private): &(HttpNeed, bool)| json!({ "host": need.host, "methods": need.methods, "private": private });
+        allowed.iter().map(host).collect()
+    }
+
+    fn grant_json(key: &str, grant: &Self::Grant, into: &mut Map<String, Value>) {
+        let host = |granted: &HttpGrant| {
+            let mut shown = json!(granted);
+            // In the file it is left out where it is false.
+            shown["private"] = granted.private.into();
+            shown
+        };
+        into.insert(key.to_owned(), grant.iter().map(host).collect());
+    }
+}
+
+/// Adds a host, one that the manifest covers. Says why where it does not.
+pub fn add_host(
+    grant: &mut Vec<HttpGrant>,
+    needs: &[HttpNeed],
+    host: &str,
+    private: bool,
+    skill: &str,
+) -> Result<(), String> {
+    check_host(host)?;
+    let Some(need) = needs.iter().find(|need| covers(&need.host, host)) else {
+        let asked: Vec<&str> = needs.iter().map(|n| n.host.as_str()).collect();
+        let asked = if asked.is_empty() { "no host".to_owned() } else { asked.join(", ") };
+        return Err(format!("{skill} asks for {asked}, so a grant of {host} would have no effect"));
+    };
+    grant.retain(|granted| granted.host != host);
+    grant.push(HttpGrant::of(need, host, private));
+    Ok(())
+}
+
+/// Methods that can be asked for.
+const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+fn check_need(need: &HttpNeed, declared: &[&str]) -> Result<(), String> {
+    check_host(&need.host)?;
+    if need.methods.is_empty() {
+        return Err("`methods` must name at least one method".to_owned());
+    }
+    for method in &need.methods {
+        if !METHODS.contains(&method.as_str()) {
+            return Err(format!(
+                "`{method}` is not a method; there are GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS"
+            ));
+        }
+    }
+    if let Some(inject) = &need.inject {
+        if HeaderName::from_bytes(inject.header.as_bytes()).is_err() {
+            return Err(format!("`{}` is not a name of a header", inject.header));
+        }
+        if !declared.contains(&inject.secret.as_str()) {
+            return Err(format!(
+                "`inject` names the secret `{}`, which is neither in `secrets` nor in [kiso.skill.env]",
+                inject.secret
+            ));
+        }
+        if need.host.starts_with('*') {
+            return Err("`inject` needs a host by its full name: a secret goes to nobody else".to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// A host as it stands in a manifest or a grant.
+fn check_host(host: &str) -> Result<(), String> {
+    let name = host.strip_prefix("*.").unwrap_or(host);
+    let fits = !name.is_empty()
+        && name.len() <= 260
+        && (name == "*"
+            || name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']' | '_')));
+    if fits {
+        Ok(())
+    } else {
+        Err(format!(
+            "`{host}` is not a host: a name such as \"api.example.org\", \"*.example.org\" or \"*\", with an optional \":port\""
+        ))
+    }
+}
+
+/// Whether every host that `narrow` names is also named by `wide`. A "*" covers other ports than the scheme's own too:
+/// the one who grants "example.org:8080" has named the port.
+fn covers(wide: &str, narrow: &str) -> bool {
+    wide == narrow
+        || wide == "*"
+        || wide.strip_prefix('*').is_some_and(|suffix| suffix.starts_with('.') && narrow.ends_with(suffix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::covers;
+
+    #[test]
+    fn a_pattern_covers_only_what_lies_below_it() {
+        let table = [
+            ("*", "example.org", true),
+            ("*", "*.example.org", true),
+            ("*.example.org", "a.example.org", true),
+            ("*.example.org", "*.a.example.org", true),
+            ("*.example.org", "example.org", false),
+            ("*.example.org", "evilexample.org", false),
+            ("*.example.org", "*", false),
+            ("example.org", "example.org", true),
+            ("example.org", "a.example.org", false),
+            ("example.org", "*", false),
+        ];
+        for (wide, narrow, expected) in table {
+            assert_eq!(covers(wide, narrow), expected, "{wide} over {narrow}");
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! The door between one call and the network: only to granted hosts, never to this machine's own network unless that was
+//! granted too.
+//!
+//! Which addresses these are is the matter of [`net`].
+
+use crate::net::{self, NetError};
+use crate::secret::SecretValue;
+use crate::skill::error::Blame;
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Request, Response, Uri};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::{Body, Frame};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{Sleep, sleep, timeout};
+use wasmtime_wasi_http::io::TokioIo;
+use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
+
+/// What one call may reach, as granted.
+#[derive(Debug, Clone, Default)]
+pub struct HttpRules {
+    pub rules: Vec<HttpRule>,
+    /// Longest body of an answer, in bytes.
+    pub max_response: usize,
+    /// Longest wait for a connection.
+    pub connect_timeout: Duration,
+}
+
+/// One granted host.
+#[derive(Debug, Clone)]
+pub struct HttpRule {
+    /// "api.example.org", "*.example.org" (any name below, not the name itself), "*" (every host), each with an
+    /// optional ":port"; without one the scheme's own port is meant.
+    pub host: String,
+    /// Methods in upper case.
+    pub methods: Vec<String>,
+    /// Whether loopback, private and link-local addresses may be reached. Only an administrator's file can say so.
+    pub private: bool,
+    /// What the host puts into each request. The guest never sees the value.
+    pub inject: Option<Injection>,
+}
+
+/// A secret in a header.
+#[derive(Debug, Clone)]
+pub enum Injection {
+    Header(HeaderName, SecretValue),
+    /// There is no value, and how to set one. No request goes without it.
+    Unset {
+        secret: String,
+        how: String,
+    },
+}
+
+impl HttpRules {
+    fn find(&self, method: &http::Method, host: &str, port: u16, default_port: u16) -> Option<&HttpRule> {
+        self.rules.iter().find(|rule| rule.allows(method, host, port, default_port))
+    }
+}
+
+impl HttpRule {
+    fn allows(&self, method: &http::Method, host: &str, port: u16, default_port: u16) -> bool {
+        let (name, allowed_port) = split_port(&self.host);
+        let methods = &self.methods;
+        methods.iter().any(|m| m == method.as_str())
+            && port == allowed_port.unwrap_or(default_port)
+            && match name.strip_prefix("*.") {
+                Some(domain) => {
+                    host.len() > domain.len() + 1 && host.ends_with(domain) && {
+                        host.as_bytes()[host.len() - domain.len() - 1] == b'.'
+                    }
+                }
+                None => name == "*" || name.eq_ignore_ascii_case(host),
+            }
+    }
+}
+
+/// `host:port` and `[v6]:port` in their parts.
+fn split_port(host: &str) -> (&str, Option<u16>) {
+    match host.rsplit_once(':') {
+        Some((name, port)) if !name.contains(':') || name.ends_with(']') => match port.parse() {
+            Ok(port) => (name, Some(port)),
+            Err(_) => (host, None),
+        },
+        _ => (host, None),
+    }
+}
+
+/// The door between one call and the network.
+#[derive(Debug, Default)]
+pub struct HttpGate {
+    pub rules: Arc<HttpRules>,
+    /// The last request that was refused, for the person who can allow it.
+    pub refused: Arc<Mutex<Option<RefusedRequest>>>,
+}
+
+/// A request that the grant does not cover.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RefusedRequest {
+    /// The host is not granted, or not for this method.
+    Host { host: String, method: String },
+    /// The host is granted, but its address is private.
+    Private { host: String },
+    /// The host is granted, but the secret for it has no value.
+    Unset { host: String, secret: String, how: String },
+    /// The host is granted, but the secret for it would go over the open internet in clear.
+    Clear { host: String },
+}
+
+impl RefusedRequest {
+    /// What to do about it.
+    pub fn hint(&self, skill: &str) -> String {
+        match self {
+            Self::Host { host, method } => {
+                format!(
+                    "{skill} may not send {method} requests to {host}; allow it with `kiso skill grant {skill} --host {host}`"
+                )
+            }
+            Self::Private { host } => {
+                format!(
+                    "{host} has a private address; allow it with `kiso skill grant {skill} --host {host} --private`"
+                )
+            }
+            Self::Unset { host, secret, how } => {
+                format!("requests to {host} carry the secret `{secret}`, which is not set; {how}")
+            }
+            Self::Clear { host } => {
+                format!("requests to {host} carry a secret, which goes over the internet with https only")
+            }
+        }
+    }
+
+    /// Who has to change something, and the code of the error where the guest gave it this one.
+    pub fn blame(&self, code: &str) -> (Blame, String) {
+        match self {
+            Self::Host { .. } | Self::Private { .. } => (Blame::Policy, code.to_owned()),
+            Self::Unset { .. } => (Blame::Caller, "secret-missing".to_owned()),
+            Self::Clear { .. } => (Blame::Skill, code.to_owned()),
+        }
+    }
+
+    /// Whether a guest that failed with this code and message speaks of this request. It may have gone on without it, and
+    /// failed for a reason of its own.
+    pub fn is_told_by(&self, code: &str, message: &str) -> bool {
+        let (Self::Host { host, .. } | Self::Private { host } | Self::Unset { host, .. } | Self::Clear { host }) = self;
+        let names = ["HttpRequestDenied", "DestinationIpProhibited", "ConfigurationError"];
+        code == "denied" || message.contains(host.as_str()) || names.iter().any(|name| message.contains(name))
+    }
+}
+
+type Sent = (Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
+
+impl WasiHttpHooks for HttpGate {
+    fn send_request(
+        &mut self,
+        request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _sent: Box<dyn Future<Output = Result<(), Error>> + Send>,
+    ) -> Box<dyn Future<Output = Result<Sent, Error>> + Send> {
+        let (rules, refused) = (self.rules.clone(), self.refused.clone());
+        Box::new(async move {
+            let method = request.method().to_string();
+            // As it stands in a grant: with its port where the URL has one.
+            let host = request.uri().authority().map(|a| a.as_str().to_ascii_lowercase()).unwrap_or_default();
+            let sent = send(&rules, request, options).await;
+            sent.map_err(|SendError { error, why }| {
+                let note = match (why, &error) {
+                    (Why::Unset { secret, how }, _) => Some(RefusedRequest::Unset { host, secret, how }),
+                    (Why::Clear, _) => Some(RefusedRequest::Clear { host }),
+                    (Why::Other, Error::HttpRequestDenied) => Some(RefusedRequest::Host { host, method }),
+                    (Why::Other, Error::DestinationIpProhibited) => Some(RefusedRequest::Private { host }),
+                    (Why::Other, _) => None,
+                };
+                if note.is_some() {
+                    *refused.lock().unwrap_or_else(PoisonError::into_inner) = note;
+                }
+                error
+            })
+        })
+    }
+}
+
+/// A request that did not go out, or found no answer.
+struct SendError {
+    /// What the guest is told.
+    error: Error,
+    why: Why,
+}
+
+/// What a guest's error has no words for.
+enum Why {
+    /// The error says all.
+    Other,
+    /// The secret for the request has no value.
+    Unset { secret: String, how: String },
+    /// The secret would go in clear.
+    Clear,
+}
+
+impl From<Error> for SendError {
+    fn from(error: Error) -> Self {
+        Self { error, why: Why::Other }
+    }
+}
+
+async fn send(
+    rules: &HttpRules,
+    mut request: Request<WasiBody>,
+    options: Option<RequestOptions>,
+) -> Result<Sent, SendError> {
+    let uri = request.uri().clone();
+    let host = uri.host().ok_or(Error::HttpRequestUriInvalid)?.to_ascii_lowercase();
+    let (tls, default_port) = match uri.scheme_str() {
+        Some("https") => (true, 443),
+        Some("http") => (false, 80),
+        _ => return Err(Error::HttpRequestUriInvalid.into()),
+    };
+    let port = uri.port_u16().unwrap_or(default_port);
+    let rule = rules.find(request.method(), &host, port, default_port).ok_or(Error::HttpRequestDenied)?;
+    match &rule.inject {
+        None => {}
+        Some(Injection::Unset { secret, how }) => {
+            let why = Why::Unset { secret: secret.clone(), how: how.clone() };
+            return Err(SendError { error: Error::ConfigurationError, why });
+        }
+        Some(Injection::Header(header, secret)) => {
+            let mut value = HeaderValue::from_str(secret.expose()).map_err(|_| Error::ConfigurationError)?;
+            value.set_sensitive(true);
+            request.headers_mut().insert(header.clone(), value);
+        }
+    }
+    // The guest's own Host header could name another site behind the same front server.
+    let authority = if port == default_port { host.clone() } else { format!("{host}:{port}") };
+    let authority = HeaderValue::from_str(&authority).map_err(|_| Error::HttpRequestUriInvalid)?;
+    request.headers_mut().insert(http::header::HOST, authority);
+
+    let connect_limit =
+        options.and_then(|o| o.connect_timeout).map_or(rules.connect_timeout, |t| t.min(rules.connect_timeout));
+    let first_byte_limit = options.and_then(|o| o.first_byte_timeout).unwrap_or(FIRST_BYTE_LIMIT).min(FIRST_BYTE_LIMIT);
+    let late = |_| Error::ConnectionTimeout;
+    let stream = timeout(connect_limit, net::connect(&host, port, rule.private)).await.map_err(late)?;
+    let stream = stream.map_err(unreached)?;
+    // In clear over the open internet the secret would be anybody's; inside this machine's own network it may go so.
+    if !tls && rule.inject.is_some() && stream.peer_addr().map_or(true, |peer| net::is_public(peer.ip())) {
+        return Err(SendError { error: Error::HttpRequestDenied, why: Why::Clear });
+    }
+    let stream: Box<dyn Stream> = if tls {
+        let secured = timeout(connect_limit, net::secure(stream, &host)).await.map_err(late)?;
+        Box::new(secured.map_err(unreached)?)
+    } else {
+        Box::new(stream)
+    };
+
+    *request.uri_mut() = Uri::builder()
+        .path_and_query(uri.path_and_query().map_or("/", |p| p.as_str()))
+        .build()
+        .map_err(|_| Error::HttpRequestUriInvalid)?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(Error::Hyper)?;
+    let mut connection = Box::pin(connection);
+    let response = timeout(first_byte_limit, async {
+        let mut answer = std::pin::pin!(sender.send_request(request));
+        tokio::select! {
+            answer = &mut answer => answer,
+            ended = &mut connection => match ended {
+                Ok(()) => answer.await,
+                Err(error) => Err(error),
+            },
+        }
+    });
+    let response = response.await.map_err(|_| Error::ConnectionReadTimeout)?.map_err(Error::Hyper)?;
+    let max = rules.max_response;
+    let pause_limit = options.and_then(|o| o.between_bytes_timeout).unwrap_or(FIRST_BYTE_LIMIT).min(FIRST_BYTE_LIMIT);
+    let body = response.map(|incoming| {
+        let body = Limited::new(incoming, max).map_err(move |error| match error.downcast::<hyper::Error>() {
+            Ok(error) => Error::Hyper(*error),
+            Err(_) => Error::HttpResponseBodySize(Some(max as u64)),
+        });
+        Paced { body: Box::pin(body), limit: pause_limit, pause: None }.boxed_unsync()
+    });
+    Ok((body, Box::new(async move { connection.await.map_err(Error::Hyper) })))
+}
+
+/// Longest wait for the first byte of an answer, and between two pieces of it, whatever the guest asks for.
+const FIRST_BYTE_LIMIT: Duration = Duration::from_secs(60);
+
+/// A body whose pieces come within a limit of each other.
+struct Paced<B> {
+    body: Pin<Box<B>>,
+    limit: Duration,
+    /// Runs while a piece is awaited.
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl<B: Body<Data = Bytes, Error = Error>> Body for Paced<B> {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        let this = &mut *self;
+        if let Poll::Ready(frame) = this.body.as_mut().poll_frame(cx) {
+            this.pause = None;
+            return Poll::Ready(frame);
+        }
+        let limit = this.limit;
+        let pause = this.pause.get_or_insert_with(|| Box::pin(sleep(limit)));
+        pause.as_mut().poll(cx).map(|()| Some(Err(Error::ConnectionReadTimeout)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+}
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// The same in the words of `wasi:http`.
+fn unreached(error: NetError) -> Error {
+    match error {
+        NetError::Dns(error) => Error::DnsError { rcode: Some(error.to_string()), info_code: None },
+        NetError::NoAddress => Error::DestinationNotFound,
+        NetError::Private => Error::DestinationIpProhibited,
+        NetError::Connect(error) => Error::Connect(error),
+        NetError::BadName => Error::HttpRequestUriInvalid,
+        NetError::Tls(error) => Error::Tls(error),
+    }
+}
+
+/// The bodies that pass the gate carry bytes.
+const _: fn(WasiBody) -> http_body_util::combinators::UnsyncBoxBody<Bytes, Error> = |body| body;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(host: &str) -> HttpRule {
+        HttpRule { host: host.into(), methods: vec!["GET".into()], private: false, inject: None }
+    }
+
+    #[test]
+    fn a_rule_allows_its_host_and_nothing_that_looks_like_it() {
+        let get = http::Method::GET;
+        let table = [
+            ("example.org", "example.org", 443, true),
+            ("example.org", "EXAMPLE.ORG", 443, true),
+            ("example.org", "evil-example.org", 443, false),
+            ("example.org", "example.org.evil.net", 443, false),
+            ("example.org", "www.example.org", 443, false),
+            ("example.org", "example.org", 8443, false),
+            ("example.org:8443", "example.org", 8443, true),
+            ("example.org:8443", "example.org", 443, false),
+            ("*.example.org", "a.example.org", 443, true),
+            ("*.example.org", "a.b.example.org", 443, true),
+            ("*.example.org", "example.org", 443, false),
+            ("*.example.org", "evilexample.org", 443, false),
+            ("*.example.org", ".example.org", 443, false),
+            ("*", "anything.net", 443, true),
+            ("*", "anything.net", 8080, false),
+            ("[::1]:8080", "[::1]", 8080, true),
+        ];
+        for (allowed, host, port, expected) in table {
+            assert_eq!(rule(allowed).allows(&get, host, port, 443), expected, "{allowed} against {host}:{port}");
+        }
+        assert!(!rule("example.org").allows(&http::Method::POST, "example.org", 443, 443));
+    }
+}

@@ -1,0 +1,64 @@
+//! `kiso:skill/kv`: small values that outlive a call.
+
+use super::{Capability, Doc, GuestState, failure, refused};
+use crate::home::SessionName;
+use crate::skill::error::SkillError;
+use crate::skill::input::{CallInput, Keep};
+use crate::skill::limits::HitCell;
+use crate::skill::wit::since_v0_1::kiso::skill::kv::{Host, add_to_linker};
+use crate::skill::wit::since_v0_1::kiso::skill::types::Failure;
+use crate::skill::wit::{ImportSpec, V0_1};
+use crate::store::{KvOwner, Store};
+use wasmtime::component::{HasSelf, Linker};
+
+/// The values of one session and skill.
+#[derive(Debug)]
+pub struct Kv {
+    /// The space that values belong to; none in a test.
+    space: Option<(SessionName, KvOwner)>,
+    store: Store,
+}
+
+impl Capability for Kv {
+    const IMPORTS: &'static [ImportSpec] = &[ImportSpec::skill("kiso:skill/kv", V0_1)];
+    const DOC: Doc = Doc { about: "keep small values that outlive a call", asked: "" };
+    type Allowed = ();
+
+    fn link<T: GuestState>(linker: &mut Linker<T>, state: fn(&mut T) -> &mut Self) -> wasmtime::Result<()> {
+        add_to_linker::<T, HasSelf<Self>>(linker, state)
+    }
+
+    fn prepare(call: &CallInput<'_>, _: &(), _: &HitCell) -> Result<Self, SkillError> {
+        let space = match &call.keep {
+            Keep::Disk(owner) => Some((call.session.clone(), owner.clone())),
+            Keep::Nothing => None,
+        };
+        Ok(Self { space, store: call.store.clone() })
+    }
+}
+
+fn in_a_test() -> Failure {
+    failure("unavailable", "values are not kept in a test")
+}
+
+impl Host for Kv {
+    async fn get(&mut self, key: String) -> wasmtime::Result<Result<Option<Vec<u8>>, Failure>> {
+        let Some((session, owner)) = self.space.clone() else { return Ok(Ok(None)) };
+        Ok(self.store.read(move |view| view.kv_get(&session, &owner, &key)).await.map_err(|e| refused(&e)))
+    }
+
+    async fn set(&mut self, key: String, value: Vec<u8>) -> wasmtime::Result<Result<(), Failure>> {
+        let Some((session, owner)) = self.space.clone() else { return Ok(Err(in_a_test())) };
+        Ok(self.store.write(move |tx| tx.kv_set(&session, &owner, &key, &value)).await.map_err(|e| refused(&e)))
+    }
+
+    async fn delete(&mut self, key: String) -> wasmtime::Result<Result<bool, Failure>> {
+        let Some((session, owner)) = self.space.clone() else { return Ok(Err(in_a_test())) };
+        Ok(self.store.write(move |tx| tx.kv_delete(&session, &owner, &key)).await.map_err(|e| refused(&e)))
+    }
+
+    async fn keys(&mut self, prefix: String) -> wasmtime::Result<Result<Vec<String>, Failure>> {
+        let Some((session, owner)) = self.space.clone() else { return Ok(Ok(Vec::new())) };
+        Ok(self.store.read(move |view| view.kv_keys(&session, &owner, &prefix)).await.map_err(|e| refused(&e)))
+    }
+}

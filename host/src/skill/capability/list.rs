@@ -1,0 +1,351 @@
+//! What is made from the list of capabilities, and the plain types that it is made of.
+
+use super::super::wit::{self, ImportSpec};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What documentation says about a capability.
+#[derive(Debug, Clone, Copy)]
+pub struct Doc {
+    /// What a skill can do with it, in a few words.
+    pub about: &'static str,
+    /// How a manifest asks for it, in TOML; empty where every skill has it.
+    pub asked: &'static str,
+}
+
+/// An option of `kiso skill grant`.
+#[derive(Debug, Clone, Copy)]
+pub struct Flag {
+    pub name: &'static str,
+    /// What its value is called; none where it has no value.
+    pub value: Option<&'static str>,
+    pub help: &'static str,
+    /// Another one, without which this says nothing.
+    pub requires: Option<&'static str>,
+    /// Another one that says something else.
+    pub conflicts_with: Option<&'static str>,
+}
+
+/// The options of `kiso skill grant` that were given, each with its values.
+#[derive(Debug, Clone, Default)]
+pub struct FlagValues(BTreeMap<&'static str, Vec<String>>);
+
+impl FlagValues {
+    pub fn insert(&mut self, flag: &'static str, values: Vec<String>) {
+        self.0.insert(flag, values);
+    }
+
+    pub fn has(&self, flag: &str) -> bool {
+        self.0.contains_key(flag)
+    }
+
+    pub fn values(&self, flag: &str) -> &[String] {
+        self.0.get(flag).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Who was granted something of a capability: a skill, and what in its words.
+pub type SkillAccess = (String, Vec<String>);
+
+/// A row of the documentation's table.
+pub(super) fn row(name: &str, doc: Doc, imports: &[ImportSpec], flags: &[Flag]) -> String {
+    // WASI's interfaces are many, and documented elsewhere.
+    let imported: BTreeSet<String> = imports
+        .iter()
+        .map(|i| format!("`{}@{}`", if i.world == wit::SKILL { i.interface } else { i.world }, i.version))
+        .collect();
+    let imported = imported.into_iter().collect::<Vec<_>>().join(", ");
+    let asked = if doc.asked.is_empty() { "every skill has it".to_owned() } else { format!("`{}`", doc.asked) };
+    let flags: Vec<String> = flags
+        .iter()
+        .map(|flag| match flag.value {
+            Some(value) => format!("`--{} {value}`", flag.name),
+            None => format!("`--{}`", flag.name),
+        })
+        .collect();
+    format!("| {name} | {} | {imported} | {asked} | {} |\n", doc.about, flags.join(", "))
+}
+
+/// For `skip_serializing_if`.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Makes the types that have a field for each capability, and what goes through all of them.
+macro_rules! capabilities {
+    (
+        $(#[doc = $about_granted:literal])*
+        granted { $($(#[serde($($written:tt)*)])* $granted:ident: $Grantable:ident,)* }
+        $(#[doc = $about_open:literal])*
+        open { $($open:ident: $Open:ident,)* }
+    ) => {
+        /// What a call has of every capability: the list of them.
+        pub struct Capabilities {
+            $(pub(in crate::skill) $granted: $Grantable,)*
+            $(pub(in crate::skill) $open: $Open,)*
+        }
+
+        impl Capabilities {
+            /// Every interface that a component may import.
+            pub(in crate::skill) fn imports() -> impl Iterator<Item = &'static ImportSpec> {
+                let all: [&'static [ImportSpec]; _] = [$($Grantable::IMPORTS,)* $($Open::IMPORTS,)*];
+                all.into_iter().flatten()
+            }
+
+            /// Defines the functions of all.
+            pub(in crate::skill) fn link<T: GuestState>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+                // Those of the second group first: files shadow some of WASI's.
+                $($Open::link(linker, |state| &mut state.capabilities().$open)?;)*
+                $($Grantable::link(linker, |state| &mut state.capabilities().$granted)?;)*
+                Ok(())
+            }
+
+            /// What a call has of all of them.
+            pub(in crate::skill) fn prepare(call: &CallInput<'_>, allowed: &EffectiveGrant, hit: &HitCell) -> Result<Self, SkillError> {
+                Ok(Self {
+                    $($granted: $Grantable::prepare(call, &allowed.$granted, hit)?,)*
+                    $($open: $Open::prepare(call, &(), hit)?,)*
+                })
+            }
+
+            /// Adds what WASI shows of them.
+            pub(in crate::skill) fn show(&self, wasi: &mut WasiCtxBuilder) -> Result<(), String> {
+                $(self.$granted.show(wasi)?;)*
+                $(self.$open.show(wasi)?;)*
+                Ok(())
+            }
+
+            /// The options of `kiso skill grant`.
+            pub fn flags() -> impl Iterator<Item = &'static Flag> {
+                let all: [&'static [Flag]; _] = [$($Grantable::FLAGS,)*];
+                all.into_iter().flatten()
+            }
+
+            /// The lines of `kiso doctor`: a name each, with what the machine has of it and who was granted some of it, or
+            /// why it cannot work here.
+            pub fn doctor(skills: &[(String, EffectiveGrant)]) -> Vec<(&'static str, Result<String, String>)> {
+                let mut lines = Vec::new();
+                $(lines.push((stringify!($granted), $Grantable::check(), {
+                    let of = skills.iter().map(|(skill, allowed)| (skill.clone(), $Grantable::access(&allowed.$granted)));
+                    of.filter(|(_, what)| !what.is_empty()).collect::<Vec<SkillAccess>>()
+                }));)*
+                $(lines.push((stringify!($open), $Open::check(), Vec::new()));)*
+                lines.into_iter().filter_map(|(name, check, access)| Some((name, list::line(check, &access)?))).collect()
+            }
+
+            /// The table of docs/skills.md, as Markdown.
+            pub fn table() -> String {
+                let mut table = String::from(
+                    "| capability | a skill can | imports | in `[kiso.skill.needs]` | `kiso skill grant` |\n|---|---|---|---|---|\n",
+                );
+                $(table += &list::row(stringify!($granted), $Grantable::DOC, $Grantable::IMPORTS, $Grantable::FLAGS);)*
+                $(table += &list::row(stringify!($open), $Open::DOC, $Open::IMPORTS, &[]);)*
+                table
+            }
+        }
+
+        impl std::fmt::Debug for Capabilities {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct("Capabilities").finish_non_exhaustive()
+            }
+        }
+
+        /// What a skill asks for. Nothing of it is given until an administrator grants it, except the workspace.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct Needs {
+            /// More than the default memory, in MiB.
+            pub memory_mib: Option<u64>,
+            /// More than the default time, in seconds.
+            pub timeout_s: Option<u64>,
+            $(pub $granted: <$Grantable as Grantable>::Need,)*
+        }
+
+        impl Needs {
+            /// What a component asks for that has no manifest: what it imports.
+            pub fn implied(imports: &[String]) -> Self {
+                let imported = |by: Option<&str>| {
+                    by.is_some_and(|by| imports.iter().any(|import| import.split('@').next() == Some(by)))
+                };
+                let mut needs = Self::default();
+                $(if imported($Grantable::IMPLIED_BY) {
+                    needs.$granted = $Grantable::implied();
+                })*
+                needs
+            }
+
+            /// The text of a manifest's `[kiso.skill.needs]`.
+            pub fn to_toml(&self) -> String {
+                let mut text = String::from("[kiso.skill.needs]\n");
+                $(text += &$Grantable::to_toml(&self.$granted);)*
+                text
+            }
+
+            /// The grant that covers it.
+            pub fn asked(&self) -> Grant {
+                Grant {
+                    memory_mib: self.memory_mib,
+                    timeout_s: self.timeout_s,
+                    $($granted: $Grantable::asked(&self.$granted),)*
+                }
+            }
+
+            /// For programs, also where every skill gets as much.
+            pub fn json(&self) -> Map<String, Value> {
+                let mut json = Map::new();
+                $($Grantable::need_json(stringify!($granted), &self.$granted, &mut json);)*
+                json
+            }
+        }
+
+        /// `[kiso.skill.needs]` as it stands in a file.
+        #[derive(serde::Deserialize, Default)]
+        #[serde(deny_unknown_fields)]
+        pub struct NeedsTable {
+            $($(#[serde($($written)*)])* #[serde(default)] $granted: <$Grantable as Grantable>::Toml,)*
+            memory_mib: Option<Spanned<u64>>,
+            timeout_s: Option<Spanned<u64>>,
+        }
+
+        impl NeedsTable {
+            /// Checks what can be checked without a configuration; an error is a byte of the manifest and a message.
+            pub fn check(self, declared: &[&str]) -> Result<Needs, (usize, String)> {
+                let at_least_one = |value: Option<Spanned<u64>>, key: &str| match value {
+                    Some(v) if *v.get_ref() == 0 => Err((v.span().start, format!("`{key}` must be at least 1"))),
+                    value => Ok(value.map(Spanned::into_inner)),
+                };
+                Ok(Needs {
+                    memory_mib: at_least_one(self.memory_mib, "memory_mib")?,
+                    timeout_s: at_least_one(self.timeout_s, "timeout_s")?,
+                    $($granted: $Grantable::check_need(self.$granted, declared)?,)*
+                })
+            }
+        }
+
+        /// A grant as it stands in its file.
+        #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Grant {
+            /// Memory in MiB beyond the default.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            pub memory_mib: Option<u64>,
+            /// Time in seconds beyond the default.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            pub timeout_s: Option<u64>,
+            $(#[serde(skip_serializing_if = "list::is_default", default)]
+            pub $granted: <$Grantable as Grantable>::Grant,)*
+        }
+
+        impl Grant {
+            /// What is wrong with what stands in a grant's file.
+            pub fn check(&self) -> Result<(), String> {
+                $($Grantable::check_grant(&self.$granted)?;)*
+                Ok(())
+            }
+
+            /// What of this, which is asked for, `granted` does not cover.
+            pub fn beyond(&self, granted: &Self) -> Self {
+                let more = |asked: Option<u64>, granted: Option<u64>| asked.filter(|a| granted.is_none_or(|g| *a > g));
+                Self {
+                    memory_mib: more(self.memory_mib, granted.memory_mib),
+                    timeout_s: more(self.timeout_s, granted.timeout_s),
+                    $($granted: $Grantable::beyond(&self.$granted, &granted.$granted),)*
+                }
+            }
+
+            /// What of this does not stand in `other`.
+            pub fn without(&self, other: &Self) -> Self {
+                Self {
+                    memory_mib: self.memory_mib.filter(|_| other.memory_mib.is_none()),
+                    timeout_s: self.timeout_s.filter(|_| other.timeout_s.is_none()),
+                    $($granted: $Grantable::without(&self.$granted, &other.$granted),)*
+                }
+            }
+
+            /// Adds what one capability calls `name`: a host, a secret. Says why where `skill` does not ask for it.
+            pub fn add(&mut self, needs: &Needs, skill: &str, capability: &str, name: &str) -> Result<(), String> {
+                match capability {
+                    $(stringify!($granted) => $Grantable::add(&mut self.$granted, &needs.$granted, name, skill),)*
+                    other => {
+                        let known = [$(concat!("`", stringify!($granted), "`"),)*].join(", ");
+                        Err(format!("`{other}` is no capability that is granted; there are {known}"))
+                    }
+                }
+            }
+
+            /// Adds what the options of `kiso skill grant` say.
+            pub fn add_chosen(&mut self, needs: &Needs, skill: &str, chosen: &FlagValues) -> Result<(), String> {
+                $($Grantable::add_chosen(&mut self.$granted, &needs.$granted, chosen, skill)?;)*
+                Ok(())
+            }
+
+            /// A line for each thing that is granted, as the rest of "It asks to".
+            pub fn lines(&self) -> Vec<String> {
+                let mut lines = Vec::new();
+                $(lines.extend($Grantable::lines(&self.$granted));)*
+                lines.extend(self.memory_mib.map(|mib| format!("use {mib} MiB of memory")));
+                lines.extend(self.timeout_s.map(|seconds| format!("run for {seconds} s")));
+                lines
+            }
+
+            /// For programs.
+            pub fn json(&self) -> Map<String, Value> {
+                let mut json = Map::new();
+                $($Grantable::grant_json(stringify!($granted), &self.$granted, &mut json);)*
+                json
+            }
+        }
+
+        /// What a call gets: the overlap of manifest and grant.
+        #[derive(Debug, Clone, Default)]
+        pub struct EffectiveGrant {
+            pub memory_mib: u64,
+            pub timeout_s: u64,
+            $(pub $granted: <$Grantable as Capability>::Allowed,)*
+        }
+
+        impl EffectiveGrant {
+            /// With these limits.
+            pub fn overlap(needs: &Needs, grant: &Grant, memory_mib: u64, timeout_s: u64) -> Self {
+                Self {
+                    memory_mib,
+                    timeout_s,
+                    $($granted: $Grantable::allow(&needs.$granted, &grant.$granted),)*
+                }
+            }
+
+            /// A line for each thing that is allowed.
+            pub fn lines(&self) -> Vec<String> {
+                let mut lines = Vec::new();
+                $(lines.extend($Grantable::summary(&self.$granted));)*
+                lines.push(format!("memory: {} MiB, time: {} s", self.memory_mib, self.timeout_s));
+                lines
+            }
+
+            /// For programs.
+            pub fn json(&self) -> Value {
+                json!({
+                    $(stringify!($granted): $Grantable::allowed_json(&self.$granted),)*
+                    "memory_mib": self.memory_mib,
+                    "timeout_s": self.timeout_s,
+                })
+            }
+        }
+    };
+}
+
+pub(super) use capabilities;
+
+/// A line of `kiso doctor`; none where there is nothing to say.
+pub(super) fn line(check: Option<Result<String, String>>, access: &[SkillAccess]) -> Option<Result<String, String>> {
+    let said = match check {
+        Some(Err(why)) => return Some(Err(why)),
+        Some(Ok(said)) => Some(said),
+        None => None,
+    };
+    let granted = access.iter().map(|(skill, what)| format!("{skill}: {}", what.join(", ")));
+    let parts: Vec<String> = said.into_iter().chain(granted).collect();
+    (!parts.is_empty()).then(|| Ok(parts.join("; ")))
+}

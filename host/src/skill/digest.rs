@@ -1,0 +1,26 @@
+//! What a component is known by.
+
+use data_encoding::HEXLOWER;
+use ring::digest::{SHA256, digest};
+
+/// SHA-256 of a component's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut sum = [0; 32];
+        sum.copy_from_slice(digest(&SHA256, bytes).as_ref());
+        Self(sum)
+    }
+
+    pub fn bytes(&self) -> [u8; 32] {
+        self.0
+    }
+}
+
+impl std::fmt::Display for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&HEXLOWER.encode(&self.0))
+    }
+}

@@ -1,0 +1,367 @@
+//! `wasi:filesystem` with a quota.
+//!
+//! The implementation is wasmtime's. The functions that make a workspace grow are shadowed by ones that charge the
+//! call's quota first and then delegate.
+
+use super::quota::{Charge, Quota};
+use super::structure::{EntryPath, PlaceError, Roots};
+use crate::skill::limits::{LimitHit, MAX_LISTINGS};
+use bytes::Bytes;
+use std::sync::Arc;
+use wasmtime::StoreContextMut;
+use wasmtime::component::{Linker, Resource};
+use wasmtime_wasi::WasiView;
+use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView};
+use wasmtime_wasi::p2::bindings::filesystem::types::{
+    DescriptorFlags, DescriptorType, ErrorCode, HostDescriptor, OpenFlags, PathFlags,
+};
+use wasmtime_wasi::p2::{
+    DynOutputStream, FsResult, OutputStream, Pollable, ReaddirIterator, StreamError, StreamResult,
+};
+
+/// The version that wasmtime's own functions are defined under.
+const TYPES: &str = "wasi:filesystem/types@0.2.12";
+
+/// A store's data whose file access is charged to a quota.
+pub trait ChargedFiles: WasiView + 'static {
+    /// What writes are charged to.
+    fn quota(&self) -> &Arc<Quota>;
+
+    /// Handles of directory listings that may still be open.
+    fn listings(&mut self) -> &mut Vec<u32>;
+
+    /// Records that the limit of directories that are listed at once was reached.
+    fn listings_hit(&self) -> LimitHit;
+
+    /// The directories that the guest sees.
+    fn roots(&self) -> &Roots;
+}
+
+/// Shadows everything that makes a file longer or an entry appear.
+pub fn add_to_linker<T: ChargedFiles>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+    linker.allow_shadowing(true);
+    let mut types = linker.instance(TYPES)?;
+
+    types.func_wrap_async(
+        "[method]descriptor.write-via-stream",
+        |mut store: StoreContextMut<'_, T>, (fd, offset): (Resource<Descriptor>, u64)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                // A stream that starts behind the end of the file leaves a hole, which counts like bytes.
+                let hole = if offset == 0 { 0 } else { offset.saturating_sub(size(ctx, &fd).await) };
+                let stream = ctx.filesystem().write_via_stream(fd, offset);
+                Ok((charged(ctx, stream, hole)?,))
+            })
+        },
+    )?;
+    types.func_wrap(
+        "[method]descriptor.append-via-stream",
+        |mut store: StoreContextMut<'_, T>, (fd,): (Resource<Descriptor>,)| {
+            let ctx = store.data_mut();
+            let stream = ctx.filesystem().append_via_stream(fd);
+            Ok((charged(ctx, stream, 0)?,))
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.write",
+        |mut store: StoreContextMut<'_, T>, (fd, bytes, offset): (Resource<Descriptor>, Vec<u8>, u64)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                let hole = offset.saturating_sub(size(ctx, &fd).await);
+                let charge = ctx.quota().write(hole.saturating_add(bytes.len() as u64))?;
+                let written = ctx.filesystem().write(fd, bytes, offset).await;
+                drop(charge);
+                answer(written)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.set-size",
+        |mut store: StoreContextMut<'_, T>, (fd, new): (Resource<Descriptor>, u64)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                let longer = new.saturating_sub(size(ctx, &fd).await);
+                let charge = ctx.quota().write(longer)?;
+                let set = ctx.filesystem().set_size(fd, new).await;
+                drop(charge);
+                answer(set)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.open-at",
+        |mut store: StoreContextMut<'_, T>,
+         (fd, follow, path, open, flags): (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFlags)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                let there = ctx.filesystem().stat_at(fd_of(&fd), follow, path.clone()).await;
+                // Opening a pipe or a device that a person left there could block a thread for ever.
+                if there.as_ref().is_ok_and(|stat| !is_plain(stat.type_)) {
+                    return Ok((Err(ErrorCode::NotPermitted),));
+                }
+                let new = there.is_err() && open.contains(OpenFlags::CREATE);
+                let charge = if new { Some(ctx.quota().entry()?) } else { None };
+                let opened = ctx.filesystem().open_at(fd, follow, path, open, flags).await;
+                made(charge, &opened);
+                answer(opened)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.create-directory-at",
+        |mut store: StoreContextMut<'_, T>, (fd, path): (Resource<Descriptor>, String)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                let _still = ctx.quota().structure().lock_owned().await;
+                let place = place(ctx, &fd, &path)?;
+                if let Some(code) = refused(ctx, place.and_then(|place| place.takes_directory()))? {
+                    return Ok((Err(code),));
+                }
+                let charge = ctx.quota().entry()?;
+                let result = ctx.filesystem().create_directory_at(fd, path).await;
+                made(Some(charge), &result);
+                answer(result)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.symlink-at",
+        |mut store: StoreContextMut<'_, T>, (fd, old, new): (Resource<Descriptor>, String, String)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                let _still = ctx.quota().structure().lock_owned().await;
+                let place = place(ctx, &fd, &new)?;
+                if let Some(code) = refused(ctx, place.and_then(|place| place.takes_link(&old)))? {
+                    return Ok((Err(code),));
+                }
+                let charge = ctx.quota().entry()?;
+                let result = ctx.filesystem().symlink_at(fd, old, new).await;
+                made(Some(charge), &result);
+                answer(result)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.link-at",
+        |mut store: StoreContextMut<'_, T>,
+         (fd, follow, old, to, new): (Resource<Descriptor>, PathFlags, String, Resource<Descriptor>, String)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                let _still = ctx.quota().structure().lock_owned().await;
+                // A second name of a link is a link, and may lead elsewhere from there.
+                let (from, place) = (place(ctx, &fd, &old)?, place(ctx, &to, &new)?);
+                let fits = from.and_then(|from| place.and_then(|place| place.takes(&from)));
+                if let Some(code) = refused(ctx, fits)? {
+                    return Ok((Err(code),));
+                }
+                let (charge, moving) = (ctx.quota().entry()?, ctx.quota().moving());
+                let result = ctx.filesystem().link_at(fd, follow, old, to, new).await;
+                drop(moving);
+                made(Some(charge), &result);
+                answer(result)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.rename-at",
+        |mut store: StoreContextMut<'_, T>,
+         (fd, old, to, new): (Resource<Descriptor>, String, Resource<Descriptor>, String)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                let _still = ctx.quota().structure().lock_owned().await;
+                let (from, place) = (place(ctx, &fd, &old)?, place(ctx, &to, &new)?);
+                let fits = from.and_then(|from| place.and_then(|place| place.takes(&from)));
+                if let Some(code) = refused(ctx, fits)? {
+                    return Ok((Err(code),));
+                }
+                let moving = ctx.quota().moving();
+                let moved = ctx.filesystem().rename_at(fd, old, to, new).await;
+                drop(moving);
+                answer(moved)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.unlink-file-at",
+        |mut store: StoreContextMut<'_, T>, (fd, path): (Resource<Descriptor>, String)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                // Nothing takes the file's place between the look at it and its end.
+                let _still = ctx.quota().structure().lock_owned().await;
+                ctx.quota().settle();
+                let bytes = place(ctx, &fd, &path)?.ok().and_then(|place| place.file_bytes());
+                let gone = ctx.filesystem().unlink_file_at(fd, path).await;
+                if let (Ok(()), Some(bytes)) = (&gone, bytes) {
+                    ctx.quota().credit_entry(bytes);
+                }
+                answer(gone)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.remove-directory-at",
+        |mut store: StoreContextMut<'_, T>, (fd, path): (Resource<Descriptor>, String)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                let _still = ctx.quota().structure().lock_owned().await;
+                ctx.quota().settle();
+                let gone = ctx.filesystem().remove_directory_at(fd, path).await;
+                if gone.is_ok() {
+                    ctx.quota().credit_entry(0);
+                }
+                answer(gone)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.read-directory",
+        |mut store: StoreContextMut<'_, T>, (fd,): (Resource<Descriptor>,)| {
+            Box::new(async move {
+                let ctx = store.data_mut();
+                // A listing holds all its names in the host's memory until it is dropped.
+                let mut open = std::mem::take(ctx.listings());
+                let table = ctx.ctx().table;
+                open.retain(|rep| table.get::<ReaddirIterator>(&Resource::new_borrow(*rep)).is_ok());
+                let full = open.len() >= MAX_LISTINGS;
+                *ctx.listings() = open;
+                if full {
+                    return Err(ctx.listings_hit().into());
+                }
+                let listing = ctx.filesystem().read_directory(fd).await;
+                if let Ok(listing) = &listing {
+                    ctx.listings().push(listing.rep());
+                }
+                answer(listing)
+            })
+        },
+    )?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+/// What a guest may open: nothing that can block.
+fn is_plain(kind: DescriptorType) -> bool {
+    matches!(kind, DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink)
+}
+
+/// Where a path leads to; the outer error ends the call.
+fn place<T: ChargedFiles>(
+    ctx: &mut T,
+    fd: &Resource<Descriptor>,
+    path: &str,
+) -> wasmtime::Result<Result<EntryPath, PlaceError>> {
+    let Descriptor::Dir(dir) = ctx.ctx().table.get(fd)? else { return Ok(Err(PlaceError::Io)) };
+    let dir = dir.dir.clone();
+    Ok(EntryPath::find(&dir, path, ctx.roots()))
+}
+
+/// What a guest is told of something that may not be there; `None` if it may, or if doing it says what is wrong.
+fn refused<T: ChargedFiles>(ctx: &T, fits: Result<(), PlaceError>) -> Result<Option<ErrorCode>, LimitHit> {
+    match fits {
+        Ok(()) | Err(PlaceError::Io) => Ok(None),
+        Err(PlaceError::Outside) => Ok(Some(ErrorCode::NotPermitted)),
+        Err(PlaceError::TooDeep) => Err(ctx.quota().too_deep()),
+    }
+}
+
+/// Settles the charge for an entry by whether it was made.
+fn made<V>(charge: Option<Charge>, result: &FsResult<V>) {
+    match (charge, result) {
+        (Some(charge), Err(_)) => charge.give_back(),
+        (charge, _) => drop(charge),
+    }
+}
+
+/// A second handle for the same descriptor, because delegating consumes the first.
+fn fd_of(fd: &Resource<Descriptor>) -> Resource<Descriptor> {
+    Resource::new_borrow(fd.rep())
+}
+
+/// Turns an error for the guest into a value, and leaves an error that ends the call an error.
+fn answer<T>(result: FsResult<T>) -> wasmtime::Result<(Result<T, ErrorCode>,)> {
+    match result {
+        Ok(value) => Ok((Ok(value),)),
+        Err(error) => Ok((Err(error.downcast()?),)),
+    }
+}
+
+/// The file's length; 0 where it cannot be told, which charges more, never less.
+async fn size<T: ChargedFiles>(ctx: &mut T, fd: &Resource<Descriptor>) -> u64 {
+    ctx.filesystem().stat(fd_of(fd)).await.map_or(0, |stat| stat.size)
+}
+
+/// Wraps the stream that a delegate opened in one that charges the quota, with the bytes that it skips first.
+fn charged<T: ChargedFiles>(
+    ctx: &mut T,
+    stream: FsResult<Resource<DynOutputStream>>,
+    hole: u64,
+) -> wasmtime::Result<Result<Resource<DynOutputStream>, ErrorCode>> {
+    let stream = match stream {
+        Ok(stream) => stream,
+        Err(error) => return Ok(Err(error.downcast()?)),
+    };
+    let inner = ctx.ctx().table.delete(stream)?;
+    let charged: DynOutputStream = Box::new(Charged { inner, quota: ctx.quota().clone(), hole, pending: None });
+    Ok(Ok(ctx.ctx().table.push(charged)?))
+}
+
+/// An output stream that charges a quota before it writes.
+struct Charged {
+    inner: DynOutputStream,
+    quota: Arc<Quota>,
+    hole: u64,
+    /// What the inner stream may still be writing.
+    pending: Option<Charge>,
+}
+
+impl Charged {
+    fn charge(&mut self, bytes: usize) -> StreamResult<()> {
+        let hole = std::mem::take(&mut self.hole);
+        let charge = self.quota.write(hole.saturating_add(bytes as u64));
+        let charge = charge.map_err(|hit| StreamError::Trap(hit.into()))?;
+        match &mut self.pending {
+            Some(pending) => pending.join(charge),
+            pending => *pending = Some(charge),
+        }
+        Ok(())
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl OutputStream for Charged {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.charge(bytes.len())?;
+        self.inner.write(bytes)
+    }
+
+    async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.charge(bytes.len())?;
+        let written = self.inner.blocking_write_and_flush(bytes).await;
+        self.pending = None;
+        written
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        self.inner.flush()
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        let room = self.inner.check_write();
+        // It takes more when it has written what it had.
+        if matches!(room, Ok(1..)) {
+            self.pending = None;
+        }
+        room
+    }
+
+    async fn cancel(&mut self) {
+        self.inner.cancel().await;
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Charged {
+    async fn ready(&mut self) {
+        self.inner.ready().await;
+    }
+}

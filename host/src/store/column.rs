@@ -1,0 +1,40 @@
+//! Enums that a column holds as words, which their derives of `strum` spell.
+
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+
+macro_rules! column {
+    ($($name:ident),+ $(,)?) => {$(
+        impl super::$name {
+            /// The word in the store.
+            pub fn as_str(self) -> &'static str {
+                self.into()
+            }
+        }
+
+        impl ToSql for super::$name {
+            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+                Ok(ToSqlOutput::from(self.as_str()))
+            }
+        }
+
+        impl FromSql for super::$name {
+            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                value.as_str()?.parse().map_err(|_| FromSqlError::InvalidType)
+            }
+        }
+    )+};
+}
+
+column!(
+    DueKind,
+    JobPriority,
+    JobState,
+    Mark,
+    MessageRole,
+    Placement,
+    ReceiptState,
+    RunStatus,
+    TaskState,
+    TokenScope,
+    WebhookEvent,
+);

@@ -1,0 +1,175 @@
+//! What small models and their servers need: an end where they find none, calls without calls, and slots.
+
+use super::{BOTH, Format, Scene, question, with_schema, with_tools};
+use kiso::llm::endpoint::Support;
+use kiso::llm::{Answer, Calling, Completion, Form, LlmError, Request, Stop, ToolCall, ToolChoice, Turn};
+use serde_json::{Value, json};
+
+fn script(value: Value) -> String {
+    toml::to_string(&value).unwrap()
+}
+
+/// Every way of writing goes in circles: text, thoughts, arguments.
+#[tokio::test]
+async fn a_model_that_only_repeats_itself_is_not_listened_to_any_more() {
+    let circle = "I am here to help you. ".repeat(400);
+    for format in BOTH {
+        for reply in [
+            json!({ "text": circle, "pieces": 900, "fault": "stall_mid_stream" }),
+            json!({ "reasoning": circle, "text": "So.", "pieces": 900 }),
+            json!({ "calls": [{ "name": "exec", "args": { "command": circle } }], "pieces": 900 }),
+        ] {
+            // What stalls in its middle is never told to go on: nobody waits for it.
+            let scene = Scene::new(format, &script(json!({ "reply": [reply] })));
+            let completion = scene.ask(&with_tools()).await.unwrap();
+            assert_eq!(completion.stop, Stop::Repetition, "{format:?} {reply}");
+            assert!(completion.text.len() < 4_000 && !completion.counted, "{}", completion.text.len());
+            assert!(completion.usage.output_tokens > 300, "it is paid for: {:?}", completion.usage);
+        }
+    }
+}
+
+/// What the format calls "tools" is refused in many words, and then asked for as JSON.
+#[tokio::test]
+async fn a_model_without_tools_calls_them_in_json() {
+    let answer = json!({ "say": "I look.", "calls": [{ "tool": "exec", "args": { "command": "ls" } }] }).to_string();
+    let refusals = [
+        "registry.ollama.ai/library/gemma:2b does not support tools",
+        "tools param requires --jinja flag",
+        "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set",
+        "Unsupported parameter: 'tools' is not supported with this model.",
+    ];
+    for refusal in refusals {
+        let refused = json!({ "status": 400, "raw": json!({ "error": { "message": refusal } }).to_string() });
+        let replies =
+            json!({ "reply": [refused, { "text": answer }, { "text": "{\"say\": \"Two files.\", \"calls\": []}" }] });
+        let scene = Scene::new(Format::OpenAi, &script(replies));
+        let completion = scene.ask(&with_tools()).await.unwrap();
+        let call =
+            ToolCall { id: "call_1".to_owned(), name: "exec".to_owned(), args: json!({ "command": "ls" }).to_string() };
+        assert_eq!(completion.calls, std::slice::from_ref(&call));
+        assert_eq!((completion.text.as_str(), completion.stop), ("I look.", Stop::Calls));
+        assert_eq!((completion.calling, completion.form), (Calling::Json, Form::Schema));
+        let turns = vec![
+            Turn::Assistant { text: completion.text, calls: completion.calls },
+            Turn::Tool { id: call.id, name: call.name, text: "a b".to_owned() },
+            Turn::Note("Go on.".to_owned()),
+        ];
+        let completion = scene.ask(&Request { turns, ..with_tools() }).await.unwrap();
+        assert_eq!((completion.text.as_str(), completion.stop, completion.calls.len()), ("Two files.", Stop::End, 0));
+        let bodies = scene.bodies();
+        assert!(bodies[0]["tools"].is_array() && bodies[1..].iter().all(|body| body.get("tools").is_none()));
+        let schema = &bodies[1]["response_format"]["json_schema"]["schema"]["properties"]["calls"]["items"]["anyOf"][0];
+        assert_eq!(schema["properties"]["tool"]["enum"], json!(["exec"]));
+        let (before, after) = (bodies[1]["messages"].as_array().unwrap(), bodies[2]["messages"].as_array().unwrap());
+        assert!(before[0]["content"].as_str().unwrap().contains("- exec: Runs a command {"), "{}", before[0]);
+        assert_eq!(before[..], after[..before.len()], "what was sent before is sent again");
+        assert_eq!(after[before.len()]["content"], answer, "as it was answered");
+        assert_eq!(after[before.len() + 1]["content"], "Result of the tool exec:\na b\n\nGo on.");
+        scene.server.finish();
+    }
+}
+
+#[tokio::test]
+async fn an_answer_in_place_of_calls_is_one_whatever_its_form() {
+    for (text, said, stop) in [
+        ("There is nothing to do.", "There is nothing to do.", Stop::End),
+        ("{\"calls\": [], \"say\": \"Done.\"}", "Done.", Stop::End),
+        ("{\"rows\": 3}", "{\"rows\": 3}", Stop::End),
+        ("{\"say\": \"I was just", "I was just", Stop::Length),
+        ("{\"calls\": [{\"tool\": \"exec\", \"args\": {\"comm", "", Stop::Length),
+    ] {
+        let reason = if stop == Stop::Length { "length" } else { "stop" };
+        let replies = script(json!({ "reply": [{ "text": text, "stop": reason, "pieces": 5 }] }));
+        let scene = Scene::with(Format::OpenAi, &replies, |endpoint| endpoint.tools = Support::No);
+        let completion = scene.ask(&with_tools()).await.unwrap();
+        assert_eq!((completion.text.as_str(), completion.stop, completion.calls.len()), (said, stop, 0), "{text}");
+    }
+}
+
+/// A grammar ends a text that is too long wherever it is, and half a command line is another one.
+#[tokio::test]
+async fn an_argument_that_fills_its_room_is_no_argument() {
+    let command = format!("rm -r {}", (0..900).map(|n| format!("file{n} ")).collect::<String>());
+    let call = json!({ "say": "", "calls": [{ "tool": "exec", "args": { "command": command } }] });
+    let replies = script(json!({ "reply": [{ "text": call.to_string() }] }));
+    let scene = Scene::with(Format::OpenAi, &replies, |endpoint| endpoint.tools = Support::No);
+    let completion = scene.ask(&with_tools()).await.unwrap();
+    assert_eq!(completion.calls[0].args, r#"{"argument_that_was_cut_off":"command"}"#);
+}
+
+#[tokio::test]
+async fn the_administrator_knows_whether_a_model_has_tools() {
+    let refused = json!({ "status": 400, "raw": "{\"error\": \"it does not support tools\"}" });
+    let scene = Scene::with(Format::OpenAi, &script(json!({ "reply": [refused] })), |endpoint| {
+        endpoint.tools = Support::Yes;
+    });
+    let error = scene.ask(&with_tools()).await.unwrap_err();
+    assert!(matches!(error, LlmError::Refused { .. }), "{error}");
+}
+
+/// It says who it is with its first answer; from then on it gets what only it takes.
+#[tokio::test]
+async fn a_llama_server_is_asked_for_slots_and_grammars() {
+    let reply = |text: &str| json!({ "text": text, "headers": { "server": "llama.cpp" } });
+    let props = json!({ "total_slots": 2, "chat_template_caps": { "supports_tools": true } });
+    let replies: Vec<_> = (0..5).map(|_| reply("{}")).collect();
+    let scene = Scene::new(Format::OpenAi, &script(json!({ "props": props, "reply": replies })));
+    let Answer::Json(small) = with_schema().answer else { panic!() };
+    let large = json!({ "type": "object", "properties": { "status": { "enum": ["ok"] } } });
+    for key in ["a", "b", "a", "c", ""] {
+        let request = Request { cache_key: key.to_owned(), grammar: Some(large.clone()), ..with_schema() };
+        scene.ask(&request).await.unwrap();
+    }
+    let requests = scene.server.requests();
+    assert_eq!(requests.iter().filter(|seen| seen.path == "/props").count(), 1);
+    let bodies: Vec<_> = requests.iter().filter(|seen| seen.path != "/props").map(|seen| &seen.body).collect();
+    let slots: Vec<_> = bodies.iter().map(|body| body["id_slot"].as_u64()).collect();
+    assert_eq!(slots, [None, Some(0), Some(1), Some(0), None], "the first request finds out");
+    let schema = |n: usize| &bodies[n]["response_format"]["json_schema"]["schema"];
+    assert_eq!((schema(0), schema(1)), (&small, &large));
+    assert!(bodies[0].get("cache_prompt").is_none() && bodies[1]["cache_prompt"] == true);
+}
+
+/// A template without tools leaves them out without a word, so the server is asked before its model is believed.
+#[tokio::test]
+async fn a_template_that_shows_no_tools_is_known_before_its_answer() {
+    let reply = |text: &str| json!({ "text": text, "headers": { "server": "llama.cpp" } });
+    let props = json!({ "total_slots": 1, "chat_template_caps": { "supports_tools": false } });
+    let call = "{\"say\": \"\", \"calls\": [{\"tool\": \"exec\", \"args\": {\"command\": \"ls\"}}]}";
+    let replies = [reply("I see no tools."), reply(call)];
+    let scene = Scene::new(Format::OpenAi, &script(json!({ "props": props, "reply": replies })));
+    let completion = scene.ask(&with_tools()).await.unwrap();
+    assert_eq!((completion.calls.len(), completion.text.as_str()), (1, ""));
+    scene.server.finish();
+}
+
+/// Nobody else is asked for what only one server has.
+#[tokio::test]
+async fn other_servers_are_not_asked_about_themselves() {
+    let replies = script(json!({ "reply": [{ "text": "a", "headers": { "server": "uvicorn" } }, { "text": "b" }] }));
+    let scene = Scene::new(Format::OpenAi, &replies);
+    for _ in 0..2 {
+        scene.ask(&Request { cache_key: "k".to_owned(), ..question() }).await.unwrap();
+    }
+    for body in scene.bodies() {
+        assert!(body.get("id_slot").is_none() && body.get("cache_prompt").is_none(), "{body}");
+    }
+    scene.server.finish();
+}
+
+/// Tools stand at the beginning of a prompt, so a request that must not call any shows them all the same.
+#[tokio::test]
+async fn tools_are_shown_that_may_not_be_called() {
+    for format in BOTH {
+        let scene = Scene::new(format, &script(json!({ "reply": [{ "text": "a" }] })));
+        scene.ask(&Request { tool_choice: ToolChoice::None, ..with_tools() }).await.unwrap();
+        let body = scene.bodies().remove(0);
+        let none = if format == Format::OpenAi { json!("none") } else { json!({ "type": "none" }) };
+        assert_eq!((body["tools"].as_array().map(Vec::len), &body["tool_choice"]), (Some(1), &none), "{format:?}");
+    }
+    let script = script(json!({ "refuses": ["tool_choice"], "reply": [{ "text": "a" }] }));
+    let scene = Scene::new(Format::OpenAi, &script);
+    let Completion { text, .. } = scene.ask(&Request { tool_choice: ToolChoice::None, ..with_tools() }).await.unwrap();
+    assert_eq!((text.as_str(), scene.bodies().pop().unwrap().get("tools")), ("a", None));
+}

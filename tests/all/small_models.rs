@@ -1,0 +1,110 @@
+//! What a run makes of the answers of small models: forms that are enforced, circles, inventions.
+
+use crate::harness::Home;
+use crate::model_server::{ModelServer, Script, Seen};
+use serde_json::{Value, json};
+
+/// A home whose model answers so, with these lines of its configuration besides.
+fn home(replies: Value, more: &str) -> (Home, ModelServer) {
+    let script: Script = serde_json::from_value(json!({ "reply": replies })).expect("a script has this form");
+    let server = ModelServer::start(script);
+    let home = Home::new();
+    home.config(&format!(
+        "model = \"lab:m\"\n[providers.lab]\nkind = \"openai\"\nbase_url = {:?}\n[llm]\nmax_attempts = 1\n{more}",
+        server.base_url()
+    ));
+    (home, server)
+}
+
+fn routed(secrets: &Value) -> Value {
+    let routing = json!({
+        "effort": "high", "categories": [], "tool_need": 1, "goal": "The numbers are counted", "durable": false,
+        "secrets": secrets,
+    });
+    json!({ "role": "router", "text": routing.to_string() })
+}
+
+fn schema(seen: &Seen) -> &Value {
+    &seen.body["response_format"]["json_schema"]["schema"]
+}
+
+#[test]
+fn an_answer_that_goes_in_circles_is_cut_off_and_says_so() {
+    let circle = format!("A tide is {}", "the sea, which is the sea of ".repeat(400));
+    let replies = json!([{ "role": "worker", "text": circle, "pieces": 900 }, { "role": "titler", "text": "Tides" }]);
+    let (home, server) = home(replies, "");
+    let ran = home.kiso(&["run", "what is a tide?"]);
+    ran.ok().prints(&[
+        "A tide is the sea, which",
+        "[This text was cut off after ",
+        "because the model only repeated itself]",
+    ]);
+    assert!(ran.stdout.len() < 4_000, "{} bytes", ran.stdout.len());
+    server.finish();
+}
+
+/// What the planner says first, and its last message, are fields where nothing but JSON can be given.
+#[test]
+fn a_plan_is_asked_for_by_its_schema() {
+    let circle =
+        json!({ "role": "planner", "text": format!("{{\"goal\": \"{}", "again and ".repeat(700)), "pieces": 500 });
+    let plan = json!({ "say": "I count \"them\".", "goal": "The numbers are counted", "reply": "Say how many",
+        "tasks": [{ "type": "exec", "detail": "seq 3", "notify": true }] });
+    let replies = json!([
+        routed(&json!([])),
+        circle,
+        { "role": "planner", "text": plan.to_string(), "pieces": 9, "expect_contains": "because the model only repeated itself" },
+        { "role": "worker", "text": "Three.", "expect_contains": "Say how many" },
+        { "role": "titler", "text": "Numbers" },
+    ]);
+    let (home, server) = home(replies, "");
+    let ran = home.kiso(&["run", "count the numbers in the shell up to three"]);
+    ran.ok().prints(&["Three."]);
+    assert!(format!("{}{}", ran.stdout, ran.stderr).contains("I count \"them\"."), "{}{}", ran.stdout, ran.stderr);
+    let requests = server.requests();
+    let of = |role: &str| requests.iter().find(|seen| seen.role() == role).expect("it was asked");
+    let plan = schema(of("planner"));
+    assert_eq!(plan["required"], json!(["goal", "tasks", "reply"]));
+    let skill = &plan["properties"]["tasks"]["items"]["anyOf"][0]["properties"]["skill"]["enum"];
+    assert!(skill.as_array().is_some_and(|names| !names.is_empty()), "the skills by name: {plan}");
+    let categories = &schema(of("router"))["properties"]["categories"]["items"]["enum"];
+    assert!(categories.as_array().is_some_and(|names| names.contains(&json!("shell"))), "{categories}");
+    server.finish();
+}
+
+/// A grammar ends a command for the model where it has no room for more.
+#[test]
+fn a_command_that_fills_its_room_is_refused() {
+    let plan = |detail: String| {
+        let plan = json!({ "goal": "g", "reply": "Say it", "tasks": [{ "type": "exec", "detail": detail }] });
+        json!({ "role": "planner", "text": plan.to_string() })
+    };
+    let mut short = plan("seq 3".to_owned());
+    short["expect_contains"] = json!(["tasks[0].detail: was cut off at ", "characters; write a shorter command"]);
+    let long: String = (0..400).map(|n| format!("{n} ")).collect();
+    let replies = json!([
+        routed(&json!([])),
+        plan(format!("echo {}", &long[..1_195])),
+        short,
+        { "role": "worker", "text": "Three." },
+        { "role": "titler", "text": "Numbers" },
+    ]);
+    let (home, server) =
+        home(replies, "[model_settings.\"lab:m\"]\nmax_output_tokens = 16_000\ncontext_budget = 128_000\n");
+    home.kiso(&["run", "count the numbers in the shell up to three"]).ok().prints(&["Three."]);
+    server.finish();
+}
+
+/// A field for credentials is filled because it is there. What nobody wrote is no credential, and struck from nothing.
+#[test]
+fn an_invented_credential_is_none() {
+    let replies = json!([
+        routed(&json!([{ "name": "token", "value": "tulips and roses" }])),
+        { "role": "planner", "text": json!({ "goal": "g", "reply": "Say it", "tasks": [] }).to_string() },
+        { "role": "worker", "text": "There are tulips and roses." },
+        { "role": "titler", "text": "Flowers" },
+    ]);
+    let (home, server) = home(replies, "");
+    home.kiso(&["run", "count the flowers of the garden in the shell"]).ok().prints(&["There are tulips and roses."]);
+    server.finish();
+}

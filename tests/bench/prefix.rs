@@ -1,0 +1,28 @@
+//! What a model has to read anew in the course of a piece of work, against the longest request of each role: 1 is the least.
+
+use crate::run::model_server;
+use measure::{figures, plan, talk, tool_loop};
+
+#[path = "../all/prefix/measure.rs"]
+mod measure;
+
+/// Prints the rows.
+pub fn rows() {
+    let courses = [
+        tool_loop("a loop of 8 rounds", 8),
+        tool_loop("a loop of 16 rounds", 16),
+        plan(),
+        talk("a talk of 12 turns, all in its window", "[context]\nsliding_window = 40\n", 12),
+        talk("a talk of 30 turns, the last 20 messages in its window", "[context]\nsummarize_threshold = 1_000\n", 30),
+    ];
+    for course in courses {
+        let found = figures(env!("CARGO_BIN_EXE_kiso").as_ref(), &course);
+        let total = found.total();
+        let (name, requests, longest) = (course.name, total.requests, total.longest);
+        println!(
+            "| read anew: {name}, {requests} requests | {} bytes | of {longest} | {:.2} |",
+            total.anew,
+            total.ratio()
+        );
+    }
+}
