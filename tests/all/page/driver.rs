@@ -61,6 +61,20 @@ for (const kind of ['drop', 'paste']) document.addEventListener(kind, async (eve
   status.textContent = `${kind} of ${file.name}: ${await file.text()}`;
 });";
 
+/// What is held over it is over something that goes away as soon as that is heard of.
+const CHANGING: &str = "const cover = document.createElement('div');
+cover.style.setProperty('position', 'fixed');
+cover.style.setProperty('inset', '0');
+document.querySelector('main').append(cover);
+document.addEventListener('dragover', (event) => {
+  event.preventDefault();
+  cover.remove();
+});
+document.addEventListener('drop', (event) => {
+  event.preventDefault();
+  document.querySelector('[role=status]').textContent = `a drop of ${event.dataTransfer.files[0].name}`;
+});";
+
 /// A tab on a page with this script; none, loudly, where there is no browser.
 fn on(script: &str) -> Option<Tab> {
     let browser = Browser::get()?;
@@ -94,6 +108,17 @@ fn a_page_is_used_as_a_person_uses_it() {
     tab.paste_file(css("body"), "shot.txt", "text/plain", b"pasted words");
     tab.shows("paste of shot.txt: pasted words");
     tab.audit("a page");
+}
+
+/// A document hears nothing of a drop on an element that it no longer has.
+#[test]
+fn what_is_dropped_arrives_while_the_page_changes() {
+    let Some(tab) = on(CHANGING) else { return };
+    let dir = tempfile::TempDir::new().unwrap();
+    let file = dir.path().join("note.txt");
+    std::fs::write(&file, "words").unwrap();
+    tab.drop_file(css("main"), &file);
+    tab.shows("a drop of note.txt");
 }
 
 #[test]

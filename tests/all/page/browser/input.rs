@@ -24,6 +24,13 @@ const POINT: &str = "async function () {
   return null;
 }";
 
+/// How often files are dropped until the page has heard of it. What a page refuses is never heard of.
+const DROPS: usize = 5;
+
+/// Notes a drop that reached the document, before the page hears of it.
+const HEAR_DROP: &str = "globalThis.kisoDropHeard = false;
+addEventListener('drop', () => { globalThis.kisoDropHeard = true; }, { capture: true, once: true })";
+
 impl Tab {
     /// Waits until it can be clicked, and clicks it.
     #[track_caller]
@@ -126,13 +133,20 @@ impl Tab {
         self.drop_files(find, &[file]);
     }
 
-    /// Drops files of the disk on an element, all at once.
+    /// Drops files of the disk on an element, all at once. The page below may change while they are held, and what they
+    /// were let go over be gone; a person whose files were not taken does it again.
     #[track_caller]
     pub fn drop_files(&self, find: Find<'_>, files: &[&Path]) {
-        let (x, y) = self.point(find);
-        let data = json!({ "items": [], "files": files, "dragOperationsMask": 1 });
-        for kind in ["dragEnter", "dragOver", "drop"] {
-            self.call("Input.dispatchDragEvent", json!({ "type": kind, "x": x, "y": y, "data": data }));
+        self.eval(HEAR_DROP);
+        for _ in 0..DROPS {
+            let (x, y) = self.point(find);
+            let data = json!({ "items": [], "files": files, "dragOperationsMask": 1 });
+            for kind in ["dragEnter", "dragOver", "drop"] {
+                self.call("Input.dispatchDragEvent", json!({ "type": kind, "x": x, "y": y, "data": data }));
+            }
+            if self.eval("globalThis.kisoDropHeard") == true {
+                return;
+            }
         }
     }
 

@@ -309,7 +309,7 @@ function Incoming({ session, onFiles }) {
         announce('The long text was attached as a file');
       } else if (files.length && !other && !document.querySelector('dialog[open]')) accept(event, files);
     };
-    const heard = { dragover: over, drop: dropped, paste: pasted };
+    const heard = { dragenter: over, dragover: over, drop: dropped, paste: pasted };
     for (const [name, listener] of Object.entries(heard)) document.addEventListener(name, listener);
     return () => {
       clearTimeout(timer);
