@@ -40,6 +40,7 @@ const EMBEDDED: &[(&str, &[u8])] = embedded![
     "lib/events.js",
     "lib/form.js",
     "lib/format.js",
+    "lib/gallery.js",
     "lib/grants.js",
     "lib/heal.js",
     "lib/highlight-worker.js",

@@ -8,7 +8,7 @@ import { prefetch, style } from './lib/modules.js';
 import { Busy, Button, Icon, Menu, Overlay, Trouble, announce, toast } from './lib/ui.js';
 import { Login, Logo } from './screens/login.js';
 import { Sidebar } from './screens/sessions.js';
-import { ConnectDialog } from './lib/models.js';
+import { ConnectDialog, loadModels } from './lib/models.js';
 import { query } from './lib/search.js';
 import { drawer as sidebar, unread } from './lib/sessions.js';
 // What runs say is heard from the beginning, and what was not sent yet is sent, whatever screen is in view.
@@ -83,6 +83,7 @@ function Frame() {
   const first = useRef(true);
   const screen = SCREENS[place];
   const title = screen?.title ?? 'Chat';
+  useEffect(() => void loadModels(), []);
   // What is looked for from within a conversation is found in the sidebar.
   useEffect(() => query.watch((q) => q && matchMedia(NARROW).matches && setDrawer(true)), []);
   useEffect(() => {

@@ -4,6 +4,7 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from './preact.js'
 import { Blocks } from './blocks.js';
 import { pressed } from './code.js';
 import { bytes } from './format.js';
+import { openImage } from './gallery.js';
 import { forget } from './highlight.js';
 import { pour } from './plain.js';
 import { CopyButton } from './ui.js';
@@ -69,8 +70,7 @@ function Rest({ text }) {
 }
 
 /** All pictures of a message, beginning with the one that was pressed. */
-async function open(root, pressedOne) {
-  const { openImage } = await import('./lightbox.js');
+function open(root, pressedOne) {
   const all = [...root.querySelectorAll('.md-picture')];
   openImage(all.map((one) => ({ src: one.firstChild.src, alt: one.firstChild.alt })), all.indexOf(pressedOne));
 }

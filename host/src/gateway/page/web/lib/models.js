@@ -1,8 +1,38 @@
 // The model of a session: which one answers, and a choice of those that are configured.
 
-import { html, store, useEffect, useState, useStore } from './preact.js';
-import { get, isAdmin, post } from './api.js';
+import { html, store, useEffect, useStore } from './preact.js';
+import { get, isAdmin, me, post } from './api.js';
+import { on } from './events.js';
 import { announce, Menu } from './ui.js';
+
+/** What `GET /models` says: the models that there are, and the default. Null until it is known; empty where it cannot be. */
+export const models = store(null);
+
+const NONE = { items: [], default: '' };
+
+/** Milliseconds after which it is asked again when a session is opened: models are configured while a page is open. */
+const FRESH = 10_000;
+
+let asked = 0;
+
+/** The frame asks for it while the conversation's module still comes; who needs it asks again, which is then the same question. */
+export async function loadModels() {
+  if (Date.now() - asked < FRESH) return;
+  asked = Date.now();
+  try {
+    models.set(await get('/models'));
+  } catch {
+    asked = 0;
+    models.set((old) => old ?? NONE);
+  }
+}
+
+on('gap', () => { asked = 0; });
+me.watch((who) => {
+  if (who) return;
+  asked = 0;
+  models.set(null);
+});
 
 /** The dialog that leads to a model, once it was asked for. */
 const connect = store(null);
@@ -19,9 +49,8 @@ export function ConnectDialog() {
 
 /** A menu of the models that a session can have; `model` is the one that answers now. */
 export function ModelMenu({ session, model, onChange }) {
-  const [told, set] = useState(null);
-  const load = () => get('/models').then(set, () => {});
-  useEffect(() => void load(), []);
+  const told = useStore(models);
+  useEffect(() => void loadModels(), []);
   const shown = model ?? told?.default;
   const choose = (name) => async () => {
     const { answer } = await post('/msg', { session, text: `/model ${name}` });

@@ -3,8 +3,8 @@
 import { html, useState } from './preact.js';
 import { fileUrl } from './api.js';
 import { bytes, count } from './format.js';
+import { isPicture, openImage } from './gallery.js';
 import { visible } from './inline.js';
-import { isPicture, openImage } from './lightbox.js';
 import { Markdown } from './markdown.js';
 import { withFiles } from './run-files.js';
 import { Long } from './run-output.js';

@@ -3,7 +3,7 @@
 import { html, useEffect, useState, useStore } from './preact.js';
 import { now } from './api.js';
 import { duration, elapsed } from './format.js';
-import { Gallery } from './lightbox.js';
+import { Gallery } from './gallery.js';
 import { Long } from './run-output.js';
 import { plain } from './run-text.js';
 import { Running } from './terminal.js';

@@ -1,9 +1,9 @@
 // What stands in a session in which nobody has written yet.
 
-import { html, useEffect, useState } from './preact.js';
-import { get, isAdmin } from './api.js';
+import { html, useStore } from './preact.js';
+import { isAdmin } from './api.js';
 import { fillComposer } from './composer.js';
-import { openConnect } from './models.js';
+import { models, openConnect } from './models.js';
 import { Icon } from './ui.js';
 
 /** What a language model can do. */
@@ -21,11 +21,8 @@ const RULES = [
 ];
 
 export function Welcome({ session, model }) {
-  const [chosen, set] = useState(model ?? null);
-  useEffect(() => {
-    if (model) set(model);
-    else get('/models').then((told) => set(told.default), () => set(''));
-  }, [model]);
+  const preset = useStore(models, (told) => told?.default ?? null);
+  const chosen = model ?? preset;
   const rules = chosen === 'reflex';
   return html`<div class="chat-welcome">
   <svg class="logo" width="44" height="44" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" />
