@@ -32,6 +32,7 @@
 //! - [`clock`] – the time of day.
 //! - [`compute`] – work that takes a processor, away from the threads that answer.
 //! - [`json`] – JSON from outside: how deep it may be.
+//! - [`rpc`] – JSON-RPC 2.0, the envelope of the protocols that are made of it.
 //!
 //! Crates of their own, which this one uses:
 //!
@@ -57,6 +58,7 @@ pub mod memory;
 pub mod net;
 pub mod node;
 pub mod role;
+pub mod rpc;
 pub mod schedule;
 pub mod scratchpad;
 pub mod secret;

@@ -30,7 +30,7 @@ const ORDER: &[&[&str]] = &[
 ];
 
 /// Modules that stand beside the order: they use none of it.
-const BESIDE: &[&str] = &["graph", "config", "home", "role", "clock", "compute", "json"];
+const BESIDE: &[&str] = &["graph", "config", "home", "role", "clock", "compute", "json", "rpc"];
 
 fn sources(dir: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();

@@ -27,7 +27,6 @@ mod progress;
 mod prompts;
 mod queued;
 mod resources;
-mod rpc;
 mod server;
 pub mod stdio;
 mod tools;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::era::SUBSCRIPTION;
-use super::rpc::{self, RequestId, RpcError};
 use super::server::Server;
+use crate::rpc::{self, RequestId, RpcError};
 
 /// How often it is looked whether the tools are still the same, while somebody wants to hear of that: who installs a skill may be
 /// another process.

@@ -25,7 +25,6 @@ use super::headers::{accepts, check_origin, read_meta};
 use super::http_session::HttpSession;
 use super::progress::ProgressTeller;
 use super::queued::QueuedRunner;
-use super::rpc::{self, ClientMessage, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, RequestId, RpcError};
 use super::server::{Asker, session_for};
 use super::{method, tools};
 use crate::gateway::auth::{self, Via, Who};
@@ -35,6 +34,7 @@ use crate::gateway::error::ApiError;
 use crate::gateway::wire::{NoContent, Query, read_body};
 use crate::gateway::{App, count};
 use crate::home::SessionName;
+use crate::rpc::{self, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, RequestId, RpcError, RpcMessage};
 
 routes! {
     /// Model Context Protocol: a message of a client
@@ -152,12 +152,12 @@ pub async fn post(
         return Ok(refused(StatusCode::NOT_ACCEPTABLE, None, RpcError::new(INVALID_REQUEST, message)));
     }
     let (id, method, params) = match rpc::read(&bytes) {
-        Ok(ClientMessage::Request { id, method, params }) => (id, method, params),
-        Ok(ClientMessage::Notification { method, params }) => {
+        Ok(RpcMessage::Request { id, method, params }) => (id, method, params),
+        Ok(RpcMessage::Notification { method, params }) => {
             cancel(&app, &who, &headers, &method, &params);
             return Ok(DoorAnswer(StatusCode::ACCEPTED.into_response()));
         }
-        Ok(ClientMessage::Response) => return Ok(DoorAnswer(StatusCode::ACCEPTED.into_response())),
+        Ok(RpcMessage::Response { .. }) => return Ok(DoorAnswer(StatusCode::ACCEPTED.into_response())),
         Err((id, error)) => return Ok(refused(StatusCode::BAD_REQUEST, id.as_ref(), error)),
     };
     let meta = match read_meta(&headers, &method, &params) {

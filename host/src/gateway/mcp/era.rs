@@ -2,7 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::rpc::{RpcError, UNSUPPORTED_VERSION};
+use crate::rpc::RpcError;
+
+/// A header does not say what the message says.
+pub const HEADER_MISMATCH: i64 = -32_020;
+
+const UNSUPPORTED_VERSION: i64 = -32_022;
 
 /// The version in which each request says everything about itself.
 pub const MODERN: &str = "2026-07-28";

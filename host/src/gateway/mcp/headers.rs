@@ -3,11 +3,12 @@
 use axum::http::{HeaderMap, HeaderName, Uri, header};
 use serde_json::{Map, Value};
 
+use super::era::HEADER_MISMATCH;
 use super::era::{self, Era, RequestMeta};
-use super::rpc::{HEADER_MISMATCH, RpcError};
 use crate::gateway::auth;
 use crate::gateway::auth::browser::{self, Sender};
 use crate::gateway::error::ApiError;
+use crate::rpc::RpcError;
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::task::AbortHandle;
 
-use super::rpc::{BUSY, INVALID_REQUEST, RequestId, RpcError};
 use crate::home::SessionName;
+use crate::rpc::{BUSY, INVALID_REQUEST, RequestId, RpcError};
 
 /// Sessions that are kept. Clients rarely say that they are done, so the one that was used the longest ago gives way.
 const MAX_SESSIONS: usize = 256;

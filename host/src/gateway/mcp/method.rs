@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::era::{self, Caching, Era};
 use super::progress::ProgressTeller;
-use super::rpc::{METHOD_NOT_FOUND, RpcError};
 use super::server::{Asker, Runner, Server};
 use super::{prompts, resources, tools};
+use crate::rpc::{METHOD_NOT_FOUND, RpcError};
 
 /// Answers a request.
 pub async fn answer(

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::rpc::notification;
+use crate::rpc::notification;
 
 /// Characters of what is said at once.
 const MAX_SAID: usize = 1_000;

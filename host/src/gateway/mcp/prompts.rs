@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::rpc::{RpcError, text_of};
 use super::server::{Asker, Server};
 use crate::graph::pill::expand;
+use crate::rpc::{RpcError, text_of};
 use crate::tool::pills::Pills;
 
 /// The argument of every prompt.

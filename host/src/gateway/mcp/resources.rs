@@ -5,9 +5,9 @@ use std::io::Read as _;
 
 use serde_json::{Map, Value, json};
 
-use super::rpc::{RpcError, text_of};
 use super::server::{Asker, Server};
 use crate::home::SessionName;
+use crate::rpc::{RpcError, text_of};
 use crate::session::workspace::{self, FileError, FilePath};
 use crate::skill::media_type;
 

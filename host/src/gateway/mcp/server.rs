@@ -9,10 +9,10 @@ use super::admission::SandboxQueue;
 use super::catalog::{self, OfferedTool};
 use super::hold::Holds;
 use super::progress::ProgressTeller;
-use super::rpc::{BUSY, RpcError};
 use crate::drive::RunExecutor;
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
+use crate::rpc::{BUSY, RpcError};
 use crate::secret::Secrets;
 use crate::tool::builtin::ToolFault;
 

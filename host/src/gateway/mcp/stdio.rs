@@ -18,11 +18,11 @@ use super::era::{Era, RequestMeta};
 use super::local::LocalRunner;
 use super::method;
 use super::progress::ProgressTeller;
-use super::rpc::{self, BUSY, ClientMessage, INVALID_REQUEST, RequestId, RpcError};
 use super::server::{Asker, Server, session_for};
 use crate::drive::RunExecutor;
 use crate::graph::plan::CallerScope;
 use crate::home::SessionName;
+use crate::rpc::{self, BUSY, INVALID_REQUEST, RequestId, RpcError, RpcMessage};
 use crate::secret::Secrets;
 
 /// Requests of the client that are under way at once.
@@ -130,11 +130,11 @@ impl Connection {
                 continue;
             }
             match rpc::read(&line) {
-                Ok(ClientMessage::Request { id, method, params }) => self.begin(runtime, id, method, params),
-                Ok(ClientMessage::Notification { method, params }) if method == "notifications/cancelled" => {
+                Ok(RpcMessage::Request { id, method, params }) => self.begin(runtime, id, method, params),
+                Ok(RpcMessage::Notification { method, params }) if method == "notifications/cancelled" => {
                     self.cancel(&params);
                 }
-                Ok(ClientMessage::Notification { .. } | ClientMessage::Response) => {}
+                Ok(RpcMessage::Notification { .. } | RpcMessage::Response { .. }) => {}
                 Err((id, error)) => self.say(rpc::refusal(id.as_ref(), error)),
             }
         }

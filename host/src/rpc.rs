@@ -1,4 +1,5 @@
-//! JSON-RPC 2.0: what comes in, and what goes out.
+//! JSON-RPC 2.0: the envelope of the protocols that are made of it, whatever carries them. What is asked in it is the matter of each
+//! protocol.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -16,9 +17,7 @@ pub const INVALID_REQUEST: i64 = -32_600;
 pub const METHOD_NOT_FOUND: i64 = -32_601;
 pub const INVALID_PARAMS: i64 = -32_602;
 pub const INTERNAL_ERROR: i64 = -32_603;
-pub const HEADER_MISMATCH: i64 = -32_020;
-pub const UNSUPPORTED_VERSION: i64 = -32_022;
-/// Of kiso: as many requests are under way as may be. Outside of what JSON-RPC and the protocol reserve.
+/// Of kiso: as many requests are under way as may be. Outside of what JSON-RPC and the protocols reserve.
 pub const BUSY: i64 = 429;
 
 /// By what an answer is tied to its request.
@@ -38,9 +37,9 @@ impl From<&RequestId> for Value {
     }
 }
 
-/// A message of a client.
+/// A message of the other side.
 #[derive(Debug, PartialEq)]
-pub enum ClientMessage {
+pub enum RpcMessage {
     Request {
         id: RequestId,
         method: String,
@@ -50,8 +49,11 @@ pub enum ClientMessage {
         method: String,
         params: Map<String, Value>,
     },
-    /// An answer to something that the server asked. It asks nothing.
-    Response,
+    /// What answers a request of this side. An error of a request that could not be read has no id.
+    Response {
+        id: Option<RequestId>,
+        result: Result<Value, RpcError>,
+    },
 }
 
 /// Why a request has no result.
@@ -71,6 +73,13 @@ impl RpcError {
         RpcError::new(INVALID_PARAMS, message)
     }
 
+    /// An error object of the other side, with [`INTERNAL_ERROR`] where it says no code.
+    fn of(error: &Value) -> RpcError {
+        let code = error["code"].as_i64().unwrap_or(INTERNAL_ERROR);
+        let message = error["message"].as_str().unwrap_or("an error without a message").to_owned();
+        RpcError { code, message, data: error.get("data").cloned().map(Box::new) }
+    }
+
     /// A mistake or misfortune of the host. What it was is for the log, not for the client.
     pub fn internal(error: &dyn std::fmt::Display) -> RpcError {
         tracing::error!("a request failed: {error}");
@@ -79,7 +88,7 @@ impl RpcError {
 }
 
 /// Reads a message. What is refused has the id of the request, if that could be read.
-pub fn read(bytes: &[u8]) -> Result<ClientMessage, (Option<RequestId>, RpcError)> {
+pub fn read(bytes: &[u8]) -> Result<RpcMessage, (Option<RequestId>, RpcError)> {
     let message: Value = json::parse(bytes).map_err(|error| {
         let code = if matches!(error, json::JsonError::Depth) { INVALID_REQUEST } else { PARSE_ERROR };
         (None, RpcError::new(code, format!("the message is not the JSON that is expected here: {error}")))
@@ -90,6 +99,8 @@ pub fn read(bytes: &[u8]) -> Result<ClientMessage, (Option<RequestId>, RpcError)
     };
     let id = match message.remove("id") {
         None => None,
+        // Only an error has this, if the request that it is about had no id that could be read.
+        Some(Value::Null) if message.contains_key("error") => None,
         Some(id) => match RequestId::deserialize(id) {
             Ok(RequestId::Text(text)) if text.len() > MAX_ID => {
                 return Err(invalid(None, "an id has at most 256 bytes"));
@@ -103,7 +114,14 @@ pub fn read(bytes: &[u8]) -> Result<ClientMessage, (Option<RequestId>, RpcError)
     }
     let method = match message.remove("method") {
         Some(Value::String(method)) if method.len() <= MAX_METHOD => method,
-        None if message.contains_key("result") || message.contains_key("error") => return Ok(ClientMessage::Response),
+        None if message.contains_key("error") => {
+            let error = message.remove("error").unwrap_or_default();
+            return Ok(RpcMessage::Response { id, result: Err(RpcError::of(&error)) });
+        }
+        None if message.contains_key("result") => {
+            let result = message.remove("result").unwrap_or_default();
+            return Ok(RpcMessage::Response { id, result: Ok(result) });
+        }
         _ => return Err(invalid(id, "`method` is missing, or is not a short text")),
     };
     let params = match message.remove("params") {
@@ -112,8 +130,8 @@ pub fn read(bytes: &[u8]) -> Result<ClientMessage, (Option<RequestId>, RpcError)
         Some(_) => return Err((id, RpcError::params("`params` must be an object"))),
     };
     Ok(match id {
-        Some(id) => ClientMessage::Request { id, method, params },
-        None => ClientMessage::Notification { method, params },
+        Some(id) => RpcMessage::Request { id, method, params },
+        None => RpcMessage::Notification { method, params },
     })
 }
 
@@ -144,6 +162,10 @@ pub fn refusal(id: Option<&RequestId>, error: RpcError) -> Value {
     json!({ "jsonrpc": "2.0", "id": id.map(Value::from), "error": error })
 }
 
+pub fn request(id: &RequestId, method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": Value::from(id), "method": method, "params": params })
+}
+
 pub fn notification(method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "method": method, "params": params })
 }
@@ -158,13 +180,19 @@ mod tests {
         let (id, method) = (RequestId::Text("a".to_owned()), "ping".to_owned());
         assert_eq!(
             read(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#),
-            Ok(ClientMessage::Request { id, method: method.clone(), params: Map::new() })
+            Ok(RpcMessage::Request { id, method: method.clone(), params: Map::new() })
         );
         assert_eq!(
             read(r#"{"jsonrpc":"2.0","method":"ping","params":{}}"#),
-            Ok(ClientMessage::Notification { method, params: Map::new() })
+            Ok(RpcMessage::Notification { method, params: Map::new() })
         );
-        assert_eq!(read(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Ok(ClientMessage::Response));
+        let (id, result) = (Some(RequestId::Number(1)), Ok(json!({})));
+        assert_eq!(read(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Ok(RpcMessage::Response { id, result }));
+        let result = Err(RpcError::new(PARSE_ERROR, "no"));
+        assert_eq!(
+            read(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#),
+            Ok(RpcMessage::Response { id: None, result })
+        );
         let seven = Some(RequestId::Number(7));
         for (text, refused) in [
             ("{", (None, PARSE_ERROR)),
