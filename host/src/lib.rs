@@ -21,7 +21,7 @@
 //! - [`scratchpad`] – texts that are too large for a prompt, and names for them.
 //! - [`secret`] – values that must never be written down.
 //! - [`store`] – SQLite, with one writer.
-//! - [`net`] – connections to other machines: which addresses may be reached, and TLS.
+//! - [`net`] – connections to other machines: which addresses may be reached, TLS, kept connections and streams of events.
 //!
 //! Beside them, without any of the above:
 //!

@@ -23,7 +23,6 @@ pub mod reflex;
 pub mod schema;
 pub mod scripted;
 pub mod slots;
-mod sse;
 pub mod time;
 mod turns;
 

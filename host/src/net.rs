@@ -3,7 +3,9 @@
 //! The address that was checked is the one that is connected to: a name that resolves to something else a moment later
 //! (rebinding) gains nothing.
 
+pub mod pool;
 pub mod retry_after;
+pub mod sse;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -2,8 +2,8 @@
 
 use super::draft::Draft;
 use super::http::{CallError, ResponseStream, Wire};
-use super::sse::SseEvent;
 use super::{Completion, LlmError};
+use crate::net::sse::SseEvent;
 
 /// What a wire format makes of the events of an answer.
 pub(super) trait EventReader<'a> {

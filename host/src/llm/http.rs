@@ -15,10 +15,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::LlmError;
 use super::endpoint::{Endpoint, Timeouts};
-use super::sse::{Parser, SseEvent};
-use crate::net::retry_after;
+use crate::net::sse::{Parser, SseEvent};
+use crate::net::{pool, retry_after};
 
-mod pool;
 mod refusal;
 
 pub(super) use refusal::Refusal;

@@ -6,8 +6,8 @@ use super::ANSWER;
 use crate::llm::answering::{EventReader, PartialAnswer};
 use crate::llm::draft::{Draft, MAX_CALLS};
 use crate::llm::http::{CallError, Wire};
-use crate::llm::sse::SseEvent;
 use crate::llm::{LlmError, Stop};
+use crate::net::sse::SseEvent;
 
 /// An answer that comes in.
 pub(super) struct MessageStream<'a> {

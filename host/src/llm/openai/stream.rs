@@ -5,8 +5,8 @@ use serde_json::{Deserializer, Value};
 use crate::llm::answering::{EventReader, PartialAnswer};
 use crate::llm::draft::{Draft, MAX_CALLS};
 use crate::llm::http::{CallError, Wire};
-use crate::llm::sse::SseEvent;
 use crate::llm::{LlmError, Stop};
+use crate::net::sse::SseEvent;
 
 /// The last event of most streams.
 const DONE: &str = "[DONE]";

@@ -1,9 +1,9 @@
-//! Server-sent events, as both wire formats stream them: bytes in, whole events out.
+//! Server-sent events, as models and MCP servers stream them: bytes in, whole events out.
 //!
-//! Tolerant where providers are careless: line ends may be LF, CRLF or CR, comments stand anywhere, the blank line after
+//! Tolerant where servers are careless: line ends may be LF, CRLF or CR, comments stand anywhere, the blank line after
 //! the last event may be missing. The format: <https://html.spec.whatwg.org/multipage/server-sent-events.html>.
 
-/// Bytes that one line may have. A line is held in memory until it ends, and a provider decides where it ends; the
+/// Bytes that one line may have. A line is held in memory until it ends, and a server decides where it ends; the
 /// longest honest ones are tool calls that write a file, in one delta.
 pub const MAX_LINE: usize = 4 << 20;
 

@@ -1,4 +1,4 @@
-//! The connections of the process: one client, so that all roles that use a provider share what is open to it.
+//! The connections of the process: one client, so that all that use a server share what is open to it.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -57,7 +57,7 @@ fn client(max_idle: usize) -> Connections {
 
 /// Why there is no head of an answer.
 #[derive(Debug)]
-pub(super) enum SendError {
+pub enum SendError {
     /// No connection in time.
     Connect,
     /// No head in time.
@@ -75,49 +75,74 @@ pub(super) enum SendError {
 ///
 /// A connection that was kept may have been closed by the server a moment ago. If it ends without a byte of an answer,
 /// the request is sent once more on a new one: that is how HTTP is meant to be used (RFC 9112, section 9.3.1).
-pub(super) async fn send(
+pub async fn send(
     parts: &Parts,
     body: &Bytes,
     connect: Duration,
     first_token: Duration,
     end: Instant,
 ) -> Result<(Response<Incoming>, Instant), SendError> {
-    let attempt = async |client: &Connections| {
-        let mut request = Request::from_parts(parts.clone(), Full::new(body.clone()));
-        let mut connection = capture_connection(&mut request);
-        let mut answer = std::pin::pin!(client.request(request));
-        let connecting = timeout_at(end.min(Instant::now() + connect), connection.wait_for_connection_metadata());
-        let early = tokio::select! {
-            biased;
-            answer = &mut answer => Some(answer),
-            connected = connecting => match connected {
-                Ok(_) => None,
-                Err(_) if end <= Instant::now() => return Err(SendError::Total),
-                Err(_) => return Err(SendError::Connect),
-            },
-        };
-        let due = Instant::now() + first_token;
-        let answer = match early {
-            Some(answer) => answer,
-            None => timeout_at(due.min(end), answer)
-                .await
-                .map_err(|_| if end <= due { SendError::Total } else { SendError::FirstToken })?,
-        };
-        let used = address(&connection);
-        match answer {
-            Ok(response) => {
-                POOL.remember(used);
-                Ok(Ok((response, due)))
-            }
-            Err(error) => Ok(Err((POOL.forget(used) && broke_off(&error), error))),
-        }
-    };
-    let failed = match attempt(&POOL.kept).await? {
+    let failed = match attempt(&POOL.kept, parts, body, (connect, first_token, end)).await? {
         Ok(answer) => return Ok(answer),
-        Err((true, _)) => attempt(&POOL.fresh).await?,
+        Err((true, _)) => attempt(&POOL.fresh, parts, body, (connect, first_token, end)).await?,
         Err((false, error)) => Err((false, error)),
     };
-    failed.map_err(|(_, error)| SendError::Http { message: reason(&error), retryable: !bad_certificate(&error) })
+    failed.map_err(|(_, error)| unsent(&error))
+}
+
+/// [`send`] for what must not be done twice: on a connection of its own, and never repeated.
+pub async fn send_once(
+    parts: &Parts,
+    body: &Bytes,
+    connect: Duration,
+    first_token: Duration,
+    end: Instant,
+) -> Result<(Response<Incoming>, Instant), SendError> {
+    let sent = attempt(&POOL.fresh, parts, body, (connect, first_token, end)).await?;
+    sent.map_err(|(_, error)| unsent(&error))
+}
+
+/// What one attempt came to: the head of an answer, or an error and whether it is only that a kept connection had ended.
+type Attempt = Result<(Response<Incoming>, Instant), (bool, hyper_util::client::legacy::Error)>;
+
+async fn attempt(
+    client: &Connections,
+    parts: &Parts,
+    body: &Bytes,
+    (connect, first_token, end): (Duration, Duration, Instant),
+) -> Result<Attempt, SendError> {
+    let mut request = Request::from_parts(parts.clone(), Full::new(body.clone()));
+    let mut connection = capture_connection(&mut request);
+    let mut answer = std::pin::pin!(client.request(request));
+    let connecting = timeout_at(end.min(Instant::now() + connect), connection.wait_for_connection_metadata());
+    let early = tokio::select! {
+        biased;
+        answer = &mut answer => Some(answer),
+        connected = connecting => match connected {
+            Ok(_) => None,
+            Err(_) if end <= Instant::now() => return Err(SendError::Total),
+            Err(_) => return Err(SendError::Connect),
+        },
+    };
+    let due = Instant::now() + first_token;
+    let answer = match early {
+        Some(answer) => answer,
+        None => timeout_at(due.min(end), answer)
+            .await
+            .map_err(|_| if end <= due { SendError::Total } else { SendError::FirstToken })?,
+    };
+    let used = address(&connection);
+    match answer {
+        Ok(response) => {
+            POOL.remember(used);
+            Ok(Ok((response, due)))
+        }
+        Err(error) => Ok(Err((POOL.forget(used) && broke_off(&error), error))),
+    }
+}
+
+fn unsent(error: &hyper_util::client::legacy::Error) -> SendError {
+    SendError::Http { message: reason(error), retryable: !bad_certificate(error) }
 }
 
 impl Pool {
@@ -178,7 +203,7 @@ fn reason(error: &hyper_util::client::legacy::Error) -> String {
 }
 
 /// An error and its causes, each said once.
-pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
+pub fn chain(error: &(dyn Error + 'static)) -> String {
     let mut said = String::new();
     for cause in causes(error) {
         let cause = cause.to_string();
