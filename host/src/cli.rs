@@ -50,6 +50,7 @@ use crate::drive::{Current, Models, Pause, RunExecutor, RunSet};
 use crate::exec::Exec;
 use crate::graph::report::size;
 use crate::home::{Home, SessionName};
+use crate::mcp::McpServers;
 use crate::secret::Secrets;
 use crate::secret::vault::Vault;
 use crate::session::local_file::copy_in;
@@ -265,12 +266,17 @@ impl Opened {
             config: self.config.clone().into(),
             current: Current::default(),
             store: self.store.clone(),
-            tools: Tools::new(self.skills.clone(), self.exec.clone(), self.store.clone()),
+            tools: Tools::new(self.skills.clone(), self.exec.clone(), self.store.clone(), self.servers()),
             models: Models::open(&self.config, environment)?,
             vault: Vault::open(&self.home),
             pause: Pause::new(),
             ours: RunSet::default(),
         })
+    }
+
+    /// The MCP servers of `config.toml`.
+    fn servers(&self) -> McpServers {
+        McpServers::open(&self.config, self.store.clone(), environment)
     }
 
     /// Copies files into a session's `/work`, as far as the session and the home have room for them; their names there. For

@@ -16,6 +16,7 @@ mod command;
 mod fields;
 mod hook;
 mod key;
+mod mcp;
 mod model;
 mod mount;
 mod page;
@@ -31,6 +32,7 @@ pub use command::{COMMAND_NAMES, Command};
 pub use fields::{NAME_RULE, is_name};
 pub use hook::{EventField, EventPart, HookAuth, HookCondition, HookSettings, HookTemplate, TemplatePiece};
 pub use key::{Effect, KEYS, Key, Kind, NamedTable, SECTIONS, Section};
+pub use mcp::McpSettings;
 pub use model::{DEFAULT_MAX_OUTPUT, ModelName, ModelSettings};
 pub use mount::Mount;
 pub use parse::{ConfigError, Problem};
@@ -320,6 +322,8 @@ settings! {
         webhooks: WebhookSettings from webhook::TABLE,
         /// Whose events become messages, in the order of the file.
         hooks: HookSettings from hook::TABLE,
+        /// Servers whose tools plans may use, in the order of the file.
+        mcp: McpSettings from mcp::TABLE,
         /// What `/help` lists, in the order of the file; none for the commands of kiso.
         commands: Command from command::TABLE,
     }
@@ -411,8 +415,8 @@ mod tests {
         }
         let config = Config::parse(shown.as_bytes()).unwrap_or_else(|problems| panic!("{problems:?}\n{shown}"));
         let counts = [config.providers.len(), config.model_settings.len(), config.pills.len(), config.mounts.len()];
-        let tables = [config.webhooks.len(), config.hooks.len(), config.commands.len()];
-        assert_eq!((counts, tables), ([1, 1, 1, 2], [1, 1, 2]));
+        let tables = [config.webhooks.len(), config.hooks.len(), config.mcp.len(), config.commands.len()];
+        assert_eq!((counts, tables), ([1, 1, 1, 2], [1, 1, 1, 2]));
     }
 
     #[test]
@@ -436,7 +440,7 @@ mod tests {
         assert_eq!(
             problems("\n  modle = \"reflex\"\n"),
             "2:3: unknown key modle: did you mean model? Allowed here: model, [commands], [context], \
-             [daemon], [engine], [exec], [fallbacks], [gateway], [hooks], [http], [limits], [llm], [log], [memory], [model_settings], [models], \
+             [daemon], [engine], [exec], [fallbacks], [gateway], [hooks], [http], [limits], [llm], [log], [mcp], [memory], [model_settings], [models], \
              [pills], [providers], [retention], [routing], [schedule], [subagents], [webhooks]\n"
         );
         assert_eq!(

@@ -347,7 +347,7 @@ impl RunExecutor {
         for (name, value) in self.vault.load(&self.store, session).await? {
             secrets.add_session(name, value);
         }
-        for (name, value) in self.models.keys() {
+        for (name, value) in self.models.keys().into_iter().chain(self.tools.servers().keys()) {
             secrets.add_key(name, value);
         }
         Ok(secrets)
@@ -356,7 +356,8 @@ impl RunExecutor {
     /// What must not be written down in clear where no session is spoken of: the keys of providers.
     pub fn keys_alone(&self) -> Secrets {
         let mut secrets = Secrets::default();
-        self.models.keys().into_iter().for_each(|(name, value)| secrets.add_key(name, value));
+        let keys = self.models.keys().into_iter().chain(self.tools.servers().keys());
+        keys.for_each(|(name, value)| secrets.add_key(name, value));
         secrets
     }
 

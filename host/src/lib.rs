@@ -14,6 +14,7 @@
 //! - [`node`] – what a stop of the graph says to its role's model, and how the answer is read.
 //! - [`context`] – which role sees what, and within which budget.
 //! - [`tool`] – what a plan may name, as the graph and the planner see it.
+//! - [`mcp`] – servers of the Model Context Protocol whose tools plans may use.
 //! - [`exec`] – command lines without a host shell: processes that are components.
 //! - [`skill`] – installed components and the sandbox that runs them.
 //! - [`llm`] – one trait for all models, and those that are built in.
@@ -54,6 +55,7 @@ pub mod graph;
 pub mod home;
 pub mod json;
 pub mod llm;
+pub mod mcp;
 pub mod memory;
 pub mod net;
 pub mod node;

@@ -54,6 +54,7 @@ mod jobs;
 mod kv;
 mod logins;
 mod marks;
+mod mcp;
 mod memory;
 mod migrations;
 mod outbox;
@@ -98,6 +99,7 @@ pub use jobs::{BegunRun, Job, JobAdmission, JobPriority, JobState, MAX_CLIENT_KE
 pub use kv::{KvOwner, MAX_KEY_BYTES, MAX_KEYS, MAX_SPACE_BYTES, MAX_VALUE_BYTES};
 pub use logins::{CODE_MS, LOGIN_MS, Login, LoginId};
 pub use marks::Mark;
+pub use mcp::McpToolRow;
 pub use memory::{Chunk, MAX_CHUNK_BYTES, MAX_CHUNKS};
 pub use outbox::{Delivery, MAX_PENDING, Subscription, WebhookEvent, WebhookLine};
 pub use pills::{MAX_PILLS, PillRow};

@@ -1,9 +1,10 @@
-//! What a plan may name: the tools of installed skills, and command lines. The planner sees skills as cards, the graph
+//! What a plan may name: the tools of installed skills and of MCP servers, and command lines. The planner sees skills as cards, the graph
 //! checks plans against them, and the driver runs tasks through them.
 
 pub mod builtin;
 mod call;
 pub mod files;
+mod mcp;
 pub mod pills;
 mod refs;
 pub mod schedules;
@@ -19,6 +20,7 @@ use crate::graph::report::{TaskError, TaskReport, TaskStatus};
 use crate::home::SessionName;
 use crate::llm::ToolSpec;
 use crate::llm::prompt::SkillCard;
+use crate::mcp::{AllowedTool, McpServers};
 use crate::secret::Secrets;
 use crate::secret::vault::Vault;
 use crate::skill::{Blame, CallEnd, Caller, CheckedCall, InstalledSkill, SkillError, Skills, wire_name};
@@ -35,6 +37,7 @@ pub struct Tools {
     skills: Skills,
     exec: Exec,
     store: Store,
+    servers: McpServers,
     builtins: Arc<Builtins>,
     workspaces: Arc<Workspaces>,
     index: Arc<Mutex<Arc<Index>>>,
@@ -48,6 +51,10 @@ struct Index {
     /// No two have the same in one process.
     revision: u64,
     skills: Vec<Arc<InstalledSkill>>,
+    /// Tools of MCP servers that are allowed.
+    allowed: Arc<Vec<Arc<AllowedTool>>>,
+    /// Those of them that can be called, by name. A skill that has the name of a server comes first.
+    outside: HashMap<String, Arc<AllowedTool>>,
     /// One for each tool.
     cards: Vec<SkillCard>,
     /// The name of each tool by the one that models know it by.
@@ -59,9 +66,13 @@ struct Index {
 }
 
 impl Index {
-    fn new(skills: Vec<Arc<InstalledSkill>>, builtins: &Builtins) -> Self {
+    fn new(skills: Vec<Arc<InstalledSkill>>, allowed: Arc<Vec<Arc<AllowedTool>>>, builtins: &Builtins) -> Self {
         static MADE: AtomicU64 = AtomicU64::new(0);
-        let cards: Vec<_> = skills.iter().flat_map(|skill| cards(skill)).collect();
+        let mut cards: Vec<_> = skills.iter().flat_map(|skill| cards(skill)).collect();
+        let is_skill = |name: &str| skills.iter().any(|skill| skill.name().as_str() == name);
+        let outside: Vec<_> = allowed.iter().filter(|tool| !is_skill(&tool.server)).cloned().collect();
+        cards.extend(outside.iter().map(|tool| mcp::card(tool)));
+        let outside = outside.into_iter().map(|tool| (tool.name.clone(), tool)).collect();
         let names = cards.iter().map(|card| (wire_name(&card.name), card.name.clone())).collect();
         let catalog = call::catalog(&cards, builtins);
         let mut categories: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -69,11 +80,13 @@ impl Index {
             categories.entry(category.clone()).or_default().push(spec.name.clone());
         }
         let (revision, categories) = (MADE.fetch_add(1, Ordering::Relaxed) + 1, categories.into_iter().collect());
-        Self { revision, skills, cards, names, catalog, categories }
+        Self { revision, skills, allowed, outside, cards, names, catalog, categories }
     }
 
-    fn is_of(&self, skills: &[Arc<InstalledSkill>]) -> bool {
-        self.skills.len() == skills.len() && self.skills.iter().zip(skills).all(|(old, new)| Arc::ptr_eq(old, new))
+    fn is_of(&self, skills: &[Arc<InstalledSkill>], allowed: &Arc<Vec<Arc<AllowedTool>>>) -> bool {
+        let same = Arc::ptr_eq(&self.allowed, allowed) || self.allowed.is_empty() && allowed.is_empty();
+        same && self.skills.len() == skills.len()
+            && self.skills.iter().zip(skills).all(|(old, new)| Arc::ptr_eq(old, new))
     }
 
     /// The tool behind the name that models know it by.
@@ -101,23 +114,28 @@ impl Workspaces {
 }
 
 impl Tools {
-    pub fn new(skills: Skills, exec: Exec, store: Store) -> Self {
+    pub fn new(skills: Skills, exec: Exec, store: Store, servers: McpServers) -> Self {
         let vault = Vault::open(skills.home());
         let builtins = Arc::new(Builtins::new(store.clone(), skills.config().clone(), vault, skills.clone()));
         let (workspaces, index, unusable) = (Arc::default(), Arc::default(), Arc::default());
-        Self { skills, exec, store, builtins, workspaces, index, unusable }
+        Self { skills, exec, store, servers, builtins, workspaces, index, unusable }
     }
 
     /// The same tools under a configuration that was read anew, with the sandbox as it is.
     pub fn under(&self, config: &Config) -> Self {
         let vault = Vault::open(self.skills.home());
         let builtins = Builtins::new(self.store.clone(), config.clone(), vault, self.skills.clone());
-        Self { builtins: Arc::new(builtins), ..self.clone() }
+        Self { builtins: Arc::new(builtins), servers: self.servers.reopened(config), ..self.clone() }
     }
 
     /// The skills that are installed.
     pub fn skills(&self) -> &Skills {
         &self.skills
+    }
+
+    /// The MCP servers.
+    pub fn servers(&self) -> &McpServers {
+        &self.servers
     }
 
     /// One card for each tool that can be called. A skill that cannot be used has none, and that is said once.
@@ -137,9 +155,10 @@ impl Tools {
             }
         };
         let skills: Vec<_> = self.skills.list().into_iter().filter_map(usable).collect();
+        let allowed = self.servers.allowed();
         let mut kept = self.index.lock().unwrap_or_else(PoisonError::into_inner);
-        if !kept.is_of(&skills) {
-            *kept = Arc::new(Index::new(skills, &self.builtins));
+        if !kept.is_of(&skills, &allowed) {
+            *kept = Arc::new(Index::new(skills, allowed, &self.builtins));
         }
         kept.clone()
     }
@@ -205,6 +224,15 @@ impl Tools {
         let args = task.args.clone().unwrap_or(Value::Null);
         // Here, so that neither the plan nor the report carries the text.
         let resolved = self.resolved(caller.session, args).await;
+        let outside = self.index().outside.get(name).cloned();
+        if let Some(tool) = outside {
+            return match resolved.and_then(|args| tool.args.check(&args)) {
+                Ok(args) => self.call_mcp(task, &tool, &args).await,
+                Err(violations) => {
+                    TaskReport::failed(task.clone(), task_error(&SkillError::bad_args(name, &violations)))
+                }
+            };
+        }
         let resolved = resolved.map_err(|violations| SkillError::bad_args(name, &violations));
         let call = resolved.and_then(|args| self.skills.check(name, &args));
         self.call_checked(task, call, caller).await
@@ -240,7 +268,10 @@ impl Tools {
 
 impl Catalog for Tools {
     fn check(&self, skill: &str, args: &Value) -> Result<Value, Vec<Violation>> {
-        self.skills.check_planned(skill, args)
+        match self.index().outside.get(skill) {
+            Some(tool) => tool.args.check_planned(args),
+            None => self.skills.check_planned(skill, args),
+        }
     }
 }
 

@@ -19,6 +19,7 @@ const ORDER: &[&[&str]] = &[
     &["node"],
     &["context"],
     &["tool"],
+    &["mcp"],
     &["exec"],
     &["skill"],
     &["llm"],

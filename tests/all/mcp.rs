@@ -2,7 +2,9 @@
 
 mod clients;
 mod door;
+mod outside;
 mod pipe;
+mod stand_in;
 
 use crate::harness::Home;
 use serde_json::{Value, json};

@@ -11,6 +11,7 @@ use kiso::exec::Exec;
 use kiso::graph::plan::CallerScope;
 use kiso::home::SessionName;
 use kiso::llm::Role;
+use kiso::mcp::McpServers;
 use kiso::secret::Secrets;
 use kiso::secret::vault::Vault;
 use kiso::skill::{Quiet, Skills};
@@ -143,7 +144,7 @@ fn drive(home: &Home) -> RunExecutor {
     let exec = Exec::new(home.clone(), config.clone(), skills.clone());
     RunExecutor {
         ours: Default::default(),
-        tools: Tools::new(skills, exec, store.clone()),
+        tools: Tools::new(skills, exec, store.clone(), McpServers::open(&config, store.clone(), |_| None)),
         models: Models::open(&config, |_| None).unwrap(),
         vault: Vault::open(&home),
         pause: Pause::new(),

@@ -12,6 +12,7 @@ use kiso::graph::plan::CallerScope;
 use kiso::home::{Home, SessionName};
 use kiso::llm::Role;
 use kiso::llm::prompt::{ChatMessage, Pieces};
+use kiso::mcp::McpServers;
 use kiso::secret::Secrets;
 use kiso::secret::vault::Vault;
 use kiso::skill::GrantChoice;
@@ -157,7 +158,7 @@ fn drive(path: &Path) -> RunExecutor {
     let exec = Exec::new(home.clone(), config.clone(), skills.clone());
     RunExecutor {
         ours: Default::default(),
-        tools: Tools::new(skills, exec, store.clone()),
+        tools: Tools::new(skills, exec, store.clone(), McpServers::open(&config, store.clone(), |_| None)),
         models: Models::open(&config, |_| None).expect("its models"),
         vault: Vault::open(&home),
         pause: Pause::new(),

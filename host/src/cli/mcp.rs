@@ -1,24 +1,48 @@
-//! `kiso mcp`.
+//! `kiso mcp`: the server on standard streams, and the servers whose tools plans may use.
+
+mod servers;
 
 use super::{Exit, Failure, Opened, Shared, block_on, environment_secrets, log};
 use crate::gateway::mcp::stdio;
 use crate::home::SessionName;
 use crate::skill::Quiet;
+use clap::Subcommand;
 use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = AFTER, args_conflicts_with_subcommands = true)]
 pub struct McpArgs {
+    #[command(subcommand)]
+    command: Option<McpCommand>,
+
     /// The session to work in; created if it does not exist. Without it, each client has its own
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
 }
 
-const AFTER: &str = "Editors and agents start this themselves; docs/clients.md has the lines for each. It needs no daemon and \
+#[derive(Debug, Subcommand)]
+enum McpCommand {
+    /// List the MCP servers in config.toml and how their tools stand
+    List,
+    /// Show tools of an MCP server and allow them as they are now
+    Allow {
+        /// Server, as in config.toml
+        name: String,
+        /// Without it, all that `allow` names in config.toml
+        tool: Option<String>,
+    },
+}
+
+const AFTER: &str = "Without a subcommand, this serves kiso's tools on standard input and output. Editors and agents start this themselves; docs/clients.md has the lines for each. It needs no daemon and \
     works beside one. The daemon serves the same at /mcp.";
 
 impl McpArgs {
     pub fn execute(&self, shared: &Shared) -> Result<Exit, Failure> {
+        match &self.command {
+            Some(McpCommand::List) => return servers::list(shared),
+            Some(McpCommand::Allow { name, tool }) => return servers::allow(shared, name, tool.as_deref()),
+            None => {}
+        }
         let session = self.session.as_deref().map(SessionName::parse).transpose()?;
         let opened = Opened::new(shared, Arc::new(Quiet))?;
         log::configure(&opened.config.log.level, &opened.config.log.format);

@@ -56,7 +56,7 @@ impl RunExecutor {
             true => {
                 let skills = Skills::new(self.home.clone(), config.clone(), self.store.clone(), Arc::new(Quiet));
                 let exec = Exec::new(self.home.clone(), config.clone(), skills.clone());
-                Tools::new(skills, exec, self.store.clone())
+                Tools::new(skills, exec, self.store.clone(), old.tools.servers().reopened(&config))
             }
         };
         self.store.limit_sessions(config.limits.max_sessions);

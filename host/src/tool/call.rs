@@ -10,11 +10,13 @@ use crate::graph::step::ToolResult;
 use crate::json;
 use crate::llm::prompt::SkillCard;
 use crate::llm::{ToolCall, ToolSpec};
+use crate::mcp::AllowedTool;
 use crate::scratchpad;
 use crate::skill::manifest::Workspace;
 use crate::skill::{Caller, CheckedCall, near_names, wire_name};
 use crate::store::StoreError;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// The tool that runs a command line.
 pub const EXEC: &str = "exec";
@@ -131,6 +133,10 @@ impl Tools {
                 let task = Task::new(TaskKind::Exec, command);
                 self.exec(&task, role, caller, None).await
             }
+            Ready::Outside(tool, args) => {
+                let task = Task { skill: Some(tool.name.clone()), ..Task::new(TaskKind::Skill, "") };
+                self.call_mcp(&task, &tool, &args).await
+            }
             Ready::Skill(checked) => {
                 let task = Task { skill: Some(checked.name().to_owned()), ..Task::new(TaskKind::Skill, "") };
                 self.call_checked(&task, Ok(checked), caller).await
@@ -140,10 +146,15 @@ impl Tools {
     }
 
     /// The tools that programs may call outside of a run: command lines, those of skills, and the search of what is remembered.
+    /// What other servers offer, clients ask these for themselves.
     pub fn outward(&self) -> Vec<ToolSpec> {
         let index = self.index();
         let all = index.catalog.iter().map(|(spec, _)| spec);
-        all.filter(|spec| !self.builtins.has(&spec.name) || spec.name == builtin::MEMORY_SEARCH).cloned().collect()
+        let is_ours = |spec: &&ToolSpec| !index.outside.contains_key(index.tool(&spec.name));
+        all.filter(|spec| !self.builtins.has(&spec.name) || spec.name == builtin::MEMORY_SEARCH)
+            .filter(is_ours)
+            .cloned()
+            .collect()
     }
 
     /// Another number each time that another skill is installed, or one less.
@@ -203,7 +214,13 @@ impl Tools {
         if self.builtins.has(&call.name) {
             return Ok(Ready::Builtin(args));
         }
-        let checked = self.skills.check(self.index().tool(&spec.name), &args);
+        let index = self.index();
+        let name = index.tool(&spec.name);
+        if let Some(tool) = index.outside.get(name) {
+            let checked = tool.args.check(&args).map(|args| Ready::Outside(tool.clone(), args));
+            return checked.map_err(|wrong| refuse("bad_arguments", told(&wrong), super::FITTING));
+        }
+        let checked = self.skills.check(name, &args);
         checked.map(Ready::Skill).map_err(|error| refuse("bad_arguments", error.message, super::FITTING))
     }
 }
@@ -245,13 +262,15 @@ enum Ready {
     Exec(String),
     Builtin(Value),
     Skill(CheckedCall),
+    /// A tool of an MCP server, with arguments that fit.
+    Outside(Arc<AllowedTool>, Value),
 }
 
 impl Ready {
     fn touches(&self) -> Touches {
         match self {
             Self::Exec(_) => Touches::Writes,
-            Self::Builtin(_) => Touches::Nothing,
+            Self::Builtin(_) | Self::Outside(..) => Touches::Nothing,
             Self::Skill(call) => match call.workspace() {
                 Workspace::None => Touches::Nothing,
                 Workspace::Read => Touches::Reads,

@@ -4,20 +4,12 @@ use serde_json::{Map, Value, json};
 
 use crate::rpc::RpcError;
 
+use crate::mcp::version::{CAPABILITIES, CLIENT, UNSUPPORTED_VERSION, VERSION};
+pub use crate::mcp::version::{LEGACY, MODERN};
+
 /// A header does not say what the message says.
 pub const HEADER_MISMATCH: i64 = -32_020;
 
-const UNSUPPORTED_VERSION: i64 = -32_022;
-
-/// The version in which each request says everything about itself.
-pub const MODERN: &str = "2026-07-28";
-
-/// Versions that begin with `initialize`, the newest first.
-pub const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
-
-const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
-const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const SERVER: &str = "io.modelcontextprotocol/serverInfo";
 pub const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 

@@ -1,0 +1,130 @@
+//! `kiso mcp list` and `kiso mcp allow`: what servers say of their tools, and that an administrator has looked at it.
+
+use super::super::show::{printable, printable_line};
+use super::super::{Exit, Failure, Opened, Shared, block_on};
+use crate::clock::now_ms;
+use crate::config::McpSettings;
+use crate::mcp::{McpServers, ToolDefinition, ToolState};
+use crate::skill::Quiet;
+use serde_json::{Value, json};
+use similar::TextDiff;
+use std::sync::Arc;
+
+/// Asks every server. One that cannot be asked is told, and the others are listed all the same.
+pub fn list(shared: &Shared) -> Result<Exit, Failure> {
+    let opened = Opened::new(shared, Arc::new(Quiet))?;
+    let servers = opened.servers();
+    if opened.config.mcp.is_empty() && !shared.json {
+        errln!("there are no MCP servers; add one as [mcp.NAME] in config.toml");
+    }
+    let mut exit = Exit::Done;
+    for settings in &opened.config.mcp {
+        let looked = block_on(servers.look(settings))?;
+        if !shared.json {
+            outln!("{}  {}", settings.name, printable_line(&settings.url));
+        }
+        match looked {
+            Ok(tools) => tools.iter().for_each(|(tool, state)| print(shared, settings, tool, state)),
+            Err(error) if shared.json => {
+                let error = json!({ "code": error.fault.code(), "message": error.fault.to_string() });
+                outln!("{}", json!({ "type": "mcp_server", "server": settings.name, "error": error }));
+                exit = Exit::Failed;
+            }
+            Err(error) => {
+                errln!("{}", printable_line(&error.to_string()));
+                exit = Exit::Failed;
+            }
+        }
+    }
+    opened.store.close();
+    Ok(exit)
+}
+
+/// Allows what `config.toml` names, or one tool of that.
+pub fn allow(shared: &Shared, name: &str, tool: Option<&str>) -> Result<Exit, Failure> {
+    let opened = Opened::new(shared, Arc::new(Quiet))?;
+    let Some(settings) = opened.config.mcp.iter().find(|settings| settings.name == name) else {
+        let message = format!("there is no MCP server {name:?}; add it as [mcp.{name}] in config.toml");
+        return Err(Failure::new(Exit::Usage, message));
+    };
+    if let Some(tool) = tool.filter(|tool| !settings.allow.iter().any(|allowed| allowed == tool)) {
+        let message = format!("config.toml does not name {tool:?}; add it to allow of [mcp.{name}] first");
+        return Err(Failure::new(Exit::Policy, message));
+    }
+    let servers = opened.servers();
+    let allowed = block_on(allow_looked(shared, &servers, settings, tool))?;
+    opened.store.close();
+    allowed
+}
+
+async fn allow_looked(
+    shared: &Shared,
+    servers: &McpServers,
+    settings: &McpSettings,
+    wanted: Option<&str>,
+) -> Result<Exit, Failure> {
+    let looked = servers.look(settings).await;
+    let looked = looked.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+    let mut exit = Exit::Done;
+    if settings.allow.is_empty() {
+        errln!("allow of [mcp.{}] in config.toml names no tools; `kiso mcp list` shows which there are", settings.name);
+    }
+    let is_wanted = |tool: &ToolDefinition| wanted.is_none_or(|wanted| wanted == tool.name);
+    for (tool, state) in looked.iter().filter(|(tool, _)| is_wanted(tool)) {
+        match state {
+            ToolState::Unlisted => continue,
+            ToolState::Missing => exit = Exit::Failed,
+            ToolState::Allowed => {}
+            ToolState::New | ToolState::Changed(_) => {
+                if let Err(why) = servers.allow(settings, tool, now_ms()).await {
+                    let message = format!("{}.{} cannot be allowed: {why}", settings.name, tool.name);
+                    return Err(Failure::new(Exit::Failed, message));
+                }
+            }
+        }
+        // Shown as it was until now, so that the difference is seen which was just accepted.
+        print(shared, settings, tool, state);
+        if !shared.json && !matches!(state, ToolState::Missing) {
+            outln!("  {}.{} is allowed as it is now", settings.name, tool.name);
+        }
+    }
+    Ok(exit)
+}
+
+fn print(shared: &Shared, settings: &McpSettings, tool: &ToolDefinition, state: &ToolState) {
+    let (word, said) = match state {
+        ToolState::Allowed => ("allowed", "allowed"),
+        ToolState::New => ("new", "off until it is allowed"),
+        ToolState::Changed(_) => ("changed", "off, because it has changed"),
+        ToolState::Unlisted => ("unlisted", "off, not in allow of config.toml"),
+        ToolState::Missing => ("missing", "in allow of config.toml, but the server does not have it"),
+    };
+    let now: Value = serde_json::from_str(&tool.text()).unwrap_or_default();
+    if shared.json {
+        let mut object = json!({
+            "type": "mcp_tool", "server": settings.name, "tool": tool.name, "state": word, "definition": now,
+        });
+        if let ToolState::Changed(before) = state {
+            object["allowed"] = serde_json::from_str(&before.text()).unwrap_or_default();
+        }
+        outln!("{object}");
+        return;
+    }
+    outln!("  {}.{}  {said}", settings.name, printable_line(&tool.name));
+    match state {
+        ToolState::New => out!("{}", indented(&tool.pretty())),
+        ToolState::Changed(before) if before == tool => {
+            out!("{}", indented("the server has taken the change back"));
+        }
+        ToolState::Changed(before) => {
+            let (before, now) = (before.pretty() + "\n", tool.pretty() + "\n");
+            let diff = TextDiff::from_lines(&before, &now);
+            out!("{}", indented(&diff.unified_diff().context_radius(2).header("allowed", "now").to_string()));
+        }
+        ToolState::Allowed | ToolState::Unlisted | ToolState::Missing => {}
+    }
+}
+
+fn indented(text: &str) -> String {
+    printable(text).lines().map(|line| format!("    {line}\n")).collect()
+}

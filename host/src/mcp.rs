@@ -1,0 +1,117 @@
+//! Servers of the Model Context Protocol whose tools plans may use; docs/mcp.md describes it. The other side, kiso's own tools
+//! for the programs of others, is in `gateway`.
+//!
+//! ```text
+//!  tool ─▶ servers ─▶ what an administrator allowed (store) ─▶ client ─▶ http ─▶ server
+//!                                     ▲                          │
+//!                                     └──── another definition ──┘ turns the tool off
+//! ```
+//!
+//! Nothing that a server says gives it or its tools any right: models are told what an administrator has looked at, arguments are
+//! checked against that, and each size and count that a server chooses has a limit here.
+
+mod client;
+mod definition;
+mod http;
+mod outcome;
+mod servers;
+pub mod version;
+
+pub use definition::ToolDefinition;
+pub use outcome::McpOutcome;
+pub use servers::{AllowedTool, McpServers, ToolState};
+
+/// Why a server gave nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("MCP server {server}: {fault}")]
+pub struct McpError {
+    pub server: String,
+    pub fault: McpFault,
+}
+
+/// What was wrong. Texts of the server are cut and without control characters.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum McpFault {
+    #[error("the variable {0} is not set, or has characters that no header can carry")]
+    Variable(String),
+    #[error("it cannot be reached: {0}")]
+    Unreachable(String),
+    #[error("no answer within {0} s (timeout_s)")]
+    Timeout(u64),
+    #[error("the connection ended before the answer did; whether the call was done is not known: {0}")]
+    Broken(String),
+    #[error("it refuses with status {0}; what headers_env names may be wrong or expired")]
+    Refused(u16),
+    #[error("it answers with status {0}")]
+    Status(u16),
+    /// The session that the server began with us is gone. It is begun anew.
+    #[error("it has ended the session")]
+    SessionGone,
+    #[error("it redirects to {0}, which is not followed; url in config.toml must be its own address")]
+    Redirect(String),
+    #[error("it answers as {0:?}, and neither as application/json nor as text/event-stream")]
+    ContentType(String),
+    #[error("its answer is longer than {0} KiB")]
+    TooLarge(u64),
+    #[error("it lists more than {0} tools")]
+    TooManyTools(usize),
+    #[error("it sends more than {0} messages before its answer")]
+    TooManyMessages(usize),
+    #[error("its answer is not what the protocol says: {0}")]
+    BadAnswer(String),
+    #[error("error {code}: {message}")]
+    Rpc { code: i64, message: String },
+    #[error("it speaks no version of the protocol that kiso speaks")]
+    Version,
+    #[error("it has no tool {0:?} any more")]
+    Gone(String),
+    #[error(
+        "the description or schema of {0:?} is another one than was allowed, so it is off; `kiso mcp list` shows the difference and \
+         `kiso mcp allow` accepts it"
+    )]
+    Changed(String),
+    #[error("the store: {0}")]
+    Store(String),
+}
+
+impl McpFault {
+    /// Stable and short.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Variable(_) | Self::Unreachable(_) | Self::Store(_) => "unavailable",
+            Self::Timeout(_) => "timeout",
+            Self::Broken(_) => "broken",
+            Self::Refused(_) => "refused",
+            Self::Status(_) | Self::SessionGone => "status",
+            Self::Redirect(_) => "redirect",
+            Self::ContentType(_) | Self::BadAnswer(_) | Self::Version => "bad_answer",
+            Self::TooLarge(_) | Self::TooManyTools(_) | Self::TooManyMessages(_) => "too_large",
+            Self::Rpc { .. } => "failed",
+            Self::Gone(_) => "not_found",
+            Self::Changed(_) => "changed",
+        }
+    }
+
+    /// Whether the same call may succeed later. Not where it may have been done already.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Unreachable(_) | Self::SessionGone | Self::Status(429 | 502..=504))
+    }
+
+    /// Whether what an administrator allowed is why.
+    pub fn is_policy(&self) -> bool {
+        matches!(self, Self::Changed(_))
+    }
+}
+
+/// Characters of a server's text that an error shows.
+const MAX_SHOWN: usize = 300;
+
+/// A text of a server, as an error may show it.
+fn shown(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let mut shown: String = text.chars().take(MAX_SHOWN).map(plain).collect();
+    if text.chars().nth(MAX_SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
+}

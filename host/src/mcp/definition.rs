@@ -1,0 +1,91 @@
+//! What a server says of a tool, and what of that a model is told.
+
+use serde_json::{Map, Value, json};
+
+/// Bytes of all that a server says of one tool, as JSON. It stands in prompts.
+pub const MAX_DEFINITION: usize = 32 << 10;
+
+/// Characters of a description that models are told.
+const MAX_TOLD: usize = 1_000;
+
+/// The parts of a definition that say what a tool is. Another one of these is another tool.
+const PARTS: [&str; 5] = ["title", "description", "inputSchema", "outputSchema", "annotations"];
+
+/// What a server says of a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolDefinition {
+    pub name: String,
+    parts: Map<String, Value>,
+}
+
+impl ToolDefinition {
+    /// Reads an entry of `tools/list`; none where it is no tool.
+    pub fn read(entry: &Value) -> Option<ToolDefinition> {
+        let name = entry.get("name")?.as_str().filter(|name| (1..=256).contains(&name.len()))?;
+        entry.get("inputSchema").filter(|schema| schema.is_object())?;
+        let parts = PARTS.iter().filter_map(|part| Some(((*part).to_owned(), entry.get(*part)?.clone())));
+        Some(ToolDefinition { name: name.to_owned(), parts: parts.collect() })
+    }
+
+    /// Reads what was kept of one.
+    pub fn parse(name: &str, text: &str) -> Option<ToolDefinition> {
+        let Value::Object(parts) = serde_json::from_str(text).ok()? else { return None };
+        Some(ToolDefinition { name: name.to_owned(), parts })
+    }
+
+    /// JSON, to be kept.
+    pub fn text(&self) -> String {
+        Value::from(self.parts.clone()).to_string()
+    }
+
+    /// The same for people, a part a line and more.
+    pub fn pretty(&self) -> String {
+        serde_json::to_string_pretty(&sorted(&Value::from(self.parts.clone()))).unwrap_or_default()
+    }
+
+    pub fn schema(&self) -> Value {
+        self.parts.get("inputSchema").cloned().unwrap_or_else(|| json!({ "type": "object" }))
+    }
+
+    /// Its description in one line, as models are told it.
+    pub fn summary(&self) -> String {
+        let said = ["description", "title"].iter().find_map(|part| self.parts.get(*part)?.as_str());
+        let line = said.unwrap_or_default().split(|c: char| c.is_whitespace() || c.is_control());
+        let line: Vec<&str> = line.filter(|word| !word.is_empty()).collect();
+        line.join(" ").chars().take(MAX_TOLD).collect()
+    }
+}
+
+/// The same with the keys of objects in order, so that two can be compared line by line.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().map(|(key, value)| (key.clone(), sorted(value))).collect();
+            entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+            entries.into_iter().collect::<Map<_, _>>().into()
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_keys_is_no_change_and_a_word_is_one() {
+        let read = |text: &str| ToolDefinition::read(&serde_json::from_str(text).unwrap());
+        let one = read(r#"{"name":"a","description":"x","inputSchema":{"type":"object","title":"t"},"_meta":{"n":1}}"#)
+            .unwrap();
+        let same =
+            read(r#"{"inputSchema":{"title":"t","type":"object"},"name":"a","description":"x","_meta":{"n":2}}"#)
+                .unwrap();
+        let other = read(r#"{"name":"a","description":"x ","inputSchema":{"type":"object","title":"t"}}"#).unwrap();
+        assert_eq!(one, same);
+        assert_ne!(one, other);
+        assert_eq!(ToolDefinition::parse("a", &one.text()).unwrap(), one);
+        assert_eq!(read(r#"{"name":"a"}"#), None);
+        assert_eq!(read(r#"{"name":"","inputSchema":{}}"#), None);
+    }
+}

@@ -1,0 +1,56 @@
+//! Tools of MCP servers among the others: their cards, and what a call of one leaves.
+
+use super::Tools;
+use crate::graph::plan::Task;
+use crate::graph::report::{TaskError, TaskReport, TaskStatus};
+use crate::llm::prompt::SkillCard;
+use crate::mcp::{AllowedTool, McpError, McpOutcome};
+use serde_json::Value;
+
+/// The card of a tool. Its category is its server.
+pub(super) fn card(tool: &AllowedTool) -> SkillCard {
+    SkillCard {
+        name: tool.name.clone(),
+        summary: tool.summary.clone(),
+        category: tool.server.clone(),
+        examples: Vec::new(),
+        secrets: Vec::new(),
+        chosen: false,
+        args: tool.args.schema().clone(),
+    }
+}
+
+impl Tools {
+    /// Calls a tool with arguments that were checked. Whatever happens is a report.
+    pub(super) async fn call_mcp(&self, task: &Task, tool: &AllowedTool, args: &Value) -> TaskReport {
+        match self.servers.call(tool, args).await {
+            Ok(outcome) => report(task, &tool.server, outcome),
+            Err(error) => TaskReport::failed(task.clone(), task_error(&error)),
+        }
+    }
+}
+
+fn report(task: &Task, server: &str, outcome: McpOutcome) -> TaskReport {
+    // Prompts fence it as they fence all results; this says besides whose words they are.
+    let text = format!("[from outside: MCP server {server}]\n{}", outcome.text);
+    if outcome.is_error {
+        let (code, limit) = ("failed".to_owned(), None);
+        return TaskReport::failed(
+            task.clone(),
+            TaskError { code, message: text, limit, retryable: false, policy: false },
+        );
+    }
+    let mut report = TaskReport::new(task.clone(), TaskStatus::Done, text);
+    report.data = outcome.data;
+    report
+}
+
+fn task_error(error: &McpError) -> TaskError {
+    TaskError {
+        code: error.fault.code().to_owned(),
+        message: error.to_string(),
+        limit: None,
+        retryable: error.fault.is_retryable(),
+        policy: error.fault.is_policy(),
+    }
+}
