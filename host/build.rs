@@ -16,6 +16,9 @@ use wasmtime::Engine;
 /// In the order of a listing.
 const BUNDLED: [&str; 4] = ["chart", "data", "feed", "fetch"];
 
+/// Channels, which no plan can call.
+const CHANNELS: [&str; 1] = ["ntfy"];
+
 /// The components of exec tasks: the shell, and those that hold commands.
 const COMMANDS: [&str; 3] = ["coreutils", "js", "shell"];
 
@@ -39,6 +42,17 @@ fn main() {
             list,
             "    BundledSkill {{\n        name: {name:?},\n        manifest: include_str!({manifest:?}),\n        \
              wasm: include_bytes!({wasm:?}),\n        code: include_bytes!({code:?}),\n    }},"
+        )
+        .expect("a string takes any text");
+    }
+    list.push_str("];\n\n/// The channels inside the binary.\npub static CHANNELS: &[BundledSkill] = &[\n");
+    for name in CHANNELS {
+        let wasm = components.join(format!("{name}.wasm"));
+        let code = compiled(&compiler, &components, name);
+        writeln!(
+            list,
+            "    BundledSkill {{\n        name: {name:?},\n        manifest: \"\",\n        wasm: \
+             include_bytes!({wasm:?}),\n        code: include_bytes!({code:?}),\n    }},"
         )
         .expect("a string takes any text");
     }

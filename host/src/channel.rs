@@ -13,6 +13,7 @@
 //! A new channel is a file, and a line in [`OpenChannels::open`] if every home has it, or in [`configured`] if `config.toml`
 //! says so.
 
+mod component;
 mod dispatcher;
 mod http;
 mod letter;
@@ -28,14 +29,15 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use self::component::ComponentChannel;
 use self::dispatcher::Dispatcher;
 use self::webhook::{Webhook, WebhookError};
 use crate::config::Config;
 use crate::drive::RunExecutor;
 use crate::gateway::{App, HookError, HookKey, ListenError};
-use crate::home::Home;
 use crate::store::{StoreError, Subscription};
 
+pub use self::component::{ComponentError, pairing, token};
 pub use self::letter::Letter;
 pub use self::retry::{NotDelivered, RetryPolicy, Trouble};
 
@@ -80,14 +82,19 @@ pub enum ChannelError {
     Webhook(#[from] WebhookError),
     #[error(transparent)]
     Hook(#[from] HookError),
+    #[error(transparent)]
+    Component(#[from] ComponentError),
 }
 
 /// The channels of `config.toml`, in its order. Hooks, which HTTP serves, must have their secrets as well.
-pub fn configured(home: &Home, config: &Config) -> Result<Vec<Arc<dyn Channel>>, ChannelError> {
+pub fn configured(drive: &RunExecutor, config: &Config) -> Result<Vec<Arc<dyn Channel>>, ChannelError> {
+    let home = &drive.home;
     let environment = |variable: &str| std::env::var(variable).ok();
     config.hooks.iter().try_for_each(|hook| HookKey::open(home, hook, environment).map(drop))?;
     let webhooks = Webhook::open_all(home, config, environment)?;
-    Ok(webhooks.into_iter().map(|webhook| Arc::new(webhook) as _).collect())
+    let components = ComponentChannel::open_all(drive, config, environment)?;
+    let webhooks = webhooks.into_iter().map(|webhook| Arc::new(webhook) as _);
+    Ok(webhooks.chain(components.into_iter().map(|channel| Arc::new(channel) as _)).collect())
 }
 
 /// Channels that are open, before anybody is served: what cannot be opened is known before work begins.
@@ -107,7 +114,7 @@ impl OpenChannels {
         let address = http.address();
         let socket = socket::UnixSocket::open(&drive.home)?;
         let fixed: Vec<Arc<dyn Channel>> = vec![Arc::new(http), Arc::new(socket)];
-        Ok(OpenChannels { address, fixed, configured: configured(&drive.home, &drive.config)? })
+        Ok(OpenChannels { address, fixed, configured: configured(drive, &drive.config)? })
     }
 
     /// Where HTTP is served.

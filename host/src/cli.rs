@@ -8,6 +8,7 @@ mod out;
 
 mod backup;
 mod cancel;
+mod channel;
 mod chat;
 mod completions;
 mod config;
@@ -115,6 +116,9 @@ enum Command {
     /// List hooks, print their secrets, and try their templates
     #[command(subcommand)]
     Hook(hook::HookCommand),
+    /// List channels, and say who may write through them
+    #[command(subcommand)]
+    Channel(channel::ChannelCommand),
     /// List and test webhooks, and send again what did not arrive
     #[command(subcommand)]
     Webhook(webhook::WebhookCommand),
@@ -194,6 +198,7 @@ pub fn main() -> ExitCode {
         Command::Service(command) => command.execute(shared),
         Command::Token(command) => command.execute(shared),
         Command::Hook(command) => command.execute(shared),
+        Command::Channel(command) => command.execute(shared),
         Command::Webhook(command) => command.execute(shared),
         Command::Memory(command) => command.execute(shared),
         Command::Fact(command) => command.execute(shared),

@@ -12,6 +12,7 @@
 //! ```
 
 mod change;
+mod channel;
 mod command;
 mod fields;
 mod hook;
@@ -28,6 +29,7 @@ mod show;
 mod webhook;
 
 pub use change::ConfigChange;
+pub use channel::ChannelSettings;
 pub use command::{COMMAND_NAMES, Command};
 pub use fields::{NAME_RULE, is_name};
 pub use hook::{EventField, EventPart, HookAuth, HookCondition, HookSettings, HookTemplate, TemplatePiece};
@@ -324,6 +326,8 @@ settings! {
         hooks: HookSettings from hook::TABLE,
         /// Servers whose tools plans may use, in the order of the file.
         mcp: McpSettings from mcp::TABLE,
+        /// Services through which people write, in the order of the file.
+        channels: ChannelSettings from channel::TABLE,
         /// What `/help` lists, in the order of the file; none for the commands of kiso.
         commands: Command from command::TABLE,
     }
@@ -415,8 +419,9 @@ mod tests {
         }
         let config = Config::parse(shown.as_bytes()).unwrap_or_else(|problems| panic!("{problems:?}\n{shown}"));
         let counts = [config.providers.len(), config.model_settings.len(), config.pills.len(), config.mounts.len()];
-        let tables = [config.webhooks.len(), config.hooks.len(), config.mcp.len(), config.commands.len()];
-        assert_eq!((counts, tables), ([1, 1, 1, 2], [1, 1, 1, 2]));
+        let tables =
+            [config.webhooks.len(), config.hooks.len(), config.mcp.len(), config.channels.len(), config.commands.len()];
+        assert_eq!((counts, tables), ([1, 1, 1, 2], [1, 1, 1, 1, 2]));
     }
 
     #[test]
@@ -439,7 +444,7 @@ mod tests {
     fn unknown_keys_are_named_with_their_place_and_what_is_allowed() {
         assert_eq!(
             problems("\n  modle = \"reflex\"\n"),
-            "2:3: unknown key modle: did you mean model? Allowed here: model, [commands], [context], \
+            "2:3: unknown key modle: did you mean model? Allowed here: model, [channels], [commands], [context], \
              [daemon], [engine], [exec], [fallbacks], [gateway], [hooks], [http], [limits], [llm], [log], [mcp], [memory], [model_settings], [models], \
              [pills], [providers], [retention], [routing], [schedule], [subagents], [webhooks]\n"
         );

@@ -38,9 +38,8 @@ use tokio::sync::{broadcast, watch};
 
 use self::count::Counters;
 use self::failures::Failures;
-use self::hook::HookMeter;
 
-pub use self::hook::{HookError, HookKey, OutsideEvent, render};
+pub use self::hook::{HookError, HookKey, HookMeter, OutsideEvent, render};
 pub use self::listen::{HttpListener, ListenError};
 pub use self::message::whole_message;
 pub use self::socket::lines::{Lines, NoLine};
@@ -127,6 +126,13 @@ impl App {
     /// Where messages are taken in: for channels that are not connections.
     pub fn intake(&self) -> &Intake {
         &self.0.intake
+    }
+
+    /// Puts files that came with a message into the workspace of its session; the names that they have there. What went wrong is for
+    /// a person.
+    pub async fn put_files(&self, session: &SessionName, files: Vec<(String, Vec<u8>)>) -> Result<Vec<String>, String> {
+        let files = files.into_iter().map(|(name, bytes)| openai::Attachment::of_bytes(&name, bytes)).collect();
+        openai::put(self, session, files).await.map_err(|error| error.message)
     }
 }
 

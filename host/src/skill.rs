@@ -8,6 +8,7 @@ mod args;
 mod as_command;
 mod cache;
 mod capability;
+pub mod channel;
 mod checked_call;
 pub mod compile;
 pub mod compiler;
@@ -57,6 +58,7 @@ pub mod sandbox {
 }
 
 use self::compiler::Compiler;
+use self::ctx::Ctx;
 use self::engine::Sandbox;
 use self::grant::{EffectiveGrant, Grant, GrantStamp};
 use self::input::{CallInput, DeclaredSecrets, Keep};

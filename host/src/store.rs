@@ -36,6 +36,7 @@
 
 mod background;
 mod backup;
+mod channels;
 mod chats;
 mod column;
 mod core_memory;
@@ -84,6 +85,7 @@ mod writer;
 
 pub use background::{Due, DueKind, MAX_ATTEMPTS};
 pub use backup::{BackupError, StoreCopy, part_of, place, restore};
+pub use channels::{ChannelLine, ChannelNote, ChannelSender, PAIRING_MS, SenderStanding};
 pub use chats::{Chat, ChatRequest, MAX_CHAT_REQUESTS};
 pub use deletion::Deletion;
 pub use error::StoreError;

@@ -10,6 +10,7 @@ mod cache;
 mod cancel;
 mod capabilities;
 mod capacity;
+mod channels;
 mod chat;
 mod clients;
 mod commands;

@@ -20,7 +20,7 @@ use crate::llm::{Priority, Role, Usage};
 use crate::node::prompt::{override_of, override_path, strays};
 use crate::skill::grant::Capabilities;
 use crate::skill::{Quiet, Skills};
-use crate::store::{Mark, Store, Vector};
+use crate::store::{Mark, SenderStanding, Store, Vector};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -89,6 +89,9 @@ impl DoctorArgs {
         }
         for given in &config.hooks {
             report.check(&format!("hook {}", given.name), hook(&home, given, &store));
+        }
+        for given in &config.channels {
+            report.check(&format!("channel {}", given.name), channel(given, &store));
         }
         let skills = Skills::new(home.clone(), config.clone(), store.clone(), Arc::new(Quiet));
         let exec = Exec::new(home, config, skills.clone()).check();
@@ -299,6 +302,19 @@ fn hook(home: &Home, given: &config::HookSettings, store: &Store) -> Result<((),
         .last_ms
         .map_or_else(|| "nothing came yet".to_owned(), |last| format!("the last event came {}", time(last)));
     Ok(((), format!("POST /hooks/{}: {} waiting, {last}", given.name, line.waiting)))
+}
+
+/// That its token is there, and that messages come.
+fn channel(given: &config::ChannelSettings, store: &Store) -> Result<((), String), Failure> {
+    let unusable = |error: String| Failure::new(Exit::Config, error);
+    crate::channel::token(given, super::environment).map_err(|error| unusable(error.to_string()))?;
+    let name = given.name.clone();
+    let (line, senders) = store.read_blocking(move |view| Ok((view.channel(&name)?, view.channel_senders(&name)?)))?;
+    if let Some(trouble) = line.trouble {
+        return Err(unusable(trouble));
+    }
+    let may = senders.iter().filter(|sender| sender.standing != SenderStanding::Waiting).count();
+    Ok(((), format!("{}: {may} may write", given.url)))
 }
 
 fn last_backup(at_ms: Option<i64>, now_ms: i64) -> String {

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::key::{FieldSlot, ValueError, article, near, u64_of};
 use super::model::{self, holds_models};
 use super::{Config, KEYS, Key, Kind, NAMED, ORDERED, SECTIONS};
-use super::{command, hook, mcp, mount, pill, provider, webhook};
+use super::{channel, command, hook, mcp, mount, pill, provider, webhook};
 use crate::home::HomeError;
 
 /// Why there is no configuration. Nothing starts then (exit code 3).
@@ -166,6 +166,7 @@ impl Reading<'_> {
                 "webhooks" => webhook::read(name, value, config.webhooks.len()).map(|read| config.webhooks.push(read)),
                 "hooks" => hook::read(name, value, config.hooks.len()).map(|read| config.hooks.push(read)),
                 "mcp" => mcp::read(name, value, config.mcp.len()).map(|read| config.mcp.push(read)),
+                "channels" => channel::read(name, value, config.channels.len()).map(|read| config.channels.push(read)),
                 "commands" => command::read(name, value)
                     .map(|read| {
                         self.commands.push((name.span(), read.name.clone()));

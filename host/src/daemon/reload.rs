@@ -35,7 +35,7 @@ pub async fn reload(
     }
     let config = Config::load(&drive.home)?;
     crate::node::prompt::check_prompts(&drive.home)?;
-    let configured = channel::configured(&drive.home, &config)?;
+    let configured = channel::configured(drive, &config)?;
     let changes = drive.config_now().changes(&config);
     let limits = QueueLimits::of(&config);
     drive.adopt(config)?;

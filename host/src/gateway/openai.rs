@@ -21,3 +21,5 @@ mod prompt;
 pub mod responses;
 mod stream;
 pub mod turn;
+
+pub use self::attachment::{Attachment, put};

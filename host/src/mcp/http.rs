@@ -167,11 +167,10 @@ async fn streamed(response: Response<Incoming>, id: &RequestId, bounds: Bounds) 
     loop {
         let data = reading.next().await?;
         let ended = data.is_none();
-        let read = match data {
-            Some(data) => parser.feed(&data, &mut events),
-            None => std::mem::take(&mut parser).finish().map(|last| events.extend(last)),
-        };
-        read.map_err(|error| McpFault::BadAnswer(error.to_string()))?;
+        // An event that the stream ended in was cut off, and is none.
+        if let Some(data) = data {
+            parser.feed(&data, &mut events).map_err(|error| McpFault::BadAnswer(error.to_string()))?;
+        }
         for event in events.drain(..) {
             // An event without data only keeps the connection.
             if event.data.is_empty() {

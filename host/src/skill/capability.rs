@@ -19,7 +19,7 @@ mod publish;
 mod secrets;
 
 pub use self::files::Workspace;
-pub use self::http::{RefusedRequest, add_host};
+pub use self::http::{ChannelHost, RefusedRequest, add_host};
 pub use self::list::{Doc, Flag, FlagValues, SkillAccess};
 
 use self::basics::Basics;

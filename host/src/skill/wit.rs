@@ -3,6 +3,7 @@
 //! A version has only what is new in it or differs from the one before; what stayed as it was is imported from that. So two
 //! versions stand side by side in one component and in one linker.
 
+pub mod channel;
 pub mod draft;
 pub mod since_v0_1;
 

@@ -34,6 +34,7 @@ column!(
     Placement,
     ReceiptState,
     RunStatus,
+    SenderStanding,
     TaskState,
     TokenScope,
     WebhookEvent,

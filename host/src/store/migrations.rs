@@ -50,6 +50,7 @@ pub(super) const ALL: &[Migration] = &[
     Migration { name: "cached tokens", sql: include_str!("migrations/0026_cached_tokens.sql") },
     Migration { name: "hooks", sql: include_str!("migrations/0027_hooks.sql") },
     Migration { name: "tools of MCP servers", sql: include_str!("migrations/0028_mcp_tools.sql") },
+    Migration { name: "channels", sql: include_str!("migrations/0029_channels.sql") },
 ];
 
 pub(super) fn migrate(conn: &mut Connection, all: &[Migration]) -> Result<(), StoreError> {

@@ -40,7 +40,7 @@ pub enum EventPart {
 
 impl HookTemplate {
     /// Reads a template, or says what is wrong with it: "has …", "must …".
-    pub(super) fn parse(source: &str) -> Result<HookTemplate, String> {
+    pub fn parse(source: &str) -> Result<HookTemplate, String> {
         if source.trim_start().starts_with('/') {
             return Err("must not begin with /: a hook sends no commands".to_owned());
         }

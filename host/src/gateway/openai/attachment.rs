@@ -53,6 +53,12 @@ impl Attachment {
         Ok(Attachment { name: name.unwrap_or_else(|| format!("file-{}", mark(&bytes))), bytes })
     }
 
+    /// One whose bytes are there already.
+    pub fn of_bytes(name: &str, bytes: Vec<u8>) -> Attachment {
+        let name = Some(plain(name)).filter(|name| FilePath::parse(name).is_ok());
+        Attachment { name: name.unwrap_or_else(|| format!("file-{}", mark(&bytes))), bytes }
+    }
+
     pub fn audio(data: &str, format: &str) -> Result<Attachment, ApiError> {
         if !matches!(format, "wav" | "mp3") {
             return Err(ApiError::bad_request(format!("{format:?} is no format of sound: wav and mp3 are")));

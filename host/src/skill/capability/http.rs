@@ -1,7 +1,9 @@
 //! `wasi:http/outgoing-handler`: requests to granted hosts.
 
+mod channel_host;
 mod gate;
 
+pub use self::channel_host::ChannelHost;
 pub use self::gate::{HttpGate, RefusedRequest};
 
 use self::gate::{HttpRule, HttpRules, Injection};

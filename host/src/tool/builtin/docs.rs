@@ -22,6 +22,7 @@ const PAGES: &[(&str, &str)] = &[
     ("api.md", include_str!("../../../../docs/api.md")),
     ("architecture.md", include_str!("../../../../docs/architecture.md")),
     ("backup.md", include_str!("../../../../docs/backup.md")),
+    ("channels.md", include_str!("../../../../docs/channels.md")),
     ("chat.md", include_str!("../../../../docs/chat.md")),
     ("clients.md", include_str!("../../../../docs/clients.md")),
     ("commands/slash-commands.md", include_str!("../../../../docs/commands/slash-commands.md")),

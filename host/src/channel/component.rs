@@ -1,0 +1,201 @@
+//! Channels that are components (`wit/channel`), one for each `[channels.NAME]`.
+//!
+//! ```text
+//!  service ─▶ poll ─▶ known? ─▶ who is it? ─┬─ owner ──▶ intake, commands too
+//!                                           ├─ allowed ▶ intake as an event from outside
+//!                                           └─ stranger ▶ a pairing code, and nothing else
+//!  outbox ─▶ deliver ─▶ send ─▶ service      what is said beside replies ─▶ notes ─▶ send
+//! ```
+//!
+//! A component knows its service and decides nothing: who may write, how much, and what comes twice is known here. What is received
+//! is on disk before the cursor is, and what is to be said is on disk before it is sent, so a daemon that is killed anywhere loses and
+//! repeats nothing. Only what was sent in the moment of the kill is sent again, under the id that it had.
+
+mod outgoing;
+pub mod pairing;
+mod receive;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::{Channel, Letter, NotDelivered, RetryPolicy, Trouble};
+use crate::config::{ChannelSettings, Config};
+use crate::drive::RunExecutor;
+use crate::gateway::{App, HookMeter};
+use crate::secret::SecretValue;
+use crate::skill::channel::{ChannelComponent, ChannelFailure, ChannelSource, ChannelTrouble, Config as GuestConfig};
+use crate::store::{SenderStanding, Subscription, WebhookEvent};
+
+/// For how long a channel rests whose token the service does not take: a person has to do something, and must not wait for long
+/// afterwards.
+const UNAUTHORIZED_REST: Duration = Duration::from_secs(30);
+
+/// Why a channel of `config.toml` cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ComponentError {
+    #[error("{variable}, the variable with the token of [channels.{channel}], is not set")]
+    NotSet { channel: String, variable: String },
+    #[error(
+        "there is no channel {component:?} for [channels.{channel}]; there is \"ntfy\", or name the path of a component"
+    )]
+    Unknown { channel: String, component: String },
+    #[error("[channels.{channel}]: {why}")]
+    Unusable { channel: String, why: String },
+}
+
+/// A channel that a component serves.
+#[derive(Debug)]
+pub struct ComponentChannel {
+    /// Its name in the outbox: no webhook has a dot in its name.
+    outbox_name: String,
+    settings: ChannelSettings,
+    drive: RunExecutor,
+    guest: ChannelComponent,
+    /// How many messages of each sender came. Only those who may write are counted, so there are few.
+    meter: HookMeter,
+    /// Until when the service wants to be left alone.
+    rests_until: Mutex<Option<Instant>>,
+}
+
+impl ComponentChannel {
+    pub fn open_all(
+        drive: &RunExecutor,
+        config: &Config,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Vec<ComponentChannel>, ComponentError> {
+        config.channels.iter().map(|settings| ComponentChannel::open(drive, settings, &environment)).collect()
+    }
+
+    fn open(
+        drive: &RunExecutor,
+        settings: &ChannelSettings,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<ComponentChannel, ComponentError> {
+        let name = &settings.name;
+        let token = token(settings, environment)?;
+        let source = ChannelSource::parse(&settings.component)
+            .ok_or_else(|| ComponentError::Unknown { channel: name.clone(), component: settings.component.clone() })?;
+        let config = GuestConfig { name: name.clone(), url: settings.url.clone(), options: settings.pairs() };
+        let skills = drive.tools.skills();
+        let guest = skills
+            .channel(source, config, settings.own_session(), token, settings.allow_private)
+            .map_err(|why| ComponentError::Unusable { channel: name.clone(), why })?;
+        Ok(ComponentChannel {
+            outbox_name: settings.own_session().to_string(),
+            settings: settings.clone(),
+            drive: drive.clone(),
+            guest,
+            meter: HookMeter::default(),
+            rests_until: Mutex::default(),
+        })
+    }
+
+    /// How much longer the service wants to be left alone.
+    fn rest(&self) -> Option<Duration> {
+        let until = *self.rests_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.and_then(|until| until.checked_duration_since(Instant::now())).filter(|rest| !rest.is_zero())
+    }
+
+    /// Heeds what a failure says about when to try again.
+    fn heed(&self, failure: &ChannelFailure) {
+        let rest = match failure.trouble {
+            ChannelTrouble::Unauthorized => Some(UNAUTHORIZED_REST),
+            _ => failure.rest,
+        };
+        if let Some(rest) = rest {
+            *self.rests_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + rest);
+        }
+    }
+
+    /// Makes one attempt to send something.
+    async fn send(&self, recipient: &str, letter: &crate::skill::channel::Letter) -> Result<(), NotDelivered> {
+        if let Some(rest) = self.rest() {
+            return Err(NotDelivered {
+                wait: Some(rest),
+                ..NotDelivered::passing("the service wants to be left alone")
+            });
+        }
+        self.guest.send(recipient, letter).await.map_err(|failure| {
+            self.heed(&failure);
+            let trouble = match failure.trouble {
+                ChannelTrouble::Gone | ChannelTrouble::TooLarge => Trouble::Gone,
+                _ => Trouble::Passing,
+            };
+            NotDelivered { trouble, wait: self.rest(), ..NotDelivered::passing(failure.message) }
+        })
+    }
+}
+
+/// The token, of the environment.
+pub fn token(
+    settings: &ChannelSettings,
+    environment: impl Fn(&str) -> Option<String>,
+) -> Result<Option<SecretValue>, ComponentError> {
+    let Some(variable) = &settings.token_env else { return Ok(None) };
+    let value = environment(variable).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+    let not_set = || ComponentError::NotSet { channel: settings.name.clone(), variable: variable.clone() };
+    value.map(SecretValue::new).map(Some).ok_or_else(not_set)
+}
+
+impl Channel for ComponentChannel {
+    fn name(&self) -> &str {
+        &self.outbox_name
+    }
+
+    fn place(&self) -> String {
+        self.settings.url.clone()
+    }
+
+    fn serve(self: Arc<Self>, app: App, ending: watch::Receiver<bool>) -> BoxFuture<'static, ()> {
+        Box::pin(async move { self.receive(app, ending).await })
+    }
+
+    fn subscription(&self) -> Option<Subscription> {
+        let own = self.settings.own_session();
+        let sessions = vec![own.to_string(), format!("{own}.*")];
+        let events = vec![WebhookEvent::Reply, WebhookEvent::Notify];
+        Some(Subscription { channel: self.outbox_name.clone(), sessions, events })
+    }
+
+    /// Three days, never more than half a minute apart: somebody sits before a telephone and waits. How long a service itself wants to
+    /// be left alone is known to the channel.
+    fn retry_policy(&self) -> RetryPolicy {
+        RetryPolicy { max_attempts: u32::MAX, max_age_ms: 72 * 3_600_000, base_ms: 1_000, max_ms: 30_000 }
+    }
+
+    fn deliver<'a>(&'a self, letter: &'a Letter, _: i64) -> BoxFuture<'a, Result<(), NotDelivered>> {
+        Box::pin(async move {
+            let gone = |why: &str| NotDelivered { trouble: Trouble::Gone, ..NotDelivered::passing(why) };
+            let session = letter.session.as_ref().ok_or_else(|| gone("it is of no session"))?;
+            let channel = self.settings.name.clone();
+            let senders = self.drive.store.read(move |view| view.channel_senders(&channel)).await;
+            let senders = senders.map_err(|error| NotDelivered::passing(error.to_string()))?;
+            let recipients: Vec<_> = senders
+                .into_iter()
+                .filter(|sender| match sender.standing {
+                    SenderStanding::Owner => *session == self.settings.own_session(),
+                    SenderStanding::Allowed => *session == self.settings.session_of(sender.number),
+                    SenderStanding::Waiting => false,
+                })
+                .collect();
+            let outgoing = outgoing::of(&self.drive.home, session, letter).await;
+            if outgoing.text.is_empty() && outgoing.files.is_empty() {
+                return Ok(());
+            }
+            let mut end = Err(gone("nobody of its session may write any more"));
+            for recipient in recipients {
+                match self.send(&recipient.sender, &outgoing).await {
+                    Ok(()) => end = Ok(()),
+                    // One who is gone does not keep the others from it.
+                    Err(failed) if failed.trouble == Trouble::Gone => end = end.or(Err(failed)),
+                    Err(failed) => return Err(failed),
+                }
+            }
+            end
+        })
+    }
+}

@@ -1,0 +1,46 @@
+//! What a component is to send of a letter: its text, and the files that the run made.
+
+use std::io::Read;
+
+use crate::channel::Letter;
+use crate::home::{Home, SessionName};
+use crate::session::workspace;
+use crate::skill::channel::{File, Letter as Outgoing};
+
+/// Files of one letter.
+const MAX_FILES: usize = 10;
+
+/// Bytes of one file, and of all of a letter: what is larger stays where it is, and the text names it.
+const MAX_FILE: u64 = 8 << 20;
+const MAX_ALL: u64 = 16 << 20;
+
+/// The letter as a component gets it. A file that is not there any more is left out.
+pub async fn of(home: &Home, session: &SessionName, letter: &Letter) -> Outgoing {
+    let text = match (&letter.message, &letter.text) {
+        (Some(message), _) => message.text.clone(),
+        (None, text) => text.clone().unwrap_or_default(),
+    };
+    let notes = letter.message.as_ref().and_then(|message| message.reply.as_ref()).map(|reply| reply.files.clone());
+    let (home, session) = (home.clone(), session.clone());
+    let read = tokio::task::spawn_blocking(move || {
+        let (mut files, mut room) = (Vec::new(), MAX_ALL);
+        for note in notes.unwrap_or_default() {
+            if files.len() == MAX_FILES {
+                break;
+            }
+            let Some((file, meta)) = workspace::open_published(&home, &session, &note.path) else { continue };
+            let most = MAX_FILE.min(room);
+            let mut content = Vec::new();
+            // It may grow while it is read.
+            let is_read = meta.len() <= most && file.take(most + 1).read_to_end(&mut content).is_ok();
+            if !is_read || content.is_empty() || content.len() as u64 > most {
+                continue;
+            }
+            room -= content.len() as u64;
+            let name = note.path.rsplit('/').next().unwrap_or(&note.path).to_owned();
+            files.push(File { name, media_type: note.media_type, content });
+        }
+        files
+    });
+    Outgoing { id: letter.id.clone(), text, files: read.await.unwrap_or_default() }
+}

@@ -1,0 +1,199 @@
+//! `[channels.NAME]`: messaging services through which people write. What stands here is the channel's grant: its component reaches
+//! the host of `url` and no other, and kiso adds the token, which a variable of the environment has.
+//!
+//! ```toml
+//! [channels.phone]
+//! component = "ntfy"
+//! url = "https://ntfy.sh"
+//! options = ["topic=kiso-7c1f90b2"]
+//! token_env = "NTFY_TOKEN"
+//! ```
+
+use super::fields::{NAME_RULE, TableFields, is_name};
+use super::key::{Effect, Kind, NamedTable, ValueError, keys};
+use super::provider::{is_secret, variable};
+use super::webhook::check_webhook_url;
+use crate::home::SessionName;
+use serde::Serialize;
+use std::borrow::Cow;
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// One `[channels.NAME]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChannelSettings {
+    pub name: String,
+    /// The name of one inside the binary, or the absolute path of a component.
+    pub component: String,
+    /// Address of the service.
+    pub url: String,
+    /// What the component alone understands, each "NAME=VALUE".
+    pub options: Vec<String>,
+    /// The environment variable with the service's token.
+    pub token_env: Option<String>,
+    /// Whether the service may have a private address.
+    pub allow_private: bool,
+    /// Seconds between two questions for messages.
+    pub poll_s: u64,
+    /// Messages of one sender within a minute.
+    pub per_minute: u64,
+    /// Messages of a sender who is not the owner that may wait.
+    pub max_waiting: u64,
+}
+
+impl ChannelSettings {
+    /// The session of the channel's owner. Those of other senders begin like it, with a dot and a number behind.
+    pub fn own_session(&self) -> SessionName {
+        SessionName::parse(&format!("channel.{}", self.name)).expect("a channel's name fits into a session's")
+    }
+
+    /// The session of the sender with this number who is not the owner.
+    pub fn session_of(&self, number: i64) -> SessionName {
+        SessionName::parse(&format!("channel.{}.{number}", self.name)).expect("a channel's name fits into a session's")
+    }
+
+    /// The options as pairs.
+    pub fn pairs(&self) -> Vec<(String, String)> {
+        let pairs = self.options.iter().filter_map(|option| option.split_once('='));
+        pairs.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned())).collect()
+    }
+}
+
+/// Its keys, and what the documentation says about these tables.
+#[rustfmt::skip]
+pub(super) const TABLE: NamedTable = NamedTable {
+    name: "channels",
+    heading: "[channels.NAME]",
+    doc: "Messaging services through which people write; see docs/channels.md.",
+    example: EXAMPLE,
+    after: "gateway",
+    effect: Effect::AtOnce,
+    id: "name",
+    keys: &keys(Effect::AtOnce, [
+        ("component", Kind::Characters(1_000, false), "\"ntfy\", or the absolute path of a `.wasm` file."),
+        ("url", Kind::Characters(1_000, false), "URL of the service; the channel reaches this host and no other."),
+        ("options", Kind::List(16), "Settings of the component, such as `topic=NAME`."),
+        ("token_env", Kind::Variable, "Environment variable with the service's token, which kiso adds to each request."),
+        ("allow_private", Kind::Bool(false), "Whether the service can have a private address and be reached over http."),
+        ("poll_s", Kind::Int(5, 1, 3_600), "Seconds between two requests for new messages."),
+        ("per_minute", Kind::Int(30, 1, 6_000), "Messages of one sender accepted in a minute."),
+        ("max_waiting", Kind::Int(20, 1, 10_000), "Messages of a sender other than the owner that can wait."),
+    ]),
+};
+
+/// Each is asked again and again.
+const MAX_CHANNELS: usize = 16;
+
+/// How the commented file of a fresh home shows channels.
+const EXAMPLE: &str = "
+# Messaging services through which people write; see docs/channels.md. `kiso channel allow` lets somebody in.
+# [channels.phone]
+# component = \"ntfy\"
+# url = \"https://ntfy.sh\"
+# options = [\"topic=kiso-CHANGE-ME\"]
+# token_env = \"NTFY_TOKEN\"
+";
+
+/// Reads one table. `others` are those that were read before it.
+pub(super) fn read<'a>(
+    name: &'a Spanned<Cow<'a, str>>,
+    value: &'a Spanned<DeValue<'a>>,
+    others: usize,
+) -> Result<ChannelSettings, Vec<ValueError>> {
+    let text = name.get_ref().as_ref();
+    if !is_name(text) {
+        return Err(vec![(name.span(), format!("channels.{text:?}: a channel's name has {NAME_RULE}"))]);
+    }
+    if others >= MAX_CHANNELS {
+        return Err(vec![(name.span(), format!("channels.{text}: there may be {MAX_CHANNELS} channels"))]);
+    }
+    let mut fields = TableFields::new(&TABLE, format!("channels.{text}"), name.span(), value)?;
+    let component = fields.checked("component", |component| {
+        let is_path = component.starts_with('/') && component.ends_with(".wasm");
+        let rule = "must be the name of a channel, such as \"ntfy\", or the absolute path of a .wasm file";
+        if is_path || is_name(component) { Ok(component.to_owned()) } else { Err(rule) }
+    });
+    if !fields.has("component") {
+        fields.missing("component", "\"ntfy\", or the path of a component");
+    }
+    let allow_private = fields.bool("allow_private");
+    let url = fields.checked("url", |url| {
+        check_webhook_url(url, allow_private)?;
+        if url.contains('?') {
+            return Err("must end before any ?");
+        }
+        Ok(url.trim_end_matches('/').to_owned())
+    });
+    if !fields.has("url") {
+        fields.missing("url", "the address of the service, such as \"https://ntfy.sh\"");
+    }
+    let rule = "must be a list of settings such as \"topic=NAME\", at most 1,000 characters each";
+    let options = fields.list("options", rule, |option| {
+        let named =
+            option.split_once('=').is_some_and(|(name, value)| is_name(name.trim()) && !value.trim().is_empty());
+        named && option.len() <= 1_000 && !option.chars().any(char::is_control)
+    });
+    let token_env = fields.checked("token_env", variable);
+    let poll_s = fields.int("poll_s");
+    let per_minute = fields.int("per_minute");
+    let max_waiting = fields.int("max_waiting");
+    fields.finish(|key| {
+        is_secret(key).then_some("tokens do not belong into this file; name the environment variable with token_env.")
+    })?;
+    let (Some(component), Some(url)) = (component, url) else { return Err(Vec::new()) };
+    Ok(ChannelSettings {
+        name: text.to_owned(),
+        component,
+        url,
+        options,
+        token_env,
+        allow_private,
+        poll_s,
+        per_minute,
+        max_waiting,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+
+    fn problems(text: &str) -> String {
+        let problems = Config::parse(text.as_bytes()).unwrap_err();
+        problems.iter().map(|problem| format!("{problem}\n")).collect()
+    }
+
+    #[test]
+    fn a_channel_needs_a_component_and_a_service() {
+        let text = "[channels.a]\ncomponent = \"ntfy\"\nurl = \"https://ntfy.sh/\"\noptions = [\"topic = x\"]\n";
+        let config = Config::parse(text.as_bytes()).unwrap();
+        let [channel] = config.channels.as_slice() else { panic!("{config:?}") };
+        assert_eq!((channel.url.as_str(), channel.poll_s, channel.allow_private), ("https://ntfy.sh", 5, false));
+        assert_eq!(channel.pairs(), [("topic".to_owned(), "x".to_owned())]);
+        assert_eq!(channel.own_session().as_str(), "channel.a");
+        assert_eq!(channel.session_of(7).as_str(), "channel.a.7");
+        let shown = config.effective(|_| true);
+        assert_eq!(Config::parse(shown.as_bytes()).unwrap(), config, "{shown}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_channel_is_told() {
+        let of = |more: &str| format!("[channels.a]\ncomponent = \"ntfy\"\nurl = \"https://a.example\"\n{more}\n");
+        for (text, said) in [
+            ("[channels.a]\n".to_owned(), "[channels.a] needs component"),
+            ("[channels.a]\n".to_owned(), "[channels.a] needs url"),
+            ("[channels.a]\ncomponent = \"x.wasm\"\nurl = \"https://a.example\"\n".to_owned(), "the absolute path"),
+            ("[channels.a]\ncomponent = \"x\"\nurl = \"http://a.example\"\n".to_owned(), "must begin with https://"),
+            ("[channels.a]\ncomponent = \"x\"\nurl = \"https://a:b@hidden\"\n".to_owned(), "no user or password"),
+            ("[channels.a]\ncomponent = \"x\"\nurl = \"https://a.example/?x\"\n".to_owned(), "must end before any ?"),
+            (of("options = [\"topic\"]"), "must be a list of settings"),
+            (of("token = \"hidden\""), "name the environment variable with token_env"),
+            (of("token_env = \"sk-hidden\""), "looks like a key itself"),
+            (of("poll_s = 0"), "out of range: 1 to 3600"),
+            ("[channels.\"a.b\"]\n".to_owned(), "a channel's name has"),
+        ] {
+            let told = problems(&text);
+            assert!(told.contains(said) && !told.contains("hidden"), "{text}: {told}");
+        }
+    }
+}

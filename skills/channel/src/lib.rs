@@ -1,0 +1,46 @@
+//! What the channels have in common: the bindings to `kiso:channel`, requests, texts in parts, and what was sent already.
+
+pub mod http;
+mod parts;
+mod sent;
+
+pub use parts::parts;
+pub use sent::Sent;
+
+pub mod bindings {
+    wit_bindgen::generate!({
+        path: ["../../wit/since_v0_1", "../../wit/channel"],
+        inline: "
+            package kiso:channel-guest;
+            world guest {
+                import kiso:skill/kv@0.1.0;
+                import wasi:http/types@0.2.12;
+                import wasi:http/outgoing-handler@0.2.12;
+                export kiso:channel/channel@0.1.0;
+            }
+        ",
+        world: "kiso:channel-guest/guest",
+        pub_export_macro: true,
+        export_macro_name: "export_channel",
+        default_bindings_module: "channel::bindings",
+        generate_all,
+    });
+}
+
+pub use bindings::exports::kiso::channel::channel::Guest;
+pub use bindings::kiso::channel::types::{Attachment, Batch, Config, Failure, File, Letter, Message};
+
+/// A failure that says no more than its code and a sentence.
+pub fn failure(code: &str, message: impl Into<String>) -> Failure {
+    Failure { code: code.to_owned(), message: message.into(), retry_after_s: None }
+}
+
+/// An option of the configuration.
+pub fn option<'a>(config: &'a Config, name: &str) -> Option<&'a str> {
+    config.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+/// The beginning of a text, no longer than so many bytes.
+pub fn head(text: &str, max: usize) -> String {
+    text[..text.floor_char_boundary(max)].to_owned()
+}

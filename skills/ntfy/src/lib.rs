@@ -1,0 +1,142 @@
+//! The channel of ntfy: what is published to a topic is a message, and answers are published to the same topic or to another one.
+//!
+//! ntfy knows no senders, only topics: whoever may publish to a topic is its sender. What kiso publishes carries the tag `kiso`, by
+//! which it is not taken for a message where both go through one topic.
+
+use channel::bindings::wasi::http::types::Method;
+use channel::http::{Request, encoded};
+use channel::{Attachment, Batch, Config, Failure, Guest, Letter, Message, Sent, failure, head, option, parts};
+use serde_json::Value;
+
+/// The tag of what kiso publishes.
+const TAG: &str = "kiso";
+
+/// Bytes of a message. ntfy takes 4,096 and makes a file of what is longer.
+const MAX_TEXT: usize = 3_900;
+
+/// Messages of one batch; the next poll goes on behind them.
+const MAX_MESSAGES: usize = 100;
+
+/// Bytes of an answer to a poll.
+const MAX_POLL: usize = 8 << 20;
+
+/// Bytes of an attachment.
+const MAX_FILE: usize = 8 << 20;
+
+/// What a first poll asks for: what was written while the channel was being set up is not lost, and nothing old is answered.
+const FIRST: &str = "10m";
+
+struct Ntfy;
+
+channel::bindings::export_channel!(Ntfy with_types_in channel::bindings);
+
+impl Guest for Ntfy {
+    fn poll(config: Config, cursor: Option<String>) -> Result<Batch, Failure> {
+        let topics = topics(&config)?;
+        let since = cursor.as_deref().unwrap_or(FIRST);
+        let url = format!("{}/{}/json?poll=1&since={}", config.url, topics.join(","), encoded(since));
+        let asked = Request { method: Method::Get, url: &url, headers: &[], body: &[], max_bytes: MAX_POLL };
+        let body = asked.send()?.ok("ntfy")?;
+        let text = String::from_utf8_lossy(&body);
+        let mut batch = Batch { messages: Vec::new(), cursor: None };
+        // A line that is no JSON says nothing.
+        for line in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+            let Some(id) = line["id"].as_str().filter(|_| line["event"] == "message") else { continue };
+            if batch.messages.len() == MAX_MESSAGES {
+                break;
+            }
+            batch.cursor = Some(id.to_owned());
+            if let Some(message) = message(&line, id, &topics) {
+                batch.messages.push(message);
+            }
+        }
+        Ok(batch)
+    }
+
+    fn fetch(config: Config, attachment: String) -> Result<Vec<u8>, Failure> {
+        if !attachment.strip_prefix(&config.url).is_some_and(|path| path.starts_with('/')) {
+            return Err(failure("gone", "the file is at another host, which the channel may not reach"));
+        }
+        let asked = Request { method: Method::Get, url: &attachment, headers: &[], body: &[], max_bytes: MAX_FILE };
+        asked.send()?.ok("ntfy")
+    }
+
+    fn send(config: Config, recipient: String, letter: Letter) -> Result<(), Failure> {
+        let topics = topics(&config)?;
+        if !topics.contains(&recipient.as_str()) {
+            return Err(failure("gone", "the topic is not in the channel's options any more"));
+        }
+        // With several topics, each has its own answers.
+        let to = option(&config, "reply_topic").filter(|_| topics.len() == 1).unwrap_or(&recipient);
+        let mut sent = Sent::of(&recipient, &letter.id)?;
+        let texts = parts(&letter.text, MAX_TEXT);
+        for (index, text) in texts.iter().enumerate().skip(sent.parts) {
+            let url = format!("{}/{to}", config.url);
+            publish(&url, &letter.id, index, &[("x-markdown", "yes")], text.as_bytes())?;
+            sent.part()?;
+        }
+        for (index, file) in letter.files.iter().enumerate().skip(sent.parts.saturating_sub(texts.len())) {
+            let url = format!("{}/{to}?filename={}", config.url, encoded(&file.name));
+            publish(&url, &letter.id, texts.len() + index, &[], &file.content)?;
+            sent.part()?;
+        }
+        Ok(())
+    }
+
+    fn typing(_: Config, _: String) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// The topics in which people write.
+fn topics(config: &Config) -> Result<Vec<&str>, Failure> {
+    let named = option(config, "topic").unwrap_or_default();
+    let topics: Vec<&str> = named.split(',').map(str::trim).filter(|topic| !topic.is_empty()).collect();
+    let reply = option(config, "reply_topic");
+    let fits = |topic: &str| {
+        (1..=64).contains(&topic.len()) && topic.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+    };
+    if topics.is_empty() || !topics.iter().copied().chain(reply).all(fits) {
+        let message =
+            "the option topic names the topic, of letters, digits, - and _; several stand with commas between them";
+        return Err(failure("bad-config", message));
+    }
+    Ok(topics)
+}
+
+/// What somebody wrote; none for what kiso wrote itself, and for another topic.
+fn message(line: &Value, id: &str, topics: &[&str]) -> Option<Message> {
+    let sender = line["topic"].as_str().filter(|topic| topics.contains(topic))?;
+    if line["tags"].as_array().is_some_and(|tags| tags.iter().any(|tag| tag == TAG)) {
+        return None;
+    }
+    // An edit has the name of what it changes here, so it is known already.
+    let id = line["sequence_id"].as_str().filter(|of| (1..=100).contains(&of.len())).unwrap_or(id);
+    let text = |value: &Value| value.as_str().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+    let file = &line["attachment"];
+    let attachments = file["url"].as_str().map(|url| Attachment {
+        id: url.to_owned(),
+        name: head(file["name"].as_str().unwrap_or("attachment"), 200),
+        size: file["size"].as_u64(),
+    });
+    // What ntfy itself says where there is a file and no text.
+    let says_nothing = |said: &String| attachments.is_some() && said.starts_with("You received a file");
+    let said = text(&line["message"]).filter(|said| !says_nothing(said));
+    let whole: Vec<String> = [text(&line["title"]), said].into_iter().flatten().collect();
+    Some(Message {
+        id: format!("{sender}/{id}"),
+        sender: sender.to_owned(),
+        sender_name: None,
+        text: head(&whole.join("\n"), 64 << 10),
+        attachments: attachments.into_iter().collect(),
+    })
+}
+
+/// Publishes one part. It has an id of its own: where it comes twice, a client shows it once.
+fn publish(url: &str, letter: &str, index: usize, headers: &[(&str, &str)], body: &[u8]) -> Result<(), Failure> {
+    // ntfy takes 64 characters.
+    let part = format!("{}-{}", &letter[letter.len().saturating_sub(56)..], index + 1);
+    let all = [&[("x-tags", TAG), ("x-sequence-id", part.as_str())], headers].concat();
+    let asked = Request { method: Method::Post, url, headers: &all, body, max_bytes: 64 << 10 };
+    asked.send()?.ok("ntfy").map(drop)
+}
