@@ -86,6 +86,7 @@ mod tests {
             "[exec.mounts]\n\"/a\" = { path = \"/s\", zzz = 1 }\n",
             "[webhooks.a]\nurl = \"https://x.example\"\nzzz = 1\n",
             "[hooks.a]\nauth = \"token\"\ntemplate = \"x\"\nzzz = 1\n",
+            "[mcp.a]\nurl = \"https://x.example\"\nzzz = 1\n",
             "[channels.a]\ncomponent = \"ntfy\"\nurl = \"https://x.example\"\nzzz = 1\n",
         ]) {
             let problems = Config::parse(text.as_bytes()).unwrap_err();
