@@ -6,10 +6,12 @@
 #[macro_use]
 mod out;
 
+mod acp;
 mod backup;
 mod cancel;
 mod channel;
 mod chat;
+mod client;
 mod completions;
 mod config;
 mod doctor;
@@ -99,6 +101,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Serve tools, files and pills to a client of the Model Context Protocol, on standard input and output
     Mcp(mcp::McpArgs),
+    /// Be the agent of an editor by the Agent Client Protocol, on standard input and output
+    Acp(acp::AcpArgs),
     /// Open the daemon's page in a browser, logged in by a link that works once
     Open(open::OpenArgs),
     /// Messages that come by themselves: add, list, run, pause and remove schedules
@@ -192,6 +196,7 @@ pub fn main() -> ExitCode {
         Command::Run(command) => command.execute(shared),
         Command::Serve(command) => command.execute(shared),
         Command::Mcp(command) => command.execute(shared),
+        Command::Acp(command) => command.execute(shared),
         Command::Open(command) => command.execute(shared),
         Command::Schedule(command) => command.execute(shared),
         Command::Pill(command) => command.execute(shared),

@@ -50,7 +50,7 @@ use self::wit::exports::kiso::exec::shell::Ended;
 use crate::config::Config;
 use crate::graph::plan::CallerScope;
 use crate::graph::report::{Allowance, FailedCommand, LimitUse};
-use crate::home::{Home, SessionName};
+use crate::home::{Home, PROJECT, SessionName};
 use crate::secret::Secrets;
 use crate::skill::Skills;
 use crate::skill::limits::{Budget, HitCell, Limit, LimitHit};
@@ -283,10 +283,17 @@ impl Exec {
         let own = [("/work", self.0.home.work_dir(session), true), ("/tmp", scratch.0.clone(), true)];
         let mounts = self.0.config.mounts.iter().filter(|mount| !mount.admin_only || role == CallerScope::Admin);
         let mounts = mounts.map(|mount| (mount.at.as_str(), mount.path.clone(), mount.write));
+        let project = match role {
+            CallerScope::Admin => self.0.home.project(session).map_err(|error| ExecError(error.to_string()))?,
+            CallerScope::User => None,
+        };
+        // What the administrator calls so is not hidden.
+        let project = project.filter(|_| self.0.config.mounts.iter().all(|mount| mount.at != PROJECT));
+        let project = project.map(|project| (PROJECT, project.path, project.write));
         let open = |(at, path, write): (&str, PathBuf, bool)| {
             MountPoint::open(at, path.clone(), write).map_err(|e| ExecError(unusable(at, &path, &e)))
         };
-        let all: Vec<_> = own.into_iter().chain(mounts).map(open).collect::<Result<_, _>>()?;
+        let all: Vec<_> = own.into_iter().chain(mounts).chain(project).map(open).collect::<Result<_, _>>()?;
         let root = self.0.home.exec_root(all.iter().map(|mounted| mounted.at.as_str()));
         Dirs::new(root.clone(), all).map_err(|e| ExecError(unusable("/", &root, &e)))
     }

@@ -5,6 +5,7 @@
 //! than what the store says about them.
 
 mod api;
+mod attachment;
 mod auth;
 mod connection_slots;
 mod count;
@@ -21,6 +22,8 @@ mod message;
 mod openai;
 mod page;
 mod patient;
+pub mod progress;
+mod reply;
 mod socket;
 mod wire;
 
@@ -32,6 +35,7 @@ use crate::drive::RunExecutor;
 use crate::home::SessionName;
 use crate::secret::Secrets;
 use crate::session::intake::Intake;
+use crate::session::workspace::Incoming;
 use crate::session::live::Hub;
 use crate::session::queue::Queue;
 use tokio::sync::{broadcast, watch};
@@ -39,9 +43,11 @@ use tokio::sync::{broadcast, watch};
 use self::count::Counters;
 use self::failures::Failures;
 
+pub use self::attachment::{Attachment, MAX_ATTACHMENTS, put};
 pub use self::hook::{HookError, HookKey, HookMeter, OutsideEvent, render};
 pub use self::listen::{HttpListener, ListenError};
 pub use self::message::whole_message;
+pub use self::reply::{Answer, ReplyWriter, standing};
 pub use self::socket::lines::{Lines, NoLine};
 pub use self::socket::{Socket, SocketError};
 pub use self::wire::{Letter, Message, open_message, shown};
@@ -131,8 +137,8 @@ impl App {
     /// Puts files that came with a message into the workspace of its session; the names that they have there. What went wrong is for
     /// a person.
     pub async fn put_files(&self, session: &SessionName, files: Vec<(String, Vec<u8>)>) -> Result<Vec<String>, String> {
-        let files = files.into_iter().map(|(name, bytes)| openai::Attachment::of_bytes(&name, bytes)).collect();
-        openai::put(self, session, files).await.map_err(|error| error.message)
+        let files = files.into_iter().map(|(name, bytes)| Attachment::of_bytes(&name, bytes)).collect();
+        put(&self.0.drive.now(), session, files, Incoming::begin).await.map_err(|error| error.message)
     }
 }
 

@@ -19,6 +19,7 @@ mod error;
 mod jobs;
 mod lock;
 mod name;
+mod project;
 mod removal;
 mod text;
 mod tree;
@@ -26,6 +27,7 @@ mod tree;
 pub use error::HomeError;
 pub use lock::HomeLock;
 pub use name::{NameError, SessionName, SkillName};
+pub use project::{PROJECT, Project};
 pub use removal::{Leftover, MovedSession};
 pub use text::{TextError, read_text};
 

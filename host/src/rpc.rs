@@ -1,6 +1,8 @@
 //! JSON-RPC 2.0: the envelope of the protocols that are made of it, whatever carries them. What is asked in it is the matter of each
 //! protocol.
 
+pub mod stream;
+
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

@@ -2,6 +2,7 @@
 
 mod harness;
 
+mod acp;
 mod attacks;
 mod backup;
 mod bad_input;

@@ -3,6 +3,7 @@
 use super::channel::{Channel, IoError, OpenFile};
 use super::errno::Errno;
 use super::wit::kiso::exec::spawn::Mode;
+use crate::home::PROJECT;
 use crate::skill::sandbox::{DirId, Quota, Roots};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
@@ -163,6 +164,10 @@ fn lexical(path: &str) -> Option<PathBuf> {
 
 /// What a directory of this machine that cannot be used is told as.
 pub fn unusable(at: &str, path: &Path, error: &io::Error) -> String {
-    let whose = if matches!(at, "/" | "/work" | "/tmp") { "" } else { "; [exec.mounts] in config.toml names it" };
+    let whose = match at {
+        "/" | "/work" | "/tmp" => "",
+        PROJECT => "; it is the project of the editor that this session was opened in",
+        _ => "; [exec.mounts] in config.toml names it",
+    };
     format!("the directory {} for {at} cannot be opened: {error}{whose}", path.display())
 }

@@ -9,17 +9,14 @@
 //! What a program sends is a message to a session, through the intake that every message passes. The earlier messages that it
 //! sends along are compared with the session's, and are never messages again.
 
-mod attachment;
 pub mod chat;
 mod chore;
 mod content;
 mod conversation;
 mod history;
 pub mod models;
-mod progress;
 mod prompt;
 pub mod responses;
 mod stream;
 pub mod turn;
 
-pub use self::attachment::{Attachment, put};

@@ -135,12 +135,17 @@ pub fn list(home: &Home, session: &SessionName) -> Result<(Vec<FileLine>, bool),
         Err(_) if !home.work_dir(session).exists() => return Ok((Vec::new(), true)),
         Err(error) => return Err(error.into()),
     };
+    list_in(&work)
+}
+
+/// [`list`] of any directory.
+pub fn list_in(top: &Dir) -> Result<(Vec<FileLine>, bool), FileError> {
     let (mut files, mut left, mut whole) = (Vec::new(), MAX_ENTRIES, true);
     // Level by level, so that a deep or crowded directory does not hide what is above it.
     let mut queue = VecDeque::from([(String::new(), 1)]);
     while let Some((prefix, depth)) = queue.pop_front() {
         // What took the place of a directory since it was listed is none.
-        let Ok(dir) = directory(&work, prefix.trim_end_matches('/')) else { continue };
+        let Ok(dir) = directory(top, prefix.trim_end_matches('/')) else { continue };
         for entry in dir.entries()? {
             if left == 0 {
                 whole = false;
@@ -171,7 +176,13 @@ pub fn list(home: &Home, session: &SessionName) -> Result<(Vec<FileLine>, bool),
 
 /// Opens a file to be read.
 pub fn open(home: &Home, session: &SessionName, path: &FilePath) -> Result<(File, Metadata), FileError> {
-    let (dir, name) = existing(home, session, path)?;
+    open_in(&home.open_work(session).map_err(|_| path.missing())?, path)
+}
+
+/// [`open`] below any directory.
+pub fn open_in(top: &Dir, path: &FilePath) -> Result<(File, Metadata), FileError> {
+    let (parent, name) = path.split();
+    let dir = directory(top, parent).map_err(|_| path.missing())?;
     // What is a pipe by now must not be waited for.
     let file: File = enter(&dir, name, OFlags::NONBLOCK).map_err(|_| path.missing())?;
     let meta = file.metadata()?;
@@ -235,7 +246,7 @@ impl Incoming {
 
     /// The same for the holder of the session's lock, who is not the daemon that takes uploads: what is left of it goes with the
     /// next lock.
-    pub(super) fn begin_locked(home: &Home, session: &SessionName, quota: Arc<Quota>) -> Result<Incoming, FileError> {
+    pub fn begin_locked(home: &Home, session: &SessionName, quota: Arc<Quota>) -> Result<Incoming, FileError> {
         Incoming::open(home, session, quota, temp_name())
     }
 

@@ -1,8 +1,9 @@
 //! The conversation without a terminal: a message for each line of standard input, replies on standard output.
 
-use super::client::{Client, News};
 use super::talk::{ScreenText, Talk, TextForm};
-use super::{ChatSession, new_key};
+use super::ChatSession;
+use crate::cli::client::daemon::{new_key, whole};
+use crate::cli::client::{Client, News};
 use crate::cli::{Exit, Failure};
 use crate::clock::now_ms;
 use crate::session::intake::MAX_MESSAGE;
@@ -12,7 +13,7 @@ use tokio::sync::mpsc;
 /// Reads to the end of standard input, and ends as the last run did.
 pub async fn run(place: &ChatSession<'_>) -> Result<Exit, Failure> {
     let mut talk = Talk::new(TextForm::Raw, place.opened.skills.clone(), place.opened.home.work_dir(place.session));
-    let mut client = Client::start(place.opened.home.socket_path(), place.session, false);
+    let mut client = Client::start("chat", place.opened.home.socket_path(), place.session, false);
     let (tell, mut lines) = mpsc::channel(1);
     std::thread::spawn(move || read(&tell));
     let mut ended = false;
@@ -22,14 +23,14 @@ pub async fn run(place: &ChatSession<'_>) -> Result<Exit, Failure> {
                 let shown = match news {
                     News::Connected { again } => talk.connected(again),
                     News::Lost => talk.lost(),
-                    News::Heard(heard) => talk.hear(place.whole(heard).await, now_ms()),
+                    News::Heard(heard) => talk.hear(whole(&place.opened.store, heard).await, now_ms()),
                 };
                 shown.into_iter().for_each(print);
                 talk.asks().into_iter().for_each(|say| client.say(say));
             }
             // One after the other: what comes together would be answered together.
             line = lines.recv(), if !ended && talk.is_idle() => match line {
-                Some(line) => client.say(talk.say(&line?, new_key()?, now_ms())),
+                Some(line) => client.say(talk.say(&line?, new_key("chat")?, now_ms())),
                 None => ended = true,
             },
             _ = tokio::signal::ctrl_c() => match talk.cancel() {

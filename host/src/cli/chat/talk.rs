@@ -2,7 +2,7 @@
 //! clock.
 
 use super::markdown::{Looks, Markdown};
-use super::wire::{LiveLine, LiveText, MessageLine, NoticeLine, Outbound, RunNotice, Say, ServerLine, StepLine};
+use crate::cli::client::wire::{LiveLine, LiveText, MessageLine, NoticeLine, Outbound, RunNotice, Say, ServerLine, StepLine};
 use crate::cli::Exit;
 use crate::cli::show::told::{self, LastError};
 use crate::cli::show::{Paint, WrittenText, clip, printable, printable_line};

@@ -1,14 +1,15 @@
 //! The conversation at a terminal.
 
-use super::client::{Client, News};
 use super::complete::Names;
 use super::editor::{KeyboardInput, LineReader};
 use super::markdown::{Looks, WIDTH};
 use super::screen::{FRAME_MS, Screen, StatusLine};
 use super::talk::{ScreenText, Talk, TextForm};
-use super::{ChatSession, new_key};
+use super::ChatSession;
 use crate::cli::history::InputHistory;
 use crate::cli::show::Paint;
+use crate::cli::client::daemon::{new_key, whole};
+use crate::cli::client::{Client, News};
 use crate::cli::{Exit, Failure};
 use crate::clock::now_ms;
 use crate::secret::Secrets;
@@ -38,7 +39,7 @@ pub async fn run(place: &ChatSession<'_>, secrets: Secrets) -> Result<Exit, Fail
     let conversation = Conversation {
         place,
         talk: Talk::new(form, place.opened.skills.clone(), place.opened.home.work_dir(place.session)),
-        client: Client::start(place.opened.home.socket_path(), place.session, true),
+        client: Client::start("chat", place.opened.home.socket_path(), place.session, true),
         screen: Screen::new(printer, status, paint),
         reader,
         left: false,
@@ -67,7 +68,7 @@ impl Conversation<'_> {
                 news = self.client.news() => match news {
                     News::Connected { again } => self.talk.connected(again),
                     News::Lost => self.talk.lost(),
-                    News::Heard(heard) => self.talk.hear(self.place.whole(heard).await, now_ms()),
+                    News::Heard(heard) => self.talk.hear(whole(&self.place.opened.store, heard).await, now_ms()),
                 },
                 typed = self.reader.typed() => match self.take(typed)? {
                     Some(shown) => {
@@ -108,7 +109,7 @@ impl Conversation<'_> {
         };
         self.left = false;
         if !line.trim().is_empty() {
-            let say = self.talk.say(&line, new_key()?, now_ms());
+            let say = self.talk.say(&line, new_key("chat")?, now_ms());
             self.client.say(say);
         }
         Ok(Some(Vec::new()))

@@ -2,7 +2,7 @@
 //! other.
 
 use std::collections::HashMap;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -31,9 +31,6 @@ const MAX_UNDER_WAY: usize = 64;
 /// Streams of changes among them.
 const MAX_LISTENING: usize = 8;
 
-/// Messages that wait until the client reads.
-const MAX_UNREAD: usize = 256;
-
 /// How long requests may go on when the client has said its last: a script that sends and closes is to have its answers.
 const GRACE: Duration = Duration::from_secs(30);
 
@@ -43,19 +40,11 @@ pub async fn serve(
     secrets: Secrets,
     session: Option<SessionName>,
     input: impl Read + Send + 'static,
-    mut output: impl Write + Send + 'static,
+    output: impl Write + Send + 'static,
 ) -> io::Result<()> {
     let max_line = drive.config.gateway.max_body_kib << 10;
     let runner = LocalRunner { drive: drive.clone(), secrets: secrets.clone() };
-    let (out, mut unread) = mpsc::channel::<Value>(MAX_UNREAD);
-    let writer = std::thread::Builder::new().name("kiso-mcp-out".into()).spawn(move || {
-        while let Some(message) = unread.blocking_recv() {
-            let mut line = message.to_string();
-            line.push('\n');
-            output.write_all(line.as_bytes()).and_then(|()| output.flush())?;
-        }
-        Ok(())
-    })?;
+    let (out, writer) = rpc::stream::write(output)?;
     let connection = Arc::new(Connection {
         server: Server::new(drive, secrets),
         runner,
@@ -69,7 +58,7 @@ pub async fn serve(
     let (runtime, reading) = (Handle::current(), connection.clone());
     let (ended, end) = tokio::sync::oneshot::channel();
     std::thread::Builder::new().name("kiso-mcp-in".into()).spawn(move || {
-        reading.read(&runtime, BufReader::new(input), max_line);
+        reading.read(&runtime, input, max_line);
         let _ = ended.send(());
     })?;
     // A client that reads no more has gone, too.
@@ -79,10 +68,7 @@ pub async fn serve(
         () = gone.closed() => connection.abort(),
     }
     drop((connection, gone));
-    match tokio::task::spawn_blocking(move || writer.join()).await {
-        Ok(Ok(written)) => written,
-        _ => Err(io::Error::other("the thread that writes has ended")),
-    }
+    writer.finish().await
 }
 
 /// The client and what it waits for.
@@ -110,26 +96,9 @@ struct UnderWay {
 
 impl Connection {
     /// Reads messages until there are no more.
-    fn read(self: &Arc<Self>, runtime: &Handle, mut input: impl BufRead, max_line: u64) {
-        loop {
-            let mut line = Vec::new();
-            match input.by_ref().take(max_line + 1).read_until(b'\n', &mut line) {
-                Ok(0) | Err(_) => return,
-                Ok(_) => {}
-            }
-            if line.len() as u64 > max_line && line.last() != Some(&b'\n') {
-                let message = format!("a line has more than {max_line} bytes (gateway.max_body_kib in config.toml)");
-                self.say(rpc::refusal(None, RpcError::new(INVALID_REQUEST, message)));
-                // Where the next message begins is found without keeping the rest of this one.
-                if !skip_line(&mut input) {
-                    return;
-                }
-                continue;
-            }
-            if line.iter().all(u8::is_ascii_whitespace) {
-                continue;
-            }
-            match rpc::read(&line) {
+    fn read(self: &Arc<Self>, runtime: &Handle, input: impl Read, max_line: u64) {
+        rpc::stream::read(input, max_line, "gateway.max_body_kib in config.toml", |message| {
+            match message {
                 Ok(RpcMessage::Request { id, method, params }) => self.begin(runtime, id, method, params),
                 Ok(RpcMessage::Notification { method, params }) if method == "notifications/cancelled" => {
                     self.cancel(&params);
@@ -137,7 +106,8 @@ impl Connection {
                 Ok(RpcMessage::Notification { .. } | RpcMessage::Response { .. }) => {}
                 Err((id, error)) => self.say(rpc::refusal(id.as_ref(), error)),
             }
-        }
+            true
+        });
     }
 
     /// Says something from the thread that reads: a client that does not read is not read either.
@@ -272,22 +242,5 @@ impl Connection {
 
     fn under_way(&self) -> MutexGuard<'_, HashMap<RequestId, UnderWay>> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Reads over the rest of a line; false at the end.
-fn skip_line(input: &mut impl BufRead) -> bool {
-    loop {
-        let (used, ended) = match input.fill_buf() {
-            Ok([]) | Err(_) => return false,
-            Ok(bytes) => match bytes.iter().position(|byte| *byte == b'\n') {
-                Some(at) => (at + 1, true),
-                None => (bytes.len(), false),
-            },
-        };
-        input.consume(used);
-        if ended {
-            return true;
-        }
     }
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 
-use super::attachment::Attachment;
+use crate::gateway::attachment::Attachment;
 use crate::gateway::error::ApiError;
 
 /// Parts of a message.

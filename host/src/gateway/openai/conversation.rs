@@ -8,7 +8,8 @@
 use axum::http::StatusCode;
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::attachment::{self, Attachment};
+use crate::gateway::attachment::{self, Attachment};
+use crate::session::workspace::Incoming;
 use super::chore::Chore;
 use super::history::{self, Digester, Line};
 use super::models::{CHATS, Model};
@@ -80,7 +81,7 @@ async fn admit_now(app: &App, prompt: Prompt, id: String) -> Result<Admission, A
     } = prompt;
     let question = lines[lines.len() - count..].iter().map(|line| line.text.trim()).filter(|text| !text.is_empty());
     let question = question.collect::<Vec<_>>().join("\n\n");
-    let names = attachment::put(app, &session, files).await?;
+    let names = attachment::put(&app.0.drive.now(), &session, files, Incoming::begin).await?;
     let told = Some(digester.text(&instructions)).filter(|_| !instructions.is_empty());
     let is_news =
         told.is_some() && (breaks || chat.as_ref().and_then(|chat| chat.instructions.as_ref()) != told.as_ref());

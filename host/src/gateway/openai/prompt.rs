@@ -4,7 +4,7 @@ use axum::http::HeaderMap;
 use ring::digest::{Context, SHA256};
 use serde_json::{Map, Value};
 
-use super::attachment::{Attachment, MAX_ATTACHMENTS};
+use crate::gateway::attachment::{Attachment, MAX_ATTACHMENTS};
 use super::content::{Content, Speaker};
 use super::history::Line;
 use super::models::Model;

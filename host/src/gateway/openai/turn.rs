@@ -9,28 +9,22 @@ use serde_json::Value;
 use tokio::time::Interval;
 
 use super::conversation::Admission;
-use super::progress;
 use crate::gateway::App;
 use crate::gateway::auth::{self, Who};
 use crate::gateway::count;
 use crate::gateway::error::ApiError;
 use crate::gateway::follow::{Following, Notification, Subscription};
-use crate::gateway::message::whole_message;
-use crate::graph::limits::Usage;
-use crate::graph::plan::TaskKind;
-use crate::graph::route::Effort;
-use crate::graph::step::{Event, StepResult};
+use crate::gateway::progress;
+use crate::gateway::reply::{self, Answer, ReplyWriter};
+use crate::graph::step::Event;
 use crate::home::SessionName;
-use crate::store::{ChatRequest, JobState, RunId, Scope};
+use crate::store::{ChatRequest, JobState, RunId};
 
 /// How often it is looked whether the token is still one.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// Bytes of thoughts that are told of one message.
 const MAX_THOUGHTS: usize = 256 << 10;
-
-/// Bytes of what a model writes that are told while it does.
-const MAX_WRITTEN: usize = 256 << 10;
 
 /// What is told of a message.
 #[derive(Debug)]
@@ -43,22 +37,6 @@ pub enum Piece {
     End(Answer),
     /// There will be no answer here; nothing comes behind it.
     Failed(ApiError),
-}
-
-/// What a message came to.
-#[derive(Debug, Clone)]
-pub struct Answer {
-    pub text: String,
-    pub state: JobState,
-    pub usage: Usage,
-    pub run: Option<RunId>,
-}
-
-impl Answer {
-    /// Of what was answered without a run.
-    pub fn at_once(text: String) -> Answer {
-        Answer { text, state: JobState::Done, usage: Usage::default(), run: None }
-    }
 }
 
 /// What a message has come to, if it is answered; how it stands otherwise.
@@ -74,19 +52,8 @@ async fn standing_of(
     message: i64,
     session: Option<&SessionName>,
 ) -> Result<Result<Answer, JobState>, ApiError> {
-    let (vault, of) = (app.0.drive.vault.clone(), session.cloned());
-    let read = app.0.drive.store.read(move |view| {
-        let Some(job) = view.job(message)?.filter(|job| of.is_none_or(|of| of == job.session)) else { return Ok(None) };
-        if matches!(job.state, JobState::Queued | JobState::Running | JobState::Held) {
-            return Ok(Some(Err(job.state)));
-        }
-        let reply = job.reply.map(|reply| view.message(reply)).transpose()?.flatten();
-        let reply = reply.map(|(session, reply)| whole_message(view, &vault, session, reply)).transpose()?;
-        let usage = job.run.as_ref().map(|run| view.usage_total(Scope::Run(run))).transpose()?.unwrap_or_default();
-        let text = reply.map(|reply| reply.text).unwrap_or_default();
-        Ok(Some(Ok(Answer { text, state: job.state, usage: usage.usage, run: job.run })))
-    });
-    read.await?.ok_or_else(|| ApiError::not_found("the message was deleted with its session"))
+    let standing = reply::standing(&app.0.drive.store, &app.0.drive.vault, message, session).await?;
+    standing.ok_or_else(|| ApiError::not_found("the message was deleted with its session"))
 }
 
 /// A place among the requests that are waited for.
@@ -124,26 +91,9 @@ pub struct Turn {
     busy: String,
     /// Bytes of thoughts that may still be told.
     thoughts_left: usize,
-    /// What the run has said for good.
-    said: String,
-    /// What of the reply was told.
-    told: String,
-    /// What the model has written in the step that the run is at, and the number of that.
-    written: String,
-    step: Option<u64>,
-    writing: Writing,
+    /// What is told of the reply.
+    text: ReplyWriter,
     _slot: TurnSlot,
-}
-
-/// Whether what is told of the reply is its beginning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Writing {
-    /// What is said for good.
-    Committed,
-    /// Each word, as the model writes it: the run does nothing but talk.
-    Live,
-    /// No more until the reply stands, because something of it is not known.
-    Off,
 }
 
 impl Turn {
@@ -183,11 +133,7 @@ impl Turn {
             run: None,
             busy: String::new(),
             thoughts_left: MAX_THOUGHTS,
-            said: String::new(),
-            told: String::new(),
-            written: String::new(),
-            step: None,
-            writing: Writing::Committed,
+            text: ReplyWriter::default(),
             _slot: slot,
         }
     }
@@ -282,12 +228,8 @@ impl Turn {
         match standing_of(&self.app, message, None).await? {
             Ok(answer) => {
                 self.over = true;
-                if self.writing == Writing::Off || !answer.text.starts_with(&self.told) {
-                    let gap = if self.told.is_empty() { "" } else { "\n\n" };
-                    self.ready.push_back(Piece::Text(format!("{gap}{}", answer.text)));
-                } else {
-                    self.write_up_to(&answer.text);
-                }
+                let text = self.text.end(&answer.text);
+                self.write(text);
                 self.ready.push_back(Piece::End(answer));
                 Ok(())
             }
@@ -304,26 +246,14 @@ impl Turn {
     fn hear_event(&mut self, mut data: Value) {
         let kind = data["kind"].as_str().unwrap_or_default().to_owned();
         let Ok(event) = serde_json::from_value::<Event>(data["body"].take()) else {
-            // What is too large to be sent along may be a part of the reply.
-            if matches!(kind.as_str(), "executed" | "conversed" | "reviewed") {
-                self.writing = Writing::Off;
-            }
+            self.text.missed(&kind);
             return;
         };
         if let Some(text) = progress::of(&event) {
             self.think(text);
         }
-        match &event.result {
-            StepResult::Routed { routing, .. } if self.writing != Writing::Off => {
-                let talks = routing.effort == Effort::Low;
-                self.writing = if talks { Writing::Live } else { Writing::Committed };
-                // Words overtake what the log says of the step before.
-                self.write_live();
-            }
-            StepResult::Conversed { .. } => self.say(event.say.as_deref()),
-            StepResult::Executed { report, .. } if report.task.kind == TaskKind::Msg => self.say(event.say.as_deref()),
-            _ => {}
-        }
+        let text = self.text.hear_event(&event);
+        self.write(text);
     }
 
     fn hear_live(&mut self, data: &Value) {
@@ -333,66 +263,15 @@ impl Turn {
                 text.clone_into(&mut self.busy);
                 self.think(format!("{text}\n"));
             }
-            Some("token") => {
-                if self.step != data["seq"].as_u64() {
-                    self.step = data["seq"].as_u64();
-                    self.written.clear();
-                }
-                if self.written.len() + text.len() <= MAX_WRITTEN {
-                    self.written.push_str(text);
-                    self.write_live();
-                }
+            _ => {
+                let text = self.text.hear_live(data);
+                self.write(text);
             }
-            // All of it so far, in the place of what was missed.
-            Some("text") if data["cut"].as_bool() != Some(true) => {
-                self.step = data["seq"].as_u64();
-                text.clone_into(&mut self.written);
-                self.write_live();
-            }
-            Some("restart") => {
-                self.written.clear();
-                if self.writing == Writing::Live && !self.told.is_empty() {
-                    self.writing = Writing::Off;
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Tells what the model has written, where it is the reply. That has no white space around it.
-    fn write_live(&mut self) {
-        if self.writing == Writing::Live {
-            let written = std::mem::take(&mut self.written);
-            self.write_up_to(written.trim());
-            self.written = written;
-        }
-    }
-
-    /// Tells what the run has said for good: the reply is made of these, with an empty line between.
-    fn say(&mut self, say: Option<&str>) {
-        let Some(say) = say else { return };
-        if !self.said.is_empty() {
-            self.said.push_str("\n\n");
-        }
-        self.said.push_str(say);
-        if self.writing == Writing::Off {
-            return;
-        }
-        match self.said.starts_with(&self.told) {
-            true => self.write_up_to(&self.said.clone()),
-            false => self.writing = Writing::Off,
-        }
-    }
-
-    fn write_up_to(&mut self, text: &str) {
-        if let Some(more) = text.strip_prefix(self.told.as_str()) {
-            self.write(more.to_owned());
         }
     }
 
     fn write(&mut self, text: String) {
         if !text.is_empty() {
-            self.told.push_str(&text);
             self.ready.push_back(Piece::Text(text));
         }
     }

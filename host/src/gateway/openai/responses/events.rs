@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::shape::{Output, Response, Summary, item_id, message, output_text, reasoning};
 use crate::gateway::error::openai::ErrorBody;
 use crate::gateway::openai::stream::Form;
-use crate::gateway::openai::turn::{Answer, Piece};
+use crate::gateway::openai::turn::Piece;
+use crate::gateway::reply::Answer;
 use crate::store::{ChatRequest, JobState};
 
 /// Where a response is.

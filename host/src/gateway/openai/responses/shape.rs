@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::gateway::openai::turn::Answer;
+use crate::gateway::reply::Answer;
 use crate::store::{ChatRequest, JobState};
 
 /// A response. What kiso has no choice in stands as it would without one.

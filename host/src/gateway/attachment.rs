@@ -1,16 +1,18 @@
 //! Files that come inside of a message, and how they get into the session's workspace.
 
 use std::io::Read;
+use std::sync::Arc;
 
 use data_encoding::{BASE64, HEXLOWER};
 use ring::digest::{SHA256, digest};
 
 use crate::clock::now_ms;
-use crate::gateway::App;
+use crate::drive::RunExecutor;
 use crate::gateway::error::ApiError;
 use crate::home::{Home, SessionName};
 use crate::session::workspace::{self, FileError, FilePath, Incoming};
 use crate::skill::limits::{Budget, HitCell};
+use crate::skill::sandbox::Quota;
 
 /// Files of one message.
 pub const MAX_ATTACHMENTS: usize = 16;
@@ -101,12 +103,17 @@ impl Attachment {
 }
 
 /// Puts files into the workspace of a session, which is made where there is none; the names that they have there. The same
-/// file that comes again stands there once.
-pub async fn put(app: &App, session: &SessionName, files: Vec<Attachment>) -> Result<Vec<String>, ApiError> {
+/// file that comes again stands there once. `begin` is how a file is begun: not every process may do it in the same way.
+pub async fn put(
+    drive: &RunExecutor,
+    session: &SessionName,
+    files: Vec<Attachment>,
+    begin: fn(&Home, &SessionName, Arc<Quota>) -> Result<Incoming, FileError>,
+) -> Result<Vec<String>, ApiError> {
     if files.is_empty() {
         return Ok(Vec::new());
     }
-    let (drive, of) = (app.0.drive.now(), session.clone());
+    let of = session.clone();
     let most = drive.config.limits.max_sessions;
     drive.store.read(move |view| view.may_open(&of, most)).await?;
     let quota = drive.tools.skills().exec_quota(session, &Budget::upload(&drive.config.engine), HitCell::default());
@@ -116,7 +123,7 @@ pub async fn put(app: &App, session: &SessionName, files: Vec<Attachment>) -> Re
         for file in files {
             let (path, is_there) = file.place(&home, &of)?;
             if !is_there {
-                let mut incoming = Incoming::begin(&home, &of, charged.clone())?;
+                let mut incoming = begin(&home, &of, charged.clone())?;
                 incoming.write(&file.bytes)?;
                 // The mark of what is in it is in the name of one that is replaced.
                 incoming.finish(&path, path.as_str() != file.name)?;

@@ -2,7 +2,10 @@
 //!
 //! A message that was not accepted when the connection broke is sent again with the same key, so it is done once.
 
-use super::wire::{PROTOCOL, Say, ServerLine};
+pub mod daemon;
+pub mod wire;
+
+use self::wire::{PROTOCOL, Say, ServerLine};
 use crate::gateway::{Lines, NoLine};
 use crate::home::SessionName;
 use std::path::PathBuf;
@@ -42,11 +45,12 @@ pub struct Client {
 }
 
 impl Client {
-    /// Begins to connect, in the runtime of the caller. `live` says whether pieces of texts are wanted.
-    pub fn start(path: PathBuf, session: &SessionName, live: bool) -> Client {
+    /// Begins to connect, in the runtime of the caller. `name` is for the daemon's log; `live` says whether pieces of texts are wanted.
+    pub fn start(name: &'static str, path: PathBuf, session: &SessionName, live: bool) -> Client {
         let (say, says) = mpsc::unbounded_channel();
         let (tell, news) = mpsc::channel(AHEAD);
         let connection = Connection {
+            name,
             path,
             session: session.to_string(),
             live,
@@ -76,6 +80,7 @@ impl Client {
 }
 
 struct Connection {
+    name: &'static str,
     path: PathBuf,
     session: String,
     live: bool,
@@ -125,7 +130,7 @@ impl Connection {
     /// Whether the daemon took the registration.
     async fn register(&mut self, lines: &mut Lines) -> Result<bool, Left> {
         let (session, after, live) = (self.session.clone(), self.last, self.live);
-        let register = Say::Register { client: "chat", protocol: PROTOCOL, session, after, live };
+        let register = Say::Register { client: self.name, protocol: PROTOCOL, session, after, live };
         if write(lines, &register).await.is_err() {
             return Ok(false);
         }

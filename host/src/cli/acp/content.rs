@@ -1,0 +1,157 @@
+//! What a person sends from an editor: texts, links and files, as one message with attachments.
+
+use std::path::{Path, PathBuf};
+
+use data_encoding::BASE64;
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+use super::diff::relative;
+use crate::gateway::{Attachment, MAX_ATTACHMENTS};
+use crate::home::PROJECT;
+use crate::rpc::RpcError;
+
+/// Parts of a prompt.
+const MAX_PARTS: usize = 200;
+
+/// A prompt whose files do not have their names yet.
+#[derive(Debug)]
+pub struct PromptContent {
+    parts: Vec<Part>,
+    pub files: Vec<Attachment>,
+}
+
+#[derive(Debug, PartialEq)]
+enum Part {
+    Text(String),
+    /// The file with this index.
+    File(usize),
+}
+
+impl PromptContent {
+    /// Reads content blocks. A link to a file below `project` is named as command lines see it.
+    pub fn read(blocks: &[Value], project: Option<&Path>) -> Result<PromptContent, RpcError> {
+        if blocks.len() > MAX_PARTS {
+            return Err(RpcError::params(format!("a prompt has at most {MAX_PARTS} content blocks")));
+        }
+        let mut content = PromptContent { parts: Vec::new(), files: Vec::new() };
+        for block in blocks {
+            let text = |name: &str| {
+                let missing = || RpcError::params(format!("`{name}` of a content block must be a text"));
+                block[name].as_str().ok_or_else(missing)
+            };
+            match text("type")? {
+                "text" => content.parts.push(Part::Text(text("text")?.to_owned())),
+                "resource_link" => {
+                    let uri = text("uri")?;
+                    let named = block["name"].as_str().unwrap_or(uri);
+                    content.parts.push(Part::Text(match in_project(uri, project) {
+                        Some(path) => format!("`{path}`"),
+                        None => format!("[{}]({uri})", named.replace([']', '\n'], " ")),
+                    }));
+                }
+                "resource" => content.resource(&block["resource"], project)?,
+                "image" => {
+                    let url = format!("data:{};base64,{}", text("mimeType")?, text("data")?);
+                    content.file(Attachment::image(&url).map_err(|error| RpcError::params(error.message))?)?;
+                }
+                other => {
+                    let message = format!("{other:?} is no content that kiso takes: it takes text, resource_link, resource and image");
+                    return Err(RpcError::params(message));
+                }
+            }
+        }
+        Ok(content)
+    }
+
+    /// A file that the editor sends whole: what it holds may not be on disk yet.
+    fn resource(&mut self, resource: &Value, project: Option<&Path>) -> Result<(), RpcError> {
+        let uri = resource["uri"].as_str().ok_or_else(|| RpcError::params("a resource has a `uri`"))?;
+        let bytes = match (&resource["text"], &resource["blob"]) {
+            (Value::String(text), _) => text.clone().into_bytes(),
+            (_, Value::String(blob)) => BASE64
+                .decode(blob.as_bytes())
+                .map_err(|error| RpcError::params(format!("the `blob` of a resource is not base64: {error}")))?,
+            _ => return Err(RpcError::params("a resource has a `text` or a `blob`")),
+        };
+        let decoded = percent_decode_str(uri).decode_utf8_lossy();
+        self.file(Attachment::of_bytes(decoded.split(['?', '#']).next().unwrap_or_default(), bytes))?;
+        if let Some(path) = in_project(uri, project) {
+            self.parts.push(Part::Text(format!(" (`{path}`)")));
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, file: Attachment) -> Result<(), RpcError> {
+        if self.files.len() >= MAX_ATTACHMENTS {
+            return Err(RpcError::params(format!("a message has at most {MAX_ATTACHMENTS} files")));
+        }
+        self.parts.push(Part::File(self.files.len()));
+        self.files.push(file);
+        Ok(())
+    }
+
+    /// The message, with the names that the files have in the workspace.
+    pub fn message(&self, names: &[String]) -> String {
+        let part = |part: &Part| match part {
+            Part::Text(text) => text.clone(),
+            Part::File(index) => format!("`{}`", names.get(*index).map_or("", String::as_str)),
+        };
+        self.parts.iter().map(part).collect()
+    }
+}
+
+/// The path of a file below the project, as command lines see it.
+fn in_project(uri: &str, project: Option<&Path>) -> Option<String> {
+    let path = uri.strip_prefix("file://")?.split(['?', '#']).next()?;
+    let path = PathBuf::from(percent_decode_str(path).decode_utf8().ok()?.into_owned());
+    // As it is named, and where it is: the project is known by the latter.
+    let found = path.canonicalize().unwrap_or(path);
+    relative(project?, &found).map(|relative| format!("{PROJECT}/{relative}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(blocks: Value) -> Result<PromptContent, RpcError> {
+        PromptContent::read(blocks.as_array().unwrap(), Some(Path::new("/p")))
+    }
+
+    #[test]
+    fn links_and_files_stand_where_the_person_put_them() {
+        let content = read(json!([
+            { "type": "text", "text": "Compare " },
+            { "type": "resource_link", "uri": "file:///p/src/a%20b.rs", "name": "a b.rs" },
+            { "type": "text", "text": " with " },
+            { "type": "resource", "resource": { "uri": "file:///p/c.csv#L1", "text": "a,b" } },
+            { "type": "text", "text": " and " },
+            { "type": "resource_link", "uri": "https://example.com/x", "name": "x" },
+            { "type": "image", "mimeType": "image/png", "data": "iVBORw==" },
+        ]))
+        .unwrap();
+        let names = ["c.csv".to_owned(), "image-1.png".to_owned()];
+        assert_eq!(
+            content.message(&names),
+            "Compare `/project/src/a b.rs` with `c.csv` (`/project/c.csv`) and [x](https://example.com/x)`image-1.png`"
+        );
+        assert_eq!(content.files, [Attachment::of_bytes("c.csv", b"a,b".to_vec()), content.files[1].clone()]);
+    }
+
+    #[test]
+    fn what_cannot_be_taken_is_refused_with_its_reason() {
+        for (block, why) in [
+            (json!({ "type": "audio", "mimeType": "audio/wav", "data": "" }), "no content that kiso takes"),
+            (json!({ "type": "image", "mimeType": "text/html", "data": "" }), "no type of image"),
+            (json!({ "type": "resource", "resource": { "uri": "file:///a" } }), "a `text` or a `blob`"),
+            (json!({ "type": "resource", "resource": { "uri": "file:///a", "blob": "?" } }), "not base64"),
+            (json!({ "text": "without a type" }), "`type` of a content block"),
+        ] {
+            assert!(read(json!([block])).unwrap_err().message.contains(why), "{block}");
+        }
+        assert!(read(json!(vec![json!({ "type": "text", "text": "" }); 201])).is_err());
+        let image = json!({ "type": "image", "mimeType": "image/png", "data": "" });
+        assert!(read(json!(vec![image; 17])).unwrap_err().message.contains("at most 16 files"));
+    }
+}

@@ -1,0 +1,101 @@
+//! What an editor is told of a conversation: the notification `session/update`, in its kinds.
+
+use serde_json::{Value, json};
+
+use super::board::Board;
+use super::diff::Change;
+use crate::config::Config;
+use crate::home::SessionName;
+use crate::rpc;
+use crate::session::command;
+
+/// Characters of a tool's output that an editor is shown.
+const MAX_OUTPUT: usize = 16 << 10;
+
+/// A notification with this update.
+pub fn of(session: &SessionName, update: Value) -> Value {
+    rpc::notification("session/update", json!({ "sessionId": session, "update": update }))
+}
+
+/// A piece of a text: `agent_message_chunk`, `agent_thought_chunk` or `user_message_chunk`.
+pub fn text(session: &SessionName, kind: &str, text: &str) -> Value {
+    of(session, json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } }))
+}
+
+/// The slash commands.
+pub fn commands(session: &SessionName, config: &Config) -> Value {
+    let commands = command::listed(config).into_iter().map(|(name, argument, does)| {
+        let mut command = json!({ "name": name, "description": does });
+        if !argument.is_empty() {
+            command["input"] = json!({ "hint": argument.trim() });
+        }
+        command
+    });
+    of(session, json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands.collect::<Vec<_>>() }))
+}
+
+/// The plan as it stands.
+pub fn plan(session: &SessionName, board: &Board) -> Value {
+    let entries = board.entries().map(|(label, status)| json!({ "content": label, "priority": "medium", "status": status }));
+    of(session, json!({ "sessionUpdate": "plan", "entries": entries.collect::<Vec<_>>() }))
+}
+
+/// A tool call that begins.
+pub fn call(session: &SessionName, id: &str, title: &str, kind: &str, input: Value) -> Value {
+    of(
+        session,
+        json!({
+            "sessionUpdate": "tool_call", "toolCallId": id, "title": title, "kind": kind, "status": "in_progress",
+            "rawInput": input,
+        }),
+    )
+}
+
+/// A tool call that has ended, with what it wrote and which files it changed.
+pub fn called(session: &SessionName, id: &str, is_done: bool, output: &str, changes: Vec<Change>) -> Value {
+    let mut content = Vec::new();
+    let output = output.trim_end();
+    if !output.is_empty() {
+        content.push(json!({ "type": "content", "content": { "type": "text", "text": fenced(&cut(output)) } }));
+    }
+    let locations: Vec<Value> = changes.iter().map(|change| json!({ "path": change.path })).collect();
+    for Change { path, text } in changes {
+        if let Some((old, new)) = text {
+            content.push(json!({ "type": "diff", "path": path, "oldText": old, "newText": new }));
+        }
+    }
+    let status = if is_done { "completed" } else { "failed" };
+    let mut update =
+        json!({ "sessionUpdate": "tool_call_update", "toolCallId": id, "status": status, "content": content });
+    if !locations.is_empty() {
+        update["locations"] = Value::Array(locations);
+    }
+    of(session, update)
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(MAX_OUTPUT) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+/// As Markdown that shows it letter by letter.
+fn fenced(text: &str) -> String {
+    let mut fence = "```".to_owned();
+    while text.contains(&fence) {
+        fence.push('`');
+    }
+    format!("{fence}\n{text}\n{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_cannot_leave_its_fence() {
+        assert_eq!(fenced("a\n````\nb"), "`````\na\n````\nb\n`````");
+        assert_eq!(cut(&"é".repeat(MAX_OUTPUT + 1)).chars().count(), MAX_OUTPUT + 1);
+    }
+}

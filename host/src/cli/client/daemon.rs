@@ -1,0 +1,92 @@
+//! The daemon that a client talks to: that of the home, or one of the client's own where none runs.
+
+use super::wire::ServerLine;
+use crate::cli::show::Paint;
+use crate::cli::{Exit, Failure, Opened, environment_secrets};
+use crate::daemon::{Daemon, StartError};
+use crate::home::{Home, HomeError};
+use crate::secret::vault::is_sealed;
+use crate::store::{RunId, Store};
+use data_encoding::HEXLOWER;
+use ring::rand::{SecureRandom, SystemRandom};
+use serde_json::Value;
+use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// How often a daemon is looked for that holds the home and has no socket yet.
+const LOOKS: u32 = 50;
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A daemon of the client's own, if the home has none. `what` is what the client calls itself before people.
+pub async fn begin(opened: &Opened, what: &str, paint: Paint) -> Result<Option<Daemon>, Failure> {
+    for _ in 0..LOOKS {
+        if is_served(&opened.home)? {
+            return Ok(None);
+        }
+        crate::node::prompt::check_prompts(&opened.home)?;
+        match Daemon::start(opened.drive()?, environment_secrets(), Some(0)).await {
+            Ok(daemon) => {
+                let words = format!(
+                    "no daemon is running for {}, so this {what} started its own (http://{}); it stops when the {what} ends",
+                    opened.home.path().display(),
+                    daemon.address()
+                );
+                errln!("{}", paint.dim(&words));
+                return Ok(Some(daemon));
+            }
+            // Another one is just beginning or ending.
+            Err(StartError::Home(HomeError::Busy { .. })) => tokio::time::sleep(LOOK).await,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let message = format!(
+        "the daemon of {} is not listening on its socket; restart it if it is a different version of kiso",
+        opened.home.path().display()
+    );
+    Err(Failure::new(Exit::Failed, message))
+}
+
+/// Whether a daemon listens at the home's socket.
+pub fn is_served(home: &Home) -> Result<bool, Failure> {
+    let path = home.socket_path();
+    match UnixStream::connect(&path) {
+        Ok(_) => Ok(true),
+        // One that was killed leaves its socket behind.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => Ok(false),
+        Err(error) => {
+            let message = format!("the daemon's socket {} cannot be used: {error}", path.display());
+            Err(Failure::new(Exit::Config, message))
+        }
+    }
+}
+
+/// The name of a message, by which it is done once however often it is sent.
+pub fn new_key(prefix: &str) -> Result<String, Failure> {
+    let mut bytes = [0; 16];
+    let filled = SystemRandom::new().fill(&mut bytes);
+    filled.map_err(|_| Failure::new(Exit::Failed, "the system provides no random numbers"))?;
+    Ok(format!("{prefix}-{}", HEXLOWER.encode(&bytes)))
+}
+
+/// A line of the daemon with the step that it left out for its size: it stands in the home's store, too. What is sealed
+/// stays so.
+pub async fn whole(store: &Store, mut heard: ServerLine) -> ServerLine {
+    if let ServerLine::Event(happened) = &mut heard
+        && happened.event == "event"
+        && happened.data["body"].is_null()
+        && let Some(body) = body(store, &happened.data).await
+    {
+        happened.data["body"] = body;
+    }
+    heard
+}
+
+async fn body(store: &Store, step: &Value) -> Option<Value> {
+    let run: RunId = step["run"].as_str()?.parse().ok()?;
+    let seq = u32::try_from(step["seq"].as_u64()?).ok()?;
+    let event = store.read(move |view| view.event(&run, seq)).await.ok()??;
+    if is_sealed(&event.body) { None } else { serde_json::from_str(&event.body).ok() }
+}

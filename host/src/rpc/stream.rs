@@ -1,0 +1,89 @@
+//! JSON-RPC over standard streams: a message a line, read and written by a thread each.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::thread::JoinHandle;
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::{INVALID_REQUEST, RequestId, RpcError, RpcMessage};
+
+/// Messages that wait until the other side reads.
+const MAX_UNREAD: usize = 256;
+
+/// What was read: a message, or how it was refused, with the id of the request where that could be read.
+pub type Incoming = Result<RpcMessage, (Option<RequestId>, RpcError)>;
+
+/// The end of the thread that writes.
+#[derive(Debug)]
+pub struct Writer(JoinHandle<io::Result<()>>);
+
+impl Writer {
+    /// Waits until all is written, which is when nobody can send any more.
+    pub async fn finish(self) -> io::Result<()> {
+        match tokio::task::spawn_blocking(move || self.0.join()).await {
+            Ok(Ok(written)) => written,
+            _ => Err(io::Error::other("the thread that writes has ended")),
+        }
+    }
+}
+
+/// Begins to write what is sent. The channel closes when the other side reads no more.
+pub fn write(mut output: impl Write + Send + 'static) -> io::Result<(mpsc::Sender<Value>, Writer)> {
+    let (out, mut unread) = mpsc::channel::<Value>(MAX_UNREAD);
+    let writer = std::thread::Builder::new().name("kiso-rpc-out".into()).spawn(move || {
+        while let Some(message) = unread.blocking_recv() {
+            let mut line = message.to_string();
+            line.push('\n');
+            output.write_all(line.as_bytes()).and_then(|()| output.flush())?;
+        }
+        Ok(())
+    })?;
+    Ok((out, Writer(writer)))
+}
+
+/// Reads messages until there are no more, or nobody wants them. Lines have at most `max_line` bytes; `setting` says in the error
+/// of a longer one what that is.
+pub fn read(
+    input: impl Read,
+    max_line: u64,
+    setting: &str,
+    mut each: impl FnMut(Incoming) -> bool,
+) {
+    let mut input = BufReader::new(input);
+    loop {
+        let mut line = Vec::new();
+        match input.by_ref().take(max_line + 1).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        if line.len() as u64 > max_line && line.last() != Some(&b'\n') {
+            let message = format!("a line has more than {max_line} bytes ({setting})");
+            // Where the next message begins is found without keeping the rest of this one.
+            if !each(Err((None, RpcError::new(INVALID_REQUEST, message)))) || !skip_line(&mut input) {
+                return;
+            }
+            continue;
+        }
+        if !line.iter().all(u8::is_ascii_whitespace) && !each(super::read(&line)) {
+            return;
+        }
+    }
+}
+
+/// Reads over the rest of a line; false at the end.
+fn skip_line(input: &mut impl BufRead) -> bool {
+    loop {
+        let (used, ended) = match input.fill_buf() {
+            Ok([]) | Err(_) => return false,
+            Ok(bytes) => match bytes.iter().position(|byte| *byte == b'\n') {
+                Some(at) => (at + 1, true),
+                None => (bytes.len(), false),
+            },
+        };
+        input.consume(used);
+        if ended {
+            return true;
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The official client of the Agent Client Protocol against the real program, with a daemon of its own and beside one.
+
+use super::home;
+use crate::harness::{KISO, missing_tool, root};
+use crate::served::Served;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The client, built; `None`, loudly, where its crates cannot be had.
+fn built() -> Option<PathBuf> {
+    let target = root().join("target/acp");
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["build", "--locked", "--quiet", "--manifest-path"]).arg(root().join("tests/acp/Cargo.toml"));
+    let output = command.arg("--target-dir").arg(&target).output().expect("cargo starts");
+    if output.status.success() {
+        return Some(target.join("debug/acp-client"));
+    }
+    missing_tool("the official client of the Agent Client Protocol", &String::from_utf8_lossy(&output.stderr));
+    None
+}
+
+#[test]
+fn the_official_client_is_served() {
+    let Some(client) = built() else { return };
+    for has_daemon in [false, true] {
+        let home = home();
+        let _served = has_daemon.then(|| Served::start(&home));
+        let project = home.dir.path().join("project");
+        std::fs::create_dir(&project).unwrap();
+        let command = format!("{KISO} acp --project ask");
+        let mut run = Command::new(&client);
+        let output = run.arg(command).arg(&project).env("KISO_HOME", home.path()).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(said.lines().filter(|line| line.starts_with("ok ")).count(), 9, "{said}");
+    }
+}
