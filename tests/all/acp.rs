@@ -100,7 +100,8 @@ impl Editor {
 
     /// What is told of the files that a tool changed.
     fn diffs(&self) -> Vec<&Value> {
-        let content = self.updates("tool_call_update").into_iter().flat_map(|update| update["content"].as_array().unwrap());
+        let content =
+            self.updates("tool_call_update").into_iter().flat_map(|update| update["content"].as_array().unwrap());
         content.filter(|content| content["type"] == "diff").collect()
     }
 
@@ -217,7 +218,8 @@ fn files_come_along_and_the_message_names_them() {
     let names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
     assert!(names.iter().any(|name| name.starts_with("image-") && name.ends_with(".png")), "{names:?}");
     let shown = home.kiso(&["export", &session]);
-    assert!(shown.ok().stdout.contains("`note.txt`"), "{shown:?}");
+    assert!(shown.ok().stdout.contains("$ cat 'note.txt' ; wc -c < 'image-"), "{shown:?}");
+    assert!(editor.reply().contains("from the editor"), "{}", editor.reply());
 }
 
 #[test]
@@ -249,7 +251,8 @@ fn the_project_is_there_only_as_far_as_the_person_says_so() {
     for (option, outcome) in [("read", "Read-only"), ("write", "changed"), ("what was not offered", "Read-only")] {
         let session = editor.open(&project);
         editor.told.clear();
-        let id = editor.send("session/prompt", prompt(&session, "$ echo changed > /project/main.rs; cat /project/main.rs"));
+        let id = editor
+            .send("session/prompt", prompt(&session, "$ echo changed > /project/main.rs && cat /project/main.rs"));
         let request = editor.until(|heard| heard["method"] == "session/request_permission");
         let shown = request["params"]["toolCall"]["title"].as_str().unwrap();
         assert!(shown.contains(project.to_str().unwrap()), "{request}");
@@ -296,7 +299,7 @@ fn what_is_wrong_is_said_and_nothing_ends() {
     }
     let long = "x".repeat((1 << 20) + 1);
     let answer = editor.ask("session/prompt", prompt(&session, &long));
-    assert!(answer["error"]["message"].as_str().unwrap().contains("1 MiB"), "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("1048576"), "{answer}");
     editor.line("no JSON");
     let answer = editor.hear();
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32_700)), "{answer}");

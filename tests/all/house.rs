@@ -182,6 +182,7 @@ const WRITERS: &[(&str, &str)] = &[
     ("cli/log.rs", "the log, which has one formatter for all that is said in it"),
     ("cli/show.rs", "the spinner, whose only text is made printable where it is set"),
     ("cli/shell.rs", "what commands print: a stream of bytes, filtered piece by piece"),
+    ("cli/acp.rs", "messages of a protocol, in JSON, for the editor at the other end"),
     ("cli/mcp.rs", "messages of a protocol, in JSON, for the program at the other end"),
     ("skill/compiler/child.rs", "a process of its own, whose parent reads what it says"),
     ("cli/skill/build.rs", "the compiler that a person starts has kiso's standard error"),

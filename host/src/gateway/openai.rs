@@ -19,4 +19,3 @@ mod prompt;
 pub mod responses;
 mod stream;
 pub mod turn;
-

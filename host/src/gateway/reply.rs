@@ -16,17 +16,17 @@ const MAX_WRITTEN: usize = 256 << 10;
 
 /// What a message came to.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct TurnAnswer {
     pub text: String,
     pub state: JobState,
     pub usage: Usage,
     pub run: Option<RunId>,
 }
 
-impl Answer {
+impl TurnAnswer {
     /// Of what was answered without a run.
-    pub fn at_once(text: String) -> Answer {
-        Answer { text, state: JobState::Done, usage: Usage::default(), run: None }
+    pub fn at_once(text: String) -> TurnAnswer {
+        TurnAnswer { text, state: JobState::Done, usage: Usage::default(), run: None }
     }
 }
 
@@ -36,7 +36,7 @@ pub async fn standing(
     vault: &Vault,
     message: i64,
     session: Option<&SessionName>,
-) -> Result<Option<Result<Answer, JobState>>, StoreError> {
+) -> Result<Option<Result<TurnAnswer, JobState>>, StoreError> {
     let (vault, of) = (vault.clone(), session.cloned());
     let read = store.read(move |view| {
         let Some(job) = view.job(message)?.filter(|job| of.is_none_or(|of| of == job.session)) else { return Ok(None) };
@@ -47,7 +47,7 @@ pub async fn standing(
         let reply = reply.map(|(session, reply)| whole_message(view, &vault, session, reply)).transpose()?;
         let usage = job.run.as_ref().map(|run| view.usage_total(Scope::Run(run))).transpose()?.unwrap_or_default();
         let text = reply.map(|reply| reply.text).unwrap_or_default();
-        Ok(Some(Ok(Answer { text, state: job.state, usage: usage.usage, run: job.run })))
+        Ok(Some(Ok(TurnAnswer { text, state: job.state, usage: usage.usage, run: job.run })))
     });
     read.await
 }

@@ -12,7 +12,7 @@ use super::{INVALID_REQUEST, RequestId, RpcError, RpcMessage};
 const MAX_UNREAD: usize = 256;
 
 /// What was read: a message, or how it was refused, with the id of the request where that could be read.
-pub type Incoming = Result<RpcMessage, (Option<RequestId>, RpcError)>;
+pub type ReadMessage = Result<RpcMessage, (Option<RequestId>, RpcError)>;
 
 /// The end of the thread that writes.
 #[derive(Debug)]
@@ -44,12 +44,7 @@ pub fn write(mut output: impl Write + Send + 'static) -> io::Result<(mpsc::Sende
 
 /// Reads messages until there are no more, or nobody wants them. Lines have at most `max_line` bytes; `setting` says in the error
 /// of a longer one what that is.
-pub fn read(
-    input: impl Read,
-    max_line: u64,
-    setting: &str,
-    mut each: impl FnMut(Incoming) -> bool,
-) {
+pub fn read(input: impl Read, max_line: u64, setting: &str, mut each: impl FnMut(ReadMessage) -> bool) {
     let mut input = BufReader::new(input);
     loop {
         let mut line = Vec::new();

@@ -17,7 +17,7 @@ use super::update;
 use crate::drive::RunExecutor;
 use crate::gateway::open_message;
 use crate::home::{PROJECT, Project, SessionName};
-use crate::rpc::stream::Incoming;
+use crate::rpc::stream::ReadMessage;
 use crate::rpc::{self, BUSY, INTERNAL_ERROR, METHOD_NOT_FOUND, RequestId, RpcError, RpcMessage};
 use crate::store::MessageRole;
 
@@ -62,7 +62,9 @@ pub async fn serve(
     let (out, writer) = rpc::stream::write(output)?;
     let (tell, mut heard) = mpsc::channel(MAX_UNHEARD);
     std::thread::Builder::new().name("kiso-acp-in".into()).spawn(move || {
-        rpc::stream::read(input, MAX_LINE, "attach fewer or smaller files", |message| tell.blocking_send(message).is_ok());
+        rpc::stream::read(input, MAX_LINE, "attach fewer or smaller files", |message| {
+            tell.blocking_send(message).is_ok()
+        });
     })?;
     let gone = out.clone();
     let mut agent = Agent { drive, options, out, sessions: HashMap::new() };
@@ -95,7 +97,7 @@ struct OpenSession {
 }
 
 impl Agent {
-    async fn hear(&mut self, message: Incoming) {
+    async fn hear(&mut self, message: ReadMessage) {
         match message {
             Ok(RpcMessage::Request { id, method, params }) => {
                 let answered = match method.as_str() {
@@ -198,7 +200,10 @@ impl Agent {
         let cwd = rpc::text_of(params, "cwd")?;
         let servers = params.get("mcpServers").and_then(Value::as_array).map_or(0, Vec::len);
         if servers > 0 {
-            tracing::info!(servers, "MCP servers of the editor are not used; an administrator adds them to config.toml");
+            tracing::info!(
+                servers,
+                "MCP servers of the editor are not used; an administrator adds them to config.toml"
+            );
         }
         if !self.sessions.contains_key(session) && self.sessions.len() >= MAX_SESSIONS {
             return Err(RpcError::new(BUSY, format!("{MAX_SESSIONS} sessions are already open")));
@@ -224,7 +229,8 @@ impl Agent {
             return Ok(None);
         }
         if self.drive.config_now().mounts.iter().any(|mount| mount.at == PROJECT) {
-            let message = format!("[exec.mounts] in config.toml has {PROJECT} already; rename it there, or leave --project out");
+            let message =
+                format!("[exec.mounts] in config.toml has {PROJECT} already; rename it there, or leave --project out");
             return Err(RpcError::new(INTERNAL_ERROR, message));
         }
         let path = cwd.canonicalize().ok().filter(|path| path.is_dir());

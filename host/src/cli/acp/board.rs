@@ -9,12 +9,12 @@ const MAX_ENTRIES: usize = 200;
 
 /// The tasks of a run: those that were begun, and those that wait.
 #[derive(Debug, Default)]
-pub struct Board {
+pub struct PlanBoard {
     begun: Vec<(String, &'static str)>,
     waiting: VecDeque<Task>,
 }
 
-impl Board {
+impl PlanBoard {
     /// A plan, in the place of what was left of the one before.
     pub fn plan(&mut self, tasks: &[Task]) {
         self.waiting = tasks.iter().cloned().collect();

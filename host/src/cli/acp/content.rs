@@ -26,6 +26,10 @@ enum Part {
     Text(String),
     /// The file with this index.
     File(usize),
+    /// A file of the project, as command lines see it.
+    InProject(String),
+    /// The same, where the file itself came along.
+    AlsoInProject(String),
 }
 
 impl PromptContent {
@@ -45,10 +49,10 @@ impl PromptContent {
                 "resource_link" => {
                     let uri = text("uri")?;
                     let named = block["name"].as_str().unwrap_or(uri);
-                    content.parts.push(Part::Text(match in_project(uri, project) {
-                        Some(path) => format!("`{path}`"),
-                        None => format!("[{}]({uri})", named.replace([']', '\n'], " ")),
-                    }));
+                    content.parts.push(match in_project(uri, project) {
+                        Some(path) => Part::InProject(path),
+                        None => Part::Text(format!("[{}]({uri})", named.replace([']', '\n'], " "))),
+                    });
                 }
                 "resource" => content.resource(&block["resource"], project)?,
                 "image" => {
@@ -56,7 +60,9 @@ impl PromptContent {
                     content.file(Attachment::image(&url).map_err(|error| RpcError::params(error.message))?)?;
                 }
                 other => {
-                    let message = format!("{other:?} is no content that kiso takes: it takes text, resource_link, resource and image");
+                    let message = format!(
+                        "{other:?} is no content that kiso takes: it takes text, resource_link, resource and image"
+                    );
                     return Err(RpcError::params(message));
                 }
             }
@@ -77,7 +83,7 @@ impl PromptContent {
         let decoded = percent_decode_str(uri).decode_utf8_lossy();
         self.file(Attachment::of_bytes(decoded.split(['?', '#']).next().unwrap_or_default(), bytes))?;
         if let Some(path) = in_project(uri, project) {
-            self.parts.push(Part::Text(format!(" (`{path}`)")));
+            self.parts.push(Part::AlsoInProject(path));
         }
         Ok(())
     }
@@ -93,9 +99,18 @@ impl PromptContent {
 
     /// The message, with the names that the files have in the workspace.
     pub fn message(&self, names: &[String]) -> String {
+        // In a command line, a name is a word of the shell.
+        let is_line = matches!(self.parts.first(), Some(Part::Text(text)) if text.trim_start().starts_with('$'));
+        let named = |name: &str| match is_line {
+            true => format!("'{}'", name.replace('\'', r"'\''")),
+            false => format!("`{name}`"),
+        };
         let part = |part: &Part| match part {
             Part::Text(text) => text.clone(),
-            Part::File(index) => format!("`{}`", names.get(*index).map_or("", String::as_str)),
+            Part::File(index) => named(names.get(*index).map_or("", String::as_str)),
+            Part::InProject(path) => named(path),
+            Part::AlsoInProject(_) if is_line => String::new(),
+            Part::AlsoInProject(path) => format!(" (`{path}`)"),
         };
         self.parts.iter().map(part).collect()
     }
@@ -136,6 +151,11 @@ mod tests {
             content.message(&names),
             "Compare `/project/src/a b.rs` with `c.csv` (`/project/c.csv`) and [x](https://example.com/x)`image-1.png`"
         );
+        let line = read(json!([
+            { "type": "text", "text": " $ cat " },
+            { "type": "resource_link", "uri": "file:///p/it's.txt", "name": "it's.txt" },
+        ]));
+        assert_eq!(line.unwrap().message(&[]), r" $ cat '/project/it'\''s.txt'");
         assert_eq!(content.files, [Attachment::of_bytes("c.csv", b"a,b".to_vec()), content.files[1].clone()]);
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::board::Board;
+use super::board::PlanBoard;
 use super::diff::Change;
 use crate::config::Config;
 use crate::home::SessionName;
@@ -31,12 +31,16 @@ pub fn commands(session: &SessionName, config: &Config) -> Value {
         }
         command
     });
-    of(session, json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands.collect::<Vec<_>>() }))
+    of(
+        session,
+        json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands.collect::<Vec<_>>() }),
+    )
 }
 
 /// The plan as it stands.
-pub fn plan(session: &SessionName, board: &Board) -> Value {
-    let entries = board.entries().map(|(label, status)| json!({ "content": label, "priority": "medium", "status": status }));
+pub fn plan(session: &SessionName, board: &PlanBoard) -> Value {
+    let entries =
+        board.entries().map(|(label, status)| json!({ "content": label, "priority": "medium", "status": status }));
     of(session, json!({ "sessionUpdate": "plan", "entries": entries.collect::<Vec<_>>() }))
 }
 

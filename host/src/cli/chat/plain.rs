@@ -1,7 +1,7 @@
 //! The conversation without a terminal: a message for each line of standard input, replies on standard output.
 
-use super::talk::{ScreenText, Talk, TextForm};
 use super::ChatSession;
+use super::talk::{ScreenText, Talk, TextForm};
 use crate::cli::client::daemon::{new_key, whole};
 use crate::cli::client::{Client, News};
 use crate::cli::{Exit, Failure};

@@ -2,14 +2,15 @@
 //! clock.
 
 use super::markdown::{Looks, Markdown};
-use crate::cli::client::wire::{LiveLine, LiveText, MessageLine, NoticeLine, Outbound, RunNotice, Say, ServerLine, StepLine};
 use crate::cli::Exit;
+use crate::cli::client::wire::{
+    LiveLine, LiveText, MessageLine, NoticeLine, Outbound, RunNotice, Say, ServerLine, StepLine,
+};
 use crate::cli::show::told::{self, LastError};
 use crate::cli::show::{Paint, WrittenText, clip, printable, printable_line};
-use crate::graph::Why;
-use crate::graph::plan::TaskKind;
 use crate::graph::report::{FileNote, size};
 use crate::graph::step::{Event, StepResult};
+use crate::graph::{Why, plan::TaskKind};
 use crate::session::command::SlashCommand;
 use crate::skill::Skills;
 use serde::de::DeserializeOwned;

@@ -1,15 +1,15 @@
 //! The conversation at a terminal.
 
+use super::ChatSession;
 use super::complete::Names;
 use super::editor::{KeyboardInput, LineReader};
 use super::markdown::{Looks, WIDTH};
 use super::screen::{FRAME_MS, Screen, StatusLine};
 use super::talk::{ScreenText, Talk, TextForm};
-use super::ChatSession;
-use crate::cli::history::InputHistory;
-use crate::cli::show::Paint;
 use crate::cli::client::daemon::{new_key, whole};
 use crate::cli::client::{Client, News};
+use crate::cli::history::InputHistory;
+use crate::cli::show::Paint;
 use crate::cli::{Exit, Failure};
 use crate::clock::now_ms;
 use crate::secret::Secrets;

@@ -15,12 +15,12 @@ use super::models;
 use super::prompt::{self, Caller, Lines, Prompt};
 use super::stream::{Form, Streamed, stream};
 use super::turn::{Piece, Turn, TurnSlot};
-use crate::gateway::reply::Answer;
 use crate::gateway::App;
 use crate::gateway::auth::Who;
 use crate::gateway::document::routes;
 use crate::gateway::error::ApiError;
 use crate::gateway::error::openai::ErrorBody;
+use crate::gateway::reply::TurnAnswer;
 use crate::gateway::wire::{Either, LargeBody};
 use crate::graph::limits::Usage;
 
@@ -227,7 +227,7 @@ impl Chunks {
         Event::default().data(chunk.to_string())
     }
 
-    fn end(&self, answer: &Answer) -> Vec<Event> {
+    fn end(&self, answer: &TurnAnswer) -> Vec<Event> {
         let mut events = vec![self.chunk(json!({}), Some("stop"))];
         if self.counts {
             events.push(self.event(json!([]), Some(answer.usage.into())));

@@ -8,19 +8,19 @@
 use axum::http::StatusCode;
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::gateway::attachment::{self, Attachment};
-use crate::session::workspace::Incoming;
 use super::chore::Chore;
 use super::history::{self, Digester, Line};
 use super::models::{CHATS, Model};
 use super::prompt::{Caller, Prompt, name};
 use crate::clock::now_ms;
 use crate::gateway::App;
+use crate::gateway::attachment::{self, Attachment};
 use crate::gateway::error::ApiError;
 use crate::gateway::message::whole_message;
 use crate::home::SessionName;
 use crate::secret::Vault;
 use crate::session::intake::{Inbound, IntakeOutcome};
+use crate::session::workspace::Incoming;
 use crate::store::{Chat, ChatRequest, JobPriority, StoreError, View};
 
 /// Conversations in which the same was asked that are looked at for the one with the same answer.

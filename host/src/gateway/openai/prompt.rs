@@ -4,10 +4,10 @@ use axum::http::HeaderMap;
 use ring::digest::{Context, SHA256};
 use serde_json::{Map, Value};
 
-use crate::gateway::attachment::{Attachment, MAX_ATTACHMENTS};
 use super::content::{Content, Speaker};
 use super::history::Line;
 use super::models::Model;
+use crate::gateway::attachment::{Attachment, MAX_ATTACHMENTS};
 use crate::gateway::auth::{Via, Who};
 use crate::gateway::error::ApiError;
 use crate::store::MAX_CLIENT_KEY;

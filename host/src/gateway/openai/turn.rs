@@ -15,7 +15,7 @@ use crate::gateway::count;
 use crate::gateway::error::ApiError;
 use crate::gateway::follow::{Following, Notification, Subscription};
 use crate::gateway::progress;
-use crate::gateway::reply::{self, Answer, ReplyWriter};
+use crate::gateway::reply::{self, ReplyWriter, TurnAnswer};
 use crate::graph::step::Event;
 use crate::home::SessionName;
 use crate::store::{ChatRequest, JobState, RunId};
@@ -34,15 +34,15 @@ pub enum Piece {
     /// The next part of the reply.
     Text(String),
     /// It is answered; nothing comes behind it.
-    End(Answer),
+    End(TurnAnswer),
     /// There will be no answer here; nothing comes behind it.
     Failed(ApiError),
 }
 
 /// What a message has come to, if it is answered; how it stands otherwise.
-pub async fn standing(app: &App, request: &ChatRequest) -> Result<Result<Answer, JobState>, ApiError> {
+pub async fn standing(app: &App, request: &ChatRequest) -> Result<Result<TurnAnswer, JobState>, ApiError> {
     let Some(message) = request.message else {
-        return Ok(Ok(Answer::at_once(request.answer.clone().unwrap_or_default())));
+        return Ok(Ok(TurnAnswer::at_once(request.answer.clone().unwrap_or_default())));
     };
     standing_of(app, message, request.session.as_ref()).await
 }
@@ -51,7 +51,7 @@ async fn standing_of(
     app: &App,
     message: i64,
     session: Option<&SessionName>,
-) -> Result<Result<Answer, JobState>, ApiError> {
+) -> Result<Result<TurnAnswer, JobState>, ApiError> {
     let standing = reply::standing(&app.0.drive.store, &app.0.drive.vault, message, session).await?;
     standing.ok_or_else(|| ApiError::not_found("the message was deleted with its session"))
 }
@@ -100,7 +100,7 @@ impl Turn {
     pub async fn new(app: &App, who: Who, admission: &Admission, live: bool, slot: TurnSlot) -> Result<Turn, ApiError> {
         let request = &admission.request;
         let Some(message) = request.message else {
-            let answer = Answer::at_once(request.answer.clone().unwrap_or_default());
+            let answer = TurnAnswer::at_once(request.answer.clone().unwrap_or_default());
             let ready = VecDeque::from([Piece::Text(answer.text.clone()), Piece::End(answer)]);
             return Ok(Turn { ready, over: true, ..Turn::begin(app, who, slot) });
         };
@@ -155,7 +155,7 @@ impl Turn {
     }
 
     /// What was thought and what is answered, when it is.
-    pub async fn whole(&mut self) -> Result<(Option<String>, Answer), ApiError> {
+    pub async fn whole(&mut self) -> Result<(Option<String>, TurnAnswer), ApiError> {
         let mut thoughts = String::new();
         loop {
             match self.next().await {

@@ -7,7 +7,7 @@ use super::shape::{Output, Response, Summary, item_id, message, output_text, rea
 use crate::gateway::error::openai::ErrorBody;
 use crate::gateway::openai::stream::Form;
 use crate::gateway::openai::turn::Piece;
-use crate::gateway::reply::Answer;
+use crate::gateway::reply::TurnAnswer;
 use crate::store::{ChatRequest, JobState};
 
 /// Where a response is.
@@ -126,7 +126,7 @@ impl ResponseEvents {
         events
     }
 
-    fn end(&mut self, answer: Answer) -> Vec<Event> {
+    fn end(&mut self, answer: TurnAnswer) -> Vec<Event> {
         let mut events = match self.open {
             Open::Message(_) => Vec::new(),
             _ => self.write(""),

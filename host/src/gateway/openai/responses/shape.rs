@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::gateway::reply::Answer;
+use crate::gateway::reply::TurnAnswer;
 use crate::store::{ChatRequest, JobState};
 
 /// A response. What kiso has no choice in stands as it would without one.
@@ -124,10 +124,10 @@ struct OutputTokens {
 
 impl Response {
     /// The response as its message stands, with what the run did where that is known.
-    pub fn of(request: &ChatRequest, standing: Result<Answer, JobState>, thoughts: Option<String>) -> Response {
+    pub fn of(request: &ChatRequest, standing: Result<TurnAnswer, JobState>, thoughts: Option<String>) -> Response {
         let status = match &standing {
-            Ok(Answer { state: JobState::Failed, .. }) => ResponseStatus::Failed,
-            Ok(Answer { state: JobState::Cancelled, .. }) => ResponseStatus::Cancelled,
+            Ok(TurnAnswer { state: JobState::Failed, .. }) => ResponseStatus::Failed,
+            Ok(TurnAnswer { state: JobState::Cancelled, .. }) => ResponseStatus::Cancelled,
             Ok(_) => ResponseStatus::Completed,
             Err(JobState::Queued) => ResponseStatus::Queued,
             Err(_) => ResponseStatus::InProgress,
