@@ -62,5 +62,25 @@ impl Drop for HomeLock {
         if self.named {
             let _ = self.file.set_len(0);
         }
+        // Closing the file is not enough: a child that another thread has just begun has it, too, until it is the program that
+        // it is to be.
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_was_dropped_is_free_whoever_has_its_file_still() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let lock = take(&path, "it is held".to_owned()).unwrap();
+        // As a child has it between fork and exec.
+        let _inherited = lock.file.try_clone().unwrap();
+        assert!(matches!(take(&path, "it is held".to_owned()), Err(HomeError::Busy { .. })));
+        drop(lock);
+        let _again = take(&path, "it is held".to_owned()).unwrap();
     }
 }
