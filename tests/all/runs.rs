@@ -221,7 +221,10 @@ fn every_object_is_documented_with_all_its_members() {
     while let Some(dir) = pending.pop() {
         for path in std::fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path()) {
             if path.is_dir() {
-                pending.push(path);
+                // What an editor is sent are messages of its protocol, which describes them itself.
+                if path.file_name() != Some("acp".as_ref()) {
+                    pending.push(path);
+                }
                 continue;
             }
             let text = std::fs::read_to_string(&path).unwrap();
